@@ -1,1 +1,35 @@
-//! (empty)
+//! What every part of Futago shares: identities, time, errors, the records that make up a server's
+//! state, and the two halves of every decision: a [`View`] to read through and a [`Batch`] to change
+//! by.
+//!
+//! Nothing in here does input or output, reads a clock or draws a random number; the crate builds
+//! for a target without an operating system, which is how that is checked.
+#![no_std]
+
+extern crate alloc;
+
+pub mod attributes;
+pub mod batch;
+pub mod data;
+pub mod errno;
+pub mod ids;
+pub mod limits;
+pub mod map;
+pub mod name;
+pub mod overlay;
+pub mod payload;
+pub mod record;
+pub mod time;
+pub mod view;
+
+pub use attributes::{Attributes, Kind};
+pub use batch::{Batch, DataChange};
+pub use errno::Errno;
+pub use ids::{ChunkId, FileId, Partition, RequestId, ServerId, SessionId, TransactionId};
+pub use map::ClusterMap;
+pub use name::{BucketStart, Name, NameHash};
+pub use overlay::Overlay;
+pub use payload::Payload;
+pub use record::{Key, Value};
+pub use time::{Duration, Time, Timestamp};
+pub use view::{Space, View};

@@ -1,0 +1,90 @@
+//! Typed identities. None of them changes when the cluster grows.
+
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+/// One of the cluster's fixed number of partitions: the unit of placement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Partition(pub u16);
+
+/// A server of the cluster: one single-threaded shard, numbered from 0 in the cluster map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ServerId(pub u16);
+
+/// A client's session: drawn at random by the client when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SessionId(pub u64);
+
+/// The identity of a file, directory or other node, and the `st_ino` that users see.
+///
+/// The high 16 bits are its *home partition*, where its inode lives; the low 48 bits count the
+/// files that were born there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FileId(pub u64);
+
+impl FileId {
+    /// The root directory: the first file of partition 0.
+    pub const ROOT: Self = Self::new(Partition(0), 1);
+
+    /// The `counter`-th file of partition `home`. Only the low 48 bits of `counter` count.
+    pub const fn new(home: Partition, counter: u64) -> Self {
+        Self(((home.0 as u64) << 48) | (counter & ((1 << 48) - 1)))
+    }
+
+    /// The partition that holds the inode.
+    pub const fn home(self) -> Partition {
+        Partition((self.0 >> 48) as u16)
+    }
+}
+
+/// A piece of a file's data: chunk `index` of `file`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ChunkId {
+    /// The file that the data belongs to.
+    pub file: FileId,
+    /// The chunk's number, from 0 at the start of the file.
+    pub index: u64,
+}
+
+/// The identity of a request, the same in every retry of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RequestId {
+    /// The session that sent it.
+    pub session: SessionId,
+    /// Its number within the session, from 1.
+    pub sequence: u64,
+}
+
+/// The identity of a transaction: its session, and a number that the session uses once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TransactionId {
+    /// The session that runs it.
+    pub session: SessionId,
+    /// Its number within the session.
+    pub sequence: u64,
+}
+
+impl fmt::Display for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.home().0, self.0 & ((1 << 48) - 1))
+    }
+}
+
+impl fmt::Display for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "server {}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_id_keeps_its_home_and_counter_apart() {
+        let id = FileId::new(Partition(4095), 7);
+        assert_eq!(id.home(), Partition(4095));
+        assert_eq!(id.0 & 0xffff_ffff_ffff, 7);
+        assert_eq!(FileId::ROOT.0, 1);
+    }
+}

@@ -1,0 +1,196 @@
+//! What a handler writes to and reads through: the changes so far on top of a [`View`].
+
+use crate::{
+    Batch, ChunkId, DataChange, FileId, Key, Payload, Space, Value, View,
+    data::Extents,
+    record::{Header, Inode},
+};
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use core::iter::Peekable;
+
+/// A view with the changes of the decision that is being made.
+///
+/// Records read back as changed. Data does not: a handler never reads data that it has just
+/// written.
+pub struct Overlay<'view, V> {
+    base: &'view V,
+    records: BTreeMap<Key, Option<Value>>,
+    data: Vec<DataChange>,
+    /// Whether the change only frees space, or is needed to get there, and so may use the reserve.
+    frees: bool,
+}
+
+/// Rough cost of a record in a store beside its heap, in bytes: key, value and tree node.
+pub const RECORD_BYTES: u64 = 192;
+
+impl<'view, V: View> Overlay<'view, V> {
+    /// No changes yet on top of `base`.
+    pub const fn new(base: &'view V) -> Self {
+        Self {
+            base,
+            records: BTreeMap::new(),
+            data: Vec::new(),
+            frees: false,
+        }
+    }
+
+    /// The record named `key`, as changed.
+    pub fn get(&self, key: &Key) -> Option<&Value> {
+        match self.records.get(key) {
+            Some(changed) => changed.as_ref(),
+            None => self.base.get(key),
+        }
+    }
+
+    /// Sets a record.
+    pub fn put(&mut self, key: Key, value: impl Into<Value>) {
+        self.records.insert(key, Some(value.into()));
+    }
+
+    /// Removes a record.
+    pub fn delete(&mut self, key: Key) {
+        self.records.insert(key, None);
+    }
+
+    /// The records from `from` up to but not including `to`, as changed, in order.
+    pub fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
+        let changes = (from < to).then(|| self.records.range(from.clone()..to.clone()));
+        Merged {
+            base: self.base.range(from, to).peekable(),
+            changes: changes.into_iter().flatten().peekable(),
+        }
+    }
+
+    /// The data of a chunk, as it was before this decision.
+    pub fn data(&self, chunk: ChunkId) -> Option<&'view Extents> {
+        self.base.data(chunk)
+    }
+
+    /// Adds a change of data.
+    pub fn change_data(&mut self, change: DataChange) {
+        self.data.push(change);
+    }
+
+    /// Puts `payload` into a chunk.
+    pub fn write_data(&mut self, chunk: ChunkId, offset: u32, payload: Payload) {
+        self.change_data(DataChange::Write {
+            chunk,
+            offset,
+            payload,
+        });
+    }
+
+    /// How full the store was before this decision.
+    pub fn space(&self) -> Space {
+        self.base.space()
+    }
+
+    /// A number record; 0 if there is none.
+    pub fn number(&self, key: &Key) -> u64 {
+        self.get(key).and_then(Value::number).copied().unwrap_or(0)
+    }
+
+    /// A file's inode.
+    pub fn inode(&self, id: FileId) -> Option<&Inode> {
+        self.get(&Key::Inode(id))
+            .and_then(Value::inode)
+            .map(Box::as_ref)
+    }
+
+    /// Sets a file's inode.
+    pub fn put_inode(&mut self, id: FileId, inode: Inode) {
+        self.put(Key::Inode(id), Box::new(inode));
+    }
+
+    /// Changes a file's inode; does nothing if it is gone.
+    pub fn update_inode(&mut self, id: FileId, change: impl FnOnce(&mut Inode)) {
+        if let Some(mut inode) = self.inode(id).cloned() {
+            change(&mut inode);
+            self.put_inode(id, inode);
+        }
+    }
+
+    /// A bucket's header.
+    pub fn header(&self, directory: FileId, bucket: crate::BucketStart) -> Option<Header> {
+        self.get(&Key::Header(directory, bucket))
+            .and_then(Value::header)
+            .copied()
+    }
+
+    /// Says that the change frees space or leads there: it may use the store's reserve.
+    pub const fn allow_reserve(&mut self) {
+        self.frees = true;
+    }
+
+    /// Whether the changes fit into the space that is left. Removing is always possible: it may use
+    /// the reserve that a store keeps beyond its limit.
+    pub fn fits(&self) -> bool {
+        self.frees || self.growth_bytes() <= self.space().free_bytes()
+    }
+
+    /// An upper bound of what the changes add to the store. What they remove is not counted: it is
+    /// free once they are applied, not before.
+    fn growth_bytes(&self) -> u64 {
+        let records = self.records.iter().filter_map(|(key, value)| {
+            let value = value.as_ref()?;
+            let before = match self.base.get(key) {
+                Some(old) => RECORD_BYTES + old.heap_bytes() as u64,
+                None => 0,
+            };
+            Some((RECORD_BYTES + value.heap_bytes() as u64).saturating_sub(before))
+        });
+        let data = self.data.iter().map(|change| match change {
+            DataChange::Write { payload, .. } => payload.len() as u64,
+            DataChange::Punch { .. } => 0,
+        });
+        records.sum::<u64>() + data.sum::<u64>()
+    }
+
+    /// Forgets the changes.
+    pub fn discard(&mut self) {
+        self.records.clear();
+        self.data.clear();
+        self.frees = false;
+    }
+
+    /// The changes as one batch.
+    pub fn into_batch(self) -> Batch {
+        Batch {
+            records: self.records.into_iter().collect(),
+            data: self.data,
+        }
+    }
+}
+
+/// Two ordered ranges as one; changes hide what lies below them.
+struct Merged<B: Iterator, C: Iterator> {
+    base: Peekable<B>,
+    changes: Peekable<C>,
+}
+
+impl<'a, B, C> Iterator for Merged<B, C>
+where
+    B: Iterator<Item = (&'a Key, &'a Value)>,
+    C: Iterator<Item = (&'a Key, &'a Option<Value>)>,
+{
+    type Item = (&'a Key, &'a Value);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some((changed, _)) = self.changes.peek() else {
+                return self.base.next();
+            };
+            match self.base.peek() {
+                Some((key, _)) if key < changed => return self.base.next(),
+                Some((key, _)) if key == changed => {
+                    self.base.next();
+                }
+                _ => {
+                    if let Some((key, Some(value))) = self.changes.next() {
+                        return Some((key, value));
+                    }
+                }
+            }
+        }
+    }
+}

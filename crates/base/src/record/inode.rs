@@ -1,0 +1,118 @@
+//! The record of a file's attributes, at the file's home.
+
+use crate::{FileId, Kind, Timestamp};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// A file's attributes and what its home must remember of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inode {
+    /// What sort of node it is.
+    pub kind: Kind,
+    /// The low 12 bits of `st_mode`.
+    pub mode: u16,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Number of names. A directory's `st_nlink` is computed from its headers instead.
+    pub links: u32,
+    /// Device number of a device node.
+    pub device: u32,
+    /// Size in bytes of a regular file or symbolic link.
+    pub size: u64,
+    /// The largest size the file ever had: chunks beyond it exist nowhere.
+    pub size_max: u64,
+    /// Bytes a chunk.
+    pub chunk_bytes: u32,
+    /// Last access.
+    pub accessed: Timestamp,
+    /// Last change of the contents. For a directory: the time that was set last by a user.
+    pub modified: Timestamp,
+    /// Last change of the attributes.
+    pub changed: Timestamp,
+    /// Birth.
+    pub born: Timestamp,
+    /// What earlier truncations still mean for chunks that have not heard of them.
+    pub truncations: Truncations,
+    /// How many servers have not yet confirmed that they cut their chunks.
+    pub cuts_pending: u32,
+    /// The target of a symbolic link, empty otherwise.
+    pub target: Bytes,
+    /// Where a directory hangs in the tree.
+    pub place: Option<DirectoryPlace>,
+}
+
+/// What only directories have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectoryPlace {
+    /// The directory above; the root's is itself.
+    pub parent: FileId,
+    /// When a user last set the modification time: changes of entries before it do not count.
+    pub modified_set_at: Timestamp,
+}
+
+/// One shrinking of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Truncation {
+    /// Its number in the file's history, from 1.
+    pub sequence: u64,
+    /// The size that the file shrank to, in bytes.
+    pub size: u64,
+}
+
+/// The shrinkings of a file that some chunk may not have heard of.
+///
+/// A chunk that last heard of number *s* must lose what lies beyond the smallest size of all later
+/// ones. Only that minimum matters, so an entry whose size is not below that of a later one is
+/// dropped: sizes rise with the sequence.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Truncations {
+    /// The number of the latest shrinking, also when the list has been emptied since.
+    pub latest: u64,
+    /// The shrinkings that count, oldest first.
+    pub steps: Vec<Truncation>,
+}
+
+impl Truncations {
+    /// The most steps that are kept. A home that has as many refuses to shrink the file further
+    /// until the servers have confirmed.
+    pub const STEPS_MAX: usize = 16;
+
+    /// Adds a shrinking to `size` bytes and returns its number.
+    pub fn shrink(&mut self, size: u64) -> u64 {
+        self.latest += 1;
+        self.steps.retain(|step| step.size < size);
+        self.steps.push(Truncation {
+            sequence: self.latest,
+            size,
+        });
+        self.latest
+    }
+
+    /// The size beyond which a chunk that last heard of `heard` holds nothing any more.
+    pub fn limit_since(&self, heard: u64) -> Option<u64> {
+        self.steps
+            .iter()
+            .find(|step| step.sequence > heard)
+            .map(|step| step.size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_chunk_is_cut_at_the_smallest_size_it_missed() {
+        let mut truncations = Truncations::default();
+        for size in [100, 10, 50] {
+            truncations.shrink(size);
+        }
+        assert_eq!(truncations.limit_since(0), Some(10));
+        assert_eq!(truncations.limit_since(2), Some(50));
+        assert_eq!(truncations.limit_since(3), None);
+        assert_eq!(truncations.steps.len(), 2);
+    }
+}

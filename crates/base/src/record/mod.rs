@@ -1,0 +1,17 @@
+//! The records that make up a server's state: [`Key`] names one, [`Value`] holds one.
+
+mod directory;
+mod inode;
+mod key;
+mod lock;
+mod session;
+mod transaction;
+mod value;
+
+pub use directory::{Entry, Header};
+pub use inode::{DirectoryPlace, Inode, Truncation, Truncations};
+pub use key::Key;
+pub use lock::{LockKind, LockOwner, LockRange, LockSpace, LockWaiter, RangeLock};
+pub use session::{HeldReply, Opens, OutboxChannel, Session, StoredMessage};
+pub use transaction::{Participant, Target, TransactionState, TransactionStatus};
+pub use value::Value;

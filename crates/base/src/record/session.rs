@@ -1,0 +1,51 @@
+//! Records about other parties: clients' sessions and the channels to other servers.
+
+use crate::{Payload, RequestId, SessionId, Time};
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+/// A client that this server has heard of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// When it was last heard of (to within an eighth of the lease).
+    pub seen: Time,
+    /// All its requests up to this number are done with: their replies are forgotten, and a late
+    /// copy of one is refused.
+    pub acknowledged: u64,
+}
+
+/// Which sessions have a file open, and how often.
+pub type Opens = Vec<(SessionId, u32)>;
+
+/// A message that is kept, in the encoding of the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredMessage {
+    /// The request it came with or goes out as; its session is meaningless in an outbox.
+    pub request: RequestId,
+    /// The encoded message.
+    pub body: Bytes,
+    /// The data that goes with it.
+    pub payload: Payload,
+}
+
+/// The state of the ordered channel to another server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutboxChannel {
+    /// The number of the last message put into the channel.
+    pub last: u64,
+    /// All messages up to this number have arrived.
+    pub delivered: u64,
+    /// When unconfirmed messages were last sent.
+    pub sent: Time,
+}
+
+/// A reply that waits until the messages that its request caused have arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldReply {
+    /// The request to answer.
+    pub request: RequestId,
+    /// How many messages are still under way.
+    pub waiting: u32,
+    /// When it is sent whether they have arrived or not.
+    pub deadline: Time,
+}

@@ -1,0 +1,90 @@
+//! The contents of records.
+
+use super::{
+    Entry, Header, HeldReply, Inode, LockWaiter, Opens, OutboxChannel, Participant, RangeLock,
+    Session, StoredMessage, TransactionStatus,
+};
+use crate::TransactionId;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+macro_rules! values {
+    ($($(#[$doc:meta])* $variant:ident($type:ty) as $accessor:ident;)*) => {
+        /// The contents of a record; which variant is fixed by its key.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Value {
+            $($(#[$doc])* $variant($type),)*
+        }
+
+        impl Value {
+            $(
+                $(#[$doc])*
+                /// `None` if the record is of another sort.
+                pub const fn $accessor(&self) -> Option<&$type> {
+                    match self { Self::$variant(value) => Some(value), _ => None }
+                }
+            )*
+        }
+
+        $(impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$variant(value)
+            }
+        })*
+    };
+}
+
+values! {
+    /// A counter, a version or a sequence number.
+    Number(u64) as number;
+    /// An extended attribute's value or a saved reply.
+    Bytes(Bytes) as bytes;
+    /// Of [`Key::Inode`](super::Key::Inode); boxed, because it is much larger than the others.
+    Inode(alloc::boxed::Box<Inode>) as inode;
+    /// Of [`Key::Header`](super::Key::Header).
+    Header(Header) as header;
+    /// Of [`Key::Entry`](super::Key::Entry).
+    Entry(Entry) as entry;
+    /// Of [`Key::Locator`](super::Key::Locator).
+    Locator(TransactionId) as locator;
+    /// Of [`Key::Participant`](super::Key::Participant).
+    Participant(Participant) as participant;
+    /// Of [`Key::TransactionStatus`](super::Key::TransactionStatus).
+    TransactionStatus(TransactionStatus) as transaction_status;
+    /// Of [`Key::OutboxChannel`](super::Key::OutboxChannel).
+    OutboxChannel(OutboxChannel) as outbox_channel;
+    /// Of [`Key::Outbox`](super::Key::Outbox) and [`Key::Parked`](super::Key::Parked).
+    Message(StoredMessage) as message;
+    /// Of [`Key::HeldReply`](super::Key::HeldReply).
+    HeldReply(HeldReply) as held_reply;
+    /// Of [`Key::Session`](super::Key::Session).
+    Session(Session) as session;
+    /// Of [`Key::Opens`](super::Key::Opens).
+    Opens(Opens) as opens;
+    /// Of [`Key::Locks`](super::Key::Locks).
+    Locks(Vec<RangeLock>) as locks;
+    /// Of [`Key::LockWaiters`](super::Key::LockWaiters).
+    LockWaiters(Vec<LockWaiter>) as lock_waiters;
+    /// Of [`Key::SessionFile`](super::Key::SessionFile) and
+    /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys say all.
+    Present(()) as present;
+}
+
+impl Value {
+    /// The bytes that the value holds outside of itself.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Inode(inode) => {
+                size_of::<Inode>() + inode.target.len() + inode.truncations.steps.len() * 16
+            }
+            Self::Participant(p) => p.steps.len() + p.targets.len() * 64,
+            Self::TransactionStatus(status) => status.participants.len() * 2,
+            Self::Message(message) => message.body.len() + message.payload.len(),
+            Self::Opens(opens) => opens.len() * 16,
+            Self::Locks(locks) => locks.len() * size_of::<RangeLock>(),
+            Self::LockWaiters(waiters) => waiters.len() * size_of::<LockWaiter>(),
+            _ => 0,
+        }
+    }
+}

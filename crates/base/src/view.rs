@@ -1,0 +1,36 @@
+//! A server's state as a handler may read it.
+
+use crate::{ChunkId, Key, Value, data::Extents};
+
+/// How full a store is, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    /// The configured limit.
+    pub limit_bytes: u64,
+    /// What records and data take.
+    pub used_bytes: u64,
+    /// The number of inodes.
+    pub files: u64,
+}
+
+impl Space {
+    /// What is left below the limit.
+    pub const fn free_bytes(&self) -> u64 {
+        self.limit_bytes.saturating_sub(self.used_bytes)
+    }
+}
+
+/// All of a server's state: ordered records and the data of chunks.
+pub trait View {
+    /// The record named `key`.
+    fn get(&self, key: &Key) -> Option<&Value>;
+
+    /// The records from `from` up to but not including `to`, in order.
+    fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)>;
+
+    /// The data of a chunk, if it holds any.
+    fn data(&self, chunk: ChunkId) -> Option<&Extents>;
+
+    /// How full the store is.
+    fn space(&self) -> Space;
+}
