@@ -1,9 +1,10 @@
 //! A server's state as a handler may read it.
 
 use crate::{ChunkId, Key, Value, data::Extents};
+use serde::{Deserialize, Serialize};
 
 /// How full a store is, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Space {
     /// The configured limit.
     pub limit_bytes: u64,

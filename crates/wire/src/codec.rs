@@ -1,0 +1,322 @@
+//! Messages as bytes: a fixed head in little-endian order, the body, the data.
+//!
+//! ```text
+//!   0 magic "FTGO"    4 version        6 kind            7 priority
+//!   8 place of data   9 reserved      12 body bytes     16 data bytes
+//!  20 crc32c         24 session       32 session epoch  36 map epoch
+//!  40 sequence       48 acknowledged  56 log position   64 deadline
+//!  72 clock          80 trace         88 span           96 tenant
+//! 100 features      104 body, then data
+//! ```
+//!
+//! The checksum covers the head (with the checksum as zero), the body and the data.
+
+use crate::{Header, MessageKind, Outcome, Peer, PeerAnswer, Priority, Push, Request};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::fmt;
+use futago_base::{Payload, SessionId, Time, limits};
+use serde::{Serialize, de::DeserializeOwned};
+use zerocopy::{
+    FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
+    little_endian::{U16, U32, U64},
+};
+
+/// "FTGO": what every message starts with.
+const MAGIC: u32 = u32::from_le_bytes(*b"FTGO");
+/// The version of this encoding. Peers of different versions refuse each other.
+pub const VERSION: u16 = 1;
+
+/// Continues a CRC32C over more bytes. The fastest way depends on instructions that only a program
+/// with an operating system can ask for, so the caller brings it.
+pub type Crc32c = fn(u32, &[u8]) -> u32;
+
+/// The head as it stands on the wire.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RawHeader {
+    magic: U32,
+    version: U16,
+    kind: u8,
+    priority: u8,
+    payload_place: u8,
+    reserved: [u8; 3],
+    body_bytes: U32,
+    payload_bytes: U32,
+    crc32c: U32,
+    session: U64,
+    session_epoch: U32,
+    map_epoch: U32,
+    sequence: U64,
+    acknowledged: U64,
+    log_position: U64,
+    deadline: U64,
+    clock: U64,
+    trace: U64,
+    span: U64,
+    tenant: U32,
+    features: U32,
+}
+
+/// The size of a message's head, in bytes.
+pub const HEADER_BYTES: usize = size_of::<RawHeader>();
+/// The payload follows the body. Other places (shared memory, remote memory) are reserved.
+const PAYLOAD_INLINE: u8 = 0;
+
+/// Why bytes are not a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// They do not start as a message does.
+    Magic(u32),
+    /// The peer speaks another version of the protocol.
+    Version(u16),
+    /// A field of the head has a value that means nothing.
+    Field(&'static str, u8),
+    /// The body or the data is larger than a message may be.
+    Length(&'static str, u32),
+    /// The bytes are not the ones that were sent.
+    Checksum,
+    /// There are fewer or more bytes than the head says.
+    Truncated,
+    /// The body is not what its kind says.
+    Body,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Magic(found) => write!(f, "not a Futago message (it starts with {found:#010x})"),
+            Self::Version(found) => {
+                write!(
+                    f,
+                    "the peer speaks protocol version {found}, this program {VERSION}"
+                )
+            }
+            Self::Field(name, value) => write!(f, "unknown {name} {value} in a message's head"),
+            Self::Length(name, bytes) => write!(f, "{name} of {bytes} bytes is too long"),
+            Self::Checksum => f.write_str("a message's checksum is wrong"),
+            Self::Truncated => f.write_str("a message is not as long as its head says"),
+            Self::Body => f.write_str("a message's body cannot be read"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+/// The body of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "bodies are decoded, handled and dropped one at a time"
+)]
+pub enum Body {
+    /// From client to server.
+    Request(Request),
+    /// Its answer.
+    Outcome(Outcome),
+    /// From server to server.
+    Peer(Peer),
+    /// Its answer.
+    PeerAnswer(PeerAnswer),
+    /// From server to client.
+    Push(Push),
+}
+
+impl Body {
+    /// The kind that the head of a message with this body names.
+    pub const fn kind(&self) -> MessageKind {
+        match self {
+            Self::Request(_) => MessageKind::Request,
+            Self::Outcome(_) => MessageKind::Outcome,
+            Self::Peer(_) => MessageKind::Peer,
+            Self::PeerAnswer(_) => MessageKind::PeerAnswer,
+            Self::Push(_) => MessageKind::Push,
+        }
+    }
+
+    fn encode(&self) -> Bytes {
+        match self {
+            Self::Request(body) => encode(body),
+            Self::Outcome(body) => encode(body),
+            Self::Peer(body) => encode(body),
+            Self::PeerAnswer(body) => encode(body),
+            Self::Push(body) => encode(body),
+        }
+    }
+
+    fn decode(kind: MessageKind, bytes: &[u8]) -> Result<Self, DecodeError> {
+        Ok(match kind {
+            MessageKind::Request => Self::Request(decode(bytes)?),
+            MessageKind::Outcome => Self::Outcome(decode(bytes)?),
+            MessageKind::Peer => Self::Peer(decode(bytes)?),
+            MessageKind::PeerAnswer => Self::PeerAnswer(decode(bytes)?),
+            MessageKind::Push => Self::Push(decode(bytes)?),
+        })
+    }
+}
+
+/// Encodes one value, as in the body of a message. The records that a server keeps of messages use
+/// it too.
+pub fn encode<T: Serialize>(value: &T) -> Bytes {
+    // Encoding fails only for types that postcard cannot express, such as sequences of unknown
+    // length; ours are all known, and the tests encode every one.
+    postcard::to_allocvec(value)
+        .map(Bytes::from)
+        .unwrap_or_default()
+}
+
+/// Decodes one value; all bytes must be used.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        _ => Err(DecodeError::Body),
+    }
+}
+
+/// A whole message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The head.
+    pub header: Header,
+    /// The body; its kind is the head's.
+    pub body: Body,
+    /// The data.
+    pub payload: Payload,
+}
+
+/// The lengths that a head announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// Of the body, at most [`limits::BODY_BYTES`].
+    pub body_bytes: usize,
+    /// Of the data, at most [`limits::PAYLOAD_BYTES`].
+    pub payload_bytes: usize,
+}
+
+impl Frame {
+    /// The message as bytes: head and body, and the data as it is, to be sent after them.
+    pub fn encode(&self, crc32c: Crc32c) -> (Bytes, Payload) {
+        let body = self.body.encode();
+        let mut raw = raw_header(&self.header, body.len(), self.payload.len());
+        raw.crc32c = U32::new(checksum(crc32c, &raw, &body, self.payload.bytes()));
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
+        bytes.extend_from_slice(raw.as_bytes());
+        bytes.extend_from_slice(&body);
+        (Bytes::from(bytes), self.payload.clone())
+    }
+
+    /// Reads the lengths from a head, so that the rest can be received into buffers of its size.
+    pub fn lengths(head: &[u8; HEADER_BYTES]) -> Result<Lengths, DecodeError> {
+        let raw = RawHeader::read_from_bytes(head).map_err(|_| DecodeError::Truncated)?;
+        check_bounds(&raw)
+    }
+
+    /// Reads a message. The payload is taken as it is.
+    pub fn decode(
+        head: &[u8; HEADER_BYTES],
+        body: &[u8],
+        payload: Payload,
+        crc32c: Crc32c,
+    ) -> Result<Self, DecodeError> {
+        let mut raw = RawHeader::read_from_bytes(head).map_err(|_| DecodeError::Truncated)?;
+        let lengths = check_bounds(&raw)?;
+        if lengths.body_bytes != body.len() || lengths.payload_bytes != payload.len() {
+            return Err(DecodeError::Truncated);
+        }
+        let sent = core::mem::take(&mut raw.crc32c).get();
+        if sent != checksum(crc32c, &raw, body, payload.bytes()) {
+            return Err(DecodeError::Checksum);
+        }
+        let header = header(&raw)?;
+        Ok(Self {
+            header,
+            body: Body::decode(header.kind, body)?,
+            payload,
+        })
+    }
+}
+
+fn check_bounds(raw: &RawHeader) -> Result<Lengths, DecodeError> {
+    if raw.magic.get() != MAGIC {
+        return Err(DecodeError::Magic(raw.magic.get()));
+    }
+    if raw.version.get() != VERSION {
+        return Err(DecodeError::Version(raw.version.get()));
+    }
+    if raw.payload_place != PAYLOAD_INLINE {
+        return Err(DecodeError::Field("place of data", raw.payload_place));
+    }
+    let (body, payload) = (raw.body_bytes.get(), raw.payload_bytes.get());
+    if body as usize > limits::BODY_BYTES {
+        return Err(DecodeError::Length("a body", body));
+    }
+    if payload as usize > limits::PAYLOAD_BYTES {
+        return Err(DecodeError::Length("data", payload));
+    }
+    Ok(Lengths {
+        body_bytes: body as usize,
+        payload_bytes: payload as usize,
+    })
+}
+
+fn checksum(crc32c: Crc32c, raw: &RawHeader, body: &[u8], payload: &[u8]) -> u32 {
+    [raw.as_bytes(), body, payload].into_iter().fold(0, crc32c)
+}
+
+fn raw_header(header: &Header, body_bytes: usize, payload_bytes: usize) -> RawHeader {
+    RawHeader {
+        magic: U32::new(MAGIC),
+        version: U16::new(VERSION),
+        kind: header.kind as u8,
+        priority: header.priority as u8,
+        payload_place: PAYLOAD_INLINE,
+        reserved: [0; 3],
+        body_bytes: U32::new(body_bytes as u32),
+        payload_bytes: U32::new(payload_bytes as u32),
+        crc32c: U32::new(0),
+        session: U64::new(header.session.0),
+        session_epoch: U32::new(header.session_epoch),
+        map_epoch: U32::new(header.map_epoch),
+        sequence: U64::new(header.sequence),
+        acknowledged: U64::new(header.acknowledged),
+        log_position: U64::new(header.log_position),
+        deadline: U64::new(header.deadline.0),
+        clock: U64::new(header.clock.0),
+        trace: U64::new(header.trace),
+        span: U64::new(header.span),
+        tenant: U32::new(header.tenant),
+        features: U32::new(header.features),
+    }
+}
+
+fn header(raw: &RawHeader) -> Result<Header, DecodeError> {
+    let kind = match raw.kind {
+        0 => MessageKind::Request,
+        1 => MessageKind::Outcome,
+        2 => MessageKind::Peer,
+        3 => MessageKind::PeerAnswer,
+        4 => MessageKind::Push,
+        other => return Err(DecodeError::Field("kind", other)),
+    };
+    let priority = match raw.priority {
+        0 => Priority::Foreground,
+        1 => Priority::Background,
+        other => return Err(DecodeError::Field("priority", other)),
+    };
+    Ok(Header {
+        kind,
+        priority,
+        session: SessionId(raw.session.get()),
+        session_epoch: raw.session_epoch.get(),
+        map_epoch: raw.map_epoch.get(),
+        sequence: raw.sequence.get(),
+        acknowledged: raw.acknowledged.get(),
+        log_position: raw.log_position.get(),
+        deadline: Time(raw.deadline.get()),
+        clock: Time(raw.clock.get()),
+        trace: raw.trace.get(),
+        span: raw.span.get(),
+        tenant: raw.tenant.get(),
+        features: raw.features.get(),
+    })
+}

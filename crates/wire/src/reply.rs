@@ -1,0 +1,174 @@
+//! What a server answers to a client.
+
+use crate::Step;
+use crate::step::{InspectCursor, Inspected};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use futago_base::{
+    Attributes, BucketStart, Errno, FileId, Name, Space, Timestamp,
+    record::{Entry, Header, RangeLock, TransactionState, Truncations},
+};
+use serde::{Deserialize, Serialize};
+
+/// The answer to a request.
+pub type Outcome = Result<Reply, Failure>;
+
+/// Why a request was not done. Nothing of it has taken effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// An error for the caller of the file system.
+    Errno(Errno),
+    /// The bucket has been split and does not cover the name any more: it is at `level` now.
+    Moved {
+        /// The bucket that was asked.
+        bucket: BucketStart,
+        /// Its level.
+        level: u8,
+    },
+    /// This server has no such bucket: it is still on its way here, or the directory is gone. The
+    /// directory's home knows which.
+    NoBucket,
+    /// What a transaction relied on has changed: look again.
+    Changed,
+    /// The transaction was aborted by another.
+    Aborted,
+    /// The server has given up on the session, with its locks and open files.
+    SessionExpired,
+    /// A late copy of a request whose answer the client already has.
+    Late,
+    /// The server has too much to do, or waits for something to finish: send it again later.
+    Busy,
+    /// The request belongs to another server, or names a place that the cluster does not have.
+    WrongServer,
+}
+
+impl From<Errno> for Failure {
+    fn from(errno: Errno) -> Self {
+        Self::Errno(errno)
+    }
+}
+
+/// What an opener may cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Capability {
+    /// Nothing.
+    #[default]
+    None,
+}
+
+/// A file as its home knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileState {
+    /// Its attributes. For a directory with several buckets those of the first bucket only.
+    pub attributes: Attributes,
+    /// What only directories have.
+    pub directory: Option<DirectoryState>,
+}
+
+/// A directory as its home knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryState {
+    /// The directory above.
+    pub parent: FileId,
+    /// The header of the first bucket.
+    pub header: Header,
+    /// When a user last set the modification time; the headers' times count only if later.
+    pub modified_set_at: Timestamp,
+    /// The modification time that was set then.
+    pub modified_set_to: Timestamp,
+}
+
+/// An entry of a listing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedEntry {
+    /// Its name.
+    pub name: Name,
+    /// What it leads to.
+    pub entry: Entry,
+    /// The attributes, if the file is no directory and its inode is on the bucket's server.
+    pub attributes: Option<Attributes>,
+}
+
+/// What a server did or found. File data, if any, is the answer's payload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    /// It is done.
+    Done,
+    /// A name, and the file's state if it is at home on the same server.
+    Found {
+        /// What the name leads to.
+        entry: Entry,
+        /// The file.
+        state: Option<FileState>,
+        /// Whether this request made it.
+        created: bool,
+    },
+    /// The new directory belongs to another server: prepare `create` there and put an entry in this
+    /// bucket, in one transaction.
+    Elsewhere(Step),
+    /// Entries of a bucket.
+    Listing {
+        /// In the order of (hash, name).
+        entries: Vec<ListedEntry>,
+        /// Whether the bucket has no more.
+        complete: bool,
+        /// The bucket's level, which tells where the next bucket starts.
+        level: u8,
+    },
+    /// A bucket's header.
+    Header(Header),
+    /// Files, in the order in which they were asked for.
+    Files(Vec<Result<FileState, Errno>>),
+    /// One file.
+    File(FileState),
+    /// A file that is now registered as open.
+    Opened {
+        /// The file.
+        state: FileState,
+        /// What the client may cache.
+        capability: Capability,
+    },
+    /// Where a read, write or append took place and how the file stands after it.
+    Extent {
+        /// The offset of the read or write; the one handed out for an append.
+        offset: u64,
+        /// How many bytes of the payload were stored.
+        stored: u32,
+        /// The file's size.
+        size: u64,
+        /// Bytes a chunk.
+        chunk_bytes: u32,
+        /// The shrinkings that chunks may not have heard of.
+        truncations: Truncations,
+    },
+    /// A symbolic link's target, an extended attribute's value or a status text.
+    Bytes(Bytes),
+    /// Names of extended attributes.
+    Names(Vec<Name>),
+    /// The lock that is in the way, if any.
+    Lock(Option<RangeLock>),
+    /// An offset within the file, if there is one.
+    Offset(Option<u64>),
+    /// The steps are reserved; the identity that was drawn for a new directory, if one is made.
+    Prepared(Option<FileId>),
+    /// How the transaction was decided.
+    Decided(TransactionState),
+    /// A number.
+    Number(u64),
+    /// How full the server is.
+    Space(Space),
+    /// Records, and where to go on.
+    Records {
+        /// The records.
+        records: Vec<Inspected>,
+        /// The position to continue after; `None` at the end.
+        next: Option<InspectCursor>,
+    },
+}
+
+/// What a server tells a client without being asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Push {
+    /// How many requests the client may have under way on this connection.
+    Credits(u32),
+}
