@@ -55,8 +55,6 @@ pub enum PeerAnswer {
 pub enum PeerChange {
     /// A name of the file is gone.
     DropLink(FileId),
-    /// The file was renamed: its attributes' change time is now.
-    TouchChanged(FileId),
     /// The file is gone: so are its chunks.
     RemoveChunks(FileId),
     /// The file has shrunk.

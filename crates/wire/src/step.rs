@@ -32,8 +32,6 @@ pub enum Step {
         entry: Entry,
         /// What it must lead to before.
         replaces: Option<Entry>,
-        /// Whether the replaced file, which is not a directory, loses a link.
-        unlink_replaced: bool,
     },
     /// Makes a directory's inode and first bucket. The identity is drawn when it is prepared.
     CreateDirectory(NewDirectory),
@@ -48,6 +46,10 @@ pub enum Step {
     },
     /// Adds a name to the count of a file's links. The file must have at least one.
     AddLink(FileId),
+    /// Takes a name from the count of a file's links; without the last one the file is gone.
+    DropLink(FileId),
+    /// Sets the change time of a file that gets another name.
+    Touch(FileId),
     /// Changes where a directory hangs.
     SetParent {
         /// The directory.

@@ -12,6 +12,9 @@ pub struct Session {
     /// All its requests up to this number are done with: their replies are forgotten, and a late
     /// copy of one is refused.
     pub acknowledged: u64,
+    /// It was not heard of for a lease: what it held is given up, and it must start anew. The
+    /// record stays for a while to tell it so.
+    pub expired: bool,
 }
 
 /// Which sessions have a file open, and how often.
