@@ -1,0 +1,143 @@
+//! Byte-range locks of all files, with those who wait for them.
+
+use futago_fuse_kernel::{Lock, LockRequest, Reply};
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex};
+
+const UNLOCK: u32 = libc::F_UNLCK as u32;
+const WRITE: u32 = libc::F_WRLCK as u32;
+
+#[derive(Default)]
+pub struct Locks {
+    table: Mutex<Table>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Table {
+    held: HashMap<u64, Vec<(u64, Lock)>>,
+    waiting: Vec<(u64, LockRequest, Reply)>,
+}
+
+impl Locks {
+    pub fn get(&self, node: u64, request: &LockRequest, reply: Reply) {
+        let table = self.table.lock().expect("lock");
+        let none = Lock {
+            kind: UNLOCK,
+            ..request.lock
+        };
+        reply.lock(&table.conflict(node, request).unwrap_or(none));
+    }
+
+    pub fn set(&self, node: u64, request: LockRequest, wait: bool, reply: Reply) {
+        let mut table = self.table.lock().expect("lock");
+        if table.conflict(node, &request).is_none() {
+            table.change(node, &request);
+            reply.ok();
+            table.wake();
+        } else if !wait {
+            reply.error(libc::EAGAIN);
+        } else if reply.is_interrupted() {
+            reply.error(libc::EINTR);
+        } else {
+            table.waiting.push((node, request, reply));
+            self.changed.notify_all();
+        }
+    }
+
+    pub fn interrupt(&self, unique: u64) {
+        let mut table = self.table.lock().expect("lock");
+        let is_meant = |(_, _, reply): &mut (u64, LockRequest, Reply)| reply.unique() == unique;
+        for (_, _, reply) in table.waiting.extract_if(.., is_meant) {
+            reply.error(libc::EINTR);
+        }
+    }
+
+    pub fn drop_owner(&self, node: u64, owner: u64) {
+        let all = Lock {
+            start: 0,
+            end: i64::MAX as u64,
+            kind: UNLOCK,
+            pid: 0,
+        };
+        let mut table = self.table.lock().expect("lock");
+        table.change(
+            node,
+            &LockRequest {
+                handle: 0,
+                owner,
+                lock: all,
+            },
+        );
+        table.wake();
+    }
+
+    /// Returns once somebody waits for a lock.
+    #[allow(dead_code)] // For tests.
+    pub fn await_waiter(&self) {
+        let table = self.table.lock().expect("lock");
+        drop(
+            self.changed
+                .wait_while(table, |table| table.waiting.is_empty())
+                .expect("lock"),
+        );
+    }
+}
+
+impl Table {
+    fn conflict(&self, node: u64, request: &LockRequest) -> Option<Lock> {
+        let wanted = request.lock;
+        let in_the_way = |(owner, held): &&(u64, Lock)| {
+            let is_exclusive = held.kind == WRITE || wanted.kind == WRITE;
+            *owner != request.owner && is_exclusive && overlaps(held, &wanted)
+        };
+        let held = self.held.get(&node).filter(|_| wanted.kind != UNLOCK)?;
+        held.iter().find(in_the_way).map(|(_, lock)| *lock)
+    }
+
+    /// Replaces what the owner holds in the range.
+    fn change(&mut self, node: u64, request: &LockRequest) {
+        let LockRequest { owner, lock, .. } = *request;
+        let held = self.held.entry(node).or_default();
+        let is_cut = |(holder, old): &mut (u64, Lock)| *holder == owner && overlaps(old, &lock);
+        let cut: Vec<_> = held.extract_if(.., is_cut).collect();
+        for (_, old) in cut {
+            if old.start < lock.start {
+                held.push((
+                    owner,
+                    Lock {
+                        end: lock.start - 1,
+                        ..old
+                    },
+                ));
+            }
+            if old.end > lock.end {
+                held.push((
+                    owner,
+                    Lock {
+                        start: lock.end + 1,
+                        ..old
+                    },
+                ));
+            }
+        }
+        if lock.kind != UNLOCK {
+            held.push((owner, lock));
+        }
+    }
+
+    fn wake(&mut self) {
+        for (node, request, reply) in std::mem::take(&mut self.waiting) {
+            if self.conflict(node, &request).is_some() {
+                self.waiting.push((node, request, reply));
+            } else {
+                self.change(node, &request);
+                reply.ok();
+            }
+        }
+    }
+}
+
+fn overlaps(one: &Lock, other: &Lock) -> bool {
+    one.start <= other.end && other.start <= one.end
+}

@@ -1,0 +1,92 @@
+//! Mounting and unmounting: mount(2) for root, fusermount3 for everybody else.
+
+mod direct;
+mod helper;
+mod options;
+mod table;
+mod unmount;
+
+pub use options::MountOptions;
+pub use table::{Liveness, MountEntry, clean_dead_mount, dead_mounts, mounts, probe};
+pub use unmount::{UnmountMode, Unmounter};
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why nothing was mounted.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
+pub enum MountError {
+    /// The mount point is missing, or its file system does not answer.
+    #[error("cannot use {} as a mount point: {error}", path.display())]
+    MountPoint { path: PathBuf, error: io::Error },
+    /// The kernel has no FUSE, or the device node is closed to this user.
+    #[error("cannot open /dev/fuse: {0} (is the kernel module `fuse` loaded?)")]
+    Device(io::Error),
+    /// mount(2) failed.
+    #[error("cannot mount on {}: {error}", path.display())]
+    Mount { path: PathBuf, error: io::Error },
+    /// Only the helper could mount, and there is none.
+    #[error("fusermount3 is not installed; only root can mount without it (package fuse3)")]
+    NoHelper,
+    /// The helper refused.
+    #[error("cannot mount on {}: {said}", path.display())]
+    Helper { path: PathBuf, said: String },
+    /// The helper could not be talked to.
+    #[error("cannot run fusermount3: {0}")]
+    Socket(io::Error),
+}
+
+/// A mounted, not yet served file system.
+#[derive(Debug)]
+pub(crate) struct Mounted {
+    pub(crate) unmounter: Unmounter,
+    /// Dropped after unmounting.
+    _watcher: Option<helper::Watcher>,
+}
+
+/// Mounts at `path` and gives the device's descriptor.
+pub(crate) fn mount(options: &MountOptions, path: &Path) -> Result<(OwnedFd, Mounted), MountError> {
+    let unusable = |error| MountError::MountPoint {
+        path: path.to_owned(),
+        error,
+    };
+    if options.replace_dead {
+        clean_dead_mount(path).map_err(unusable)?;
+    }
+    let path = &fs::canonicalize(path).map_err(unusable)?;
+    let root_mode = direct::root_mode(path).map_err(unusable)?;
+    let (fd, watcher) = match direct_if_possible(options, path, root_mode)? {
+        Some(fd) => (fd, None),
+        None => helper::mount(options, path)?,
+    };
+    let unmounter = Unmounter::of(path.clone()).map_err(unusable)?;
+    Ok((
+        fd,
+        Mounted {
+            unmounter,
+            _watcher: watcher,
+        },
+    ))
+}
+
+/// Root mounts itself, unless a watcher is wanted or the right is missing after all.
+fn direct_if_possible(
+    options: &MountOptions,
+    path: &Path,
+    root_mode: u32,
+) -> Result<Option<OwnedFd>, MountError> {
+    // SAFETY: geteuid has no preconditions.
+    if options.auto_unmount || unsafe { libc::geteuid() } != 0 {
+        return Ok(None);
+    }
+    match direct::mount(options, path, root_mode) {
+        Err(MountError::Mount { error, .. }) if error.raw_os_error() == Some(libc::EPERM) => {
+            Ok(None)
+        }
+        mounted => mounted.map(Some),
+    }
+}

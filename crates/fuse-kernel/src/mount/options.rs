@@ -1,0 +1,144 @@
+//! What a mount is to look like.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+/// Options of a mount.
+#[derive(Clone, Debug)]
+pub struct MountOptions {
+    /// First column of the mount table: what is mounted.
+    pub source: String,
+    /// The type is "fuse." and this, "fuse" if empty.
+    pub subtype: String,
+    /// Let users other than the mounting one in. Unprivileged users need `user_allow_other` in
+    /// `/etc/fuse.conf`.
+    pub allow_other: bool,
+    /// The kernel checks permissions from mode, owner and group.
+    pub default_permissions: bool,
+    /// No writing.
+    pub read_only: bool,
+    /// Honour setuid programs (root only).
+    pub suid: bool,
+    /// Honour device nodes (root only).
+    pub dev: bool,
+    /// Most bytes in one read.
+    pub max_read_bytes: u32,
+    /// A helper process (fusermount3) removes the mount when this process ends, however it ends.
+    pub auto_unmount: bool,
+    /// Unmount what a server that died left at the mount point, rather than fail.
+    pub replace_dead: bool,
+}
+
+impl Default for MountOptions {
+    fn default() -> Self {
+        Self {
+            source: String::from("futago"),
+            subtype: String::from("futago"),
+            allow_other: false,
+            default_permissions: true,
+            read_only: false,
+            suid: false,
+            dev: false,
+            max_read_bytes: 1 << 20,
+            auto_unmount: false,
+            replace_dead: true,
+        }
+    }
+}
+
+impl MountOptions {
+    /// The type in the mount table.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        if self.subtype.is_empty() {
+            "fuse".into()
+        } else {
+            format!("fuse.{}", self.subtype)
+        }
+    }
+
+    /// Flags for mount(2).
+    pub(super) fn flags(&self) -> libc::c_ulong {
+        let flag = |on: bool, flag| if on { flag } else { 0 };
+        flag(self.read_only, libc::MS_RDONLY)
+            | flag(!self.suid, libc::MS_NOSUID)
+            | flag(!self.dev, libc::MS_NODEV)
+    }
+
+    /// Options that the file system itself reads, the same for mount(2) and fusermount3.
+    pub(super) fn data(&self) -> Vec<String> {
+        let mut data = vec![format!("max_read={}", self.max_read_bytes)];
+        data.extend(self.allow_other.then(|| "allow_other".into()));
+        data.extend(
+            self.default_permissions
+                .then(|| "default_permissions".into()),
+        );
+        data
+    }
+
+    /// The argument of `fusermount3 -o`, with commas and backslashes of free text escaped.
+    pub(super) fn for_helper(&self) -> OsString {
+        let mut options = self.data();
+        options.push(format!("fsname={}", escape(&self.source)));
+        if !self.subtype.is_empty() {
+            options.push(format!("subtype={}", escape(&self.subtype)));
+        }
+        options.extend(self.read_only.then(|| "ro".into()));
+        options.extend(self.suid.then(|| "suid".into()));
+        options.extend(self.dev.then(|| "dev".into()));
+        options.extend(self.auto_unmount.then(|| "auto_unmount".into()));
+        options.join(",").into()
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('\\', r"\\").replace(',', r"\,")
+}
+
+/// Undoes the octal escapes of the kernel's mount table.
+pub(super) fn unescape(text: &[u8]) -> OsString {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after
+            .get(..3)
+            .filter(|digits| first == b'\\' && digits.iter().all(is_octal));
+        if let Some(digits) = digits {
+            let value = digits
+                .iter()
+                .fold(0u32, |value, digit| value * 8 + u32::from(digit - b'0'));
+            plain.push((value & 0xff) as u8);
+            rest = &after[3..];
+        } else {
+            plain.push(first);
+            rest = after;
+        }
+    }
+    OsString::from_vec(plain)
+}
+
+fn is_octal(byte: &u8) -> bool {
+    (b'0'..=b'7').contains(byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn free_text_cannot_add_options() {
+        let options = MountOptions {
+            source: r"a,dev\b".into(),
+            ..MountOptions::default()
+        };
+        let text = options.for_helper().into_string().expect("text");
+        assert!(text.contains(r"fsname=a\,dev\\b"), "{text}");
+    }
+
+    #[test]
+    fn the_tables_escapes_are_undone() {
+        let plain = unescape(br"/a\040b\134c\xff\9");
+        assert_eq!(plain.as_bytes(), br"/a b\c\xff\9");
+    }
+}

@@ -1,0 +1,164 @@
+//! The kernel's mount table, and mounts whose server is gone.
+
+use super::options::unescape;
+use super::unmount::{UnmountMode, unmount_path};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// One line of the mount table of this mount namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountEntry {
+    /// Where it is mounted.
+    pub path: PathBuf,
+    /// Type, such as "fuse.futago".
+    pub kind: OsString,
+    /// What is mounted.
+    pub source: OsString,
+    /// `major:minor`, unique among the mounted file systems.
+    pub device: OsString,
+}
+
+/// How a mounted file system answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// It answered.
+    Alive,
+    /// Its server is gone; every access fails with ENOTCONN until it is unmounted.
+    Dead,
+    /// It did not answer in time.
+    Unresponsive,
+}
+
+/// The mount table, bottom mounts first.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn mounts() -> io::Result<Vec<MountEntry>> {
+    Ok(parse(&fs::read("/proc/self/mountinfo")?))
+}
+
+/// Mounts of one type whose server is gone.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn dead_mounts(kind: &str, patience: Duration) -> io::Result<Vec<MountEntry>> {
+    let mut entries = mounts()?;
+    entries.retain(|entry| entry.kind == kind && probe(&entry.path, patience) == Liveness::Dead);
+    Ok(entries)
+}
+
+/// Unmounts `path` if a FUSE server that died left it there; says whether there was such a mount.
+///
+/// # Errors
+/// When it cannot be unmounted.
+pub fn clean_dead_mount(path: &Path) -> io::Result<bool> {
+    let is_fuse = |entry: &MountEntry| entry.kind.to_string_lossy().starts_with("fuse");
+    // A dead mount cannot be resolved to its canonical form; its parent can.
+    let path = absolute(path)?;
+    let top = mounts()?.into_iter().rfind(|entry| entry.path == path);
+    if !top.is_some_and(|entry| is_fuse(&entry)) || !is_disconnected(&path) {
+        return Ok(false);
+    }
+    unmount_path(&path, UnmountMode::Lazy)?;
+    Ok(true)
+}
+
+/// Asks a mounted file system for its root's attributes.
+///
+/// A server that does not answer keeps a thread of this process waiting, until it answers or dies.
+#[must_use]
+pub fn probe(path: &Path, patience: Duration) -> Liveness {
+    let (sender, receiver) = mpsc::channel();
+    let path = path.to_owned();
+    let asking = thread::Builder::new()
+        .name("fuse-probe".into())
+        .spawn(move || {
+            let _ = sender.send(is_disconnected(&path));
+        });
+    match asking
+        .ok()
+        .and_then(|_| receiver.recv_timeout(patience).ok())
+    {
+        Some(true) => Liveness::Dead,
+        Some(false) => Liveness::Alive,
+        None => Liveness::Unresponsive,
+    }
+}
+
+pub(super) fn is_disconnected(path: &Path) -> bool {
+    fs::metadata(path).is_err_and(|error| error.raw_os_error() == Some(libc::ENOTCONN))
+}
+
+/// The path without symbolic links, "." and ".." above its last component, which is not visited.
+pub(super) fn absolute(path: &Path) -> io::Result<PathBuf> {
+    let Some(name) = path.file_name() else {
+        return fs::canonicalize(path);
+    };
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    Ok(fs::canonicalize(parent)?.join(name))
+}
+
+/// The device number of the topmost mount at `path`.
+pub(super) fn device_at(path: &Path) -> io::Result<Option<OsString>> {
+    Ok(mounts()?
+        .into_iter()
+        .rfind(|entry| entry.path == path)
+        .map(|entry| entry.device))
+}
+
+fn parse(table: &[u8]) -> Vec<MountEntry> {
+    table
+        .split(|&byte| byte == b'\n')
+        .filter_map(parse_line)
+        .collect()
+}
+
+/// `id parent major:minor root path options [optional fields] - type source options`
+fn parse_line(line: &[u8]) -> Option<MountEntry> {
+    let mut fields = line.split(|&byte| byte == b' ');
+    let device = fields.nth(2)?;
+    let path = fields.nth(1)?;
+    fields.find(|field| *field == b"-")?;
+    let (kind, source) = (fields.next()?, fields.next()?);
+    Some(MountEntry {
+        path: unescape(path).into(),
+        kind: unescape(kind),
+        source: unescape(source),
+        device: unescape(device),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_with_and_without_optional_fields() {
+        let table = br"21 1 0:20 / /proc rw - proc proc rw
+40 21 0:44 / /mnt/a\040b rw,nosuid shared:1 master:2 - fuse.futago x\054y rw,user_id=0
+broken
+";
+        let entries = parse(table);
+        assert_eq!(entries.len(), 2);
+        assert_eq!(entries[1].path, Path::new("/mnt/a b"));
+        assert_eq!(entries[1].kind, "fuse.futago");
+        assert_eq!(entries[1].source, "x,y");
+        assert_eq!(entries[1].device, "0:44");
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_tables_never_panic(table: Vec<u8>) {
+            let _ = parse(&table);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Messages to the kernel that no request asked for: drop what you cache.
+
+use crate::abi::flags::EXPIRE_ONLY;
+use crate::abi::opcode;
+use crate::abi::output::{NotifyDelete, NotifyInvalEntry, NotifyInvalInode};
+use crate::device::Device;
+use crate::reply::send::write;
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use zerocopy::IntoBytes;
+
+/// Invalidates what the kernel caches. A node or name that the kernel does not know is fine.
+///
+/// Never call it while answering an operation on the same inode or directory has to wait for it:
+/// the kernel holds that inode's lock during the operation, and both would wait for ever.
+#[derive(Clone, Debug)]
+pub struct Notifier {
+    device: Arc<Device>,
+}
+
+impl Notifier {
+    pub(crate) fn new(device: Arc<Device>) -> Self {
+        Self { device }
+    }
+
+    /// Drops the attributes of `node`, and its cached pages from `offset` on (`length` bytes; 0:
+    /// all; a negative offset leaves the pages alone).
+    ///
+    /// # Errors
+    /// ENOTCONN or ENODEV when the mount is gone.
+    pub fn invalidate_inode(&self, node: u64, offset: i64, length: i64) -> io::Result<()> {
+        let record = NotifyInvalInode {
+            ino: node,
+            off: offset,
+            len: length,
+        };
+        self.send(opcode::NOTIFY_INVAL_INODE, record.as_bytes(), None)
+    }
+
+    /// Drops `name` in directory `parent`.
+    ///
+    /// # Errors
+    /// ENOTCONN or ENODEV when the mount is gone; ENAMETOOLONG.
+    pub fn invalidate_entry(&self, parent: u64, name: &[u8]) -> io::Result<()> {
+        self.entry(parent, name, 0)
+    }
+
+    /// Has `name` looked up again when it is next used, without unmounting what is below it
+    /// (`InitFlags::HAS_EXPIRE_ONLY`).
+    ///
+    /// # Errors
+    /// ENOTCONN or ENODEV when the mount is gone; ENAMETOOLONG; EINVAL if not supported.
+    pub fn expire_entry(&self, parent: u64, name: &[u8]) -> io::Result<()> {
+        self.entry(parent, name, EXPIRE_ONLY)
+    }
+
+    /// Says that `name` in `parent`, which was node `child`, was deleted, so that inotify tells.
+    ///
+    /// # Errors
+    /// ENOTCONN or ENODEV when the mount is gone; ENAMETOOLONG.
+    pub fn delete(&self, parent: u64, child: u64, name: &[u8]) -> io::Result<()> {
+        let record = NotifyDelete {
+            parent,
+            child,
+            namelen: length(name)?,
+            padding: 0,
+        };
+        self.send(opcode::NOTIFY_DELETE, record.as_bytes(), Some(name))
+    }
+
+    fn entry(&self, parent: u64, name: &[u8], flags: u32) -> io::Result<()> {
+        let record = NotifyInvalEntry {
+            parent,
+            namelen: length(name)?,
+            flags,
+        };
+        self.send(opcode::NOTIFY_INVAL_ENTRY, record.as_bytes(), Some(name))
+    }
+
+    fn send(&self, code: i32, record: &[u8], name: Option<&[u8]>) -> io::Result<()> {
+        let sent = match name {
+            None => write(&self.device, 0, code, &[IoSlice::new(record)]),
+            Some(name) => {
+                let parts = [IoSlice::new(record), IoSlice::new(name), IoSlice::new(&[0])];
+                write(&self.device, 0, code, &parts)
+            }
+        };
+        match sent {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+            sent => sent,
+        }
+    }
+}
+
+fn length(name: &[u8]) -> io::Result<u32> {
+    let length = u32::try_from(name.len())
+        .ok()
+        .filter(|&length| length <= 1024);
+    length.ok_or_else(|| io::Error::from_raw_os_error(libc::ENAMETOOLONG))
+}

@@ -1,0 +1,220 @@
+//! A mounted file system: threads that read requests and give them to a handler.
+
+use crate::abi::opcode;
+use crate::device::Device;
+use crate::mount::{self, MountError, MountOptions, Mounted, UnmountMode, Unmounter};
+use crate::negotiate::{Granted, NegotiateError, Wanted, negotiate};
+use crate::reply::send::write;
+use crate::request::{Incoming, parse};
+use crate::{Handler, Notifier, Reply};
+use bytes::{Bytes, BytesMut};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use thiserror::Error;
+
+/// Why a file system was not mounted or not served.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// Mounting failed.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// INIT failed; the mount was taken away again.
+    #[error(transparent)]
+    Negotiate(#[from] NegotiateError),
+    /// A thread could not be started.
+    #[error("cannot start a reader thread: {0}")]
+    Thread(io::Error),
+}
+
+/// A mount that is agreed on with the kernel and not served yet. Dropping it unmounts.
+#[derive(Debug)]
+pub struct Connection {
+    device: Arc<Device>,
+    granted: Granted,
+    mounted: MountGuard,
+}
+
+/// A mount that is being served. Dropping it unmounts lazily and leaves the readers to end with
+/// the last open file.
+#[derive(Debug)]
+pub struct Session {
+    readers: Vec<JoinHandle<io::Result<()>>>,
+    connection: Connection,
+}
+
+#[derive(Debug)]
+struct MountGuard(Mounted);
+
+impl Drop for MountGuard {
+    fn drop(&mut self) {
+        let _ = self.0.unmounter.unmount(UnmountMode::Lazy);
+    }
+}
+
+impl Connection {
+    /// Mounts at `path` and exchanges INIT.
+    ///
+    /// # Errors
+    /// When the mount is refused or the kernel is older than Linux 5.10's protocol.
+    pub fn mount(
+        options: &MountOptions,
+        wanted: &Wanted,
+        path: impl AsRef<Path>,
+    ) -> Result<Self, SessionError> {
+        let (fd, mounted) = mount::mount(options, path.as_ref())?;
+        let mounted = MountGuard(mounted);
+        let device = Arc::new(Device::new(fd));
+        let granted = negotiate(&device, wanted)?;
+        Ok(Self {
+            device,
+            granted,
+            mounted,
+        })
+    }
+
+    /// What was agreed on; log `missing`.
+    #[must_use]
+    pub fn granted(&self) -> &Granted {
+        &self.granted
+    }
+
+    /// For telling the kernel to drop what it caches.
+    #[must_use]
+    pub fn notifier(&self) -> Notifier {
+        Notifier::new(Arc::clone(&self.device))
+    }
+
+    /// For unmounting from anywhere, such as a signal's thread.
+    #[must_use]
+    pub fn unmounter(&self) -> Unmounter {
+        self.mounted.0.unmounter.clone()
+    }
+
+    /// Serves requests on `threads` reader threads (at least one), each with a descriptor of its
+    /// own where the kernel grants it.
+    ///
+    /// # Errors
+    /// When a thread cannot be started; the mount is gone then.
+    pub fn serve(
+        self,
+        handler: Arc<impl Handler>,
+        threads: usize,
+    ) -> Result<Session, SessionError> {
+        let first = Arc::clone(&self.device);
+        let mut devices = vec![first];
+        devices.resize_with(threads.max(1), || Arc::new(self.device.clone_or_share()));
+        let all: Arc<[Arc<Device>]> = devices.into();
+        let mut session = Session {
+            readers: Vec::new(),
+            connection: self,
+        };
+        for (index, device) in all.iter().enumerate() {
+            let reader = Reader {
+                device: Arc::clone(device),
+                all: Arc::clone(&all),
+                handler: Arc::clone(&handler),
+                granted: session.connection.granted.clone(),
+            };
+            let thread = thread::Builder::new().name(format!("fuse-{index}"));
+            let started = thread
+                .spawn(move || reader.run())
+                .map_err(SessionError::Thread)?;
+            session.readers.push(started);
+        }
+        Ok(session)
+    }
+}
+
+impl Session {
+    /// What was agreed on.
+    #[must_use]
+    pub fn granted(&self) -> &Granted {
+        self.connection.granted()
+    }
+
+    /// For telling the kernel to drop what it caches.
+    #[must_use]
+    pub fn notifier(&self) -> Notifier {
+        self.connection.notifier()
+    }
+
+    /// For unmounting from anywhere; `join` returns then.
+    #[must_use]
+    pub fn unmounter(&self) -> Unmounter {
+        self.connection.unmounter()
+    }
+
+    /// Waits until the file system is unmounted, by whomever, and the last open file is closed.
+    ///
+    /// # Errors
+    /// What a reader met other than the end of the mount.
+    pub fn join(mut self) -> io::Result<()> {
+        let panicked = |_| Err(io::Error::other("a reader thread panicked"));
+        let ends: Vec<_> = self
+            .readers
+            .drain(..)
+            .map(|reader| reader.join().unwrap_or_else(panicked))
+            .collect();
+        ends.into_iter().collect()
+    }
+}
+
+struct Reader<H> {
+    device: Arc<Device>,
+    /// Every reader's device: an interruption may arrive at another one than its request did.
+    all: Arc<[Arc<Device>]>,
+    handler: Arc<H>,
+    granted: Granted,
+}
+
+impl<H: Handler> Reader<H> {
+    fn run(self) -> io::Result<()> {
+        let limit = self.granted.request_limit_bytes();
+        let mut buffer = BytesMut::new();
+        loop {
+            match self.device.read(&mut buffer, limit) {
+                Ok(message) => self.dispatch(message),
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::ENODEV | libc::ECONNABORTED) => return Ok(()),
+                    // ENOENT: the request was interrupted before it could be read.
+                    Some(libc::ENOENT | libc::EINTR | libc::EAGAIN) => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+
+    fn dispatch(&self, message: Bytes) {
+        match parse(message, self.granted.features) {
+            Ok(Incoming::Request { request, opcode }) => {
+                let unique = request.header.unique;
+                self.device.begin(unique);
+                let reply = Reply::new(unique, opcode, Arc::clone(&self.device));
+                if opcode == opcode::DESTROY {
+                    reply.ok()
+                } else {
+                    self.handler.handle(request, reply)
+                }
+            }
+            Ok(Incoming::Forget(nodes)) => self.handler.forget(&nodes),
+            Ok(Incoming::Interrupt { unique, target }) => self.interrupt(unique, target),
+            Ok(Incoming::Malformed { unique, error }) => {
+                let _ = write(&self.device, unique, -libc::EIO, &[]);
+                self.handler.malformed(&error);
+            }
+            Err(error) => self.handler.malformed(&error),
+        }
+    }
+
+    /// A request that no reader knows is answered already, or was read by a reader that has not
+    /// come to note it down yet: EAGAIN has the kernel ask again in the second case.
+    fn interrupt(&self, unique: u64, target: u64) {
+        if self.all.iter().any(|device| device.interrupt(target)) {
+            self.handler.interrupt(target);
+        } else {
+            let _ = write(&self.device, unique, -libc::EAGAIN, &[]);
+        }
+    }
+}
