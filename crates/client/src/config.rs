@@ -1,0 +1,34 @@
+//! What a client can be told.
+
+use futago_base::Duration;
+
+/// A client's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Bytes a chunk of new files. Default: 1 MiB.
+    pub chunk_bytes: u32,
+    /// How long an operation tries again when others keep getting in its way, before it fails with
+    /// `EBUSY` or `EIO`. Default: 30 s.
+    pub retry: Duration,
+    /// The first pause before trying again; it doubles up to [`Config::pause_max`]. Default: 1 ms.
+    pub pause_min: Duration,
+    /// The longest pause before trying again. Default: 100 ms.
+    pub pause_max: Duration,
+    /// How many directories' buckets are remembered. Default: 4,096.
+    pub directories_max: usize,
+    /// How many files' layouts are remembered. Default: 16,384.
+    pub files_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            chunk_bytes: 1 << 20,
+            retry: Duration::from_secs(30),
+            pause_min: Duration::from_millis(1),
+            pause_max: Duration::from_millis(100),
+            directories_max: 4096,
+            files_max: 16_384,
+        }
+    }
+}
