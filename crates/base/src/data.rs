@@ -2,7 +2,7 @@
 
 use crate::Payload;
 use alloc::{collections::BTreeMap, vec::Vec};
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 
 /// A piece of data at an offset of a chunk, in bytes.
 pub type Piece = (u32, Payload);
@@ -11,44 +11,24 @@ pub type Piece = (u32, Payload);
 /// become a million extents; larger ones are left alone, because joining copies.
 const JOIN_BYTES: usize = 64 << 10;
 
-#[derive(Clone, Debug)]
-struct Extent {
-    payload: Payload,
-    /// The size of the buffer that the payload is a slice of; at most twice the payload's length,
-    /// so that what is accounted and what is useful stay within a factor of two.
-    backing_bytes: usize,
-}
+/// A neighbour up to this size is always joined, because copying it costs less than keeping it.
+const SMALL_BYTES: usize = 4 << 10;
 
-impl Extent {
-    fn whole(payload: Payload) -> Self {
-        Self {
-            backing_bytes: payload.len(),
-            payload,
-        }
-    }
-
-    /// The part `from..to` of this extent, in a buffer of its own if it would waste most of it.
-    fn part(&self, from: usize, to: usize) -> Self {
-        let payload = self.payload.slice(from, to);
-        if payload.len() * 2 > self.backing_bytes {
-            return Self {
-                payload,
-                backing_bytes: self.backing_bytes,
-            };
-        }
-        Self::whole(Payload::from(Bytes::copy_from_slice(payload.bytes())))
-    }
-}
+/// What an extent costs beside its data, in bytes: its place in the tree and its buffer's head.
+pub const EXTENT_BYTES: usize = 96;
 
 /// The extents of one chunk, by offset. They do not overlap; what lies between them reads as zeros.
 #[derive(Clone, Debug, Default)]
 pub struct Extents {
-    by_offset: BTreeMap<u32, Extent>,
+    by_offset: BTreeMap<u32, Payload>,
     footprint_bytes: usize,
 }
 
 impl Extents {
-    /// The memory that the extents hold, in bytes.
+    /// The memory that the data takes: its length, and [`EXTENT_BYTES`] for every maximal run of it.
+    ///
+    /// It depends on nothing but the contents, so that undoing a change gives it back exactly. The
+    /// memory in use is at most about twice as much, because a slice keeps its whole buffer alive.
     pub const fn footprint_bytes(&self) -> usize {
         self.footprint_bytes
     }
@@ -63,44 +43,32 @@ impl Extents {
         if payload.is_empty() {
             return;
         }
-        self.punch(offset, offset + payload.len() as u32);
-        let (offset, payload) = self.join_before(offset, payload);
-        let payload = self.join_after(offset, payload);
-        self.insert(offset, Extent::whole(payload));
+        let end = offset + payload.len() as u32;
+        self.accounting(offset, end, |extents| {
+            extents.clear(offset, end);
+            let (offset, payload) = extents.join((offset, payload));
+            extents.by_offset.insert(offset, payload.compact());
+        });
     }
 
     /// Makes `from..to` a hole.
     pub fn punch(&mut self, from: u32, to: u32) {
-        while let Some((start, extent)) = self.last_before(to) {
-            let end = start + extent.payload.len() as u32;
-            if end <= from {
-                break;
-            }
-            self.remove(start);
-            if end > to {
-                self.insert(to, extent.part((to - start) as usize, extent.payload.len()));
-            }
-            if start < from {
-                self.insert(start, extent.part(0, (from - start) as usize));
-                break;
-            }
+        if from < to {
+            self.accounting(from, to, |extents| extents.clear(from, to));
         }
     }
 
     /// The data within `from..to`, in order; what is not named is hole.
     pub fn read(&self, from: u32, to: u32) -> Vec<Piece> {
-        let first = self.last_before(from + 1).map_or(from, |(start, _)| start);
+        let first = self.start_at_or_before(from);
         self.by_offset
             .range(first..to.max(first))
-            .filter_map(|(&start, extent)| {
-                let end = start + extent.payload.len() as u32;
-                let (low, high) = (start.max(from), end.min(to));
+            .filter_map(|(&start, payload)| {
+                let (low, high) = (start.max(from), end(start, payload).min(to));
                 (low < high).then(|| {
                     (
                         low,
-                        extent
-                            .payload
-                            .slice((low - start) as usize, (high - start) as usize),
+                        payload.slice((low - start) as usize, (high - start) as usize),
                     )
                 })
             })
@@ -109,76 +77,112 @@ impl Extents {
 
     /// The first offset at or after `from` that holds data.
     pub fn next_data(&self, from: u32) -> Option<u32> {
-        if let Some((start, extent)) = self.last_before(from + 1)
-            && start + extent.payload.len() as u32 > from
-        {
-            return Some(from);
-        }
-        self.by_offset.range(from..).next().map(|(&start, _)| start)
+        self.by_offset
+            .range(self.start_at_or_before(from)..)
+            .find(|&(&start, payload)| end(start, payload) > from)
+            .map(|(&start, _)| start.max(from))
     }
 
     /// The first offset at or after `from` that is hole.
     pub fn next_hole(&self, from: u32) -> u32 {
         let mut hole = from;
-        let first = self.last_before(from + 1).map_or(from, |(start, _)| start);
-        for (&start, extent) in self.by_offset.range(first..) {
+        for (&start, payload) in self.by_offset.range(self.start_at_or_before(from)..) {
             if start > hole {
                 break;
             }
-            hole = hole.max(start + extent.payload.len() as u32);
+            hole = hole.max(end(start, payload));
         }
         hole
     }
 
-    fn last_before(&self, offset: u32) -> Option<(u32, Extent)> {
-        self.by_offset
-            .range(..offset)
-            .next_back()
-            .map(|(&start, e)| (start, e.clone()))
+    /// The start of the last extent that begins at or before `offset`; `offset` if there is none.
+    fn start_at_or_before(&self, offset: u32) -> u32 {
+        let last = self.by_offset.range(..=offset).next_back();
+        last.map_or(offset, |(&start, _)| start)
     }
 
-    fn insert(&mut self, offset: u32, extent: Extent) {
-        self.footprint_bytes += extent.backing_bytes;
-        self.by_offset.insert(offset, extent);
+    fn last_before(&self, offset: u32) -> Option<Piece> {
+        let (&start, payload) = self.by_offset.range(..offset).next_back()?;
+        Some((start, payload.clone()))
     }
 
-    fn remove(&mut self, offset: u32) -> Option<Extent> {
-        let extent = self.by_offset.remove(&offset)?;
-        self.footprint_bytes -= extent.backing_bytes;
-        Some(extent)
+    /// Does `change`, which touches `from..to` only, and keeps the footprint true.
+    fn accounting(&mut self, from: u32, to: u32, change: impl FnOnce(&mut Self)) {
+        let before = self.footprint_within(from, to);
+        change(self);
+        self.footprint_bytes = self.footprint_bytes + self.footprint_within(from, to) - before;
     }
 
-    /// Joins `payload` with the pieces right before it that are not longer: like a binary counter,
-    /// so that each byte is copied a logarithmic number of times.
-    fn join_before(&mut self, offset: u32, payload: Payload) -> Piece {
-        let (mut offset, mut payload) = (offset, payload);
-        while let Some((start, before)) = self.last_before(offset) {
-            let touches = start + before.payload.len() as u32 == offset;
-            if !touches || !joinable(&before.payload, &payload) {
+    /// The data in `from..to`, and the runs that begin there or right behind it.
+    fn footprint_within(&self, from: u32, to: u32) -> usize {
+        let mut last_end = None;
+        let mut footprint = 0;
+        let begin = from.saturating_sub(1);
+        for (&start, payload) in self.by_offset.range(self.start_at_or_before(begin)..=to) {
+            let stop = end(start, payload);
+            footprint += stop.min(to).saturating_sub(start.max(from)) as usize;
+            if start >= from && last_end != Some(start) {
+                footprint += EXTENT_BYTES;
+            }
+            last_end = Some(stop);
+        }
+        footprint
+    }
+
+    /// Takes `from..to` out.
+    fn clear(&mut self, from: u32, to: u32) {
+        while let Some((start, payload)) = self.last_before(to) {
+            let stop = end(start, &payload);
+            if stop <= from {
                 break;
             }
-            self.remove(start);
-            payload = joined(&before.payload, &payload);
-            offset = start;
+            self.by_offset.remove(&start);
+            if stop > to {
+                let rest = payload.slice((to - start) as usize, payload.len());
+                self.by_offset.insert(to, rest.compact());
+            }
+            if start < from {
+                let rest = payload.slice(0, (from - start) as usize);
+                self.by_offset.insert(start, rest.compact());
+                break;
+            }
         }
-        (offset, payload)
     }
 
-    fn join_after(&mut self, offset: u32, payload: Payload) -> Payload {
-        let end = offset + payload.len() as u32;
-        match self.by_offset.get(&end) {
-            Some(after) if joinable(&after.payload, &payload) => {
-                let whole = joined(&payload, &after.payload);
-                self.remove(end);
-                whole
+    /// Joins a new piece with neighbours that are small or not longer than it: like a binary
+    /// counter, so that each byte is copied a logarithmic number of times.
+    fn join(&mut self, piece: Piece) -> Piece {
+        let (mut offset, mut payload) = piece;
+        loop {
+            if let Some((start, before)) = self.last_before(offset)
+                && end(start, &before) == offset
+                && joinable(&before, &payload)
+            {
+                self.by_offset.remove(&start);
+                payload = joined(&before, &payload);
+                offset = start;
+                continue;
             }
-            _ => payload,
+            let next = end(offset, &payload);
+            match self.by_offset.get(&next) {
+                Some(after) if joinable(after, &payload) => {
+                    payload = joined(&payload, after);
+                    self.by_offset.remove(&next);
+                }
+                _ => return (offset, payload),
+            }
         }
     }
 }
 
+/// The offset after the last byte of a piece.
+fn end(start: u32, payload: &Payload) -> u32 {
+    start + payload.len() as u32
+}
+
 fn joinable(neighbour: &Payload, payload: &Payload) -> bool {
-    neighbour.len() <= payload.len() && neighbour.len() + payload.len() <= JOIN_BYTES
+    neighbour.len() <= payload.len().max(SMALL_BYTES)
+        && neighbour.len() + payload.len() <= JOIN_BYTES
 }
 
 fn joined(first: &Payload, second: &Payload) -> Payload {
@@ -200,12 +204,12 @@ impl Eq for Extents {}
 /// Maximal runs of data.
 fn runs(extents: &Extents) -> Vec<(u32, Vec<u8>)> {
     let mut runs: Vec<(u32, Vec<u8>)> = Vec::new();
-    for (&start, extent) in &extents.by_offset {
+    for (&start, payload) in &extents.by_offset {
         match runs.last_mut() {
             Some((first, data)) if *first as usize + data.len() == start as usize => {
-                data.extend_from_slice(extent.payload.bytes());
+                data.extend_from_slice(payload.bytes());
             }
-            _ => runs.push((start, extent.payload.bytes().to_vec())),
+            _ => runs.push((start, payload.bytes().to_vec())),
         }
     }
     runs

@@ -2,7 +2,7 @@
 
 use crate::{
     Batch, ChunkId, DataChange, FileId, Key, Payload, Space, Value, View,
-    data::Extents,
+    data::{EXTENT_BYTES, Extents},
     record::{Header, Inode},
 };
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
@@ -140,8 +140,8 @@ impl<'view, V: View> Overlay<'view, V> {
             Some((RECORD_BYTES + value.heap_bytes() as u64).saturating_sub(before))
         });
         let data = self.data.iter().map(|change| match change {
-            DataChange::Write { payload, .. } => payload.len() as u64,
-            DataChange::Punch { .. } => 0,
+            DataChange::Write { payload, .. } => (payload.len() + EXTENT_BYTES) as u64,
+            DataChange::Punch { .. } => EXTENT_BYTES as u64,
         });
         records.sum::<u64>() + data.sum::<u64>()
     }
