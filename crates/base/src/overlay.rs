@@ -16,8 +16,12 @@ pub struct Overlay<'view, V> {
     base: &'view V,
     records: BTreeMap<Key, Option<Value>>,
     data: Vec<DataChange>,
-    /// Whether the change only frees space, or is needed to get there, and so may use the reserve.
-    frees: bool,
+}
+
+/// The changes of an [`Overlay`] at some moment.
+pub struct Savepoint {
+    records: BTreeMap<Key, Option<Value>>,
+    data: usize,
 }
 
 /// Rough cost of a record in a store beside its heap, in bytes: key, value and tree node.
@@ -117,15 +121,10 @@ impl<'view, V: View> Overlay<'view, V> {
             .copied()
     }
 
-    /// Says that the change frees space or leads there: it may use the store's reserve.
-    pub const fn allow_reserve(&mut self) {
-        self.frees = true;
-    }
-
-    /// Whether the changes fit into the space that is left. Removing is always possible: it may use
-    /// the reserve that a store keeps beyond its limit.
+    /// Whether the changes fit into the space that is left. Only what makes the store grow asks:
+    /// removing is always possible, with the reserve that a store keeps beyond its limit.
     pub fn fits(&self) -> bool {
-        self.frees || self.growth_bytes() <= self.space().free_bytes()
+        self.growth_bytes() <= self.space().free_bytes()
     }
 
     /// An upper bound of what the changes add to the store. What they remove is not counted: it is
@@ -146,11 +145,15 @@ impl<'view, V: View> Overlay<'view, V> {
         records.sum::<u64>() + data.sum::<u64>()
     }
 
-    /// Forgets the changes.
-    pub fn discard(&mut self) {
-        self.records.clear();
-        self.data.clear();
-        self.frees = false;
+    /// The changes so far, to come back to with [`Overlay::restore`].
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint { records: self.records.clone(), data: self.data.len() }
+    }
+
+    /// Forgets what was changed since the savepoint.
+    pub fn restore(&mut self, savepoint: Savepoint) {
+        self.records = savepoint.records;
+        self.data.truncate(savepoint.data);
     }
 
     /// The changes as one batch.

@@ -221,6 +221,8 @@ pub enum Request {
         from: u32,
         /// The byte after the last.
         to: u32,
+        /// Bytes a chunk.
+        chunk_bytes: u32,
         /// What the client knows of the file's shrinkings.
         truncations: Truncations,
     },
@@ -230,6 +232,8 @@ pub enum Request {
         chunk: ChunkId,
         /// First byte within the chunk.
         offset: u32,
+        /// Bytes a chunk.
+        chunk_bytes: u32,
         /// What the client knows of the file's shrinkings.
         truncations: Truncations,
     },
@@ -247,7 +251,7 @@ pub enum Request {
         truncations: Truncations,
     },
     /// Copies data between two chunks on this server, neither of them chunk 0, without moving it.
-    /// Holes are copied too.
+    /// Holes are copied too. Both files must have chunks of one size.
     CopyChunk {
         /// The chunk to read.
         source: ChunkId,
@@ -261,6 +265,8 @@ pub enum Request {
         target: ChunkId,
         /// First byte to write.
         offset: u32,
+        /// Bytes a chunk.
+        chunk_bytes: u32,
         /// What the client knows of the target file's shrinkings.
         truncations: Truncations,
     },

@@ -10,7 +10,7 @@ mod value;
 
 pub use directory::{Entry, Header};
 pub use inode::{DirectoryPlace, Inode, Truncation, Truncations};
-pub use key::Key;
+pub use key::{Key, Sort};
 pub use lock::{LockKind, LockOwner, LockRange, LockSpace, LockWaiter, RangeLock};
 pub use session::{HeldReply, Opens, OutboxChannel, Session, StoredMessage};
 pub use transaction::{Participant, Target, TransactionState, TransactionStatus};
