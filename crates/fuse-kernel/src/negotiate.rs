@@ -194,7 +194,7 @@ fn agree(init: &Init, wanted: &Wanted) -> (Granted, InitOut) {
         congestion_threshold: wanted.max_background / 4 * 3,
         max_write,
         time_gran: 1,
-        max_pages: u16::try_from(max_write.div_ceil(PAGE_BYTES)).unwrap_or(u16::MAX),
+        max_pages: pages(max_write),
         ..InitOut::default()
     };
     let granted = Granted {
@@ -204,6 +204,12 @@ fn agree(init: &Init, wanted: &Wanted) -> (Granted, InitOut) {
         max_write_bytes: max_write,
     };
     (granted, answer)
+}
+
+/// A buffer that does not begin on a page's boundary spans one page more. The kernel takes what
+/// `fs.fuse.max_pages_limit` (256 unless raised, from Linux 6.13 on) allows.
+fn pages(bytes: u32) -> u16 {
+    u16::try_from(bytes.div_ceil(PAGE_BYTES) + 1).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]
@@ -236,7 +242,7 @@ mod tests {
         assert_eq!(missing, expected);
         assert_eq!(
             (answer.minor, answer.flags2, answer.max_pages),
-            (32, 0, 256)
+            (32, 0, 257)
         );
         assert_eq!(answer.flags & InitFlags::INIT_EXT.bits() as u32, 0);
         assert_eq!(answer.max_readahead, 128 << 10);

@@ -1,0 +1,321 @@
+//! System calls on real mounts: as whoever runs the tests, and if that is root once more as an
+//! ordinary user through fusermount3.
+
+#[path = "../examples/passthrough/file_system.rs"]
+mod file_system;
+mod fixture;
+#[path = "../examples/passthrough/inodes.rs"]
+mod inodes;
+#[path = "../examples/passthrough/locks.rs"]
+mod locks;
+
+use fixture::Twin;
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, SeekFrom, copy_file_range, fallocate,
+    linkat, open, renameat_with, seek,
+};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::process::Command;
+use std::ptr;
+use std::sync::mpsc;
+
+#[test]
+fn statx_tells_the_birth_time() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    fs::write(twin.path("a"), "x").expect("write");
+    let seen = fs::metadata(twin.path("a"))
+        .expect("stat")
+        .created()
+        .expect("birth time");
+    let real = fs::metadata(twin.source.path().join("a"))
+        .expect("stat")
+        .created();
+    assert_eq!(seen, real.expect("birth time"));
+    let is_old_kernel = twin.mount.session().granted().kernel_minor < 39;
+    assert!(is_old_kernel || twin.count("statx") > 0);
+}
+
+#[test]
+fn renames_without_replacing_and_by_exchange() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    let (a, b) = (twin.path("a"), twin.path("b"));
+    fs::write(&a, "a").expect("write");
+    fs::write(&b, "b").expect("write");
+    let refused = renameat_with(CWD, &a, CWD, &b, RenameFlags::NOREPLACE);
+    assert_eq!(refused, Err(Errno::EXIST));
+    renameat_with(CWD, &a, CWD, &b, RenameFlags::EXCHANGE).expect("exchange");
+    assert_eq!(fs::read(&a).expect("read"), b"b");
+    assert_eq!(fs::read(&b).expect("read"), b"a");
+}
+
+#[test]
+fn a_temporary_file_can_be_given_a_name() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    let flags = OFlags::TMPFILE | OFlags::RDWR;
+    let file = match open(twin.mount.point.path(), flags, Mode::from_raw_mode(0o600)) {
+        Err(Errno::OPNOTSUPP) => return println!("skipped: this kernel has no FUSE_TMPFILE"),
+        file => File::from(file.expect("temporary file")),
+    };
+    (&file).write_all(b"text").expect("write");
+    assert_eq!(fs::read_dir(twin.source.path()).expect("list").count(), 0);
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, path, CWD, twin.path("named"), AtFlags::SYMLINK_FOLLOW).expect("link");
+    assert_eq!(fs::read(twin.path("named")).expect("read"), b"text");
+}
+
+#[test]
+fn holes_are_made_and_found() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(twin.path("a"));
+    let file = file.expect("create");
+    file.write_all_at(&[1; 3 << 16], 0).expect("write");
+    let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    fallocate(&file, punch, 1 << 16, 1 << 16).expect("punch");
+    assert_eq!(seek(&file, SeekFrom::Hole(0)), Ok(1 << 16));
+    assert_eq!(seek(&file, SeekFrom::Data(1 << 16)), Ok(2 << 16));
+    let mut bytes = [9; 2];
+    file.read_exact_at(&mut bytes, (1 << 17) - 1).expect("read");
+    assert_eq!(bytes, [0, 1]);
+}
+
+#[test]
+fn ranges_are_copied_by_the_server() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    fs::write(twin.path("a"), "0123456789").expect("write");
+    let (from, to) = (
+        File::open(twin.path("a")).expect("open"),
+        File::create(twin.path("b")),
+    );
+    let to = to.expect("create");
+    let copied = copy_file_range(&from, Some(&mut 2), &to, Some(&mut 1), 5);
+    assert_eq!((copied, twin.count("copy_file_range")), (Ok(5), 1));
+    assert_eq!(fs::read(twin.path("b")).expect("read"), b"\x0023456");
+}
+
+#[test]
+fn a_mebibyte_is_one_request() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    let (mut buffer, mut back) = (Aligned::new(), Aligned::new());
+    let content = buffer.bytes();
+    for (index, byte) in content.iter_mut().enumerate() {
+        *byte = (index / 7 % 251) as u8;
+    }
+    let mut file = File::create(twin.path("a")).expect("create");
+    assert_eq!(file.write(content).expect("write"), 1 << 20);
+    let largest = twin.file_system.largest_write_bytes();
+    assert_eq!((twin.count("write"), largest), (1, 1 << 20));
+    let mut file = File::open(twin.path("a")).expect("open");
+    assert_eq!(file.read(back.bytes()).expect("read"), 1 << 20);
+    assert_eq!(twin.count("read"), 1);
+    assert!(back.bytes() == content);
+}
+
+/// A mebibyte that begins on a page's boundary: elsewhere it would span 257 pages, and the kernel
+/// gives a request 256 unless `fs.fuse.max_pages_limit` was raised.
+struct Aligned(Vec<u8>);
+
+impl Aligned {
+    fn new() -> Self {
+        Self(vec![0; (1 << 20) + 4096])
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        let start = self.0.as_ptr().align_offset(4096);
+        &mut self.0[start..start + (1 << 20)]
+    }
+}
+
+#[test]
+fn names_need_not_be_text() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    let name = OsStr::from_bytes(b"\xff\xfe \x80caf\xe9");
+    fs::write(twin.mount.point.path().join(name), "x").expect("write");
+    let listed = fs::read_dir(twin.mount.point.path()).expect("list");
+    let names: Vec<_> = listed
+        .map(|entry| entry.expect("entry").file_name())
+        .collect();
+    assert_eq!(names, [name]);
+}
+
+#[test]
+fn an_append_goes_to_the_true_end() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(twin.path("a"))
+        .expect("open");
+    file.write_all(b"one ").expect("write");
+    // The kernel of the mount does not know that the file grew.
+    let mut other = OpenOptions::new()
+        .append(true)
+        .open(twin.source.path().join("a"));
+    other
+        .as_mut()
+        .expect("open")
+        .write_all(b"two ")
+        .expect("write");
+    file.write_all(b"three").expect("write");
+    assert_eq!(fs::read(twin.path("a")).expect("read"), b"one two three");
+}
+
+#[test]
+fn a_shared_mapping_is_written_back() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(twin.path("a"));
+    let file = file.expect("create");
+    file.set_len(8192).expect("extend");
+    use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
+    let both = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh mapping of a file that nobody else changes, used within its 8192 bytes and
+    // unmapped once.
+    let mapped = unsafe {
+        mmap(ptr::null_mut(), 8192, both, MapFlags::SHARED, &file, 0).map(|address| {
+            address.cast::<u8>().add(5000).write(7);
+            msync(address, 8192, MsyncFlags::SYNC).expect("msync");
+            munmap(address, 8192).expect("munmap");
+        })
+    };
+    let is_old_kernel = twin.mount.session().granted().kernel_minor < 39;
+    if is_old_kernel {
+        return assert_eq!(mapped, Err(Errno::NODEV));
+    }
+    mapped.expect("mmap");
+    assert_eq!(
+        fs::read(twin.source.path().join("a")).expect("read")[5000],
+        7
+    );
+}
+
+#[test]
+fn a_signal_ends_waiting_for_a_lock() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    let holder = File::create(twin.path("a")).expect("create");
+    let waiter = OpenOptions::new()
+        .write(true)
+        .open(twin.path("a"))
+        .expect("open");
+    assert_eq!(lock(&holder, libc::F_OFD_SETLK), Ok(()));
+    catch_signals();
+    let (sender, receiver) = mpsc::channel();
+    let waiting = std::thread::spawn(move || {
+        // SAFETY: pthread_self has no preconditions.
+        sender.send(unsafe { libc::pthread_self() }).expect("sent");
+        lock(&waiter, libc::F_SETLKW)
+    });
+    let thread = receiver.recv().expect("started");
+    twin.file_system.locks.await_waiter();
+    // SAFETY: the thread is not joined yet, so its name is valid.
+    assert_eq!(unsafe { libc::pthread_kill(thread, libc::SIGUSR1) }, 0);
+    assert_eq!(waiting.join().expect("joined"), Err(libc::EINTR));
+}
+
+/// Locks the whole file for writing, or says why not.
+fn lock(file: &File, command: i32) -> Result<(), i32> {
+    // SAFETY: all-zero is a valid flock: the whole file, of no process.
+    let mut flock: libc::flock = unsafe { std::mem::zeroed() };
+    flock.l_type = libc::F_WRLCK as i16;
+    // SAFETY: the record outlives the call.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut flock) };
+    let error = || std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    if result == 0 { Ok(()) } else { Err(error()) }
+}
+
+/// Gives SIGUSR1 a handler that does nothing and does not restart system calls.
+fn catch_signals() {
+    extern "C" fn nothing(_: i32) {}
+    // SAFETY: the action is fully initialised and its handler does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+        assert_eq!(
+            libc::sigaction(libc::SIGUSR1, &raw const action, ptr::null_mut()),
+            0
+        );
+    }
+}
+
+#[test]
+fn an_external_unmount_ends_the_session() {
+    mountable_or_return!();
+    let mut twin = Twin::new();
+    let unmounter = twin.mount.session().unmounter();
+    assert!(unmounter.is_mounted().expect("table"));
+    let open = File::create(twin.path("a")).expect("create");
+    let busy = unmounter
+        .unmount(futago_fuse_kernel::UnmountMode::IfUnused)
+        .expect_err("in use");
+    assert_eq!(busy.raw_os_error(), Some(libc::EBUSY));
+    drop(open);
+    unmounter
+        .unmount(futago_fuse_kernel::UnmountMode::Lazy)
+        .expect("unmount");
+    assert!(!unmounter.is_mounted().expect("table"));
+    twin.mount.end().expect("once more is harmless");
+}
+
+/// The device node may be closed to ordinary users; a namespace of its own gives the test an open
+/// one. `$1` is an empty folder, `$2` the program.
+const AS_NOBODY: &str = r#"
+    mount -t tmpfs -o mode=755 futago-test "$1" && mknod -m 666 "$1/fuse" c 10 229 &&
+    mount --bind "$1/fuse" /dev/fuse && cp "$2" "$1/program" && cd / &&
+    exec setpriv --reuid=65534 --regid=65534 --clear-groups "$1/program"
+"#;
+
+/// Runs this whole file again as `nobody`, whose mounts go through fusermount3.
+#[test]
+fn everything_again_as_an_ordinary_user() {
+    mountable_or_return!();
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: this is an ordinary user already");
+    }
+    let folder = tempfile::tempdir().expect("folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
+    let output = Command::new("unshare")
+        .args([
+            "--mount",
+            "--propagation=private",
+            "sh",
+            "-c",
+            AS_NOBODY,
+            "sh",
+        ])
+        .arg(folder.path())
+        .arg(std::env::current_exe().expect("this program"))
+        .output()
+        .expect("unshare (util-linux) runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        text.contains("a_signal_ends_waiting_for_a_lock ... ok"),
+        "{text}"
+    );
+}
