@@ -2,7 +2,7 @@
 
 use crate::abi::opcode;
 use crate::device::Device;
-use crate::mount::{self, MountError, MountOptions, Mounted, UnmountMode, Unmounter};
+use crate::mount::{self, MountError, MountOptions, Mounted, Unmounter};
 use crate::negotiate::{Granted, NegotiateError, Wanted, negotiate};
 use crate::reply::send::write;
 use crate::request::{Incoming, parse};
@@ -33,7 +33,7 @@ pub enum SessionError {
 pub struct Connection {
     device: Arc<Device>,
     granted: Granted,
-    mounted: MountGuard,
+    mounted: Mounted,
 }
 
 /// A mount that is being served. Dropping it unmounts lazily and leaves the readers to end with
@@ -42,15 +42,6 @@ pub struct Connection {
 pub struct Session {
     readers: Vec<JoinHandle<io::Result<()>>>,
     connection: Connection,
-}
-
-#[derive(Debug)]
-struct MountGuard(Mounted);
-
-impl Drop for MountGuard {
-    fn drop(&mut self) {
-        let _ = self.0.unmounter.unmount(UnmountMode::Lazy);
-    }
 }
 
 impl Connection {
@@ -64,7 +55,6 @@ impl Connection {
         path: impl AsRef<Path>,
     ) -> Result<Self, SessionError> {
         let (fd, mounted) = mount::mount(options, path.as_ref())?;
-        let mounted = MountGuard(mounted);
         let device = Arc::new(Device::new(fd));
         let granted = negotiate(&device, wanted)?;
         Ok(Self {
@@ -89,7 +79,7 @@ impl Connection {
     /// For unmounting from anywhere, such as a signal's thread.
     #[must_use]
     pub fn unmounter(&self) -> Unmounter {
-        self.mounted.0.unmounter.clone()
+        self.mounted.unmounter.clone()
     }
 
     /// Serves requests on `threads` reader threads (at least one), each with a descriptor of its

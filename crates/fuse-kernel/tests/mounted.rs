@@ -9,7 +9,8 @@ mod inodes;
 #[path = "../examples/passthrough/locks.rs"]
 mod locks;
 
-use fixture::Twin;
+use file_system::{Passthrough, UNCACHED};
+use fixture::Mount;
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, SeekFrom, copy_file_range, fallocate,
     linkat, open, renameat_with, seek,
@@ -20,10 +21,43 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::process::Command;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::ptr;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
+use tempfile::TempDir;
+
+/// A directory shown again at `mount`.
+struct Twin {
+    mount: Mount,
+    file_system: Arc<Passthrough>,
+    source: TempDir,
+}
+
+impl Twin {
+    fn new() -> Self {
+        let source = tempfile::tempdir().expect("source");
+        let name = source.path().to_str().expect("UTF-8");
+        let file_system = Arc::new(Passthrough::new(name, UNCACHED).expect("source"));
+        Self {
+            mount: Mount::of(Arc::clone(&file_system)),
+            file_system,
+            source,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.mount.path(name)
+    }
+
+    fn count(&self, operation: &str) -> u64 {
+        self.file_system
+            .counts()
+            .get(operation)
+            .copied()
+            .unwrap_or(0)
+    }
+}
 
 #[test]
 fn statx_tells_the_birth_time() {
@@ -278,44 +312,9 @@ fn an_external_unmount_ends_the_session() {
     twin.mount.end().expect("once more is harmless");
 }
 
-/// The device node may be closed to ordinary users; a namespace of its own gives the test an open
-/// one. `$1` is an empty folder, `$2` the program.
-const AS_NOBODY: &str = r#"
-    mount -t tmpfs -o mode=755 futago-test "$1" && mknod -m 666 "$1/fuse" c 10 229 &&
-    mount --bind "$1/fuse" /dev/fuse && cp "$2" "$1/program" && cd / &&
-    exec setpriv --reuid=65534 --regid=65534 --clear-groups "$1/program"
-"#;
-
 /// Runs this whole file again as `nobody`, whose mounts go through fusermount3.
 #[test]
 fn everything_again_as_an_ordinary_user() {
     mountable_or_return!();
-    if !rustix::process::geteuid().is_root() {
-        return println!("skipped: this is an ordinary user already");
-    }
-    let folder = tempfile::tempdir().expect("folder");
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
-    let output = Command::new("unshare")
-        .args([
-            "--mount",
-            "--propagation=private",
-            "sh",
-            "-c",
-            AS_NOBODY,
-            "sh",
-        ])
-        .arg(folder.path())
-        .arg(std::env::current_exe().expect("this program"))
-        .output()
-        .expect("unshare (util-linux) runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{text}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(
-        text.contains("a_signal_ends_waiting_for_a_lock ... ok"),
-        "{text}"
-    );
+    fixture::run_again_as_nobody("a_signal_ends_waiting_for_a_lock");
 }

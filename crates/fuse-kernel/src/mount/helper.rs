@@ -15,44 +15,22 @@ const PROGRAMS: [&str; 2] = ["fusermount3", "fusermount"];
 /// Tells the helper which descriptor its socket is.
 const SOCKET_VARIABLE: &str = "_FUSE_COMMFD";
 
-/// The helper of an `auto_unmount` mount: it unmounts when the socket closes, which the kernel
-/// does however this process ends.
-#[derive(Debug)]
-pub(super) struct Watcher {
-    socket: Option<UnixStream>,
-    child: Child,
-}
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        self.socket = None;
-        let _ = self.child.wait();
-    }
-}
-
-/// Mounts; the watcher is there if `auto_unmount` is set.
-pub(super) fn mount(
-    options: &MountOptions,
-    path: &Path,
-) -> Result<(OwnedFd, Option<Watcher>), MountError> {
+/// Mounts and gives the device's descriptor.
+pub(super) fn mount(options: &MountOptions, path: &Path) -> Result<OwnedFd, MountError> {
     let (ours, theirs) = UnixStream::pair().map_err(MountError::Socket)?;
     let mut child = start(options, path, theirs)?;
     match receive_descriptor(&ours) {
-        Ok(fd) if options.auto_unmount => Ok((
-            fd,
-            Some(Watcher {
-                socket: Some(ours),
-                child,
-            }),
-        )),
         Ok(fd) => {
             let _ = child.wait();
-            Ok((fd, None))
+            Ok(fd)
         }
-        Err(error) => Err(MountError::Helper {
-            path: path.to_owned(),
-            said: last_words(child, &error),
-        }),
+        Err(error) => {
+            let said = last_words(child, &error);
+            Err(MountError::Helper {
+                path: path.to_owned(),
+                said,
+            })
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod helper;
 mod options;
 mod table;
 mod unmount;
+mod watcher;
 
 pub use options::MountOptions;
 pub use table::{Liveness, MountEntry, clean_dead_mount, dead_mounts, mounts, probe};
@@ -35,17 +36,27 @@ pub enum MountError {
     /// The helper refused.
     #[error("cannot mount on {}: {said}", path.display())]
     Helper { path: PathBuf, said: String },
+    /// The process for `auto_unmount` could not be started.
+    #[error("cannot start the process that unmounts after a crash: {0}")]
+    Watcher(io::Error),
     /// The helper could not be talked to.
     #[error("cannot run fusermount3: {0}")]
     Socket(io::Error),
 }
 
-/// A mounted, not yet served file system.
+/// A mounted file system; dropping it unmounts lazily.
 #[derive(Debug)]
 pub(crate) struct Mounted {
     pub(crate) unmounter: Unmounter,
-    /// Dropped after unmounting.
-    _watcher: Option<helper::Watcher>,
+    /// Told after unmounting that there is nothing to do.
+    watcher: Option<watcher::Watcher>,
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = self.unmounter.unmount(UnmountMode::Lazy);
+        drop(self.watcher.take());
+    }
 }
 
 /// Mounts at `path` and gives the device's descriptor.
@@ -59,28 +70,29 @@ pub(crate) fn mount(options: &MountOptions, path: &Path) -> Result<(OwnedFd, Mou
     }
     let path = &fs::canonicalize(path).map_err(unusable)?;
     let root_mode = direct::root_mode(path).map_err(unusable)?;
-    let (fd, watcher) = match direct_if_possible(options, path, root_mode)? {
-        Some(fd) => (fd, None),
+    let fd = match direct_if_possible(options, path, root_mode)? {
+        Some(fd) => fd,
         None => helper::mount(options, path)?,
     };
     let unmounter = Unmounter::of(path.clone()).map_err(unusable)?;
-    Ok((
-        fd,
-        Mounted {
-            unmounter,
-            _watcher: watcher,
-        },
-    ))
+    let mut mounted = Mounted {
+        unmounter,
+        watcher: None,
+    };
+    if options.auto_unmount {
+        mounted.watcher = Some(watcher::Watcher::start(path).map_err(MountError::Watcher)?);
+    }
+    Ok((fd, mounted))
 }
 
-/// Root mounts itself, unless a watcher is wanted or the right is missing after all.
+/// Root mounts itself, unless the right is missing after all.
 fn direct_if_possible(
     options: &MountOptions,
     path: &Path,
     root_mode: u32,
 ) -> Result<Option<OwnedFd>, MountError> {
     // SAFETY: geteuid has no preconditions.
-    if options.auto_unmount || unsafe { libc::geteuid() } != 0 {
+    if unsafe { libc::geteuid() } != 0 {
         return Ok(None);
     }
     match direct::mount(options, path, root_mode) {

@@ -23,7 +23,7 @@ pub struct MountOptions {
     pub dev: bool,
     /// Most bytes in one read.
     pub max_read_bytes: u32,
-    /// A helper process (fusermount3) removes the mount when this process ends, however it ends.
+    /// A small process of its own takes the mount away when this process ends, however it ends.
     pub auto_unmount: bool,
     /// Unmount what a server that died left at the mount point, rather than fail.
     pub replace_dead: bool,
@@ -86,7 +86,6 @@ impl MountOptions {
         options.extend(self.read_only.then(|| "ro".into()));
         options.extend(self.suid.then(|| "suid".into()));
         options.extend(self.dev.then(|| "dev".into()));
-        options.extend(self.auto_unmount.then(|| "auto_unmount".into()));
         options.join(",").into()
     }
 }
