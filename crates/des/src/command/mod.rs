@@ -1,0 +1,34 @@
+//! `futago des`: the example models from the command line.
+
+mod compare;
+mod output;
+mod phold;
+mod run_options;
+
+use clap::{Args, Subcommand};
+
+/// The arguments of `futago des`.
+#[derive(Args, Debug)]
+pub struct DesArguments {
+    #[command(subcommand)]
+    model: ModelCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum ModelCommand {
+    /// PHOLD, the benchmark of parallel simulators.
+    Phold(phold::PholdArguments),
+}
+
+impl DesArguments {
+    /// Runs the chosen model and prints what it did.
+    ///
+    /// # Errors
+    ///
+    /// If an argument cannot be used, or the run fails.
+    pub fn run(self) -> anyhow::Result<()> {
+        match self.model {
+            ModelCommand::Phold(arguments) => arguments.run(),
+        }
+    }
+}

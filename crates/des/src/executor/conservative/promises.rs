@@ -1,0 +1,86 @@
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::Time;
+use crate::sync::Padded;
+
+/// What all partitions promise for one window. Written before a barrier and read after it, which
+/// is what orders the accesses.
+#[derive(Debug)]
+pub(super) struct Promises {
+    count: usize,
+    rows: Vec<Padded<Row>>,
+    given_up: AtomicBool,
+}
+
+/// What one partition promises.
+#[derive(Debug)]
+struct Row {
+    next_event: AtomicU64,
+    /// The earliest event that it has just sent to each partition.
+    earliest_mail: Vec<AtomicU64>,
+}
+
+impl Promises {
+    pub fn new(count: usize) -> Promises {
+        let row = || Row {
+            next_event: AtomicU64::new(0),
+            earliest_mail: (0..count).map(|_| AtomicU64::new(u64::MAX)).collect(),
+        };
+        Promises {
+            count,
+            rows: (0..count).map(|_| Padded(row())).collect(),
+            given_up: AtomicBool::new(false),
+        }
+    }
+
+    pub fn set_next_event(&self, partition: usize, time: Time) {
+        self.rows[partition]
+            .0
+            .next_event
+            .store(time.ticks(), Ordering::Relaxed);
+    }
+
+    pub fn set_earliest_mail(&self, from: usize, to: usize, time: Time) {
+        self.rows[from].0.earliest_mail[to].store(time.ticks(), Ordering::Relaxed);
+    }
+
+    /// When the partition has its next event, mail to it included.
+    pub fn next_event(&self, partition: usize) -> Time {
+        let own = self.rows[partition].0.next_event.load(Ordering::Relaxed);
+        let mail = self
+            .rows
+            .iter()
+            .map(|row| row.0.earliest_mail[partition].load(Ordering::Relaxed));
+        Time::from_ticks(mail.fold(own, u64::min))
+    }
+
+    /// Ends the run after this window; no partition ever takes this back.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    pub fn given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    /// A partition's promises as words, for other ranks.
+    pub fn row(&self, partition: usize) -> Vec<u64> {
+        let row = &self.rows[partition].0;
+        let mail = row
+            .earliest_mail
+            .iter()
+            .map(|time| time.load(Ordering::Relaxed));
+        std::iter::once(row.next_event.load(Ordering::Relaxed))
+            .chain(mail)
+            .collect()
+    }
+
+    /// Takes over what [`Promises::row`] returned on another rank.
+    pub fn set_row(&self, partition: usize, words: &[u64]) {
+        let mut times = words.iter().map(|&ticks| Time::from_ticks(ticks));
+        self.set_next_event(partition, times.next().unwrap_or(Time::ZERO));
+        for (to, time) in times.take(self.count).enumerate() {
+            self.set_earliest_mail(partition, to, time);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Three ways to run the same events.
+
+mod conservative;
+pub(crate) mod optimistic;
+mod sequential;
+
+use std::time::Instant;
+
+use crate::context::Limits;
+use crate::event::ProcessId;
+use crate::fault::Error;
+use crate::partition::{Partition, Slot};
+use crate::placement::Seating;
+use crate::ranks::{Alone, Ranks, share};
+use crate::settings::{Executor, Settings};
+use crate::watch::{RunShape, Statistics, Tally, TraceRow};
+use crate::{Model, Process, Topology};
+
+/// What a run leaves behind.
+#[derive(Debug)]
+pub struct Outcome<P> {
+    /// What the run has done, over all ranks.
+    pub statistics: Statistics,
+    /// The processes of this rank in their final state, by number.
+    pub processes: Vec<(ProcessId, P)>,
+    /// The committed events of this rank in order, if [`Settings::trace`] asked for them.
+    pub trace: Vec<TraceRow>,
+}
+
+/// Runs the model in this operating-system process.
+///
+/// # Errors
+///
+/// If the settings cannot be used, or an event fails: see [`Error`].
+pub fn run<M: Model>(model: &M, settings: &Settings) -> Result<Outcome<M::Process>, Error> {
+    run_on(model, settings, &mut Alone)
+}
+
+/// Runs the model together with other ranks, which all must call this with the same model and
+/// settings.
+///
+/// # Errors
+///
+/// As [`run`], on all ranks if it happens on one.
+pub fn run_on<M: Model>(
+    model: &M,
+    settings: &Settings,
+    ranks: &mut dyn Ranks,
+) -> Result<Outcome<M::Process>, Error> {
+    settings.check(model.process_count())?;
+    let topology = model.topology();
+    let job = Job {
+        model,
+        settings,
+        topology: &topology,
+    };
+    let (seating, finished) = match settings.executor {
+        Executor::Sequential => sequential::run(&job, ranks),
+        Executor::Conservative => conservative::run(&job, ranks),
+        Executor::Optimistic => optimistic::run(&job, ranks),
+    }?;
+    let Finished {
+        partitions,
+        wall_s,
+        error,
+    } = finished;
+    let local: Vec<Tally> = partitions.iter().map(|part| part.tally.clone()).collect();
+    let tallies = gather_tallies(ranks, error, local)?;
+    let lookahead = seating.and_then(|seating| seating.effective_lookahead(model, &topology));
+    let shape = RunShape {
+        settings,
+        ranks: ranks.count(),
+        lookahead,
+        wall_s,
+    };
+    let statistics = Statistics::new(model, shape, &tallies);
+    Ok(Outcome::new(statistics, partitions))
+}
+
+/// The tallies of all partitions of all ranks, or the first error of any.
+fn gather_tallies(
+    ranks: &mut dyn Ranks,
+    error: Option<Error>,
+    local: Vec<Tally>,
+) -> Result<Vec<Tally>, Error> {
+    let mine = error
+        .as_ref()
+        .map_or(Ok(local), |error| Err(error.to_string()));
+    let all: Vec<Result<Vec<Tally>, String>> = share(ranks, &mine)?;
+    if let Some(error) = error {
+        return Err(error);
+    }
+    let mut tallies = Vec::new();
+    for (rank, theirs) in all.into_iter().enumerate() {
+        tallies.extend(theirs.map_err(|cause| Error::Ranks(format!("rank {rank}: {cause}")))?);
+    }
+    Ok(tallies)
+}
+
+impl<P: Process> Outcome<P> {
+    fn new(statistics: Statistics, partitions: Vec<Partition<P>>) -> Self {
+        let mut processes = Vec::new();
+        let mut trace = Vec::new();
+        for partition in partitions {
+            processes.extend(
+                partition
+                    .slots
+                    .into_iter()
+                    .map(|slot| (slot.id, slot.process)),
+            );
+            trace.extend(partition.trace.into_iter().flatten());
+        }
+        processes.sort_unstable_by_key(|(id, _)| *id);
+        trace.sort_unstable();
+        Outcome {
+            statistics,
+            processes,
+            trace,
+        }
+    }
+}
+
+/// What to run.
+pub(crate) struct Job<'a, M> {
+    pub model: &'a M,
+    pub settings: &'a Settings,
+    pub topology: &'a Topology,
+}
+
+impl<M: Model> Job<'_, M> {
+    pub fn limits(&self) -> Limits {
+        Limits {
+            process_count: self.model.process_count(),
+            end: self.settings.end,
+            zero_delay_depth: self.settings.zero_delay_depth,
+        }
+    }
+
+    pub fn partition(&self, members: impl Iterator<Item = ProcessId>) -> Partition<M::Process> {
+        let slots = members
+            .map(|id| Slot::new(self.model, self.settings.seed, id))
+            .collect();
+        Partition::new(slots, self.limits(), self.settings.trace)
+    }
+
+    fn seating(&self, partitions: u32) -> Seating {
+        Seating::new(
+            self.model,
+            self.topology,
+            self.settings.placement,
+            partitions,
+        )
+    }
+}
+
+/// This rank's part of a run.
+struct Finished<P: Process> {
+    partitions: Vec<Partition<P>>,
+    wall_s: f64,
+    error: Option<Error>,
+}
+
+/// Wall-clock seconds since `start`.
+fn seconds_since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64()
+}

@@ -1,0 +1,76 @@
+//! One thread, one queue: the reference for the others.
+
+use std::time::Instant;
+
+use super::{Finished, Job, seconds_since};
+use crate::event::{Event, ProcessId};
+use crate::fault::{Error, FailedEvent, Fault};
+use crate::partition::{Partition, Route};
+use crate::placement::Seating;
+use crate::queue::Queue;
+use crate::ranks::Ranks;
+use crate::watch::Reading;
+use crate::{Model, Time};
+
+/// Events between two updates of the gauges.
+const STRIDE: u32 = 16_384;
+
+pub(super) fn run<M: Model>(
+    job: &Job<'_, M>,
+    ranks: &mut dyn Ranks,
+) -> Result<(Option<Seating>, Finished<M::Process>), Error> {
+    let count = if ranks.rank() == 0 {
+        job.model.process_count()
+    } else {
+        0
+    };
+    let mut partition = job.partition((0..count).map(ProcessId));
+    let start = Instant::now();
+    let error = run_all(job, &mut partition).err();
+    let finished = Finished {
+        partitions: vec![partition],
+        wall_s: seconds_since(start),
+        error: error.map(|failed| failed.into_error(job.model)),
+    };
+    Ok((None, finished))
+}
+
+fn run_all<M: Model>(
+    job: &Job<'_, M>,
+    partition: &mut Partition<M::Process>,
+) -> Result<(), FailedEvent> {
+    partition.start(&mut Here)?;
+    let mut executed = 0;
+    while !partition.run_before(Time::MAX, STRIDE, &mut Here)? {
+        executed += u64::from(STRIDE);
+        if let Some(watch) = &job.settings.watch {
+            let time = partition.time();
+            let pending = partition.queue.len();
+            let certain = Reading {
+                time,
+                certain_until: time,
+                ..Reading::default()
+            };
+            watch.report(
+                0,
+                Reading {
+                    committed: executed,
+                    pending,
+                    ..certain
+                },
+            );
+        }
+    }
+    partition.finish(job.settings.end)
+}
+
+/// Every process is here, and its index is its number.
+struct Here;
+
+impl<E> Route<E> for Here {
+    #[inline]
+    fn route(&mut self, queue: &mut Queue<E>, _: Time, event: Event<E>) -> Result<(), Fault> {
+        queue.push(event);
+        Ok(())
+    }
+}

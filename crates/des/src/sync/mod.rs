@@ -1,0 +1,30 @@
+//! The few places where threads meet. Each is tested under every interleaving with loom:
+//! `RUSTFLAGS="--cfg loom" cargo test -p futago-des --release sync`.
+
+mod barrier;
+mod mail;
+
+pub(crate) use barrier::Barrier;
+pub(crate) use mail::MailGrid;
+
+#[cfg(loom)]
+mod primitives {
+    pub use loom::hint::spin_loop;
+    pub use loom::sync::Mutex;
+    pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    pub use loom::thread::yield_now;
+}
+
+#[cfg(not(loom))]
+mod primitives {
+    pub use std::hint::spin_loop;
+    pub use std::sync::Mutex;
+    pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    pub use std::thread::yield_now;
+}
+
+/// A value on cache lines of its own (two: processors fetch them in pairs), so that neighbours
+/// written by other threads do not slow it down.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Padded<T>(pub T);

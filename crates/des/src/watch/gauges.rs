@@ -1,0 +1,129 @@
+//! What a run shows while it runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::memory::resident_bytes;
+use crate::Time;
+use crate::sync::Padded;
+
+/// Gauges that a run keeps up to date, once a window or a round of GVT, and anybody may read.
+#[derive(Debug)]
+pub struct Watch {
+    started: Instant,
+    partitions: Vec<Padded<Gauges>>,
+}
+
+#[derive(Debug, Default)]
+struct Gauges {
+    time: AtomicU64,
+    certain_until: AtomicU64,
+    committed: AtomicU64,
+    rolled_back: AtomicU64,
+    pending: AtomicU64,
+    uncertain: AtomicU64,
+}
+
+/// What one partition reports.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reading {
+    pub time: Time,
+    pub certain_until: Time,
+    pub committed: u64,
+    pub rolled_back: u64,
+    pub pending: usize,
+    pub uncertain: usize,
+}
+
+/// The state of a run at one moment.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sample {
+    /// Since the watch was made.
+    pub wall_s: f64,
+    /// How far the slowest partition has come, in seconds of 10⁹ ticks.
+    pub simulated_s: f64,
+    /// The time before which nothing can change any more (GVT), likewise.
+    pub gvt_s: f64,
+    /// Events that are certain.
+    pub events_committed: u64,
+    /// Events that were taken back.
+    pub events_rolled_back: u64,
+    /// Committed events a second, since the start.
+    pub events_per_s: f64,
+    /// The share of executed events that was not taken back.
+    pub efficiency: f64,
+    /// Events waiting.
+    pub events_pending: u64,
+    /// Executed events that are not yet certain.
+    pub events_uncertain: u64,
+    /// Memory of this process.
+    pub resident_bytes: Option<u64>,
+}
+
+impl Watch {
+    /// For a run with this many threads on this rank.
+    pub fn new(threads: u32) -> Watch {
+        let partitions = (0..threads.max(1))
+            .map(|_| Padded(Gauges::default()))
+            .collect();
+        Watch {
+            started: Instant::now(),
+            partitions,
+        }
+    }
+
+    pub(crate) fn report(&self, partition: usize, reading: Reading) {
+        let Some(Padded(gauges)) = self.partitions.get(partition) else {
+            return;
+        };
+        gauges.time.store(reading.time.ticks(), Ordering::Relaxed);
+        gauges
+            .certain_until
+            .store(reading.certain_until.ticks(), Ordering::Relaxed);
+        gauges.committed.store(reading.committed, Ordering::Relaxed);
+        gauges
+            .rolled_back
+            .store(reading.rolled_back, Ordering::Relaxed);
+        gauges
+            .pending
+            .store(reading.pending as u64, Ordering::Relaxed);
+        gauges
+            .uncertain
+            .store(reading.uncertain as u64, Ordering::Relaxed);
+    }
+
+    /// Reads all gauges.
+    pub fn sample(&self) -> Sample {
+        let sum = |gauge: fn(&Gauges) -> &AtomicU64| -> u64 {
+            self.partitions
+                .iter()
+                .map(|part| gauge(&part.0).load(Ordering::Relaxed))
+                .sum()
+        };
+        let least = |gauge: fn(&Gauges) -> &AtomicU64| -> f64 {
+            let ticks = self
+                .partitions
+                .iter()
+                .map(|part| gauge(&part.0).load(Ordering::Relaxed))
+                .min();
+            Time::from_ticks(ticks.unwrap_or(0)).seconds()
+        };
+        let wall_s = self.started.elapsed().as_secs_f64();
+        let committed = sum(|gauges| &gauges.committed);
+        let rolled_back = sum(|gauges| &gauges.rolled_back);
+        Sample {
+            wall_s,
+            simulated_s: least(|gauges| &gauges.time),
+            gvt_s: least(|gauges| &gauges.certain_until),
+            events_committed: committed,
+            events_rolled_back: rolled_back,
+            events_per_s: committed as f64 / wall_s.max(1e-9),
+            efficiency: super::statistics::efficiency(committed, rolled_back),
+            events_pending: sum(|gauges| &gauges.pending),
+            events_uncertain: sum(|gauges| &gauges.uncertain),
+            resident_bytes: resident_bytes(),
+        }
+    }
+}

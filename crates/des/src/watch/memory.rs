@@ -1,0 +1,18 @@
+//! What the operating system says about this process's memory.
+
+/// The memory in use now; `None` where the system has no `/proc`.
+pub fn resident_bytes() -> Option<u64> {
+    status_field("VmRSS:")
+}
+
+/// The most memory that was ever in use; `None` where the system has no `/proc`.
+pub fn peak_resident_bytes() -> Option<u64> {
+    status_field("VmHWM:")
+}
+
+fn status_field(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}

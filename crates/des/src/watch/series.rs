@@ -1,0 +1,43 @@
+//! A time series of a run.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::{Sample, Watch};
+
+/// Samples a [`Watch`] on a thread of its own until it is asked for the samples.
+#[derive(Debug)]
+pub struct Series {
+    stop: Sender<()>,
+    sampler: JoinHandle<Vec<Sample>>,
+}
+
+impl Series {
+    /// Takes a sample every `interval`, and shows each to `show`.
+    pub fn start(
+        watch: Arc<Watch>,
+        interval: Duration,
+        mut show: impl FnMut(&Sample) + Send + 'static,
+    ) -> Series {
+        let (stop, stopped) = channel();
+        let sampler = std::thread::spawn(move || {
+            let mut samples = Vec::new();
+            while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                let sample = watch.sample();
+                show(&sample);
+                samples.push(sample);
+            }
+            samples.push(watch.sample());
+            samples
+        });
+        Series { stop, sampler }
+    }
+
+    /// Takes the last sample and returns all.
+    pub fn finish(self) -> Vec<Sample> {
+        drop(self.stop);
+        self.sampler.join().unwrap_or_default()
+    }
+}
