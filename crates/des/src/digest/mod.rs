@@ -37,7 +37,7 @@ impl Digest {
 
     /// Covers any value.
     #[inline]
-    pub fn value<T: Serialize>(&mut self, value: &T) -> Result<(), WalkError> {
+    pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WalkError> {
         walk(value, self)
     }
 
