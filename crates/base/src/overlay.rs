@@ -34,7 +34,6 @@ impl<'view, V: View> Overlay<'view, V> {
             base,
             records: BTreeMap::new(),
             data: Vec::new(),
-            frees: false,
         }
     }
 
@@ -147,7 +146,10 @@ impl<'view, V: View> Overlay<'view, V> {
 
     /// The changes so far, to come back to with [`Overlay::restore`].
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { records: self.records.clone(), data: self.data.len() }
+        Savepoint {
+            records: self.records.clone(),
+            data: self.data.len(),
+        }
     }
 
     /// Forgets what was changed since the savepoint.

@@ -84,7 +84,10 @@ impl Key {
     /// The range of a directory's entries with hashes from `first` up to `end`, or to the last.
     pub fn entries(directory: FileId, first: NameHash, end: Option<NameHash>) -> (Self, Self) {
         let end = end.unwrap_or(NameHash(u64::MAX));
-        (Self::entries_from(directory, first), Self::entries_from(directory, end))
+        (
+            Self::entries_from(directory, first),
+            Self::entries_from(directory, end),
+        )
     }
 
     /// The range of the locators of a directory's entries, as [`Key::entries`].
@@ -100,36 +103,57 @@ impl Key {
 
     /// The range of a file's chunks from `index` on.
     pub const fn chunks(file: FileId, index: u64) -> (Self, Self) {
-        let end = ChunkId { file, index: u64::MAX };
+        let end = ChunkId {
+            file,
+            index: u64::MAX,
+        };
         (Self::Chunk(ChunkId { file, index }), Self::Chunk(end))
     }
 
     /// The range of a file's extended attributes.
     pub const fn xattrs(file: FileId) -> (Self, Self) {
-        (Self::Xattr(file, Name::least()), Self::Xattr(FileId(file.0 + 1), Name::least()))
+        (
+            Self::Xattr(file, Name::least()),
+            Self::Xattr(FileId(file.0 + 1), Name::least()),
+        )
     }
 
     /// The range of a session's saved replies with numbers from `first` up to and including `last`.
     pub const fn replies(session: SessionId, first: u64, last: u64) -> (Self, Self) {
         (
-            Self::Reply(RequestId { session, sequence: first }),
-            Self::Reply(RequestId { session, sequence: last.saturating_add(1) }),
+            Self::Reply(RequestId {
+                session,
+                sequence: first,
+            }),
+            Self::Reply(RequestId {
+                session,
+                sequence: last.saturating_add(1),
+            }),
         )
     }
 
     /// The range of the files that a session has open or locked.
     pub const fn session_files(session: SessionId) -> (Self, Self) {
-        (Self::SessionFile(session, FileId(0)), Self::SessionFile(session, FileId(u64::MAX)))
+        (
+            Self::SessionFile(session, FileId(0)),
+            Self::SessionFile(session, FileId(u64::MAX)),
+        )
     }
 
     /// The range of the messages to a server with numbers from `first` up to and including `last`.
     pub const fn outbox(server: ServerId, first: u64, last: u64) -> (Self, Self) {
-        (Self::Outbox(server, first), Self::Outbox(server, last.saturating_add(1)))
+        (
+            Self::Outbox(server, first),
+            Self::Outbox(server, last.saturating_add(1)),
+        )
     }
 
     /// The range of the replies that wait for messages to a server up to and including `last`.
     pub const fn outbox_waiters(server: ServerId, last: u64) -> (Self, Self) {
-        const FIRST: RequestId = RequestId { session: SessionId(0), sequence: 0 };
+        const FIRST: RequestId = RequestId {
+            session: SessionId(0),
+            sequence: 0,
+        };
         (
             Self::OutboxWaiter(server, 0, FIRST),
             Self::OutboxWaiter(server, last.saturating_add(1), FIRST),
@@ -138,35 +162,61 @@ impl Key {
 
     /// The range of the requests that wait for a transaction.
     pub const fn parked(transaction: TransactionId) -> (Self, Self) {
-        const FIRST: RequestId = RequestId { session: SessionId(0), sequence: 0 };
-        const LAST: RequestId = RequestId { session: SessionId(u64::MAX), sequence: u64::MAX };
-        (Self::Parked(transaction, FIRST), Self::Parked(transaction, LAST))
+        const FIRST: RequestId = RequestId {
+            session: SessionId(0),
+            sequence: 0,
+        };
+        const LAST: RequestId = RequestId {
+            session: SessionId(u64::MAX),
+            sequence: u64::MAX,
+        };
+        (
+            Self::Parked(transaction, FIRST),
+            Self::Parked(transaction, LAST),
+        )
     }
 
     /// The range of all records of a sort.
     pub fn whole_sort(sort: Sort) -> (Self, Self) {
-        const REQUEST: RequestId = RequestId { session: SessionId(0), sequence: 0 };
-        const REQUEST_END: RequestId =
-            RequestId { session: SessionId(u64::MAX), sequence: u64::MAX };
-        const TRANSACTION: TransactionId = TransactionId { session: SessionId(0), sequence: 0 };
-        const TRANSACTION_END: TransactionId =
-            TransactionId { session: SessionId(u64::MAX), sequence: u64::MAX };
+        const REQUEST: RequestId = RequestId {
+            session: SessionId(0),
+            sequence: 0,
+        };
+        const REQUEST_END: RequestId = RequestId {
+            session: SessionId(u64::MAX),
+            sequence: u64::MAX,
+        };
+        const TRANSACTION: TransactionId = TransactionId {
+            session: SessionId(0),
+            sequence: 0,
+        };
+        const TRANSACTION_END: TransactionId = TransactionId {
+            session: SessionId(u64::MAX),
+            sequence: u64::MAX,
+        };
         const SERVER_END: ServerId = ServerId(u16::MAX);
         match sort {
-            Sort::Participant => {
-                (Self::Participant(TRANSACTION), Self::Participant(TRANSACTION_END))
-            }
-            Sort::TransactionStatus => {
-                (Self::TransactionStatus(TRANSACTION), Self::TransactionStatus(TRANSACTION_END))
-            }
-            Sort::OutboxChannel => {
-                (Self::OutboxChannel(ServerId(0)), Self::OutboxChannel(SERVER_END))
-            }
+            Sort::Participant => (
+                Self::Participant(TRANSACTION),
+                Self::Participant(TRANSACTION_END),
+            ),
+            Sort::TransactionStatus => (
+                Self::TransactionStatus(TRANSACTION),
+                Self::TransactionStatus(TRANSACTION_END),
+            ),
+            Sort::OutboxChannel => (
+                Self::OutboxChannel(ServerId(0)),
+                Self::OutboxChannel(SERVER_END),
+            ),
             Sort::HeldReply => (Self::HeldReply(REQUEST), Self::HeldReply(REQUEST_END)),
-            Sort::Session => (Self::Session(SessionId(0)), Self::Session(SessionId(u64::MAX))),
-            Sort::Parked => {
-                (Self::Parked(TRANSACTION, REQUEST), Self::Parked(TRANSACTION_END, REQUEST_END))
-            }
+            Sort::Session => (
+                Self::Session(SessionId(0)),
+                Self::Session(SessionId(u64::MAX)),
+            ),
+            Sort::Parked => (
+                Self::Parked(TRANSACTION, REQUEST),
+                Self::Parked(TRANSACTION_END, REQUEST_END),
+            ),
         }
     }
 
