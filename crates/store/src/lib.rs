@@ -1,0 +1,7 @@
+//! Where a server's records and data are kept: in memory.
+
+mod available;
+mod memory;
+
+pub use available::available_memory_bytes;
+pub use memory::MemoryStore;

@@ -1,0 +1,160 @@
+//! A server's state in memory.
+
+use futago_base::{
+    Batch, ChunkId, DataChange, Key, Space, Value, View, data::Extents, overlay::RECORD_BYTES,
+};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
+
+/// One part in so many of the memory is kept for changes that lead to removals, so that a full
+/// store can be emptied.
+const RESERVE_SHARE: u64 = 32;
+
+/// Records and data of one server, in memory, with exact accounting.
+///
+/// The store applies what it is given: that a change fits is checked by whoever decides it
+/// ([`Overlay::fits`](futago_base::Overlay::fits)) against [`View::space`].
+#[derive(Debug)]
+pub struct MemoryStore {
+    records: BTreeMap<Key, Value>,
+    chunks: BTreeMap<ChunkId, Extents>,
+    space: Space,
+}
+
+impl MemoryStore {
+    /// An empty store that may take about `memory_bytes` of memory. A 32nd of it is a reserve for
+    /// removals; the rest is the limit that [`View::space`] tells.
+    pub const fn new(memory_bytes: u64) -> Self {
+        Self {
+            records: BTreeMap::new(),
+            chunks: BTreeMap::new(),
+            space: Space {
+                limit_bytes: memory_bytes - memory_bytes / RESERVE_SHARE,
+                used_bytes: 0,
+                files: 0,
+            },
+        }
+    }
+
+    /// Applies a batch.
+    pub fn apply(&mut self, batch: Batch) {
+        for (key, value) in batch.records {
+            self.set(key, value);
+        }
+        for change in batch.data {
+            self.change(change);
+        }
+    }
+
+    /// Applies a batch and gives back the one that undoes it exactly.
+    pub fn apply_with_undo(&mut self, batch: Batch) -> Batch {
+        let records = batch.records.into_iter();
+        let records = records.map(|(key, value)| (key.clone(), self.set(key, value)));
+        let records = records.collect();
+        let mut data = Vec::new();
+        for change in batch.data {
+            data.push(self.inverse(&change));
+            self.change(change);
+        }
+        Batch {
+            records,
+            data: data.into_iter().rev().flatten().collect(),
+        }
+    }
+
+    /// All records, in the order of their keys.
+    pub fn records(&self) -> impl Iterator<Item = (&Key, &Value)> {
+        self.records.iter()
+    }
+
+    /// All chunks that hold data.
+    pub fn chunks(&self) -> impl Iterator<Item = (ChunkId, &Extents)> {
+        self.chunks.iter().map(|(&chunk, extents)| (chunk, extents))
+    }
+
+    /// Sets or removes a record and returns what was there.
+    fn set(&mut self, key: Key, value: Option<Value>) -> Option<Value> {
+        let is_inode = matches!(key, Key::Inode(_));
+        self.account(is_inode, value.as_ref(), true);
+        let before = match value {
+            Some(value) => self.records.insert(key, value),
+            None => self.records.remove(&key),
+        };
+        self.account(is_inode, before.as_ref(), false);
+        before
+    }
+
+    fn account(&mut self, is_inode: bool, value: Option<&Value>, comes: bool) {
+        let Some(value) = value else { return };
+        let bytes = RECORD_BYTES + value.heap_bytes() as u64;
+        let files = u64::from(is_inode);
+        if comes {
+            self.space.used_bytes += bytes;
+            self.space.files += files;
+        } else {
+            self.space.used_bytes -= bytes;
+            self.space.files -= files;
+        }
+    }
+
+    fn change(&mut self, change: DataChange) {
+        let mut slot = match self.chunks.entry(change.chunk()) {
+            Slot::Occupied(slot) => slot,
+            Slot::Vacant(_) if matches!(change, DataChange::Punch { .. }) => return,
+            Slot::Vacant(slot) => slot.insert_entry(Extents::default()),
+        };
+        let extents = slot.get_mut();
+        self.space.used_bytes -= extents.footprint_bytes() as u64;
+        match change {
+            DataChange::Write {
+                offset, payload, ..
+            } => extents.write(offset, payload),
+            DataChange::Punch { from, to, .. } => extents.punch(from, to),
+        }
+        self.space.used_bytes += extents.footprint_bytes() as u64;
+        if extents.is_empty() {
+            slot.remove();
+        }
+    }
+
+    /// The changes that bring back what `change` is about to replace.
+    fn inverse(&self, change: &DataChange) -> Vec<DataChange> {
+        let (from, to) = match change {
+            DataChange::Write {
+                offset, payload, ..
+            } => (*offset, offset + payload.len() as u32),
+            DataChange::Punch { from, to, .. } => (*from, *to),
+        };
+        let chunk = change.chunk();
+        let pieces = self.data(chunk).map(|extents| extents.read(from, to));
+        let writes = pieces.into_iter().flatten();
+        let writes = writes.map(|(offset, payload)| DataChange::Write {
+            chunk,
+            offset,
+            payload,
+        });
+        let hole = DataChange::Punch { chunk, from, to };
+        std::iter::once(hole).chain(writes).collect()
+    }
+}
+
+impl View for MemoryStore {
+    fn get(&self, key: &Key) -> Option<&Value> {
+        self.records.get(key)
+    }
+
+    fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
+        (from < to)
+            .then(|| self.records.range(from..to))
+            .into_iter()
+            .flatten()
+    }
+
+    fn data(&self, chunk: ChunkId) -> Option<&Extents> {
+        self.chunks.get(&chunk)
+    }
+
+    fn space(&self) -> Space {
+        self.space
+    }
+}
