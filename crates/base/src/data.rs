@@ -83,6 +83,12 @@ impl Extents {
             .map(|(&start, _)| start.max(from))
     }
 
+    /// The offset after the last byte of data; 0 without data.
+    pub fn end(&self) -> u32 {
+        let last = self.by_offset.last_key_value();
+        last.map_or(0, |(&start, extent)| start + extent.len() as u32)
+    }
+
     /// The first offset at or after `from` that is hole.
     pub fn next_hole(&self, from: u32) -> u32 {
         let mut hole = from;

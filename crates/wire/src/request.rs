@@ -251,7 +251,7 @@ pub enum Request {
         truncations: Truncations,
     },
     /// Copies data between two chunks on this server, neither of them chunk 0, without moving it.
-    /// Holes are copied too. Both files must have chunks of one size.
+    /// Holes become zeros. Both files must have chunks of one size.
     CopyChunk {
         /// The chunk to read.
         source: ChunkId,

@@ -1,0 +1,46 @@
+//! The settings of a server.
+
+use futago_base::Duration;
+
+/// The settings of a server; all servers of a cluster have the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// How long an undecided transaction may keep others waiting before they abort it.
+    pub grace: Duration,
+    /// A client that was not heard of for this long has lost its locks and open files.
+    pub lease: Duration,
+    /// How often the driver gives [`Input::Tick`](crate::Input::Tick).
+    pub tick: Duration,
+    /// How long after an unconfirmed message to another server it is sent again.
+    pub resend: Duration,
+    /// A bucket with more entries than this splits.
+    pub split_entries: u64,
+    /// Directories up to this far below the root are spread over the cluster; deeper ones are born
+    /// beside their entry.
+    pub spread_depth: u16,
+    /// Permission bits of the root directory.
+    pub root_mode: u16,
+    /// Owner of the root directory.
+    pub root_uid: u32,
+    /// Group of the root directory.
+    pub root_gid: u32,
+    /// Accept [`Repair::Plant`](futago_wire::step::Repair::Plant): for tests of `fsck` only.
+    pub accept_damage: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            grace: Duration::from_secs(2),
+            lease: Duration::from_secs(20),
+            tick: Duration::from_millis(100),
+            resend: Duration::from_millis(200),
+            split_entries: 512,
+            spread_depth: 2,
+            root_mode: 0o755,
+            root_uid: 0,
+            root_gid: 0,
+            accept_damage: false,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What a Futago server decides.
+//!
+//! A [`Server`] never acts: [`Server::handle`] is a function from (state, input, time) to a
+//! [`Decision`], a batch of changes and the messages to send once they are made. All state is in
+//! the view; the `Server` itself holds only what never changes.
+#![no_std]
+
+extern crate alloc;
+
+mod answer;
+mod config;
+mod operations;
+mod peers;
+mod session;
+mod state;
+mod steps;
+mod tick;
+mod transactions;
+mod turn;
+
+use alloc::vec::Vec;
+use futago_base::{Batch, ClusterMap, FileId, Overlay, Payload, RequestId, ServerId, Time, View};
+use futago_wire::{NewDirectory, Outcome, Peer, PeerAnswer, Request};
+
+pub use config::Config;
+
+/// What a server is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "inputs are made, handled and dropped one at a time"
+)]
+pub enum Input {
+    /// A client's request.
+    Request {
+        /// Its identity, the same in every copy.
+        id: RequestId,
+        /// The client has the answers to all its requests up to this number.
+        acknowledged: u64,
+        /// What it asks.
+        request: Request,
+        /// The data that comes with it.
+        payload: Payload,
+    },
+    /// A message from another server.
+    Peer(Peer),
+    /// Another server's answer.
+    PeerAnswer(PeerAnswer),
+    /// [`Config::tick`] has passed.
+    Tick,
+}
+
+/// A message to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// To a client.
+    Answer {
+        /// The request that is answered.
+        request: RequestId,
+        /// The answer.
+        outcome: Outcome,
+        /// The data that goes with it.
+        payload: Payload,
+    },
+    /// To another server.
+    Peer {
+        /// The receiver.
+        to: ServerId,
+        /// The message.
+        message: Peer,
+    },
+    /// To another server, in answer.
+    PeerAnswer {
+        /// The receiver.
+        to: ServerId,
+        /// The answer.
+        answer: PeerAnswer,
+    },
+}
+
+/// What a server decides: first the batch takes effect, then the outputs leave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// The changes.
+    pub batch: Batch,
+    /// The messages, in the order in which they leave.
+    pub outputs: Vec<Output>,
+}
+
+/// One server of a cluster.
+#[derive(Clone, Debug)]
+pub struct Server {
+    id: ServerId,
+    map: ClusterMap,
+    config: Config,
+}
+
+impl Server {
+    /// Server `id` of the cluster that `map` describes.
+    pub const fn new(id: ServerId, map: ClusterMap, config: Config) -> Self {
+        Self { id, map, config }
+    }
+
+    /// Which server this is.
+    pub const fn id(&self) -> ServerId {
+        self.id
+    }
+
+    /// The settings that it works by.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The batch that makes an empty store a new server's: the root directory, if it lives here.
+    pub fn genesis<V: View>(&self, empty: &V, now: Time) -> Batch {
+        let mut turn = turn::Turn::new(self, Overlay::new(empty), now);
+        if self.map.home(FileId::ROOT) == self.id {
+            turn.draw_id(FileId::ROOT.home());
+            let root = NewDirectory {
+                home: FileId::ROOT.home(),
+                parent: FileId::ROOT,
+                mode: self.config.root_mode,
+                uid: self.config.root_uid,
+                gid: self.config.root_gid,
+                depth: 0,
+            };
+            turn.put_directory(FileId::ROOT, &root);
+        }
+        turn.decide().batch
+    }
+
+    /// Decides what an input leads to. `now` never goes backwards from call to call; the driver
+    /// advances it beyond every clock that it has seen in a message (a hybrid clock), so that an
+    /// effect never has an earlier time than its cause.
+    pub fn handle<V: View>(&self, view: &V, input: Input, now: Time) -> Decision {
+        let mut turn = turn::Turn::new(self, Overlay::new(view), now);
+        match input {
+            Input::Request {
+                id,
+                acknowledged,
+                request,
+                payload,
+            } => {
+                turn.receive(id, acknowledged, &request, &payload);
+            }
+            Input::Peer(message) => turn.receive_peer(message),
+            Input::PeerAnswer(answer) => turn.receive_peer_answer(answer),
+            Input::Tick => turn.tick(),
+        }
+        turn.run_unparked();
+        turn.decide()
+    }
+}

@@ -1,0 +1,30 @@
+//! Hands out the next range at the end of a file, and stores what of it falls into chunk 0.
+
+use super::read::extent;
+use super::write::{note_write, store_first};
+use crate::answer::Result;
+use crate::turn::Turn;
+use futago_base::{Errno, FileId, Payload, View, limits};
+
+pub fn run<V: View>(
+    turn: &mut Turn<'_, V>,
+    id: FileId,
+    length: u32,
+    kill_privileges: bool,
+    data: &Payload,
+) -> Result {
+    let inode = turn.regular_file(id)?;
+    let offset = inode.size;
+    let end = offset + u64::from(length);
+    if end > limits::FILE_BYTES {
+        return Err(Errno::EFBIG.into());
+    }
+    if data.len() > length as usize {
+        return Err(Errno::EINVAL.into());
+    }
+    let room = u64::from(inode.chunk_bytes).saturating_sub(offset);
+    let stored = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+    store_first(turn, id, offset, data.slice(0, stored));
+    let inode = note_write(turn, id, end, kill_privileges)?;
+    Ok(extent(&inode, offset, stored as u32).into())
+}

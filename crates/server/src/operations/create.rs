@@ -1,0 +1,127 @@
+//! Makes a file, symbolic link, pipe, socket or device node, with its entry, in one batch.
+
+use crate::answer::{Checked, Result};
+use crate::turn::Turn;
+use futago_base::{
+    ChunkId, Errno, Kind, Payload, Timestamp, View, limits,
+    record::{Entry, Header, Inode, Truncations},
+};
+use futago_wire::{NewContent, NewNode, Reply, Spot};
+
+pub fn run<V: View>(
+    turn: &mut Turn<'_, V>,
+    at: &Spot,
+    node: &NewNode,
+    exclusive: bool,
+    open: bool,
+    data: &Payload,
+) -> Result {
+    check(node, data)?;
+    let (place, header) = turn.place_to_change(at)?;
+    if let Some(entry) = turn.entry(&place) {
+        if exclusive {
+            return Err(Errno::EEXIST.into());
+        }
+        let state = turn.file_state_if_at_home(entry.id)?;
+        return Ok(Reply::Found {
+            entry,
+            state,
+            created: false,
+        }
+        .into());
+    }
+    let id = turn.draw_id(turn.server.map.bucket_partition(at.directory, at.bucket));
+    let inode = inode(turn, node, &header, data);
+    let entry = Entry {
+        id,
+        kind: inode.kind,
+    };
+    let state = turn.describe(id, &inode);
+    turn.state.put_inode(id, inode);
+    turn.set_entry(&place, Some(entry));
+    if !data.is_empty() {
+        let chunk = ChunkId { file: id, index: 0 };
+        turn.write_chunk(chunk, 0, data.clone(), 0, &Truncations::default());
+    }
+    if open {
+        turn.register_open(id);
+    }
+    Ok(Reply::Found {
+        entry,
+        state: Some(state),
+        created: true,
+    }
+    .into())
+}
+
+fn check(node: &NewNode, data: &Payload) -> Checked<()> {
+    let valid = match &node.content {
+        NewContent::File { chunk_bytes } => {
+            (limits::CHUNK_BYTES_MIN..=limits::CHUNK_BYTES_MAX).contains(chunk_bytes)
+                && data.len() <= *chunk_bytes as usize
+        }
+        NewContent::Symlink(target) => {
+            data.is_empty() && (1..=limits::PATH_BYTES).contains(&target.len())
+        }
+        _ => data.is_empty(),
+    };
+    if valid {
+        Ok(())
+    } else {
+        Err(Errno::EINVAL.into())
+    }
+}
+
+fn inode<V: View>(turn: &Turn<'_, V>, node: &NewNode, header: &Header, data: &Payload) -> Inode {
+    let now = Timestamp::from(turn.now);
+    let mut inode = Inode {
+        kind: Kind::File,
+        mode: node.mode & 0o7777,
+        uid: node.uid,
+        gid: inherited_gid(header, node.gid),
+        links: 1,
+        device: 0,
+        size: data.len() as u64,
+        size_max: data.len() as u64,
+        chunk_bytes: 0,
+        accessed: now,
+        modified: now,
+        changed: now,
+        born: now,
+        truncations: Truncations::default(),
+        cuts_pending: 0,
+        target: bytes::Bytes::new(),
+        place: None,
+    };
+    match &node.content {
+        NewContent::File { chunk_bytes } => inode.chunk_bytes = *chunk_bytes,
+        NewContent::Symlink(target) => {
+            inode.kind = Kind::Symlink;
+            inode.size = target.len() as u64;
+            inode.target.clone_from(target);
+        }
+        NewContent::Fifo => inode.kind = Kind::Fifo,
+        NewContent::Socket => inode.kind = Kind::Socket,
+        NewContent::CharacterDevice(device) => {
+            inode.kind = Kind::CharacterDevice;
+            inode.device = *device;
+        }
+        NewContent::BlockDevice(device) => {
+            inode.kind = Kind::BlockDevice;
+            inode.device = *device;
+        }
+    }
+    inode
+}
+
+/// The directory's set-group-id bit hands its group down.
+pub const SET_GID: u16 = 0o2000;
+
+/// The group of a new node in a directory.
+pub const fn inherited_gid(header: &Header, gid: u32) -> u32 {
+    if header.mode & SET_GID != 0 {
+        header.gid
+    } else {
+        gid
+    }
+}

@@ -1,0 +1,164 @@
+//! What clients may ask, one operation a file.
+
+mod append;
+mod attributes;
+mod chunks;
+mod create;
+mod inspect;
+mod locks;
+mod lookup;
+mod make_directory;
+mod open;
+mod punch;
+mod read;
+mod read_directory;
+mod repair;
+mod seek;
+mod set_attributes;
+mod transaction;
+mod unlink;
+mod write;
+mod xattrs;
+
+use crate::answer::{Answer, Result};
+use crate::turn::Turn;
+use futago_base::{Errno, Key, Payload, View};
+use futago_wire::{Reply, Request, Step};
+
+/// Runs an operation.
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table: one line or two an operation"
+)]
+pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload) -> Result {
+    match request {
+        Request::Lookup(at) => lookup::run(turn, at),
+        Request::Create {
+            at,
+            node,
+            exclusive,
+            open,
+        } => create::run(turn, at, node, *exclusive, *open, payload),
+        Request::MakeDirectory { at, mode, uid, gid } => {
+            make_directory::run(turn, at, *mode, *uid, *gid)
+        }
+        Request::Unlink(at) => unlink::run(turn, at),
+        Request::ReadDirectory {
+            directory,
+            bucket,
+            after,
+            entries_max,
+        } => read_directory::run(turn, *directory, *bucket, *after, *entries_max),
+        Request::GetHeader { directory, bucket } => {
+            let header = turn.bucket(*directory, *bucket)?;
+            Ok(Reply::Header(header).into())
+        }
+        Request::GetAttributes(ids) => attributes::run(turn, ids),
+        Request::SetAttributes { id, change } => set_attributes::run(turn, *id, change),
+        Request::ReadLink(id) => Ok(Reply::Bytes(turn.file(*id)?.target.clone()).into()),
+        Request::Open(id) => open::open(turn, *id),
+        Request::Close(id) => open::close(turn, *id),
+        Request::Read { id, offset, length } => read::run(turn, *id, *offset, *length),
+        Request::Write {
+            id,
+            offset,
+            end,
+            kill_privileges,
+        } => write::run(turn, *id, *offset, *end, *kill_privileges, payload),
+        Request::Append {
+            id,
+            length,
+            kill_privileges,
+        } => append::run(turn, *id, *length, *kill_privileges, payload),
+        Request::Punch {
+            id,
+            from,
+            to,
+            grow_to,
+        } => punch::run(turn, *id, *from, *to, *grow_to),
+        Request::ReadChunk { .. }
+        | Request::WriteChunk { .. }
+        | Request::PunchChunks { .. }
+        | Request::CopyChunk { .. } => chunks::run(turn, request, payload),
+        Request::NextData {
+            file,
+            from,
+            chunk_bytes,
+            truncations,
+        } => seek::next_data(turn, *file, *from, *chunk_bytes, truncations),
+        Request::NextHole {
+            file,
+            from,
+            chunk_bytes,
+            truncations,
+        } => seek::next_hole(turn, *file, *from, *chunk_bytes, truncations),
+        Request::GetXattr { .. }
+        | Request::SetXattr { .. }
+        | Request::ListXattrs(_)
+        | Request::RemoveXattr { .. } => xattrs::run(turn, request),
+        Request::TestLock { .. } | Request::SetLock { .. } | Request::CancelLock { .. } => {
+            locks::run(turn, request)
+        }
+        Request::Execute(steps) => transaction::execute(turn, steps),
+        Request::Prepare { .. } => transaction::prepare(turn, request),
+        Request::Decide {
+            transaction,
+            commit,
+        } => transaction::decide(turn, *transaction, *commit),
+        Request::GetTreeVersion => Ok(Reply::Number(turn.state.number(&Key::TreeVersion)).into()),
+        Request::GetSpace => Ok(Reply::Space(turn.state.space()).into()),
+        Request::Inspect { after, records_max } => inspect::run(turn, after.as_ref(), *records_max),
+        Request::Repair(repair) => repair::run(turn, repair),
+        // The runtime answers it before it gets here.
+        Request::GetStatus => Err(Errno::ENOSYS.into()),
+        Request::KeepAlive => Ok(Reply::Done.into()),
+        Request::EndSession => {
+            turn.end_session(turn.request.session);
+            Ok(Answer::from(Reply::Done))
+        }
+    }
+}
+
+/// Whether the request may change something that a second run of it would change again: its
+/// outcome is saved.
+pub const fn may_have_effect(request: &Request) -> bool {
+    !matches!(
+        request,
+        Request::Lookup(_)
+            | Request::ReadDirectory { .. }
+            | Request::GetHeader { .. }
+            | Request::GetAttributes(_)
+            | Request::ReadLink(_)
+            | Request::Read { .. }
+            | Request::ReadChunk { .. }
+            | Request::NextData { .. }
+            | Request::NextHole { .. }
+            | Request::GetXattr { .. }
+            | Request::ListXattrs(_)
+            | Request::TestLock { .. }
+            | Request::CancelLock { .. }
+            | Request::GetTreeVersion
+            | Request::GetSpace
+            | Request::GetStatus
+            | Request::Inspect { .. }
+            | Request::KeepAlive
+            | Request::EndSession
+    )
+}
+
+/// Whether the request makes the store grow: it fails with `ENOSPC` when the store is full.
+pub fn grows(request: &Request) -> bool {
+    match request {
+        Request::Create { .. }
+        | Request::MakeDirectory { .. }
+        | Request::Write { .. }
+        | Request::Append { .. }
+        | Request::WriteChunk { .. }
+        | Request::CopyChunk { .. }
+        | Request::SetXattr { .. } => true,
+        Request::Execute(steps) | Request::Prepare { steps, .. } => steps
+            .iter()
+            .any(|step| matches!(step, Step::PutEntry { .. } | Step::CreateDirectory(_))),
+        _ => false,
+    }
+}

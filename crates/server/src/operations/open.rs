@@ -1,0 +1,23 @@
+//! Registers files as open, so that they outlive their names.
+
+use crate::answer::Result;
+use crate::turn::Turn;
+use futago_base::{FileId, View};
+use futago_wire::{Capability, Reply};
+
+pub fn open<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {
+    let state = turn.file_state(id)?;
+    turn.register_open(id);
+    Ok(Reply::Opened {
+        state,
+        capability: Capability::None,
+    }
+    .into())
+}
+
+pub fn close<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {
+    turn.file(id)?;
+    turn.unregister_open(id);
+    turn.remove_if_unused(id);
+    Ok(Reply::Done.into())
+}

@@ -1,0 +1,36 @@
+//! Makes holes and allocates, at a file's home.
+
+use super::read::extent;
+use super::write::note_write;
+use crate::answer::Result;
+use crate::turn::Turn;
+use futago_base::{ChunkId, DataChange, Errno, FileId, View, limits};
+
+pub fn run<V: View>(
+    turn: &mut Turn<'_, V>,
+    id: FileId,
+    from: u64,
+    to: u64,
+    grow_to: u64,
+) -> Result {
+    let inode = turn.regular_file(id)?;
+    if to.max(grow_to) > limits::FILE_BYTES {
+        return Err(Errno::EFBIG.into());
+    }
+    let chunk_bytes = inode.chunk_bytes;
+    let growth = grow_to.saturating_sub(inode.size);
+    let servers = u64::from(turn.server.map.server_count());
+    if from == to && growth > turn.state.space().free_bytes().saturating_mul(servers) {
+        return Err(Errno::ENOSPC.into());
+    }
+    let end = to.min(u64::from(chunk_bytes));
+    if from < end {
+        let chunk = ChunkId { file: id, index: 0 };
+        let (from, to) = (from as u32, end as u32);
+        turn.state
+            .change_data(DataChange::Punch { chunk, from, to });
+    }
+    turn.punch_chunks(id, 1, (from, to), chunk_bytes);
+    let inode = note_write(turn, id, grow_to, false)?;
+    Ok(extent(&inode, from, 0).into())
+}

@@ -1,0 +1,154 @@
+//! Changes attributes, the size among them.
+
+use crate::answer::{Checked, Result};
+use crate::state::file::without_privileges;
+use crate::turn::Turn;
+use futago_base::{
+    BucketStart, ChunkId, DataChange, Errno, FileId, Key, Kind, Timestamp, View, limits,
+    record::{Inode, Target, Truncation, Truncations},
+};
+use futago_wire::{AttributeChange, Failure, PeerChange, Reply, SetTime};
+
+pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId, change: &AttributeChange) -> Result {
+    turn.unreserved(Target::Inode(id))?;
+    let inode = turn.file(id)?;
+    check_size(inode, change)?;
+    if inode.kind == Kind::Directory {
+        check_directory(turn, id, change)?;
+    }
+    if let Some(size) = change.size {
+        set_size(turn, id, size)?;
+    }
+    turn.change_attributes(id, change);
+    Ok(Reply::File(turn.file_state(id)?).into())
+}
+
+fn check_size(inode: &Inode, change: &AttributeChange) -> Checked<()> {
+    match (change.size, inode.kind) {
+        (None, _) => Ok(()),
+        (Some(_), Kind::Directory) => Err(Errno::EISDIR.into()),
+        (Some(size), Kind::File) if size <= limits::FILE_BYTES => Ok(()),
+        (Some(_), Kind::File) => Err(Errno::EFBIG.into()),
+        (Some(_), _) => Err(Errno::EINVAL.into()),
+    }
+}
+
+/// The copies in the headers of a wide directory change with it, in a transaction.
+fn check_directory<V: View>(
+    turn: &Turn<'_, V>,
+    id: FileId,
+    change: &AttributeChange,
+) -> Checked<()> {
+    turn.unreserved(Target::Header(id, BucketStart(0)))?;
+    let wide = turn.bucket(id, BucketStart(0))?.level > 0;
+    if wide && (change.mode.is_some() || change.gid.is_some()) {
+        return Err(Failure::Changed.into());
+    }
+    Ok(())
+}
+
+fn set_size<V: View>(turn: &mut Turn<'_, V>, id: FileId, size: u64) -> Checked<()> {
+    let inode = turn.file(id)?.clone();
+    if size < inode.size {
+        return shrink(turn, id, inode, size);
+    }
+    turn.state.update_inode(id, |inode| grow(inode, size));
+    Ok(())
+}
+
+/// Raises the size to at least `size`.
+pub const fn grow(inode: &mut Inode, size: u64) {
+    if size > inode.size {
+        inode.size = size;
+    }
+    if size > inode.size_max {
+        inode.size_max = size;
+    }
+}
+
+/// Cuts what is here at once and tells the servers of other chunks; until they have confirmed,
+/// whoever touches a chunk brings the truncation along.
+fn shrink<V: View>(turn: &mut Turn<'_, V>, id: FileId, mut inode: Inode, size: u64) -> Checked<()> {
+    if inode.truncations.steps.len() >= Truncations::STEPS_MAX {
+        return Err(Failure::Busy.into());
+    }
+    let chunk_bytes = inode.chunk_bytes;
+    let servers = turn.chunk_servers_from(id, (size / u64::from(chunk_bytes)).max(1));
+    let truncation = Truncation {
+        sequence: inode.truncations.shrink(size),
+        size,
+    };
+    inode.cuts_pending += servers.len() as u32;
+    inode.size = size;
+    if inode.cuts_pending == 0 {
+        inode.truncations.steps.clear();
+    }
+    turn.state.put_inode(id, inode);
+    cut_first_chunk(turn, id, chunk_bytes, size);
+    turn.cut_chunks(id, chunk_bytes, truncation);
+    for server in servers {
+        turn.send(
+            server,
+            PeerChange::Cut {
+                file: id,
+                chunk_bytes,
+                truncation,
+            },
+        );
+    }
+    Ok(())
+}
+
+/// Chunk 0 lives with the inode and never misses a truncation.
+fn cut_first_chunk<V: View>(turn: &mut Turn<'_, V>, id: FileId, chunk_bytes: u32, size: u64) {
+    if size < u64::from(chunk_bytes) {
+        let chunk = ChunkId { file: id, index: 0 };
+        let from = size as u32;
+        turn.state.change_data(DataChange::Punch {
+            chunk,
+            from,
+            to: chunk_bytes,
+        });
+    }
+}
+
+impl<V: View> Turn<'_, V> {
+    /// Changes all attributes but the size, whose change only shows in the times here.
+    pub fn change_attributes(&mut self, id: FileId, change: &AttributeChange) {
+        let now = Timestamp::from(self.now);
+        let at = |time: SetTime| match time {
+            SetTime::Now => now,
+            SetTime::To(time) => time,
+        };
+        self.state.update_inode(id, |inode| {
+            inode.changed = now;
+            inode.mode = change.mode.map_or(inode.mode, |mode| mode & 0o7777);
+            if change.kill_privileges && inode.kind == Kind::File {
+                inode.mode = without_privileges(inode.mode);
+            }
+            inode.uid = change.uid.unwrap_or(inode.uid);
+            inode.gid = change.gid.unwrap_or(inode.gid);
+            inode.accessed = change.accessed.map_or(inode.accessed, at);
+            if change.size.is_some() {
+                inode.modified = now;
+            }
+            if let Some(time) = change.modified {
+                inode.modified = at(time);
+                if let Some(place) = &mut inode.place {
+                    place.modified_set_at = now;
+                }
+            }
+        });
+        self.copy_to_header(id, change);
+    }
+
+    /// Keeps the first bucket's copy of a directory's attributes right.
+    fn copy_to_header(&mut self, id: FileId, change: &AttributeChange) {
+        let bucket = BucketStart(0);
+        if let Some(mut header) = self.state.header(id, bucket) {
+            header.mode = change.mode.map_or(header.mode, |mode| mode & 0o7777);
+            header.gid = change.gid.unwrap_or(header.gid);
+            self.state.put(Key::Header(id, bucket), header);
+        }
+    }
+}

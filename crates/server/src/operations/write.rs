@@ -1,0 +1,59 @@
+//! Writes at a file's home: chunk 0's part, the size and the times.
+
+use super::read::extent;
+use super::set_attributes::grow;
+use crate::answer::Result;
+use crate::state::file::without_privileges;
+use crate::turn::Turn;
+use futago_base::{
+    ChunkId, Errno, FileId, Payload, Timestamp, View, limits,
+    record::{Inode, Truncations},
+};
+
+pub fn run<V: View>(
+    turn: &mut Turn<'_, V>,
+    id: FileId,
+    offset: u64,
+    end: u64,
+    kill_privileges: bool,
+    data: &Payload,
+) -> Result {
+    let inode = turn.regular_file(id)?;
+    if end > limits::FILE_BYTES {
+        return Err(Errno::EFBIG.into());
+    }
+    let fits = offset.saturating_add(data.len() as u64) <= u64::from(inode.chunk_bytes).min(end);
+    if !data.is_empty() && !fits {
+        return Err(Errno::EINVAL.into());
+    }
+    store_first(turn, id, offset, data.clone());
+    let inode = note_write(turn, id, end, kill_privileges)?;
+    Ok(extent(&inode, offset, data.len() as u32).into())
+}
+
+/// Puts data into chunk 0.
+pub fn store_first<V: View>(turn: &mut Turn<'_, V>, id: FileId, offset: u64, data: Payload) {
+    if !data.is_empty() {
+        let chunk = ChunkId { file: id, index: 0 };
+        turn.write_chunk(chunk, offset as u32, data, 0, &Truncations::default());
+    }
+}
+
+/// Raises the size to at least `end` and notes that the file was written.
+pub fn note_write<V: View>(
+    turn: &mut Turn<'_, V>,
+    id: FileId,
+    end: u64,
+    kill_privileges: bool,
+) -> crate::answer::Checked<Inode> {
+    let mut inode = turn.regular_file(id)?.clone();
+    let now = Timestamp::from(turn.now);
+    grow(&mut inode, end);
+    inode.modified = now;
+    inode.changed = now;
+    if kill_privileges {
+        inode.mode = without_privileges(inode.mode);
+    }
+    turn.state.put_inode(id, inode.clone());
+    Ok(inode)
+}

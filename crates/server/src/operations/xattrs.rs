@@ -1,0 +1,88 @@
+//! Extended attributes, kept beside the inode.
+
+use crate::answer::{Checked, Result};
+use crate::turn::Turn;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use futago_base::{Errno, FileId, Key, Name, Timestamp, Value, View, limits};
+use futago_wire::{Reply, Request};
+
+pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
+    match request {
+        Request::GetXattr { id, name } => Ok(Reply::Bytes(get(turn, *id, name)?).into()),
+        Request::SetXattr {
+            id,
+            name,
+            value,
+            create,
+            replace,
+        } => set(turn, *id, name, value, *create, *replace),
+        Request::ListXattrs(id) => {
+            turn.file(*id)?;
+            Ok(Reply::Names(names(turn, *id)).into())
+        }
+        Request::RemoveXattr { id, name } => {
+            get(turn, *id, name)?;
+            turn.state.delete(Key::Xattr(*id, name.clone()));
+            touch(turn, *id);
+            Ok(Reply::Done.into())
+        }
+        _ => Err(Errno::ENOSYS.into()),
+    }
+}
+
+fn get<V: View>(turn: &Turn<'_, V>, id: FileId, name: &Name) -> Checked<Bytes> {
+    turn.file(id)?;
+    let value = turn
+        .state
+        .get(&Key::Xattr(id, name.clone()))
+        .and_then(Value::bytes);
+    value.cloned().ok_or_else(|| Errno::ENODATA.into())
+}
+
+fn names<V: View>(turn: &Turn<'_, V>, id: FileId) -> Vec<Name> {
+    let (from, to) = Key::xattrs(id);
+    turn.state
+        .range(from, to)
+        .filter_map(|(key, _)| match key {
+            Key::Xattr(_, name) => Some(name.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn set<V: View>(
+    turn: &mut Turn<'_, V>,
+    id: FileId,
+    name: &Name,
+    value: &Bytes,
+    create: bool,
+    replace: bool,
+) -> Result {
+    turn.file(id)?;
+    let exists = turn.state.get(&Key::Xattr(id, name.clone())).is_some();
+    if create && exists {
+        return Err(Errno::EEXIST.into());
+    }
+    if replace && !exists {
+        return Err(Errno::ENODATA.into());
+    }
+    if value.len() > limits::XATTR_BYTES {
+        return Err(Errno::ERANGE.into());
+    }
+    let listed: usize = names(turn, id)
+        .iter()
+        .map(|name| name.as_bytes().len() + 1)
+        .sum();
+    if !exists && listed + name.as_bytes().len() + 1 > limits::XATTR_LIST_BYTES {
+        return Err(Errno::ENOSPC.into());
+    }
+    turn.state.put(Key::Xattr(id, name.clone()), value.clone());
+    touch(turn, id);
+    Ok(Reply::Done.into())
+}
+
+fn touch<V: View>(turn: &mut Turn<'_, V>, id: FileId) {
+    let now = Timestamp::from(turn.now);
+    turn.state.update_inode(id, |inode| inode.changed = now);
+}

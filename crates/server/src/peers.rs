@@ -1,0 +1,213 @@
+//! The ordered, durable channels between servers: each message takes effect exactly once.
+
+use crate::Output;
+use crate::turn::Turn;
+use alloc::vec::Vec;
+use futago_base::{
+    Key, RequestId, ServerId, Value, View,
+    record::{HeldReply, OutboxChannel, Sort, TransactionState},
+};
+use futago_wire::{Peer, PeerAnswer, PeerChange, codec};
+
+/// How many unconfirmed messages of a channel are sent again at a time.
+const RESEND_MESSAGES: u64 = 64;
+
+impl<V: View> Turn<'_, V> {
+    pub fn channel(&self, to: ServerId) -> OutboxChannel {
+        let channel = self
+            .state
+            .get(&Key::OutboxChannel(to))
+            .and_then(Value::outbox_channel);
+        channel.copied().unwrap_or_default()
+    }
+
+    pub fn receive_peer(&mut self, message: Peer) {
+        match message {
+            Peer::Deliver {
+                sender,
+                number,
+                change,
+            } => self.deliver(sender, number, change),
+            Peer::Ask {
+                sender,
+                transaction,
+                abort,
+            } => {
+                let state = self.transaction_state(transaction, abort);
+                let answer = PeerAnswer::State { transaction, state };
+                self.output(Output::PeerAnswer { to: sender, answer });
+            }
+        }
+    }
+
+    /// A message takes effect if it is the next one of its channel. Whatever it is, the sender
+    /// hears how far the channel has come.
+    fn deliver(&mut self, sender: ServerId, number: u64, change: PeerChange) {
+        let mut done = self.state.number(&Key::Inbox(sender));
+        if number == done + 1 {
+            self.accept(change);
+            self.state.put(Key::Inbox(sender), number);
+            done = number;
+        }
+        let answer = PeerAnswer::Delivered {
+            receiver: self.server.id(),
+            number: done,
+        };
+        self.output(Output::PeerAnswer { to: sender, answer });
+    }
+
+    fn accept(&mut self, change: PeerChange) {
+        match change {
+            PeerChange::DropLink(id) => self.drop_link(id),
+            PeerChange::RemoveChunks(file) => self.remove_chunks(file),
+            PeerChange::Cut {
+                file,
+                chunk_bytes,
+                truncation,
+            } => {
+                self.cut_chunks(file, chunk_bytes, truncation);
+            }
+            PeerChange::Transfer {
+                directory,
+                bucket,
+                entries,
+                header,
+            } => {
+                self.receive_bucket(directory, bucket, entries, header);
+            }
+            PeerChange::Resolve {
+                transaction,
+                committed,
+            } => self.resolve(transaction, committed),
+        }
+    }
+
+    pub fn receive_peer_answer(&mut self, answer: PeerAnswer) {
+        match answer {
+            PeerAnswer::Delivered { receiver, number } => self.confirm(receiver, number),
+            PeerAnswer::State {
+                state: TransactionState::Active,
+                ..
+            } => {}
+            PeerAnswer::State { transaction, state } => {
+                self.resolve(transaction, state == TransactionState::Committed);
+            }
+        }
+    }
+
+    /// All messages to `receiver` up to `number` have taken effect there.
+    fn confirm(&mut self, receiver: ServerId, number: u64) {
+        let mut channel = self.channel(receiver);
+        if number <= channel.delivered || number > channel.last {
+            return;
+        }
+        let (from, to) = Key::outbox(receiver, channel.delivered + 1, number);
+        let confirmed: Vec<(Key, PeerChange)> = self
+            .state
+            .range(from, to)
+            .filter_map(|(key, value)| {
+                Some((key.clone(), codec::decode(&value.message()?.body).ok()?))
+            })
+            .collect();
+        channel.delivered = number;
+        self.state.put(Key::OutboxChannel(receiver), channel);
+        for (key, change) in confirmed {
+            self.state.delete(key);
+            self.settle(change);
+        }
+        self.wake_held(receiver, number);
+    }
+
+    /// What a confirmed message still meant to its sender.
+    fn settle(&mut self, change: PeerChange) {
+        match change {
+            PeerChange::Cut { file, .. } => self.settle_cut(file),
+            PeerChange::Resolve { transaction, .. } => self.settle_transaction(transaction),
+            PeerChange::DropLink(_) | PeerChange::RemoveChunks(_) | PeerChange::Transfer { .. } => {
+            }
+        }
+    }
+
+    fn wake_held(&mut self, receiver: ServerId, number: u64) {
+        let (from, to) = Key::outbox_waiters(receiver, number);
+        let waiters: Vec<(Key, RequestId)> = self
+            .state
+            .range(from, to)
+            .filter_map(|(key, _)| match key {
+                Key::OutboxWaiter(_, _, request) => Some((key.clone(), *request)),
+                _ => None,
+            })
+            .collect();
+        for (key, request) in waiters {
+            self.state.delete(key);
+            let held = self
+                .state
+                .get(&Key::HeldReply(request))
+                .and_then(Value::held_reply);
+            if let Some(held) = held.cloned() {
+                self.one_less_to_wait_for(held);
+            }
+        }
+    }
+
+    fn one_less_to_wait_for(&mut self, held: HeldReply) {
+        if held.waiting <= 1 {
+            self.release(held.request);
+        } else {
+            let waiting = held.waiting - 1;
+            self.state
+                .put(Key::HeldReply(held.request), HeldReply { waiting, ..held });
+        }
+    }
+
+    /// Sends again what was not confirmed for a while.
+    pub fn resend(&mut self) {
+        let (from, to) = Key::whole_sort(Sort::OutboxChannel);
+        let stuck: Vec<(ServerId, OutboxChannel)> = self
+            .state
+            .range(from, to)
+            .filter_map(|(key, value)| match key {
+                Key::OutboxChannel(to) => Some((*to, *value.outbox_channel()?)),
+                _ => None,
+            })
+            .filter(|(_, channel)| channel.delivered < channel.last)
+            .filter(|(_, channel)| self.now.since(channel.sent) >= self.server.config().resend)
+            .collect();
+        for (to, channel) in stuck {
+            self.resend_to(to, channel);
+        }
+    }
+
+    fn resend_to(&mut self, to: ServerId, channel: OutboxChannel) {
+        let first = channel.delivered + 1;
+        let (from, end) = Key::outbox(to, first, first + RESEND_MESSAGES);
+        let messages: Vec<(u64, PeerChange)> = self
+            .state
+            .range(from, end)
+            .filter_map(|(key, value)| match key {
+                Key::Outbox(_, number) => {
+                    Some((*number, codec::decode(&value.message()?.body).ok()?))
+                }
+                _ => None,
+            })
+            .collect();
+        let sender = self.server.id();
+        for (number, change) in messages {
+            self.output(Output::Peer {
+                to,
+                message: Peer::Deliver {
+                    sender,
+                    number,
+                    change,
+                },
+            });
+        }
+        self.state.put(
+            Key::OutboxChannel(to),
+            OutboxChannel {
+                sent: self.now,
+                ..channel
+            },
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! Clients: when they were last heard of, what they hold, and what they have acknowledged.
+
+use crate::turn::Turn;
+use alloc::vec::Vec;
+use futago_base::{
+    Duration, FileId, Key, RequestId, SessionId, Value, View,
+    record::{Opens, Session, Sort},
+};
+use futago_wire::Failure;
+
+/// How long a server remembers that it has given up on a session.
+const EXPIRED_MEMORY: Duration = Duration::from_secs(3600);
+
+impl<V: View> Turn<'_, V> {
+    /// Notes that the client lives and what it has acknowledged.
+    pub fn meet_session(&mut self, id: RequestId, acknowledged: u64) -> Result<(), Failure> {
+        let key = Key::Session(id.session);
+        let known = self.state.get(&key).and_then(Value::session).copied();
+        let mut session = known.unwrap_or(Session {
+            seen: self.now,
+            acknowledged: 0,
+            expired: false,
+        });
+        if session.expired {
+            return Err(Failure::SessionExpired);
+        }
+        if id.sequence <= session.acknowledged {
+            return Err(Failure::Late);
+        }
+        if acknowledged > session.acknowledged {
+            self.forget_replies(id.session, session.acknowledged, acknowledged);
+            session.acknowledged = acknowledged;
+        }
+        if self.now.since(session.seen).0 > self.server.config().lease.0 / 8 {
+            session.seen = self.now;
+        }
+        if known != Some(session) {
+            self.state.put(key, session);
+        }
+        Ok(())
+    }
+
+    fn forget_replies(&mut self, session: SessionId, after: u64, up_to: u64) {
+        let (from, to) = Key::replies(session, after + 1, up_to);
+        let keys: Vec<Key> = self
+            .state
+            .range(from, to)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in keys {
+            self.state.delete(key);
+        }
+    }
+
+    /// Gives up the sessions that were not heard of for a lease.
+    pub fn expire_sessions(&mut self) {
+        let (from, to) = Key::whole_sort(Sort::Session);
+        let silent: Vec<(SessionId, Session)> = self
+            .state
+            .range(from, to)
+            .filter_map(|(key, value)| match (key, value) {
+                (Key::Session(id), Value::Session(session)) => Some((*id, *session)),
+                _ => None,
+            })
+            .filter(|(_, session)| self.now.since(session.seen) > self.server.config().lease)
+            .collect();
+        for (id, session) in silent {
+            if !session.expired {
+                self.end_session(id);
+            } else if self.now.since(session.seen) > EXPIRED_MEMORY {
+                self.state.delete(Key::Session(id));
+            }
+        }
+    }
+
+    /// Takes everything from a session that it holds.
+    pub fn end_session(&mut self, id: SessionId) {
+        let (from, to) = Key::session_files(id);
+        let files: Vec<FileId> = self
+            .state
+            .range(from, to)
+            .filter_map(|(key, _)| match key {
+                Key::SessionFile(_, file) => Some(*file),
+                _ => None,
+            })
+            .collect();
+        for file in files {
+            self.state.delete(Key::SessionFile(id, file));
+            self.change_opens(file, |opens| opens.retain(|(session, _)| *session != id));
+            self.drop_session_locks(file, id);
+            self.remove_if_unused(file);
+        }
+        self.forget_replies(id, 0, u64::MAX - 1);
+        let ended = Session {
+            seen: self.now,
+            acknowledged: 0,
+            expired: true,
+        };
+        self.state.put(Key::Session(id), ended);
+    }
+
+    /// Changes who has a file open.
+    pub fn change_opens(&mut self, file: FileId, change: impl FnOnce(&mut Opens)) {
+        let key = Key::Opens(file);
+        let mut opens = self
+            .state
+            .get(&key)
+            .and_then(Value::opens)
+            .cloned()
+            .unwrap_or_default();
+        change(&mut opens);
+        if opens.is_empty() {
+            self.state.delete(key);
+        } else {
+            self.state.put(key, opens);
+        }
+    }
+
+    /// Registers the file as open by the present request's session.
+    pub fn register_open(&mut self, file: FileId) {
+        let session = self.request.session;
+        self.state.put(Key::SessionFile(session, file), ());
+        self.change_opens(file, |opens| {
+            match opens.iter_mut().find(|(id, _)| *id == session) {
+                Some((_, count)) => *count += 1,
+                None => opens.push((session, 1)),
+            }
+        });
+    }
+
+    /// Takes one registration of the present request's session back.
+    pub fn unregister_open(&mut self, file: FileId) {
+        let session = self.request.session;
+        self.change_opens(file, |opens| {
+            for (id, count) in opens.iter_mut() {
+                if *id == session {
+                    *count -= 1;
+                }
+            }
+            opens.retain(|(_, count)| *count > 0);
+        });
+        self.forget_file_of_session(session, file);
+    }
+
+    /// Forgets that a session has to do with a file, if it has neither opens nor locks there.
+    pub fn forget_file_of_session(&mut self, session: SessionId, file: FileId) {
+        let opens = self.state.get(&Key::Opens(file)).and_then(Value::opens);
+        let open = opens.is_some_and(|opens| opens.iter().any(|(id, _)| *id == session));
+        if !open && !self.has_locks(session, file) {
+            self.state.delete(Key::SessionFile(session, file));
+        }
+    }
+}

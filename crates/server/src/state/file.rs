@@ -1,0 +1,171 @@
+//! Inodes: what they tell, their links and their end.
+
+use crate::answer::Checked;
+use crate::turn::Turn;
+use alloc::{collections::BTreeSet, vec::Vec};
+use futago_base::{
+    Attributes, BucketStart, ChunkId, Errno, FileId, Key, Kind, ServerId, Timestamp, View,
+    record::{Inode, Target},
+};
+use futago_wire::{Failure, FileState, PeerChange, reply::DirectoryState};
+
+impl<V: View> Turn<'_, V> {
+    /// Whether the file's inode is kept by this server.
+    pub fn is_at_home(&self, id: FileId) -> bool {
+        self.server.map.home(id) == self.server.id()
+    }
+
+    /// A file's inode. Errors: `WrongServer`, and `ESTALE` if there is no such file (any more).
+    pub fn file(&self, id: FileId) -> Checked<&Inode> {
+        if !self.is_at_home(id) {
+            return Err(Failure::WrongServer.into());
+        }
+        self.state.inode(id).ok_or_else(|| Errno::ESTALE.into())
+    }
+
+    /// A regular file's inode; others have no data.
+    pub fn regular_file(&self, id: FileId) -> Checked<&Inode> {
+        let inode = self.file(id)?;
+        match inode.kind {
+            Kind::File => Ok(inode),
+            Kind::Directory => Err(Errno::EISDIR.into()),
+            _ => Err(Errno::EINVAL.into()),
+        }
+    }
+
+    /// What `stat` tells of a file, once no transaction is about to change it.
+    pub fn file_state(&self, id: FileId) -> Checked<FileState> {
+        self.unreserved(Target::Inode(id))?;
+        let inode = self.file(id)?;
+        Ok(self.describe(id, inode))
+    }
+
+    /// The state of a file if it is at home here.
+    pub fn file_state_if_at_home(&self, id: FileId) -> Checked<Option<FileState>> {
+        if self.is_at_home(id) {
+            self.file_state(id).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    pub fn describe(&self, id: FileId, inode: &Inode) -> FileState {
+        let mut attributes = attributes(id, inode);
+        let directory = inode.place.and_then(|place| {
+            let header = self.state.header(id, BucketStart(0))?;
+            Some(DirectoryState {
+                parent: place.parent,
+                header,
+                modified_set_at: place.modified_set_at,
+                modified_set_to: inode.modified,
+            })
+        });
+        if let Some(directory) = &directory {
+            let header = directory.header;
+            attributes.links = 2 + header.subdirectories;
+            attributes.size = header.entries;
+            attributes.changed = attributes.changed.max(header.modified);
+            if header.modified > directory.modified_set_at {
+                attributes.modified = header.modified;
+            }
+        }
+        FileState {
+            attributes,
+            directory,
+        }
+    }
+
+    /// Takes a name from the count of links; without names and openers the file is gone.
+    pub fn drop_link(&mut self, id: FileId) {
+        let now = Timestamp::from(self.now);
+        self.state.update_inode(id, |inode| {
+            inode.links = inode.links.saturating_sub(1);
+            inode.changed = now;
+        });
+        self.remove_if_unused(id);
+    }
+
+    /// Removes a file that has no name, no opener, and no transaction that would give it a name.
+    pub fn remove_if_unused(&mut self, id: FileId) {
+        let Some(inode) = self.state.inode(id) else {
+            return;
+        };
+        let used = inode.links > 0
+            || inode.kind == Kind::Directory
+            || self.state.get(&Key::Opens(id)).is_some()
+            || self.state.get(&Key::Locator(Target::Inode(id))).is_some();
+        if used {
+            return;
+        }
+        for server in self.chunk_servers_from(id, 1) {
+            self.send(server, PeerChange::RemoveChunks(id));
+        }
+        self.remove_chunks(id);
+        self.remove_node(id);
+    }
+
+    /// Removes an inode with its extended attributes and locks.
+    pub fn remove_node(&mut self, id: FileId) {
+        let (from, to) = Key::xattrs(id);
+        let xattrs: Vec<Key> = self
+            .state
+            .range(from, to)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in xattrs {
+            self.state.delete(key);
+        }
+        self.state.delete(Key::Locks(id));
+        self.state.delete(Key::Inode(id));
+    }
+
+    /// The other servers that may hold chunks of a file from number `first` on.
+    pub fn chunk_servers_from(&self, id: FileId, first: u64) -> BTreeSet<ServerId> {
+        let Some(inode) = self.state.inode(id).filter(|inode| inode.chunk_bytes > 0) else {
+            return BTreeSet::new();
+        };
+        let end = inode.size_max.div_ceil(u64::from(inode.chunk_bytes));
+        let round = first + self.server.map.partition_count() as u64;
+        let mut servers = BTreeSet::new();
+        for index in first..end.min(round) {
+            servers.insert(self.server.map.chunk_server(ChunkId { file: id, index }));
+            if servers.len() == usize::from(self.server.map.server_count()) {
+                break;
+            }
+        }
+        servers.remove(&self.server.id());
+        servers
+    }
+}
+
+const fn attributes(id: FileId, inode: &Inode) -> Attributes {
+    Attributes {
+        id,
+        kind: inode.kind,
+        mode: inode.mode,
+        uid: inode.uid,
+        gid: inode.gid,
+        links: inode.links,
+        size: inode.size,
+        device: inode.device,
+        accessed: inode.accessed,
+        modified: inode.modified,
+        changed: inode.changed,
+        born: inode.born,
+        chunk_bytes: inode.chunk_bytes,
+    }
+}
+
+/// Takes set-user-id, and set-group-id of a group-executable file, away, as Linux does when a
+/// caller without privileges writes.
+pub const fn without_privileges(mode: u16) -> u16 {
+    const SET_UID: u16 = 0o4000;
+    const SET_GID: u16 = 0o2000;
+    const GROUP_EXECUTE: u16 = 0o010;
+    let mode = mode & !SET_UID;
+    if mode & GROUP_EXECUTE != 0 {
+        mode & !SET_GID
+    } else {
+        mode
+    }
+}

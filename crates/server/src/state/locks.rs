@@ -1,0 +1,174 @@
+//! Advisory locks: who is in the way of whom, and who is next.
+
+use crate::turn::Turn;
+use alloc::vec::Vec;
+use futago_base::{
+    Errno, FileId, Key, SessionId, Value, View,
+    record::{LockKind, LockRange, LockWaiter, RangeLock},
+};
+use futago_wire::{Failure, Reply};
+
+fn conflict(held: &RangeLock, asked: &RangeLock) -> bool {
+    held.space == asked.space
+        && held.owner != asked.owner
+        && held.range.overlaps(asked.range)
+        && (held.kind == LockKind::Exclusive || asked.kind == LockKind::Exclusive)
+}
+
+/// Takes `range` away from the locks of `like`'s owner, splitting those that reach beyond it.
+fn release(locks: &mut Vec<RangeLock>, like: &RangeLock, range: LockRange) {
+    let mut rest = Vec::new();
+    locks.retain(|held| {
+        let same = held.space == like.space && held.owner == like.owner;
+        if !same || !held.range.overlaps(range) {
+            return true;
+        }
+        if held.range.start < range.start {
+            let before = LockRange {
+                start: held.range.start,
+                end: range.start - 1,
+            };
+            rest.push(RangeLock {
+                range: before,
+                ..*held
+            });
+        }
+        if held.range.end > range.end {
+            let after = LockRange {
+                start: range.end + 1,
+                end: held.range.end,
+            };
+            rest.push(RangeLock {
+                range: after,
+                ..*held
+            });
+        }
+        false
+    });
+    locks.append(&mut rest);
+}
+
+/// Joins the owner's locks of the same kind that touch `lock`.
+fn join(locks: &mut Vec<RangeLock>, mut lock: RangeLock) -> RangeLock {
+    locks.retain(|held| {
+        let same = held.space == lock.space && held.owner == lock.owner && held.kind == lock.kind;
+        let touches = held.range.start <= lock.range.end.saturating_add(1)
+            && lock.range.start <= held.range.end.saturating_add(1);
+        if same && touches {
+            lock.range.start = lock.range.start.min(held.range.start);
+            lock.range.end = lock.range.end.max(held.range.end);
+        }
+        !(same && touches)
+    });
+    lock
+}
+
+impl<V: View> Turn<'_, V> {
+    fn locks(&self, file: FileId) -> Vec<RangeLock> {
+        self.state
+            .get(&Key::Locks(file))
+            .and_then(Value::locks)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn put_locks(&mut self, file: FileId, locks: Vec<RangeLock>) {
+        if locks.is_empty() {
+            self.state.delete(Key::Locks(file));
+        } else {
+            self.state.put(Key::Locks(file), locks);
+        }
+    }
+
+    pub fn lock_waiters(&self, file: FileId) -> Vec<LockWaiter> {
+        let waiters = self
+            .state
+            .get(&Key::LockWaiters(file))
+            .and_then(Value::lock_waiters);
+        waiters.cloned().unwrap_or_default()
+    }
+
+    pub fn put_lock_waiters(&mut self, file: FileId, waiters: Vec<LockWaiter>) {
+        if waiters.is_empty() {
+            self.state.delete(Key::LockWaiters(file));
+        } else {
+            self.state.put(Key::LockWaiters(file), waiters);
+        }
+    }
+
+    /// Whether a session holds or waits for a lock on a file.
+    pub fn has_locks(&self, session: SessionId, file: FileId) -> bool {
+        self.locks(file)
+            .iter()
+            .any(|lock| lock.owner.session == session)
+            || self
+                .lock_waiters(file)
+                .iter()
+                .any(|waiter| waiter.lock.owner.session == session)
+    }
+
+    /// The first lock that is in the way of another.
+    pub fn lock_in_the_way(&self, file: FileId, asked: &RangeLock) -> Option<RangeLock> {
+        self.locks(file)
+            .into_iter()
+            .find(|held| conflict(held, asked))
+    }
+
+    /// Takes a lock that nobody is in the way of. The owner's earlier locks give way to it.
+    pub fn take_lock(&mut self, file: FileId, lock: RangeLock) {
+        let mut locks = self.locks(file);
+        release(&mut locks, &lock, lock.range);
+        let lock = join(&mut locks, lock);
+        locks.push(lock);
+        self.put_locks(file, locks);
+        self.state
+            .put(Key::SessionFile(lock.owner.session, file), ());
+    }
+
+    /// Gives up what the owner of `like` holds in its range.
+    pub fn release_lock(&mut self, file: FileId, like: &RangeLock) {
+        let mut locks = self.locks(file);
+        release(&mut locks, like, like.range);
+        self.put_locks(file, locks);
+        self.forget_file_of_session(like.owner.session, file);
+    }
+
+    /// Gives up all that a session holds and waits for.
+    pub fn drop_session_locks(&mut self, file: FileId, session: SessionId) {
+        let mut locks = self.locks(file);
+        locks.retain(|lock| lock.owner.session != session);
+        self.put_locks(file, locks);
+        let mut waiters = self.lock_waiters(file);
+        waiters.retain(|waiter| waiter.request.session != session);
+        self.put_lock_waiters(file, waiters);
+        self.grant_waiting(file);
+    }
+
+    /// Grants what can be granted now, in the order in which it was asked for.
+    pub fn grant_waiting(&mut self, file: FileId) {
+        let mut still_waiting = Vec::new();
+        for waiter in self.lock_waiters(file) {
+            if self.lock_in_the_way(file, &waiter.lock).is_some() {
+                still_waiting.push(waiter);
+            } else {
+                self.take_lock(file, waiter.lock);
+                self.answer_late(waiter.request, Ok(Reply::Done));
+            }
+        }
+        self.put_lock_waiters(file, still_waiting);
+    }
+
+    /// Ends the wait of one request of the present session.
+    pub fn cancel_lock(&mut self, file: FileId, sequence: u64) {
+        let session = self.request.session;
+        let mut waiters = self.lock_waiters(file);
+        let before = waiters.len();
+        waiters.retain(|w| w.request.session != session || w.request.sequence != sequence);
+        if waiters.len() < before {
+            self.put_lock_waiters(file, waiters);
+            let request = futago_base::RequestId { session, sequence };
+            self.answer_late(request, Err(Failure::Errno(Errno::EINTR)));
+            self.forget_file_of_session(session, file);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Buckets: their removal with the directory, and their copies of its attributes.
+
+use crate::answer::{Checked, Refusal};
+use crate::state::bucket::end_of;
+use crate::turn::Turn;
+use alloc::{vec, vec::Vec};
+use futago_base::{
+    BucketStart, Errno, FileId, Key, NameHash, Value, View,
+    record::{Header, Target},
+};
+use futago_wire::Failure;
+
+const FIRST: BucketStart = BucketStart(0);
+
+impl<V: View> Turn<'_, V> {
+    /// The bucket must have the level that the client knows, or the client misses other buckets.
+    pub fn check_header(
+        &self,
+        directory: FileId,
+        bucket: BucketStart,
+        level: u8,
+    ) -> Checked<Vec<Target>> {
+        self.unreserved(Target::Header(directory, bucket))?;
+        if self.bucket(directory, bucket)?.level != level {
+            return Err(Failure::Changed.into());
+        }
+        Ok(vec![Target::Header(directory, bucket)])
+    }
+
+    pub fn check_remove_bucket(
+        &self,
+        directory: FileId,
+        bucket: BucketStart,
+        level: u8,
+    ) -> Checked<Vec<Target>> {
+        if directory == FileId::ROOT {
+            return Err(Errno::EBUSY.into());
+        }
+        let mut targets = self.check_header(directory, bucket, level)?;
+        let header = self.bucket(directory, bucket)?;
+        self.no_pending_entries(directory, bucket, &header)?;
+        if header.entries > 0 {
+            return Err(Errno::ENOTEMPTY.into());
+        }
+        if bucket == FIRST {
+            self.unreserved(Target::Inode(directory))?;
+            targets.push(Target::Inode(directory));
+        }
+        Ok(targets)
+    }
+
+    /// Fails if a transaction is about to change a name of the bucket: whether the bucket is empty
+    /// depends on it.
+    pub fn no_pending_entries(
+        &self,
+        directory: FileId,
+        bucket: BucketStart,
+        header: &Header,
+    ) -> Checked<()> {
+        if header.pending == 0 {
+            return Ok(());
+        }
+        self.no_locators(directory, NameHash(bucket.0), end_of(bucket, header))
+    }
+
+    /// Fails if a transaction is about to change a name with a hash from `first` up to `end`.
+    pub fn no_locators(
+        &self,
+        directory: FileId,
+        first: NameHash,
+        end: Option<NameHash>,
+    ) -> Checked<()> {
+        let (from, to) = Key::entry_locators(directory, first, end);
+        let locator = self
+            .state
+            .range(from, to)
+            .find_map(|(_, value)| value.locator().copied());
+        locator.map_or(Ok(()), |transaction| Err(Refusal::Conflict(transaction)))
+    }
+
+    pub fn install_remove_bucket(&mut self, directory: FileId, bucket: BucketStart) {
+        self.state.delete(Key::Header(directory, bucket));
+        if bucket == FIRST {
+            self.remove_node(directory);
+        }
+    }
+
+    pub fn install_header(
+        &mut self,
+        directory: FileId,
+        bucket: BucketStart,
+        mode: Option<u16>,
+        gid: Option<u32>,
+    ) {
+        let key = Key::Header(directory, bucket);
+        if let Some(Value::Header(mut header)) = self.state.get(&key).cloned() {
+            header.mode = mode.unwrap_or(header.mode);
+            header.gid = gid.unwrap_or(header.gid);
+            self.state.put(key, header);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The steps of transactions: what each one needs to hold, what it reserves, and what it changes.
+
+mod bucket;
+mod entry;
+mod node;
+mod tree;
+
+use crate::answer::Checked;
+use crate::turn::Turn;
+use alloc::vec::Vec;
+use futago_base::{FileId, View, record::Target};
+use futago_wire::Step;
+
+impl<V: View> Turn<'_, V> {
+    /// Checks that a step can be done, and says what it reserves.
+    pub fn check(&self, step: &Step) -> Checked<Vec<Target>> {
+        match step {
+            Step::RemoveEntry { at, expected } => self.check_entry(at, Some(*expected)),
+            Step::PutEntry { at, replaces, .. } => self.check_entry(at, *replaces),
+            Step::CreateDirectory(new) => self.check_create_directory(new),
+            Step::RemoveBucket {
+                directory,
+                bucket,
+                level,
+            } => self.check_remove_bucket(*directory, *bucket, *level),
+            Step::AddLink(id) => self.check_add_link(*id),
+            Step::DropLink(id) | Step::Touch(id) => self.check_node(*id),
+            Step::SetParent { directory, .. } | Step::SetAttributes { directory, .. } => {
+                self.check_node(*directory)
+            }
+            Step::AdvanceTree { expected } => self.check_tree(*expected),
+            Step::SetHeader {
+                directory,
+                bucket,
+                level,
+                ..
+            } => self.check_header(*directory, *bucket, *level),
+        }
+    }
+
+    /// Does a step that was checked. `drawn` is the identity of the directory that it makes.
+    pub fn install(&mut self, step: Step, drawn: Option<FileId>) {
+        match step {
+            Step::RemoveEntry { at, .. } => self.install_entry(&at, None),
+            Step::PutEntry { at, entry, .. } => self.install_entry(&at, Some(entry)),
+            Step::CreateDirectory(new) => {
+                if let Some(id) = drawn {
+                    self.put_directory(id, &new);
+                }
+            }
+            Step::RemoveBucket {
+                directory, bucket, ..
+            } => {
+                self.install_remove_bucket(directory, bucket);
+            }
+            Step::AddLink(id) => self.install_links(id, 1),
+            Step::DropLink(id) => self.drop_link(id),
+            Step::Touch(id) => self.install_links(id, 0),
+            Step::SetParent { directory, parent } => self.install_parent(directory, parent),
+            Step::SetAttributes { directory, change } => {
+                self.change_attributes(directory, &change);
+            }
+            Step::AdvanceTree { expected } => self.install_tree(expected),
+            Step::SetHeader {
+                directory,
+                bucket,
+                mode,
+                gid,
+                ..
+            } => {
+                self.install_header(directory, bucket, mode, gid);
+            }
+        }
+    }
+}

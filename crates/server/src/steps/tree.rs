@@ -1,0 +1,25 @@
+//! The shape of the tree: one version for all renames that move a directory to another parent, so
+//! that no two of them can close a cycle.
+
+use crate::answer::Checked;
+use crate::turn::Turn;
+use alloc::{vec, vec::Vec};
+use futago_base::{FileId, Key, View, record::Target};
+use futago_wire::Failure;
+
+impl<V: View> Turn<'_, V> {
+    pub fn check_tree(&self, expected: u64) -> Checked<Vec<Target>> {
+        if !self.is_at_home(FileId::ROOT) {
+            return Err(Failure::WrongServer.into());
+        }
+        self.unreserved(Target::Tree)?;
+        if self.state.number(&Key::TreeVersion) != expected {
+            return Err(Failure::Changed.into());
+        }
+        Ok(vec![Target::Tree])
+    }
+
+    pub fn install_tree(&mut self, expected: u64) {
+        self.state.put(Key::TreeVersion, expected + 1);
+    }
+}

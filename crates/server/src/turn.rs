@@ -1,0 +1,255 @@
+//! One decision in the making: from an input to a batch and outputs.
+
+use crate::answer::{Answer, Refusal};
+use crate::{Decision, Output, Server, operations};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use futago_base::{
+    BucketStart, Errno, FileId, Key, Overlay, Payload, RequestId, ServerId, SessionId, Time,
+    TransactionId, Value, View,
+    record::{HeldReply, Sort, StoredMessage},
+};
+use futago_wire::{Failure, Outcome, Peer, PeerChange, Request, codec};
+
+pub struct Turn<'a, V> {
+    pub server: &'a Server,
+    pub now: Time,
+    pub state: Overlay<'a, V>,
+    /// The request that is being served.
+    pub request: RequestId,
+    /// Buckets that have got new entries, to be split if they are too large.
+    pub grown: Vec<(FileId, BucketStart)>,
+    outputs: Vec<Output>,
+    /// The messages to other servers that the present request has caused: its reply waits for them.
+    caused: Vec<(ServerId, u64)>,
+    /// Transactions that were resolved: the requests that waited for them run again.
+    resolved: Vec<TransactionId>,
+}
+
+const NO_REQUEST: RequestId = RequestId {
+    session: SessionId(0),
+    sequence: 0,
+};
+
+impl<'a, V: View> Turn<'a, V> {
+    pub const fn new(server: &'a Server, state: Overlay<'a, V>, now: Time) -> Self {
+        Self {
+            server,
+            now,
+            state,
+            request: NO_REQUEST,
+            grown: Vec::new(),
+            outputs: Vec::new(),
+            caused: Vec::new(),
+            resolved: Vec::new(),
+        }
+    }
+
+    pub fn decide(mut self) -> Decision {
+        self.split_grown();
+        Decision {
+            batch: self.state.into_batch(),
+            outputs: self.outputs,
+        }
+    }
+
+    pub fn output(&mut self, output: Output) {
+        self.outputs.push(output);
+    }
+
+    /// A request has arrived: it is served unless it is a copy of one that was.
+    pub fn receive(
+        &mut self,
+        id: RequestId,
+        acknowledged: u64,
+        request: &Request,
+        payload: &Payload,
+    ) {
+        if let Err(failure) = self.meet_session(id, acknowledged) {
+            return self.answer(id, Err(failure), Payload::empty());
+        }
+        if self.is_under_way(id) {
+            return;
+        }
+        match self
+            .state
+            .get(&Key::Reply(id))
+            .and_then(Value::bytes)
+            .cloned()
+        {
+            Some(saved) => self.answer_saved(id, &saved),
+            None => self.serve(id, request, payload),
+        }
+    }
+
+    /// Whether an earlier copy of the request is still waiting for something.
+    fn is_under_way(&self, id: RequestId) -> bool {
+        if self.state.get(&Key::HeldReply(id)).is_some() {
+            return true;
+        }
+        let (from, to) = Key::whole_sort(Sort::Parked);
+        self.state
+            .range(from, to)
+            .any(|(key, _)| matches!(key, Key::Parked(_, other) if *other == id))
+    }
+
+    fn answer_saved(&mut self, id: RequestId, saved: &Bytes) {
+        let outcome = codec::decode(saved).unwrap_or(Err(Failure::Errno(Errno::EIO)));
+        self.answer(id, outcome, Payload::empty());
+    }
+
+    fn answer(&mut self, request: RequestId, outcome: Outcome, payload: Payload) {
+        self.output(Output::Answer {
+            request,
+            outcome,
+            payload,
+        });
+    }
+
+    fn serve(&mut self, id: RequestId, request: &Request, payload: &Payload) {
+        let before = self.state.savepoint();
+        let outputs = self.outputs.len();
+        self.request = id;
+        self.caused.clear();
+        let result = match operations::run(self, request, payload) {
+            Ok(_) if operations::grows(request) && !self.state.fits() => Err(Errno::ENOSPC.into()),
+            result => result,
+        };
+        if matches!(result, Err(Refusal::Failure(_) | Refusal::Conflict(_))) {
+            self.state.restore(before);
+            self.outputs.truncate(outputs);
+            self.caused.clear();
+        }
+        match result {
+            Ok(Answer { reply, payload }) => self.conclude(id, request, Ok(reply), payload),
+            Err(Refusal::Failure(failure)) => {
+                self.conclude(id, request, Err(failure), Payload::empty());
+            }
+            Err(Refusal::Conflict(other)) => self.park(other, id, request, payload),
+            Err(Refusal::Waits) => {}
+        }
+    }
+
+    /// Saves the outcome if the request may have an effect, and answers, now or when the messages
+    /// that it caused have arrived.
+    ///
+    /// A failure is saved too: a late copy of the request must not succeed after the caller was
+    /// told that it failed.
+    fn conclude(&mut self, id: RequestId, request: &Request, outcome: Outcome, payload: Payload) {
+        let retried_as_it_is = outcome == Err(Failure::Busy);
+        if operations::may_have_effect(request) && !retried_as_it_is {
+            self.save_reply(id, &outcome);
+        }
+        if self.caused.is_empty() {
+            return self.answer(id, outcome, payload);
+        }
+        let caused = core::mem::take(&mut self.caused);
+        let deadline = self.now + self.server.config.grace;
+        let held = HeldReply {
+            request: id,
+            waiting: caused.len() as u32,
+            deadline,
+        };
+        self.state.put(Key::HeldReply(id), held);
+        for (to, number) in caused {
+            self.state.put(Key::OutboxWaiter(to, number, id), ());
+        }
+    }
+
+    pub fn save_reply(&mut self, id: RequestId, outcome: &Outcome) {
+        self.state.put(Key::Reply(id), codec::encode(outcome));
+    }
+
+    /// Gives the answer to a request that had to wait, and saves it.
+    pub fn answer_late(&mut self, id: RequestId, outcome: Outcome) {
+        self.save_reply(id, &outcome);
+        self.answer(id, outcome, Payload::empty());
+    }
+
+    /// Sends a held reply.
+    pub fn release(&mut self, id: RequestId) {
+        self.state.delete(Key::HeldReply(id));
+        if let Some(saved) = self
+            .state
+            .get(&Key::Reply(id))
+            .and_then(Value::bytes)
+            .cloned()
+        {
+            self.answer_saved(id, &saved);
+        }
+    }
+
+    fn park(
+        &mut self,
+        transaction: TransactionId,
+        id: RequestId,
+        request: &Request,
+        payload: &Payload,
+    ) {
+        let message = StoredMessage {
+            request: id,
+            body: codec::encode(request),
+            payload: payload.clone(),
+        };
+        self.state.put(Key::Parked(transaction, id), message);
+        let age = match request {
+            Request::Prepare { age, .. } => Some(*age),
+            _ => None,
+        };
+        self.press(transaction, age);
+    }
+
+    /// Remembers that a transaction is resolved.
+    pub fn unpark_after(&mut self, transaction: TransactionId) {
+        self.resolved.push(transaction);
+    }
+
+    /// Runs the requests whose transactions were resolved; that may resolve further ones.
+    pub fn run_unparked(&mut self) {
+        while let Some(transaction) = self.resolved.pop() {
+            let (from, to) = Key::parked(transaction);
+            let parked: Vec<StoredMessage> = self
+                .state
+                .range(from, to)
+                .filter_map(|(_, v)| v.message().cloned())
+                .collect();
+            for message in parked {
+                self.state.delete(Key::Parked(transaction, message.request));
+                if let Ok(request) = codec::decode(&message.body) {
+                    self.serve(message.request, &request, &message.payload);
+                }
+            }
+        }
+    }
+
+    /// Puts a change into the ordered channel to another server and sends it.
+    pub fn send(&mut self, to: ServerId, change: PeerChange) {
+        let mut channel = self.channel(to);
+        channel.last += 1;
+        channel.sent = self.now;
+        let number = channel.last;
+        let body = codec::encode(&change);
+        let message = StoredMessage {
+            request: NO_REQUEST,
+            body,
+            payload: Payload::empty(),
+        };
+        self.state.put(Key::Outbox(to, number), message);
+        self.state.put(Key::OutboxChannel(to), channel);
+        self.caused.push((to, number));
+        let sender = self.server.id;
+        self.output(Output::Peer {
+            to,
+            message: Peer::Deliver {
+                sender,
+                number,
+                change,
+            },
+        });
+    }
+
+    /// Says that the present request's reply need not wait for the messages that it caused.
+    pub fn answer_at_once(&mut self) {
+        self.caused.clear();
+    }
+}
