@@ -11,6 +11,7 @@ mod locks;
 
 use file_system::{Passthrough, UNCACHED};
 use fixture::Mount;
+use futago_fuse_kernel::InitFlags;
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, SeekFrom, copy_file_range, fallocate,
     linkat, open, renameat_with, seek,
@@ -21,8 +22,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
+use std::process::Command;
 use std::ptr;
 use std::sync::{Arc, mpsc};
 use tempfile::TempDir;
@@ -209,6 +211,44 @@ fn an_append_goes_to_the_true_end() {
         .expect("write");
     file.write_all(b"three").expect("write");
     assert_eq!(fs::read(twin.path("a")).expect("read"), b"one two three");
+}
+
+/// With `HANDLE_KILLPRIV_V2` the kernel leaves clearing to the file system and says when.
+#[test]
+fn writing_and_truncating_clear_setuid() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    if !twin
+        .mount
+        .session()
+        .granted()
+        .features
+        .contains(InitFlags::HANDLE_KILLPRIV_V2)
+    {
+        return println!("skipped: this kernel has no FUSE_HANDLE_KILLPRIV_V2");
+    }
+    for change in ["echo x >> p", ": > p", "truncate -s 3 p"] {
+        fs::write(twin.path("p"), "program").expect("write");
+        fs::set_permissions(twin.path("p"), fs::Permissions::from_mode(0o6775)).expect("chmod");
+        let mut command = Command::new("setpriv");
+        if rustix::process::geteuid().is_root() {
+            command.arg("--bounding-set=-fsetid");
+        }
+        let status = command
+            .args(["sh", "-c", change])
+            .current_dir(twin.mount.point.path());
+        assert!(
+            status
+                .status()
+                .expect("setpriv (util-linux) runs")
+                .success()
+        );
+        let mode = fs::metadata(twin.path("p"))
+            .expect("stat")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o7777, 0o775, "{change}");
+    }
 }
 
 #[test]

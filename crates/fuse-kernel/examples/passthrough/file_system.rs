@@ -146,15 +146,18 @@ impl Passthrough {
             Operation::Link { node: old, name } => {
                 finish(self.link(old, node, &name), reply, entry)
             }
-            Operation::Open { flags, .. } => {
-                finish(self.open(node, flags), reply, |r, handle| {
+            Operation::Open {
+                flags,
+                kill_suidgid,
+            } => {
+                finish(self.open(node, flags, kill_suidgid), reply, |r, handle| {
                     r.opened(handle, self.open_flags)
                 });
             }
             Operation::Create(create) => self.created(self.create(who, &create), reply),
             Operation::TemporaryFile(create) => self.created(self.temporary(who, &create), reply),
             Operation::Read(read) => finish(self.read(&read), reply, |r, data| r.data(&data)),
-            Operation::Write(write) => finish(self.write(&write), reply, |r, bytes| {
+            Operation::Write(write) => finish(self.write(node, &write), reply, |r, bytes| {
                 r.written(bytes as u32)
             }),
             Operation::StatFs => finish(self.usage(node), reply, |r, usage| r.statfs(&usage)),
@@ -261,6 +264,9 @@ impl Passthrough {
 
     fn set_attributes(&self, node: u64, set: &SetAttributes) -> Result<()> {
         let (fd, path) = (self.inodes.fd(node)?, self.inodes.path(node)?);
+        if set.kill_suidgid {
+            self.clear_suidgid(node)?;
+        }
         if let Some(mode) = set.mode {
             fs::chmod(&path, Mode::from_raw_mode(mode))?;
         }
@@ -282,6 +288,18 @@ impl Passthrough {
             last_modification: time(set.mtime),
         };
         fs::utimensat(fs::CWD, &path, &times, AtFlags::empty())
+    }
+
+    /// What every write and truncation by an ordinary user does to a program.
+    fn clear_suidgid(&self, node: u64) -> Result<()> {
+        let mode = attributes(self.inodes.fd(node)?)?.mode;
+        let group = if mode & libc::S_IXGRP != 0 {
+            libc::S_ISGID
+        } else {
+            0
+        };
+        let cleared = mode & !libc::S_IFMT & !(libc::S_ISUID | group);
+        fs::chmod(self.inodes.path(node)?, Mode::from_raw_mode(cleared))
     }
 
     fn read_link(&self, node: u64) -> Result<Vec<u8>> {
@@ -318,7 +336,10 @@ impl Passthrough {
         self.inodes.lookup(directory, name)
     }
 
-    fn open(&self, node: u64, flags: u32) -> Result<u64> {
+    fn open(&self, node: u64, flags: u32, kill_suidgid: bool) -> Result<u64> {
+        if kill_suidgid {
+            self.clear_suidgid(node)?;
+        }
         let dropped = libc::O_APPEND | libc::O_NOFOLLOW | libc::O_DIRECT;
         let flags = OFlags::from_bits_retain(flags & !(dropped as u32));
         let path = self.inodes.path(node)?;
@@ -366,7 +387,10 @@ impl Passthrough {
         Ok(data)
     }
 
-    fn write(&self, write: &Write) -> Result<usize> {
+    fn write(&self, node: u64, write: &Write) -> Result<usize> {
+        if write.kill_suidgid {
+            self.clear_suidgid(node)?;
+        }
         self.largest_write
             .fetch_max(write.data.len() as u64, Ordering::Relaxed);
         let file = self.file(write.handle)?;
