@@ -9,6 +9,7 @@ use crate::request::{Incoming, parse};
 use crate::{Handler, Notifier, Reply};
 use bytes::{Bytes, BytesMut};
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -165,7 +166,7 @@ impl<H: Handler> Reader<H> {
         let mut buffer = BytesMut::new();
         loop {
             match self.device.read(&mut buffer, limit) {
-                Ok(message) => self.dispatch(message),
+                Ok(message) => self.dispatch_or_contain(message),
                 Err(error) => match error.raw_os_error() {
                     Some(libc::ENODEV | libc::ECONNABORTED) => return Ok(()),
                     // ENOENT: the request was interrupted before it could be read.
@@ -174,6 +175,12 @@ impl<H: Handler> Reader<H> {
                 },
             }
         }
+    }
+
+    /// A handler that panics spoils its own request, which is answered with EIO when its reply is
+    /// dropped, and nobody else's.
+    fn dispatch_or_contain(&self, message: Bytes) {
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| self.dispatch(message)));
     }
 
     fn dispatch(&self, message: Bytes) {

@@ -70,6 +70,7 @@ impl Handler for OneFile {
             Operation::ReadDirectory { size, .. } => reply.directory(&DirectoryList::new(size)),
             Operation::Read(_) => reply.error(-3),
             Operation::Open { .. } => reply.opened(1, futago_fuse_kernel::OpenFlags::DIRECT_IO),
+            Operation::Symlink { .. } => panic!("on purpose"),
             // Dropped without an answer.
             _ => drop(reply),
         }
@@ -86,6 +87,18 @@ fn a_dropped_reply_is_eio() {
     let mount = Mount::of(Arc::new(OneFile::default()));
     let error = fs::create_dir(mount.path("d")).expect_err("dropped");
     assert_eq!(error.raw_os_error(), Some(libc::EIO));
+}
+
+#[test]
+fn a_panic_spoils_one_request_alone() {
+    mountable_or_return!();
+    let mount = Mount::of(Arc::new(OneFile::default()));
+    // More often than there are readers.
+    for name in ["b", "c", "d", "e"] {
+        let error = std::os::unix::fs::symlink("target", mount.path(name)).expect_err("panicked");
+        assert_eq!(error.raw_os_error(), Some(libc::EIO));
+    }
+    fs::metadata(mount.path("a")).expect("still served");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Hostile bytes never panic; well-formed ones mean what the kernel meant.
 
 use super::*;
-use crate::abi::flags::InitFlags;
+use crate::abi::flags::{self, InitFlags, SetAttrValid};
+use crate::{SetTime, Timestamp};
 use proptest::prelude::*;
 use zerocopy::IntoBytes;
 
