@@ -1,0 +1,182 @@
+//! File data: sizes, truncation, holes, appends, and chunks on other servers.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cluster;
+
+use cluster::{CHUNK_BYTES, Cluster, ROOT, peers, spot};
+use futago_base::{ChunkId, FileId, ServerId, record::Truncations};
+use futago_server::Config;
+use futago_wire::{AttributeChange, Outcome, Peer, PeerChange, Reply, Request};
+
+fn write(id: FileId, offset: u64, end: u64) -> Request {
+    Request::Write {
+        id,
+        offset,
+        end,
+        kill_privileges: false,
+    }
+}
+
+fn read(id: FileId, offset: u64, length: u32) -> Request {
+    Request::Read { id, offset, length }
+}
+
+fn truncations(outcome: Outcome) -> (u64, Truncations) {
+    match outcome {
+        Ok(Reply::Extent {
+            size, truncations, ..
+        }) => (size, truncations),
+        other => panic!("no extent: {other:?}"),
+    }
+}
+
+#[test]
+fn what_was_never_written_reads_as_zeros_up_to_the_size() {
+    let mut cluster = Cluster::one();
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    cluster.ask_with(0, write(id, 3, 5), b"xy").0.unwrap();
+    let (_, payload) = cluster.ask_with(0, read(id, 0, 100), &[]);
+    assert_eq!(&payload.bytes()[..], b"\0\0\0xy");
+    let (_, payload) = cluster.ask_with(0, read(id, 9, 100), &[]);
+    assert!(payload.is_empty());
+}
+
+#[test]
+fn an_append_gets_the_end_of_the_file_whatever_the_client_thought() {
+    let mut cluster = Cluster::one();
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    for expected in [0, 3] {
+        let request = Request::Append {
+            id,
+            length: 3,
+            kill_privileges: false,
+        };
+        let (outcome, _) = cluster.ask_with(0, request, b"abc");
+        assert!(
+            matches!(outcome, Ok(Reply::Extent { offset, stored: 3, .. }) if offset == expected)
+        );
+    }
+    assert_eq!(
+        &cluster.ask_with(0, read(id, 0, 9), &[]).1.bytes()[..],
+        b"abcabc"
+    );
+}
+
+/// A file of two chunks on two servers.
+fn two_chunks(cluster: &mut Cluster) -> (FileId, ChunkId) {
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    let chunk = ChunkId { file: id, index: 1 };
+    let end = u64::from(CHUNK_BYTES) + 4;
+    cluster.ask(0, write(id, 0, end)).unwrap();
+    cluster
+        .ask_with(1, write_chunk(chunk, 0, &Truncations::default()), b"data")
+        .0
+        .unwrap();
+    (id, chunk)
+}
+
+fn write_chunk(chunk: ChunkId, offset: u32, truncations: &Truncations) -> Request {
+    let truncations = truncations.clone();
+    Request::WriteChunk {
+        chunk,
+        offset,
+        chunk_bytes: CHUNK_BYTES,
+        truncations,
+    }
+}
+
+fn read_chunk(chunk: ChunkId, to: u32, truncations: &Truncations) -> Request {
+    let truncations = truncations.clone();
+    Request::ReadChunk {
+        chunk,
+        from: 0,
+        to,
+        chunk_bytes: CHUNK_BYTES,
+        truncations,
+    }
+}
+
+fn shrink(id: FileId, size: u64) -> Request {
+    let change = AttributeChange {
+        size: Some(size),
+        ..AttributeChange::default()
+    };
+    Request::SetAttributes { id, change }
+}
+
+#[test]
+fn truncate_then_extend_never_shows_stale_bytes_even_before_the_cut_arrives() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let (id, chunk) = two_chunks(&mut cluster);
+    let request = cluster.next_id();
+    let outputs = cluster.request(0, request, shrink(id, u64::from(CHUNK_BYTES) + 1));
+    let [
+        (
+            ServerId(1),
+            Peer::Deliver {
+                change: PeerChange::Cut { .. },
+                ..
+            },
+        ),
+    ] = &peers(&outputs)[..]
+    else {
+        panic!("server 1 is not told: {outputs:?}");
+    };
+    assert_eq!(outputs.len(), 1, "the caller waits until the chunk is cut");
+    let (_, known) = truncations(cluster.ask(0, write(id, 0, u64::from(CHUNK_BYTES) + 4)));
+    let (_, stale) = cluster.ask_with(1, read_chunk(chunk, 4, &known), &[]);
+    assert_eq!(&stale.bytes()[..], b"d\0\0\0");
+    let answers = cluster.settle(0, outputs);
+    assert!(matches!(&answers[..], [(answered, Ok(_))] if *answered == request));
+    let (_, cut) = cluster.ask_with(1, read_chunk(chunk, 4, &Truncations::default()), &[]);
+    assert_eq!(&cut.bytes()[..], b"d\0\0\0");
+    let (_, known) = truncations(cluster.ask(0, read(id, 0, 0)));
+    assert_eq!(
+        known.steps,
+        [],
+        "once every server has confirmed, nobody needs to be told"
+    );
+}
+
+#[test]
+fn a_write_that_knows_of_the_truncation_survives_the_late_cut() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let (id, chunk) = two_chunks(&mut cluster);
+    let request = cluster.next_id();
+    let outputs = cluster.request(0, request, shrink(id, 0));
+    let (_, known) = truncations(cluster.ask(0, write(id, 0, u64::from(CHUNK_BYTES) + 4)));
+    cluster
+        .ask_with(1, write_chunk(chunk, 1, &known), b"new")
+        .0
+        .unwrap();
+    cluster.settle(0, outputs);
+    let (_, payload) = cluster.ask_with(1, read_chunk(chunk, 4, &known), &[]);
+    assert_eq!(&payload.bytes()[..], b"\0new");
+}
+
+#[test]
+fn the_last_unlink_removes_the_chunks_everywhere_before_it_returns() {
+    let mut cluster = Cluster::new(2, Config::default());
+    two_chunks(&mut cluster);
+    cluster.run(0, Request::Unlink(spot(ROOT, "a"))).unwrap();
+    assert_eq!(cluster.stores[1].chunks().count(), 0);
+    assert_eq!(cluster.stores[0].chunks().count(), 0);
+}
+
+#[test]
+fn chunks_that_belong_elsewhere_or_nowhere_are_refused() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let file = FileId::ROOT;
+    let known = Truncations::default();
+    for index in [0, 1, u64::MAX] {
+        let request = write_chunk(ChunkId { file, index }, 0, &known);
+        let server = u16::from(index == u64::MAX);
+        assert!(
+            cluster.ask_with(server, request, b"x").0.is_err(),
+            "chunk {index}"
+        );
+    }
+    let beyond = write_chunk(ChunkId { file, index: 1 }, CHUNK_BYTES, &known);
+    assert!(cluster.ask_with(1, beyond, b"x").0.is_err());
+}

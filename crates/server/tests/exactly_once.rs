@@ -1,0 +1,129 @@
+//! Requests that come twice, late, or to a full server.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cluster;
+
+use cluster::{Cluster, ROOT, create, spot};
+use futago_base::{Duration, Errno, Payload, RequestId, SessionId};
+use futago_server::{Config, Input, Output};
+use futago_wire::{Failure, Reply, Request};
+
+#[test]
+fn a_copy_of_a_request_gets_the_saved_reply_and_changes_nothing() {
+    let mut cluster = Cluster::one();
+    let id = cluster.next_id();
+    let first = cluster.request(0, id, create(spot(ROOT, "a")));
+    let again = cluster.request(0, id, create(spot(ROOT, "a")));
+    assert_eq!(first, again);
+    assert_eq!(cluster.attributes(0, ROOT).attributes.size, 1);
+}
+
+#[test]
+fn a_copy_of_a_failed_request_does_not_succeed_later() {
+    let mut cluster = Cluster::one();
+    cluster.create(0, spot(ROOT, "a"));
+    let id = cluster.next_id();
+    let first = cluster.request(0, id, create(spot(ROOT, "a")));
+    cluster.ask(0, Request::Unlink(spot(ROOT, "a"))).unwrap();
+    let late = cluster.request(0, id, create(spot(ROOT, "a")));
+    assert_eq!(first, late);
+    assert_eq!(
+        cluster.ask(0, Request::Lookup(spot(ROOT, "a"))),
+        Err(Failure::Errno(Errno::ENOENT))
+    );
+}
+
+#[test]
+fn a_copy_of_an_acknowledged_request_is_refused() {
+    let mut cluster = Cluster::one();
+    let old = cluster.next_id();
+    cluster.request(0, old, create(spot(ROOT, "a")));
+    let newer = cluster.next_id();
+    cluster.input(
+        0,
+        Input::Request {
+            id: newer,
+            acknowledged: old.sequence,
+            request: Request::Unlink(spot(ROOT, "a")),
+            payload: Payload::empty(),
+        },
+    );
+    let outputs = cluster.request(0, old, create(spot(ROOT, "a")));
+    let refused = Output::Answer {
+        request: old,
+        outcome: Err(Failure::Late),
+        payload: Payload::empty(),
+    };
+    assert_eq!(outputs, [refused]);
+}
+
+#[test]
+fn a_silent_client_loses_its_open_files_and_is_told_so() {
+    let mut cluster = Cluster::one();
+    let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    cluster.ask(0, Request::Open(file)).unwrap();
+    cluster.ask(0, Request::Unlink(spot(ROOT, "a"))).unwrap();
+    assert_eq!(
+        cluster.stores[0].space_of_files(),
+        2,
+        "an unlinked open file lives"
+    );
+    let lease = cluster.servers[0].config().lease;
+    cluster.now = cluster.now + lease + Duration(1_000_000);
+    assert_eq!(cluster.input(0, Input::Tick), []);
+    assert_eq!(
+        cluster.stores[0].space_of_files(),
+        1,
+        "its last holder is gone, and so is it"
+    );
+    assert_eq!(
+        cluster.ask(0, Request::KeepAlive),
+        Err(Failure::SessionExpired)
+    );
+    let other = RequestId {
+        session: SessionId(8),
+        sequence: 1,
+    };
+    let outputs = cluster.request(0, other, Request::KeepAlive);
+    let served = Output::Answer {
+        request: other,
+        outcome: Ok(Reply::Done),
+        payload: Payload::empty(),
+    };
+    assert_eq!(outputs, [served]);
+}
+
+#[test]
+fn a_full_server_refuses_to_grow_but_lets_go() {
+    let mut cluster = Cluster::with_limit(1, Config::default(), 64 << 10);
+    let mut made = 0;
+    let full = loop {
+        match cluster
+            .ask_with(0, create(spot(ROOT, &format!("f{made}"))), &[1; 4096])
+            .0
+        {
+            Ok(_) => made += 1,
+            Err(failure) => break failure,
+        }
+    };
+    assert_eq!(full, Failure::Errno(Errno::ENOSPC));
+    assert_eq!(cluster.attributes(0, ROOT).attributes.size, made);
+    for n in 0..made {
+        cluster
+            .ask(0, Request::Unlink(spot(ROOT, &format!("f{n}"))))
+            .unwrap();
+    }
+    cluster.ask(0, Request::EndSession).unwrap();
+    assert_eq!(cluster.stores[0].space_of_files(), 1);
+}
+
+trait Files {
+    fn space_of_files(&self) -> u64;
+}
+
+impl Files for futago_store::MemoryStore {
+    fn space_of_files(&self) -> u64 {
+        futago_base::View::space(self).files
+    }
+}

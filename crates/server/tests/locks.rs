@@ -1,0 +1,164 @@
+//! Advisory locks between sessions.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cluster;
+
+use cluster::{Cluster, ROOT, spot};
+use futago_base::{
+    Errno, FileId, Payload, RequestId, SessionId,
+    record::{LockKind, LockRange, LockSpace},
+};
+use futago_server::Output;
+use futago_wire::{Failure, LockChange, Outcome, Reply, Request};
+
+fn change(kind: Option<LockKind>, start: u64, end: u64) -> LockChange {
+    let range = LockRange { start, end };
+    LockChange {
+        space: LockSpace::Range,
+        kind,
+        owner: 1,
+        range,
+        pid: 1,
+    }
+}
+
+struct Locker {
+    cluster: Cluster,
+    file: FileId,
+    sequence: u64,
+}
+
+impl Locker {
+    fn new() -> Self {
+        let mut cluster = Cluster::one();
+        let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
+        Self {
+            cluster,
+            file,
+            sequence: 0,
+        }
+    }
+
+    fn set(&mut self, session: u64, lock: LockChange, wait: bool) -> (RequestId, Vec<Output>) {
+        self.sequence += 1;
+        let id = RequestId {
+            session: SessionId(session),
+            sequence: self.sequence,
+        };
+        let request = Request::SetLock {
+            id: self.file,
+            lock,
+            wait,
+        };
+        (id, self.cluster.request(0, id, request))
+    }
+
+    fn take(&mut self, session: u64, kind: LockKind, start: u64, end: u64) -> Outcome {
+        match self
+            .set(session, change(Some(kind), start, end), false)
+            .1
+            .as_slice()
+        {
+            [Output::Answer { outcome, .. }] => outcome.clone(),
+            other => panic!("no answer: {other:?}"),
+        }
+    }
+}
+
+fn answer(request: RequestId, outcome: Outcome) -> Output {
+    Output::Answer {
+        request,
+        outcome,
+        payload: Payload::empty(),
+    }
+}
+
+const AGAIN: Outcome = Err(Failure::Errno(Errno::EAGAIN));
+
+#[test]
+fn locks_exclude_other_sessions_where_they_overlap() {
+    let mut locker = Locker::new();
+    assert_eq!(locker.take(1, LockKind::Exclusive, 0, 9), Ok(Reply::Done));
+    assert_eq!(locker.take(2, LockKind::Shared, 5, 20), AGAIN);
+    assert_eq!(locker.take(2, LockKind::Shared, 10, 20), Ok(Reply::Done));
+    assert_eq!(locker.take(1, LockKind::Shared, 15, 16), Ok(Reply::Done));
+    assert_eq!(locker.take(1, LockKind::Exclusive, 15, 16), AGAIN);
+}
+
+#[test]
+fn unlocking_the_middle_leaves_both_ends() {
+    let mut locker = Locker::new();
+    locker.take(1, LockKind::Exclusive, 0, 99).unwrap();
+    locker.set(1, change(None, 40, 59), false);
+    assert_eq!(locker.take(2, LockKind::Exclusive, 40, 59), Ok(Reply::Done));
+    assert_eq!(locker.take(2, LockKind::Exclusive, 39, 39), AGAIN);
+    assert_eq!(locker.take(2, LockKind::Exclusive, 60, 60), AGAIN);
+}
+
+#[test]
+fn a_waiting_lock_is_granted_when_the_holder_lets_go_and_copies_wait_too() {
+    let mut locker = Locker::new();
+    locker.take(1, LockKind::Exclusive, 0, 9).unwrap();
+    let wanted = change(Some(LockKind::Exclusive), 0, 9);
+    let (waiting, outputs) = locker.set(2, wanted, true);
+    assert_eq!(outputs, []);
+    let copy = Request::SetLock {
+        id: locker.file,
+        lock: wanted,
+        wait: true,
+    };
+    assert_eq!(locker.cluster.request(0, waiting, copy), []);
+    let (unlock, outputs) = locker.set(1, change(None, 0, 9), false);
+    assert_eq!(
+        outputs,
+        [
+            answer(waiting, Ok(Reply::Done)),
+            answer(unlock, Ok(Reply::Done))
+        ]
+    );
+    assert_eq!(locker.take(1, LockKind::Shared, 0, 0), AGAIN);
+}
+
+#[test]
+fn a_cancelled_wait_is_interrupted_and_takes_nothing() {
+    let mut locker = Locker::new();
+    locker.take(1, LockKind::Exclusive, 0, 9).unwrap();
+    let (waiting, _) = locker.set(2, change(Some(LockKind::Exclusive), 0, 9), true);
+    let cancel = RequestId {
+        session: SessionId(2),
+        sequence: 90,
+    };
+    let request = Request::CancelLock {
+        id: locker.file,
+        sequence: waiting.sequence,
+    };
+    let interrupted = Err(Failure::Errno(Errno::EINTR));
+    assert_eq!(
+        locker.cluster.request(0, cancel, request),
+        [
+            answer(waiting, interrupted),
+            answer(cancel, Ok(Reply::Done))
+        ]
+    );
+    locker.set(1, change(None, 0, 9), false);
+    assert_eq!(locker.take(3, LockKind::Exclusive, 0, 9), Ok(Reply::Done));
+}
+
+#[test]
+fn the_locks_of_a_session_that_ends_go_to_those_who_wait() {
+    let mut locker = Locker::new();
+    locker.take(1, LockKind::Exclusive, 0, 9).unwrap();
+    let (waiting, _) = locker.set(2, change(Some(LockKind::Shared), 3, 3), true);
+    let end = RequestId {
+        session: SessionId(1),
+        sequence: 90,
+    };
+    assert_eq!(
+        locker.cluster.request(0, end, Request::EndSession),
+        [
+            answer(waiting, Ok(Reply::Done)),
+            answer(end, Ok(Reply::Done))
+        ]
+    );
+}

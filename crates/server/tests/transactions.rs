@@ -1,0 +1,277 @@
+//! Transactions over two servers: what others see before, during and after, and what becomes of
+//! those whose clients die.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cluster;
+
+use cluster::{Cluster, ROOT, peers, spot};
+use futago_base::{
+    Duration, FileId, Kind, Partition, ServerId, Time, TransactionId,
+    record::{Entry, TransactionState},
+};
+use futago_server::{Config, Input, Output};
+use futago_wire::{
+    Failure, NewDirectory, Outcome, Peer, PeerAnswer, PeerChange, Reply, Request, Step,
+};
+
+/// A cluster of two servers with the directory `d` on server 1, and the file `a` in the root on
+/// server 0.
+fn two_servers() -> (Cluster, FileId, Entry) {
+    let mut cluster = Cluster::new(2, Config::default());
+    let new = NewDirectory {
+        home: Partition(1),
+        parent: ROOT,
+        mode: 0o755,
+        uid: 0,
+        gid: 0,
+        depth: 1,
+    };
+    let Ok(Reply::Prepared(Some(directory))) =
+        cluster.ask(1, Request::Execute(vec![Step::CreateDirectory(new)]))
+    else {
+        panic!("no directory");
+    };
+    let entry = Entry {
+        id: directory,
+        kind: Kind::Directory,
+    };
+    let put = Step::PutEntry {
+        at: spot(ROOT, "d"),
+        entry,
+        replaces: None,
+    };
+    cluster.ask(0, Request::Execute(vec![put])).unwrap();
+    let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    (
+        cluster,
+        directory,
+        Entry {
+            id: file,
+            kind: Kind::File,
+        },
+    )
+}
+
+fn prepare(cluster: &Cluster, id: TransactionId, steps: Vec<Step>) -> Request {
+    Request::Prepare {
+        transaction: id,
+        age: cluster.now,
+        status_server: ServerId(0),
+        participants: vec![ServerId(0), ServerId(1)],
+        steps,
+    }
+}
+
+/// Prepares the rename of `/a` to `/d/b` on both servers.
+fn prepare_rename(cluster: &mut Cluster, directory: FileId, entry: Entry) -> TransactionId {
+    let id = cluster.next_id();
+    let id = TransactionId {
+        session: id.session,
+        sequence: id.sequence,
+    };
+    let here = vec![
+        Step::RemoveEntry {
+            at: spot(ROOT, "a"),
+            expected: entry,
+        },
+        Step::Touch(entry.id),
+    ];
+    let there = vec![Step::PutEntry {
+        at: spot(directory, "b"),
+        entry,
+        replaces: None,
+    }];
+    let (here, there) = (prepare(cluster, id, here), prepare(cluster, id, there));
+    assert_eq!(cluster.ask(0, here), Ok(Reply::Prepared(None)));
+    assert_eq!(cluster.ask(1, there), Ok(Reply::Prepared(None)));
+    id
+}
+
+fn found(outcome: &Outcome) -> bool {
+    match outcome {
+        Ok(Reply::Found { .. }) => true,
+        Err(Failure::Errno(futago_base::Errno::ENOENT)) => false,
+        other => panic!("neither found nor missing: {other:?}"),
+    }
+}
+
+fn lookups(cluster: &mut Cluster, directory: FileId) -> (bool, bool) {
+    let old = cluster.run(0, Request::Lookup(spot(ROOT, "a")));
+    let new = cluster.run(1, Request::Lookup(spot(directory, "b")));
+    (found(&old), found(&new))
+}
+
+#[test]
+fn a_committed_transaction_is_seen_at_once_even_where_it_is_not_resolved() {
+    let (mut cluster, directory, entry) = two_servers();
+    let transaction = prepare_rename(&mut cluster, directory, entry);
+    let id = cluster.next_id();
+    // The message that tells server 1 is lost.
+    let outputs = cluster.request(
+        0,
+        id,
+        Request::Decide {
+            transaction,
+            commit: true,
+        },
+    );
+    let told = PeerChange::Resolve {
+        transaction,
+        committed: true,
+    };
+    assert!(
+        matches!(&peers(&outputs)[..], [(ServerId(1), Peer::Deliver { change, .. })] if *change == told)
+    );
+    assert_eq!(lookups(&mut cluster, directory), (false, true));
+}
+
+#[test]
+fn a_request_that_meets_a_locator_waits_and_asks_the_status_server() {
+    let (mut cluster, directory, entry) = two_servers();
+    let transaction = prepare_rename(&mut cluster, directory, entry);
+    let id = cluster.next_id();
+    let outputs = cluster.request(1, id, Request::Lookup(spot(directory, "b")));
+    let asks = Peer::Ask {
+        sender: ServerId(1),
+        transaction,
+        abort: false,
+    };
+    assert_eq!(peers(&outputs), [(ServerId(0), asks.clone())]);
+    assert_eq!(outputs.len(), 1, "no answer yet");
+    let state = PeerAnswer::State {
+        transaction,
+        state: TransactionState::Active,
+    };
+    let answer = Output::PeerAnswer {
+        to: ServerId(1),
+        answer: state,
+    };
+    assert_eq!(cluster.input(0, Input::Peer(asks)), [answer]);
+    assert_eq!(cluster.input(1, Input::PeerAnswer(state)), []);
+    assert_eq!(
+        cluster.request(1, id, Request::Lookup(spot(directory, "b"))),
+        [],
+        "a copy waits too"
+    );
+    let decide = cluster.next_id();
+    let outputs = cluster.request(
+        0,
+        decide,
+        Request::Decide {
+            transaction,
+            commit: true,
+        },
+    );
+    let answers = cluster.settle(0, outputs);
+    assert_eq!(
+        answers[0],
+        (decide, Ok(Reply::Decided(TransactionState::Committed)))
+    );
+    assert!(answers[1].0 == id && found(&answers[1].1));
+}
+
+#[test]
+fn a_transaction_whose_client_died_is_aborted_after_the_grace_time() {
+    let (mut cluster, directory, entry) = two_servers();
+    prepare_rename(&mut cluster, directory, entry);
+    let id = cluster.next_id();
+    let outputs = cluster.request(1, id, Request::Lookup(spot(directory, "b")));
+    assert_eq!(cluster.settle(1, outputs), []);
+    cluster.now = cluster.now + cluster.servers[0].config().grace + Duration(1_000_000);
+    let outputs = cluster.input(1, Input::Tick);
+    let answers = cluster.settle(1, outputs);
+    assert!(
+        matches!(answers.as_slice(), [(answered, outcome)] if *answered == id && !found(outcome))
+    );
+    assert_eq!(lookups(&mut cluster, directory), (true, false));
+}
+
+#[test]
+fn an_older_transaction_does_not_wait_for_a_younger_one() {
+    let (mut cluster, directory, entry) = two_servers();
+    let younger = prepare_rename(&mut cluster, directory, entry);
+    let older = TransactionId {
+        session: younger.session,
+        sequence: 1_000,
+    };
+    let request = Request::Prepare {
+        transaction: older,
+        age: Time(1),
+        status_server: ServerId(0),
+        participants: vec![ServerId(0)],
+        steps: vec![Step::RemoveEntry {
+            at: spot(ROOT, "a"),
+            expected: entry,
+        }],
+    };
+    assert_eq!(cluster.run(0, request), Ok(Reply::Prepared(None)));
+    let late = Request::Decide {
+        transaction: younger,
+        commit: true,
+    };
+    assert_eq!(
+        cluster.run(0, late),
+        Ok(Reply::Decided(TransactionState::Aborted))
+    );
+}
+
+#[test]
+fn nothing_is_left_of_a_resolved_transaction() {
+    let (mut cluster, directory, entry) = two_servers();
+    let transaction = prepare_rename(&mut cluster, directory, entry);
+    cluster
+        .run(
+            0,
+            Request::Decide {
+                transaction,
+                commit: true,
+            },
+        )
+        .unwrap();
+    for store in &cluster.stores {
+        let left: Vec<_> = store
+            .records()
+            .filter(|(key, _)| {
+                use futago_base::Key;
+                matches!(
+                    key,
+                    Key::Locator(_)
+                        | Key::Participant(_)
+                        | Key::TransactionStatus(_)
+                        | Key::Outbox(..)
+                        | Key::Parked(..)
+                        | Key::HeldReply(_)
+                )
+            })
+            .collect();
+        assert_eq!(left, []);
+    }
+}
+
+#[test]
+fn a_directory_with_a_name_on_its_way_in_is_not_removed() {
+    let (mut cluster, directory, entry) = two_servers();
+    let transaction = prepare_rename(&mut cluster, directory, entry);
+    let id = cluster.next_id();
+    let bucket = futago_base::BucketStart(0);
+    let removal = Request::Execute(vec![Step::RemoveBucket {
+        directory,
+        bucket,
+        level: 0,
+    }]);
+    let outputs = cluster.request(1, id, removal);
+    assert_eq!(cluster.settle(1, outputs), []);
+    let decide = cluster.next_id();
+    let outputs = cluster.request(
+        0,
+        decide,
+        Request::Decide {
+            transaction,
+            commit: true,
+        },
+    );
+    let answers = cluster.settle(0, outputs);
+    let refused = Err(Failure::Errno(futago_base::Errno::ENOTEMPTY));
+    assert!(answers.contains(&(id, refused)), "{answers:?}");
+}
