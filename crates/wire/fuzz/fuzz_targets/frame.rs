@@ -1,0 +1,30 @@
+//! Hostile messages: whatever the bytes, decoding ends with a message or an error, and a message
+//! encodes to something that decodes to the same.
+//!
+//! The checksum is not checked here, so that the fuzzer gets beyond it.
+#![no_main]
+
+use bytes::Bytes;
+use futago_base::Payload;
+use futago_wire::Frame;
+use libfuzzer_sys::fuzz_target;
+
+const fn no_checksum(_: u32, _: &[u8]) -> u32 {
+    0
+}
+
+fn decode(bytes: &[u8]) -> Option<Frame> {
+    let (head, rest) = bytes.split_first_chunk()?;
+    let lengths = Frame::lengths(head).ok()?;
+    let body = rest.get(..lengths.body_bytes)?;
+    let payload = Payload::from(Bytes::copy_from_slice(&rest[lengths.body_bytes..]));
+    Frame::decode(head, body, payload, no_checksum).ok()
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some(frame) = decode(bytes) {
+        let (head_and_body, payload) = frame.encode(no_checksum);
+        let again = [&head_and_body[..], &payload.bytes()[..]].concat();
+        assert_eq!(decode(&again), Some(frame));
+    }
+});

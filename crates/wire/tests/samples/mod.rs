@@ -1,0 +1,162 @@
+//! One message of every kind.
+
+use bytes::Bytes;
+use futago_base::{
+    BucketStart, FileId, Kind, Name, Partition, Payload, ServerId, SessionId, Time, TransactionId,
+    record::{Entry, Truncation, Truncations},
+};
+use futago_wire::{
+    Body, Failure, Frame, Header, MessageKind, NewContent, NewNode, Peer, PeerAnswer, PeerChange,
+    Priority, Push, Reply, Request, Spot, Step,
+};
+
+fn header(kind: MessageKind) -> Header {
+    Header {
+        kind,
+        priority: Priority::Background,
+        session: SessionId(0x0102_0304_0506_0708),
+        session_epoch: 9,
+        map_epoch: 10,
+        sequence: 11,
+        acknowledged: 12,
+        log_position: 13,
+        deadline: Time(14),
+        clock: Time(15),
+        trace: 16,
+        span: 17,
+        tenant: 18,
+        features: 19,
+    }
+}
+
+fn frame(body: Body, data: &'static [u8]) -> Frame {
+    let header = header(body.kind());
+    Frame {
+        header,
+        body,
+        payload: Payload::from(Bytes::from_static(data)),
+    }
+}
+
+fn spot() -> Spot {
+    let name = Name::new(&b"na\xffme"[..]).expect("a name");
+    Spot {
+        directory: FileId::new(Partition(3), 7),
+        bucket: BucketStart(1 << 62),
+        name,
+    }
+}
+
+fn create() -> Request {
+    let content = NewContent::File {
+        chunk_bytes: 1 << 20,
+    };
+    let node = NewNode {
+        content,
+        mode: 0o640,
+        uid: 1000,
+        gid: u32::MAX - 1,
+    };
+    Request::Create {
+        at: spot(),
+        node,
+        exclusive: true,
+        open: true,
+    }
+}
+
+fn write() -> Request {
+    Request::Write {
+        id: FileId(5),
+        offset: 1,
+        end: 8,
+        kill_privileges: false,
+    }
+}
+
+fn prepare() -> Request {
+    let entry = Entry {
+        id: FileId(5),
+        kind: Kind::File,
+    };
+    Request::Prepare {
+        transaction: TransactionId {
+            session: SessionId(1),
+            sequence: 2,
+        },
+        age: Time(3),
+        status_server: ServerId(4),
+        participants: vec![ServerId(4), ServerId(5)],
+        steps: vec![
+            Step::RemoveEntry {
+                at: spot(),
+                expected: entry,
+            },
+            Step::PutEntry {
+                at: spot(),
+                entry,
+                replaces: None,
+            },
+            Step::Touch(entry.id),
+        ],
+    }
+}
+
+fn extent() -> Reply {
+    let steps = vec![Truncation {
+        sequence: 2,
+        size: 3,
+    }];
+    let truncations = Truncations { latest: 2, steps };
+    Reply::Extent {
+        offset: 1,
+        stored: 2,
+        size: 3,
+        chunk_bytes: 4096,
+        truncations,
+    }
+}
+
+/// One message of every kind, with the name of its golden file.
+pub fn frames() -> Vec<(&'static str, Frame)> {
+    let transfer = PeerChange::Transfer {
+        directory: FileId(1),
+        bucket: BucketStart(2),
+        entries: vec![(
+            spot().name,
+            Entry {
+                id: FileId(3),
+                kind: Kind::Symlink,
+            },
+        )],
+        header: None,
+    };
+    let deliver = Peer::Deliver {
+        sender: ServerId(1),
+        number: 2,
+        change: transfer,
+    };
+    let delivered = PeerAnswer::Delivered {
+        receiver: ServerId(1),
+        number: 2,
+    };
+    vec![
+        ("create", frame(Body::Request(create()), b"first data")),
+        ("write", frame(Body::Request(write()), b"payload")),
+        ("prepare", frame(Body::Request(prepare()), b"")),
+        ("extent", frame(Body::Outcome(Ok(extent())), b"read data")),
+        (
+            "moved",
+            frame(
+                Body::Outcome(Err(Failure::Moved {
+                    bucket: BucketStart(0),
+                    level: 3,
+                })),
+                b"",
+            ),
+        ),
+        ("deliver", frame(Body::Peer(deliver), b"")),
+        ("delivered", frame(Body::PeerAnswer(delivered), b"")),
+        ("credits", frame(Body::Push(Push::Credits(64)), b"")),
+    ]
+}
