@@ -46,25 +46,27 @@
 //!   it spans 257 pages, and the kernel sends 1 MiB - (offset in page) and the rest, unless
 //!   the sysctl `fs.fuse.max_pages_limit` (6.13 on, 256 by default) was raised.
 //! - **O_APPEND** shows in [`Write::flags`]; the offset is the end as this mount's kernel remembers
-//!   it, so the file system must append at the true end. The caller's file position is then
-//!   computed from the kernel's offset and may lie too low until the next seek.
+//!   it, so the file system must append at the true end. The caller's file position is
+//!   then computed from the kernel's offset and lies too low (seen: 5 for 9) until the next seek.
 //! - **setuid.** With `HANDLE_KILLPRIV_V2` (5.11 on) the kernel clears nothing itself and sets
 //!   `kill_suidgid` in WRITE, OPEN with O_TRUNC and SETATTR of the size when the caller lacks
 //!   CAP_FSETID. chown is not announced in that way: the file system always clears then.
 //! - **Shared mappings** of a DIRECT_IO file need `DIRECT_IO_ALLOW_MMAP` (6.6 on); before, mmap with
 //!   MAP_SHARED fails with ENODEV (SQLite's WAL mode and LMDB need it; private mappings and so
 //!   execution work everywhere). Pages are read when touched, dropped at the next mmap of the file,
-//!   written back ([`Write::from_cache`]) by msync, munmap and close, and kept coherent with
-//!   read and write through the same mount, but not with other mounts.
+//!   written back ([`Write::from_cache`]) by msync, munmap and close, and coherent with writes
+//!   through the same mount. A mapping keeps showing what it read when another mount changes the
+//!   file, until the file is mapped anew.
 //! - **Parallel writes.** Without [`OpenFlags::PARALLEL_DIRECT_WRITES`] (6.2 on) the kernel sends
 //!   one direct write of a file at a time; with it, extending and appending ones still take turns.
 //! - **COPY_FILE_RANGE_64** is what 6.18 sends; older kernels send COPY_FILE_RANGE, whose answer
 //!   ends at 4 GiB. [`Reply::copied`] serves both.
 //! - **SYNCFS** is not sent to servers without the kernel's trust (virtio): syncfs(2) and sync(1)
 //!   write dirty pages back and return without asking.
-//! - **Locks.** close(2) sends FLUSH, on which the owner's `fcntl` locks must go; `flock` and OFD
-//!   locks go with RELEASE ([`Release::flock_owner`]). A blocked lock is a SETLKW that is answered
-//!   when it is granted; a signal to its caller interrupts it.
+//! - **Locks.** close(2) sends FLUSH, on which the `fcntl` locks of its `lock_owner` must go. For
+//!   OFD locks (F_OFD_SETLK) the kernel sends no unlock and no owner at the end: on RELEASE all
+//!   locks that were taken through the handle must go, `flock` ones too. A blocked lock is a
+//!   SETLKW that is answered when it is granted; a signal to its caller interrupts it.
 //! - **Listings.** READDIRPLUS comes for the beginning of a directory and as long as the entries are
 //!   used; every entry it carries counts as a lookup.
 //! - **DESTROY** is sent to block-device servers only: the end of a mount shows in the end of the

@@ -308,6 +308,22 @@ fn a_signal_ends_waiting_for_a_lock() {
     assert_eq!(waiting.join().expect("joined"), Err(libc::EINTR));
 }
 
+/// The kernel sends no unlock for these: they end with RELEASE.
+#[test]
+fn a_lock_of_an_open_file_ends_with_it() {
+    mountable_or_return!();
+    let twin = Twin::new();
+    let holder = File::create(twin.path("a")).expect("create");
+    let other = OpenOptions::new()
+        .write(true)
+        .open(twin.path("a"))
+        .expect("open");
+    assert_eq!(lock(&holder, libc::F_OFD_SETLK), Ok(()));
+    assert_eq!(lock(&other, libc::F_OFD_SETLK), Err(libc::EAGAIN));
+    drop(holder);
+    assert_eq!(lock(&other, libc::F_OFD_SETLKW), Ok(()));
+}
+
 /// Locks the whole file for writing, or says why not.
 fn lock(file: &File, command: i32) -> Result<(), i32> {
     // SAFETY: all-zero is a valid flock: the whole file, of no process.

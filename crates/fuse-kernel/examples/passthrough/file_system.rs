@@ -163,9 +163,7 @@ impl Passthrough {
             Operation::StatFs => finish(self.usage(node), reply, |r, usage| r.statfs(&usage)),
             Operation::Release(release) => {
                 self.files.lock().expect("lock").remove(&release.handle);
-                if let Some(owner) = release.flock_owner {
-                    self.locks.drop_owner(node, owner);
-                }
+                self.locks.drop_handle(node, release.handle);
                 reply.ok();
             }
             Operation::Fsync { handle, .. } => {

@@ -15,7 +15,7 @@ pub struct Locks {
 
 #[derive(Default)]
 struct Table {
-    held: HashMap<u64, Vec<(u64, Lock)>>,
+    held: HashMap<u64, Vec<LockRequest>>,
     waiting: Vec<(u64, LockRequest, Reply)>,
 }
 
@@ -53,22 +53,23 @@ impl Locks {
         }
     }
 
+    /// A process closed a descriptor of the file: its `fcntl` locks go.
     pub fn drop_owner(&self, node: u64, owner: u64) {
-        let all = Lock {
-            start: 0,
-            end: i64::MAX as u64,
-            kind: UNLOCK,
-            pid: 0,
-        };
+        self.drop_if(node, |held| held.owner == owner);
+    }
+
+    /// An open file ends: its `flock` and OFD locks go.
+    pub fn drop_handle(&self, node: u64, handle: u64) {
+        self.drop_if(node, |held| held.handle == handle);
+    }
+
+    fn drop_if(&self, node: u64, is_dropped: impl Fn(&LockRequest) -> bool) {
         let mut table = self.table.lock().expect("lock");
-        table.change(
-            node,
-            &LockRequest {
-                handle: 0,
-                owner,
-                lock: all,
-            },
-        );
+        table
+            .held
+            .entry(node)
+            .or_default()
+            .retain(|held| !is_dropped(held));
         table.wake();
     }
 
@@ -87,42 +88,41 @@ impl Locks {
 impl Table {
     fn conflict(&self, node: u64, request: &LockRequest) -> Option<Lock> {
         let wanted = request.lock;
-        let in_the_way = |(owner, held): &&(u64, Lock)| {
-            let is_exclusive = held.kind == WRITE || wanted.kind == WRITE;
-            *owner != request.owner && is_exclusive && overlaps(held, &wanted)
+        let in_the_way = |held: &&LockRequest| {
+            let is_exclusive = held.lock.kind == WRITE || wanted.kind == WRITE;
+            held.owner != request.owner && is_exclusive && overlaps(&held.lock, &wanted)
         };
         let held = self.held.get(&node).filter(|_| wanted.kind != UNLOCK)?;
-        held.iter().find(in_the_way).map(|(_, lock)| *lock)
+        held.iter().find(in_the_way).map(|held| held.lock)
     }
 
     /// Replaces what the owner holds in the range.
     fn change(&mut self, node: u64, request: &LockRequest) {
         let LockRequest { owner, lock, .. } = *request;
         let held = self.held.entry(node).or_default();
-        let is_cut = |(holder, old): &mut (u64, Lock)| *holder == owner && overlaps(old, &lock);
+        let is_cut = |old: &mut LockRequest| old.owner == owner && overlaps(&old.lock, &lock);
         let cut: Vec<_> = held.extract_if(.., is_cut).collect();
-        for (_, old) in cut {
-            if old.start < lock.start {
-                held.push((
-                    owner,
-                    Lock {
-                        end: lock.start - 1,
-                        ..old
-                    },
-                ));
+        for old in cut {
+            if old.lock.start < lock.start {
+                let before = Lock {
+                    end: lock.start - 1,
+                    ..old.lock
+                };
+                held.push(LockRequest {
+                    lock: before,
+                    ..old
+                });
             }
-            if old.end > lock.end {
-                held.push((
-                    owner,
-                    Lock {
-                        start: lock.end + 1,
-                        ..old
-                    },
-                ));
+            if old.lock.end > lock.end {
+                let after = Lock {
+                    start: lock.end + 1,
+                    ..old.lock
+                };
+                held.push(LockRequest { lock: after, ..old });
             }
         }
         if lock.kind != UNLOCK {
-            held.push((owner, lock));
+            held.push(*request);
         }
     }
 

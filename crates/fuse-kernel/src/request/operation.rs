@@ -77,7 +77,8 @@ pub enum Operation {
     FsyncDirectory { handle: u64, data_only: bool },
     /// F_GETLK. Answered by `Reply::lock`.
     GetLock(LockRequest),
-    /// F_SETLK, F_SETLKW (`wait`) and flock(2) (`flock`). Answered by ok.
+    /// F_SETLK, F_SETLKW (`wait`) and flock(2) (`flock`), which do not see each other's locks.
+    /// Answered by ok, EAGAIN if the lock is taken and `wait` is not set.
     SetLock {
         request: LockRequest,
         wait: bool,
@@ -260,7 +261,8 @@ pub struct Write {
 pub struct Release {
     pub handle: u64,
     pub flags: u32,
-    /// Whose `flock` lock is to go, if any.
+    /// Whose `flock` lock is to go, if any. OFD locks taken through `handle` must go as well,
+    /// although nothing here says so.
     pub flock_owner: Option<u64>,
     /// A flush is included.
     pub flush: bool,
