@@ -1,0 +1,6 @@
+//! The real runtime: what runs servers and clients of a cluster on real sockets, clocks and memory.
+
+pub mod cluster;
+pub mod server;
+
+pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
