@@ -7,7 +7,7 @@ mod cluster;
 use cluster::{Cluster, ROOT, create, spot};
 use futago_base::{Duration, Errno, Payload, RequestId, SessionId};
 use futago_server::{Config, Input, Output};
-use futago_wire::{Failure, Reply, Request};
+use futago_wire::{Failure, Reply, Request, Step};
 
 #[test]
 fn a_copy_of_a_request_gets_the_saved_reply_and_changes_nothing() {
@@ -92,6 +92,41 @@ fn a_silent_client_loses_its_open_files_and_is_told_so() {
         payload: Payload::empty(),
     };
     assert_eq!(outputs, [served]);
+}
+
+#[test]
+fn a_file_without_a_name_lives_until_its_close_unless_it_is_given_one() {
+    let mut cluster = Cluster::one();
+    for named in [false, true] {
+        let request = Request::CreateUnnamed {
+            directory: ROOT,
+            node: cluster::file(),
+        };
+        let Ok(Reply::Found { entry, .. }) = cluster.ask(0, request) else {
+            panic!("not made")
+        };
+        if named {
+            let put = Step::PutEntry {
+                at: spot(ROOT, "named"),
+                entry,
+                replaces: None,
+            };
+            let steps = vec![Step::AddLink(entry.id), put];
+            cluster.ask(0, Request::Execute(steps)).unwrap();
+        }
+        cluster.ask(0, Request::Close(entry.id)).unwrap();
+        assert_eq!(cluster.stores[0].space_of_files(), 1 + u64::from(named));
+    }
+}
+
+#[test]
+fn an_unlinked_open_file_is_not_given_a_name_again() {
+    let mut cluster = Cluster::one();
+    let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    cluster.ask(0, Request::Open(file)).unwrap();
+    cluster.ask(0, Request::Unlink(spot(ROOT, "a"))).unwrap();
+    let refused = cluster.ask(0, Request::Execute(vec![Step::AddLink(file)]));
+    assert_eq!(refused, Err(Failure::Errno(Errno::ENOENT)));
 }
 
 #[test]

@@ -116,6 +116,15 @@ pub enum Request {
         /// Register the new file as open by this session.
         open: bool,
     },
+    /// Makes a regular file without a name, open by this session: `O_TMPFILE`. It may be given a name
+    /// by a transaction that adds a link; it is gone with its last close if it has none. To the
+    /// directory's home. Answer: [`Reply::Found`](crate::Reply::Found).
+    CreateUnnamed {
+        /// The directory whose group the file may inherit.
+        directory: FileId,
+        /// The node, which must be a regular file.
+        node: NewNode,
+    },
     /// Makes a directory. To the bucket's server. Answer: [`Reply::Found`](crate::Reply::Found), or
     /// [`Reply::Elsewhere`](crate::Reply::Elsewhere) if the new directory belongs to another server.
     MakeDirectory {

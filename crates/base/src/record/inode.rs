@@ -18,6 +18,8 @@ pub struct Inode {
     pub gid: u32,
     /// Number of names. A directory's `st_nlink` is computed from its headers instead.
     pub links: u32,
+    /// Whether it was made without a name and may be given one although it has no links.
+    pub linkable: bool,
     /// Device number of a device node.
     pub device: u32,
     /// Size in bytes of a regular file or symbolic link.

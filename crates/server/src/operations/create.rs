@@ -54,7 +54,7 @@ pub fn run<V: View>(
     .into())
 }
 
-fn check(node: &NewNode, data: &Payload) -> Checked<()> {
+pub fn check(node: &NewNode, data: &Payload) -> Checked<()> {
     let valid = match &node.content {
         NewContent::File { chunk_bytes } => {
             (limits::CHUNK_BYTES_MIN..=limits::CHUNK_BYTES_MAX).contains(chunk_bytes)
@@ -72,7 +72,12 @@ fn check(node: &NewNode, data: &Payload) -> Checked<()> {
     }
 }
 
-fn inode<V: View>(turn: &Turn<'_, V>, node: &NewNode, header: &Header, data: &Payload) -> Inode {
+pub fn inode<V: View>(
+    turn: &Turn<'_, V>,
+    node: &NewNode,
+    header: &Header,
+    data: &Payload,
+) -> Inode {
     let now = Timestamp::from(turn.now);
     let mut inode = Inode {
         kind: Kind::File,
@@ -80,6 +85,7 @@ fn inode<V: View>(turn: &Turn<'_, V>, node: &NewNode, header: &Header, data: &Pa
         uid: node.uid,
         gid: inherited_gid(header, node.gid),
         links: 1,
+        linkable: false,
         device: 0,
         size: data.len() as u64,
         size_max: data.len() as u64,

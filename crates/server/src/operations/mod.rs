@@ -4,6 +4,7 @@ mod append;
 mod attributes;
 mod chunks;
 mod create;
+mod create_unnamed;
 mod inspect;
 mod locks;
 mod lookup;
@@ -39,6 +40,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
             exclusive,
             open,
         } => create::run(turn, at, node, *exclusive, *open, payload),
+        Request::CreateUnnamed { directory, node } => create_unnamed::run(turn, *directory, node),
         Request::MakeDirectory { at, mode, uid, gid } => {
             make_directory::run(turn, at, *mode, *uid, *gid)
         }
@@ -150,6 +152,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
 pub fn grows(request: &Request) -> bool {
     match request {
         Request::Create { .. }
+        | Request::CreateUnnamed { .. }
         | Request::MakeDirectory { .. }
         | Request::Write { .. }
         | Request::Append { .. }

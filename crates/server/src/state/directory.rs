@@ -25,6 +25,7 @@ impl<V: View> Turn<'_, V> {
             uid: new.uid,
             gid: new.gid,
             links: 1,
+            linkable: false,
             device: 0,
             size: 0,
             size_max: 0,

@@ -31,7 +31,7 @@ impl<V: View> Turn<'_, V> {
         if inode.kind == Kind::Directory {
             return Err(Errno::EPERM.into());
         }
-        if inode.links == 0 {
+        if inode.links == 0 && !inode.linkable {
             return Err(Errno::ENOENT.into());
         }
         if inode.links >= limits::LINKS {
@@ -45,6 +45,7 @@ impl<V: View> Turn<'_, V> {
         let now = Timestamp::from(self.now);
         self.state.update_inode(id, |inode| {
             inode.links += more;
+            inode.linkable &= more == 0;
             inode.changed = now;
         });
     }

@@ -1,0 +1,38 @@
+//! Makes a file without a name, which only its opener knows.
+
+use super::create::{check, inode};
+use crate::answer::Result;
+use crate::turn::Turn;
+use futago_base::{
+    BucketStart, Errno, FileId, Kind, Payload, View,
+    record::{Entry, Inode},
+};
+use futago_wire::{NewContent, NewNode, Reply};
+
+pub fn run<V: View>(turn: &mut Turn<'_, V>, directory: FileId, node: &NewNode) -> Result {
+    let NewContent::File { .. } = node.content else {
+        return Err(Errno::EINVAL.into());
+    };
+    let data = Payload::empty();
+    check(node, &data)?;
+    let header = turn.bucket(directory, BucketStart(0))?;
+    let id = turn.draw_id(directory.home());
+    let inode = Inode {
+        links: 0,
+        linkable: true,
+        ..inode(turn, node, &header, &data)
+    };
+    let state = turn.describe(id, &inode);
+    turn.state.put_inode(id, inode);
+    turn.register_open(id);
+    let entry = Entry {
+        id,
+        kind: Kind::File,
+    };
+    Ok(Reply::Found {
+        entry,
+        state: Some(state),
+        created: true,
+    }
+    .into())
+}
