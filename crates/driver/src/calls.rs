@@ -1,0 +1,421 @@
+//! A client's requests on their way.
+
+use crate::{
+    CallsConfig, HybridClock,
+    config::back_off,
+    is_express,
+    link::{Connection, Link},
+};
+use alloc::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    vec::Vec,
+};
+use futago_base::{Errno, Payload, ServerId, SessionId, Time};
+use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Request};
+
+/// What is to be done for a client's calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "outputs are taken and performed one at a time"
+)]
+pub enum CallOutput {
+    /// Connect to the server, and report [`Calls::connected`] or [`Calls::disconnected`].
+    Connect(ServerId),
+    /// Send this on the connection.
+    Send {
+        /// The server.
+        to: ServerId,
+        /// A request.
+        frame: Frame,
+    },
+    /// Give this to whoever waits for the call; it happens exactly once for every call.
+    Completed {
+        /// The call.
+        sequence: u64,
+        /// What the server answered, or `EIO` if it did not.
+        outcome: Outcome,
+        /// The data of the answer.
+        payload: Payload,
+    },
+}
+
+/// A request that has not been completed.
+#[derive(Debug)]
+struct Call {
+    server: ServerId,
+    request: Request,
+    payload: Payload,
+    started: Time,
+    state: State,
+    /// How often it has been sent.
+    attempts: u32,
+    /// Since when, and how often, the server has said that it is busy.
+    busy: Option<(Time, u32)>,
+    /// When it is looked at again; what its timer says.
+    wake: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It waits for its turn or for the connection.
+    Queued,
+    /// It is under way, and will be sent again at this time.
+    Sent(Time),
+    /// The server was busy; it will be sent at this time.
+    Paused(Time),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Call(u64),
+    Connect(ServerId),
+}
+
+/// The requests of one session: numbered, sent within each server's window, sent again with the same
+/// number until they are answered, given up when the server stays away.
+///
+/// The caller performs what [`Calls::next_output`] says and reports what happens. The order of
+/// outputs depends on the order of inputs alone.
+#[derive(Debug)]
+pub struct Calls {
+    session: SessionId,
+    map_epoch: u32,
+    config: CallsConfig,
+    clock: HybridClock,
+    /// The last sequence number that was drawn.
+    drawn: u64,
+    calls: BTreeMap<u64, Call>,
+    links: BTreeMap<ServerId, Link>,
+    timers: BTreeSet<(Time, Timer)>,
+    outputs: VecDeque<CallOutput>,
+}
+
+impl Calls {
+    /// A session without calls. `session` must be drawn at random and be new.
+    pub fn new(session: SessionId, map_epoch: u32, config: CallsConfig) -> Self {
+        Self {
+            session,
+            map_epoch,
+            config,
+            clock: HybridClock::default(),
+            drawn: 0,
+            calls: BTreeMap::new(),
+            links: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// The session.
+    pub const fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Draws a number for a request or a transaction. Requests must be started in the order in which
+    /// their numbers were drawn: a number that has been drawn and is not under way when a later
+    /// request starts counts as done with.
+    pub const fn next_sequence(&mut self) -> u64 {
+        self.drawn += 1;
+        self.drawn
+    }
+
+    /// The largest number up to which everything is done with.
+    pub fn acknowledged(&self) -> u64 {
+        self.calls
+            .first_key_value()
+            .map_or(self.drawn, |(&oldest, _)| oldest.saturating_sub(1))
+    }
+
+    /// The session's hybrid clock.
+    pub fn clock(&mut self, now: Time) -> Time {
+        self.clock.read(now)
+    }
+
+    /// How many calls have not been completed.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether all calls have been completed.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// What is to be done next. To be called until there is nothing, after every input.
+    pub fn next_output(&mut self) -> Option<CallOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Calls::tick`] is due.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.timers.first().map(|&(time, _)| time)
+    }
+
+    /// Starts a call. With too many waiting for the server it completes with `Busy` at once.
+    pub fn start(
+        &mut self,
+        sequence: u64,
+        server: ServerId,
+        request: Request,
+        payload: Payload,
+        now: Time,
+    ) {
+        let express = is_express(&request);
+        let link = self.link(server);
+        link.push(sequence, express);
+        let queued = link.queue.len();
+        let wake = now + self.config.give_up;
+        let call = Call {
+            server,
+            request,
+            payload,
+            started: now,
+            state: State::Queued,
+            attempts: 0,
+            busy: None,
+            wake,
+        };
+        self.calls.insert(sequence, call);
+        self.timers.insert((wake, Timer::Call(sequence)));
+        if !express && queued > self.config.queue_max {
+            self.complete(sequence, Err(Failure::Busy), Payload::empty());
+        }
+        self.pump(server, now);
+    }
+
+    /// An answer has arrived. One that nobody waits for is ignored: it is a copy.
+    pub fn received(
+        &mut self,
+        from: ServerId,
+        header: &Header,
+        outcome: Outcome,
+        payload: Payload,
+        now: Time,
+    ) {
+        self.clock.observe(header.clock, now);
+        self.link(from).heard(now);
+        let sequence = header.sequence;
+        let expected = self
+            .calls
+            .get(&sequence)
+            .is_some_and(|call| call.server == from && header.session == self.session);
+        if expected && outcome == Err(Failure::Busy) {
+            self.pause(sequence, now);
+        } else if expected {
+            self.complete(sequence, outcome, payload);
+        }
+        self.pump(from, now);
+    }
+
+    /// The server said how many requests may be under way.
+    pub fn credits(&mut self, server: ServerId, window: u32, now: Time) {
+        let window = window.clamp(1, self.config.window_max);
+        self.link(server).window = window;
+        self.pump(server, now);
+    }
+
+    /// A connection to the server has been made.
+    pub fn connected(&mut self, server: ServerId, now: Time) {
+        self.link(server).connection = Connection::Up;
+        self.pump(server, now);
+    }
+
+    /// The connection to the server broke, or did not come about. What was under way will be sent
+    /// again; if the server has been given up before, it fails now.
+    pub fn disconnected(&mut self, server: ServerId, now: Time) {
+        let config = self.config;
+        let link = self.link(server);
+        link.broke(&config, now);
+        let dead = link.dead;
+        for sequence in self.sequences_to(server) {
+            if dead {
+                self.complete(sequence, Err(Errno::EIO.into()), Payload::empty());
+            } else {
+                self.requeue(sequence);
+            }
+        }
+        self.pump(server, now);
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Time) {
+        while let Some(&(time, timer)) = self.timers.first()
+            && time <= now
+        {
+            self.timers.pop_first();
+            match timer {
+                Timer::Connect(server) => self.pump(server, now),
+                Timer::Call(sequence) => self.wake(sequence, now),
+            }
+        }
+    }
+
+    fn link(&mut self, server: ServerId) -> &mut Link {
+        let window = self.config.window;
+        self.links
+            .entry(server)
+            .or_insert_with(|| Link::new(window))
+    }
+
+    /// The calls to a server, in the order of their numbers.
+    fn sequences_to(&self, server: ServerId) -> Vec<u64> {
+        let to_server = self.calls.iter().filter(|(_, call)| call.server == server);
+        to_server.map(|(&sequence, _)| sequence).collect()
+    }
+
+    /// Sends what may be sent to a server, or gets it connected.
+    fn pump(&mut self, server: ServerId, now: Time) {
+        while let Some(sequence) = self.link(server).next() {
+            self.send(sequence, now);
+        }
+        let link = self.link(server);
+        let Connection::Down(retry) = link.connection else {
+            return;
+        };
+        if link.is_idle() {
+            return;
+        }
+        if now < retry {
+            self.timers.insert((retry, Timer::Connect(server)));
+            return;
+        }
+        link.connection = Connection::Connecting;
+        self.outputs.push_back(CallOutput::Connect(server));
+    }
+
+    /// Sends a call that waited, or sends it again.
+    fn send(&mut self, sequence: u64, now: Time) {
+        let acknowledged = self.acknowledged();
+        let clock = self.clock.read(now);
+        let Some(call) = self.calls.get_mut(&sequence) else {
+            return;
+        };
+        let wait = back_off(
+            self.config.resend_min,
+            self.config.resend_max,
+            call.attempts,
+        );
+        let again = matches!(call.state, State::Sent(_));
+        call.state = State::Sent(now + wait);
+        call.attempts += 1;
+        let header = Header {
+            session: self.session,
+            map_epoch: self.map_epoch,
+            sequence,
+            acknowledged,
+            clock,
+            ..Header::new(MessageKind::Request)
+        };
+        let frame = Frame {
+            header,
+            body: Body::Request(call.request.clone()),
+            payload: call.payload.clone(),
+        };
+        let (to, express) = (call.server, is_express(&call.request));
+        if !again && !express {
+            self.link(to).under_way += 1;
+        }
+        self.outputs.push_back(CallOutput::Send { to, frame });
+        self.set_timer(sequence);
+    }
+
+    /// Puts a call into its queue.
+    fn requeue(&mut self, sequence: u64) {
+        let Some(call) = self.calls.get_mut(&sequence) else {
+            return;
+        };
+        call.state = State::Queued;
+        let (server, express) = (call.server, is_express(&call.request));
+        self.link(server).push(sequence, express);
+        self.set_timer(sequence);
+    }
+
+    /// The server is busy: sends the call again later. Until then it takes no place in the window.
+    fn pause(&mut self, sequence: u64, now: Time) {
+        let Some(call) = self.calls.get_mut(&sequence) else {
+            return;
+        };
+        let State::Sent(_) = call.state else {
+            return;
+        };
+        let (since, count) = call.busy.unwrap_or((now, 0));
+        call.busy = Some((since, count + 1));
+        let wait = back_off(self.config.busy_min, self.config.busy_max, count);
+        call.state = State::Paused(now + wait);
+        let (server, express) = (call.server, is_express(&call.request));
+        if !express {
+            self.link(server).under_way -= 1;
+        }
+        self.set_timer(sequence);
+    }
+
+    /// The timer of a call has run out.
+    fn wake(&mut self, sequence: u64, now: Time) {
+        let Some(call) = self.calls.get(&sequence) else {
+            return;
+        };
+        let (server, state) = (call.server, call.state);
+        if self.gives_up_at(call) <= now {
+            let silent = self.link(server).contact + self.config.give_up <= now;
+            self.link(server).dead |= silent;
+            self.complete(sequence, Err(Errno::EIO.into()), Payload::empty());
+            self.pump(server, now);
+            return;
+        }
+        match state {
+            State::Sent(due) if due <= now => self.send(sequence, now),
+            State::Paused(due) if due <= now => {
+                self.requeue(sequence);
+                self.pump(server, now);
+            }
+            _ => self.set_timer(sequence),
+        }
+    }
+
+    /// When a call fails: its server has not been heard of, or has been busy, for too long.
+    fn gives_up_at(&self, call: &Call) -> Time {
+        let heard = self.links.get(&call.server).map_or(Time(0), |l| l.contact);
+        let silent = call.started.max(heard) + self.config.give_up;
+        match call.busy {
+            Some((since, _)) => silent.min(since + self.config.busy_give_up),
+            None => silent,
+        }
+    }
+
+    /// Sets the timer of a call anew.
+    fn set_timer(&mut self, sequence: u64) {
+        let Some(call) = self.calls.get(&sequence) else {
+            return;
+        };
+        let give_up = self.gives_up_at(call);
+        let wake = match call.state {
+            State::Queued => give_up,
+            State::Sent(due) | State::Paused(due) => due.min(give_up),
+        };
+        if let Some(call) = self.calls.get_mut(&sequence) {
+            self.timers.remove(&(call.wake, Timer::Call(sequence)));
+            call.wake = wake;
+            self.timers.insert((wake, Timer::Call(sequence)));
+        }
+    }
+
+    fn complete(&mut self, sequence: u64, outcome: Outcome, payload: Payload) {
+        let Some(call) = self.calls.remove(&sequence) else {
+            return;
+        };
+        self.timers.remove(&(call.wake, Timer::Call(sequence)));
+        let express = is_express(&call.request);
+        let link = self.link(call.server);
+        match call.state {
+            State::Queued => link.forget(sequence),
+            State::Sent(_) if !express => link.under_way = link.under_way.saturating_sub(1),
+            State::Sent(_) | State::Paused(_) => {}
+        }
+        self.outputs.push_back(CallOutput::Completed {
+            sequence,
+            outcome,
+            payload,
+        });
+    }
+}
