@@ -1,0 +1,35 @@
+//! Chunks: whether they belong to a file that reaches that far.
+
+use super::{Fault, Finding, Records, records::StoredChunk};
+use futago_base::Kind;
+use futago_wire::step::Repair;
+
+pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
+    for stored in &records.chunks {
+        if let Some(fault) = fault_of(records, stored) {
+            findings.push(Finding {
+                fault,
+                server: stored.server,
+                repairs: vec![(stored.server, Repair::RemoveChunks(vec![stored.chunk]))],
+            });
+        }
+    }
+}
+
+/// Data beyond the end within the file's last chunk is no fault: an interrupted write may leave it,
+/// and a file that grows over it was told to.
+fn fault_of(records: &Records<'_>, stored: &StoredChunk) -> Option<Fault> {
+    let chunk = stored.chunk;
+    let file = records
+        .nodes
+        .get(&chunk.file)
+        .filter(|node| node.kind == Kind::File);
+    let Some(file) = file else {
+        return Some(Fault::ChunkWithoutFile(chunk));
+    };
+    if records.map.chunk_server(chunk) != stored.server {
+        return Some(Fault::MisplacedChunk(chunk));
+    }
+    let start = chunk.index.saturating_mul(u64::from(file.chunk_bytes));
+    (stored.end > 0 && start >= file.size).then_some(Fault::ChunkBeyondEnd(chunk))
+}

@@ -1,0 +1,185 @@
+//! What a check finds.
+
+use futago_base::{BucketStart, ChunkId, FileId, Kind, Name, ServerId, record::Entry};
+use futago_wire::step::Repair;
+use std::fmt;
+
+/// One thing that does not fit, and how to mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What is wrong.
+    pub fault: Fault,
+    /// The server that holds the record that is wrong.
+    pub server: ServerId,
+    /// What mends it, and where; empty if nothing can.
+    pub repairs: Vec<(ServerId, Repair)>,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The root directory has no inode.
+    NoRoot,
+    /// An inode is on a server that is not its home.
+    MisplacedInode(FileId),
+    /// An entry leads to a node that does not exist.
+    DanglingEntry(FileId, Name, Entry),
+    /// An entry says another kind than the inode.
+    WrongKind(FileId, Name, Entry, Kind),
+    /// An entry is in no bucket of its server.
+    EntryWithoutBucket(FileId, Name, Entry),
+    /// A directory has a second name.
+    SecondName(FileId, Name, FileId),
+    /// A node that counts names has none.
+    LostInode(FileId, Kind),
+    /// A node has no names, counts none and nobody has it open.
+    Orphan(FileId, Kind),
+    /// A node counts (first) another number of names than it has (second).
+    WrongLinks(FileId, u32, u32),
+    /// A directory names a parent (second) other than the directory that it lies in (third).
+    WrongParent(FileId, Option<FileId>, FileId),
+    /// A directory lies below itself.
+    Loop(FileId),
+    /// A directory has no bucket for the hashes from here on.
+    MissingBucket(FileId, BucketStart),
+    /// A bucket begins before the one before it ends.
+    OverlappingBucket(FileId, BucketStart),
+    /// A bucket of something that is no directory, or with an impossible range.
+    StrayBucket(FileId, BucketStart),
+    /// A bucket is on a server where nobody looks for it.
+    MisplacedBucket(FileId, BucketStart),
+    /// A header counts another number of entries and subdirectories (first) than there are
+    /// (second).
+    WrongCounts(FileId, BucketStart, (u64, u32), (u64, u32)),
+    /// A chunk of something that is no file.
+    ChunkWithoutFile(ChunkId),
+    /// A chunk that begins beyond the end of its file.
+    ChunkBeyondEnd(ChunkId),
+    /// A chunk is on a server where nobody looks for it.
+    MisplacedChunk(ChunkId),
+}
+
+impl Fault {
+    /// A short constant name, for programs.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::NoRoot => "no_root",
+            Self::MisplacedInode(_) => "misplaced_inode",
+            Self::DanglingEntry(..) => "dangling_entry",
+            Self::WrongKind(..) => "wrong_kind",
+            Self::EntryWithoutBucket(..) => "entry_without_bucket",
+            Self::SecondName(..) => "second_name",
+            Self::LostInode(..) => "lost_inode",
+            Self::Orphan(..) => "orphan",
+            Self::WrongLinks(..) => "wrong_links",
+            Self::WrongParent(..) => "wrong_parent",
+            Self::Loop(_) => "loop",
+            Self::MissingBucket(..) => "missing_bucket",
+            Self::OverlappingBucket(..) => "overlapping_bucket",
+            Self::StrayBucket(..) => "stray_bucket",
+            Self::MisplacedBucket(..) => "misplaced_bucket",
+            Self::WrongCounts(..) => "wrong_counts",
+            Self::ChunkWithoutFile(_) => "chunk_without_file",
+            Self::ChunkBeyondEnd(_) => "chunk_beyond_end",
+            Self::MisplacedChunk(_) => "misplaced_chunk",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRoot => write!(f, "the root directory has no inode"),
+            Self::MisplacedInode(id) => write!(f, "inode {id} is not on its home server"),
+            Self::DanglingEntry(directory, name, entry) => {
+                let id = entry.id;
+                write!(
+                    f,
+                    "{name} in directory {directory} leads to inode {id}, which does not exist"
+                )
+            }
+            Self::WrongKind(directory, name, entry, kind) => write!(
+                f,
+                "{name} in directory {directory} says {:?}, but inode {} is a {kind:?}",
+                entry.kind, entry.id
+            ),
+            Self::EntryWithoutBucket(directory, name, _) => {
+                write!(
+                    f,
+                    "{name} in directory {directory} is in no bucket of its server"
+                )
+            }
+            Self::SecondName(directory, name, id) => {
+                write!(
+                    f,
+                    "{name} in directory {directory} is a second name of directory {id}"
+                )
+            }
+            Self::LostInode(id, kind) => write!(f, "{kind:?} {id} has no name"),
+            Self::Orphan(id, kind) => {
+                write!(
+                    f,
+                    "{kind:?} {id} was removed and nobody has it open, but it is still there"
+                )
+            }
+            Self::WrongLinks(id, counted, found) => {
+                write!(f, "inode {id} counts {counted} names, but has {found}")
+            }
+            Self::WrongParent(id, Some(parent), real) => {
+                write!(
+                    f,
+                    "directory {id} says it lies in {parent}, but lies in {real}"
+                )
+            }
+            Self::WrongParent(id, None, real) => {
+                write!(f, "directory {id} does not know that it lies in {real}")
+            }
+            Self::Loop(id) => write!(f, "directory {id} lies below itself"),
+            Self::MissingBucket(directory, bucket) => {
+                write!(f, "directory {directory} has no bucket {:016x}", bucket.0)
+            }
+            Self::OverlappingBucket(directory, bucket) => write!(
+                f,
+                "bucket {:016x} of directory {directory} begins before the last one ends",
+                bucket.0
+            ),
+            Self::StrayBucket(directory, bucket) => {
+                write!(
+                    f,
+                    "bucket {:016x} of {directory} belongs to no directory",
+                    bucket.0
+                )
+            }
+            Self::MisplacedBucket(directory, bucket) => write!(
+                f,
+                "bucket {:016x} of directory {directory} is on a server where nobody looks for it",
+                bucket.0
+            ),
+            Self::WrongCounts(directory, bucket, counted, found) => write!(
+                f,
+                "bucket {:016x} of directory {directory} counts {} entries and {} subdirectories, \
+                 but has {} and {}",
+                bucket.0, counted.0, counted.1, found.0, found.1
+            ),
+            Self::ChunkWithoutFile(chunk) => {
+                write!(
+                    f,
+                    "chunk {} belongs to {}, which is no file",
+                    chunk.index, chunk.file
+                )
+            }
+            Self::ChunkBeyondEnd(chunk) => {
+                write!(
+                    f,
+                    "chunk {} of file {} is beyond the file's end",
+                    chunk.index, chunk.file
+                )
+            }
+            Self::MisplacedChunk(chunk) => write!(
+                f,
+                "chunk {} of file {} is on a server where nobody looks for it",
+                chunk.index, chunk.file
+            ),
+        }
+    }
+}
