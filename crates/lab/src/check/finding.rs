@@ -89,97 +89,95 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoRoot => write!(f, "the root directory has no inode"),
-            Self::MisplacedInode(id) => write!(f, "inode {id} is not on its home server"),
-            Self::DanglingEntry(directory, name, entry) => {
-                let id = entry.id;
-                write!(
-                    f,
-                    "{name} in directory {directory} leads to inode {id}, which does not exist"
-                )
-            }
-            Self::WrongKind(directory, name, entry, kind) => write!(
-                f,
-                "{name} in directory {directory} says {:?}, but inode {} is a {kind:?}",
-                entry.kind, entry.id
-            ),
-            Self::EntryWithoutBucket(directory, name, _) => {
-                write!(
-                    f,
-                    "{name} in directory {directory} is in no bucket of its server"
-                )
-            }
-            Self::SecondName(directory, name, id) => {
-                write!(
-                    f,
-                    "{name} in directory {directory} is a second name of directory {id}"
-                )
-            }
-            Self::LostInode(id, kind) => write!(f, "{kind:?} {id} has no name"),
-            Self::Orphan(id, kind) => {
-                write!(
-                    f,
-                    "{kind:?} {id} was removed and nobody has it open, but it is still there"
-                )
-            }
-            Self::WrongLinks(id, counted, found) => {
-                write!(f, "inode {id} counts {counted} names, but has {found}")
-            }
-            Self::WrongParent(id, Some(parent), real) => {
-                write!(
-                    f,
-                    "directory {id} says it lies in {parent}, but lies in {real}"
-                )
-            }
-            Self::WrongParent(id, None, real) => {
-                write!(f, "directory {id} does not know that it lies in {real}")
-            }
-            Self::Loop(id) => write!(f, "directory {id} lies below itself"),
-            Self::MissingBucket(directory, bucket) => {
-                write!(f, "directory {directory} has no bucket {:016x}", bucket.0)
-            }
-            Self::OverlappingBucket(directory, bucket) => write!(
-                f,
-                "bucket {:016x} of directory {directory} begins before the last one ends",
-                bucket.0
-            ),
-            Self::StrayBucket(directory, bucket) => {
-                write!(
-                    f,
-                    "bucket {:016x} of {directory} belongs to no directory",
-                    bucket.0
-                )
-            }
-            Self::MisplacedBucket(directory, bucket) => write!(
-                f,
-                "bucket {:016x} of directory {directory} is on a server where nobody looks for it",
-                bucket.0
-            ),
-            Self::WrongCounts(directory, bucket, counted, found) => write!(
-                f,
-                "bucket {:016x} of directory {directory} counts {} entries and {} subdirectories, \
-                 but has {} and {}",
-                bucket.0, counted.0, counted.1, found.0, found.1
-            ),
+            Self::DanglingEntry(..)
+            | Self::WrongKind(..)
+            | Self::EntryWithoutBucket(..)
+            | Self::SecondName(..) => self.describe_entry(f),
+            Self::MissingBucket(..)
+            | Self::OverlappingBucket(..)
+            | Self::StrayBucket(..)
+            | Self::MisplacedBucket(..)
+            | Self::WrongCounts(..) => self.describe_bucket(f),
             Self::ChunkWithoutFile(chunk) => {
-                write!(
-                    f,
-                    "chunk {} belongs to {}, which is no file",
-                    chunk.index, chunk.file
-                )
+                write!(f, "chunk {} belongs to {}, which is no file", chunk.index, chunk.file)
             }
             Self::ChunkBeyondEnd(chunk) => {
-                write!(
-                    f,
-                    "chunk {} of file {} is beyond the file's end",
-                    chunk.index, chunk.file
-                )
+                write!(f, "chunk {} of file {} is beyond the file's end", chunk.index, chunk.file)
             }
             Self::MisplacedChunk(chunk) => write!(
                 f,
                 "chunk {} of file {} is on a server where nobody looks for it",
                 chunk.index, chunk.file
             ),
+            _ => self.describe_node(f),
+        }
+    }
+}
+
+impl Fault {
+    fn describe_node(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRoot => write!(f, "the root directory has no inode"),
+            Self::MisplacedInode(id) => write!(f, "inode {id} is not on its home server"),
+            Self::LostInode(id, kind) => write!(f, "{kind:?} {id} has no name"),
+            Self::Orphan(id, kind) => {
+                write!(f, "{kind:?} {id} was removed and nobody has it open, but it is still there")
+            }
+            Self::WrongLinks(id, counted, found) => {
+                write!(f, "inode {id} counts {counted} names, but has {found}")
+            }
+            Self::WrongParent(id, Some(parent), real) => {
+                write!(f, "directory {id} says it lies in {parent}, but lies in {real}")
+            }
+            Self::WrongParent(id, None, real) => {
+                write!(f, "directory {id} does not know that it lies in {real}")
+            }
+            Self::Loop(id) => write!(f, "directory {id} lies below itself"),
+            _ => Ok(()),
+        }
+    }
+
+    fn describe_entry(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::DanglingEntry(directory, name, _)
+        | Self::WrongKind(directory, name, ..)
+        | Self::EntryWithoutBucket(directory, name, _)
+        | Self::SecondName(directory, name, _)) = self
+        else {
+            return Ok(());
+        };
+        write!(f, "{name} in directory {directory} ")?;
+        match self {
+            Self::DanglingEntry(.., entry) => {
+                write!(f, "leads to inode {}, which does not exist", entry.id)
+            }
+            Self::WrongKind(.., entry, kind) => {
+                write!(f, "says {:?}, but inode {} is a {kind:?}", entry.kind, entry.id)
+            }
+            Self::SecondName(.., id) => write!(f, "is a second name of directory {id}"),
+            _ => write!(f, "is in no bucket of its server"),
+        }
+    }
+
+    fn describe_bucket(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::MissingBucket(directory, bucket)
+        | Self::OverlappingBucket(directory, bucket)
+        | Self::StrayBucket(directory, bucket)
+        | Self::MisplacedBucket(directory, bucket)
+        | Self::WrongCounts(directory, bucket, ..)) = self
+        else {
+            return Ok(());
+        };
+        write!(f, "bucket {:016x} of directory {directory} ", bucket.0)?;
+        match self {
+            Self::MissingBucket(..) => write!(f, "is missing"),
+            Self::OverlappingBucket(..) => write!(f, "begins before the one before it ends"),
+            Self::StrayBucket(..) => write!(f, "belongs to no directory"),
+            Self::WrongCounts(.., counted, found) => write!(
+                f,
+                "counts {} entries and {} subdirectories, but has {} and {}",
+                counted.0, counted.1, found.0, found.1
+            ),
+            _ => write!(f, "is on a server where nobody looks for it"),
         }
     }
 }
