@@ -1,0 +1,32 @@
+# make quickstart   sets up this machine, builds, starts four servers and does real work on them
+# make test         sets up this machine and runs every check of a change
+# make proof        everything that takes longer; the dated report goes to docs/proof
+# make install      installs the program (PREFIX, DESTDIR)
+
+PREFIX = /usr/local
+DESTDIR =
+BIN = $(DESTDIR)$(PREFIX)/bin
+
+.PHONY: build quickstart test proof install uninstall
+
+build:
+	cargo build --release --package futago-cli
+
+quickstart:
+	tests/setup
+	$(MAKE) build
+	tests/with-futago tests/real-input/run
+
+test:
+	tests/setup --tests
+	cargo xtask ci
+
+proof:
+	tests/setup --proof
+	cargo xtask proof
+
+install: build
+	install -D -m 755 target/release/futago $(BIN)/futago
+
+uninstall:
+	rm -f $(BIN)/futago

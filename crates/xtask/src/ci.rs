@@ -1,0 +1,88 @@
+//! What a change must pass.
+
+use crate::step::{self, Step, always};
+use crate::tally::Tally;
+use crate::workspace::has_crate;
+
+/// The checks of a change, in the order in which they tell most in the shortest time.
+pub const STEPS: &[Step] = &[
+    Step {
+        name: "format",
+        limit_s: 60,
+        command: "cargo fmt --all --check",
+        ready: always,
+    },
+    Step {
+        name: "lint",
+        limit_s: 600,
+        command: "cargo clippy --workspace --all-targets -- -D warnings",
+        ready: always,
+    },
+    Step {
+        name: "bare-metal",
+        limit_s: 300,
+        command: "tests/bare-metal base wire server client driver",
+        ready: always,
+    },
+    Step {
+        name: "tests",
+        limit_s: 900,
+        command: "cargo test --workspace --no-fail-fast",
+        ready: always,
+    },
+    Step {
+        name: "tools",
+        limit_s: 600,
+        command: "cargo xtask tools",
+        ready: always,
+    },
+    Step {
+        name: "program",
+        limit_s: 900,
+        command: "cargo build --release --package futago-cli",
+        ready: has_program,
+    },
+    Step {
+        name: "pjdfstest",
+        limit_s: 300,
+        command: "tests/with-futago cargo xtask suite pjdfstest",
+        ready: has_program,
+    },
+    Step {
+        name: "mounts",
+        limit_s: 300,
+        command: "tests/with-futago --mounts 2 cargo xtask suite mounts --seeds 4 --rounds 2000",
+        ready: has_program,
+    },
+    Step {
+        name: "fsx",
+        limit_s: 300,
+        command: "tests/with-futago cargo xtask suite fsx --seeds 2 --operations 10000",
+        ready: has_program,
+    },
+    Step {
+        name: "fio",
+        limit_s: 300,
+        command: "tests/with-futago cargo xtask suite fio --size 8m",
+        ready: has_program,
+    },
+    Step {
+        name: "real-input",
+        limit_s: 300,
+        command: "tests/with-futago tests/real-input/run --small",
+        ready: has_program,
+    },
+];
+
+/// Whether the `futago` program is part of this workspace.
+pub fn has_program() -> bool {
+    has_crate("cli")
+}
+
+/// Runs the steps (those named, or all) and closes with the number of cases; true if none failed.
+pub fn run(only: &[String]) -> anyhow::Result<bool> {
+    let outcomes = step::run_all(STEPS, only)?;
+    let total: Tally = outcomes.iter().map(|outcome| outcome.tally).sum();
+    println!("\n{total}");
+    Ok(outcomes.iter().all(|outcome| outcome.failure.is_none()))
+}

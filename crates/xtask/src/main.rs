@@ -1,0 +1,67 @@
+//! What continuous integration and developers run: `cargo xtask ci`, `cargo xtask proof`,
+//! `cargo xtask suite NAME DIRECTORY...`.
+//!
+//! A check is a *step*: a command with a time limit, whose output says how many cases passed, failed
+//! and were skipped. The steps stand in two tables, [`ci::STEPS`] and [`proof::STEPS`]. A *suite*
+//! takes directories, so that it runs on tmpfs or ext4 as well as on a Futago that
+//! `tests/with-futago` has mounted.
+
+mod ci;
+mod proof;
+mod step;
+mod suites;
+mod tally;
+mod workspace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Checks, suites and proofs of Futago.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every check of a change; the steps to run can be named
+    Ci {
+        /// Names of the steps to run (all of them by default)
+        steps: Vec<String>,
+    },
+    /// Run everything that takes longer, and write a dated report
+    Proof {
+        /// Names of the steps to run (all of them by default)
+        steps: Vec<String>,
+    },
+    /// Run one suite on directories of the file system under test
+    #[command(subcommand)]
+    Suite(suites::Suite),
+    /// Build the programs that the suites run, at their pinned versions
+    Tools,
+    /// What one directory's process of the `mounts` suite runs
+    #[command(hide = true)]
+    Agent {
+        /// The directory in which the operations happen
+        directory: PathBuf,
+    },
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let succeeded = match Arguments::parse().command {
+        Command::Ci { steps } => ci::run(&steps)?,
+        Command::Proof { steps } => proof::run(&steps)?,
+        Command::Suite(suite) => suite.run()?,
+        Command::Tools => suites::tools::install().map(|()| true)?,
+        Command::Agent { directory } => suites::mounts::agent::serve(&directory).map(|()| true)?,
+    };
+    Ok(if succeeded {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,105 @@
+//! What takes longer than a change can wait for. Its report is committed.
+
+use std::fmt::Write;
+use std::fs;
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::ci::has_program;
+use crate::step::{self, Outcome, Step};
+use crate::tally::Tally;
+use crate::workspace;
+
+/// The long checks.
+pub const STEPS: &[Step] = &[
+    Step {
+        name: "program",
+        limit_s: 1200,
+        command: "cargo build --release --package futago-cli",
+        ready: has_program,
+    },
+    Step {
+        name: "real-input",
+        limit_s: 1800,
+        command: "tests/with-futago tests/real-input/run",
+        ready: has_program,
+    },
+    Step {
+        name: "pjdfstest",
+        limit_s: 600,
+        command: "tests/with-futago cargo xtask suite pjdfstest",
+        ready: has_program,
+    },
+    Step {
+        name: "fsx",
+        limit_s: 3600,
+        command: "tests/with-futago cargo xtask suite fsx --seeds 5 --operations 100000",
+        ready: has_program,
+    },
+    Step {
+        name: "fio",
+        limit_s: 1800,
+        command: "tests/with-futago cargo xtask suite fio --size 128m",
+        ready: has_program,
+    },
+    Step {
+        name: "mounts",
+        limit_s: 3600,
+        command: "tests/with-futago --mounts 3 cargo xtask suite mounts --seeds 100 --rounds 5000",
+        ready: has_program,
+    },
+];
+
+/// Runs the steps (those named, or all); after a whole run without a failure the report is written.
+pub fn run(only: &[String]) -> anyhow::Result<bool> {
+    let outcomes = step::run_all(STEPS, only)?;
+    let succeeded = outcomes.iter().all(|outcome| outcome.failure.is_none());
+    let total: Tally = outcomes.iter().map(|outcome| outcome.tally).sum();
+    if succeeded && only.is_empty() && !outcomes.is_empty() {
+        let date = said_by("date", &["-u", "+%Y-%m-%d"])?;
+        let report = workspace::root()
+            .join("docs/proof")
+            .join(format!("{date}.md"));
+        fs::write(&report, describe(&date, &outcomes, total)?)
+            .with_context(|| format!("cannot write {}", report.display()))?;
+        println!("\nthe report: {}", report.display());
+    }
+    println!("\n{total}");
+    Ok(succeeded)
+}
+
+fn describe(date: &str, outcomes: &[Outcome], total: Tally) -> anyhow::Result<String> {
+    let mut text = format!("# Proof of {date}\n\n");
+    writeln!(text, "What `make proof` saw: {total}.\n")?;
+    writeln!(
+        text,
+        "- commit: {}",
+        said_by("git", &["describe", "--always", "--dirty"])?
+    )?;
+    writeln!(text, "- kernel: {}", said_by("uname", &["-srm"])?)?;
+    writeln!(text, "- cores: {}", said_by("nproc", &[])?)?;
+    writeln!(text, "- compiler: {}", said_by("rustc", &["--version"])?)?;
+    for outcome in outcomes {
+        writeln!(text, "\n## {}\n", outcome.name)?;
+        writeln!(
+            text,
+            "{} in {:.1} s\n",
+            outcome.tally,
+            outcome.took.as_secs_f64()
+        )?;
+        let lines: Vec<_> = outcome.output.lines().collect();
+        let end = lines[lines.len().saturating_sub(40)..].join("\n");
+        writeln!(text, "```text\n{end}\n```")?;
+    }
+    Ok(text)
+}
+
+fn said_by(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(workspace::root())
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,192 @@
+//! Steps: commands with a time limit whose output is kept and counted.
+
+use std::fs::{self, File};
+use std::io::{IsTerminal, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::tally::Tally;
+use crate::workspace;
+
+/// One line of a table of steps.
+pub struct Step {
+    /// What it is called in reports, on the command line and in the name of its log.
+    pub name: &'static str,
+    /// How long it may take; then it is ended and has failed.
+    pub limit_s: u64,
+    /// The command line, split at spaces, run in the root of the repository.
+    pub command: &'static str,
+    /// Whether it can be run yet or here; a step that cannot is left out and named.
+    pub ready: fn() -> bool,
+}
+
+/// For steps that can always be run.
+pub fn always() -> bool {
+    true
+}
+
+/// What came of a step.
+pub struct Outcome {
+    /// The step's name.
+    pub name: &'static str,
+    /// The cases it counted; a failure that counted no failed case is one failed case itself.
+    pub tally: Tally,
+    /// Why it failed, if it did.
+    pub failure: Option<String>,
+    /// What it wrote to its output and error output.
+    pub output: String,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// The process group of the running step, 0 for none: what an interrupt must end.
+static RUNNING: AtomicI32 = AtomicI32::new(0);
+
+/// Runs the steps one after another, those named in `only` or all; says at once what came of each.
+pub fn run_all(steps: &[Step], only: &[String]) -> anyhow::Result<Vec<Outcome>> {
+    if let Some(unknown) = only
+        .iter()
+        .find(|name| steps.iter().all(|step| step.name != **name))
+    {
+        let names: Vec<_> = steps.iter().map(|step| step.name).collect();
+        bail!(
+            "there is no step '{unknown}'; the steps are: {}",
+            names.join(", ")
+        );
+    }
+    ctrlc::set_handler(interrupted).context("cannot catch interrupts")?;
+    fs::create_dir_all(workspace::logs()).context("cannot create the folder of logs")?;
+    let chosen = |step: &&Step| only.is_empty() || only.iter().any(|name| name == step.name);
+    let mut outcomes = Vec::new();
+    for step in steps.iter().filter(chosen) {
+        if (step.ready)() {
+            outcomes.push(run(step)?);
+        } else {
+            println!(
+                "-    {:<18}             left out: what it needs is not there",
+                step.name
+            );
+        }
+    }
+    Ok(outcomes)
+}
+
+fn run(step: &Step) -> anyhow::Result<Outcome> {
+    if std::io::stdout().is_terminal() {
+        print!("...  {}\r", step.name);
+        std::io::stdout().flush()?;
+    }
+    let log = workspace::logs().join(format!("{}.log", step.name));
+    let started = Instant::now();
+    let failure = execute(step, &File::create(&log)?)?;
+    let took = started.elapsed();
+    let output = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+    let mut tally = Tally::in_output(&output);
+    if failure.is_some() && tally.failed == 0 {
+        tally.failed = 1;
+    }
+    let outcome = Outcome {
+        name: step.name,
+        tally,
+        failure,
+        output,
+        took,
+    };
+    report(&outcome);
+    Ok(outcome)
+}
+
+/// Runs the command with its output in `log`; returns why it failed, if it did.
+fn execute(step: &Step, log: &File) -> anyhow::Result<Option<String>> {
+    let mut words = step.command.split(' ').filter(|word| !word.is_empty());
+    let mut child = Command::new(words.next().context("a step without a command")?)
+        .args(words)
+        .current_dir(workspace::root())
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log.try_clone()?)
+        .process_group(0)
+        .spawn()
+        .with_context(|| format!("cannot run '{}'", step.command))?;
+    RUNNING.store(child.id().cast_signed(), Ordering::SeqCst);
+    let ended = wait(&mut child, Duration::from_secs(step.limit_s))?;
+    RUNNING.store(0, Ordering::SeqCst);
+    Ok(match ended {
+        None => Some(format!("it was ended after {} s", step.limit_s)),
+        Some(status) if status.success() => None,
+        Some(status) => Some(format!("{status}")),
+    })
+}
+
+/// Waits for the child, and ends its process group when the limit has passed.
+fn wait(child: &mut Child, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    end_group(child.id().cast_signed());
+    child.wait()?;
+    Ok(None)
+}
+
+/// Asks a process group to end and, when a minute has passed, ends it.
+fn end_group(group: i32) {
+    let group = Pid::from_raw(group);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // An error says that no process of the group is left.
+    if killpg(group, Signal::SIGTERM).is_err() {
+        return;
+    }
+    while Instant::now() < deadline && killpg(group, None).is_ok() {
+        thread::sleep(Duration::from_millis(20));
+        if nix::sys::wait::waitpid(group, Some(nix::sys::wait::WaitPidFlag::WNOHANG)).is_err() {
+            break;
+        }
+    }
+    let _ = killpg(group, Signal::SIGKILL);
+}
+
+fn interrupted() {
+    let group = RUNNING.load(Ordering::SeqCst);
+    if group != 0 {
+        end_group(group);
+    }
+    std::process::exit(130);
+}
+
+/// One line about the step; of a failed one also the end of its output.
+fn report(outcome: &Outcome) {
+    let sign = if outcome.failure.is_none() {
+        "ok  "
+    } else {
+        "FAIL"
+    };
+    let seconds = outcome.took.as_secs_f64();
+    println!(
+        "{sign} {:<18} {seconds:>7.1} s   {}",
+        outcome.name, outcome.tally
+    );
+    for skipped in outcome
+        .output
+        .lines()
+        .filter(|line| line.starts_with("skipped: "))
+    {
+        println!("       {skipped}");
+    }
+    let Some(why) = &outcome.failure else { return };
+    println!("     {why}; the end of what it wrote:");
+    let lines: Vec<_> = outcome.output.lines().collect();
+    for line in &lines[lines.len().saturating_sub(80)..] {
+        println!("     | {line}");
+    }
+}

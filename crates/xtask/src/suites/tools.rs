@@ -1,0 +1,75 @@
+//! The programs that the suites run. They are built from the registry's source at pinned versions and
+//! run as they are; nothing of them is linked into Futago.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use crate::workspace;
+
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+/// pjdfstest: the POSIX cases of FreeBSD's pjdfstest in Rust (BSD licence).
+/// fsx: FreeBSD's file system exerciser in Rust (Apple Public Source License).
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "pjdfstest",
+        version: "0.2.2",
+    },
+    Tool {
+        name: "fsx",
+        version: "0.3.2",
+    },
+];
+
+/// Builds the tools that are not there.
+pub fn install() -> anyhow::Result<()> {
+    TOOLS.iter().try_for_each(Tool::install)
+}
+
+/// The path of an installed tool, which is built if it is not there.
+pub fn path(name: &str) -> anyhow::Result<PathBuf> {
+    let tool = TOOLS
+        .iter()
+        .find(|tool| tool.name == name)
+        .context("no such tool")?;
+    tool.install()?;
+    Ok(tool.path())
+}
+
+impl Tool {
+    fn path(&self) -> PathBuf {
+        workspace::tools()
+            .join(self.version)
+            .join("bin")
+            .join(self.name)
+    }
+
+    fn install(&self) -> anyhow::Result<()> {
+        if self.path().is_file() {
+            return Ok(());
+        }
+        let status = Command::new("cargo")
+            .args([
+                "install",
+                "--locked",
+                self.name,
+                "--version",
+                self.version,
+                "--root",
+            ])
+            .arg(workspace::tools().join(self.version))
+            .arg("--target-dir")
+            .arg(workspace::tools().join("build"))
+            .status()
+            .context("cannot run cargo")?;
+        if !status.success() {
+            bail!("cannot build {} {}: {status}", self.name, self.version);
+        }
+        Ok(())
+    }
+}
