@@ -66,13 +66,14 @@ impl<'de> Deserialize<'de> for Name {
 /// The 63-bit hash of a name: the order of a directory's listing and its resumable cookie.
 ///
 /// 63 bits, because the kernel's directory offsets are signed. The values below
-/// [`NameHash::FIRST`] are left to gateways, for the start of a listing, `.` and `..`.
+/// [`NameHash::FIRST`] are left to gateways, for the start of a listing, `.`, `..`, and places between
+/// names of one hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NameHash(pub u64);
 
 impl NameHash {
     /// The smallest hash of a name.
-    pub const FIRST: u64 = 3;
+    pub const FIRST: u64 = 1 << 20;
 }
 
 /// A bucket of a directory, named by the first hash of its range.

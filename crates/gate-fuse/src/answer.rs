@@ -1,0 +1,100 @@
+//! What an operation answers, in the kernel's terms.
+
+use crate::translate;
+use bytes::Bytes;
+use futago_base::{Attributes, Errno, FileId, Payload};
+use futago_fuse_kernel::{DirectoryList, FileSystemUsage, Lock, OpenFlags, Reply};
+use std::time::Duration;
+
+/// Reads and writes go past the kernel's page cache, which other mounts could not keep right.
+const UNCACHED: OpenFlags = OpenFlags::DIRECT_IO.union(OpenFlags::PARALLEL_DIRECT_WRITES);
+
+/// What became of an operation.
+pub type Outcome = Result<Answer, Errno>;
+
+/// What an operation answers.
+#[derive(Debug)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// A name's node.
+    Entry(Attributes),
+    /// What `stat` shows.
+    Attributes(Attributes),
+    /// What `statx` shows, with the birth time.
+    Statx(Attributes),
+    /// An open file.
+    Opened(FileId, u64),
+    /// An open directory.
+    OpenedDirectory(u64),
+    /// A new open file.
+    Created(Attributes, u64),
+    /// File data.
+    Data(Payload),
+    /// A symbolic link's target.
+    Target(Bytes),
+    /// An extended attribute, or names of them, and the room that the caller has; 0 asks for the
+    /// length alone.
+    Xattr(Bytes, u32),
+    /// So many bytes were written.
+    Written(u32),
+    /// So many bytes were copied.
+    Copied(u64),
+    /// A place in a file.
+    Offset(u64),
+    /// How full the file system is.
+    Usage(FileSystemUsage),
+    /// The lock in the way, or one of kind `F_UNLCK`.
+    Lock(Lock),
+    /// Names of a directory.
+    Listing(DirectoryList),
+}
+
+/// Gives the kernel what became of its request.
+pub fn send(outcome: Outcome, reply: Reply) {
+    match outcome {
+        Ok(answer) => answer.send(reply),
+        Err(errno) => reply.error(errno.number()),
+    }
+}
+
+impl Answer {
+    fn send(self, reply: Reply) {
+        match self {
+            Self::Done => reply.ok(),
+            Self::Entry(of) => reply.entry(&translate::entry(&of)),
+            Self::Attributes(of) => reply.attributes(&translate::attributes(&of), Duration::ZERO),
+            Self::Statx(of) => reply.statx(&translate::attributes(&of), Duration::ZERO),
+            Self::Opened(_, handle) => reply.opened(handle, UNCACHED),
+            Self::OpenedDirectory(handle) => reply.opened(handle, OpenFlags::empty()),
+            Self::Created(of, handle) => reply.created(&translate::entry(&of), handle, UNCACHED),
+            Self::Data(data) => reply.data(data.bytes()),
+            Self::Target(target) => reply.data(&target),
+            Self::Xattr(value, room) => send_xattr(&value, room as usize, reply),
+            Self::Written(bytes) => reply.written(bytes),
+            Self::Copied(bytes) => reply.copied(bytes),
+            Self::Offset(offset) => reply.offset(offset),
+            Self::Usage(usage) => reply.statfs(&usage),
+            Self::Lock(lock) => reply.lock(&lock),
+            Self::Listing(list) => reply.directory(&list),
+        }
+    }
+
+    /// The file that the caller would have open, had it been there to be answered.
+    pub const fn opened_file(&self) -> Option<FileId> {
+        match self {
+            Self::Opened(id, _) => Some(*id),
+            Self::Created(attributes, _) => Some(attributes.id),
+            _ => None,
+        }
+    }
+}
+
+fn send_xattr(value: &[u8], room: usize, reply: Reply) {
+    match u32::try_from(value.len()) {
+        Err(_) => reply.error(Errno::ERANGE.number()),
+        Ok(bytes) if room == 0 => reply.xattr_size(bytes),
+        Ok(_) if room < value.len() => reply.error(Errno::ERANGE.number()),
+        Ok(_) => reply.data(value),
+    }
+}

@@ -1,0 +1,107 @@
+//! One request on its way through the adapter.
+
+use crate::interruption::{Interruption, Interruptions};
+use crate::listing::Cuts;
+use crate::lock_notes::LockNotes;
+use futago_base::{Duration, FileId};
+use futago_client::{Client, Context};
+use futago_fuse_kernel::Header;
+use std::fs;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How often a request whose caller got a signal looks whether the caller is being killed.
+const KILLED_POLL: Duration = Duration::from_millis(100);
+/// SIGKILL's bit in the masks of `/proc/PID/status`.
+const KILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
+
+/// What a mount's requests share.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// Requests under way.
+    pub interruptions: Interruptions,
+    /// Locks that were asked for.
+    pub locks: LockNotes,
+    /// Listings that were cut between names of one hash.
+    pub cuts: Cuts,
+    last_handle: AtomicU64,
+}
+
+impl Shared {
+    /// A number for an open file or directory.
+    pub fn next_handle(&self) -> u64 {
+        self.last_handle.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// A request's surroundings.
+pub struct Call<C> {
+    /// The client that does the work.
+    pub client: Rc<Client<C>>,
+    /// What the mount's requests share.
+    pub shared: Arc<Shared>,
+    /// Who asks, and about what.
+    pub header: Header,
+    /// Whether the caller got a signal.
+    pub interruption: Arc<Interruption>,
+}
+
+impl<C: Context> Call<C> {
+    /// The file that the request is about; for names, their directory.
+    pub const fn node(&self) -> FileId {
+        FileId(self.header.node)
+    }
+
+    /// Waits until the caller is being killed.
+    pub async fn caller_is_killed(&self) {
+        self.interruption.raised().await;
+        while !is_being_killed(self.header.pid) {
+            self.client.context().sleep(KILLED_POLL).await;
+        }
+    }
+}
+
+/// Whether a thread has a SIGKILL pending, as every thread of a process that a signal ends, or is
+/// gone. Of a thread in another pid namespace (0) nothing is known.
+fn is_being_killed(thread: u32) -> bool {
+    if thread == 0 {
+        return false;
+    }
+    match fs::read_to_string(format!("/proc/{thread}/status")) {
+        Ok(status) => has_kill_pending(&status),
+        Err(_) => true,
+    }
+}
+
+fn has_kill_pending(status: &str) -> bool {
+    let masks = status.lines().filter_map(|line| {
+        line.strip_prefix("SigPnd:")
+            .or(line.strip_prefix("ShdPnd:"))
+    });
+    masks
+        .filter_map(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .any(|mask| mask & KILL_BIT != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pending_kill_is_seen_and_other_signals_are_not() {
+        let status = |own: u64, shared: u64| {
+            format!("Name:\tx\nSigPnd:\t{own:016x}\nShdPnd:\t{shared:016x}\nSigBlk:\t0100\n")
+        };
+        assert!(has_kill_pending(&status(0x100, 0)));
+        assert!(has_kill_pending(&status(0, 0x102)));
+        assert!(!has_kill_pending(&status(0x2, 0x4000)));
+    }
+
+    #[test]
+    fn this_thread_is_not_being_killed_and_no_thread_is_gone() {
+        assert!(!is_being_killed(std::process::id()));
+        assert!(!is_being_killed(0));
+        assert!(is_being_killed(u32::MAX));
+    }
+}

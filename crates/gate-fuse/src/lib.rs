@@ -1,0 +1,34 @@
+//! Futago as a mounted file system: what the kernel asks becomes operations of a client.
+//!
+//! The adapter is thin and keeps next to nothing: the kernel's node ids are file ids, and nothing
+//! is cached. It remembers which locks were asked for through this mount, so that closing a file
+//! without locks costs nothing, and where a listing was cut between names of one hash.
+//!
+//! ```text
+//! mount          mounting and unmounting
+//! runtime        what the adapter needs: a thread on which a client lives
+//! gateway        requests in, answers out, interruptions
+//! local          what is answered without asking anybody
+//! dispatch       a table: which function does which operation
+//! operations/    the operations, by kind
+//! answer         what an operation answers, in the kernel's terms
+//! translate      attributes, times and locks in both vocabularies
+//! ```
+#![warn(missing_docs)]
+
+mod answer;
+mod call;
+mod dispatch;
+mod gateway;
+mod interruption;
+mod listing;
+mod local;
+mod lock_notes;
+mod mount;
+mod operations;
+mod runtime;
+mod translate;
+
+pub use futago_fuse_kernel::{UnmountMode, Unmounter};
+pub use mount::{MountFailure, Mounted, Options, mount};
+pub use runtime::Runtime;

@@ -1,0 +1,41 @@
+//! What is answered without asking anybody.
+
+use crate::answer::{Answer, Outcome};
+use crate::call::Shared;
+use crate::operations::xattrs;
+use futago_base::{Errno, FileId, record::LockSpace};
+use futago_fuse_kernel::{Operation, Request};
+
+/// The answer to a request that needs no server.
+pub fn answer(shared: &Shared, request: &Request) -> Option<Outcome> {
+    let file = FileId(request.header.node);
+    match &request.operation {
+        // Every write is on its servers when it has returned.
+        Operation::Fsync { .. } | Operation::FsyncDirectory { .. } | Operation::SyncFs => {
+            Some(Ok(Answer::Done))
+        }
+        Operation::Flush { lock_owner, .. } => {
+            let has_locks = shared.locks.has(file, LockSpace::Range, *lock_owner);
+            (!has_locks).then_some(Ok(Answer::Done))
+        }
+        // A directory need not be registered as open: listing one that was removed finds nothing.
+        Operation::OpenDirectory { .. } => Some(Ok(Answer::OpenedDirectory(shared.next_handle()))),
+        Operation::ReleaseDirectory { handle, .. } => {
+            shared.cuts.forget(*handle);
+            Some(Ok(Answer::Done))
+        }
+        Operation::GetXattr { name, .. } | Operation::RemoveXattr { name } => refused(name),
+        Operation::SetXattr(set) => refused(&set.name),
+        Operation::Access { .. }
+        | Operation::MapBlock { .. }
+        | Operation::Ioctl(_)
+        | Operation::Poll { .. }
+        | Operation::Destroy
+        | Operation::Unknown { .. } => Some(Err(Errno::ENOSYS)),
+        _ => None,
+    }
+}
+
+fn refused(name: &[u8]) -> Option<Outcome> {
+    (!xattrs::is_supported(name)).then_some(Err(Errno::EOPNOTSUPP))
+}

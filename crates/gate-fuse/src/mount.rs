@@ -1,0 +1,160 @@
+//! Mounting and unmounting.
+
+use crate::Runtime;
+use crate::call::Shared;
+use crate::gateway::Gateway;
+use futago_fuse_kernel::{
+    Connection, MountEntry, MountOptions, Session, SessionError, UnmountMode, Unmounter, Wanted,
+    mounts,
+};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// How a mount is to look.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the mount table says is mounted, such as the cluster file's path.
+    pub source: String,
+    /// Let other users than the mounting one in. An ordinary user needs `user_allow_other` in
+    /// `/etc/fuse.conf`.
+    pub allow_other: bool,
+    /// No writing.
+    pub read_only: bool,
+    /// Threads that read requests from the kernel.
+    pub threads: usize,
+    /// Take the mount away when this process ends, however it ends.
+    pub auto_unmount: bool,
+}
+
+impl Default for Options {
+    /// Open to others if root mounts.
+    fn default() -> Self {
+        // SAFETY: geteuid has no preconditions.
+        let is_root = unsafe { libc::geteuid() } == 0;
+        Self {
+            source: String::from("futago"),
+            allow_other: is_root,
+            read_only: false,
+            threads: 2,
+            auto_unmount: false,
+        }
+    }
+}
+
+/// Why nothing was mounted.
+#[derive(Debug, Error)]
+pub enum MountFailure {
+    /// There is a mount of Futago already, and it is alive.
+    #[error(
+        "{} is mounted already, from {mounted}; unmount it first, or choose another directory",
+        path.display()
+    )]
+    Busy {
+        /// Where.
+        path: PathBuf,
+        /// What is mounted there.
+        mounted: String,
+    },
+    /// The mount point is no directory.
+    #[error("cannot mount on {}: it is not a directory", .0.display())]
+    NotADirectory(PathBuf),
+    /// The kernel or its helper refused.
+    #[error(transparent)]
+    Kernel(#[from] SessionError),
+}
+
+/// A mounted file system. Dropping it unmounts lazily.
+#[derive(Debug)]
+pub struct Mounted {
+    session: Session,
+    shared: Arc<Shared>,
+}
+
+/// Mounts on `directory` what the client of `runtime` sees. What a dead process left there is
+/// taken away first.
+///
+/// # Errors
+/// When a mount is there already, or mounting is refused.
+pub fn mount(
+    runtime: impl Runtime,
+    directory: &Path,
+    options: &Options,
+) -> Result<Mounted, MountFailure> {
+    let wished = mount_options(options);
+    check_free(directory, &wished)?;
+    let connection = Connection::mount(&wished, &Wanted::default(), directory)?;
+    for (name, _) in connection.granted().missing.iter_names() {
+        tracing::info!(
+            name,
+            "the kernel lacks a feature of FUSE; going on without it"
+        );
+    }
+    let shared = Arc::new(Shared::default());
+    let gateway = Arc::new(Gateway::new(runtime, Arc::clone(&shared)));
+    let session = connection.serve(gateway, options.threads)?;
+    Ok(Mounted { session, shared })
+}
+
+fn mount_options(options: &Options) -> MountOptions {
+    MountOptions {
+        source: options.source.clone(),
+        allow_other: options.allow_other,
+        read_only: options.read_only,
+        auto_unmount: options.auto_unmount,
+        ..MountOptions::default()
+    }
+}
+
+/// A directory that cannot be looked at is left to the mounting, which says why; a dead mount
+/// is one.
+fn check_free(directory: &Path, options: &MountOptions) -> Result<(), MountFailure> {
+    let Ok(path) = fs::canonicalize(directory) else {
+        return Ok(());
+    };
+    match fs::metadata(&path) {
+        Ok(metadata) if !metadata.is_dir() => return Err(MountFailure::NotADirectory(path)),
+        Ok(_) => {}
+        Err(_) => return Ok(()),
+    }
+    let is_ours = |entry: &MountEntry| entry.path == path && *entry.kind == *options.kind();
+    match mounts()
+        .ok()
+        .and_then(|table| table.into_iter().rfind(is_ours))
+    {
+        Some(entry) => Err(MountFailure::Busy {
+            path,
+            mounted: entry.source.to_string_lossy().into_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+impl Mounted {
+    /// For unmounting from anywhere, such as a signal's thread; [`Mounted::wait`] returns then.
+    #[must_use]
+    pub fn unmounter(&self) -> Unmounter {
+        self.session.unmounter()
+    }
+
+    /// Unmounts and waits for the end.
+    ///
+    /// # Errors
+    /// `EBUSY` when files are in use and `mode` asks for respect; the mount is dropped lazily then.
+    pub fn unmount(self, mode: UnmountMode) -> io::Result<()> {
+        self.unmounter().unmount(mode)?;
+        self.wait()
+    }
+
+    /// Waits until the file system is unmounted, by whomever, and the last open file is closed.
+    ///
+    /// # Errors
+    /// What a reader of requests met other than the end of the mount.
+    pub fn wait(self) -> io::Result<()> {
+        let ended = self.session.join();
+        self.shared.interruptions.raise_all();
+        ended
+    }
+}

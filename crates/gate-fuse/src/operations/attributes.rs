@@ -1,0 +1,45 @@
+//! Attributes of files and of the file system.
+
+use crate::answer::{Answer, Outcome};
+use crate::call::Call;
+use crate::translate::change;
+use futago_base::limits;
+use futago_client::Context;
+use futago_fuse_kernel::{FileSystemUsage, SetAttributes};
+
+/// The unit in which space is told, in bytes.
+const BLOCK_BYTES: u32 = 4096;
+/// What an empty file takes, roughly, for the number of files that there is room for.
+const FILE_BYTES: u64 = 1024;
+
+pub async fn get<C: Context>(call: &Call<C>) -> Outcome {
+    let state = call.client.attributes(call.node()).await?;
+    Ok(Answer::Attributes(state.attributes))
+}
+
+pub async fn statx<C: Context>(call: &Call<C>) -> Outcome {
+    let state = call.client.attributes(call.node()).await?;
+    Ok(Answer::Statx(state.attributes))
+}
+
+pub async fn set<C: Context>(call: &Call<C>, set: &SetAttributes) -> Outcome {
+    let state = (call.client)
+        .set_attributes(call.node(), change(set))
+        .await?;
+    Ok(Answer::Attributes(state.attributes))
+}
+
+pub async fn usage<C: Context>(call: &Call<C>) -> Outcome {
+    let space = call.client.space().await?;
+    let blocks_free = space.free_bytes() / u64::from(BLOCK_BYTES);
+    let files_free = space.free_bytes() / FILE_BYTES;
+    Ok(Answer::Usage(FileSystemUsage {
+        blocks: space.limit_bytes / u64::from(BLOCK_BYTES),
+        blocks_free,
+        blocks_available: blocks_free,
+        files: space.files + files_free,
+        files_free,
+        block_size: BLOCK_BYTES,
+        name_length: limits::NAME_BYTES as u32,
+    }))
+}

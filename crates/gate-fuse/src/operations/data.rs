@@ -1,0 +1,73 @@
+//! File data.
+
+use crate::answer::{Answer, Outcome};
+use crate::call::Call;
+use futago_base::{Errno, FileId, Payload};
+use futago_client::{AllocateMode, Context};
+use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
+
+/// The memory that a large write shares: the buffer that requests are read into.
+pub const REQUEST_BUFFER_BYTES: usize = (1 << 20) + 4096;
+/// The most that one request copies: a caller that is interrupted waits for no more.
+const COPY_BYTES_MAX: u64 = 1 << 28;
+
+pub async fn read<C: Context>(call: &Call<C>, read: &Read) -> Outcome {
+    let data = (call.client)
+        .read(call.node(), read.offset, read.size)
+        .await?;
+    Ok(Answer::Data(data))
+}
+
+/// A write of a file opened with `O_APPEND` goes to the end that its home knows; the kernel's
+/// offset may be old. What comes from a shared mapping has its place.
+pub async fn write<C: Context>(call: &Call<C>, write: Write) -> Outcome {
+    let bytes = write.data.len() as u32;
+    let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
+    let (client, id) = (&call.client, call.node());
+    let appends = write.flags & libc::O_APPEND as u32 != 0 && !write.from_cache;
+    if appends {
+        client.append(id, data, write.kill_suidgid).await?;
+    } else {
+        let kill_privileges = write.kill_suidgid;
+        client
+            .write(id, write.offset, data, kill_privileges)
+            .await?;
+    }
+    Ok(Answer::Written(bytes))
+}
+
+pub async fn allocate<C: Context>(call: &Call<C>, range: &Fallocate) -> Outcome {
+    const PUNCH: u32 = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as u32;
+    const ZERO: u32 = libc::FALLOC_FL_ZERO_RANGE as u32;
+    const KEEP_SIZE: u32 = libc::FALLOC_FL_KEEP_SIZE as u32;
+    let keep_size = range.mode & KEEP_SIZE != 0;
+    let mode = match range.mode {
+        0 | KEEP_SIZE => AllocateMode::Allocate { keep_size },
+        PUNCH => AllocateMode::PunchHole,
+        _ if range.mode & !KEEP_SIZE == ZERO => AllocateMode::ZeroRange { keep_size },
+        _ => return Err(Errno::EOPNOTSUPP),
+    };
+    let (client, id) = (&call.client, call.node());
+    client
+        .allocate(id, mode, range.offset, range.length)
+        .await?;
+    Ok(Answer::Done)
+}
+
+pub async fn seek<C: Context>(call: &Call<C>, offset: u64, whence: u32) -> Outcome {
+    let found = match whence as i32 {
+        libc::SEEK_DATA => call.client.seek_data(call.node(), offset).await?,
+        libc::SEEK_HOLE => call.client.seek_hole(call.node(), offset).await?,
+        _ => return Err(Errno::EINVAL),
+    };
+    Ok(Answer::Offset(found))
+}
+
+pub async fn copy<C: Context>(call: &Call<C>, copy: &CopyFileRange) -> Outcome {
+    let length = copy.length.min(COPY_BYTES_MAX);
+    let (target, target_offset) = (FileId(copy.target_node), copy.target_offset);
+    let copied = (call.client)
+        .copy_range(call.node(), copy.offset, target, target_offset, length)
+        .await?;
+    Ok(Answer::Copied(copied))
+}

@@ -1,0 +1,93 @@
+//! Listings.
+
+use crate::answer::{Answer, Outcome};
+use crate::call::Call;
+use crate::listing::{AFTER_PARENT, AFTER_SELF};
+use crate::translate::{bare_entry, entry, file_type};
+use futago_base::{Errno, FileId, Kind};
+use futago_client::Context;
+use futago_fuse_kernel::DirectoryList;
+use futago_wire::ListedEntry;
+
+/// The least that a name takes in a listing, and in one with attributes, in bytes.
+const RECORD_BYTES: u32 = 32;
+const RECORD_PLUS_BYTES: u32 = 160;
+
+/// Puts a name into a listing, or says that it is full.
+type Push = fn(&mut DirectoryList, &ListedEntry, u64) -> bool;
+
+pub async fn read<C: Context>(call: &Call<C>, handle: u64, offset: u64, size: u32) -> Outcome {
+    let mut list = DirectoryList::new(size);
+    let directory = file_type(Kind::Directory);
+    if offset < AFTER_SELF && !list.push(call.node().0, AFTER_SELF, directory, b".") {
+        return Ok(Answer::Listing(list));
+    }
+    if offset < AFTER_PARENT {
+        let parent = call.client.parent(call.node()).await?;
+        if !list.push(parent.0, AFTER_PARENT, directory, b"..") {
+            return Ok(Answer::Listing(list));
+        }
+    }
+    let names_max = size / RECORD_BYTES;
+    add_names(call, (handle, offset), (names_max, false), list, push).await
+}
+
+pub async fn read_plus<C: Context>(call: &Call<C>, handle: u64, offset: u64, size: u32) -> Outcome {
+    let mut list = DirectoryList::new(size);
+    let nameless = |id: FileId| bare_entry(id, Kind::Directory);
+    if offset < AFTER_SELF && !list.push_plus(&nameless(call.node()), AFTER_SELF, b".") {
+        return Ok(Answer::Listing(list));
+    }
+    if offset < AFTER_PARENT {
+        let parent = call.client.parent(call.node()).await?;
+        if !list.push_plus(&nameless(parent), AFTER_PARENT, b"..") {
+            return Ok(Answer::Listing(list));
+        }
+    }
+    let names_max = size / RECORD_PLUS_BYTES;
+    add_names(call, (handle, offset), (names_max, true), list, push_plus).await
+}
+
+async fn add_names<C: Context>(
+    call: &Call<C>,
+    (handle, offset): (u64, u64),
+    (names_max, attributes): (u32, bool),
+    mut list: DirectoryList,
+    push: Push,
+) -> Outcome {
+    let cuts = &call.shared.cuts;
+    let place = cuts.place(handle, offset)?;
+    let page = (call.client)
+        .read_directory(call.node(), place.after, names_max.max(1), attributes)
+        .await?;
+    let mut names = page
+        .iter()
+        .map(|listed| (listed.name.hash(), listed))
+        .peekable();
+    while let Some((hash, listed)) = names.next() {
+        if place.is_past(hash, &listed.name) {
+            continue;
+        }
+        let next = names.peek().map(|(hash, _)| *hash);
+        let cookie = cuts.cookie(handle, hash, &listed.name, next)?;
+        if !push(&mut list, listed, cookie) {
+            break;
+        }
+    }
+    // An empty answer would be the end of the directory.
+    if list.is_empty() && !page.is_empty() {
+        return Err(Errno::EINVAL);
+    }
+    Ok(Answer::Listing(list))
+}
+
+fn push(list: &mut DirectoryList, listed: &ListedEntry, cookie: u64) -> bool {
+    let of = listed.entry;
+    list.push(of.id.0, cookie, file_type(of.kind), listed.name.as_bytes())
+}
+
+fn push_plus(list: &mut DirectoryList, listed: &ListedEntry, cookie: u64) -> bool {
+    let known = listed.attributes.as_ref().map(entry);
+    let entry = known.unwrap_or_else(|| bare_entry(listed.entry.id, listed.entry.kind));
+    list.push_plus(&entry, cookie, listed.name.as_bytes())
+}

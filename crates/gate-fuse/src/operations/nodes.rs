@@ -1,0 +1,67 @@
+//! New nodes that are not opened, and what symbolic links hold.
+
+use crate::answer::{Answer, Outcome};
+use crate::call::Call;
+use crate::translate::permissions;
+use bytes::Bytes;
+use futago_base::{Errno, Name, Payload};
+use futago_client::Context;
+use futago_fuse_kernel::MakeNode;
+use futago_wire::{NewContent, NewNode};
+
+/// Permissions of symbolic links, which nobody looks at.
+const SYMLINK_MODE: u32 = 0o777;
+
+/// A node of the caller's.
+pub const fn new_node<C: Context>(call: &Call<C>, content: NewContent, mode: u32) -> NewNode {
+    NewNode {
+        content,
+        mode: permissions(mode),
+        uid: call.header.uid,
+        gid: call.header.gid,
+    }
+}
+
+/// An empty regular file.
+pub fn new_file<C: Context>(call: &Call<C>, mode: u32) -> NewNode {
+    let chunk_bytes = call.client.config().chunk_bytes;
+    new_node(call, NewContent::File { chunk_bytes }, mode)
+}
+
+pub async fn make_node<C: Context>(call: &Call<C>, make: MakeNode) -> Outcome {
+    let node = match make.mode & libc::S_IFMT {
+        libc::S_IFREG => new_file(call, make.mode),
+        libc::S_IFIFO => new_node(call, NewContent::Fifo, make.mode),
+        libc::S_IFSOCK => new_node(call, NewContent::Socket, make.mode),
+        libc::S_IFCHR => new_node(call, NewContent::CharacterDevice(make.device), make.mode),
+        libc::S_IFBLK => new_node(call, NewContent::BlockDevice(make.device), make.mode),
+        _ => return Err(Errno::EINVAL),
+    };
+    put(call, make.name, node).await
+}
+
+pub async fn symlink<C: Context>(call: &Call<C>, name: Bytes, target: Bytes) -> Outcome {
+    let node = new_node(call, NewContent::Symlink(target), SYMLINK_MODE);
+    put(call, name, node).await
+}
+
+async fn put<C: Context>(call: &Call<C>, name: Bytes, node: NewNode) -> Outcome {
+    let name = Name::new(name)?;
+    let (directory, data) = (call.node(), Payload::empty());
+    let made = call
+        .client
+        .create(directory, &name, node, true, false, data);
+    let (state, _) = made.await?;
+    Ok(Answer::Entry(state.attributes))
+}
+
+pub async fn make_directory<C: Context>(call: &Call<C>, name: Bytes, mode: u32) -> Outcome {
+    let (name, mode) = (Name::new(name)?, permissions(mode));
+    let (client, header) = (&call.client, call.header);
+    let made = client.make_directory(call.node(), &name, mode, header.uid, header.gid);
+    Ok(Answer::Entry(made.await?.attributes))
+}
+
+pub async fn read_link<C: Context>(call: &Call<C>) -> Outcome {
+    call.client.read_link(call.node()).await.map(Answer::Target)
+}

@@ -1,0 +1,182 @@
+//! Opening, creating and closing files.
+
+use super::nodes::new_file;
+use crate::answer::{Answer, Outcome};
+use crate::call::Call;
+use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, record::LockSpace};
+use futago_client::Context;
+use futago_fuse_kernel::{Create, Header, Release};
+use futago_wire::AttributeChange;
+
+pub async fn open<C: Context>(call: &Call<C>, flags: u32, kill_privileges: bool) -> Outcome {
+    let id = call.node();
+    call.client.open(id).await?;
+    if has(flags, libc::O_TRUNC) {
+        truncate_or_close(call, id, kill_privileges).await?;
+    }
+    Ok(Answer::Opened(id, call.shared.next_handle()))
+}
+
+/// The kernel found no such name, so it has not checked the caller's rights to an existing file.
+/// If somebody else has made the file meanwhile and these rights are not plain to see, `ESTALE`
+/// has the kernel look and check again.
+pub async fn create<C: Context>(call: &Call<C>, create: Create) -> Outcome {
+    let name = Name::new(create.name)?;
+    let exclusive = has(create.flags, libc::O_EXCL);
+    let (directory, node) = (call.node(), new_file(call, create.mode));
+    let made = (call.client).create(directory, &name, node, exclusive, true, Payload::empty());
+    let (state, is_new) = made.await?;
+    let mut attributes = state.attributes;
+    if !is_new {
+        attributes = existing(call, attributes, create.flags, create.kill_suidgid).await?;
+    }
+    Ok(Answer::Created(attributes, call.shared.next_handle()))
+}
+
+async fn existing<C: Context>(
+    call: &Call<C>,
+    attributes: Attributes,
+    flags: u32,
+    kill_privileges: bool,
+) -> Result<Attributes, Errno> {
+    match attributes.kind {
+        Kind::File => {}
+        Kind::Directory => return Err(Errno::EISDIR),
+        _ => return Err(Errno::ESTALE),
+    }
+    let id = attributes.id;
+    if !is_surely_allowed(&attributes, &call.header, flags) {
+        call.client.close(id).await?;
+        return Err(Errno::ESTALE);
+    }
+    if has(flags, libc::O_TRUNC) {
+        return truncate_or_close(call, id, kill_privileges).await;
+    }
+    Ok(attributes)
+}
+
+/// Whether the caller may open a file so, whatever further groups it is in.
+fn is_surely_allowed(attributes: &Attributes, caller: &Header, flags: u32) -> bool {
+    let mut needed = match flags as i32 & libc::O_ACCMODE {
+        libc::O_RDONLY => 0o4,
+        libc::O_WRONLY => 0o2,
+        _ => 0o6,
+    };
+    if has(flags, libc::O_TRUNC) {
+        needed |= 0o2;
+    }
+    let allows = |shift: u16| (attributes.mode >> shift) & needed == needed;
+    match () {
+        () if caller.uid == 0 => true,
+        () if caller.uid == attributes.uid => allows(6),
+        () if caller.gid == attributes.gid => allows(3),
+        () => allows(3) && allows(0),
+    }
+}
+
+async fn truncate_or_close<C: Context>(
+    call: &Call<C>,
+    id: FileId,
+    kill_privileges: bool,
+) -> Result<Attributes, Errno> {
+    let change = AttributeChange {
+        size: Some(0),
+        kill_privileges,
+        ..AttributeChange::default()
+    };
+    match call.client.set_attributes(id, change).await {
+        Ok(state) => Ok(state.attributes),
+        Err(errno) => {
+            call.client.close(id).await?;
+            Err(errno)
+        }
+    }
+}
+
+/// The kernel's `O_TMPFILE`: an open file without a name, which `linkat` may give it.
+pub async fn temporary_file<C: Context>(_call: &Call<C>, _create: Create) -> Outcome {
+    Err(Errno::EOPNOTSUPP)
+}
+
+/// Every close of a descriptor ends the `fcntl` locks that its process has on the file.
+pub async fn flush<C: Context>(call: &Call<C>, lock_owner: u64) -> Outcome {
+    release_locks(call, LockSpace::Range, lock_owner).await?;
+    Ok(Answer::Done)
+}
+
+/// The last close of an open file ends the locks that belong to it: those of `flock` and of
+/// `F_OFD_SETLK`.
+pub async fn release<C: Context>(call: &Call<C>, release: Release) -> Outcome {
+    let id = call.node();
+    for (space, owner) in call.shared.locks.forget_handle(id, release.handle) {
+        if let Err(error) = call.client.release_locks(id, space, owner).await {
+            tracing::debug!(%id, %error, "cannot release locks of a file that is closed");
+        }
+    }
+    call.client.close(id).await?;
+    Ok(Answer::Done)
+}
+
+async fn release_locks<C: Context>(
+    call: &Call<C>,
+    space: LockSpace,
+    owner: u64,
+) -> Result<(), Errno> {
+    let id = call.node();
+    call.shared.locks.forget(id, space, owner);
+    call.client.release_locks(id, space, owner).await
+}
+
+const fn has(flags: u32, flag: libc::c_int) -> bool {
+    flags & flag as u32 != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futago_base::Timestamp;
+
+    fn file(mode: u16) -> Attributes {
+        let time = Timestamp::default();
+        Attributes {
+            id: FileId(5),
+            kind: Kind::File,
+            mode,
+            uid: 10,
+            gid: 20,
+            links: 1,
+            size: 0,
+            device: 0,
+            accessed: time,
+            modified: time,
+            changed: time,
+            born: time,
+            chunk_bytes: 4096,
+        }
+    }
+
+    fn allowed(mode: u16, (uid, gid): (u32, u32), flags: i32) -> bool {
+        let caller = Header {
+            unique: 1,
+            node: 1,
+            uid,
+            gid,
+            pid: 1,
+        };
+        is_surely_allowed(&file(mode), &caller, flags as u32)
+    }
+
+    #[test]
+    fn only_plain_rights_open_a_file_that_the_kernel_did_not_see() {
+        assert!(allowed(0o600, (10, 1), libc::O_RDWR));
+        assert!(!allowed(0o400, (10, 1), libc::O_RDWR));
+        assert!(!allowed(0o400, (10, 1), libc::O_RDONLY | libc::O_TRUNC));
+        assert!(allowed(0o040, (11, 20), libc::O_RDONLY));
+        assert!(allowed(0o044, (11, 21), libc::O_RDONLY));
+        assert!(
+            !allowed(0o004, (11, 21), libc::O_RDONLY),
+            "may be in the group"
+        );
+        assert!(allowed(0o000, (0, 0), libc::O_RDWR));
+    }
+}

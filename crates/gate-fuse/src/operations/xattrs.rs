@@ -1,0 +1,51 @@
+//! Extended attributes.
+
+use crate::answer::{Answer, Outcome};
+use crate::call::Call;
+use bytes::{BufMut, Bytes, BytesMut};
+use futago_base::{Errno, Name};
+use futago_client::{Context, XattrMode};
+use futago_fuse_kernel::SetXattr;
+
+/// Whether attributes of this name are kept: those of users and of administrators. Access control
+/// lists and labels would be kept without being obeyed, and capabilities would outlive writes.
+pub fn is_supported(name: &[u8]) -> bool {
+    name.starts_with(b"user.") || name.starts_with(b"trusted.")
+}
+
+pub async fn get<C: Context>(call: &Call<C>, name: Bytes, room: u32) -> Outcome {
+    let value = call
+        .client
+        .get_xattr(call.node(), &Name::new(name)?)
+        .await?;
+    Ok(Answer::Xattr(value, room))
+}
+
+pub async fn set<C: Context>(call: &Call<C>, set: SetXattr) -> Outcome {
+    let mode = match set.flags as i32 {
+        libc::XATTR_CREATE => XattrMode::Create,
+        libc::XATTR_REPLACE => XattrMode::Replace,
+        0 => XattrMode::Set,
+        _ => return Err(Errno::EINVAL),
+    };
+    // The request's buffer is larger than what is kept.
+    let value = Bytes::copy_from_slice(&set.value);
+    let (client, name) = (&call.client, Name::new(set.name)?);
+    client.set_xattr(call.node(), &name, value, mode).await?;
+    Ok(Answer::Done)
+}
+
+pub async fn list<C: Context>(call: &Call<C>, room: u32) -> Outcome {
+    let mut names = BytesMut::new();
+    for name in call.client.list_xattrs(call.node()).await? {
+        names.put_slice(name.as_bytes());
+        names.put_u8(0);
+    }
+    Ok(Answer::Xattr(names.freeze(), room))
+}
+
+pub async fn remove<C: Context>(call: &Call<C>, name: Bytes) -> Outcome {
+    let name = Name::new(name)?;
+    call.client.remove_xattr(call.node(), &name).await?;
+    Ok(Answer::Done)
+}

@@ -1,0 +1,196 @@
+//! The kernel's vocabulary and the protocol's.
+
+use futago_base::{
+    Attributes, FileId, Kind, Timestamp,
+    record::{LockKind, LockRange, LockSpace, RangeLock},
+};
+use futago_fuse_kernel as kernel;
+use futago_wire::{AttributeChange, LockChange, SetTime};
+
+/// The unit of `st_blocks` in bytes.
+const BLOCK_BYTES: u64 = 512;
+/// The largest `st_blksize`: C libraries read that much into the buffer of every stream, also to
+/// give a program only the next few bytes.
+const PREFERRED_BYTES_MAX: u32 = 128 << 10;
+/// The end of a lock that reaches to the end of the file, in the kernel's words.
+const KERNEL_LOCK_END: u64 = i64::MAX as u64;
+
+/// The type bits of `st_mode`.
+pub const fn file_type(kind: Kind) -> u32 {
+    match kind {
+        Kind::File => libc::S_IFREG,
+        Kind::Directory => libc::S_IFDIR,
+        Kind::Symlink => libc::S_IFLNK,
+        Kind::Fifo => libc::S_IFIFO,
+        Kind::Socket => libc::S_IFSOCK,
+        Kind::CharacterDevice => libc::S_IFCHR,
+        Kind::BlockDevice => libc::S_IFBLK,
+    }
+}
+
+const fn timestamp(time: Timestamp) -> kernel::Timestamp {
+    kernel::Timestamp {
+        seconds: time.seconds,
+        nanoseconds: time.nanos,
+    }
+}
+
+/// What `stat` shows. There is no record of holes: blocks follow from the size.
+pub fn attributes(of: &Attributes) -> kernel::Attributes {
+    let blocks = match of.kind {
+        Kind::File => of.size.div_ceil(BLOCK_BYTES),
+        _ => 0,
+    };
+    let preferred = match of.kind {
+        Kind::File => of.chunk_bytes.clamp(4096, PREFERRED_BYTES_MAX),
+        _ => 4096,
+    };
+    kernel::Attributes {
+        inode: of.id.0,
+        size: of.size,
+        blocks,
+        atime: timestamp(of.accessed),
+        mtime: timestamp(of.modified),
+        ctime: timestamp(of.changed),
+        btime: timestamp(of.born),
+        mode: file_type(of.kind) | u32::from(of.mode),
+        links: of.links,
+        uid: of.uid,
+        gid: of.gid,
+        device: of.device,
+        block_size: preferred,
+    }
+}
+
+/// A name's node, which the kernel asks for again each time.
+pub fn entry(of: &Attributes) -> kernel::Entry {
+    kernel::Entry {
+        node: of.id.0,
+        attributes: attributes(of),
+        ..kernel::Entry::default()
+    }
+}
+
+/// An entry of a listing whose attributes are not known: it has no node.
+pub fn bare_entry(id: FileId, kind: Kind) -> kernel::Entry {
+    let attributes = kernel::Attributes {
+        inode: id.0,
+        mode: file_type(kind),
+        ..kernel::Attributes::default()
+    };
+    kernel::Entry {
+        attributes,
+        ..kernel::Entry::default()
+    }
+}
+
+/// The low 12 bits of `st_mode`.
+pub const fn permissions(mode: u32) -> u16 {
+    (mode & 0o7777) as u16
+}
+
+/// What SETATTR changes. A change of owner takes set-user-id away, whoever asks for it.
+pub fn change(set: &kernel::SetAttributes) -> AttributeChange {
+    AttributeChange {
+        mode: set.mode.map(permissions),
+        uid: set.uid,
+        gid: set.gid,
+        size: set.size,
+        accessed: set.atime.map(set_time),
+        modified: set.mtime.map(set_time),
+        kill_privileges: set.kill_suidgid || set.uid.is_some() || set.gid.is_some(),
+    }
+}
+
+const fn set_time(time: kernel::SetTime) -> SetTime {
+    match time {
+        kernel::SetTime::Now => SetTime::Now,
+        kernel::SetTime::At(at) => SetTime::To(Timestamp {
+            seconds: at.seconds,
+            nanos: at.nanoseconds,
+        }),
+    }
+}
+
+/// A lock as the kernel asks for it.
+pub const fn lock_change(request: &kernel::LockRequest, space: LockSpace) -> LockChange {
+    let lock = request.lock;
+    let kind = match lock.kind as i32 {
+        libc::F_RDLCK => Some(LockKind::Shared),
+        libc::F_WRLCK => Some(LockKind::Exclusive),
+        _ => None,
+    };
+    let end = if lock.end >= KERNEL_LOCK_END {
+        u64::MAX
+    } else {
+        lock.end
+    };
+    LockChange {
+        space,
+        kind,
+        owner: request.owner,
+        range: LockRange {
+            start: lock.start,
+            end,
+        },
+        pid: lock.pid,
+    }
+}
+
+/// A lock that is in the way, or none.
+pub fn lock_in_the_way(lock: Option<RangeLock>, asked: kernel::Lock) -> kernel::Lock {
+    let Some(lock) = lock else {
+        return kernel::Lock {
+            kind: libc::F_UNLCK as u32,
+            ..asked
+        };
+    };
+    let kind = match lock.kind {
+        LockKind::Shared => libc::F_RDLCK,
+        LockKind::Exclusive => libc::F_WRLCK,
+    };
+    kernel::Lock {
+        start: lock.range.start,
+        end: lock.range.end.min(KERNEL_LOCK_END),
+        kind: kind as u32,
+        pid: lock.pid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futago_base::{SessionId, record::LockOwner};
+
+    #[test]
+    fn locks_to_the_end_of_the_file_stay_so_both_ways() {
+        let lock = kernel::Lock {
+            start: 5,
+            end: KERNEL_LOCK_END,
+            kind: libc::F_WRLCK as u32,
+            pid: 77,
+        };
+        let request = kernel::LockRequest {
+            handle: 1,
+            owner: 2,
+            lock,
+        };
+        let change = lock_change(&request, LockSpace::Range);
+        assert_eq!(
+            (change.range.end, change.kind),
+            (u64::MAX, Some(LockKind::Exclusive))
+        );
+        let held = RangeLock {
+            space: LockSpace::Range,
+            kind: LockKind::Exclusive,
+            owner: LockOwner {
+                session: SessionId(1),
+                owner: 2,
+            },
+            range: change.range,
+            pid: 77,
+        };
+        assert_eq!(lock_in_the_way(Some(held), lock), lock);
+        assert_eq!(lock_in_the_way(None, lock).kind, libc::F_UNLCK as u32);
+    }
+}
