@@ -92,8 +92,8 @@ pub(crate) struct Partition<P: Process> {
     pub outbox: Outbox<P>,
     pub trace: Option<Vec<TraceRow>>,
     pub tally: Tally,
-    /// The event being executed, or the last one.
-    current: Head,
+    /// The event being executed or committed, or the last one.
+    pub current: Head,
 }
 
 impl<P: Process> Partition<P> {
@@ -139,13 +139,15 @@ impl<P: Process> Partition<P> {
         route: &mut impl Route<P::Event>,
     ) -> Result<bool, FailedEvent> {
         self.guarded(|partition| {
-            for _ in 0..count {
-                let Some(event) = partition.queue.pop_if(|head| head.time() < bound) else {
-                    return Ok(true);
-                };
+            let mut executed = 0;
+            while executed < count
+                && let Some(event) = partition.queue.pop_if(|head| head.time() < bound)
+            {
                 partition.execute(&event, route)?;
+                executed += 1;
             }
-            Ok(false)
+            partition.tally.events_committed += u64::from(executed);
+            Ok(executed < count)
         })
     }
 
@@ -204,7 +206,7 @@ impl<P: Process> Partition<P> {
         }
     }
 
-    fn failed(&self, fault: Fault) -> FailedEvent {
+    pub fn failed(&self, fault: Fault) -> FailedEvent {
         let process = self.slots[self.current.destination as usize].id;
         FailedEvent {
             key: self.current.key(),

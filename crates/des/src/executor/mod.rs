@@ -1,6 +1,8 @@
 //! Three ways to run the same events.
 
+mod carrier;
 mod conservative;
+mod failure;
 pub(crate) mod optimistic;
 mod sequential;
 

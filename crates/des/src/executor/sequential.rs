@@ -40,11 +40,10 @@ fn run_all<M: Model>(
     partition: &mut Partition<M::Process>,
 ) -> Result<(), FailedEvent> {
     partition.start(&mut Here)?;
-    let mut executed = 0;
     while !partition.run_before(Time::MAX, STRIDE, &mut Here)? {
-        executed += u64::from(STRIDE);
         if let Some(watch) = &job.settings.watch {
             let time = partition.time();
+            let committed = partition.tally.events_committed;
             let pending = partition.queue.len();
             let certain = Reading {
                 time,
@@ -54,7 +53,7 @@ fn run_all<M: Model>(
             watch.report(
                 0,
                 Reading {
-                    committed: executed,
+                    committed,
                     pending,
                     ..certain
                 },

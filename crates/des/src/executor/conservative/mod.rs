@@ -6,12 +6,12 @@
 //! parallel discrete event simulations", JACM 40(2), 1993 (YAWNS), with a bound for every
 //! partition instead of one for all.
 
-mod carrier;
 mod promises;
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use super::carrier::{Station, carry};
+use super::failure::Failure;
 use super::{Finished, Job, seconds_since};
 use crate::event::{Event, ProcessId};
 use crate::fault::{Error, FailedEvent, Fault};
@@ -22,7 +22,6 @@ use crate::ranks::Ranks;
 use crate::sync::{Barrier, MailGrid};
 use crate::watch::Reading;
 use crate::{Model, Process, Time, Topology};
-use carrier::Carrier;
 use promises::Promises;
 
 /// What the partitions of a rank share.
@@ -30,39 +29,34 @@ struct Shared<'a, M: Model> {
     job: &'a Job<'a, M>,
     seating: &'a Seating,
     distances: Distances,
-    /// The number of this rank's first partition.
-    first: usize,
-    threads: usize,
+    station: Station,
     barrier: Barrier,
     mail: MailGrid<Event<<M::Process as Process>::Event>>,
     /// Of the even and of the odd windows: a fast thread may promise again while a slow one still
     /// reads.
     promises: [Promises; 2],
-    failure: Mutex<Option<FailedEvent>>,
-    broken: Mutex<Option<Error>>,
+    failure: Failure,
 }
 
 pub(super) fn run<M: Model>(
     job: &Job<'_, M>,
     ranks: &mut dyn Ranks,
 ) -> Result<(Option<Seating>, Finished<M::Process>), Error> {
-    let threads = job.settings.threads as usize;
-    let total = threads * ranks.count() as usize;
+    let station = Station::new(ranks, job.settings.threads);
+    let total = station.partitions();
     let seating = job.seating(total as u32);
     let shared = Shared {
         job,
         distances: seating.distances(job.model, job.topology)?,
         seating: &seating,
-        first: ranks.rank() as usize * threads,
-        threads,
-        barrier: Barrier::new(threads),
-        mail: MailGrid::new(threads, total),
+        station,
+        barrier: Barrier::new(station.threads),
+        mail: MailGrid::new(station.threads, total),
         promises: [Promises::new(total), Promises::new(total)],
-        failure: Mutex::new(None),
-        broken: Mutex::new(None),
+        failure: Failure::default(),
     };
     let (partitions, wall_s) = run_threads(&shared, ranks);
-    let error = shared.into_error();
+    let error = shared.failure.into_error(job.model);
     Ok((
         Some(seating),
         Finished {
@@ -78,11 +72,10 @@ fn run_threads<M: Model>(
     ranks: &mut dyn Ranks,
 ) -> (Vec<Partition<M::Process>>, f64) {
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..shared.threads)
+        let others: Vec<_> = (1..shared.station.threads)
             .map(|thread| scope.spawn(move || Worker::new(shared, thread).run(None)))
             .collect();
-        let mut carrier = Carrier::new(ranks);
-        let (leader, wall_s) = Worker::new(shared, 0).run(Some(&mut carrier));
+        let (leader, wall_s) = Worker::new(shared, 0).run(Some(ranks));
         let mut partitions = vec![leader];
         // Workers catch the panics of models, so a thread that is gone is a defect of the engine.
         partitions.extend(others.into_iter().map(|worker| match worker.join() {
@@ -94,27 +87,21 @@ fn run_threads<M: Model>(
 }
 
 impl<M: Model> Shared<'_, M> {
-    fn fail(&self, failed: FailedEvent) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if failure.as_ref().is_none_or(|known| failed.key < known.key) {
-            *failure = Some(failed);
+    /// Exchanges this rank's promises and mail for those of the others.
+    fn carry(&self, promises: &Promises, ranks: &mut dyn Ranks) -> Result<(), Error> {
+        let station = self.station;
+        let rows = (0..station.threads).map(|thread| promises.row(station.partition(thread)));
+        let note = (rows.collect::<Vec<_>>(), promises.given_up());
+        let notes = carry(ranks, station, &self.mail, &note)?;
+        for (rank, (rows, given_up)) in notes.iter().enumerate() {
+            for (thread, row) in rows.iter().enumerate() {
+                promises.set_row(rank * station.threads + thread, row);
+            }
+            if *given_up {
+                promises.give_up();
+            }
         }
-    }
-
-    fn break_off(&self, error: Error) {
-        *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-    }
-
-    fn into_error(self) -> Option<Error> {
-        let failure = self
-            .failure
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let broken = self
-            .broken
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        broken.or_else(|| failure.map(|failed| failed.into_error(self.job.model)))
+        Ok(())
     }
 }
 
@@ -130,7 +117,7 @@ struct Worker<'a, M: Model> {
 
 impl<'a, M: Model> Worker<'a, M> {
     fn new(shared: &'a Shared<'a, M>, thread: usize) -> Self {
-        let me = shared.first + thread;
+        let me = shared.station.partition(thread);
         Worker {
             shared,
             thread,
@@ -141,7 +128,7 @@ impl<'a, M: Model> Worker<'a, M> {
         }
     }
 
-    fn run(mut self, mut carrier: Option<&mut Carrier<'_>>) -> (Partition<M::Process>, f64) {
+    fn run(mut self, mut ranks: Option<&mut dyn Ranks>) -> (Partition<M::Process>, f64) {
         self.shared.barrier.wait();
         let start = Instant::now();
         let started = self.partition.start(&mut self.post);
@@ -149,7 +136,7 @@ impl<'a, M: Model> Worker<'a, M> {
         for window in 0.. {
             let promises = &self.shared.promises[window % 2];
             self.promise(promises);
-            self.agree(promises, carrier.as_deref_mut());
+            self.agree(promises, &mut ranks);
             let Some(bound) = self.bound(promises) else {
                 break;
             };
@@ -175,7 +162,7 @@ impl<'a, M: Model> Worker<'a, M> {
     fn note(&mut self, outcome: Result<(), FailedEvent>) {
         if let Err(failed) = outcome {
             self.failed = true;
-            self.shared.fail(failed);
+            self.shared.failure.of_event(failed);
         }
     }
 
@@ -198,16 +185,15 @@ impl<'a, M: Model> Worker<'a, M> {
     }
 
     /// Waits until all partitions of all ranks have promised.
-    fn agree(&self, promises: &Promises, carrier: Option<&mut Carrier<'_>>) {
+    fn agree(&self, promises: &Promises, ranks: &mut Option<&mut dyn Ranks>) {
         self.shared.barrier.wait();
-        let between_ranks = self.shared.seating.partitions() as usize > self.shared.threads;
-        if !between_ranks {
+        if self.shared.station.is_alone() {
             return;
         }
-        if let Some(carrier) = carrier
-            && let Err(error) = carrier.carry(self.shared, promises)
+        if let Some(ranks) = ranks
+            && let Err(error) = self.shared.carry(promises, *ranks)
         {
-            self.shared.break_off(error);
+            self.shared.failure.of_ranks(error);
             promises.give_up();
         }
         self.shared.barrier.wait();
@@ -230,7 +216,7 @@ impl<'a, M: Model> Worker<'a, M> {
     }
 
     fn collect_mail(&mut self) {
-        for from in 0..self.shared.threads {
+        for from in 0..self.shared.station.threads {
             self.shared.mail.take(from, self.post.me, &mut self.inbox);
             self.inbox
                 .drain(..)
@@ -240,12 +226,7 @@ impl<'a, M: Model> Worker<'a, M> {
 
     fn show(&self, bound: Time) {
         if let Some(watch) = &self.shared.job.settings.watch {
-            let committed = self
-                .partition
-                .slots
-                .iter()
-                .map(|slot| slot.events_committed)
-                .sum();
+            let committed = self.partition.tally.events_committed;
             let pending = self.partition.queue.len();
             let certain = Reading {
                 time: bound,

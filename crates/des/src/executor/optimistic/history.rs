@@ -1,0 +1,159 @@
+use std::collections::VecDeque;
+use std::collections::vec_deque::Drain;
+use std::ops::Range;
+
+use crate::Process;
+use crate::event::{EventKey, Head};
+use crate::fault::Fault;
+
+/// What a partition has executed and may have to take back, in the order of execution.
+///
+/// One log for all processes of the partition: appending to it and dropping its beginning touch
+/// memory in order, and a process finds its own records through their links. Records are known by
+/// numbers that never change; a record that has been taken back stays, empty, until it is the
+/// oldest.
+pub(super) struct History<P: Process> {
+    records: VecDeque<Record<P>>,
+    sent: VecDeque<Head>,
+    outputs: VecDeque<P::Output>,
+    /// The numbers of the oldest record and of the oldest sent head.
+    first_record: u64,
+    first_sent: u64,
+}
+
+/// One executed event.
+pub(super) struct Record<P: Process> {
+    pub head: Head,
+    /// The number of the record of the same process before this; maybe gone.
+    pub previous: u64,
+    first_sent: u64,
+    /// `None` once the event has been taken back.
+    pub content: Option<Content<P>>,
+    pub fault: Option<Box<Fault>>,
+    pub draws: u32,
+    sent_count: u32,
+    /// Events that the process's counter moved on by; more than were sent if some were beyond the
+    /// end of the run.
+    pub counted: u32,
+    output_count: u32,
+}
+
+/// What it takes to undo an event, and to execute it again.
+pub(super) struct Content<P: Process> {
+    pub payload: P::Event,
+    /// `None` if the handler panicked before it saved anything, and so before it changed anything.
+    pub undo: Option<P::Undo>,
+}
+
+impl<P: Process> Record<P> {
+    pub fn new(head: Head, content: Content<P>, previous: u64) -> Self {
+        Record {
+            head,
+            previous,
+            first_sent: 0,
+            content: Some(content),
+            fault: None,
+            draws: 0,
+            sent_count: 0,
+            counted: 0,
+            output_count: 0,
+        }
+    }
+
+    /// The numbers of the heads of the events that it sent.
+    pub fn sent(&self) -> Range<u64> {
+        self.first_sent..self.first_sent + u64::from(self.sent_count)
+    }
+}
+
+impl<P: Process> History<P> {
+    /// Bytes that a record takes, with one event sent and two growing buffers.
+    pub const RECORD_BYTES: usize = 2 * (size_of::<Record<P>>() + size_of::<Head>());
+
+    /// The number of no record.
+    pub const NONE: u64 = 0;
+
+    pub fn new() -> Self {
+        History {
+            records: VecDeque::new(),
+            sent: VecDeque::new(),
+            outputs: VecDeque::new(),
+            first_record: Self::NONE + 1,
+            first_sent: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// The record with this number, unless it is no longer here.
+    #[inline]
+    pub fn get(&self, number: u64) -> Option<&Record<P>> {
+        let index = number.checked_sub(self.first_record)?;
+        self.records.get(index as usize)
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Record<P>> {
+        let index = number.checked_sub(self.first_record)?;
+        self.records.get_mut(index as usize)
+    }
+
+    /// Appends a record, with what it sent and emitted; returns its number.
+    #[inline]
+    pub fn push(
+        &mut self,
+        mut record: Record<P>,
+        sent: impl Iterator<Item = Head>,
+        outputs: impl Iterator<Item = P::Output>,
+    ) -> u64 {
+        let (sent_before, outputs_before) = (self.sent.len(), self.outputs.len());
+        self.sent.extend(sent);
+        self.outputs.extend(outputs);
+        record.first_sent = self.first_sent + sent_before as u64;
+        record.sent_count = (self.sent.len() - sent_before) as u32;
+        record.output_count = (self.outputs.len() - outputs_before) as u32;
+        self.records.push_back(record);
+        self.first_record + self.records.len() as u64 - 1
+    }
+
+    /// The heads that a record here names with [`Record::sent`].
+    pub fn sent(&self, numbers: Range<u64>) -> impl Iterator<Item = Head> + '_ {
+        let start = (numbers.start - self.first_sent) as usize;
+        let end = (numbers.end - self.first_sent) as usize;
+        self.sent.range(start..end).copied()
+    }
+
+    /// Whether the oldest record is in nobody's way: taken back, or before `certain`.
+    #[inline]
+    fn oldest_is_done(&self, certain: EventKey) -> bool {
+        self.records
+            .front()
+            .is_some_and(|record| record.content.is_none() || record.head.key() < certain)
+    }
+
+    /// Takes out the oldest record if it has been taken back or is before `certain`, and hands it
+    /// and what it emitted to `commit`, unless it has been taken back. False if there is none.
+    #[inline]
+    pub fn retire(
+        &mut self,
+        certain: EventKey,
+        commit: impl FnOnce(Record<P>, Drain<'_, P::Output>),
+    ) -> bool {
+        if !self.oldest_is_done(certain) {
+            return false;
+        }
+        let Some(record) = self.records.pop_front() else {
+            return false;
+        };
+        self.first_record += 1;
+        self.first_sent += u64::from(record.sent_count);
+        self.sent.drain(..record.sent_count as usize);
+        let outputs = self.outputs.drain(..record.output_count as usize);
+        if record.content.is_some() {
+            commit(record, outputs);
+        }
+        true
+    }
+}
