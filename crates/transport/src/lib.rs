@@ -1,7 +1,19 @@
 //! Connections between Futago's processes: the only place that talks to a peer.
+//!
+//! A connection begins with a [`handshake`] that proves the cluster key both ways. After it, both
+//! sides exchange [`Frame`](futago_wire::Frame)s. Connections belong to one thread.
 
+pub mod acceptor;
 pub mod address;
+pub mod connection;
+pub mod decoder;
+pub mod handshake;
 pub mod key;
+pub mod stream;
 
+pub use acceptor::{Acceptor, Doorkeeper, Place};
 pub use address::{Address, AddressError};
+pub use connection::{Budget, ConnectionError, Receiver, Sender, split};
+pub use handshake::{HandshakeError, Hello, Refusal, Role};
 pub use key::{ClusterKey, KeyError};
+pub use stream::{Listener, Stream};

@@ -1,0 +1,107 @@
+//! From a stream of bytes to messages, a piece at a time.
+
+use bytes::{Buf, BufMut, BytesMut, buf::Limit};
+use futago_base::Payload;
+use futago_wire::{
+    DecodeError, Frame,
+    codec::{HEADER_BYTES, Lengths},
+};
+
+/// Messages up to this size, in bytes, are received without a share of the memory for large ones.
+pub const SMALL_BYTES: usize = 64 << 10;
+
+/// Puts messages together. Data goes into a buffer of exactly its size, which the message keeps.
+#[derive(Debug)]
+pub struct Decoder {
+    head: [u8; HEADER_BYTES],
+    head_filled: usize,
+    lengths: Option<Lengths>,
+    granted: bool,
+    body: Vec<u8>,
+    payload: BytesMut,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self {
+            head: [0; HEADER_BYTES],
+            head_filled: 0,
+            lengths: None,
+            granted: false,
+            body: Vec::new(),
+            payload: BytesMut::new(),
+        }
+    }
+}
+
+impl Decoder {
+    /// Whether a message has begun and not ended.
+    pub const fn is_within_message(&self) -> bool {
+        self.head_filled > 0
+    }
+
+    /// The size of a large message that cannot go on before it is granted memory, in bytes.
+    pub fn wanted_bytes(&self) -> Option<usize> {
+        let lengths = self.lengths?;
+        let bytes = lengths.body_bytes + lengths.payload_bytes;
+        (!self.granted && bytes > SMALL_BYTES).then_some(bytes)
+    }
+
+    /// Lets a large message go on.
+    pub const fn grant(&mut self) {
+        self.granted = true;
+    }
+
+    /// Takes bytes from the front of `bytes`, until a message is complete, a large one wants memory
+    /// or there are no more.
+    ///
+    /// # Errors
+    /// The bytes are not a message; the stream cannot be used any more.
+    pub fn decode(&mut self, bytes: &mut &[u8]) -> Result<Option<Frame>, DecodeError> {
+        if self.lengths.is_none() {
+            let count = bytes.len().min(HEADER_BYTES - self.head_filled);
+            self.head[self.head_filled..][..count].copy_from_slice(&bytes[..count]);
+            self.head_filled += count;
+            bytes.advance(count);
+            if self.head_filled < HEADER_BYTES {
+                return Ok(None);
+            }
+            self.lengths = Some(Frame::lengths(&self.head)?);
+        }
+        let (Some(lengths), None) = (self.lengths, self.wanted_bytes()) else {
+            return Ok(None);
+        };
+        let count = bytes.len().min(lengths.body_bytes - self.body.len());
+        self.body.extend_from_slice(&bytes[..count]);
+        bytes.advance(count);
+        if self.body.len() < lengths.body_bytes {
+            return Ok(None);
+        }
+        let missing = lengths.payload_bytes - self.payload.len();
+        if self.payload.capacity() < lengths.payload_bytes {
+            self.payload = BytesMut::with_capacity(lengths.payload_bytes);
+        }
+        let count = bytes.len().min(missing);
+        self.payload.put_slice(&bytes[..count]);
+        bytes.advance(count);
+        if count < missing {
+            return Ok(None);
+        }
+        self.finish().map(Some)
+    }
+
+    /// Room for the data that the message still lacks, to be read into directly.
+    pub fn payload_room(&mut self) -> Option<Limit<&mut BytesMut>> {
+        let lengths = self.lengths?;
+        let missing = lengths.payload_bytes.checked_sub(self.payload.len())?;
+        let at_payload = self.body.len() == lengths.body_bytes && self.wanted_bytes().is_none();
+        let reserved = self.payload.capacity() >= lengths.payload_bytes;
+        (at_payload && reserved && missing > 0).then(|| (&mut self.payload).limit(missing))
+    }
+
+    fn finish(&mut self) -> Result<Frame, DecodeError> {
+        let done = std::mem::take(self);
+        let payload = Payload::from(done.payload.freeze());
+        Frame::decode(&done.head, &done.body, payload, crc32c::crc32c_append)
+    }
+}

@@ -1,0 +1,164 @@
+//! Sockets of either family.
+
+use crate::Address;
+use std::{
+    io::{self, IoSlice},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+};
+
+/// A connected socket.
+#[derive(Debug)]
+pub enum Stream {
+    /// TCP, without delay.
+    Tcp(TcpStream),
+    /// A Unix socket.
+    Unix(UnixStream),
+}
+
+macro_rules! either {
+    ($stream:expr, $socket:ident => $call:expr) => {
+        match $stream {
+            Stream::Tcp($socket) => $call,
+            Stream::Unix($socket) => $call,
+        }
+    };
+}
+
+impl Stream {
+    /// Connects to whoever listens at an address.
+    pub async fn connect(address: &Address) -> io::Result<Self> {
+        Ok(match address {
+            Address::Tcp(host_and_port) => {
+                let socket = TcpStream::connect(host_and_port).await?;
+                socket.set_nodelay(true)?;
+                Self::Tcp(socket)
+            }
+            Address::Unix(path) => Self::Unix(UnixStream::connect(path).await?),
+        })
+    }
+
+    /// Waits until there is something to read.
+    pub async fn readable(&self) -> io::Result<()> {
+        either!(self, socket => socket.readable().await)
+    }
+
+    /// Waits until there is room to write.
+    pub async fn writable(&self) -> io::Result<()> {
+        either!(self, socket => socket.writable().await)
+    }
+
+    /// Reads what is there.
+    pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        either!(self, socket => socket.try_read(into))
+    }
+
+    /// Reads what is there into a growing buffer.
+    pub fn try_read_buf(&self, into: &mut impl bytes::BufMut) -> io::Result<usize> {
+        either!(self, socket => socket.try_read_buf(into))
+    }
+
+    /// Writes as much as there is room for.
+    pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
+        either!(self, socket => socket.try_write_vectored(from))
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        either!(self.get_mut(), socket => Pin::new(socket).poll_read(context, into))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        either!(self.get_mut(), socket => Pin::new(socket).poll_write(context, from))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self.get_mut(), socket => Pin::new(socket).poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self.get_mut(), socket => Pin::new(socket).poll_shutdown(context))
+    }
+}
+
+/// A listening socket. A Unix socket's file is removed with it.
+#[derive(Debug)]
+pub enum Listener {
+    /// TCP.
+    Tcp(TcpListener),
+    /// A Unix socket and its file.
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    /// Listens at an address. The file of a Unix socket that nobody serves any more is replaced.
+    pub async fn bind(address: &Address) -> io::Result<Self> {
+        match address {
+            Address::Tcp(host_and_port) => TcpListener::bind(host_and_port).await.map(Self::Tcp),
+            Address::Unix(path) => {
+                if is_left_over(path).await {
+                    std::fs::remove_file(path)?;
+                }
+                let listener = UnixListener::bind(path)?;
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+                Ok(Self::Unix(listener, path.clone()))
+            }
+        }
+    }
+
+    /// The next connection.
+    pub async fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Self::Tcp(listener) => {
+                let (socket, _) = listener.accept().await?;
+                socket.set_nodelay(true)?;
+                Ok(Stream::Tcp(socket))
+            }
+            Self::Unix(listener, _) => {
+                let (socket, _) = listener.accept().await?;
+                Ok(Stream::Unix(socket))
+            }
+        }
+    }
+
+    /// Where it listens, with the port that the system has chosen.
+    pub fn address(&self) -> io::Result<Address> {
+        match self {
+            Self::Tcp(listener) => Ok(Address::Tcp(listener.local_addr()?.to_string())),
+            Self::Unix(_, path) => Ok(Address::Unix(path.clone())),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            // Nothing is left to do about a file that cannot be removed.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Whether a Unix socket's file is there and nobody listens.
+async fn is_left_over(path: &Path) -> bool {
+    UnixStream::connect(path)
+        .await
+        .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
