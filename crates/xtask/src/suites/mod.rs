@@ -1,5 +1,6 @@
 //! Suites: each takes directories of the file system under test and ends with a line that counts cases.
 
+mod entries;
 mod fio;
 mod fsx;
 pub mod mounts;
@@ -26,6 +27,8 @@ pub enum Suite {
     Fio(fio::Fio),
     /// Random operations through several mounts of one file system, compared with a model
     Mounts(mounts::Mounts),
+    /// One directory with very many entries, used through several mounts at once
+    Entries(entries::Entries),
 }
 
 impl Suite {
@@ -36,6 +39,7 @@ impl Suite {
             Self::Fsx(fsx) => fsx.run()?,
             Self::Fio(fio) => fio.run()?,
             Self::Mounts(mounts) => mounts.run()?,
+            Self::Entries(entries) => entries.run()?,
         };
         println!("{tally}");
         Ok(tally.failed == 0 && tally != Tally::default())

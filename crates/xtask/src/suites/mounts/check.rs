@@ -32,7 +32,7 @@ struct Agent {
 
 impl Agent {
     fn start(directory: &Path) -> anyhow::Result<Self> {
-        let mut process = Command::new(std::env::current_exe()?)
+        let mut process = Command::new("/proc/self/exe")
             .arg("agent")
             .arg(directory)
             .stdin(Stdio::piped())

@@ -74,8 +74,8 @@ impl Generator {
     fn operation(&mut self) -> Operation {
         match self.random.u8(..10) {
             0..3 => self.name_operation(),
-            3..6 => self.data_operation(),
-            6..8 => self.attribute_operation(),
+            3..5 => self.data_operation(),
+            5..7 => self.attribute_operation(),
             _ => self.slot_operation(),
         }
     }
@@ -255,7 +255,7 @@ impl Generator {
 
     /// Mostly within the first pages, sometimes in a chunk far behind.
     fn offset(&mut self) -> u64 {
-        match self.random.u8(..10) {
+        match self.random.u8(..20) {
             0 => 0,
             1 => self.random.u64(..3 * KIB * KIB),
             _ => self.random.u64(..16 * KIB),
