@@ -82,6 +82,7 @@ pub fn split(stream: Stream, budget: Budget) -> (Receiver, Rc<Sender>) {
         permit: None,
         left: Vec::new(),
         deadline: None,
+        failure: None,
     };
     let sender = Sender {
         stream,
@@ -104,18 +105,28 @@ pub struct Receiver {
     left: Vec<u8>,
     /// When the message that has begun must be complete.
     deadline: Option<Instant>,
+    /// What ended the connection, after messages that are to be handled first.
+    failure: Option<ConnectionError>,
 }
 
 impl Receiver {
     /// Waits for messages and adds all that have arrived to `frames`.
+    ///
+    /// # Errors
+    /// The connection has ended, and all messages before have been received.
     pub async fn receive(&mut self, frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
         let before = frames.len();
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
         loop {
-            self.read_all(frames)?;
+            let result = self.read_all(frames);
             self.watch_message();
             if frames.len() > before {
+                self.failure = result.err();
                 return Ok(());
             }
+            result?;
             self.wait().await?;
         }
     }

@@ -1,4 +1,5 @@
 //! Messages over real sockets: in order, whole, in pieces, and what hostile peers can send.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;
 use futago_base::{Payload, limits};
