@@ -1,6 +1,9 @@
 //! The real runtime: what runs servers and clients of a cluster on real sockets, clocks and memory.
 
+pub mod blocking;
+pub mod client;
 pub mod cluster;
 pub mod server;
 
+pub use client::{Client, Futago, Options};
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};

@@ -99,7 +99,10 @@ pub struct LockChange {
 }
 
 /// What a client asks of a server. The file data of a request, if any, is its payload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// `<&str>::from(&request)` is the operation's name, for statistics and logs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Request {
     /// Finds a name. To the bucket's server. Answer: [`Reply::Found`](crate::Reply::Found).
     Lookup(Spot),

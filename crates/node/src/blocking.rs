@@ -1,0 +1,374 @@
+//! The library for programs: paths and files, one call at a time.
+//!
+//! Any number of threads may use one [`FileSystem`]. For many operations at once from one thread use
+//! [`Futago::run`].
+
+use crate::{Client, Cluster, Futago, Options};
+use bytes::Bytes;
+use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, Space, limits};
+use futago_wire::{AttributeChange, ListedEntry, NewContent, NewNode};
+use std::{future::Future, io, rc::Rc};
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Make the file if it does not exist.
+    pub create: bool,
+    /// Make the file, and fail if it exists.
+    pub create_new: bool,
+    /// Cut it to nothing.
+    pub truncate: bool,
+    /// Permission bits of a new file.
+    pub mode: u16,
+}
+
+/// A client of a cluster, by path. Clones are the same client.
+#[derive(Clone)]
+pub struct FileSystem {
+    futago: Futago,
+    owner: (u32, u32),
+    chunk_bytes: u32,
+}
+
+/// An open file. It is closed when it is dropped; [`File::close`] also tells whether that worked.
+pub struct File {
+    file_system: FileSystem,
+    id: FileId,
+    open: bool,
+}
+
+/// An error of the file system as one of the operating system.
+fn os_error(errno: Errno) -> io::Error {
+    io::Error::from_raw_os_error(errno.number())
+}
+
+impl FileSystem {
+    /// A client of the cluster. Nothing is sent before the first operation.
+    ///
+    /// # Errors
+    /// As [`Futago::connect`].
+    pub fn connect(cluster: &Cluster, options: Options) -> io::Result<Self> {
+        let owner = (
+            rustix::process::geteuid().as_raw(),
+            rustix::process::getegid().as_raw(),
+        );
+        let futago = Futago::connect(cluster, options)?;
+        Ok(Self {
+            futago,
+            owner,
+            chunk_bytes: cluster.chunk_bytes,
+        })
+    }
+
+    /// The client behind it, for operations that have no path.
+    pub const fn futago(&self) -> &Futago {
+        &self.futago
+    }
+
+    /// Runs an operation and waits for it.
+    ///
+    /// # Errors
+    /// The operation's, as an error of the operating system.
+    pub fn run<F, Fut, T>(&self, operation: F) -> io::Result<T>
+    where
+        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, Errno>> + 'static,
+        T: Send + 'static,
+    {
+        self.futago.run_blocking(operation)?.map_err(os_error)
+    }
+
+    /// What `stat` tells; of a symbolic link's target if `follow`.
+    ///
+    /// # Errors
+    /// Those of `stat`.
+    pub fn metadata(&self, path: &[u8], follow: bool) -> io::Result<Attributes> {
+        let path = path.to_vec();
+        self.run(move |client| async move { Ok(client.resolve(&path, follow).await?.attributes) })
+    }
+
+    /// Opens, or makes and opens, a regular file.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub fn open(&self, path: &[u8], options: OpenOptions) -> io::Result<File> {
+        let path = path.to_vec();
+        let (owner, chunk_bytes) = (self.owner, self.chunk_bytes);
+        let opening = move |client: Rc<Client>| async move {
+            open(&client, &path, options, owner, chunk_bytes).await
+        };
+        let id = self.run(opening)?;
+        Ok(File {
+            file_system: self.clone(),
+            id,
+            open: true,
+        })
+    }
+
+    /// Makes a directory.
+    ///
+    /// # Errors
+    /// Those of `mkdir`.
+    pub fn create_directory(&self, path: &[u8], mode: u16) -> io::Result<()> {
+        let (path, (uid, gid)) = (path.to_vec(), self.owner);
+        self.run(move |client| async move {
+            let place = client.locate(&path).await?;
+            client
+                .make_directory(place.directory, &place.name, mode, uid, gid)
+                .await?;
+            Ok(())
+        })
+    }
+
+    /// Removes a name that is not a directory's.
+    ///
+    /// # Errors
+    /// Those of `unlink`.
+    pub fn remove_file(&self, path: &[u8]) -> io::Result<()> {
+        let path = path.to_vec();
+        self.run(move |client| async move {
+            let place = client.locate(&path).await?;
+            client.unlink(place.directory, &place.name).await
+        })
+    }
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// Those of `rmdir`.
+    pub fn remove_directory(&self, path: &[u8]) -> io::Result<()> {
+        let path = path.to_vec();
+        self.run(move |client| async move {
+            let place = client.locate(&path).await?;
+            client.remove_directory(place.directory, &place.name).await
+        })
+    }
+
+    /// Renames.
+    ///
+    /// # Errors
+    /// Those of `rename`.
+    pub fn rename(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
+        let (from, to) = (from.to_vec(), to.to_vec());
+        self.run(move |client| async move {
+            let (from, to) = (client.locate(&from).await?, client.locate(&to).await?);
+            let flags = futago_client::RenameFlags::default();
+            client
+                .rename(from.directory, &from.name, to.directory, &to.name, flags)
+                .await
+        })
+    }
+
+    /// Makes a symbolic link.
+    ///
+    /// # Errors
+    /// Those of `symlink`.
+    pub fn symlink(&self, target: &[u8], path: &[u8]) -> io::Result<()> {
+        let (target, path) = (Bytes::copy_from_slice(target), path.to_vec());
+        let (uid, gid) = self.owner;
+        self.run(move |client| async move {
+            let place = client.locate(&path).await?;
+            let node = NewNode {
+                content: NewContent::Symlink(target),
+                mode: 0o777,
+                uid,
+                gid,
+            };
+            let (directory, name) = (place.directory, &place.name);
+            client
+                .create(directory, name, node, true, false, Payload::empty())
+                .await?;
+            Ok(())
+        })
+    }
+
+    /// The target of a symbolic link.
+    ///
+    /// # Errors
+    /// Those of `readlink`.
+    pub fn read_link(&self, path: &[u8]) -> io::Result<Bytes> {
+        let path = path.to_vec();
+        self.run(move |client| async move {
+            let link = client.resolve(&path, false).await?.attributes;
+            if link.kind != Kind::Symlink {
+                return Err(Errno::EINVAL);
+            }
+            client.read_link(link.id).await
+        })
+    }
+
+    /// All entries of a directory, with their attributes, in the order of their hashes.
+    ///
+    /// # Errors
+    /// Those of `readdir`.
+    pub fn read_directory(&self, path: &[u8]) -> io::Result<Vec<ListedEntry>> {
+        const PAGE_ENTRIES: u32 = 1024;
+        let path = path.to_vec();
+        self.run(move |client| async move {
+            let directory = client.resolve(&path, true).await?.attributes;
+            if directory.kind != Kind::Directory {
+                return Err(Errno::ENOTDIR);
+            }
+            let (mut all, mut after) = (Vec::new(), NameHash(0));
+            loop {
+                let page = client
+                    .read_directory(directory.id, after, PAGE_ENTRIES, true)
+                    .await?;
+                let Some(last) = page.last() else {
+                    return Ok(all);
+                };
+                after = last.name.hash();
+                all.extend(page);
+            }
+        })
+    }
+
+    /// How full the cluster is.
+    ///
+    /// # Errors
+    /// Those of `statfs`.
+    pub fn space(&self) -> io::Result<Space> {
+        self.run(|client| async move { client.space().await })
+    }
+}
+
+async fn open(
+    client: &Client,
+    path: &[u8],
+    options: OpenOptions,
+    (uid, gid): (u32, u32),
+    chunk_bytes: u32,
+) -> Result<FileId, Errno> {
+    if options.create || options.create_new {
+        let place = client.locate(path).await?;
+        let content = NewContent::File { chunk_bytes };
+        let node = NewNode {
+            content,
+            mode: options.mode,
+            uid,
+            gid,
+        };
+        let (directory, name, exclusive) = (place.directory, &place.name, options.create_new);
+        let (state, created) = client
+            .create(directory, name, node, exclusive, true, Payload::empty())
+            .await?;
+        if created {
+            return Ok(state.attributes.id);
+        }
+    }
+    let found = client.resolve(path, true).await?.attributes;
+    if found.kind == Kind::Directory {
+        return Err(Errno::EISDIR);
+    }
+    client.open(found.id).await?;
+    if options.truncate && found.size > 0 {
+        let change = AttributeChange {
+            size: Some(0),
+            ..AttributeChange::default()
+        };
+        client.set_attributes(found.id, change).await?;
+    }
+    Ok(found.id)
+}
+
+impl File {
+    /// The file's identity.
+    pub const fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// Reads up to `length` bytes at `offset`; fewer only at the end of the file.
+    ///
+    /// # Errors
+    /// Those of `pread`.
+    pub fn read_at(&self, offset: u64, length: u32) -> io::Result<Bytes> {
+        let id = self.id;
+        let reading =
+            move |client: Rc<Client>| async move { client.read(id, offset, length).await };
+        Ok(self.file_system.run(reading)?.bytes().clone())
+    }
+
+    /// Writes at `offset`.
+    ///
+    /// # Errors
+    /// Those of `pwrite`. Some of the data may have been written.
+    pub fn write_at(&self, offset: u64, data: Bytes) -> io::Result<()> {
+        let id = self.id;
+        for (index, part) in parts(&data).enumerate() {
+            let at = offset + (index * limits::PAYLOAD_BYTES) as u64;
+            self.file_system.run(move |client| async move {
+                client.write(id, at, Payload::from(part), false).await
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes at the end of the file, wherever that is, and returns the offset.
+    ///
+    /// # Errors
+    /// `EFBIG` for more than one message carries, and those of `write`.
+    pub fn append(&self, data: Bytes) -> io::Result<u64> {
+        if data.len() > limits::PAYLOAD_BYTES {
+            return Err(os_error(Errno::EFBIG));
+        }
+        let id = self.id;
+        self.file_system
+            .run(move |client| async move { client.append(id, Payload::from(data), false).await })
+    }
+
+    /// What `fstat` tells.
+    ///
+    /// # Errors
+    /// Those of `fstat`.
+    pub fn metadata(&self) -> io::Result<Attributes> {
+        let id = self.id;
+        self.file_system
+            .run(move |client| async move { Ok(client.attributes(id).await?.attributes) })
+    }
+
+    /// Sets the size.
+    ///
+    /// # Errors
+    /// Those of `ftruncate`.
+    pub fn set_size(&self, size: u64) -> io::Result<()> {
+        let id = self.id;
+        let change = AttributeChange {
+            size: Some(size),
+            ..AttributeChange::default()
+        };
+        self.file_system.run(move |client| async move {
+            client.set_attributes(id, change).await?;
+            Ok(())
+        })
+    }
+
+    /// Closes the file. All that was written is at the servers already.
+    ///
+    /// # Errors
+    /// Those of `close`.
+    pub fn close(mut self) -> io::Result<()> {
+        self.open = false;
+        let id = self.id;
+        self.file_system
+            .run(move |client| async move { client.close(id).await })
+    }
+}
+
+fn parts(data: &Bytes) -> impl Iterator<Item = Bytes> {
+    (0..data.len()).step_by(limits::PAYLOAD_BYTES).map(|from| {
+        let to = data.len().min(from + limits::PAYLOAD_BYTES);
+        data.slice(from..to)
+    })
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if self.open {
+            let id = self.id;
+            // The end of the session closes it otherwise.
+            self.file_system.futago.spawn(move |client| async move {
+                client.close(id).await.ok();
+            });
+        }
+    }
+}

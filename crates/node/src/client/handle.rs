@@ -1,0 +1,128 @@
+//! What other threads hold of a client.
+
+use super::{Client, runtime};
+use crate::Cluster;
+use std::{
+    future::Future,
+    io,
+    rc::Rc,
+    sync::{Arc, Mutex, mpsc as std_mpsc},
+    thread::{self, JoinHandle},
+};
+use tokio::sync::{mpsc, oneshot};
+
+/// How a client behaves.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How requests are sent, sent again and given up. The time to give up comes from the cluster
+    /// file.
+    pub calls: futago_driver::CallsConfig,
+    /// How operations behave.
+    pub client: futago_client::Config,
+}
+
+/// Work for the client's thread.
+pub(super) type Job = Box<dyn FnOnce(Rc<Client>) + Send>;
+
+/// A client of a cluster. Clones are the same client; its session ends with the last one.
+///
+/// Operations run on a thread of their own. [`Futago::run`] waits for one asynchronously,
+/// [`Futago::run_blocking`] blocks, and [`Futago::spawn`] lets a gateway answer from the client's
+/// thread.
+#[derive(Clone)]
+pub struct Futago {
+    jobs: mpsc::UnboundedSender<Job>,
+    // Dropped after `jobs`, whose end is what stops the thread.
+    _thread: Arc<Thread>,
+}
+
+/// Waits for the client's thread when the last handle is gone, so that the session has ended.
+struct Thread(Mutex<Option<JoinHandle<()>>>);
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        let thread = self
+            .0
+            .lock()
+            .map(|mut thread| thread.take())
+            .unwrap_or_default();
+        if let Some(thread) = thread
+            && thread.thread().id() != thread::current().id()
+        {
+            // A panic on it has been reported there.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What an operation ends with if the client's thread is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the client has stopped")]
+pub struct Stopped;
+
+impl From<Stopped> for io::Error {
+    fn from(stopped: Stopped) -> Self {
+        Self::new(io::ErrorKind::BrokenPipe, stopped)
+    }
+}
+
+impl Futago {
+    /// Starts a client. Nothing is sent before the first operation.
+    ///
+    /// # Errors
+    /// A cluster map that cannot be made, or a thread that cannot be started.
+    pub fn connect(cluster: &Cluster, options: Options) -> io::Result<Self> {
+        let (jobs, queue) = mpsc::unbounded_channel();
+        let setup = runtime::Setup::new(cluster, options)?;
+        let thread = thread::Builder::new()
+            .name("futago-client".into())
+            .spawn(move || runtime::run(setup, queue))?;
+        Ok(Self {
+            jobs,
+            _thread: Arc::new(Thread(Mutex::new(Some(thread)))),
+        })
+    }
+
+    /// Runs an operation on the client's thread, beside others, and does not wait for it. Returns
+    /// whether the client still takes work.
+    pub fn spawn<F, Fut>(&self, operation: F) -> bool
+    where
+        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + 'static,
+    {
+        let job: Job = Box::new(move |client| {
+            tokio::task::spawn_local(operation(client));
+        });
+        self.jobs.send(job).is_ok()
+    }
+
+    /// Runs an operation and waits for its result.
+    pub async fn run<F, Fut, T>(&self, operation: F) -> Result<T, Stopped>
+    where
+        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        Fut: Future<Output = T> + 'static,
+        T: Send + 'static,
+    {
+        let (done, result) = oneshot::channel();
+        self.spawn(|client| async move {
+            // Nobody is left to hear of it if the caller has gone.
+            let _ = done.send(operation(client).await);
+        });
+        result.await.map_err(|_| Stopped)
+    }
+
+    /// As [`Futago::run`], for threads without a runtime.
+    pub fn run_blocking<F, Fut, T>(&self, operation: F) -> Result<T, Stopped>
+    where
+        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        Fut: Future<Output = T> + 'static,
+        T: Send + 'static,
+    {
+        let (done, result) = std_mpsc::sync_channel(1);
+        self.spawn(|client| async move {
+            // Nobody is left to hear of it if the caller has gone.
+            let _ = done.send(operation(client).await);
+        });
+        result.recv().map_err(|_| Stopped)
+    }
+}

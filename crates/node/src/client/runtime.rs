@@ -1,0 +1,90 @@
+//! The client's thread.
+
+use super::handle::{Job, Options};
+use super::{Client, NodeContext};
+use crate::Cluster;
+use futago_base::{ClusterMap, Duration};
+use futago_transport::Budget;
+use std::{io, rc::Rc, time};
+use tokio::{
+    runtime::Builder,
+    sync::mpsc,
+    task::{LocalSet, spawn_local},
+    time::{interval, timeout},
+};
+
+/// What a client is made of.
+#[derive(Clone)]
+pub struct Setup {
+    pub cluster: Cluster,
+    pub map: ClusterMap,
+    pub options: Options,
+    /// Memory for answers on their way in.
+    pub budget: Budget,
+}
+
+/// Memory for large answers on their way in, all servers together.
+const INCOMING_BYTES: usize = 256 << 20;
+
+/// How long a client that leaves waits for the servers to hear of it.
+const LEAVE_MAX: time::Duration = time::Duration::from_secs(2);
+
+impl Setup {
+    pub fn new(cluster: &Cluster, mut options: Options) -> io::Result<Self> {
+        let map = cluster.map().map_err(io::Error::other)?;
+        options.calls.give_up = Duration(cluster.limits.give_up().as_nanos() as u64);
+        options.client.chunk_bytes = cluster.chunk_bytes;
+        Ok(Self {
+            cluster: cluster.clone(),
+            map,
+            options,
+            budget: Budget::new(INCOMING_BYTES),
+        })
+    }
+}
+
+/// Runs jobs until all handles are gone, then ends the session.
+pub fn run(setup: Setup, jobs: mpsc::UnboundedReceiver<Job>) {
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return tracing::error!(%error, "cannot start the client's runtime"),
+    };
+    LocalSet::new().block_on(&runtime, serve(setup, jobs));
+}
+
+async fn serve(setup: Setup, mut jobs: mpsc::UnboundedReceiver<Job>) {
+    let (map, config) = (setup.map.clone(), setup.options.client);
+    let context = NodeContext::new(setup);
+    spawn_local(context.clone().keep_time());
+    spawn_local(context.clone().keep_sending());
+    let client = Rc::new(Client::new(context, map, config));
+    let mut used = false;
+    let mut keep_alive = interval(keep_alive_period());
+    keep_alive.tick().await;
+    loop {
+        tokio::select! {
+            job = jobs.recv() => match job {
+                Some(job) => {
+                    used = true;
+                    job(Rc::clone(&client));
+                }
+                None => break,
+            },
+            _ = keep_alive.tick() => {
+                let client = Rc::clone(&client);
+                // Who does not answer is found by the operations that need it.
+                spawn_local(async move { client.keep_alive().await.ok() });
+            }
+        }
+    }
+    if used {
+        // A server that does not hear of it finds out when the lease ends.
+        let _ = timeout(LEAVE_MAX, client.end_session()).await;
+    }
+}
+
+/// Several times a lease, so that one lost message does not cost the session.
+fn keep_alive_period() -> time::Duration {
+    let lease = futago_server::Config::default().lease;
+    time::Duration::from_nanos(lease.0 / 4)
+}

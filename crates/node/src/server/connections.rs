@@ -1,0 +1,93 @@
+//! Connections that others make to this server.
+
+use futago_base::ServerId;
+use futago_transport::{
+    Budget, Doorkeeper, HandshakeError, Hello, Place, Receiver, Refusal, Sender, Stream, split,
+};
+use futago_wire::Frame;
+use std::{cell::Cell, rc::Rc};
+use tokio::{sync::mpsc, task::spawn_local};
+
+/// A connection of this server, numbered in the order of arrival.
+pub type ConnectionId = u64;
+
+/// What happens on connections.
+pub enum Arrival {
+    /// A peer has proved the key.
+    Opened(ConnectionId, Rc<Sender>),
+    /// Messages, all that had arrived.
+    Messages(ConnectionId, Vec<Frame>),
+    /// The connection is gone.
+    Closed(ConnectionId),
+}
+
+/// Lets those in who mean this server, and passes on what they send.
+pub struct Door {
+    pub id: ServerId,
+    pub map_epoch: u32,
+    pub budget: Budget,
+    pub arrived: mpsc::Sender<Arrival>,
+    pub next: Cell<ConnectionId>,
+}
+
+impl Doorkeeper for Door {
+    fn admit(&self, hello: &Hello) -> Result<(), Refusal> {
+        if hello.to != self.id {
+            return Err(Refusal::Server);
+        }
+        if hello.map_epoch != self.map_epoch {
+            Err(Refusal::Epoch)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn enter(&self, stream: Stream, hello: Hello, place: Place) {
+        let id = self.next.replace(self.next.get() + 1);
+        let (receiver, sender) = split(stream, self.budget.clone());
+        tracing::debug!(server = self.id.0, connection = id, from = ?hello.from, "connected");
+        let arrived = self.arrived.clone();
+        spawn_local(async move {
+            serve(id, receiver, sender, &arrived).await;
+            drop(place);
+        });
+    }
+
+    fn turned_away(&self, error: &HandshakeError) {
+        tracing::warn!(server = self.id.0, %error, "connection refused");
+    }
+}
+
+async fn serve(
+    id: ConnectionId,
+    receiver: Receiver,
+    sender: Rc<Sender>,
+    arrived: &mpsc::Sender<Arrival>,
+) {
+    if arrived
+        .send(Arrival::Opened(id, sender.clone()))
+        .await
+        .is_err()
+    {
+        return;
+    }
+    tokio::select! {
+        () = read(id, receiver, arrived) => {}
+        error = sender.drive() => tracing::debug!(connection = id, %error, "connection closed"),
+    }
+    // The server is gone if it does not take this.
+    let _ = arrived.send(Arrival::Closed(id)).await;
+}
+
+async fn read(id: ConnectionId, mut receiver: Receiver, arrived: &mpsc::Sender<Arrival>) {
+    loop {
+        let mut frames = Vec::new();
+        let ended = receiver.receive(&mut frames).await;
+        if !frames.is_empty() && arrived.send(Arrival::Messages(id, frames)).await.is_err() {
+            return;
+        }
+        if let Err(error) = ended {
+            return tracing::debug!(connection = id, %error, "connection closed");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A process that hosts one or more servers.
+
+use super::shard::{self, Setup};
+use crate::Cluster;
+use futago_base::{Duration, ServerId};
+use futago_transport::Budget;
+use std::{io, sync::mpsc, thread};
+use tokio::{
+    runtime::Builder,
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
+
+/// What a server process needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// The servers that this process hosts, one thread each.
+    pub servers: Vec<ServerId>,
+    /// The memory for records and data of each of them, in bytes.
+    pub memory_bytes: u64,
+    /// Who owns the root directory, as (user, group).
+    pub root_owner: (u32, u32),
+    /// Whether to accept requests that plant damage: only for tests.
+    pub allow_damage: bool,
+}
+
+/// Memory for large messages on their way in, all connections of the process together.
+const INCOMING_BYTES: usize = 256 << 20;
+
+impl Config {
+    fn core(&self) -> futago_server::Config {
+        futago_server::Config {
+            root_uid: self.root_owner.0,
+            root_gid: self.root_owner.1,
+            accept_damage: self.allow_damage,
+            ..futago_server::Config::default()
+        }
+    }
+}
+
+/// Serves until SIGTERM or SIGINT. Calls `ready` once, when every server of the process listens.
+///
+/// # Errors
+/// A cluster map that cannot be made, an address that cannot be listened on, or a thread that
+/// cannot be started.
+pub fn run(config: &Config, ready: impl FnOnce()) -> io::Result<()> {
+    let (stop, stopped) = watch::channel(false);
+    let (report, reports) = mpsc::channel();
+    let mut threads = Vec::new();
+    let budget = Budget::new(INCOMING_BYTES);
+    for &id in &config.servers {
+        let setup = Setup {
+            id,
+            cluster: config.cluster.clone(),
+            core: config.core(),
+            memory_bytes: config.memory_bytes,
+            budget: budget.clone(),
+        };
+        let (report, stopped) = (report.clone(), stopped.clone());
+        let name = format!("server-{}", id.0);
+        threads.push(thread::Builder::new().name(name).spawn(move || {
+            shard::run(setup, &report, stopped);
+        })?);
+    }
+    for _ in &config.servers {
+        reports.recv().map_err(io::Error::other)??;
+    }
+    let outcome = wait_for_a_signal(ready);
+    // The receivers are gone only if every server has stopped already.
+    let _ = stop.send(true);
+    for thread in threads {
+        thread
+            .join()
+            .map_err(|_| io::Error::other("a server thread has panicked"))?;
+    }
+    outcome
+}
+
+fn wait_for_a_signal(ready: impl FnOnce()) -> io::Result<()> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(async {
+            let mut terminate = signal(SignalKind::terminate())?;
+            let mut interrupt = signal(SignalKind::interrupt())?;
+            ready();
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            Ok(())
+        })
+}
+
+/// How a length of time is said to the system.
+pub fn std_duration(span: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(span.0)
+}

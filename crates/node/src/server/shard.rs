@@ -1,0 +1,322 @@
+//! One server: its core, its store and its clock, and the loop that drives them.
+
+use super::connections::{Arrival, ConnectionId, Door};
+use super::peers::Peers;
+use super::process::std_duration;
+use super::status::{Counters, Status};
+use crate::Cluster;
+use bytes::Bytes;
+use futago_base::{Payload, RequestId, ServerId, SessionId, Time, View};
+use futago_driver::{Admission, AdmissionConfig, HybridClock};
+use futago_server::{Input, Output, Server};
+use futago_store::MemoryStore;
+use futago_transport::{Acceptor, Budget, Listener, Sender};
+use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Push, Reply, Request};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    io,
+    rc::Rc,
+    sync::mpsc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+use tokio::{
+    runtime::Builder,
+    sync::{mpsc as channel, watch},
+    task::{LocalSet, spawn_local},
+    time::{MissedTickBehavior, interval},
+};
+
+/// What a server is made of.
+pub struct Setup {
+    pub id: ServerId,
+    pub cluster: Cluster,
+    pub core: futago_server::Config,
+    pub memory_bytes: u64,
+    /// Memory for messages on their way in, shared by the servers of the process.
+    pub budget: Budget,
+}
+
+/// A connection that leaves so many bytes unread is closed: its peer has stopped reading.
+const UNREAD_BYTES_MAX: usize = 256 << 20;
+/// How many messages may wait for the server; then the connections wait.
+const ARRIVALS_MAX: usize = 1024;
+/// How many messages are handled before the answers leave.
+const BATCH_MAX: usize = 256;
+
+/// Runs a server on this thread until it is told to stop. Reports once whether it listens.
+pub fn run(setup: Setup, report: &mpsc::Sender<io::Result<()>>, stopped: watch::Receiver<bool>) {
+    let outcome = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .and_then(|runtime| LocalSet::new().block_on(&runtime, serve(setup, report, stopped)));
+    if let Err(error) = outcome {
+        // Nobody listens for a second report.
+        let _ = report.send(Err(error));
+    }
+}
+
+async fn serve(
+    setup: Setup,
+    report: &mpsc::Sender<io::Result<()>>,
+    mut stopped: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let budget = setup.budget.clone();
+    let mut shard = Shard::new(setup)?;
+    let address = shard.address()?;
+    let listener = Listener::bind(&address).await?;
+    let (arrived, mut arrivals) = channel::channel(ARRIVALS_MAX);
+    let door = shard.door(budget, arrived);
+    let (key, most) = (shard.cluster.key.clone(), shard.cluster.limits.connections);
+    let acceptor = Acceptor::new(key, most, door);
+    spawn_local(async move { acceptor.run(&listener).await });
+    let mut ticks = interval(std_duration(shard.core.config().tick));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    report.send(Ok(())).map_err(io::Error::other)?;
+    tracing::info!(server = shard.core.id().0, %address, "serving");
+    loop {
+        tokio::select! {
+            Some(arrival) = arrivals.recv() => {
+                shard.take(arrival);
+                for _ in 1..BATCH_MAX {
+                    let Ok(arrival) = arrivals.try_recv() else { break };
+                    shard.take(arrival);
+                }
+            }
+            _ = ticks.tick() => shard.decide(Input::Tick),
+            _ = stopped.changed() => break,
+        }
+        shard.flush();
+    }
+    tracing::info!(server = shard.core.id().0, "stopped");
+    Ok(())
+}
+
+/// A server in the making of its next answers.
+struct Shard {
+    core: Server,
+    store: MemoryStore,
+    cluster: Cluster,
+    clock: HybridClock,
+    admission: Admission,
+    counters: Counters,
+    peers: Peers,
+    connections: BTreeMap<ConnectionId, Rc<Sender>>,
+    /// Where each session was last heard from: its answers go there.
+    sessions: BTreeMap<SessionId, ConnectionId>,
+}
+
+fn wall_clock() -> Time {
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Time(since_1970.as_nanos().min(u128::from(u64::MAX)) as u64)
+}
+
+impl Shard {
+    fn new(setup: Setup) -> io::Result<Self> {
+        let map = setup.cluster.map().map_err(io::Error::other)?;
+        let core = Server::new(setup.id, map, setup.core);
+        let mut store = MemoryStore::new(setup.memory_bytes);
+        let genesis = core.genesis(&store, wall_clock());
+        store.apply(genesis);
+        let admission = AdmissionConfig {
+            session_max: setup.cluster.limits.credits,
+            ..AdmissionConfig::default()
+        };
+        Ok(Self {
+            peers: Peers::new(setup.id, &setup.cluster, setup.budget),
+            core,
+            store,
+            cluster: setup.cluster,
+            clock: HybridClock::default(),
+            admission: Admission::new(admission),
+            counters: Counters::default(),
+            connections: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+        })
+    }
+
+    fn address(&self) -> io::Result<futago_transport::Address> {
+        let entry = self.cluster.server(self.core.id());
+        let missing = || io::Error::other(format!("{} is not in the cluster file", self.core.id()));
+        Ok(entry.ok_or_else(missing)?.address.clone())
+    }
+
+    fn door(&self, budget: Budget, arrived: channel::Sender<Arrival>) -> Door {
+        let (id, map_epoch) = (self.core.id(), self.cluster.epoch);
+        Door {
+            id,
+            map_epoch,
+            budget,
+            arrived,
+            next: Cell::new(0),
+        }
+    }
+
+    fn take(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Opened(id, sender) => {
+                let credits = Push::Credits(self.admission.credits());
+                sender.queue(&self.frame(Header::new(MessageKind::Push), Body::Push(credits)));
+                self.connections.insert(id, sender);
+            }
+            Arrival::Closed(id) => {
+                self.connections.remove(&id);
+                self.forget_sessions_of(id);
+            }
+            Arrival::Messages(id, frames) => {
+                frames.into_iter().for_each(|frame| self.receive(id, frame));
+            }
+        }
+    }
+
+    /// Nobody waits on this connection any more; what is under way goes on, and a client that comes
+    /// back asks again.
+    fn forget_sessions_of(&mut self, connection: ConnectionId) {
+        let admission = &mut self.admission;
+        self.sessions.retain(|session, at| {
+            let gone = *at == connection;
+            if gone {
+                admission.forget(*session);
+            }
+            !gone
+        });
+    }
+
+    fn receive(&mut self, connection: ConnectionId, frame: Frame) {
+        self.clock.observe(frame.header.clock, wall_clock());
+        match frame.body {
+            Body::Request(request) => {
+                let Header {
+                    session,
+                    sequence,
+                    acknowledged,
+                    ..
+                } = frame.header;
+                self.sessions.insert(session, connection);
+                let id = RequestId { session, sequence };
+                self.receive_request(id, acknowledged, request, frame.payload);
+            }
+            Body::Peer(message) => {
+                self.counters.count("peer");
+                self.decide(Input::Peer(message));
+            }
+            Body::PeerAnswer(answer) => self.decide(Input::PeerAnswer(answer)),
+            Body::Outcome(_) | Body::Push(_) => {}
+        }
+    }
+
+    fn receive_request(
+        &mut self,
+        id: RequestId,
+        acknowledged: u64,
+        request: Request,
+        payload: Payload,
+    ) {
+        self.counters.count((&request).into());
+        if request == Request::GetStatus {
+            let status = Bytes::from(self.status().to_json());
+            return self.answer(id, Ok(Reply::Bytes(status)), Payload::empty());
+        }
+        if !self.admission.admit(id, &request) {
+            return self.answer(id, Err(Failure::Busy), Payload::empty());
+        }
+        self.decide(Input::Request {
+            id,
+            acknowledged,
+            request,
+            payload,
+        });
+    }
+
+    /// Lets the core decide, makes the change, and keeps what is to be sent until [`Shard::flush`].
+    fn decide(&mut self, input: Input) {
+        let now = self.clock.read(wall_clock());
+        let decision = self.core.handle(&self.store, input, now);
+        self.store.apply(decision.batch);
+        for output in decision.outputs {
+            self.release(output);
+        }
+    }
+
+    fn release(&mut self, output: Output) {
+        match output {
+            Output::Answer {
+                request,
+                outcome,
+                payload,
+            } => {
+                self.admission.answered(request);
+                self.answer(request, outcome, payload);
+            }
+            Output::Peer { to, message } => {
+                let frame = self.frame(Header::new(MessageKind::Peer), Body::Peer(message));
+                self.peers.send(to, frame);
+            }
+            Output::PeerAnswer { to, answer } => {
+                let header = Header::new(MessageKind::PeerAnswer);
+                let frame = self.frame(header, Body::PeerAnswer(answer));
+                self.peers.send(to, frame);
+            }
+        }
+    }
+
+    fn frame(&mut self, header: Header, body: Body) -> Frame {
+        let clock = self.clock.read(wall_clock());
+        let map_epoch = self.cluster.epoch;
+        Frame {
+            header: Header {
+                clock,
+                map_epoch,
+                ..header
+            },
+            body,
+            payload: Payload::empty(),
+        }
+    }
+
+    fn answer(&mut self, request: RequestId, outcome: Outcome, payload: Payload) {
+        let header = Header {
+            session: request.session,
+            sequence: request.sequence,
+            ..Header::new(MessageKind::Outcome)
+        };
+        let frame = Frame {
+            payload,
+            ..self.frame(header, Body::Outcome(outcome))
+        };
+        let connection = self.sessions.get(&request.session);
+        if let Some(sender) = connection.and_then(|id| self.connections.get(id)) {
+            sender.queue(&frame);
+        }
+    }
+
+    /// Sends what has come of the messages since the last time, each connection's at once.
+    fn flush(&mut self) {
+        for sender in self
+            .connections
+            .values()
+            .filter(|sender| sender.queued_bytes() > 0)
+        {
+            sender.flush();
+            if sender.queued_bytes() > UNREAD_BYTES_MAX {
+                sender.close();
+            }
+        }
+        self.peers.flush();
+    }
+
+    fn status(&self) -> Status {
+        Status::new(
+            self.core.id(),
+            &self.counters,
+            self.store.space(),
+            (
+                self.connections.len(),
+                self.sessions.len(),
+                self.admission.under_way(),
+            ),
+        )
+    }
+}
