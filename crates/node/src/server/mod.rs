@@ -10,5 +10,5 @@ mod process;
 mod shard;
 mod status;
 
-pub use process::{Config, run};
+pub use process::{Config, Servers, run};
 pub use status::Status;

@@ -4,7 +4,11 @@ use super::shard::{self, Setup};
 use crate::Cluster;
 use futago_base::{Duration, ServerId};
 use futago_transport::Budget;
-use std::{io, sync::mpsc, thread};
+use std::{
+    io,
+    sync::mpsc,
+    thread::{self, JoinHandle},
+};
 use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},
@@ -43,39 +47,78 @@ impl Config {
 /// Serves until SIGTERM or SIGINT. Calls `ready` once, when every server of the process listens.
 ///
 /// # Errors
-/// A cluster map that cannot be made, an address that cannot be listened on, or a thread that
-/// cannot be started.
+/// As [`Servers::start`].
 pub fn run(config: &Config, ready: impl FnOnce()) -> io::Result<()> {
-    let (stop, stopped) = watch::channel(false);
-    let (report, reports) = mpsc::channel();
-    let mut threads = Vec::new();
-    let budget = Budget::new(INCOMING_BYTES);
-    for &id in &config.servers {
-        let setup = Setup {
-            id,
-            cluster: config.cluster.clone(),
-            core: config.core(),
-            memory_bytes: config.memory_bytes,
-            budget: budget.clone(),
-        };
-        let (report, stopped) = (report.clone(), stopped.clone());
-        let name = format!("server-{}", id.0);
-        threads.push(thread::Builder::new().name(name).spawn(move || {
-            shard::run(setup, &report, stopped);
-        })?);
-    }
-    for _ in &config.servers {
-        reports.recv().map_err(io::Error::other)??;
-    }
+    let servers = Servers::start(config)?;
     let outcome = wait_for_a_signal(ready);
-    // The receivers are gone only if every server has stopped already.
-    let _ = stop.send(true);
-    for thread in threads {
-        thread
-            .join()
-            .map_err(|_| io::Error::other("a server thread has panicked"))?;
-    }
+    servers.stop()?;
     outcome
+}
+
+/// The servers of a process, running.
+pub struct Servers {
+    stop: watch::Sender<bool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Servers {
+    /// Starts the servers, and returns when all of them listen.
+    ///
+    /// # Errors
+    /// A cluster map that cannot be made, an address that cannot be listened on, or a thread that
+    /// cannot be started.
+    pub fn start(config: &Config) -> io::Result<Self> {
+        let (stop, _) = watch::channel(false);
+        let (report, reports) = mpsc::channel();
+        let budget = Budget::new(INCOMING_BYTES);
+        let mut servers = Self {
+            stop,
+            threads: Vec::new(),
+        };
+        for &id in &config.servers {
+            let setup = Setup {
+                id,
+                cluster: config.cluster.clone(),
+                core: config.core(),
+                memory_bytes: config.memory_bytes,
+                budget: budget.clone(),
+            };
+            servers.start_one(setup, report.clone())?;
+        }
+        for _ in &config.servers {
+            reports.recv().map_err(io::Error::other)??;
+        }
+        Ok(servers)
+    }
+
+    fn start_one(&mut self, setup: Setup, report: mpsc::Sender<io::Result<()>>) -> io::Result<()> {
+        let stopped = self.stop.subscribe();
+        let name = format!("server-{}", setup.id.0);
+        let run = move || shard::run(setup, &report, stopped);
+        self.threads
+            .push(thread::Builder::new().name(name).spawn(run)?);
+        Ok(())
+    }
+
+    /// Stops them and waits until they have.
+    ///
+    /// # Errors
+    /// If one of them had panicked.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.stop.send_replace(true);
+        for thread in self.threads.drain(..) {
+            thread
+                .join()
+                .map_err(|_| io::Error::other("a server thread has panicked"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+    }
 }
 
 fn wait_for_a_signal(ready: impl FnOnce()) -> io::Result<()> {

@@ -1,0 +1,152 @@
+//! Real servers and clients in one process: threads, sockets, the key, the library.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use bytes::Bytes;
+use futago_base::{Kind, ServerId};
+use futago_node::{
+    Cluster, Options, ServerEntry,
+    blocking::{FileSystem, OpenOptions},
+    server::{Config, Servers},
+};
+use futago_transport::{Address, ClusterKey};
+use std::io::ErrorKind;
+use tempfile::TempDir;
+
+struct Running {
+    cluster: Cluster,
+    servers: Vec<Servers>,
+    _directory: TempDir,
+}
+
+/// Starts servers on Unix sockets, each as a "process" of its own.
+fn start(count: u16) -> Running {
+    let directory = tempfile::tempdir().unwrap();
+    let entry = |n| ServerEntry {
+        address: Address::Unix(directory.path().join(format!("{n}.sock"))),
+        host: None,
+        process: u32::from(n),
+    };
+    let mut cluster = Cluster::new("test", (0..count).map(entry).collect()).unwrap();
+    cluster.limits.give_up_seconds = 0.5;
+    let server = |n| {
+        let config = Config {
+            cluster: cluster.clone(),
+            servers: vec![ServerId(n)],
+            memory_bytes: 1 << 30,
+            root_owner: (0, 0),
+            allow_damage: false,
+        };
+        Servers::start(&config).unwrap()
+    };
+    let servers = (0..count).map(server).collect();
+    Running {
+        cluster,
+        servers,
+        _directory: directory,
+    }
+}
+
+fn client(running: &Running) -> FileSystem {
+    FileSystem::connect(&running.cluster, Options::default()).unwrap()
+}
+
+const NEW: OpenOptions = OpenOptions {
+    create: true,
+    create_new: true,
+    truncate: false,
+    mode: 0o644,
+};
+
+#[test]
+fn two_clients_share_files_that_span_servers() {
+    let running = start(4);
+    let (one, two) = (client(&running), client(&running));
+    one.create_directory(b"/d", 0o755).unwrap();
+    let file = one.open(b"/d/f", NEW).unwrap();
+    let data: Bytes = (0..5 << 20).map(|n: u32| (n / 7) as u8).collect();
+    file.write_at(0, data.clone()).unwrap();
+    two.rename(b"/d/f", b"/g").unwrap();
+    let read = two.open(b"/g", OpenOptions::default()).unwrap();
+    assert_eq!(read.read_at(0, 4 << 20).unwrap(), data.slice(..4 << 20));
+    assert_eq!(
+        read.read_at(4 << 20, 4 << 20).unwrap(),
+        data.slice(4 << 20..)
+    );
+    assert_eq!(
+        one.metadata(b"/d/f", true).unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+    two.remove_file(b"/g").unwrap();
+    assert_eq!(
+        &file.read_at(0, 3).unwrap()[..],
+        &data[..3],
+        "an open file outlives its name"
+    );
+    file.close().unwrap();
+    two.remove_directory(b"/d").unwrap();
+    assert!(two.read_directory(b"/").unwrap().is_empty());
+}
+
+#[test]
+fn a_listing_is_complete_over_all_buckets() {
+    let running = start(4);
+    let fs = client(&running);
+    fs.create_directory(b"/d", 0o755).unwrap();
+    for n in 0..2000 {
+        fs.open(format!("/d/{n}").as_bytes(), NEW)
+            .unwrap()
+            .close()
+            .unwrap();
+    }
+    let mut names: Vec<u32> = fs
+        .read_directory(b"/d")
+        .unwrap()
+        .iter()
+        .map(|listed| {
+            assert_eq!(listed.attributes.unwrap().kind, Kind::File);
+            std::str::from_utf8(listed.name.as_bytes())
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, (0..2000).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_a_lost_server_held_fails_and_the_rest_goes_on() {
+    let mut running = start(2);
+    let fs = client(&running);
+    for n in 0..8 {
+        fs.create_directory(format!("/{n}").as_bytes(), 0o755)
+            .unwrap();
+        fs.open(format!("/{n}/f").as_bytes(), NEW)
+            .unwrap()
+            .write_at(0, "x".into())
+            .unwrap();
+    }
+    running.servers.pop().unwrap().stop().unwrap();
+    let outcome = |n: u32| {
+        let file = fs.open(format!("/{n}/f").as_bytes(), OpenOptions::default())?;
+        file.read_at(0, 1)
+    };
+    let outcomes: Vec<_> = (0..8).map(outcome).collect();
+    let lost = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+    assert!((1..8).contains(&lost), "{outcomes:?}");
+    for outcome in outcomes {
+        match outcome {
+            Ok(data) => assert_eq!(&data[..], b"x"),
+            Err(error) => assert_eq!(error.raw_os_error(), Some(5), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn who_has_another_key_is_not_served() {
+    let mut running = start(1);
+    running.cluster.key = ClusterKey::generate().unwrap();
+    let error = client(&running).metadata(b"/", true).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(5));
+}
