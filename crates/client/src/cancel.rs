@@ -3,7 +3,8 @@
 use alloc::rc::Rc;
 use core::{
     cell::{Cell, RefCell},
-    task::{Context, Poll, Waker},
+    future::poll_fn,
+    task::{Poll, Waker},
 };
 
 /// A switch that is turned once. Clones are the same switch.
@@ -36,12 +37,15 @@ impl Cancel {
         self.0.cancelled.get()
     }
 
-    /// Ready once the switch has been turned.
-    pub(crate) fn poll_cancelled(&self, task: &mut Context<'_>) -> Poll<()> {
-        if self.is_cancelled() {
-            return Poll::Ready(());
-        }
-        self.0.waiter.replace(Some(task.waker().clone()));
-        Poll::Pending
+    /// Waits until the switch is turned.
+    pub(crate) async fn cancelled(&self) {
+        poll_fn(|task| {
+            if self.is_cancelled() {
+                return Poll::Ready(());
+            }
+            self.0.waiter.replace(Some(task.waker().clone()));
+            Poll::Pending
+        })
+        .await;
     }
 }

@@ -1,14 +1,25 @@
 //! A client: what all operations share.
 
-use crate::{Config, Context};
-use futago_base::ClusterMap;
+use crate::{Config, Context, cache::Cache, layout::FileHint, placement::Buckets};
+use alloc::{vec, vec::Vec};
+use core::{cell::RefCell, future::Future};
+use futago_base::{ClusterMap, Duration, Errno, FileId, Kind, Payload, ServerId, Time};
+use futago_wire::{Failure, FileState, Reply, Request};
 
 /// A client of a cluster. Operations take `&self` and may run side by side on one thread.
 pub struct Client<C> {
     context: C,
     map: ClusterMap,
     config: Config,
+    pub(crate) buckets: RefCell<Cache<Buckets>>,
+    pub(crate) files: RefCell<Cache<FileHint>>,
 }
+
+/// What a server answered.
+pub type Answer = Result<(Reply, Payload), Failure>;
+
+/// An answer that its request does not have.
+pub const UNEXPECTED: Failure = Failure::Errno(Errno::EPROTO);
 
 impl<C: Context> Client<C> {
     /// A client that knows nothing yet but the cluster's map.
@@ -17,6 +28,8 @@ impl<C: Context> Client<C> {
             context,
             map,
             config,
+            buckets: RefCell::new(Cache::new(config.directories_max)),
+            files: RefCell::new(Cache::new(config.files_max)),
         }
     }
 
@@ -34,4 +47,108 @@ impl<C: Context> Client<C> {
     pub const fn config(&self) -> &Config {
         &self.config
     }
+
+    /// Asks a server, with data.
+    pub(crate) async fn send(&self, to: ServerId, request: Request, data: Payload) -> Answer {
+        let sequence = self.context.next_sequence();
+        self.context.call(to, sequence, request, data).await
+    }
+
+    /// Asks a server.
+    pub(crate) async fn ask(&self, to: ServerId, request: Request) -> Result<Reply, Failure> {
+        let (reply, _) = self.send(to, request, Payload::empty()).await?;
+        Ok(reply)
+    }
+
+    /// Asks a file's home for something that it does or fails to do.
+    pub(crate) async fn ask_home(&self, id: FileId, request: Request) -> Result<Reply, Errno> {
+        let home = self.map.home(id);
+        self.persist(|| self.ask(home, request.clone())).await
+    }
+
+    /// The same, where the answer tells nothing more.
+    pub(crate) async fn tell_home(&self, id: FileId, request: Request) -> Result<(), Errno> {
+        match self.ask_home(id, request).await? {
+            Reply::Done => Ok(()),
+            _ => Err(Errno::EPROTO),
+        }
+    }
+
+    /// The state of a file as its home knows it.
+    pub(crate) async fn state_at_home(&self, id: FileId) -> Result<FileState, Failure> {
+        let request = Request::GetAttributes(vec![id]);
+        let Reply::Files(files) = self.ask(self.map.home(id), request).await? else {
+            return Err(UNEXPECTED);
+        };
+        match files.first() {
+            Some(Ok(state)) => Ok(self.seen(*state)),
+            Some(Err(errno)) => Err((*errno).into()),
+            None => Err(UNEXPECTED),
+        }
+    }
+
+    /// Remembers what a state tells of where the file's data or entries are.
+    pub(crate) fn seen(&self, state: FileState) -> FileState {
+        let attributes = &state.attributes;
+        if attributes.kind == Kind::File {
+            let hint = FileHint::new(attributes.chunk_bytes);
+            self.files.borrow_mut().insert_new(attributes.id, hint);
+        }
+        if let Some(directory) = &state.directory {
+            self.learn(
+                attributes.id,
+                futago_base::BucketStart(0),
+                directory.header.level,
+            );
+        }
+        state
+    }
+
+    /// Tries until nothing but an error for the caller, or success, is the outcome. Every attempt
+    /// must look at everything anew.
+    pub(crate) async fn persist<T, F>(&self, mut attempt: impl FnMut() -> F) -> Result<T, Errno>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let deadline = self.context.now() + self.config.retry;
+        let mut pauses = 0;
+        loop {
+            let errno = match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(Failure::Errno(errno)) => return Err(errno),
+                Err(Failure::SessionExpired | Failure::Late | Failure::WrongServer) => {
+                    return Err(Errno::EIO);
+                }
+                Err(Failure::NoBucket) => Errno::EIO,
+                Err(
+                    Failure::Busy | Failure::Changed | Failure::Aborted | Failure::Moved { .. },
+                ) => Errno::EBUSY,
+            };
+            if self.context.now() >= deadline {
+                return Err(errno);
+            }
+            self.pause(pauses).await;
+            pauses += 1;
+        }
+    }
+
+    /// Waits a little longer each time; at random, so that those who got in each other's way do not
+    /// do so again.
+    pub(crate) async fn pause(&self, pauses: u32) {
+        let longest = self.config.pause_min.times(1 << pauses.min(20)).0;
+        let longest = longest.min(self.config.pause_max.0).max(2);
+        let half = longest / 2;
+        let span = Duration(half + self.context.random() % half);
+        self.context.sleep(span).await;
+    }
+
+    /// When an operation begins: its age, if it becomes a transaction.
+    pub(crate) fn age(&self) -> Time {
+        self.context.now()
+    }
+}
+
+/// The answers in order, or the first failure.
+pub fn all_or_failure<T>(answers: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
+    answers.into_iter().collect()
 }

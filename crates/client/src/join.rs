@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, vec::Vec};
 use core::{
     future::{Future, poll_fn},
-    pin::Pin,
+    pin::{Pin, pin},
     task::Poll,
 };
 
@@ -34,6 +34,42 @@ pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
     })
     .await;
     slots.into_iter().filter_map(Slot::output).collect()
+}
+
+/// Waits for whichever comes first; `None` if `other` does. The first one can be waited for again.
+pub async fn first_of<F: Future>(mut future: Pin<&mut F>, other: impl Future) -> Option<F::Output> {
+    let mut other = pin!(other);
+    poll_fn(|task| match future.as_mut().poll(task) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => other.as_mut().poll(task).map(|_| None),
+    })
+    .await
+}
+
+/// Waits for two things at once.
+pub async fn both<A: Future, B: Future>(first: A, second: B) -> (A::Output, B::Output) {
+    let (mut first, mut second) = (pin!(first), pin!(second));
+    let (mut first_output, mut second_output) = (None, None);
+    poll_fn(|task| {
+        if first_output.is_none()
+            && let Poll::Ready(output) = first.as_mut().poll(task)
+        {
+            first_output = Some(output);
+        }
+        if second_output.is_none()
+            && let Poll::Ready(output) = second.as_mut().poll(task)
+        {
+            second_output = Some(output);
+        }
+        match (first_output.take(), second_output.take()) {
+            (Some(first), Some(second)) => Poll::Ready((first, second)),
+            (first, second) => {
+                (first_output, second_output) = (first, second);
+                Poll::Pending
+            }
+        }
+    })
+    .await
 }
 
 enum Slot<F: Future> {

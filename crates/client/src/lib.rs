@@ -4,16 +4,20 @@
 //! several of these in a fixed order. No runtime, clock, socket or random source appears here, so
 //! the same code runs in a real client and in a simulated one.
 #![no_std]
-#![allow(unused_variables, dead_code, clippy::unused_async)]
 
 extern crate alloc;
 
-pub mod cancel;
-pub mod client;
-pub mod config;
-pub mod context;
-pub mod join;
-pub mod operations;
+mod cache;
+mod cancel;
+mod client;
+mod config;
+mod context;
+mod data;
+mod join;
+mod layout;
+mod operations;
+mod placement;
+mod transaction;
 
 pub use cancel::Cancel;
 pub use client::Client;

@@ -1,8 +1,9 @@
 //! Makes a node other than a directory.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId, Name, Payload};
-use futago_wire::{FileState, NewNode};
+use super::lookup::Found;
+use crate::{Client, Context, client::UNEXPECTED};
+use futago_base::{Errno, FileId, Kind, Name, Payload};
+use futago_wire::{Failure, FileState, NewContent, NewNode, Reply, Request};
 
 impl<C: Context> Client<C> {
     /// Makes `node`, with `data` as its first data. Returns its state and whether it is new; without
@@ -17,6 +18,59 @@ impl<C: Context> Client<C> {
         open: bool,
         data: Payload,
     ) -> Result<(FileState, bool), Errno> {
-        Err(Errno::ENOSYS)
+        let first = data.slice(0, data.len().min(first_bytes(&node)));
+        let rest = data.slice(first.len(), data.len());
+        let request = |at| Request::Create {
+            at,
+            node: node.clone(),
+            exclusive,
+            open,
+        };
+        let (mut state, created) = self
+            .persist(|| self.try_create(directory, name, request, open, &first))
+            .await?;
+        if created && !rest.is_empty() {
+            let offset = first.len() as u64;
+            state.attributes.size = self.write(state.attributes.id, offset, rest, false).await?;
+        }
+        Ok((state, created))
+    }
+
+    async fn try_create(
+        &self,
+        directory: FileId,
+        name: &Name,
+        request: impl Fn(futago_wire::Spot) -> Request,
+        open: bool,
+        data: &Payload,
+    ) -> Result<(FileState, bool), Failure> {
+        let (at, reply) = self.ask_at(directory, name, request, data).await?;
+        let Reply::Found {
+            entry,
+            state,
+            created,
+        } = reply?
+        else {
+            return Err(UNEXPECTED);
+        };
+        let state = state.map(|state| self.seen(state));
+        let existing = if !created && open && entry.kind == Kind::File {
+            self.try_open(entry.id).await
+        } else {
+            self.complete(&Found { at, entry, state }).await
+        };
+        match existing {
+            // It was removed in between: there is place for a new one.
+            Err(Failure::Errno(Errno::ENOENT)) => Err(Failure::Changed),
+            state => Ok((state?, created)),
+        }
+    }
+}
+
+/// How much data goes along with the request: what chunk 0 holds.
+const fn first_bytes(node: &NewNode) -> usize {
+    match node.content {
+        NewContent::File { chunk_bytes } => chunk_bytes as usize,
+        _ => usize::MAX,
     }
 }

@@ -1,8 +1,8 @@
 //! Gives a file another name.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId, Name};
-use futago_wire::FileState;
+use crate::{Client, Context, transaction::Plan};
+use futago_base::{Errno, FileId, Kind, Name, Time, record::Entry};
+use futago_wire::{Failure, FileState, Step};
 
 impl<C: Context> Client<C> {
     /// Adds a name for the file `id`. Errors: `EEXIST`, `ENOENT`, `EPERM` for a directory, `EMLINK`.
@@ -12,6 +12,34 @@ impl<C: Context> Client<C> {
         directory: FileId,
         name: &Name,
     ) -> Result<FileState, Errno> {
-        Err(Errno::ENOSYS)
+        let age = self.age();
+        self.persist(|| self.try_link(id, directory, name, age))
+            .await?;
+        self.attributes(id).await
+    }
+
+    async fn try_link(
+        &self,
+        id: FileId,
+        directory: FileId,
+        name: &Name,
+        age: Time,
+    ) -> Result<(), Failure> {
+        let kind = self.state_at_home(id).await?.attributes.kind;
+        if kind == Kind::Directory {
+            return Err(Errno::EPERM.into());
+        }
+        let Err(at) = self.find_place(directory, name).await? else {
+            return Err(Errno::EEXIST.into());
+        };
+        let mut plan = Plan::default();
+        plan.add(self.map().home(id), Step::AddLink(id));
+        let put = Step::PutEntry {
+            entry: Entry { id, kind },
+            replaces: None,
+            at: at.clone(),
+        };
+        plan.add(self.server_of(&at), put);
+        self.execute(plan, age).await
     }
 }

@@ -1,13 +1,79 @@
 //! Finds a name.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId, Name};
-use futago_wire::FileState;
+use crate::{Client, Context, client::UNEXPECTED};
+use futago_base::{Errno, FileId, Name, Payload, record::Entry};
+use futago_wire::{Failure, FileState, Reply, Request, Spot};
+
+/// A name that exists.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Where it is.
+    pub at: Spot,
+    /// What it leads to.
+    pub entry: Entry,
+    /// The file, if it is at home on the server of the name.
+    pub state: Option<FileState>,
+}
 
 impl<C: Context> Client<C> {
     /// The state of the file that `name` leads to; a directory's attributes are folded over all its
     /// buckets. Errors: `ENOENT`, `ENOTDIR`.
     pub async fn lookup(&self, directory: FileId, name: &Name) -> Result<FileState, Errno> {
-        Err(Errno::ENOSYS)
+        self.persist(|| self.try_lookup(directory, name)).await
+    }
+
+    async fn try_lookup(&self, directory: FileId, name: &Name) -> Result<FileState, Failure> {
+        let found = self.find(directory, name).await?;
+        match self.complete(&found).await {
+            Err(Failure::Errno(Errno::ENOENT)) => self.look_again(&found).await,
+            result => result,
+        }
+    }
+
+    /// The file was gone, so the name must be too, or lead to another one. A name that still leads to
+    /// a file that does not exist is damage.
+    async fn look_again(&self, found: &Found) -> Result<FileState, Failure> {
+        let again = self.find(found.at.directory, &found.at.name).await?;
+        if again.entry == found.entry {
+            return Err(Errno::EIO.into());
+        }
+        Err(Failure::Changed)
+    }
+
+    /// Finds a name and what the server of the name knows of its file.
+    pub(crate) async fn find(&self, directory: FileId, name: &Name) -> Result<Found, Failure> {
+        match self.find_place(directory, name).await? {
+            Ok(found) => Ok(found),
+            Err(_) => Err(Errno::ENOENT.into()),
+        }
+    }
+
+    /// Finds a name, or the place where it would be.
+    pub(crate) async fn find_place(
+        &self,
+        directory: FileId,
+        name: &Name,
+    ) -> Result<Result<Found, Spot>, Failure> {
+        let (at, answer) = self
+            .ask_at(directory, name, Request::Lookup, &Payload::empty())
+            .await?;
+        match answer {
+            Ok(Reply::Found { entry, state, .. }) => {
+                let state = state.map(|state| self.seen(state));
+                Ok(Ok(Found { at, entry, state }))
+            }
+            Err(Errno::ENOENT) => Ok(Err(at)),
+            Err(errno) => Err(errno.into()),
+            Ok(_) => Err(UNEXPECTED),
+        }
+    }
+
+    /// The whole state of a file that was found.
+    pub(crate) async fn complete(&self, found: &Found) -> Result<FileState, Failure> {
+        let state = match found.state {
+            Some(state) => state,
+            None => self.state_at_home(found.entry.id).await?,
+        };
+        self.fold(state).await
     }
 }

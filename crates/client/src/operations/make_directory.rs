@@ -1,8 +1,9 @@
 //! Makes a directory.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId, Name};
-use futago_wire::FileState;
+use crate::{Client, Context, client::UNEXPECTED};
+use alloc::vec;
+use futago_base::{Errno, FileId, Kind, Name, Payload, Time, record::Entry};
+use futago_wire::{Failure, FileState, NewDirectory, Reply, Request, Spot, Step};
 
 impl<C: Context> Client<C> {
     /// Makes an empty directory. Errors: `EEXIST`, `ENOENT`, `ENOSPC`.
@@ -14,6 +15,57 @@ impl<C: Context> Client<C> {
         uid: u32,
         gid: u32,
     ) -> Result<FileState, Errno> {
-        Err(Errno::ENOSYS)
+        let age = self.age();
+        let request = |at| Request::MakeDirectory { at, mode, uid, gid };
+        self.persist(|| self.try_make_directory(directory, name, request, age))
+            .await
+    }
+
+    async fn try_make_directory(
+        &self,
+        directory: FileId,
+        name: &Name,
+        request: impl Fn(Spot) -> Request,
+        age: Time,
+    ) -> Result<FileState, Failure> {
+        let (at, reply) = self
+            .ask_at(directory, name, request, &Payload::empty())
+            .await?;
+        match reply? {
+            Reply::Found {
+                state: Some(state), ..
+            } => Ok(self.seen(state)),
+            Reply::Elsewhere(Step::CreateDirectory(new)) => {
+                let id = self.make_elsewhere(at, new, age).await?;
+                self.try_attributes(id).await
+            }
+            _ => Err(UNEXPECTED),
+        }
+    }
+
+    /// Makes a directory on one server and its entry on another.
+    async fn make_elsewhere(
+        &self,
+        at: Spot,
+        new: NewDirectory,
+        age: Time,
+    ) -> Result<FileId, Failure> {
+        let (home, parent) = (self.map().owner(new.home), self.server_of(&at));
+        let transaction = self.begin(age, home, vec![home, parent]);
+        let step = Step::CreateDirectory(new);
+        let Some(id) = transaction.prepare(home, vec![step]).await? else {
+            return transaction.conclude(Err(UNEXPECTED)).await;
+        };
+        let entry = Entry {
+            id,
+            kind: Kind::Directory,
+        };
+        let step = Step::PutEntry {
+            at,
+            entry,
+            replaces: None,
+        };
+        let prepared = transaction.prepare(parent, vec![step]).await;
+        transaction.conclude(prepared.map(|_| id)).await
     }
 }

@@ -6,6 +6,7 @@ mod append;
 mod attributes;
 mod copy_range;
 mod create;
+mod create_unnamed;
 mod link;
 mod lock;
 mod lookup;

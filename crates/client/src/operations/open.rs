@@ -1,18 +1,25 @@
 //! Opens and closes files.
 
-use crate::{Client, Context};
+use crate::{Client, Context, client::UNEXPECTED};
 use futago_base::{Errno, FileId};
-use futago_wire::FileState;
+use futago_wire::{Failure, FileState, Reply, Request};
 
 impl<C: Context> Client<C> {
     /// Registers the file as open: it lives until the last [`Client::close`], whatever happens to
     /// its names. Errors: `ENOENT`.
     pub async fn open(&self, id: FileId) -> Result<FileState, Errno> {
-        Err(Errno::ENOSYS)
+        self.persist(|| self.try_open(id)).await
+    }
+
+    pub(crate) async fn try_open(&self, id: FileId) -> Result<FileState, Failure> {
+        match self.ask(self.map().home(id), Request::Open(id)).await? {
+            Reply::Opened { state, .. } => Ok(self.seen(state)),
+            _ => Err(UNEXPECTED),
+        }
     }
 
     /// Takes one registration back.
     pub async fn close(&self, id: FileId) -> Result<(), Errno> {
-        Err(Errno::ENOSYS)
+        self.tell_home(id, Request::Close(id)).await
     }
 }

@@ -2,10 +2,18 @@
 
 use crate::{Client, Context};
 use futago_base::{Errno, FileId};
+use futago_wire::Failure;
 
 impl<C: Context> Client<C> {
     /// The directory above a directory; the root's is itself. Errors: `ENOENT`, `ENOTDIR`.
     pub async fn parent(&self, directory: FileId) -> Result<FileId, Errno> {
-        Err(Errno::ENOSYS)
+        self.persist(|| self.parent_at_home(directory)).await
+    }
+
+    pub(crate) async fn parent_at_home(&self, directory: FileId) -> Result<FileId, Failure> {
+        match self.state_at_home(directory).await?.directory {
+            Some(state) => Ok(state.parent),
+            None => Err(Errno::ENOTDIR.into()),
+        }
     }
 }

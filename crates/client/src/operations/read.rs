@@ -1,11 +1,90 @@
 //! Reads file data.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId, Payload};
+use crate::{
+    Client, Context,
+    data::{Extent, ReadPart},
+    layout::{FileHint, Part, parts},
+};
+use alloc::vec::Vec;
+use bytes::BytesMut;
+use futago_base::{Errno, FileId, Payload, limits};
+use futago_wire::{Failure, Request};
 
 impl<C: Context> Client<C> {
     /// Reads up to `length` bytes at `offset`; fewer only at the end of the file.
     pub async fn read(&self, id: FileId, offset: u64, length: u32) -> Result<Payload, Errno> {
-        Err(Errno::ENOSYS)
+        if offset >= limits::FILE_BYTES || length == 0 {
+            return Ok(Payload::empty());
+        }
+        self.persist(|| self.try_read(id, offset, length)).await
     }
+
+    async fn try_read(&self, id: FileId, offset: u64, length: u32) -> Result<Payload, Failure> {
+        let home = Request::Read { id, offset, length };
+        let end = offset.saturating_add(u64::from(length));
+        let hint = self.hint(id);
+        // Without a hint the home says first what else there is to ask.
+        let guessed = hint
+            .as_ref()
+            .map(|hint| self.read_parts(id, hint, offset, end));
+        let guessed = guessed.unwrap_or_default();
+        let hint = hint.unwrap_or_else(|| FileHint::new(0));
+        let (extent, first, answers) = self
+            .ask_home_and_chunks(id, (home, Payload::empty()), &guessed, &hint)
+            .await?;
+        let end = end.min(extent.size);
+        if hint.chunk_bytes == extent.hint.chunk_bytes {
+            return Ok(assemble(&extent, offset, end, first, &guessed, answers));
+        }
+        let asked = self.read_parts(id, &extent.hint, offset, end);
+        let answers = self.ask_chunks(&asked, &extent.hint).await?;
+        Ok(assemble(&extent, offset, end, first, &asked, answers))
+    }
+
+    fn read_parts(&self, id: FileId, hint: &FileHint, from: u64, to: u64) -> Vec<ReadPart> {
+        let parts = parts(id, hint.chunk_bytes, from, to).into_iter();
+        let elsewhere = parts.filter(|part| part.chunk.index > 0);
+        let with_server = elsewhere.map(|part| ReadPart {
+            server: self.map().chunk_server(part.chunk),
+            part,
+        });
+        with_server.collect()
+    }
+}
+
+/// Puts the pieces of `offset..end` together, without copying if there is only one.
+fn assemble(
+    extent: &Extent,
+    offset: u64,
+    end: u64,
+    first: Payload,
+    parts: &[ReadPart],
+    answers: Vec<(futago_wire::Reply, Payload)>,
+) -> Payload {
+    let first_end = end.min(u64::from(extent.hint.chunk_bytes));
+    let mut pieces = Vec::new();
+    if offset < first_end {
+        pieces.push(((first_end - offset) as usize, first));
+    }
+    for (ReadPart { part, .. }, (_, data)) in parts.iter().zip(answers) {
+        pieces.push((wanted(part, end), data));
+    }
+    pieces.retain(|(wanted, _)| *wanted > 0);
+    if let [(wanted, data)] = &pieces[..]
+        && data.len() >= *wanted
+    {
+        return data.slice(0, *wanted);
+    }
+    let mut whole = BytesMut::with_capacity(pieces.iter().map(|(wanted, _)| wanted).sum());
+    for (wanted, data) in pieces {
+        let length = data.len().min(wanted);
+        whole.extend_from_slice(&data.bytes()[..length]);
+        whole.resize(whole.len() + (wanted - length), 0);
+    }
+    Payload::from(whole.freeze())
+}
+
+/// How much of a part lies before the end of the file.
+fn wanted(part: &Part, end: u64) -> usize {
+    end.saturating_sub(part.offset).min(part.len() as u64) as usize
 }

@@ -1,9 +1,23 @@
 //! Lists a directory.
 
-use crate::{Client, Context};
-use alloc::vec::Vec;
-use futago_base::{Errno, FileId, NameHash};
-use futago_wire::ListedEntry;
+use crate::{
+    Client, Context,
+    client::{UNEXPECTED, all_or_failure},
+    join_all,
+};
+use alloc::{collections::BTreeMap, vec::Vec};
+use futago_base::{Attributes, BucketStart, Errno, FileId, NameHash, ServerId};
+use futago_wire::{Failure, ListedEntry, Reply, Request};
+
+/// The most files that one request asks about.
+const FILES_AT_ONCE: usize = 1024;
+
+/// A part of a listing.
+struct Listing {
+    entries: Vec<ListedEntry>,
+    /// The hash to go on after; `None` at the end of the directory.
+    next: Option<NameHash>,
+}
 
 impl<C: Context> Client<C> {
     /// Lists entries whose names have a larger hash than `after`, in the order of hashes: about
@@ -17,6 +31,113 @@ impl<C: Context> Client<C> {
         entries_max: u32,
         attributes: bool,
     ) -> Result<Vec<ListedEntry>, Errno> {
-        Err(Errno::ENOSYS)
+        let mut entries: Vec<ListedEntry> = Vec::new();
+        let mut next = Some(after);
+        while let Some(after) = next.filter(|after| after.0 < HASH_MAX) {
+            let wanted = entries_max.saturating_sub(entries.len() as u32).max(1);
+            let listing = self
+                .persist(|| self.list_bucket(directory, after, wanted))
+                .await?;
+            entries.extend(listing.entries);
+            next = listing.next;
+            if entries.len() as u64 >= u64::from(entries_max) {
+                break;
+            }
+        }
+        if attributes {
+            self.persist(|| self.attributes_of(&entries))
+                .await
+                .map(|known| {
+                    for entry in &mut entries {
+                        let found = known.get(&entry.entry.id).copied();
+                        entry.attributes = entry.attributes.or(found);
+                    }
+                })?;
+        }
+        Ok(entries)
+    }
+
+    /// Lists the bucket that covers what comes after a hash.
+    async fn list_bucket(
+        &self,
+        directory: FileId,
+        after: NameHash,
+        entries_max: u32,
+    ) -> Result<Listing, Failure> {
+        loop {
+            let bucket = self.bucket_of(directory, NameHash(after.0 + 1));
+            let request = Request::ReadDirectory {
+                directory,
+                bucket,
+                after,
+                entries_max,
+            };
+            let server = self.map().bucket_server(directory, bucket);
+            match self.ask(server, request).await {
+                Ok(Reply::Listing {
+                    entries,
+                    complete,
+                    level,
+                }) => {
+                    self.learn(directory, bucket, level);
+                    let next = go_on(&entries, complete, bucket, level);
+                    return Ok(Listing { entries, next });
+                }
+                Ok(_) => return Err(UNEXPECTED),
+                Err(failure) => self.correct(directory, bucket, failure).await?,
+            }
+        }
+    }
+
+    /// The attributes of the files that a listing lacks.
+    async fn attributes_of(
+        &self,
+        entries: &[ListedEntry],
+    ) -> Result<BTreeMap<FileId, Attributes>, Failure> {
+        let mut homes: BTreeMap<ServerId, Vec<FileId>> = BTreeMap::new();
+        for entry in entries.iter().filter(|entry| entry.attributes.is_none()) {
+            let home = self.map().home(entry.entry.id);
+            homes.entry(home).or_default().push(entry.entry.id);
+        }
+        let batches = homes.iter().flat_map(|(&home, ids)| {
+            let batches = ids.chunks(FILES_AT_ONCE);
+            batches.map(move |ids| self.attributes_at(home, ids))
+        });
+        let known = all_or_failure(join_all(batches).await)?;
+        Ok(known.into_iter().flatten().collect())
+    }
+
+    async fn attributes_at(
+        &self,
+        home: ServerId,
+        ids: &[FileId],
+    ) -> Result<Vec<(FileId, Attributes)>, Failure> {
+        let request = Request::GetAttributes(ids.to_vec());
+        let Reply::Files(files) = self.ask(home, request).await? else {
+            return Err(UNEXPECTED);
+        };
+        let states = files.into_iter().flatten();
+        let folded = states.map(|state| self.fold(self.seen(state)));
+        let states = join_all(folded).await.into_iter();
+        // A file may have gone since it was listed.
+        let known = states.filter(|state| !matches!(state, Err(Failure::Errno(Errno::ENOENT))));
+        let pair = |state: futago_wire::FileState| (state.attributes.id, state.attributes);
+        known.map(|state| state.map(pair)).collect()
+    }
+}
+
+/// No name has a hash beyond.
+const HASH_MAX: u64 = (1 << 63) - 1;
+
+/// The hash after which a listing goes on.
+fn go_on(
+    entries: &[ListedEntry],
+    complete: bool,
+    bucket: BucketStart,
+    level: u8,
+) -> Option<NameHash> {
+    match entries.last() {
+        Some(last) if !complete => Some(last.name.hash()),
+        _ => bucket.end(level).map(|next| NameHash(next.0 - 1)),
     }
 }

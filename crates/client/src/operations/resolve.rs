@@ -1,20 +1,154 @@
 //! Path resolution.
 
+use super::lookup::Found;
 use crate::{Client, Context, Place};
-use futago_base::Errno;
+use alloc::vec::Vec;
+use futago_base::{Errno, FileId, Kind, Name, limits};
 use futago_wire::FileState;
+
+/// How many symbolic links one resolution follows, as Linux does.
+const LINKS_MAX: u32 = 40;
+
+/// Where a resolution stands.
+struct Walk {
+    /// The directory that has been reached.
+    at: FileId,
+    /// What is left of the path.
+    rest: Vec<u8>,
+    links: u32,
+}
+
+/// The first component of a path.
+struct Component {
+    name: Vec<u8>,
+    /// Whether nothing but slashes follows.
+    last: bool,
+    /// Whether a slash follows.
+    slash: bool,
+}
 
 impl<C: Context> Client<C> {
     /// The file that a path from the root leads to; a symbolic link at its end is followed if
     /// `follow_last` is set or the path ends in `/`. Errors: `ENOENT`, `ENOTDIR`, `ELOOP` after 40
     /// symbolic links, `ENAMETOOLONG`.
     pub async fn resolve(&self, path: &[u8], follow_last: bool) -> Result<FileState, Errno> {
-        Err(Errno::ENOSYS)
+        let mut walk = Walk::new(path)?;
+        while let Some(component) = walk.next() {
+            if self.step_up(&mut walk, &component.name).await? {
+                continue;
+            }
+            let name = Name::new(component.name.clone())?;
+            let found = self.persist(|| self.find(walk.at, &name)).await?;
+            match found.entry.kind {
+                Kind::Symlink if !component.last || component.slash || follow_last => {
+                    self.follow(&mut walk, found.entry.id).await?;
+                }
+                Kind::Directory => walk.at = found.entry.id,
+                _ if component.last && !component.slash => return self.state_of(found).await,
+                _ => return Err(Errno::ENOTDIR),
+            }
+        }
+        self.attributes(walk.at).await
     }
 
     /// The directory and the name that a path from the root ends in, whether the name exists or not.
     /// Errors: as [`Client::resolve`]; `EEXIST` if the path ends in the root, `.` or `..`.
     pub async fn locate(&self, path: &[u8]) -> Result<Place, Errno> {
-        Err(Errno::ENOSYS)
+        let mut walk = Walk::new(path)?;
+        while let Some(component) = walk.next() {
+            if component.last && !matches!(&component.name[..], b"." | b"..") {
+                return Ok(Place {
+                    directory: walk.at,
+                    name: Name::new(component.name)?,
+                    must_be_directory: component.slash,
+                });
+            }
+            if self.step_up(&mut walk, &component.name).await? {
+                continue;
+            }
+            let name = Name::new(component.name)?;
+            let found = self.persist(|| self.find(walk.at, &name)).await?;
+            match found.entry.kind {
+                Kind::Symlink => self.follow(&mut walk, found.entry.id).await?,
+                Kind::Directory => walk.at = found.entry.id,
+                _ => return Err(Errno::ENOTDIR),
+            }
+        }
+        Err(Errno::EEXIST)
+    }
+
+    /// Takes `.` and `..`; returns whether the component was one.
+    async fn step_up(&self, walk: &mut Walk, name: &[u8]) -> Result<bool, Errno> {
+        if name == b".." {
+            walk.at = self.parent(walk.at).await?;
+        }
+        Ok(matches!(name, b"." | b".."))
+    }
+
+    /// Puts a symbolic link's target in front of what is left.
+    async fn follow(&self, walk: &mut Walk, id: FileId) -> Result<(), Errno> {
+        walk.links += 1;
+        if walk.links > LINKS_MAX {
+            return Err(Errno::ELOOP);
+        }
+        let target = self.read_link(id).await?;
+        if target.first() == Some(&b'/') {
+            walk.at = FileId::ROOT;
+        }
+        let mut rest = target.to_vec();
+        rest.append(&mut walk.rest);
+        if rest.len() > limits::PATH_BYTES {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        walk.rest = rest;
+        Ok(())
+    }
+
+    async fn state_of(&self, found: Found) -> Result<FileState, Errno> {
+        self.persist(|| self.complete(&found)).await
+    }
+}
+
+impl Walk {
+    fn new(path: &[u8]) -> Result<Self, Errno> {
+        if path.is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        if path.len() > limits::PATH_BYTES {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        Ok(Self {
+            at: FileId::ROOT,
+            rest: path.to_vec(),
+            links: 0,
+        })
+    }
+
+    /// Takes the next component. What is left begins with the slash after it, if there is one.
+    fn next(&mut self) -> Option<Component> {
+        let start = self.rest.iter().position(|&byte| byte != b'/')?;
+        let mut name = self.rest.split_off(start);
+        let length = name.iter().position(|&byte| byte == b'/');
+        self.rest = name.split_off(length.unwrap_or(name.len()));
+        Some(Component {
+            name,
+            last: self.rest.iter().all(|&byte| byte == b'/'),
+            slash: !self.rest.is_empty(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+
+    #[test]
+    fn a_path_is_taken_apart_at_its_slashes() {
+        let mut walk = Walk::new(b"//a/b//").unwrap();
+        let all: Vec<(String, bool, bool)> = core::iter::from_fn(|| walk.next())
+            .map(|c| (String::from_utf8(c.name).unwrap(), c.last, c.slash))
+            .collect();
+        assert_eq!(all, [("a".into(), false, true), ("b".into(), true, true)]);
     }
 }

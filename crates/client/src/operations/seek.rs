@@ -1,17 +1,140 @@
 //! Finds data and holes.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId};
+use crate::{
+    Client, Context,
+    client::UNEXPECTED,
+    data::{ChunkRequest, Extent},
+    layout::{FileHint, chunk_servers},
+};
+use alloc::vec::Vec;
+use futago_base::{ChunkId, Errno, FileId, Payload, ServerId};
+use futago_wire::{Failure, Reply, Request};
+
+/// How many chunks are asked for holes side by side.
+const CHUNKS_AT_ONCE: u64 = 64;
+
+/// Where the data of one server begins.
+struct NextData {
+    server: ServerId,
+    file: FileId,
+    from: u64,
+}
+
+impl ChunkRequest for NextData {
+    fn server(&self) -> ServerId {
+        self.server
+    }
+
+    fn request(&self, hint: &FileHint) -> (Request, Payload) {
+        let request = Request::NextData {
+            file: self.file,
+            from: self.from,
+            chunk_bytes: hint.chunk_bytes,
+            truncations: hint.truncations.clone(),
+        };
+        (request, Payload::empty())
+    }
+}
+
+/// Where the first hole of one chunk begins.
+struct NextHole {
+    server: ServerId,
+    file: FileId,
+    from: u64,
+}
+
+impl ChunkRequest for NextHole {
+    fn server(&self) -> ServerId {
+        self.server
+    }
+
+    fn request(&self, hint: &FileHint) -> (Request, Payload) {
+        let request = Request::NextHole {
+            file: self.file,
+            from: self.from,
+            chunk_bytes: hint.chunk_bytes,
+            truncations: hint.truncations.clone(),
+        };
+        (request, Payload::empty())
+    }
+}
 
 impl<C: Context> Client<C> {
     /// The first offset at or after `offset` that holds data. Errors: `ENXIO` beyond the last.
     pub async fn seek_data(&self, id: FileId, offset: u64) -> Result<u64, Errno> {
-        Err(Errno::ENXIO)
+        self.persist(|| self.try_seek_data(id, offset)).await
+    }
+
+    async fn try_seek_data(&self, id: FileId, offset: u64) -> Result<u64, Failure> {
+        let extent = self.extent_beyond(id, offset).await?;
+        let chunk_bytes = extent.hint.chunk_bytes;
+        let mut servers = chunk_servers(self.map(), id, chunk_bytes, offset, extent.size);
+        if offset < u64::from(chunk_bytes) {
+            servers.insert(self.map().home(id));
+        }
+        let asked: Vec<NextData> = servers
+            .into_iter()
+            .map(|server| NextData {
+                server,
+                file: id,
+                from: offset,
+            })
+            .collect();
+        let answers = self.ask_chunks(&asked, &extent.hint).await?;
+        let mut nearest = None;
+        for found in offsets(answers)?.into_iter().flatten() {
+            nearest = Some(found.min(nearest.unwrap_or(u64::MAX)));
+        }
+        let nearest = nearest.filter(|&found| found < extent.size);
+        nearest.ok_or_else(|| Errno::ENXIO.into())
     }
 
     /// The first hole at or after `offset`; the end of the file is one. Errors: `ENXIO` at or beyond
     /// the end.
     pub async fn seek_hole(&self, id: FileId, offset: u64) -> Result<u64, Errno> {
-        Err(Errno::ENOSYS)
+        self.persist(|| self.try_seek_hole(id, offset)).await
     }
+
+    async fn try_seek_hole(&self, id: FileId, offset: u64) -> Result<u64, Failure> {
+        let extent = self.extent_beyond(id, offset).await?;
+        let width = u64::from(extent.hint.chunk_bytes);
+        let mut from = offset;
+        while from < extent.size {
+            let first = from / width;
+            let last = first + CHUNKS_AT_ONCE.min(extent.size.div_ceil(width) - first);
+            let asked: Vec<NextHole> = (first..last)
+                .map(|index| NextHole {
+                    server: self.map().chunk_server(ChunkId { file: id, index }),
+                    file: id,
+                    from: from.max(index * width),
+                })
+                .collect();
+            let found = offsets(self.ask_chunks(&asked, &extent.hint).await?)?;
+            for (index, found) in (first..).zip(found) {
+                let found = found.ok_or(UNEXPECTED)?;
+                if found < (index + 1) * width {
+                    return Ok(found.min(extent.size));
+                }
+            }
+            from = last * width;
+        }
+        Ok(extent.size)
+    }
+
+    /// The layout of a file that is longer than `offset`.
+    async fn extent_beyond(&self, id: FileId, offset: u64) -> Result<Extent, Failure> {
+        let extent = self.extent(id).await?;
+        if offset >= extent.size {
+            return Err(Errno::ENXIO.into());
+        }
+        Ok(extent)
+    }
+}
+
+fn offsets(answers: Vec<(Reply, Payload)>) -> Result<Vec<Option<u64>>, Failure> {
+    let offset = |(reply, _)| match reply {
+        Reply::Offset(offset) => Ok(offset),
+        _ => Err(UNEXPECTED),
+    };
+    answers.into_iter().map(offset).collect()
 }

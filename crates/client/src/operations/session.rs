@@ -1,16 +1,33 @@
 //! The client's session.
 
-use crate::{Client, Context};
+use crate::{Client, Context, join_all};
 use futago_base::Errno;
+use futago_wire::{Failure, Request};
 
 impl<C: Context> Client<C> {
     /// Shows every server that the client lives; due every quarter of the servers' lease.
+    /// Errors: `ESTALE` if a server has given up on the session, `EIO` if one cannot be reached.
     pub async fn keep_alive(&self) -> Result<(), Errno> {
-        Err(Errno::ENOSYS)
+        self.tell_all(&Request::KeepAlive).await
     }
 
     /// Leaves: every server gives up this client's registrations and locks.
     pub async fn end_session(&self) -> Result<(), Errno> {
-        Err(Errno::ENOSYS)
+        self.tell_all(&Request::EndSession).await
+    }
+
+    /// Tells every server, and returns the first error once all have answered or failed.
+    async fn tell_all(&self, request: &Request) -> Result<(), Errno> {
+        let servers = self.map().servers();
+        let told = servers.map(|server| self.ask(server, request.clone()));
+        for answer in join_all(told).await {
+            match answer {
+                Ok(_) => {}
+                Err(Failure::SessionExpired) => return Err(Errno::ESTALE),
+                Err(Failure::Errno(errno)) => return Err(errno),
+                Err(_) => return Err(Errno::EIO),
+            }
+        }
+        Ok(())
     }
 }

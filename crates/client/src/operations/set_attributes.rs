@@ -1,8 +1,8 @@
 //! Changes attributes.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId};
-use futago_wire::{AttributeChange, FileState};
+use crate::{Client, Context, client::UNEXPECTED, transaction::Plan};
+use futago_base::{Errno, FileId, Time};
+use futago_wire::{AttributeChange, Failure, FileState, Reply, Request, Step};
 
 impl<C: Context> Client<C> {
     /// Changes attributes and returns the state after it. Errors: `ENOENT`, `EISDIR`, `EFBIG`.
@@ -11,6 +11,51 @@ impl<C: Context> Client<C> {
         id: FileId,
         change: AttributeChange,
     ) -> Result<FileState, Errno> {
-        Err(Errno::ENOSYS)
+        let age = self.age();
+        self.persist(|| self.try_set_attributes(id, change, age))
+            .await
+    }
+
+    async fn try_set_attributes(
+        &self,
+        id: FileId,
+        change: AttributeChange,
+        age: Time,
+    ) -> Result<FileState, Failure> {
+        let request = Request::SetAttributes { id, change };
+        match self.ask(self.map().home(id), request).await {
+            Ok(Reply::File(state)) => self.fold(self.seen(state)).await,
+            Ok(_) => Err(UNEXPECTED),
+            // The headers of a wide directory hold copies of what changes.
+            Err(Failure::Changed) => self.set_wide(id, change, age).await,
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn set_wide(
+        &self,
+        directory: FileId,
+        change: AttributeChange,
+        age: Time,
+    ) -> Result<FileState, Failure> {
+        let state = self.state_at_home(directory).await?;
+        let Some(home) = state.directory else {
+            return Err(Failure::Changed);
+        };
+        let mut plan = Plan::default();
+        let set = Step::SetAttributes { directory, change };
+        plan.add(self.map().home(directory), set);
+        for (bucket, header) in self.headers(directory, home.header).await? {
+            let step = Step::SetHeader {
+                directory,
+                bucket,
+                level: header.level,
+                mode: change.mode,
+                gid: change.gid,
+            };
+            plan.add(self.map().bucket_server(directory, bucket), step);
+        }
+        self.execute(plan, age).await?;
+        self.try_attributes(directory).await
     }
 }

@@ -1,11 +1,22 @@
 //! Removes a name that is not a directory's.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId, Name};
+use crate::{Client, Context, client::UNEXPECTED};
+use futago_base::{Errno, FileId, Name, Payload};
+use futago_wire::{Failure, Reply, Request};
 
 impl<C: Context> Client<C> {
     /// Removes a name. Errors: `ENOENT`, `EISDIR`.
     pub async fn unlink(&self, directory: FileId, name: &Name) -> Result<(), Errno> {
-        Err(Errno::ENOSYS)
+        self.persist(|| self.try_unlink(directory, name)).await
+    }
+
+    async fn try_unlink(&self, directory: FileId, name: &Name) -> Result<(), Failure> {
+        let (_, reply) = self
+            .ask_at(directory, name, Request::Unlink, &Payload::empty())
+            .await?;
+        match reply? {
+            Reply::Done => Ok(()),
+            _ => Err(UNEXPECTED),
+        }
     }
 }

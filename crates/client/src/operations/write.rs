@@ -1,7 +1,21 @@
 //! Writes file data.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId, Payload};
+use crate::{
+    Client, Context,
+    data::WritePart,
+    layout::{FileHint, parts},
+};
+use alloc::vec::Vec;
+use futago_base::{Errno, FileId, Payload, limits};
+use futago_wire::{Failure, Request};
+
+/// Data cut at the borders of chunks.
+struct Cut {
+    /// What belongs into chunk 0.
+    first: Payload,
+    /// The rest.
+    others: Vec<WritePart>,
+}
 
 impl<C: Context> Client<C> {
     /// Writes `data` at `offset` and returns the file's size after it. `kill_privileges` takes the
@@ -13,6 +27,57 @@ impl<C: Context> Client<C> {
         data: Payload,
         kill_privileges: bool,
     ) -> Result<u64, Errno> {
-        Err(Errno::ENOSYS)
+        let end = offset.checked_add(data.len() as u64);
+        let end = end.filter(|&end| end <= limits::FILE_BYTES);
+        let end = end.ok_or(Errno::EFBIG)?;
+        let request = Request::Write {
+            id,
+            offset,
+            end,
+            kill_privileges,
+        };
+        self.persist(|| self.try_write(id, request.clone(), offset, &data))
+            .await
+    }
+
+    /// Sends the parts of the data to their servers, and chunk 0's part with `request` to the home.
+    pub(crate) async fn try_write(
+        &self,
+        id: FileId,
+        request: Request,
+        offset: u64,
+        data: &Payload,
+    ) -> Result<u64, Failure> {
+        if data.is_empty() {
+            return Ok(self.extent(id).await?.size);
+        }
+        let hint = self.known_hint(id).await?;
+        let cut = self.cut(id, &hint, offset, data);
+        let (extent, ..) = self
+            .ask_home_and_chunks(id, (request, cut.first), &cut.others, &hint)
+            .await?;
+        Ok(extent.size)
+    }
+
+    fn cut(&self, id: FileId, hint: &FileHint, offset: u64, data: &Payload) -> Cut {
+        let mut cut = Cut {
+            first: Payload::empty(),
+            others: Vec::new(),
+        };
+        let end = offset + data.len() as u64;
+        for part in parts(id, hint.chunk_bytes, offset, end) {
+            let at = (part.offset - offset) as usize;
+            let data = data.slice(at, at + part.len());
+            if part.chunk.index == 0 {
+                cut.first = data;
+            } else {
+                cut.others.push(WritePart {
+                    server: self.map().chunk_server(part.chunk),
+                    part,
+                    data,
+                });
+            }
+        }
+        cut
     }
 }

@@ -4,11 +4,16 @@ use crate::{Client, Context, XattrMode};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{Errno, FileId, Name};
+use futago_wire::{Reply, Request};
 
 impl<C: Context> Client<C> {
     /// The value of an extended attribute. Errors: `ENODATA`.
     pub async fn get_xattr(&self, id: FileId, name: &Name) -> Result<Bytes, Errno> {
-        Err(Errno::ENOSYS)
+        let name = name.clone();
+        match self.ask_home(id, Request::GetXattr { id, name }).await? {
+            Reply::Bytes(value) => Ok(value),
+            _ => Err(Errno::EPROTO),
+        }
     }
 
     /// Sets an extended attribute. Errors: `EEXIST`, `ENODATA` as `mode` wants it, `ENOSPC`.
@@ -19,16 +24,27 @@ impl<C: Context> Client<C> {
         value: Bytes,
         mode: XattrMode,
     ) -> Result<(), Errno> {
-        Err(Errno::ENOSYS)
+        let request = Request::SetXattr {
+            id,
+            name: name.clone(),
+            value,
+            create: mode == XattrMode::Create,
+            replace: mode == XattrMode::Replace,
+        };
+        self.tell_home(id, request).await
     }
 
     /// The names of a file's extended attributes.
     pub async fn list_xattrs(&self, id: FileId) -> Result<Vec<Name>, Errno> {
-        Err(Errno::ENOSYS)
+        match self.ask_home(id, Request::ListXattrs(id)).await? {
+            Reply::Names(names) => Ok(names),
+            _ => Err(Errno::EPROTO),
+        }
     }
 
     /// Removes an extended attribute. Errors: `ENODATA`.
     pub async fn remove_xattr(&self, id: FileId, name: &Name) -> Result<(), Errno> {
-        Err(Errno::ENOSYS)
+        let name = name.clone();
+        self.tell_home(id, Request::RemoveXattr { id, name }).await
     }
 }

@@ -1,0 +1,115 @@
+//! How a file's data is cut into chunks, and what a client remembers of it.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use futago_base::{ChunkId, ClusterMap, FileId, ServerId, record::Truncations};
+
+/// What a client remembers of a file's data. The size is not part of it: others change it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileHint {
+    /// Bytes a chunk; it never changes.
+    pub chunk_bytes: u32,
+    /// The shrinkings that chunks may not have heard of. A newer one shows in every answer of the
+    /// file's home.
+    pub truncations: Truncations,
+    /// Whether the end of the file was beyond chunk 0 when it was last seen.
+    pub ends_beyond_first: bool,
+}
+
+impl FileHint {
+    pub fn new(chunk_bytes: u32) -> Self {
+        Self {
+            chunk_bytes,
+            truncations: Truncations::default(),
+            ends_beyond_first: false,
+        }
+    }
+}
+
+/// A part of a range of a file that lies within one chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The chunk.
+    pub chunk: ChunkId,
+    /// First byte within the chunk.
+    pub from: u32,
+    /// The byte after the last.
+    pub to: u32,
+    /// Where the part begins within the file.
+    pub offset: u64,
+}
+
+impl Part {
+    pub const fn len(&self) -> usize {
+        (self.to - self.from) as usize
+    }
+}
+
+/// The parts of `from..to`, one a chunk, in order.
+pub fn parts(file: FileId, chunk_bytes: u32, from: u64, to: u64) -> Vec<Part> {
+    let width = u64::from(chunk_bytes);
+    if width == 0 || from >= to {
+        return Vec::new();
+    }
+    (from / width..=(to - 1) / width)
+        .map(|index| {
+            let start = index * width;
+            let offset = from.max(start);
+            Part {
+                chunk: ChunkId { file, index },
+                from: (offset - start) as u32,
+                to: (to - start).min(width) as u32,
+                offset,
+            }
+        })
+        .collect()
+}
+
+/// The servers that may hold chunks of `from..to` other than chunk 0.
+pub fn chunk_servers(
+    map: &ClusterMap,
+    file: FileId,
+    chunk_bytes: u32,
+    from: u64,
+    to: u64,
+) -> BTreeSet<ServerId> {
+    let width = u64::from(chunk_bytes);
+    if width == 0 || from >= to {
+        return BTreeSet::new();
+    }
+    let first = (from / width).max(1);
+    let end = to.div_ceil(width);
+    let partitions = map.partition_count() as u64;
+    // After as many chunks as there are partitions, the same servers come again.
+    (first..end.min(first.saturating_add(partitions)))
+        .map(|index| map.chunk_server(ChunkId { file, index }))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futago_base::{Partition, map::Policy};
+
+    #[test]
+    fn a_range_is_cut_at_the_borders_of_chunks() {
+        let file = FileId(7);
+        let cut: Vec<_> = parts(file, 10, 5, 23)
+            .iter()
+            .map(|part| (part.chunk.index, part.from, part.to, part.offset))
+            .collect();
+        assert_eq!(cut, [(0, 5, 10, 5), (1, 0, 10, 10), (2, 0, 3, 20)]);
+        assert_eq!(parts(file, 10, 5, 5), []);
+        let last = parts(file, 4096, i64::MAX as u64 - 1, i64::MAX as u64);
+        assert_eq!((last[0].from, last[0].to), (4094, 4095));
+    }
+
+    #[test]
+    fn a_huge_range_names_every_server_once() {
+        let map = ClusterMap::new(1, Policy::Modular, 8, 4).unwrap();
+        let file = FileId::new(Partition(0), 1);
+        let all = chunk_servers(&map, file, 4096, 0, i64::MAX as u64);
+        assert_eq!(all.len(), 4);
+        assert!(chunk_servers(&map, file, 4096, 0, 4096).is_empty());
+    }
+}
