@@ -109,6 +109,8 @@ fn execute(step: &Step, log: &File) -> anyhow::Result<Option<String>> {
     let mut child = Command::new(words.next().context("a step without a command")?)
         .args(words)
         .current_dir(workspace::root())
+        .env("CARGO_TERM_COLOR", "never")
+        .env("TERM", "dumb")
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log.try_clone()?)

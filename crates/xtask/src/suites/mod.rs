@@ -3,6 +3,7 @@
 mod entries;
 mod fio;
 mod fsx;
+mod hostile;
 pub mod mounts;
 mod pjdfstest;
 pub mod tools;
@@ -29,6 +30,8 @@ pub enum Suite {
     Mounts(mounts::Mounts),
     /// One directory with very many entries, used through several mounts at once
     Entries(entries::Entries),
+    /// Hostile bytes against the servers of a mounted Futago
+    Hostile(hostile::Hostile),
 }
 
 impl Suite {
@@ -40,6 +43,7 @@ impl Suite {
             Self::Fio(fio) => fio.run()?,
             Self::Mounts(mounts) => mounts.run()?,
             Self::Entries(entries) => entries.run()?,
+            Self::Hostile(hostile) => hostile.run()?,
         };
         println!("{tally}");
         Ok(tally.failed == 0 && tally != Tally::default())
