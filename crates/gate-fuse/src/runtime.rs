@@ -1,6 +1,8 @@
 //! What the adapter needs of the world: a thread on which a client lives.
 
 use futago_client::{Client, Context};
+use futago_node::Futago;
+use futago_node::client::NodeContext;
 use std::future::Future;
 use std::rc::Rc;
 
@@ -15,4 +17,17 @@ pub trait Runtime: Send + Sync + 'static {
     fn spawn<F>(&self, operation: impl FnOnce(Rc<Client<Self::Context>>) -> F + Send + 'static)
     where
         F: Future<Output = ()> + 'static;
+}
+
+impl Runtime for Futago {
+    type Context = NodeContext;
+
+    fn spawn<F>(&self, operation: impl FnOnce(Rc<Client<NodeContext>>) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        if !self.spawn(operation) {
+            tracing::error!("the client has stopped: a request of the kernel fails");
+        }
+    }
 }
