@@ -26,6 +26,7 @@ fn inode(target: &[u8]) -> Inode {
         uid: 0,
         gid: 0,
         links: 1,
+        linkable: false,
         device: 0,
         size: 0,
         size_max: 0,
