@@ -18,6 +18,9 @@ pub struct Client<C> {
 /// What a server answered.
 pub type Answer = Result<(Reply, Payload), Failure>;
 
+/// What the home of a file that does not exist any more says.
+pub const GONE: Failure = Failure::Errno(Errno::ESTALE);
+
 /// An answer that its request does not have.
 pub const UNEXPECTED: Failure = Failure::Errno(Errno::EPROTO);
 

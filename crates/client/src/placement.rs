@@ -2,7 +2,7 @@
 
 use crate::{
     Client, Context,
-    client::{UNEXPECTED, all_or_failure},
+    client::{GONE, UNEXPECTED, all_or_failure},
     join_all,
 };
 use alloc::{collections::BTreeMap, vec::Vec};
@@ -128,9 +128,11 @@ impl<C: Context> Client<C> {
     /// Starts again from what the directory's home knows. Fails if the directory is gone.
     async fn relearn(&self, directory: FileId) -> Result<(), Failure> {
         self.buckets.borrow_mut().remove(directory);
-        match self.state_at_home(directory).await?.directory {
-            Some(_) => Ok(()),
-            None => Err(Errno::ENOTDIR.into()),
+        match self.state_at_home(directory).await {
+            Ok(state) if state.directory.is_some() => Ok(()),
+            Ok(_) => Err(Errno::ENOTDIR.into()),
+            Err(GONE) => Err(Errno::ENOENT.into()),
+            Err(failure) => Err(failure),
         }
     }
 

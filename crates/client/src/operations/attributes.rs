@@ -6,7 +6,7 @@ use futago_wire::{Failure, FileState};
 
 impl<C: Context> Client<C> {
     /// The state of a file; a directory's attributes are folded over all its buckets.
-    /// Errors: `ENOENT`.
+    /// Errors: `ESTALE` if it is gone.
     pub async fn attributes(&self, id: FileId) -> Result<FileState, Errno> {
         self.persist(|| self.try_attributes(id)).await
     }

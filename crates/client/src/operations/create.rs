@@ -1,7 +1,10 @@
 //! Makes a node other than a directory.
 
 use super::lookup::Found;
-use crate::{Client, Context, client::UNEXPECTED};
+use crate::{
+    Client, Context,
+    client::{GONE, UNEXPECTED},
+};
 use futago_base::{Errno, FileId, Kind, Name, Payload};
 use futago_wire::{Failure, FileState, NewContent, NewNode, Reply, Request};
 
@@ -61,7 +64,7 @@ impl<C: Context> Client<C> {
         };
         match existing {
             // It was removed in between: there is place for a new one.
-            Err(Failure::Errno(Errno::ENOENT)) => Err(Failure::Changed),
+            Err(GONE) => Err(Failure::Changed),
             state => Ok((state?, created)),
         }
     }

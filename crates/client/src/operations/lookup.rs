@@ -1,6 +1,9 @@
 //! Finds a name.
 
-use crate::{Client, Context, client::UNEXPECTED};
+use crate::{
+    Client, Context,
+    client::{GONE, UNEXPECTED},
+};
 use futago_base::{Errno, FileId, Name, Payload, record::Entry};
 use futago_wire::{Failure, FileState, Reply, Request, Spot};
 
@@ -25,7 +28,7 @@ impl<C: Context> Client<C> {
     async fn try_lookup(&self, directory: FileId, name: &Name) -> Result<FileState, Failure> {
         let found = self.find(directory, name).await?;
         match self.complete(&found).await {
-            Err(Failure::Errno(Errno::ENOENT)) => self.look_again(&found).await,
+            Err(GONE) => self.look_again(&found).await,
             result => result,
         }
     }

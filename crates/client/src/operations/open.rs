@@ -6,7 +6,7 @@ use futago_wire::{Failure, FileState, Reply, Request};
 
 impl<C: Context> Client<C> {
     /// Registers the file as open: it lives until the last [`Client::close`], whatever happens to
-    /// its names. Errors: `ENOENT`.
+    /// its names. Errors: `ESTALE` if it is gone.
     pub async fn open(&self, id: FileId) -> Result<FileState, Errno> {
         self.persist(|| self.try_open(id)).await
     }

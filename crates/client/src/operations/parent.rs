@@ -5,7 +5,7 @@ use futago_base::{Errno, FileId};
 use futago_wire::Failure;
 
 impl<C: Context> Client<C> {
-    /// The directory above a directory; the root's is itself. Errors: `ENOENT`, `ENOTDIR`.
+    /// The directory above a directory; the root's is itself. Errors: `ESTALE` if it is gone, `ENOTDIR`.
     pub async fn parent(&self, directory: FileId) -> Result<FileId, Errno> {
         self.persist(|| self.parent_at_home(directory)).await
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     Client, Context,
-    client::{UNEXPECTED, all_or_failure},
+    client::{GONE, UNEXPECTED, all_or_failure},
     join_all,
 };
 use alloc::{collections::BTreeMap, vec::Vec};
@@ -23,7 +23,7 @@ impl<C: Context> Client<C> {
     /// Lists entries whose names have a larger hash than `after`, in the order of hashes: about
     /// `entries_max` of them, none only at the end. Names of one hash are never separated. Start
     /// with `NameHash(0)`. With `attributes`, fills in the attributes of every entry whose file
-    /// still exists. Errors: `ENOENT`, `ENOTDIR`.
+    /// still exists. Errors: `ENOENT` if it is gone, `ENOTDIR`.
     pub async fn read_directory(
         &self,
         directory: FileId,
@@ -120,7 +120,7 @@ impl<C: Context> Client<C> {
         let folded = states.map(|state| self.fold(self.seen(state)));
         let states = join_all(folded).await.into_iter();
         // A file may have gone since it was listed.
-        let known = states.filter(|state| !matches!(state, Err(Failure::Errno(Errno::ENOENT))));
+        let known = states.filter(|state| !matches!(state, Err(GONE)));
         let pair = |state: futago_wire::FileState| (state.attributes.id, state.attributes);
         known.map(|state| state.map(pair)).collect()
     }

@@ -1,6 +1,6 @@
 //! Removes an empty directory.
 
-use crate::{Client, Context, transaction::Plan};
+use crate::{Client, Context, client::GONE, transaction::Plan};
 use futago_base::{Errno, FileId, Kind, Name, Time, record::Entry};
 use futago_wire::{Failure, FileState, Step};
 
@@ -64,7 +64,7 @@ impl<C: Context> Client<C> {
     /// The state of a file that a name led to a moment ago: if it is gone, the name has changed.
     pub(crate) async fn existing(&self, id: FileId) -> Result<FileState, Failure> {
         match self.state_at_home(id).await {
-            Err(Failure::Errno(Errno::ENOENT)) => Err(Failure::Changed),
+            Err(GONE) => Err(Failure::Changed),
             result => result,
         }
     }

@@ -5,7 +5,7 @@ use futago_base::{Errno, FileId, Time};
 use futago_wire::{AttributeChange, Failure, FileState, Reply, Request, Step};
 
 impl<C: Context> Client<C> {
-    /// Changes attributes and returns the state after it. Errors: `ENOENT`, `EISDIR`, `EFBIG`.
+    /// Changes attributes and returns the state after it. Errors: `ESTALE` if it is gone, `EISDIR`, `EFBIG`.
     pub async fn set_attributes(
         &self,
         id: FileId,

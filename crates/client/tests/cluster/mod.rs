@@ -1,0 +1,315 @@
+//! Servers and clients in one thread, with time and messages in a fixed order.
+
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use bytes::Bytes;
+use futago_base::{
+    ClusterMap, Duration, Name, Payload, RequestId, ServerId, SessionId, Time, View, map::Policy,
+};
+use futago_client::{Client, Config, Context};
+use futago_server::{Input, Output, Server};
+use futago_store::MemoryStore;
+use futago_wire::{Failure, NewContent, NewNode, Outcome, Reply, Request};
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    future::{Future, poll_fn},
+    pin::pin,
+    rc::Rc,
+    task::{Poll, Waker},
+};
+
+const TICK: Duration = Duration::from_millis(100);
+
+/// The servers, the messages between all, and the time.
+pub struct World {
+    servers: Vec<(Server, MemoryStore)>,
+    messages: VecDeque<(ServerId, Input)>,
+    answers: BTreeMap<RequestId, (Outcome, Payload)>,
+    now: Time,
+    last_tick: Time,
+    sleepers: BTreeSet<Time>,
+    /// Every request that a client has sent: the server and the request's name.
+    sent: Vec<(u16, String)>,
+}
+
+impl World {
+    fn decide(&mut self, to: ServerId, input: Input) {
+        self.now = self.now + Duration::from_micros(1);
+        let (server, store) = &mut self.servers[usize::from(to.0)];
+        let decision = server.handle(store, input, self.now);
+        store.apply(decision.batch);
+        for output in decision.outputs {
+            match output {
+                Output::Answer {
+                    request,
+                    outcome,
+                    payload,
+                } => {
+                    self.answers.insert(request, (outcome, payload));
+                }
+                Output::Peer { to, message } => {
+                    self.messages.push_back((to, Input::Peer(message)));
+                }
+                Output::PeerAnswer { to, answer } => {
+                    self.messages.push_back((to, Input::PeerAnswer(answer)));
+                }
+            }
+        }
+    }
+
+    /// Handles one message, or lets time pass until something is due.
+    fn step(&mut self) {
+        if let Some((to, input)) = self.messages.pop_front() {
+            return self.decide(to, input);
+        }
+        let tick = self.last_tick + TICK;
+        let sleeper = self.sleepers.pop_first();
+        self.now = self.now.max(sleeper.unwrap_or(tick).min(tick));
+        if let Some(sleeper) = sleeper.filter(|&sleeper| sleeper > self.now) {
+            self.sleepers.insert(sleeper);
+        }
+        if self.now >= tick {
+            self.last_tick = self.now;
+            for server in 0..self.servers.len() as u16 {
+                self.decide(ServerId(server), Input::Tick);
+            }
+        }
+    }
+}
+
+/// A client's way to the servers.
+pub struct Loop {
+    world: Rc<RefCell<World>>,
+    session: SessionId,
+    sequence: Cell<u64>,
+    open: RefCell<BTreeSet<u64>>,
+}
+
+impl Context for Loop {
+    fn now(&self) -> Time {
+        self.world.borrow().now
+    }
+
+    fn random(&self) -> u64 {
+        self.sequence.get().wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn session(&self) -> SessionId {
+        self.session
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.sequence.set(self.sequence.get() + 1);
+        self.sequence.get()
+    }
+
+    async fn call(
+        &self,
+        to: ServerId,
+        sequence: u64,
+        request: Request,
+        payload: Payload,
+    ) -> Result<(Reply, Payload), Failure> {
+        let id = RequestId {
+            session: self.session,
+            sequence,
+        };
+        loop {
+            self.submit(to, id, request.clone(), payload.clone());
+            let (outcome, payload) = poll_fn(|_| {
+                let answer = self.world.borrow_mut().answers.remove(&id);
+                answer.map_or(Poll::Pending, Poll::Ready)
+            })
+            .await;
+            if outcome == Err(Failure::Busy) {
+                self.sleep(Duration::from_millis(1)).await;
+                continue;
+            }
+            self.open.borrow_mut().remove(&sequence);
+            return outcome.map(|reply| (reply, payload));
+        }
+    }
+
+    async fn sleep(&self, span: Duration) {
+        let until = self.now() + span;
+        self.world.borrow_mut().sleepers.insert(until);
+        poll_fn(|_| {
+            if self.now() >= until {
+                Poll::Ready(())
+            } else {
+                self.world.borrow_mut().sleepers.insert(until);
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+}
+
+impl Loop {
+    fn submit(&self, to: ServerId, id: RequestId, request: Request, payload: Payload) {
+        let mut open = self.open.borrow_mut();
+        open.insert(id.sequence);
+        let acknowledged = open.first().copied().unwrap_or(id.sequence) - 1;
+        let name = format!("{request:?}");
+        let name = name.split(|c: char| !c.is_alphanumeric()).next();
+        let mut world = self.world.borrow_mut();
+        world
+            .sent
+            .push((to.0, name.unwrap_or_default().to_string()));
+        let input = Input::Request {
+            id,
+            acknowledged,
+            request,
+            payload,
+        };
+        world.messages.push_back((to, input));
+    }
+}
+
+/// A cluster with an empty file system.
+pub struct Cluster {
+    world: Rc<RefCell<World>>,
+    map: ClusterMap,
+    clients: Cell<u64>,
+}
+
+impl Cluster {
+    pub fn new(servers: usize, config: futago_server::Config) -> Self {
+        let map = ClusterMap::new(1, Policy::Modular, 64, servers).expect("a map");
+        let now = Time(1_000_000_000_000);
+        let servers = map.servers().map(|id| {
+            let server = Server::new(id, map.clone(), config.clone());
+            let mut store = MemoryStore::new(1 << 30);
+            let genesis = server.genesis(&store, now);
+            store.apply(genesis);
+            (server, store)
+        });
+        let world = World {
+            servers: servers.collect(),
+            messages: VecDeque::new(),
+            answers: BTreeMap::new(),
+            now,
+            last_tick: now,
+            sleepers: BTreeSet::new(),
+            sent: Vec::new(),
+        };
+        Self {
+            world: Rc::new(RefCell::new(world)),
+            map,
+            clients: Cell::new(0),
+        }
+    }
+
+    pub fn client(&self) -> Client<Loop> {
+        self.clients.set(self.clients.get() + 1);
+        let context = Loop {
+            world: Rc::clone(&self.world),
+            session: SessionId(self.clients.get()),
+            sequence: Cell::new(0),
+            open: RefCell::new(BTreeSet::new()),
+        };
+        let config = Config {
+            chunk_bytes: CHUNK_BYTES,
+            ..Config::default()
+        };
+        Client::new(context, self.map.clone(), config)
+    }
+
+    /// Runs a future to its end.
+    pub fn run<T>(&self, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        let mut task = std::task::Context::from_waker(Waker::noop());
+        let deadline = self.now() + Duration::from_secs(600);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut task) {
+                return output;
+            }
+            assert!(self.now() < deadline, "the operation hangs");
+            self.world.borrow_mut().step();
+        }
+    }
+
+    /// Runs a future and tells which requests it sent, and to which servers.
+    pub fn traced<T>(&self, future: impl Future<Output = T>) -> (T, Vec<(u16, String)>) {
+        self.world.borrow_mut().sent.clear();
+        let output = self.run(future);
+        (output, std::mem::take(&mut self.world.borrow_mut().sent))
+    }
+
+    pub fn now(&self) -> Time {
+        self.world.borrow().now
+    }
+
+    /// Lets the servers finish what they have begun.
+    pub fn settle(&self) {
+        for _ in 0..200 {
+            self.world.borrow_mut().step();
+        }
+    }
+
+    /// How many inodes all servers hold, and how many bytes their chunks.
+    pub fn held(&self) -> (u64, usize) {
+        let world = self.world.borrow();
+        let stores = world.servers.iter().map(|(_, store)| store);
+        let files = stores.clone().map(|store| store.space().files).sum();
+        let chunks = stores.flat_map(MemoryStore::chunks);
+        (files, chunks.map(|(_, data)| data.footprint_bytes()).sum())
+    }
+
+    /// How many records of transactions and messages are left on all servers.
+    pub fn left_over(&self) -> Vec<futago_base::Key> {
+        use futago_base::Key;
+        let world = self.world.borrow();
+        let stores = world.servers.iter().map(|(_, store)| store);
+        let keys = stores.flat_map(|store| store.records().map(|(key, _)| key.clone()));
+        let left = keys.filter(|key| {
+            matches!(
+                key,
+                Key::Locator(_)
+                    | Key::Participant(_)
+                    | Key::TransactionStatus(_)
+                    | Key::Outbox(..)
+                    | Key::Parked(..)
+                    | Key::HeldReply(_)
+            )
+        });
+        left.collect()
+    }
+}
+
+/// Small chunks, so that small files have several.
+pub const CHUNK_BYTES: u32 = 4096;
+
+pub fn name(text: &str) -> Name {
+    Name::new(text.as_bytes().to_vec()).expect("a name")
+}
+
+pub fn file() -> NewNode {
+    NewNode {
+        content: NewContent::File {
+            chunk_bytes: CHUNK_BYTES,
+        },
+        mode: 0o644,
+        uid: 1,
+        gid: 2,
+    }
+}
+
+pub fn symlink(target: &str) -> NewNode {
+    NewNode {
+        content: NewContent::Symlink(Bytes::copy_from_slice(target.as_bytes())),
+        ..file()
+    }
+}
+
+pub fn data(bytes: &[u8]) -> Payload {
+    Payload::from(Bytes::copy_from_slice(bytes))
+}
+
+/// Bytes that tell where they come from.
+pub fn pattern(length: usize, seed: usize) -> Vec<u8> {
+    (0..length)
+        .map(|at| ((at * 7 + at / 251 + seed) % 251) as u8)
+        .collect()
+}
