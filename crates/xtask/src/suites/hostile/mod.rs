@@ -64,7 +64,7 @@ impl Hostile {
     pub fn run(&self) -> anyhow::Result<Tally> {
         attack::allow_many_files()?;
         let target = Target::new(self)?;
-        let processes = Processes::of(&target.file)?;
+        let processes = Processes::of(&target.file, &target.program)?;
         println!(
             "{} processes, {} servers",
             processes.number(),

@@ -19,16 +19,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Processes(Vec<(u32, u64)>);
 
 impl Processes {
-    /// Those whose command line names the cluster file.
-    pub fn of(cluster: &Path) -> anyhow::Result<Self> {
-        let wanted = cluster.as_os_str().as_encoded_bytes();
+    /// Those that run `program` and name a file of the cluster file's directory on their command line.
+    pub fn of(cluster: &Path, program: &Path) -> anyhow::Result<Self> {
+        let program = program.canonicalize()?;
+        let place = cluster
+            .parent()
+            .context("a cluster file without a directory")?;
+        let wanted = place.as_os_str().as_encoded_bytes();
         let mut found = Vec::new();
         for entry in fs::read_dir("/proc")? {
             let Ok(id) = entry?.file_name().to_string_lossy().parse::<u32>() else {
                 continue;
             };
+            let runs = fs::read_link(format!("/proc/{id}/exe")).is_ok_and(|exe| exe == program);
             let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-            if id != std::process::id() && line.windows(wanted.len()).any(|part| part == wanted) {
+            if runs && line.windows(wanted.len()).any(|part| part == wanted) {
                 found.extend(memory_mib(id).map(|memory| (id, memory)));
             }
         }
