@@ -2,9 +2,9 @@ use std::collections::VecDeque;
 use std::collections::vec_deque::Drain;
 use std::ops::Range;
 
-use crate::Process;
 use crate::event::{EventKey, Head};
 use crate::fault::Fault;
+use crate::{Process, Time};
 
 /// What a partition has executed and may have to take back, in the order of execution.
 ///
@@ -87,6 +87,10 @@ impl<P: Process> History<P> {
         self.records.len()
     }
 
+    pub fn oldest_time(&self) -> Option<Time> {
+        self.records.front().map(|record| record.head.time())
+    }
+
     /// The record with this number, unless it is no longer here.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&Record<P>> {
@@ -155,5 +159,37 @@ impl<P: Process> History<P> {
             commit(record, outputs);
         }
         true
+    }
+
+    /// Takes out all records that have been taken back or are before `certain`, wherever they are,
+    /// and hands the latter to `commit` in order. `latest` has each process's latest record.
+    ///
+    /// [`History::retire`] is cheaper, but one early record of a far event holds it up.
+    pub fn compact(
+        &mut self,
+        certain: EventKey,
+        latest: &mut [u64],
+        mut commit: impl FnMut(Record<P>, Drain<'_, P::Output>),
+    ) {
+        let records = std::mem::take(&mut self.records);
+        let mut sent = std::mem::take(&mut self.sent);
+        let mut outputs = std::mem::take(&mut self.outputs);
+        // What stays gets new numbers, and so all old ones are of records no longer here.
+        self.first_record += records.len() as u64;
+        self.first_sent += sent.len() as u64;
+        for mut record in records {
+            let its_sent = sent.drain(..record.sent_count as usize);
+            let its_outputs = outputs.drain(..record.output_count as usize);
+            if record.content.is_none() {
+                continue;
+            }
+            if record.head.key() < certain {
+                commit(record, its_outputs);
+            } else {
+                let latest = &mut latest[record.head.destination as usize];
+                record.previous = *latest;
+                *latest = self.push(record, its_sent, its_outputs);
+            }
+        }
     }
 }

@@ -31,13 +31,25 @@ impl Throttle {
         }
     }
 
-    /// Events at this time or later have to wait.
-    pub fn horizon(&self, gvt: Time) -> Time {
+    fn horizon(&self, gvt: Time) -> Time {
         gvt.saturating_add(self.window)
     }
 
-    pub fn is_full(&self, history: usize) -> bool {
-        history >= self.history_limit
+    /// The number of records from which on a history should be cleared thoroughly.
+    pub fn crowded(&self) -> usize {
+        self.history_limit / 2
+    }
+
+    /// Events at this time or later have to wait, now that so many records are kept. A history
+    /// that is half full is for what is before its `oldest` record: catching up, not running ahead.
+    pub fn horizon_with(&self, gvt: Time, history: usize, oldest: Time) -> Time {
+        if history >= self.history_limit {
+            gvt
+        } else if history >= self.crowded() {
+            self.horizon(gvt).min(oldest)
+        } else {
+            self.horizon(gvt)
+        }
     }
 
     /// Takes note of a round: how far above the global virtual time the partition has come in it,

@@ -4,13 +4,13 @@ use super::agenda::Agenda;
 use super::history::{Content, History, Record};
 use super::post::Post;
 use super::quiet::speculate;
-use crate::Process;
 use crate::event::{Event, EventKey, Head};
 use crate::fault::{FailedEvent, Fault};
 use crate::partition::Partition;
 use crate::queue::Queue;
 use crate::undo::{Speculative, take_rescued};
 use crate::watch::TraceRow;
+use crate::{Process, Time};
 
 /// A partition that executes events before they are certain, and takes them back.
 ///
@@ -52,6 +52,11 @@ impl<P: Process> TimeWarp<P> {
     /// Events executed, whatever became of them.
     pub fn executed(&self) -> u64 {
         self.executed
+    }
+
+    /// The time of the record that is held longest.
+    pub fn oldest_record_time(&self) -> Time {
+        self.history.oldest_time().unwrap_or(Time::MAX)
     }
 
     pub fn history_len(&self) -> usize {
@@ -182,11 +187,13 @@ impl<P: Process> TimeWarp<P> {
         false
     }
 
-    /// Commits all events before `certain`, and forgets how to undo them.
-    pub fn commit_before(&mut self, certain: EventKey) -> Result<(), FailedEvent> {
+    /// Commits events before `certain`, and forgets how to undo them: all of them if `crowded`
+    /// records or more would stay otherwise, and those that are easy to get at if not.
+    pub fn commit_before(&mut self, certain: EventKey, crowded: usize) -> Result<(), FailedEvent> {
         let history_peak = &mut self.partition.tally.history_peak;
         *history_peak = (*history_peak).max(self.history.len() as u64);
         let (partition, history) = (&mut self.partition, &mut self.history);
+        let latest = &mut self.latest;
         let committed = catch_unwind(AssertUnwindSafe(|| {
             let mut outcome = Ok(());
             while outcome.is_ok()
@@ -194,6 +201,13 @@ impl<P: Process> TimeWarp<P> {
                     outcome = commit(partition, record, outputs);
                 })
             {}
+            if outcome.is_ok() && history.len() >= crowded {
+                history.compact(certain, latest, |record, outputs| {
+                    if outcome.is_ok() {
+                        outcome = commit(partition, record, outputs);
+                    }
+                });
+            }
             outcome
         }));
         committed.unwrap_or_else(|panic| Err(self.partition.failed(Fault::from_panic(&*panic))))

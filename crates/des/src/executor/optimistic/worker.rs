@@ -4,7 +4,7 @@ use super::history::History;
 use super::post::{Message, Post};
 use super::throttle::Throttle;
 use super::time_warp::TimeWarp;
-use crate::event::{EventKey, ProcessId};
+use crate::event::{EventKey, Head, ProcessId};
 use crate::fault::{Error, FailedEvent};
 use crate::partition::Partition;
 use crate::ranks::Ranks;
@@ -19,7 +19,7 @@ const BATCH: u32 = 64;
 const PATIENCE: u32 = 64;
 
 /// Rounds' worth of events that a history may hold if no limit is given.
-const DEFAULT_HISTORY_ROUNDS: usize = 8;
+const DEFAULT_HISTORY_ROUNDS: usize = 16;
 
 /// One thread and its partition.
 pub(super) struct Worker<'a, M: Model> {
@@ -103,21 +103,8 @@ impl<'a, M: Model> Worker<'a, M> {
     /// Takes in mail, executes some events, and sends mail.
     fn work(&mut self) {
         self.take_mail();
-        let horizon = self.throttle.horizon(self.gvt.time());
         let mut executed = 0;
-        while executed < BATCH {
-            let room = !self.throttle.is_full(self.warp.history_len());
-            let (gvt, reach) = (self.gvt, &mut self.reach);
-            let wanted = |head: &crate::event::Head| {
-                let may_run = head.key() <= gvt || (room && head.time() < horizon);
-                if may_run {
-                    *reach = (*reach).max(head.time());
-                }
-                may_run
-            };
-            if !self.warp.execute_next(wanted, &mut self.post) {
-                break;
-            }
+        while executed < BATCH && self.execute_next() {
             executed += 1;
         }
         self.send_mail();
@@ -129,6 +116,24 @@ impl<'a, M: Model> Worker<'a, M> {
         if executed == 0 {
             std::thread::yield_now();
         }
+    }
+
+    /// Executes the next event if it is not too far ahead. The very first of the whole model never
+    /// is.
+    #[inline]
+    fn execute_next(&mut self) -> bool {
+        let (gvt, history) = (self.gvt, self.warp.history_len());
+        let oldest = self.warp.oldest_record_time();
+        let horizon = self.throttle.horizon_with(gvt.time(), history, oldest);
+        let reach = &mut self.reach;
+        let wanted = |head: &Head| {
+            let may_run = head.time() < horizon || head.key() <= gvt;
+            if may_run {
+                *reach = (*reach).max(head.time());
+            }
+            may_run
+        };
+        self.warp.execute_next(wanted, &mut self.post)
     }
 
     fn take_mail(&mut self) {
@@ -166,7 +171,7 @@ impl<'a, M: Model> Worker<'a, M> {
         self.meet(ranks, Shared::carry_votes);
         let Agreed { gvt, failed } = self.shared.gvt.result();
         self.gvt = gvt;
-        let committed = self.warp.commit_before(gvt);
+        let committed = self.warp.commit_before(gvt, self.throttle.crowded());
         self.note(committed);
         self.end_round();
         failed || gvt == EventKey::MAX
@@ -225,5 +230,5 @@ fn history_limit<M: Model>(shared: &Shared<'_, M>) -> usize {
     let affordable = settings.history_limit_bytes.map_or(useful, |bytes| {
         bytes as usize / History::<M::Process>::RECORD_BYTES
     });
-    affordable.clamp(1, useful)
+    affordable.clamp(2, useful)
 }
