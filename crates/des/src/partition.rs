@@ -173,7 +173,7 @@ impl<P: Process> Partition<P> {
 
     /// Commits what the current handler emitted and routes what it sent.
     #[inline]
-    fn release(&mut self, route: &mut impl Route<P::Event>) -> Result<(), FailedEvent> {
+    pub fn release(&mut self, route: &mut impl Route<P::Event>) -> Result<(), FailedEvent> {
         if let Some(fault) = self.outbox.fault.take() {
             return Err(self.failed(fault));
         }

@@ -43,6 +43,13 @@ impl<E> Queue<E> {
         self.heap.first().map(Head::key)
     }
 
+    /// The first event.
+    pub fn first(&self) -> Option<(Head, &E)> {
+        let entry = self.heap.first()?;
+        let (destination, payload) = self.payloads.get(entry.destination)?;
+        Some((Head::new(entry.key(), destination), payload))
+    }
+
     #[inline]
     pub fn push(&mut self, event: Event<E>) {
         let mut entry = event.head;
@@ -166,6 +173,15 @@ impl<E> Store<E> {
                 (self.cells.len() - 1) as u32
             }
         }
+    }
+
+    fn get(&self, place: u32) -> Option<(u32, &E)> {
+        if Self::SIZELESS {
+            return self.sizeless.last().map(|payload| (place, payload));
+        }
+        self.cells[place as usize]
+            .as_ref()
+            .map(|(destination, payload)| (*destination, payload))
     }
 
     #[inline]

@@ -1,8 +1,10 @@
 //! `futago des`: the example models from the command line.
 
+mod chord;
 mod compare;
 mod output;
 mod phold;
+mod queueing;
 mod run_options;
 
 use clap::{Args, Subcommand};
@@ -18,6 +20,10 @@ pub struct DesArguments {
 enum ModelCommand {
     /// PHOLD, the benchmark of parallel simulators.
     Phold(phold::PholdArguments),
+    /// Queueing stations, beside what theory says: M/M/c, or a closed network.
+    Queueing(queueing::QueueingArguments),
+    /// A Chord ring with lookups and churn.
+    Chord(chord::ChordArguments),
 }
 
 impl DesArguments {
@@ -29,6 +35,8 @@ impl DesArguments {
     pub fn run(self) -> anyhow::Result<()> {
         match self.model {
             ModelCommand::Phold(arguments) => arguments.run(),
+            ModelCommand::Queueing(arguments) => arguments.run(),
+            ModelCommand::Chord(arguments) => arguments.run(),
         }
     }
 }

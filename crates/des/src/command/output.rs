@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -39,6 +39,21 @@ pub(super) fn execute<M: Model>(
     Ok(outcome)
 }
 
+/// Checks that the model's events can be undone, and says what was found.
+pub(super) fn check<M: Model>(model: &M, options: &RunOptions) -> anyhow::Result<()> {
+    let checked = crate::check(model, &options.settings()?)?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&checked)?);
+    } else {
+        println!(
+            "{} events forward, back and forward again; {} taken back by random rollbacks; all \
+             restored, digest {}",
+            checked.events, checked.events_rolled_back, checked.digest
+        );
+    }
+    Ok(())
+}
+
 /// This process among those that mpirun started, or alone.
 pub(super) fn ranks(options: &RunOptions) -> anyhow::Result<Box<dyn Ranks>> {
     if !options.mpi {
@@ -47,21 +62,23 @@ pub(super) fn ranks(options: &RunOptions) -> anyhow::Result<Box<dyn Ranks>> {
     #[cfg(feature = "mpi")]
     return Ok(Box::new(crate::ranks::MpiRanks::start()?));
     #[cfg(not(feature = "mpi"))]
-    bail!("--mpi: this program was built without MPI; build it with `--features mpi`")
+    anyhow::bail!("--mpi: this program was built without MPI; build it with `--features mpi`")
 }
 
 /// Prints the statistics and the model's own results, on the first rank.
-pub(super) fn print<R: Serialize>(
+pub(super) fn print(
     options: &RunOptions,
     ranks: &dyn Ranks,
     statistics: &Statistics,
-    (model, results): (&str, &R),
+    (name, model): (&str, &impl Serialize),
+    results: &impl Serialize,
 ) -> anyhow::Result<()> {
     if ranks.rank() != 0 {
         return Ok(());
     }
     let mut all = serde_json::to_value(statistics)?;
-    all["model"] = model.into();
+    all["model"] = name.into();
+    all["parameters"] = serde_json::to_value(model)?;
     all["results"] = serde_json::to_value(results)?;
     if options.json {
         println!("{}", serde_json::to_string_pretty(&all)?);

@@ -44,9 +44,18 @@ impl PholdArguments {
         if self.compare {
             return compare::run_comparison(&model, &self.run, self.rounds);
         }
+        if self.run.check {
+            return output::check(&model, &self.run);
+        }
         let mut ranks = output::ranks(&self.run)?;
         let outcome = output::execute(&model, &self.run, &mut *ranks)?;
-        output::print(&self.run, &*ranks, &outcome.statistics, ("phold", &model))
+        output::print(
+            &self.run,
+            &*ranks,
+            &outcome.statistics,
+            ("phold", &model),
+            &(),
+        )
     }
 
     fn model(&self) -> anyhow::Result<Phold> {

@@ -4,7 +4,7 @@ mod carrier;
 mod conservative;
 mod failure;
 pub(crate) mod optimistic;
-mod sequential;
+pub(crate) mod sequential;
 
 use std::time::Instant;
 

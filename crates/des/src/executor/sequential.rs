@@ -64,7 +64,7 @@ fn run_all<M: Model>(
 }
 
 /// Every process is here, and its index is its number.
-struct Here;
+pub(crate) struct Here;
 
 impl<E> Route<E> for Here {
     #[inline]

@@ -51,6 +51,15 @@ impl<E> Agenda<E> {
         None
     }
 
+    /// The first event that is not cancelled.
+    pub fn first(&mut self) -> Option<(Head, &E)> {
+        let key = self.first_key()?;
+        match self.revised.get(&key) {
+            Some(Some(event)) => Some((event.head, &event.payload)),
+            _ => self.queue.first(),
+        }
+    }
+
     /// Takes the first event out if `wanted` says so.
     #[inline]
     pub fn pop_if(&mut self, wanted: impl FnOnce(&Head) -> bool) -> Option<Event<E>> {

@@ -16,6 +16,9 @@ mod worker;
 
 use std::time::Instant;
 
+pub(crate) use post::Post;
+pub(crate) use time_warp::TimeWarp;
+
 use super::carrier::{Station, carry};
 use super::failure::Failure;
 use super::{Finished, Job, seconds_since};

@@ -71,6 +71,11 @@ impl<P: Process> TimeWarp<P> {
         self.agenda.first_key()
     }
 
+    /// The first event.
+    pub fn first_event(&mut self) -> Option<(Head, &P::Event)> {
+        self.agenda.first()
+    }
+
     /// Takes in an event from another partition.
     pub fn insert(&mut self, event: Event<P::Event>) {
         self.agenda.insert(event);
@@ -172,6 +177,32 @@ impl<P: Process> TimeWarp<P> {
             }
             self.agenda.cancel(head.key());
         }
+    }
+
+    /// Whether a process has gone past `key`.
+    #[inline]
+    pub fn has_executed_after(&self, index: usize, key: EventKey) -> bool {
+        self.history
+            .get(self.latest[index])
+            .is_some_and(|record| record.head.key() > key)
+    }
+
+    /// Takes back the last `count` events of a process, or as many as are kept. Returns the key of
+    /// the first of them.
+    pub fn take_back(
+        &mut self,
+        index: usize,
+        count: u64,
+        post: &mut Post<'_, P::Event>,
+    ) -> Option<EventKey> {
+        let mut first = self.history.get(self.latest[index])?;
+        for _ in 1..count {
+            first = self.history.get(first.previous).unwrap_or(first);
+        }
+        let key = first.head.key();
+        self.roll_back(index, key, post);
+        self.cancel_all(post);
+        Some(key)
     }
 
     fn has_executed(&self, index: usize, key: EventKey) -> bool {

@@ -1,3 +1,0 @@
-//! stub
-/// stub
-pub fn check() {}

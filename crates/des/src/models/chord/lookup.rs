@@ -1,0 +1,162 @@
+use serde::Serialize;
+
+use super::node::Node;
+use super::summary::Result;
+use super::{ChordEvent, NodeContext, exponential};
+use crate::{Mode, Time};
+
+/// A lookup under way.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Lookup {
+    key: u64,
+    purpose: Purpose,
+    started: Time,
+    /// Nodes asked that have answered.
+    hops: u32,
+    asked: u32,
+    /// The question that was asked last; older answers are ignored.
+    question: u32,
+    failures: u8,
+}
+
+/// What a lookup is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) enum Purpose {
+    User,
+    Finger(u8),
+    Join,
+}
+
+/// Time-outs after which a lookup is given up.
+const PATIENCE: u8 = 8;
+
+/// Nodes after which a lookup is given up: it goes round in circles.
+const LONGEST_PATH: u32 = 128;
+
+impl Node {
+    pub(super) fn look_up_something<M: Mode>(&mut self, ctx: &mut NodeContext<'_, M>) {
+        let pause = exponential(self.settings.lookup_every_s, ctx);
+        ctx.schedule(pause, ChordEvent::LookUp);
+        if self.alive {
+            let key = ctx.random().bits();
+            self.look_up(key, Purpose::User, ctx);
+        }
+    }
+
+    pub(super) fn look_up<M: Mode>(
+        &mut self,
+        key: u64,
+        purpose: Purpose,
+        ctx: &mut NodeContext<'_, M>,
+    ) {
+        let (node, is_owner) = self.next_for(key);
+        let mut lookup = Lookup {
+            key,
+            purpose,
+            started: ctx.now(),
+            hops: 0,
+            asked: node,
+            question: 0,
+            failures: 0,
+        };
+        if is_owner && purpose != Purpose::Join {
+            self.found(ctx.now(), &lookup, node, ctx);
+        } else {
+            self.ask(&mut lookup, node, ctx);
+            self.lookups.push(lookup);
+        }
+    }
+
+    fn ask<M: Mode>(&mut self, lookup: &mut Lookup, node: u32, ctx: &mut NodeContext<'_, M>) {
+        self.questions += 1;
+        let question = self.questions;
+        (lookup.asked, lookup.question) = (node, question);
+        self.tell(
+            node,
+            ChordEvent::Find {
+                key: lookup.key,
+                question,
+                asker: self.me,
+            },
+            ctx,
+        );
+        let timeout = Time::from_seconds(self.settings.timeout_s);
+        ctx.schedule(timeout, ChordEvent::Overdue { question });
+    }
+
+    fn take_lookup(&mut self, question: u32) -> Option<Lookup> {
+        let place = self
+            .lookups
+            .iter()
+            .position(|lookup| lookup.question == question)?;
+        Some(self.lookups.swap_remove(place))
+    }
+
+    pub(super) fn hear_next<M: Mode>(
+        &mut self,
+        now: Time,
+        question: u32,
+        (node, is_owner): (u32, bool),
+        ctx: &mut NodeContext<'_, M>,
+    ) {
+        let Some(mut lookup) = self.take_lookup(question) else {
+            return;
+        };
+        lookup.hops += 1;
+        if is_owner {
+            self.found(now, &lookup, node, ctx);
+        } else if lookup.hops >= LONGEST_PATH || node == lookup.asked {
+            self.give_up(&lookup, ctx);
+        } else {
+            self.ask(&mut lookup, node, ctx);
+            self.lookups.push(lookup);
+        }
+    }
+
+    /// Asks somebody else instead of the node that does not answer.
+    pub(super) fn overdue<M: Mode>(&mut self, question: u32, ctx: &mut NodeContext<'_, M>) {
+        let Some(mut lookup) = self.take_lookup(question) else {
+            return;
+        };
+        self.forget(lookup.asked);
+        lookup.failures += 1;
+        let (node, _) = self.next_for(lookup.key);
+        if lookup.failures >= PATIENCE || node == self.me {
+            self.give_up(&lookup, ctx);
+        } else {
+            self.ask(&mut lookup, node, ctx);
+            self.lookups.push(lookup);
+        }
+    }
+
+    fn give_up<M: Mode>(&mut self, lookup: &Lookup, ctx: &mut NodeContext<'_, M>) {
+        match lookup.purpose {
+            Purpose::User => ctx.emit(Result::Failed),
+            // The next round tries again.
+            Purpose::Finger(_) | Purpose::Join => {}
+        }
+    }
+
+    fn found<M: Mode>(
+        &mut self,
+        now: Time,
+        lookup: &Lookup,
+        owner: u32,
+        ctx: &mut NodeContext<'_, M>,
+    ) {
+        match lookup.purpose {
+            Purpose::User => {
+                let right = self.settings.ring.successors_of(lookup.key).next() == Some(owner);
+                let latency = now.since(lookup.started);
+                // The owner itself is the last hop.
+                ctx.emit(Result::Found {
+                    hops: lookup.hops + 1,
+                    latency,
+                    right,
+                });
+            }
+            Purpose::Finger(finger) => self.fingers[usize::from(finger)] = owner,
+            Purpose::Join => self.set_successor(owner),
+        }
+    }
+}

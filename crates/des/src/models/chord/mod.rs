@@ -1,0 +1,179 @@
+//! A Chord ring with lookups and churn.
+//!
+//! Stoica, Morris, Karger, Kaashoek and Balakrishnan, "Chord: a scalable peer-to-peer lookup
+//! service for internet applications", SIGCOMM 2001. Lookups are iterative: the node that looks
+//! something up asks one node after the other. The undo is the engine's snapshot.
+
+mod lookup;
+mod node;
+mod ring;
+mod summary;
+
+pub use node::Node;
+pub use summary::{Lookups, measure};
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::random::{Distribution, Exponential};
+use crate::{Context, Mode, Model, ProcessId, Snapshot, Time, Topology};
+use ring::Ring;
+
+/// How many successors a node knows.
+pub const SUCCESSORS: usize = 8;
+
+/// The parameters of a Chord ring; times in seconds.
+#[derive(Clone, Debug)]
+pub struct Chord {
+    settings: Arc<Settings>,
+}
+
+/// See [`Chord::new`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Settings {
+    /// The number of nodes.
+    pub nodes: u32,
+    /// The least delay of a message between two nodes.
+    pub lookahead_s: f64,
+    /// The mean delay, the lookahead included.
+    pub delay_s: f64,
+    /// Mean time between two lookups of a node.
+    pub lookup_every_s: f64,
+    /// Time between two rounds of stabilization of a node.
+    pub stabilize_every_s: f64,
+    /// Time between two repairs of a node's fingers, one at a time.
+    pub fix_finger_every_s: f64,
+    /// Mean time that a node lives, and that it is away; `None` for a ring without churn.
+    pub lifetime_s: Option<f64>,
+    /// How long a node waits for an answer.
+    pub timeout_s: f64,
+    /// Everybody's position.
+    #[serde(skip)]
+    pub(crate) ring: Ring,
+}
+
+impl Default for Settings {
+    /// A lookup a minute and a stabilization every 20 s, as in OverSim.
+    fn default() -> Self {
+        Settings {
+            nodes: 1024,
+            lookahead_s: 0.01,
+            delay_s: 0.05,
+            lookup_every_s: 60.0,
+            stabilize_every_s: 20.0,
+            fix_finger_every_s: 120.0,
+            lifetime_s: None,
+            timeout_s: 1.5,
+            ring: Ring::default(),
+        }
+    }
+}
+
+/// What nodes tell each other and themselves.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ChordEvent {
+    /// Time to look up a random key.
+    LookUp,
+    /// Time to ask the successor for news.
+    Stabilize,
+    /// Time to repair a finger.
+    FixFinger,
+    /// The node fails, or comes back.
+    Churn,
+    /// Who is next on the way to this key?
+    Find {
+        /// The key.
+        key: u64,
+        /// Names the question to the asker.
+        question: u32,
+        /// Who asks.
+        asker: u32,
+    },
+    /// The answer.
+    Next {
+        /// The question.
+        question: u32,
+        /// The node to ask next, or the owner of the key.
+        node: u32,
+        /// Whether it is the owner.
+        is_owner: bool,
+    },
+    /// No answer so far.
+    Overdue {
+        /// The question.
+        question: u32,
+    },
+    /// Who is before you, and who comes after you? The asker is your predecessor, it thinks.
+    Neighbours {
+        /// Who asks.
+        asker: u32,
+    },
+    /// The answer.
+    AreNeighbours {
+        /// Who answers.
+        from: u32,
+        /// Before the node that answers.
+        predecessor: Option<u32>,
+        /// After it.
+        successors: [u32; SUCCESSORS],
+    },
+    /// The successor has not answered.
+    SuccessorOverdue {
+        /// Which round of stabilization it was.
+        round: u32,
+    },
+}
+
+impl Chord {
+    /// A ring in which everybody is there and knows their place.
+    pub fn new(mut settings: Settings) -> Chord {
+        settings.ring = Ring::new(settings.nodes);
+        Chord {
+            settings: Arc::new(settings),
+        }
+    }
+
+    /// The parameters.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+impl Settings {
+    /// The delay of one message.
+    fn delay<M: Mode>(&self, ctx: &mut NodeContext<'_, M>) -> Time {
+        let beyond = Exponential::with_mean(self.delay_s - self.lookahead_s).sample(ctx.random());
+        Time::from_seconds(self.lookahead_s).saturating_add(Time::from_seconds(beyond))
+    }
+}
+
+/// What a node's handlers get.
+type NodeContext<'a, M> = Context<'a, Snapshot<Node>, M>;
+
+/// A random time with this mean.
+fn exponential<M: Mode>(mean_s: f64, ctx: &mut NodeContext<'_, M>) -> Time {
+    Time::from_seconds(Exponential::with_mean(mean_s).sample(ctx.random()))
+}
+
+impl Model for Chord {
+    type Process = Snapshot<Node>;
+
+    fn process_count(&self) -> u32 {
+        self.settings.nodes
+    }
+
+    fn create(&self, id: ProcessId) -> Snapshot<Node> {
+        Snapshot::new(Node::new(&self.settings, id.0))
+    }
+
+    fn topology(&self) -> Topology {
+        Topology::Complete {
+            lookahead: Time::from_seconds(self.settings.lookahead_s),
+        }
+    }
+
+    fn name(&self, id: ProcessId) -> String {
+        format!("node {}", id.0)
+    }
+}

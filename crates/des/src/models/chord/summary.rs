@@ -1,0 +1,76 @@
+use serde::{Deserialize, Serialize};
+
+use super::Node;
+use crate::{ProcessId, Snapshot, Time};
+
+/// How a lookup ended.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum Result {
+    /// With an owner of the key.
+    Found {
+        /// Nodes on the way, the owner included.
+        hops: u32,
+        /// From the first question to the last answer.
+        latency: Time,
+        /// Whether it is the owner if all nodes are there.
+        right: bool,
+    },
+    /// Without.
+    Failed,
+}
+
+/// The lookups of one node, or of all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Lookups {
+    /// Lookups that found an owner.
+    pub found: u64,
+    /// Those among them that found the owner which is right if all nodes are there.
+    pub found_right: u64,
+    /// Lookups that found none.
+    pub failed: u64,
+    /// The sum of the hops of those that found one.
+    pub hops: u64,
+    /// The sum of their latencies.
+    pub latency_ticks: u128,
+}
+
+impl Lookups {
+    pub(super) fn add(&mut self, result: Result) {
+        match result {
+            Result::Failed => self.failed += 1,
+            Result::Found {
+                hops,
+                latency,
+                right,
+            } => {
+                self.found += 1;
+                self.found_right += u64::from(right);
+                self.hops += u64::from(hops);
+                self.latency_ticks += u128::from(latency.ticks());
+            }
+        }
+    }
+
+    /// Mean number of hops.
+    pub fn mean_hops(&self) -> f64 {
+        self.hops as f64 / self.found.max(1) as f64
+    }
+
+    /// Mean latency in seconds.
+    pub fn mean_latency_s(&self) -> f64 {
+        self.latency_ticks as f64 / self.found.max(1) as f64 / 1e9
+    }
+}
+
+/// All nodes together.
+pub fn measure(processes: &[(ProcessId, Snapshot<Node>)]) -> Lookups {
+    let mut all = Lookups::default();
+    for lookups in processes.iter().map(|(_, node)| &node.record) {
+        all.found += lookups.found;
+        all.found_right += lookups.found_right;
+        all.failed += lookups.failed;
+        all.hops += lookups.hops;
+        all.latency_ticks += lookups.latency_ticks;
+    }
+    all
+}

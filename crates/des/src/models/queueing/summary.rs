@@ -1,0 +1,86 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Change, QueueingProcess};
+use crate::{ProcessId, Time};
+
+/// What was seen of one station, or of several put together; times in ticks.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Measured {
+    since: Time,
+    last: Time,
+    /// Customers whose service began.
+    pub served: u64,
+    /// The sum of their waiting times.
+    pub wait_ticks: u128,
+    /// The integral of the number of customers over time.
+    pub customer_ticks: u128,
+    /// The integral of the number of busy servers over time.
+    pub busy_ticks: u128,
+    /// The time over which was measured.
+    pub observed_ticks: u128,
+}
+
+impl Measured {
+    /// Nothing yet, and nothing from before `since`.
+    pub(super) fn from(since: Time) -> Measured {
+        Measured {
+            since,
+            last: since,
+            ..Measured::default()
+        }
+    }
+
+    pub(super) fn add(&mut self, now: Time, change: Change) {
+        if now < self.since {
+            return;
+        }
+        let span = u128::from(now.since(self.last).ticks());
+        self.last = now;
+        self.observed_ticks += span;
+        self.customer_ticks += span * u128::from(change.customers_before);
+        self.busy_ticks += span * u128::from(change.busy_before);
+        if let Some(wait) = change.wait {
+            self.served += 1;
+            self.wait_ticks += u128::from(wait.ticks());
+        }
+    }
+
+    fn join(&mut self, other: &Measured) {
+        self.served += other.served;
+        self.wait_ticks += other.wait_ticks;
+        self.customer_ticks += other.customer_ticks;
+        self.busy_ticks += other.busy_ticks;
+        self.observed_ticks += other.observed_ticks;
+    }
+
+    /// Mean time in the queue, in seconds.
+    pub fn mean_wait_s(&self) -> f64 {
+        self.wait_ticks as f64 / self.served.max(1) as f64 / 1e9
+    }
+
+    /// Mean number of customers in a station.
+    pub fn mean_customers(&self) -> f64 {
+        self.customer_ticks as f64 / self.observed_ticks.max(1) as f64
+    }
+
+    /// Mean number of busy servers of a station.
+    pub fn mean_busy(&self) -> f64 {
+        self.busy_ticks as f64 / self.observed_ticks.max(1) as f64
+    }
+
+    /// Customers a second through a station.
+    pub fn throughput_per_s(&self) -> f64 {
+        self.served as f64 / (self.observed_ticks.max(1) as f64 / 1e9)
+    }
+}
+
+/// All stations together.
+pub fn measure(processes: &[(ProcessId, QueueingProcess)]) -> Measured {
+    let mut all = Measured::default();
+    for (_, process) in processes {
+        if let QueueingProcess::Station(station) = process {
+            all.join(&station.measured);
+        }
+    }
+    all
+}
