@@ -35,7 +35,7 @@ const LONGEST_PATH: u32 = 128;
 
 impl Node {
     pub(super) fn look_up_something<M: Mode>(&mut self, ctx: &mut NodeContext<'_, M>) {
-        let pause = exponential(self.settings.lookup_every_s, ctx);
+        let pause = exponential(self.world.settings.lookup_every_s, ctx);
         ctx.schedule(pause, ChordEvent::LookUp);
         if self.alive {
             let key = ctx.random().bits();
@@ -80,7 +80,7 @@ impl Node {
             },
             ctx,
         );
-        let timeout = Time::from_seconds(self.settings.timeout_s);
+        let timeout = Time::from_seconds(self.world.settings.timeout_s);
         ctx.schedule(timeout, ChordEvent::Overdue { question });
     }
 
@@ -146,7 +146,7 @@ impl Node {
     ) {
         match lookup.purpose {
             Purpose::User => {
-                let right = self.settings.ring.successors_of(lookup.key).next() == Some(owner);
+                let right = self.world.ring.successors_of(lookup.key).next() == Some(owner);
                 let latency = now.since(lookup.started);
                 // The owner itself is the last hop.
                 ctx.emit(Result::Found {

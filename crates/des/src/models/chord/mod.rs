@@ -23,13 +23,20 @@ use ring::Ring;
 /// How many successors a node knows.
 pub const SUCCESSORS: usize = 8;
 
-/// The parameters of a Chord ring; times in seconds.
+/// A Chord ring.
 #[derive(Clone, Debug)]
 pub struct Chord {
-    settings: Arc<Settings>,
+    world: Arc<World>,
 }
 
-/// See [`Chord::new`].
+/// What all nodes have in common.
+#[derive(Debug)]
+struct World {
+    settings: Settings,
+    ring: Ring,
+}
+
+/// The parameters of [`Chord`]; times in seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Settings {
     /// The number of nodes.
@@ -48,9 +55,6 @@ pub struct Settings {
     pub lifetime_s: Option<f64>,
     /// How long a node waits for an answer.
     pub timeout_s: f64,
-    /// Everybody's position.
-    #[serde(skip)]
-    pub(crate) ring: Ring,
 }
 
 impl Default for Settings {
@@ -65,7 +69,6 @@ impl Default for Settings {
             fix_finger_every_s: 120.0,
             lifetime_s: None,
             timeout_s: 1.5,
-            ring: Ring::default(),
         }
     }
 }
@@ -127,16 +130,16 @@ pub enum ChordEvent {
 
 impl Chord {
     /// A ring in which everybody is there and knows their place.
-    pub fn new(mut settings: Settings) -> Chord {
-        settings.ring = Ring::new(settings.nodes);
+    pub fn new(settings: Settings) -> Chord {
+        let ring = Ring::new(settings.nodes);
         Chord {
-            settings: Arc::new(settings),
+            world: Arc::new(World { settings, ring }),
         }
     }
 
     /// The parameters.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.world.settings
     }
 }
 
@@ -160,16 +163,16 @@ impl Model for Chord {
     type Process = Snapshot<Node>;
 
     fn process_count(&self) -> u32 {
-        self.settings.nodes
+        self.world.settings.nodes
     }
 
     fn create(&self, id: ProcessId) -> Snapshot<Node> {
-        Snapshot::new(Node::new(&self.settings, id.0))
+        Snapshot::new(Node::new(&self.world, id.0))
     }
 
     fn topology(&self) -> Topology {
         Topology::Complete {
-            lookahead: Time::from_seconds(self.settings.lookahead_s),
+            lookahead: Time::from_seconds(self.world.settings.lookahead_s),
         }
     }
 

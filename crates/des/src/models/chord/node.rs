@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::lookup::{Lookup, Purpose};
 use super::ring::{is_within, position};
 use super::summary::{Lookups, Result};
-use super::{ChordEvent, NodeContext, SUCCESSORS, Settings, exponential};
+use super::{ChordEvent, NodeContext, SUCCESSORS, World, exponential};
 use crate::{Cloneable, Forward, Mode, ProcessId, Time};
 
 /// A node of the ring.
@@ -24,19 +24,19 @@ pub struct Node {
     pub(super) lookups: Vec<Lookup>,
     pub(super) questions: u32,
     #[serde(skip)]
-    pub(super) settings: Arc<Settings>,
+    pub(super) world: Arc<World>,
 }
 
 impl Node {
-    pub(super) fn new(settings: &Arc<Settings>, me: u32) -> Node {
-        let ring = &settings.ring;
+    pub(super) fn new(world: &Arc<World>, me: u32) -> Node {
+        let ring = &world.ring;
         let mut successors = [me; SUCCESSORS];
         let after = ring.successors_of(position(me)).skip(1);
         successors
             .iter_mut()
             .zip(after)
             .for_each(|(known, node)| *known = node);
-        let count = (settings.nodes.max(2).ilog2() + 3).min(64) as u8;
+        let count = (world.settings.nodes.max(2).ilog2() + 3).min(64) as u8;
         let first_at = |key| ring.successors_of(key).next().unwrap_or(me);
         Node {
             me,
@@ -51,7 +51,7 @@ impl Node {
             answered: true,
             lookups: Vec::new(),
             questions: 0,
-            settings: Arc::clone(settings),
+            world: Arc::clone(world),
         }
     }
 
@@ -96,7 +96,7 @@ impl Node {
 
     fn stabilize<M: Mode>(&mut self, ctx: &mut NodeContext<'_, M>) {
         ctx.schedule(
-            Time::from_seconds(self.settings.stabilize_every_s),
+            Time::from_seconds(self.world.settings.stabilize_every_s),
             ChordEvent::Stabilize,
         );
         if self.alive && self.successors[0] != self.me {
@@ -108,7 +108,7 @@ impl Node {
                 ChordEvent::Neighbours { asker: self.me },
                 ctx,
             );
-            let timeout = Time::from_seconds(self.settings.timeout_s);
+            let timeout = Time::from_seconds(self.world.settings.timeout_s);
             ctx.schedule(timeout, ChordEvent::SuccessorOverdue { round });
         }
     }
@@ -146,7 +146,7 @@ impl Node {
     }
 
     fn fix_finger<M: Mode>(&mut self, ctx: &mut NodeContext<'_, M>) {
-        let pause = self.settings.fix_finger_every_s / self.fingers.len() as f64;
+        let pause = self.world.settings.fix_finger_every_s / self.fingers.len() as f64;
         ctx.schedule(Time::from_seconds(pause), ChordEvent::FixFinger);
         if self.alive {
             let finger = self.next_finger;
@@ -156,7 +156,7 @@ impl Node {
     }
 
     fn churn<M: Mode>(&mut self, ctx: &mut NodeContext<'_, M>) {
-        let Some(mean_s) = self.settings.lifetime_s else {
+        let Some(mean_s) = self.world.settings.lifetime_s else {
             return;
         };
         let delay = exponential(mean_s, ctx);
@@ -171,7 +171,7 @@ impl Node {
     }
 
     pub(super) fn tell<M: Mode>(&self, to: u32, what: ChordEvent, ctx: &mut NodeContext<'_, M>) {
-        let delay = self.settings.delay(ctx);
+        let delay = self.world.settings.delay(ctx);
         ctx.send(ProcessId(to), delay, what);
     }
 }
@@ -188,7 +188,8 @@ impl Cloneable for Node {
 
     /// Timers start at random moments, so that nodes do not act in step.
     fn start(&mut self, ctx: &mut NodeContext<'_, Forward>) {
-        let settings = Arc::clone(&self.settings);
+        let world = Arc::clone(&self.world);
+        let settings = &world.settings;
         let fix_every_s = settings.fix_finger_every_s / self.fingers.len() as f64;
         let lookup = exponential(settings.lookup_every_s, ctx);
         ctx.schedule(lookup, ChordEvent::LookUp);
