@@ -22,6 +22,7 @@ impl<C: Context> Client<C> {
     async fn try_read(&self, id: FileId, offset: u64, length: u32) -> Result<Payload, Failure> {
         let home = Request::Read { id, offset, length };
         let end = offset.saturating_add(u64::from(length));
+        let end = end.min(limits::FILE_BYTES);
         let hint = self.hint(id);
         // Without a hint the home says first what else there is to ask.
         let guessed = hint

@@ -13,21 +13,24 @@ impl<C: Context> Client<C> {
 
     /// Leaves: every server gives up this client's registrations and locks.
     pub async fn end_session(&self) -> Result<(), Errno> {
-        self.tell_all(&Request::EndSession).await
+        match self.tell_all(&Request::EndSession).await {
+            // A copy of the request has arrived before, or the lease was over anyway.
+            Err(Errno::ESTALE) => Ok(()),
+            result => result,
+        }
     }
 
     /// Tells every server, and returns the first error once all have answered or failed.
     async fn tell_all(&self, request: &Request) -> Result<(), Errno> {
         let servers = self.map().servers();
         let told = servers.map(|server| self.ask(server, request.clone()));
-        for answer in join_all(told).await {
-            match answer {
-                Ok(_) => {}
-                Err(Failure::SessionExpired) => return Err(Errno::ESTALE),
-                Err(Failure::Errno(errno)) => return Err(errno),
-                Err(_) => return Err(Errno::EIO),
-            }
-        }
-        Ok(())
+        let told = join_all(told).await.into_iter();
+        let results = told.map(|answer| match answer {
+            Ok(_) => Ok(()),
+            Err(Failure::SessionExpired) => Err(Errno::ESTALE),
+            Err(Failure::Errno(errno)) => Err(errno),
+            Err(_) => Err(Errno::EIO),
+        });
+        results.collect()
     }
 }

@@ -116,6 +116,8 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
         Request::KeepAlive => Ok(Reply::Done.into()),
         Request::EndSession => {
             turn.end_session(turn.request.session);
+            // Its replies are forgotten, this one among them, so it cannot be held.
+            turn.answer_at_once();
             Ok(Answer::from(Reply::Done))
         }
     }
