@@ -94,7 +94,7 @@ impl<C: Context> Client<C> {
     pub(crate) fn seen(&self, state: FileState) -> FileState {
         let attributes = &state.attributes;
         if attributes.kind == Kind::File {
-            let hint = FileHint::new(attributes.chunk_bytes);
+            let hint = FileHint::new(attributes.chunk_bytes, attributes.size);
             self.files.borrow_mut().insert_new(attributes.id, hint);
         }
         if let Some(directory) = &state.directory {

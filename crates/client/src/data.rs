@@ -59,7 +59,7 @@ impl<C: Context> Client<C> {
         let hint = FileHint {
             chunk_bytes,
             truncations,
-            ends_beyond_first: size >= u64::from(chunk_bytes),
+            size_seen: size,
         };
         self.files.borrow_mut().insert(id, hint.clone());
         let extent = Extent {

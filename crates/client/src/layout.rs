@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use futago_base::{ChunkId, ClusterMap, FileId, ServerId, record::Truncations};
 
-/// What a client remembers of a file's data. The size is not part of it: others change it.
+/// What a client remembers of a file's data. None of it is relied on: others change the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHint {
     /// Bytes a chunk; it never changes.
@@ -12,16 +12,17 @@ pub struct FileHint {
     /// The shrinkings that chunks may not have heard of. A newer one shows in every answer of the
     /// file's home.
     pub truncations: Truncations,
-    /// Whether the end of the file was beyond chunk 0 when it was last seen.
-    pub ends_beyond_first: bool,
+    /// The size when it was last seen, in bytes: how far it is worth asking for chunks before the
+    /// home has told the size.
+    pub size_seen: u64,
 }
 
 impl FileHint {
-    pub fn new(chunk_bytes: u32) -> Self {
+    pub fn new(chunk_bytes: u32, size_seen: u64) -> Self {
         Self {
             chunk_bytes,
             truncations: Truncations::default(),
-            ends_beyond_first: false,
+            size_seen,
         }
     }
 }

@@ -38,7 +38,8 @@ impl<C: Context> Client<C> {
             kill_privileges,
         };
         // Beyond chunk 0 the home has no use for the data.
-        let beyond = self.hint(id).is_some_and(|hint| hint.ends_beyond_first);
+        let hint = self.hint(id);
+        let beyond = hint.is_some_and(|hint| hint.size_seen >= u64::from(hint.chunk_bytes));
         let sent = if beyond {
             0
         } else {

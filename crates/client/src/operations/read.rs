@@ -23,23 +23,18 @@ impl<C: Context> Client<C> {
         let home = Request::Read { id, offset, length };
         let end = offset.saturating_add(u64::from(length));
         let end = end.min(limits::FILE_BYTES);
-        let hint = self.hint(id);
-        // Without a hint the home says first what else there is to ask.
-        let guessed = hint
-            .as_ref()
-            .map(|hint| self.read_parts(id, hint, offset, end));
-        let guessed = guessed.unwrap_or_default();
-        let hint = hint.unwrap_or_else(|| FileHint::new(0));
-        let (extent, first, answers) = self
-            .ask_home_and_chunks(id, (home, Payload::empty()), &guessed, &hint)
+        // What probably exists is asked for at once, the rest when the home has told the size.
+        let hint = self.hint(id).unwrap_or_else(|| FileHint::new(0, 0));
+        let known = end.min(hint.size_seen).max(offset);
+        let mut parts = self.read_parts(id, &hint, offset, known);
+        let (extent, first, mut answers) = self
+            .ask_home_and_chunks(id, (home, Payload::empty()), &parts, &hint)
             .await?;
         let end = end.min(extent.size);
-        if hint.chunk_bytes == extent.hint.chunk_bytes {
-            return Ok(assemble(&extent, offset, end, first, &guessed, answers));
-        }
-        let asked = self.read_parts(id, &extent.hint, offset, end);
-        let answers = self.ask_chunks(&asked, &extent.hint).await?;
-        Ok(assemble(&extent, offset, end, first, &asked, answers))
+        let more = self.read_parts(id, &extent.hint, known, end);
+        answers.extend(self.ask_chunks(&more, &extent.hint).await?);
+        parts.extend(more);
+        Ok(assemble(&extent, offset, end, first, &parts, answers))
     }
 
     fn read_parts(&self, id: FileId, hint: &FileHint, from: u64, to: u64) -> Vec<ReadPart> {
