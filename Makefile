@@ -7,6 +7,9 @@ PREFIX = /usr/local
 DESTDIR =
 BIN = $(DESTDIR)$(PREFIX)/bin
 
+# Where rustup puts the toolchain.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
 .PHONY: build quickstart test proof install uninstall
 
 build:
