@@ -99,10 +99,18 @@ impl fmt::Display for Fault {
             | Self::MisplacedBucket(..)
             | Self::WrongCounts(..) => self.describe_bucket(f),
             Self::ChunkWithoutFile(chunk) => {
-                write!(f, "chunk {} belongs to {}, which is no file", chunk.index, chunk.file)
+                write!(
+                    f,
+                    "chunk {} belongs to {}, which is no file",
+                    chunk.index, chunk.file
+                )
             }
             Self::ChunkBeyondEnd(chunk) => {
-                write!(f, "chunk {} of file {} is beyond the file's end", chunk.index, chunk.file)
+                write!(
+                    f,
+                    "chunk {} of file {} is beyond the file's end",
+                    chunk.index, chunk.file
+                )
             }
             Self::MisplacedChunk(chunk) => write!(
                 f,
@@ -121,13 +129,19 @@ impl Fault {
             Self::MisplacedInode(id) => write!(f, "inode {id} is not on its home server"),
             Self::LostInode(id, kind) => write!(f, "{kind:?} {id} has no name"),
             Self::Orphan(id, kind) => {
-                write!(f, "{kind:?} {id} was removed and nobody has it open, but it is still there")
+                write!(
+                    f,
+                    "{kind:?} {id} was removed and nobody has it open, but it is still there"
+                )
             }
             Self::WrongLinks(id, counted, found) => {
                 write!(f, "inode {id} counts {counted} names, but has {found}")
             }
             Self::WrongParent(id, Some(parent), real) => {
-                write!(f, "directory {id} says it lies in {parent}, but lies in {real}")
+                write!(
+                    f,
+                    "directory {id} says it lies in {parent}, but lies in {real}"
+                )
             }
             Self::WrongParent(id, None, real) => {
                 write!(f, "directory {id} does not know that it lies in {real}")
@@ -151,7 +165,11 @@ impl Fault {
                 write!(f, "leads to inode {}, which does not exist", entry.id)
             }
             Self::WrongKind(.., entry, kind) => {
-                write!(f, "says {:?}, but inode {} is a {kind:?}", entry.kind, entry.id)
+                write!(
+                    f,
+                    "says {:?}, but inode {} is a {kind:?}",
+                    entry.kind, entry.id
+                )
             }
             Self::SecondName(.., id) => write!(f, "is a second name of directory {id}"),
             _ => write!(f, "is in no bucket of its server"),

@@ -1,0 +1,219 @@
+//! A cluster through the library.
+
+use super::target::{File, FileSystem};
+use anyhow::{Context, ensure};
+use bytes::Bytes;
+use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, limits};
+use futago_client::Place;
+use futago_node::{Client, Cluster, Futago, Options};
+use futago_wire::{NewContent, NewNode};
+use rustix::process::{getegid, geteuid};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// A client of a cluster. It remembers the identities of the directories that it works in, as a
+/// program does that works relative to an open directory; everything else is asked for.
+pub struct Library {
+    futago: Futago,
+    chunk_bytes: u32,
+    directories: Mutex<BTreeMap<String, FileId>>,
+}
+
+struct OpenFile {
+    futago: Futago,
+    id: FileId,
+}
+
+fn run<F, Fut, T>(futago: &Futago, operation: F) -> anyhow::Result<T>
+where
+    F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<T, Errno>> + 'static,
+    T: Send + 'static,
+{
+    Ok(futago.run_blocking(operation)??)
+}
+
+impl Library {
+    /// A client of its own.
+    pub fn new(cluster: &Cluster) -> anyhow::Result<Self> {
+        Ok(Self {
+            futago: Futago::connect(cluster, Options::default())?,
+            chunk_bytes: cluster.chunk_bytes,
+            directories: Mutex::default(),
+        })
+    }
+
+    fn place(&self, path: &str) -> anyhow::Result<Place> {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Ok(Place {
+            directory: self.directory(parent)?,
+            name: Name::new(name.as_bytes().to_vec())?,
+            must_be_directory: false,
+        })
+    }
+
+    fn directory(&self, path: &str) -> anyhow::Result<FileId> {
+        let known = self
+            .directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(path)
+            .copied();
+        if let Some(id) = known {
+            return Ok(id);
+        }
+        let whole = format!("/{path}").into_bytes();
+        let resolve = move |client: Rc<Client>| async move { client.resolve(&whole, true).await };
+        let found = run(&self.futago, resolve).with_context(|| path.to_owned())?;
+        let id = found.attributes.id;
+        let mut directories = self
+            .directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        directories.insert(path.to_owned(), id);
+        Ok(id)
+    }
+
+    fn node(&self) -> NewNode {
+        NewNode {
+            content: NewContent::File {
+                chunk_bytes: self.chunk_bytes,
+            },
+            mode: 0o644,
+            uid: geteuid().as_raw(),
+            gid: getegid().as_raw(),
+        }
+    }
+
+    fn lookup(&self, path: &str) -> anyhow::Result<Attributes> {
+        let place = self.place(path)?;
+        let lookup = move |client: Rc<Client>| async move {
+            client.lookup(place.directory, &place.name).await
+        };
+        let file = run(&self.futago, lookup).with_context(|| path.to_owned())?;
+        ensure!(
+            file.attributes.kind == Kind::File,
+            "{path} is no regular file"
+        );
+        Ok(file.attributes)
+    }
+}
+
+impl FileSystem for Library {
+    fn make_directory(&self, path: &str) -> anyhow::Result<()> {
+        let place = self.place(path)?;
+        let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+        let make = move |client: Rc<Client>| async move {
+            match client
+                .make_directory(place.directory, &place.name, 0o755, uid, gid)
+                .await
+            {
+                Ok(_) | Err(Errno::EEXIST) => Ok(()),
+                Err(errno) => Err(errno),
+            }
+        };
+        run(&self.futago, make).with_context(|| format!("making {path}"))
+    }
+
+    fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()> {
+        let (place, node) = (self.place(path)?, self.node());
+        let data = Payload::from(Bytes::from(contents));
+        let create = move |client: Rc<Client>| async move {
+            client
+                .create(place.directory, &place.name, node, true, false, data)
+                .await
+        };
+        run(&self.futago, create).with_context(|| format!("making {path}"))?;
+        Ok(())
+    }
+
+    fn size(&self, path: &str) -> anyhow::Result<u64> {
+        Ok(self.lookup(path)?.size)
+    }
+
+    fn read(&self, path: &str, length: u32) -> anyhow::Result<Vec<u8>> {
+        let id = self.lookup(path)?.id;
+        let read = move |client: Rc<Client>| async move { client.read(id, 0, length).await };
+        let data = run(&self.futago, read).with_context(|| format!("reading {path}"))?;
+        Ok(data.bytes().to_vec())
+    }
+
+    fn unlink(&self, path: &str) -> anyhow::Result<()> {
+        let place = self.place(path)?;
+        let unlink = move |client: Rc<Client>| async move {
+            client.unlink(place.directory, &place.name).await
+        };
+        run(&self.futago, unlink).with_context(|| format!("removing {path}"))
+    }
+
+    fn remove_directory(&self, path: &str) -> anyhow::Result<()> {
+        let place = self.place(path)?;
+        let remove = move |client: Rc<Client>| async move {
+            client.remove_directory(place.directory, &place.name).await
+        };
+        run(&self.futago, remove).with_context(|| format!("removing {path}"))
+    }
+
+    fn open(&self, path: &str, write: bool) -> anyhow::Result<Arc<dyn File>> {
+        let (place, node) = (self.place(path)?, self.node());
+        let open = move |client: Rc<Client>| async move {
+            let (directory, name) = (place.directory, &place.name);
+            let file = if write {
+                client
+                    .create(directory, name, node, false, true, Payload::empty())
+                    .await?
+                    .0
+            } else {
+                client.lookup(directory, name).await?
+            };
+            Ok(file.attributes.id)
+        };
+        let id = run(&self.futago, open).with_context(|| format!("opening {path}"))?;
+        Ok(Arc::new(OpenFile {
+            futago: self.futago.clone(),
+            id,
+        }))
+    }
+}
+
+impl File for OpenFile {
+    fn write_at(&self, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
+        let id = self.id;
+        let whole = Bytes::from(data);
+        for at in (0..whole.len()).step_by(limits::PAYLOAD_BYTES) {
+            let end = whole.len().min(at + limits::PAYLOAD_BYTES);
+            let part = Payload::from(whole.slice(at..end));
+            let place = offset + at as u64;
+            run(&self.futago, move |client| async move {
+                client.write(id, place, part, false).await
+            })?;
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, length: u32) -> anyhow::Result<Vec<u8>> {
+        let id = self.id;
+        let mut data = Vec::new();
+        while data.len() < length as usize {
+            let rest = (length as usize - data.len()).min(limits::PAYLOAD_BYTES) as u32;
+            let place = offset + data.len() as u64;
+            let part = run(&self.futago, move |client| async move {
+                client.read(id, place, rest).await
+            })?;
+            if part.is_empty() {
+                break;
+            }
+            data.extend_from_slice(part.bytes());
+        }
+        Ok(data)
+    }
+
+    /// What a write has returned from is at the servers.
+    fn flush(&self) -> anyhow::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! Benchmarks: a coordinator and client processes that talk over pipes, one JSON value a line.
+//!
+//! The coordinator says `Order`s, the clients answer with `Answer`s. All clients begin a phase at
+//! once, and the next one only when all have ended it.
+
+pub mod client;
+pub mod coordinator;
+mod directory;
+mod library;
+mod perform;
+mod target;
+
+use futago_lab::{
+    statistics::ClientPhase,
+    workload::{IoPhase, IoWorkload, MetadataPhase, MetadataWorkload},
+};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What is to be measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Target {
+    /// The cluster of this file, through the library.
+    Cluster(PathBuf),
+    /// A directory, by system calls.
+    Directory(PathBuf),
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Work {
+    /// Many small files.
+    Metadata(MetadataWorkload),
+    /// Large files.
+    Io(IoWorkload),
+}
+
+/// A phase of either kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Of many small files.
+    Metadata(MetadataPhase),
+    /// Of large files.
+    Io(IoPhase),
+}
+
+impl Work {
+    /// The phases, in their order.
+    pub fn phases(&self) -> Vec<Phase> {
+        match self {
+            Self::Metadata(workload) => {
+                workload.phases().into_iter().map(Phase::Metadata).collect()
+            }
+            Self::Io(_) => IoPhase::ALL.map(Phase::Io).into(),
+        }
+    }
+}
+
+impl Phase {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Metadata(phase) => phase.name(),
+            Self::Io(phase) => phase.name(),
+        }
+    }
+}
+
+/// A whole benchmark.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// What to do.
+    pub work: Work,
+    /// On what.
+    pub target: Target,
+    /// How many operations each client has under way.
+    pub in_flight: u32,
+}
+
+/// What the coordinator tells a client.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// Who you are and what this is about.
+    Prepare {
+        /// The benchmark.
+        job: Job,
+        /// The directory of this run, below the target.
+        directory: String,
+        /// The client's number.
+        client: u32,
+    },
+    /// Run a phase now.
+    Run(Phase),
+}
+
+/// What a client answers to an order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Answer {
+    /// Prepared.
+    Ready,
+    /// The phase has ended.
+    Done(ClientPhase),
+    /// It cannot go on.
+    Failed(String),
+}

@@ -1,0 +1,149 @@
+//! Ending what belongs to a cluster, also what a crash has left behind.
+
+use super::{
+    launcher::Launcher,
+    mounts,
+    records::{self, ProcessRecord, Role},
+    runtime_directory, spawn,
+};
+use anyhow::Context;
+use futago_node::Cluster;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+/// How long a process may take to end before it is killed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What was ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Servers' processes that ran.
+    pub servers: usize,
+    /// Mounts, dead ones included.
+    pub mounts: Vec<PathBuf>,
+    /// Processes that did not end by themselves and were killed.
+    pub killed: Vec<i32>,
+    /// What could not be cleaned up, and why.
+    pub problems: Vec<String>,
+}
+
+/// Ends the processes and mounts of a cluster on this host and removes its runtime directory.
+pub fn on_this_host(directory: &Path) -> Ended {
+    let mut ended = Ended::default();
+    let records = records::list(directory);
+    for record in &records {
+        if let Role::Mount(path) = &record.role {
+            end_mount(path, &mut ended);
+        }
+    }
+    let (mounts, others): (Vec<_>, Vec<_>) = records
+        .into_iter()
+        .filter(ProcessRecord::is_alive)
+        .partition(|record| matches!(record.role, Role::Mount(_)));
+    ended.servers = others
+        .iter()
+        .filter(|r| matches!(r.role, Role::Server(_)))
+        .count();
+    end_processes(&mounts, &mut ended.killed);
+    end_processes(&others, &mut ended.killed);
+    if let Err(error) = fs::remove_dir_all(directory)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        ended
+            .problems
+            .push(format!("removing {}: {error}", directory.display()));
+    }
+    ended
+}
+
+fn end_mount(path: &Path, ended: &mut Ended) {
+    if !mounts::is_mounted(path) {
+        return;
+    }
+    match mounts::unmount(path, true) {
+        Ok(()) => ended.mounts.push(path.to_owned()),
+        Err(error) => ended.problems.push(format!("{error:#}")),
+    }
+}
+
+fn end_processes(records: &[ProcessRecord], killed: &mut Vec<i32>) {
+    for record in records {
+        send(record, Signal::TERM);
+    }
+    let gone = || records.iter().all(|record| !record.is_alive());
+    if spawn::wait_until(PATIENCE, gone) {
+        return;
+    }
+    for record in records.iter().filter(|record| record.is_alive()) {
+        send(record, Signal::KILL);
+        killed.push(record.pid);
+    }
+    spawn::wait_until(PATIENCE, gone);
+}
+
+fn send(record: &ProcessRecord, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(record.pid)
+        && record.is_alive()
+    {
+        // It may have ended since; then there is nothing to do.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Ends a cluster everywhere: on its other hosts through its launcher, then here.
+pub fn everywhere(cluster: &Cluster) -> anyhow::Result<Ended> {
+    let directory = runtime_directory::of(cluster);
+    let hosts: BTreeSet<&String> = cluster
+        .servers
+        .iter()
+        .filter_map(|s| s.host.as_ref())
+        .collect();
+    let mut remote = Vec::new();
+    if let (Some(template), false) = (&cluster.launcher, hosts.is_empty()) {
+        let launcher = Launcher::parse(template)?;
+        for host in hosts {
+            remote.push(on_other_host(&launcher, host, &directory));
+        }
+    }
+    let mut ended = on_this_host(&directory);
+    for result in remote {
+        match result {
+            Ok(there) => {
+                ended.servers += there.servers;
+                ended.problems.extend(there.problems);
+            }
+            Err(error) => ended.problems.push(format!("{error:#}")),
+        }
+    }
+    Ok(ended)
+}
+
+fn on_other_host(launcher: &Launcher, host: &str, directory: &Path) -> anyhow::Result<Ended> {
+    let program = std::env::current_exe()?.display().to_string();
+    let directory = directory.display().to_string();
+    let command = [&program, "down", "--here", &directory, "--json"].map(str::to_owned);
+    let line = launcher.command_line(host, &command);
+    let output = Command::new(&line[0])
+        .args(&line[1..])
+        .output()
+        .with_context(|| format!("cleaning up on {host}: running {}", line[0]))?;
+    serde_json::from_slice(&output.stdout).with_context(|| {
+        let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        format!("cleaning up on {host}: {error}")
+    })
+}
+
+/// Whether anything of the cluster still runs here.
+pub fn is_running(cluster: &Cluster) -> bool {
+    let directory = runtime_directory::of(cluster);
+    records::list(&directory)
+        .iter()
+        .any(ProcessRecord::is_alive)
+}

@@ -1,0 +1,110 @@
+//! Programs that start programs on other hosts: ssh, srun or anything with the same manners.
+
+use anyhow::{Context, ensure};
+
+/// A command line with `{host}` in it, to which the command to run is appended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launcher {
+    words: Vec<String>,
+    /// ssh joins its arguments and gives them to a shell; others pass them on as they are.
+    through_shell: bool,
+}
+
+impl Launcher {
+    /// Parses a template such as `ssh {host}` or `srun --overlap -N1 -w {host}`.
+    pub fn parse(template: &str) -> anyhow::Result<Self> {
+        let words = shell_words::split(template)
+            .with_context(|| format!("launcher {template:?} is no command line"))?;
+        ensure!(
+            !words.is_empty(),
+            "the launcher is empty; write for example 'ssh {{host}}'"
+        );
+        ensure!(
+            words.iter().any(|word| word.contains("{host}")),
+            "launcher {template:?} does not say where {{host}} belongs"
+        );
+        let program = words[0].rsplit('/').next().unwrap_or_default();
+        let through_shell = matches!(program, "ssh" | "rsh" | "dbclient");
+        Ok(Self {
+            words,
+            through_shell,
+        })
+    }
+
+    /// The command line that runs `command` on `host`.
+    pub fn command_line(&self, host: &str, command: &[String]) -> Vec<String> {
+        let mut line: Vec<String> = self
+            .words
+            .iter()
+            .map(|word| word.replace("{host}", host))
+            .collect();
+        if self.through_shell {
+            line.push(shell_words::join(command));
+        } else {
+            line.extend_from_slice(command);
+        }
+        line
+    }
+}
+
+/// The hosts of a file: one a line; empty lines and what follows `#` do not count, and what follows
+/// the name (such as `slots=4`) neither.
+pub fn parse_hosts(text: &str) -> anyhow::Result<Vec<String>> {
+    let hosts: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.split('#').next()?.split_whitespace().next())
+        .map(str::to_owned)
+        .collect();
+    ensure!(!hosts.is_empty(), "the file names no host");
+    if let Some(host) = hosts.iter().find(|host| host.starts_with('-')) {
+        anyhow::bail!("{host:?} is no host name");
+    }
+    Ok(hosts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn ssh_gets_one_quoted_word_and_others_get_words() {
+        let command = words(&["/opt/my dir/futago", "serve"]);
+        let ssh = Launcher::parse("ssh -o BatchMode=yes {host}").unwrap();
+        assert_eq!(
+            ssh.command_line("n1", &command),
+            words(&[
+                "ssh",
+                "-o",
+                "BatchMode=yes",
+                "n1",
+                "'/opt/my dir/futago' serve"
+            ])
+        );
+        let srun = Launcher::parse("srun -w {host} --").unwrap();
+        assert_eq!(
+            srun.command_line("n1", &command),
+            words(&["srun", "-w", "n1", "--", "/opt/my dir/futago", "serve"])
+        );
+    }
+
+    #[test]
+    fn templates_without_a_host_or_with_open_quotes_are_refused() {
+        for template in ["", "ssh", "ssh '{host}"] {
+            assert!(Launcher::parse(template).is_err(), "{template}");
+        }
+    }
+
+    #[test]
+    fn host_files_may_have_comments_and_slots() {
+        assert_eq!(
+            parse_hosts("# ours\nn1 slots=4\n\n n2 # slow\n").unwrap(),
+            ["n1", "n2"]
+        );
+        assert!(parse_hosts("# none\n").is_err());
+        assert!(parse_hosts("-oProxyCommand=x\n").is_err());
+    }
+}

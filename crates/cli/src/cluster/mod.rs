@@ -1,0 +1,38 @@
+//! Clusters as processes: where they run, how they are started, found again and ended.
+
+pub mod cleanup;
+pub mod launcher;
+pub mod mounts;
+pub mod plan;
+pub mod records;
+pub mod runtime_directory;
+pub mod spawn;
+
+use crate::exit::{Exit, Problem};
+use clap::Args;
+use futago_node::Cluster;
+use std::path::PathBuf;
+
+/// Which cluster a command is about.
+#[derive(Args, Clone, Debug)]
+pub struct ClusterFile {
+    /// The cluster file that `futago up` wrote.
+    #[arg(
+        id = "cluster",
+        long = "cluster",
+        value_name = "FILE",
+        env = "FUTAGO_CLUSTER"
+    )]
+    pub path: PathBuf,
+}
+
+impl ClusterFile {
+    /// Reads it.
+    pub fn load(&self) -> anyhow::Result<Cluster> {
+        Cluster::load(&self.path).map_err(|error| {
+            let missing = !self.path.exists();
+            let advice = if missing { "; futago up makes one" } else { "" };
+            Problem::new(Exit::Failed, format!("{error}{advice}"))
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! Records of the processes of a cluster on this host, so that `down` and `status` find them.
+
+use anyhow::Context;
+use procfs::process::Process;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// What a process does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// It hosts the servers of this process number.
+    Server(u32),
+    /// It serves the mount at this path.
+    Mount(PathBuf),
+    /// It is a launcher that holds a server on another host.
+    Launcher(u32),
+}
+
+/// A process. The start time tells it from a later one with the same number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessRecord {
+    /// What it does.
+    pub role: Role,
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks since the host did.
+    pub start_ticks: u64,
+}
+
+impl ProcessRecord {
+    /// The record of a running process.
+    pub fn of(pid: u32, role: Role) -> anyhow::Result<Self> {
+        let pid = pid as i32;
+        let stat = Process::new(pid).and_then(|process| process.stat());
+        let stat = stat.with_context(|| format!("looking at process {pid}"))?;
+        Ok(Self {
+            role,
+            pid,
+            start_ticks: stat.starttime,
+        })
+    }
+
+    /// Whether the process still runs.
+    pub fn is_alive(&self) -> bool {
+        let stat = Process::new(self.pid).and_then(|process| process.stat());
+        stat.is_ok_and(|stat| stat.starttime == self.start_ticks && stat.state != 'Z')
+    }
+
+    /// Writes the record into the runtime directory.
+    pub fn save(&self, directory: &Path) -> anyhow::Result<()> {
+        let path = self.path(directory);
+        let text = serde_json::to_vec(self)?;
+        let written = fs::write(path.with_extension("new"), text)
+            .and_then(|()| fs::rename(path.with_extension("new"), &path));
+        written.with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// Takes the record away.
+    pub fn remove(&self, directory: &Path) {
+        // The record of a process that has ended harms nobody.
+        let _ = fs::remove_file(self.path(directory));
+    }
+
+    fn path(&self, directory: &Path) -> PathBuf {
+        let name = match &self.role {
+            Role::Server(process) => format!("server-{process}"),
+            Role::Mount(_) => format!("mount-{}", self.pid),
+            Role::Launcher(process) => format!("launcher-{process}"),
+        };
+        directory.join(name + ".process")
+    }
+}
+
+/// The records in a runtime directory; what is no record is passed over.
+pub fn list(directory: &Path) -> Vec<ProcessRecord> {
+    let Ok(files) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let mut records: Vec<ProcessRecord> = files
+        .filter_map(|file| Some(file.ok()?.path()))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "process")
+        })
+        .filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok())
+        .collect();
+    records.sort_by_key(|record| (record.role != Role::Server(0), record.pid));
+    records
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_tells_the_living_from_a_later_process_with_the_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let record = ProcessRecord::of(std::process::id(), Role::Server(3)).unwrap();
+        record.save(directory.path()).unwrap();
+        assert_eq!(list(directory.path()), [record.clone()]);
+        assert!(record.is_alive());
+        let earlier = ProcessRecord {
+            start_ticks: record.start_ticks - 1,
+            ..record.clone()
+        };
+        assert!(!earlier.is_alive());
+        record.remove(directory.path());
+        assert_eq!(list(directory.path()), []);
+    }
+}

@@ -1,0 +1,154 @@
+//! Starting processes that outlive this one, and waiting until they say that they are ready.
+
+use anyhow::{Context, bail};
+use std::{
+    fs::{self, File},
+    io::Read,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// The line that a process prints when it can be used.
+pub const READY: &str = "futago: ready";
+
+/// A process that was started and its log.
+pub struct Started {
+    child: Child,
+    log: PathBuf,
+    /// What it is, for messages.
+    what: String,
+}
+
+/// Starts a command line in a session of its own, so that no terminal reaches it, with its output in
+/// a log file.
+pub fn start(
+    what: String,
+    line: &[String],
+    log: &Path,
+    input: Option<File>,
+) -> anyhow::Result<Started> {
+    let (program, arguments) = line.split_first().context("an empty command line")?;
+    let output = File::create(log).with_context(|| format!("making the log {}", log.display()))?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir("/")
+        .stdin(input.map_or_else(Stdio::null, Stdio::from))
+        .stdout(output.try_clone()?)
+        .stderr(output);
+    // SAFETY: setsid is async-signal-safe and touches nothing of this process.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::setsid()?;
+            Ok(())
+        });
+    }
+    let child = command
+        .spawn()
+        .with_context(|| format!("starting {what}: {program}"))?;
+    Ok(Started {
+        child,
+        log: log.to_owned(),
+        what,
+    })
+}
+
+impl Started {
+    /// The process's number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has said that it is ready. Fails if it has ended, with the end of its log.
+    fn is_ready(&mut self) -> anyhow::Result<bool> {
+        if self.log_text().lines().any(|line| line == READY) {
+            return Ok(true);
+        }
+        if let Some(status) = self.child.try_wait()? {
+            bail!("{} ended ({status}):\n{}", self.what, self.log_end());
+        }
+        Ok(false)
+    }
+
+    fn log_text(&self) -> String {
+        let mut bytes = Vec::new();
+        let read =
+            File::open(&self.log).and_then(|file| file.take(1 << 20).read_to_end(&mut bytes));
+        read.map(|_| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    }
+
+    fn log_end(&self) -> String {
+        let text = fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(5)..].join("\n")
+    }
+
+    /// Ends the process and waits for it.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A flag that SIGINT and SIGTERM raise from now on, instead of ending this process.
+pub fn interruption() -> anyhow::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(flag)
+}
+
+/// How often a condition is looked at again.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Waits until `done` holds; `false` if the time is over.
+pub fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    loop {
+        if done() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Waits until all are ready.
+pub fn wait_ready(
+    started: &mut [Started],
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<()> {
+    let deadline = Instant::now() + limit;
+    for process in started {
+        while !process.is_ready()? {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(crate::exit::Problem::new(
+                    crate::exit::Exit::Interrupted,
+                    "interrupted",
+                ));
+            }
+            if Instant::now() >= deadline {
+                bail!(
+                    "{} is not ready after {} s:\n{}",
+                    process.what,
+                    limit.as_secs(),
+                    process.log_end()
+                );
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+    Ok(())
+}

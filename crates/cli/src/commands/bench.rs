@@ -1,0 +1,176 @@
+//! `futago bench`: measures a cluster, or any directory, with several client processes.
+
+mod report;
+
+use crate::{
+    bench::{self, Job, Target, Work},
+    cluster::ClusterFile,
+    connection::Connection,
+    exit::{Exit, Problem},
+};
+use bytesize::ByteSize;
+use clap::{Args, Subcommand};
+use futago_lab::workload::{IoWorkload, MetadataWorkload};
+use std::path::PathBuf;
+
+/// Arguments of `bench`.
+#[derive(Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+#[derive(Subcommand)]
+enum Kind {
+    /// Many small files: create, stat, read and unlink.
+    Metadata(Metadata),
+    /// Large files: write and read.
+    Io(Io),
+    /// A client process of a benchmark.
+    #[command(hide = true)]
+    Client,
+}
+
+#[derive(Args)]
+struct Common {
+    /// The cluster file that `futago up` wrote.
+    #[arg(long, value_name = "FILE", env = "FUTAGO_CLUSTER")]
+    cluster: Option<PathBuf>,
+    /// Measure this directory (a mount, tmpfs, ext4) by system calls, instead of the library. With
+    /// --cluster too, the servers' requests and processor time are still told.
+    #[arg(long, value_name = "DIR")]
+    path: Option<PathBuf>,
+    /// How many client processes.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    clients: u32,
+    /// How many operations each client has under way.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    in_flight: u32,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Metadata {
+    #[command(flatten)]
+    common: Common,
+    /// Files of each client.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    files: u64,
+    /// All clients in one directory.
+    #[arg(long)]
+    shared_dir: bool,
+    /// The size of each file; 0 leaves the read phase out.
+    #[arg(long, default_value = "64B")]
+    bytes: ByteSize,
+}
+
+#[derive(Args)]
+struct Io {
+    #[command(flatten)]
+    common: Common,
+    /// What each client writes and reads.
+    #[arg(long, default_value = "1GiB")]
+    size: ByteSize,
+    /// Bytes an operation.
+    #[arg(long, default_value = "1MiB")]
+    transfer: ByteSize,
+    /// All clients in one file, their transfers taking turns.
+    #[arg(long)]
+    shared_file: bool,
+    /// Transfers in random order, each once.
+    #[arg(long)]
+    random: bool,
+}
+
+/// The largest file that the metadata benchmark makes: its data travels in one message.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// The largest transfer of the I/O benchmark.
+const TRANSFER_BYTES_MAX: u64 = 1 << 30;
+
+impl Bench {
+    /// Whether JSON is asked for.
+    pub const fn json(&self) -> bool {
+        match &self.kind {
+            Kind::Metadata(metadata) => metadata.common.json,
+            Kind::Io(io) => io.common.json,
+            Kind::Client => false,
+        }
+    }
+
+    /// Measures.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let (common, work) = match self.kind {
+            Kind::Client => return bench::client::run().map(|()| Exit::Success),
+            Kind::Metadata(metadata) => metadata.work()?,
+            Kind::Io(io) => io.work()?,
+        };
+        let target = common.target()?;
+        let servers = match &common.cluster {
+            Some(path) => Some(Connection::open(
+                &ClusterFile { path: path.clone() }.load()?,
+            )?),
+            None => None,
+        };
+        let job = Job {
+            work,
+            target,
+            in_flight: common.in_flight,
+        };
+        let phases = bench::coordinator::run(&job, common.clients, servers.as_ref())?;
+        report::print(common.json, &job, phases)?;
+        Ok(Exit::Success)
+    }
+}
+
+impl Common {
+    fn target(&self) -> anyhow::Result<Target> {
+        match (&self.path, &self.cluster) {
+            (Some(path), _) => Ok(Target::Directory(std::path::absolute(path)?)),
+            (None, Some(cluster)) => Ok(Target::Cluster(std::path::absolute(cluster)?)),
+            (None, None) => Err(usage("say what to measure: --cluster FILE or --path DIR")),
+        }
+    }
+}
+
+fn usage(message: &str) -> anyhow::Error {
+    Problem::new(Exit::Usage, message)
+}
+
+impl Metadata {
+    fn work(self) -> anyhow::Result<(Common, Work)> {
+        let bytes = self.bytes.as_u64();
+        if bytes > FILE_BYTES_MAX {
+            return Err(usage(
+                "--bytes is 1MiB at most; bench io measures large files",
+            ));
+        }
+        let workload = MetadataWorkload {
+            clients: self.common.clients,
+            files: self.files,
+            shared_directory: self.shared_dir,
+            bytes: bytes as u32,
+        };
+        Ok((self.common, Work::Metadata(workload)))
+    }
+}
+
+impl Io {
+    fn work(self) -> anyhow::Result<(Common, Work)> {
+        let (size_bytes, transfer_bytes) = (self.size.as_u64(), self.transfer.as_u64());
+        if size_bytes == 0 || transfer_bytes == 0 || transfer_bytes > TRANSFER_BYTES_MAX {
+            return Err(usage(
+                "--size and --transfer must be positive, --transfer at most 1GiB",
+            ));
+        }
+        let workload = IoWorkload {
+            clients: self.common.clients,
+            size_bytes,
+            transfer_bytes: transfer_bytes as u32,
+            shared_file: self.shared_file,
+            random: self.random,
+        };
+        Ok((self.common, Work::Io(workload)))
+    }
+}

@@ -1,0 +1,79 @@
+//! `futago df`: how full the servers are.
+
+use crate::{cluster::ClusterFile, connection::Connection, exit::Exit, output};
+use clap::Args;
+use futago_base::Space;
+use serde::Serialize;
+
+/// Arguments of `df`.
+#[derive(Args)]
+pub struct Df {
+    #[command(flatten)]
+    cluster: ClusterFile,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Row {
+    /// The server's number; none for all of them together.
+    server: Option<u16>,
+    limit_bytes: u64,
+    used_bytes: u64,
+    free_bytes: u64,
+    files: u64,
+}
+
+impl Row {
+    const fn new(server: Option<u16>, space: Space) -> Self {
+        Self {
+            server,
+            limit_bytes: space.limit_bytes,
+            used_bytes: space.used_bytes,
+            free_bytes: space.free_bytes(),
+            files: space.files,
+        }
+    }
+}
+
+impl Df {
+    /// Whether JSON is asked for.
+    pub const fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Asks every server.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let connection = Connection::open(&self.cluster.load()?)?;
+        let mut rows = Vec::new();
+        let mut total = Space::default();
+        for server in connection.map().servers() {
+            let space = connection.space(server)?;
+            total.limit_bytes += space.limit_bytes;
+            total.used_bytes += space.used_bytes;
+            total.files += space.files;
+            rows.push(Row::new(Some(server.0), space));
+        }
+        rows.push(Row::new(None, total));
+        output::print(self.json, &rows, |rows| {
+            let mut text = format!(
+                "{:10} {:>11} {:>11} {:>11} {:>9}\n",
+                "server", "size", "used", "free", "files"
+            );
+            for row in rows {
+                let server = row
+                    .server
+                    .map_or("all".to_owned(), |server| server.to_string());
+                let [size, used, free] =
+                    [row.limit_bytes, row.used_bytes, row.free_bytes].map(output::size);
+                text += &format!(
+                    "{server:10} {size:>11} {used:>11} {free:>11} {:>9}\n",
+                    row.files
+                );
+            }
+            text
+        })?;
+        Ok(Exit::Success)
+    }
+}

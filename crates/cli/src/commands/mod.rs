@@ -1,0 +1,79 @@
+//! The subcommands, one file each.
+
+mod bench;
+mod cat;
+mod completion;
+mod df;
+mod doctor;
+mod down;
+mod fsck;
+mod get;
+mod ls;
+mod mount;
+mod put;
+mod rm;
+mod serve;
+mod status;
+mod umount;
+mod up;
+
+use crate::exit::Exit;
+use clap::Subcommand;
+
+macro_rules! commands {
+    ($($(#[$doc:meta])* $variant:ident($arguments:ty),)*) => {
+        /// A subcommand with its arguments.
+        #[derive(Subcommand)]
+        pub enum Command {
+            $($(#[$doc])* $variant($arguments),)*
+        }
+
+        impl Command {
+            /// Runs it.
+            pub fn run(self) -> anyhow::Result<Exit> {
+                match self { $(Self::$variant(arguments) => arguments.run(),)* }
+            }
+
+            /// Whether errors are to be told as JSON too.
+            pub const fn wants_json(&self) -> bool {
+                match self { $(Self::$variant(arguments) => arguments.json(),)* }
+            }
+        }
+    };
+}
+
+commands! {
+    /// Start a cluster, and mount it if asked to.
+    Up(up::Up),
+    /// End a cluster and everything that belongs to it, also after a crash.
+    Down(down::Down),
+    /// Tell how the servers are, or where a directory or file lies.
+    Status(status::Status),
+    /// Mount a cluster's file system at a directory.
+    Mount(mount::Mount),
+    /// Take a mount away.
+    Umount(umount::Umount),
+    /// Tell how full the servers are.
+    Df(df::Df),
+    /// List a directory.
+    Ls(ls::Ls),
+    /// Write files to standard output.
+    Cat(cat::Cat),
+    /// Copy local files into the cluster.
+    Put(put::Put),
+    /// Copy files out of the cluster.
+    Get(get::Get),
+    /// Remove files.
+    Rm(rm::Rm),
+    /// Check that all records of all servers fit together, and mend them.
+    Fsck(fsck::Fsck),
+    /// Measure a cluster or a directory with several client processes.
+    Bench(bench::Bench),
+    /// Tell what this host lacks.
+    Doctor(doctor::Doctor),
+    /// Print a completion script for a shell.
+    Completion(completion::Completion),
+    /// Run the servers of one process of a cluster; what `up` starts.
+    #[command(hide = true)]
+    Serve(serve::Serve),
+}

@@ -1,0 +1,140 @@
+//! `futago mount`: makes the file system of a cluster a directory.
+
+mod gateway;
+
+use crate::{
+    cluster::{
+        ClusterFile, mounts,
+        records::{ProcessRecord, Role},
+        runtime_directory, spawn,
+    },
+    exit::Exit,
+    logs, output,
+};
+use anyhow::{Context, ensure};
+use clap::Args;
+use serde::Serialize;
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+    time::Duration,
+};
+
+/// How long a mount may take, at most.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Arguments of `mount`.
+#[derive(Args)]
+pub struct Mount {
+    #[command(flatten)]
+    cluster: ClusterFile,
+    /// The directory; it is not made.
+    directory: PathBuf,
+    /// Serve the mount in this process, until it is unmounted or interrupted.
+    #[arg(long)]
+    foreground: bool,
+    /// Mount options, as mount(8) separates them by commas: ro, allow_other, no_allow_other.
+    #[arg(short, long = "options", value_delimiter = ',')]
+    options: Vec<String>,
+    /// How many threads serve the kernel's requests.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    mount: PathBuf,
+}
+
+impl Mount {
+    /// Whether JSON is asked for.
+    pub const fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Mounts, and returns when the mount can be used.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        if self.foreground {
+            return self.serve();
+        }
+        let interrupted = spawn::interruption()?;
+        let mut extra: Vec<String> = Vec::new();
+        if !self.options.is_empty() {
+            extra.extend(["--options".to_owned(), self.options.join(",")]);
+        }
+        if let Some(threads) = self.threads {
+            extra.extend(["--threads".to_owned(), threads.to_string()]);
+        }
+        let mount = in_background(&self.cluster, &self.directory, &extra, &interrupted)?;
+        output::print(self.json, &Report { mount }, |report| {
+            format!("mounted at {}\n", report.mount.display())
+        })?;
+        Ok(Exit::Success)
+    }
+
+    fn serve(self) -> anyhow::Result<Exit> {
+        let cluster = self.cluster.load()?;
+        let path = mounts::absolute(&self.directory)?;
+        let runtime = runtime_directory::of(&cluster);
+        runtime_directory::make(&runtime)?;
+        let record = ProcessRecord::of(std::process::id(), Role::Mount(path.clone()))?;
+        record.save(&runtime)?;
+        let result = gateway::serve(&cluster, &path, &self.options, self.threads);
+        record.remove(&runtime);
+        result.with_context(|| format!("mounting at {}", path.display()))?;
+        Ok(Exit::Success)
+    }
+}
+
+/// Starts a process that serves the mount and waits until it can be used. Returns the mount point.
+pub fn in_background(
+    file: &ClusterFile,
+    directory: &Path,
+    extra: &[String],
+    interrupted: &AtomicBool,
+) -> anyhow::Result<PathBuf> {
+    let cluster = file.load()?;
+    let path = mounts::absolute(directory)?;
+    ensure!(
+        !mounts::is_mounted(&path),
+        "a Futago file system is mounted at {} already; futago umount takes it away",
+        path.display()
+    );
+    ensure!(
+        path.is_dir(),
+        "{} is no directory; make it first",
+        path.display()
+    );
+    let runtime = runtime_directory::of(&cluster);
+    runtime_directory::make(&runtime)?;
+    let log = runtime.join(format!("mount-of-{}.log", std::process::id()));
+    let program = std::env::current_exe()?.display().to_string();
+    let cluster_path = std::path::absolute(&file.path)?.display().to_string();
+    let mount_point = path.display().to_string();
+    let format = logs::Format::Text.argument();
+    let mut line: Vec<String> = [
+        &program,
+        "--log-format",
+        format,
+        "mount",
+        "--cluster",
+        &cluster_path,
+        "--foreground",
+        &mount_point,
+    ]
+    .map(str::to_owned)
+    .into();
+    line.extend_from_slice(extra);
+    let mut started = [spawn::start("the mount".to_owned(), &line, &log, None)?];
+    if let Err(error) = spawn::wait_ready(&mut started, PATIENCE, interrupted) {
+        started[0].kill();
+        if mounts::is_mounted(&path) {
+            mounts::unmount(&path, true)?;
+        }
+        return Err(error);
+    }
+    Ok(path)
+}

@@ -1,0 +1,115 @@
+//! `futago serve`: the process that `futago up` starts on each host.
+
+use crate::{
+    cluster::{
+        records::{ProcessRecord, Role},
+        runtime_directory, spawn,
+    },
+    exit::Exit,
+    output,
+};
+use anyhow::{Context, ensure};
+use clap::Args;
+use futago_node::{Cluster, server};
+use rustix::process::{getegid, geteuid};
+use std::{
+    io::{Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+/// Arguments of `serve`.
+#[derive(Args)]
+pub struct Serve {
+    /// The cluster file; `-` reads it from standard input and keeps it in the runtime directory.
+    #[arg(long)]
+    cluster: PathBuf,
+    /// The number of this process in the cluster file.
+    #[arg(long)]
+    process: u32,
+    /// The runtime directory, if the cluster file comes from standard input.
+    #[arg(long)]
+    runtime_directory: Option<PathBuf>,
+    /// Accept requests that damage records, so that fsck can be tested.
+    #[arg(long, hide = true)]
+    accept_damage: bool,
+}
+
+impl Serve {
+    /// It prints nothing but a line that says that it is ready.
+    pub const fn json(&self) -> bool {
+        false
+    }
+
+    /// Serves until it is told to end.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let cluster = self.load()?;
+        let servers = cluster.servers_of_process(self.process);
+        ensure!(
+            !servers.is_empty(),
+            "the cluster file has no process {}",
+            self.process
+        );
+        let memory_bytes = match cluster.limits.memory_bytes {
+            0 => share_of_memory(&cluster, self.process)
+                .context("this host does not tell how much memory it has; say --memory")?,
+            bytes => bytes,
+        };
+        let directory = runtime_directory::of(&cluster);
+        runtime_directory::make(&directory)?;
+        let record = ProcessRecord::of(std::process::id(), Role::Server(self.process))?;
+        record.save(&directory)?;
+        let config = server::Config {
+            cluster,
+            servers,
+            memory_bytes,
+            root_owner: (geteuid().as_raw(), getegid().as_raw()),
+            allow_damage: self.accept_damage,
+        };
+        let result = server::run(&config, || {
+            // Who started this process may be gone; serving goes on.
+            let _ = output::write_all(format!("{}\n", spawn::READY).as_bytes());
+        });
+        record.remove(&directory);
+        result.with_context(|| format!("serving as process {}", self.process))?;
+        Ok(Exit::Success)
+    }
+
+    fn load(&self) -> anyhow::Result<Cluster> {
+        if self.cluster != Path::new("-") {
+            return Ok(Cluster::load(&self.cluster)?);
+        }
+        let directory = self
+            .runtime_directory
+            .as_ref()
+            .context("a cluster file from standard input needs --runtime-directory")?;
+        runtime_directory::make(directory)?;
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text)?;
+        let path = directory.join(format!("cluster-{}.toml", self.process));
+        let file = std::fs::File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .with_context(|| format!("writing {}", path.display()))?;
+        Ok(Cluster::load(&path)?)
+    }
+}
+
+/// Half of what this host and the control group leave, divided among the servers on this host.
+fn share_of_memory(cluster: &Cluster, process: u32) -> Option<u64> {
+    let host = cluster
+        .servers
+        .iter()
+        .find(|server| server.process == process)
+        .and_then(|server| server.host.as_ref());
+    let neighbours = cluster
+        .servers
+        .iter()
+        .filter(|server| server.host.as_ref() == host);
+    let available = futago_store::available_memory_bytes()?;
+    Some(available / 2 / neighbours.count().max(1) as u64)
+}

@@ -1,0 +1,325 @@
+//! `futago up`: starts a cluster.
+
+use crate::{
+    cluster::{
+        ClusterFile, cleanup,
+        launcher::{Launcher, parse_hosts},
+        plan,
+        records::{ProcessRecord, Role},
+        runtime_directory,
+        spawn::{self, Started},
+    },
+    commands::mount,
+    exit::{Exit, Problem},
+    output,
+};
+use anyhow::{Context, ensure};
+use bytesize::ByteSize;
+use clap::Args;
+use futago_base::map::Policy;
+use futago_node::Cluster;
+use serde::Serialize;
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+/// Arguments of `up`.
+#[derive(Args)]
+pub struct Up {
+    #[command(flatten)]
+    cluster: ClusterFile,
+    /// How many server processes; by default one, or one a host.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    servers: Option<u32>,
+    /// How many servers, a thread each, every process hosts.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    shards: u32,
+    /// A file of host names, one a line; without it everything runs on this host.
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+    /// How to run a program on another host; ssh, srun or anything like them.
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "ssh -o BatchMode=yes {host}"
+    )]
+    launcher: String,
+    /// The first TCP port on other hosts.
+    #[arg(long, default_value_t = 7330)]
+    port: u16,
+    /// How servers on this host are reached; other hosts always over TCP.
+    #[arg(long, value_enum, default_value_t)]
+    transport: plan::Transport,
+    /// Mount the file system here as soon as it is ready.
+    #[arg(long, value_name = "DIR")]
+    mount: Option<PathBuf>,
+    /// Memory for data and records, of all servers together, such as 4GiB. By default half of what
+    /// each host has left, control groups considered.
+    #[arg(long)]
+    memory: Option<ByteSize>,
+    /// How partitions are dealt out to servers.
+    #[arg(long, default_value = "modular", value_parser = parse_policy)]
+    policy: Policy,
+    /// How many partitions.
+    #[arg(long, default_value_t = 4096)]
+    partitions: usize,
+    /// The chunk size of new files, a power of two from 4KiB to 4MiB.
+    #[arg(long, default_value = "1MiB")]
+    chunk_size: ByteSize,
+    /// After how many seconds without an answer operations fail with an input/output error.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    give_up: f64,
+    /// A name for people.
+    #[arg(long, default_value = "futago")]
+    name: String,
+    /// How many seconds the servers may take to get ready.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    wait: u64,
+    /// Stay until interrupted, then end the cluster.
+    #[arg(long)]
+    foreground: bool,
+    /// Accept requests that damage records, so that fsck can be tested.
+    #[arg(long, hide = true)]
+    accept_damage: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_policy(text: &str) -> Result<Policy, String> {
+    match text {
+        "modular" => Ok(Policy::Modular),
+        "ring" => Ok(Policy::Ring),
+        "rendezvous" => Ok(Policy::Rendezvous),
+        _ => Err("write modular, ring or rendezvous".into()),
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    cluster: PathBuf,
+    id: String,
+    processes: u32,
+    servers: usize,
+    runtime_directory: PathBuf,
+    mount: Option<PathBuf>,
+}
+
+impl Up {
+    /// Whether JSON is asked for.
+    pub const fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Starts the cluster; leaves nothing behind if that fails or is interrupted.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let interrupted = spawn::interruption()?;
+        self.make_way()?;
+        let cluster = self.new_cluster()?;
+        let directory = runtime_directory::of(&cluster);
+        runtime_directory::make(&directory)?;
+        cluster
+            .create(&self.cluster.path)
+            .inspect_err(|_| drop_directory(&directory))?;
+        let mut started = Vec::new();
+        let result = self
+            .start_all(&cluster, &directory, &mut started)
+            .and_then(|()| {
+                spawn::wait_ready(&mut started, Duration::from_secs(self.wait), &interrupted)
+            })
+            .and_then(|()| self.mount(&interrupted));
+        let result = result.and_then(|mount| self.report(&cluster, directory, mount));
+        if let Err(error) = result {
+            self.take_back(&cluster, &mut started);
+            return Err(error);
+        }
+        if self.foreground {
+            while !interrupted.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            self.take_back(&cluster, &mut started);
+        }
+        Ok(Exit::Success)
+    }
+
+    /// Refuses a file in use; takes away what a crashed cluster has left.
+    fn make_way(&self) -> anyhow::Result<()> {
+        let path = &self.cluster.path;
+        if !path.exists() {
+            return Ok(());
+        }
+        let old = Cluster::load(path)
+            .with_context(|| format!("{} exists and is no cluster file", path.display()))?;
+        if cleanup::is_running(&old) {
+            return Err(Problem::new(
+                Exit::InUse,
+                format!(
+                    "the cluster of {path} is running; end it with futago down --cluster {path}, or \
+                     take another file",
+                    path = path.display()
+                ),
+            ));
+        }
+        let ended = cleanup::everywhere(&old)?;
+        ensure!(
+            ended.problems.is_empty(),
+            "what the last cluster of {} left cannot be cleaned up: {}",
+            path.display(),
+            ended.problems.join("; ")
+        );
+        fs::remove_file(path).with_context(|| format!("removing {}", path.display()))
+    }
+
+    fn new_cluster(&self) -> anyhow::Result<Cluster> {
+        let mut cluster = Cluster::new(self.name.clone(), Vec::new())?;
+        let id = String::from(cluster.id);
+        let directory = runtime_directory::choose(&id, self.hosts.is_none());
+        cluster.servers = match &self.hosts {
+            None => {
+                let processes = self.servers.unwrap_or(1);
+                plan::on_this_host(processes, self.shards, self.transport, &directory)?
+            }
+            Some(file) => {
+                let text = fs::read_to_string(file)
+                    .with_context(|| format!("reading the hosts in {}", file.display()))?;
+                let hosts = parse_hosts(&text).with_context(|| file.display().to_string())?;
+                Launcher::parse(&self.launcher)?;
+                cluster.launcher = Some(self.launcher.clone());
+                let processes = self.servers.unwrap_or(hosts.len() as u32);
+                plan::on_hosts(&hosts, processes, self.shards, self.port)?
+            }
+        };
+        cluster.runtime_directory = Some(directory);
+        cluster.policy = self.policy;
+        cluster.partitions = self.partitions;
+        cluster.chunk_bytes = u32::try_from(self.chunk_size.as_u64()).context("--chunk-size")?;
+        cluster.limits.give_up_seconds = self.give_up;
+        let total = self.memory.map_or(0, |memory| memory.as_u64());
+        cluster.limits.memory_bytes = total / cluster.servers.len().max(1) as u64;
+        ensure!(
+            self.memory.is_none() || cluster.limits.memory_bytes >= 1 << 20,
+            "--memory leaves less than 1 MiB a server"
+        );
+        Ok(cluster)
+    }
+
+    fn start_all(
+        &self,
+        cluster: &Cluster,
+        directory: &Path,
+        started: &mut Vec<Started>,
+    ) -> anyhow::Result<()> {
+        let mut processes: Vec<(u32, Option<&String>)> = cluster
+            .servers
+            .iter()
+            .map(|s| (s.process, s.host.as_ref()))
+            .collect();
+        processes.dedup();
+        for (process, host) in processes {
+            let log = directory.join(format!("server-{process}.log"));
+            let (line, input) = self.command_line(process, host, directory)?;
+            let what = match host {
+                Some(host) => format!("server process {process} on {host}"),
+                None => format!("server process {process}"),
+            };
+            let child = spawn::start(what, &line, &log, input)?;
+            if host.is_some() {
+                ProcessRecord::of(child.pid(), Role::Launcher(process))?.save(directory)?;
+            }
+            started.push(child);
+        }
+        Ok(())
+    }
+
+    fn command_line(
+        &self,
+        process: u32,
+        host: Option<&String>,
+        directory: &Path,
+    ) -> anyhow::Result<(Vec<String>, Option<File>)> {
+        let program = std::env::current_exe()?.display().to_string();
+        let file = match host {
+            None => std::path::absolute(&self.cluster.path)?
+                .display()
+                .to_string(),
+            Some(_) => "-".to_owned(),
+        };
+        let process = process.to_string();
+        let directory = directory.display().to_string();
+        let mut command: Vec<String> =
+            [&program, "serve", "--cluster", &file, "--process", &process]
+                .map(str::to_owned)
+                .into();
+        command.extend(["--runtime-directory".to_owned(), directory]);
+        command.extend(self.accept_damage.then(|| "--accept-damage".to_owned()));
+        match host {
+            None => Ok((command, None)),
+            Some(host) => {
+                let line = Launcher::parse(&self.launcher)?.command_line(host, &command);
+                Ok((line, Some(File::open(&self.cluster.path)?)))
+            }
+        }
+    }
+
+    fn mount(&self, interrupted: &AtomicBool) -> anyhow::Result<Option<PathBuf>> {
+        let Some(directory) = &self.mount else {
+            return Ok(None);
+        };
+        mount::in_background(&self.cluster, directory, &[], interrupted).map(Some)
+    }
+
+    fn report(
+        &self,
+        cluster: &Cluster,
+        runtime_directory: PathBuf,
+        mount: Option<PathBuf>,
+    ) -> anyhow::Result<()> {
+        let report = Report {
+            cluster: self.cluster.path.clone(),
+            id: cluster.id.into(),
+            processes: cluster
+                .servers
+                .iter()
+                .map(|s| s.process + 1)
+                .max()
+                .unwrap_or(0),
+            servers: cluster.servers.len(),
+            runtime_directory,
+            mount,
+        };
+        output::print(self.json, &report, |report| {
+            let mounted = report
+                .mount
+                .as_ref()
+                .map(|path| format!(", mounted at {}", path.display()));
+            format!(
+                "{} server process(es) ready, {} server(s){}\n",
+                report.processes,
+                report.servers,
+                mounted.unwrap_or_default()
+            )
+        })
+    }
+
+    fn take_back(&self, cluster: &Cluster, started: &mut [Started]) {
+        match cleanup::everywhere(cluster) {
+            Ok(ended) => {
+                for problem in ended.problems {
+                    eprintln!("futago: cleaning up: {problem}");
+                }
+            }
+            Err(error) => eprintln!("futago: cleaning up: {error:#}"),
+        }
+        for process in started {
+            process.kill();
+        }
+        let _ = fs::remove_file(&self.cluster.path);
+    }
+}
+
+fn drop_directory(directory: &Path) {
+    let _ = fs::remove_dir(directory);
+}

@@ -1,0 +1,339 @@
+//! A client of a cluster as commands use it: blocking, with errors that name what they are about.
+
+mod remote_path;
+
+pub use remote_path::RemotePath;
+
+use crate::exit::{Exit, Problem};
+use anyhow::{Context, anyhow};
+use bytes::Bytes;
+use futago_base::{
+    Attributes, BucketStart, ClusterMap, Errno, FileId, Kind, Name, NameHash, Payload, ServerId,
+    Space, limits, record::Header,
+};
+use futago_client::Context as _;
+use futago_node::{Client, Cluster, Futago, Options};
+use futago_wire::{
+    AttributeChange, Failure, ListedEntry, NewContent, NewNode, Reply, Request,
+    step::{Inspected, Repair},
+};
+use rustix::process::{getegid, geteuid};
+use std::{future::Future, rc::Rc};
+
+/// A client of a cluster.
+pub struct Connection {
+    futago: Futago,
+    map: ClusterMap,
+    chunk_bytes: u32,
+}
+
+/// How many entries of a directory are asked for at once.
+const ENTRIES: u32 = 1024;
+/// How many records are asked for at once.
+const RECORDS: u32 = 4096;
+
+impl Connection {
+    /// A client of `cluster`; nothing is sent yet.
+    pub fn open(cluster: &Cluster) -> anyhow::Result<Self> {
+        Ok(Self {
+            futago: Futago::connect(cluster, Options::default())?,
+            map: cluster.map()?,
+            chunk_bytes: cluster.chunk_bytes,
+        })
+    }
+
+    /// The cluster's map.
+    pub const fn map(&self) -> &ClusterMap {
+        &self.map
+    }
+
+    fn run<F, Fut, T>(&self, what: impl FnOnce() -> String, operation: F) -> anyhow::Result<T>
+    where
+        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, Errno>> + 'static,
+        T: Send + 'static,
+    {
+        self.futago
+            .run_blocking(operation)?
+            .map_err(|errno| match errno {
+                Errno::EIO => Problem::new(
+                    Exit::Unreachable,
+                    format!(
+                        "{}: a server does not answer; futago status tells which",
+                        what()
+                    ),
+                ),
+                errno => anyhow!("{}: {errno} ({})", what(), errno.name()),
+            })
+    }
+
+    /// Sends one request to one server.
+    fn call(&self, server: ServerId, request: Request) -> anyhow::Result<(Reply, Payload)> {
+        let answer = self.futago.run_blocking(move |client| async move {
+            let context = client.context();
+            let sequence = context.next_sequence();
+            context
+                .call(server, sequence, request, Payload::empty())
+                .await
+        })?;
+        answer.map_err(|failure| match failure {
+            Failure::Errno(Errno::EIO) => {
+                Problem::new(Exit::Unreachable, format!("{server} does not answer"))
+            }
+            Failure::Errno(errno) => anyhow!("{server}: {errno} ({})", errno.name()),
+            other => anyhow!("{server}: {other:?}"),
+        })
+    }
+
+    /// The file that a path leads to, symbolic links followed.
+    pub fn resolve(&self, path: &RemotePath) -> anyhow::Result<Attributes> {
+        let bytes = path.bytes().to_vec();
+        self.run(
+            || path.to_string(),
+            move |client| async move {
+                let found = client.resolve(&bytes, true).await?;
+                Ok(client.attributes(found.attributes.id).await?.attributes)
+            },
+        )
+    }
+
+    /// As [`Connection::resolve`], but it must be a regular file.
+    pub fn resolve_file(&self, path: &RemotePath) -> anyhow::Result<Attributes> {
+        let file = self.resolve(path)?;
+        match file.kind {
+            Kind::File => Ok(file),
+            kind => Err(anyhow!("{path} is a {kind:?} and no regular file")),
+        }
+    }
+
+    /// The directory that a path leads to, if it leads to one.
+    pub fn directory_at(&self, path: &RemotePath) -> anyhow::Result<Option<FileId>> {
+        let bytes = path.bytes().to_vec();
+        self.run(
+            || path.to_string(),
+            move |client| async move {
+                match client.resolve(&bytes, true).await {
+                    Ok(found) if found.attributes.kind == Kind::Directory => {
+                        Ok(Some(found.attributes.id))
+                    }
+                    Ok(_) | Err(Errno::ENOENT) => Ok(None),
+                    Err(errno) => Err(errno),
+                }
+            },
+        )
+    }
+
+    /// The directory and the name that a path ends in.
+    pub fn locate(&self, path: &RemotePath) -> anyhow::Result<(FileId, Name)> {
+        let bytes = path.bytes().to_vec();
+        let locate = move |client: Rc<Client>| async move { client.locate(&bytes).await };
+        let place = self.run(|| path.to_string(), locate)?;
+        Ok((place.directory, place.name))
+    }
+
+    /// What a name in a directory is; symbolic links are not followed.
+    pub fn lookup(
+        &self,
+        path: &RemotePath,
+        directory: FileId,
+        name: &Name,
+    ) -> anyhow::Result<Attributes> {
+        let name = name.clone();
+        let lookup = move |client: Rc<Client>| async move { client.lookup(directory, &name).await };
+        Ok(self.run(|| path.to_string(), lookup)?.attributes)
+    }
+
+    /// Calls `each` with every entry of a directory, attributes included.
+    pub fn each_entry(
+        &self,
+        path: &RemotePath,
+        directory: FileId,
+        mut each: impl FnMut(&ListedEntry) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut after = NameHash(0);
+        loop {
+            let list = move |client: Rc<Client>| async move {
+                client.read_directory(directory, after, ENTRIES, true).await
+            };
+            let entries = self.run(|| format!("listing {path}"), list)?;
+            let Some(last) = entries.last() else {
+                return Ok(());
+            };
+            after = last.name.hash();
+            entries.iter().try_for_each(&mut each)?;
+        }
+    }
+
+    /// Makes a directory that belongs to this user; one that is there is as good.
+    pub fn make_directory(
+        &self,
+        directory: FileId,
+        name: &Name,
+        mode: u16,
+    ) -> anyhow::Result<FileId> {
+        let (shown, name) = (name.clone(), name.clone());
+        let make = move |client: Rc<Client>| async move {
+            let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+            match client
+                .make_directory(directory, &name, mode, uid, gid)
+                .await
+            {
+                Err(Errno::EEXIST) => client.lookup(directory, &name).await,
+                made => made,
+            }
+        };
+        let made = self.run(|| format!("making {shown}"), make)?.attributes;
+        anyhow::ensure!(
+            made.kind == Kind::Directory,
+            "{shown} exists and is no directory"
+        );
+        Ok(made.id)
+    }
+
+    /// Makes a regular file that belongs to this user, or empties the one that is there.
+    pub fn create_or_empty(
+        &self,
+        directory: FileId,
+        name: &Name,
+        mode: u16,
+    ) -> anyhow::Result<Attributes> {
+        let node = NewNode {
+            content: NewContent::File {
+                chunk_bytes: self.chunk_bytes,
+            },
+            mode,
+            uid: geteuid().as_raw(),
+            gid: getegid().as_raw(),
+        };
+        let (shown, name) = (name.clone(), name.clone());
+        let create = move |client: Rc<Client>| async move {
+            let data = Payload::empty();
+            let (state, created) = client
+                .create(directory, &name, node, false, false, data)
+                .await?;
+            if created || state.attributes.kind != Kind::File {
+                return Ok(state);
+            }
+            let empty = AttributeChange {
+                size: Some(0),
+                ..AttributeChange::default()
+            };
+            client.set_attributes(state.attributes.id, empty).await
+        };
+        Ok(self.run(|| format!("making {shown}"), create)?.attributes)
+    }
+
+    /// Writes at an offset.
+    pub fn write(&self, id: FileId, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
+        let data = Payload::from(Bytes::from(data));
+        let write =
+            move |client: Rc<Client>| async move { client.write(id, offset, data, false).await };
+        self.run(|| format!("writing at {offset}"), write)?;
+        Ok(())
+    }
+
+    /// Reads a file to its end, piece by piece.
+    pub fn read_all(
+        &self,
+        path: &RemotePath,
+        file: &Attributes,
+        mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let id = file.id;
+        let mut offset = 0;
+        loop {
+            let read = move |client: Rc<Client>| async move {
+                client.read(id, offset, limits::PAYLOAD_BYTES as u32).await
+            };
+            let data = self.run(|| format!("reading {path} at {offset}"), read)?;
+            if data.is_empty() {
+                return Ok(());
+            }
+            offset += data.len() as u64;
+            each(data.bytes())?;
+        }
+    }
+
+    /// Removes a name that is not a directory's.
+    pub fn unlink(&self, directory: FileId, name: &Name) -> anyhow::Result<()> {
+        let (shown, name) = (name.clone(), name.clone());
+        self.run(
+            || shown.to_string(),
+            move |client| async move { client.unlink(directory, &name).await },
+        )
+    }
+
+    /// Removes an empty directory.
+    pub fn remove_directory(&self, directory: FileId, name: &Name) -> anyhow::Result<()> {
+        let (shown, name) = (name.clone(), name.clone());
+        self.run(
+            || shown.to_string(),
+            move |client| async move { client.remove_directory(directory, &name).await },
+        )
+    }
+
+    /// How full a server is.
+    pub fn space(&self, server: ServerId) -> anyhow::Result<Space> {
+        match self.call(server, Request::GetSpace)? {
+            (Reply::Space(space), _) => Ok(space),
+            _ => Err(strange(server)),
+        }
+    }
+
+    /// What a server tells of itself.
+    pub fn status(&self, server: ServerId) -> anyhow::Result<futago_node::server::Status> {
+        match self.call(server, Request::GetStatus)? {
+            (Reply::Bytes(text), _) => {
+                serde_json::from_slice(&text).with_context(|| format!("status of {server}"))
+            }
+            _ => Err(strange(server)),
+        }
+    }
+
+    /// The header of a bucket.
+    pub fn header(
+        &self,
+        path: &RemotePath,
+        directory: FileId,
+        bucket: BucketStart,
+    ) -> anyhow::Result<Header> {
+        let server = self.map.bucket_server(directory, bucket);
+        let request = Request::GetHeader { directory, bucket };
+        match self
+            .call(server, request)
+            .with_context(|| path.to_string())?
+        {
+            (Reply::Header(header), _) => Ok(header),
+            _ => Err(strange(server)),
+        }
+    }
+
+    /// All records of a server.
+    pub fn inspect(&self, server: ServerId) -> anyhow::Result<Vec<Inspected>> {
+        let mut all = Vec::new();
+        let mut after = None;
+        loop {
+            let request = Request::Inspect {
+                after,
+                records_max: RECORDS,
+            };
+            let (Reply::Records { records, next }, _) = self.call(server, request)? else {
+                return Err(strange(server));
+            };
+            all.extend(records);
+            if next.is_none() {
+                return Ok(all);
+            }
+            after = next;
+        }
+    }
+
+    /// Mends one piece of damage at a server.
+    pub fn repair(&self, server: ServerId, repair: Repair) -> anyhow::Result<()> {
+        self.call(server, Request::Repair(repair)).map(drop)
+    }
+}
+
+fn strange(server: ServerId) -> anyhow::Error {
+    anyhow!("{server} gave an answer that does not belong to the question")
+}

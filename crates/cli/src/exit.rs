@@ -1,0 +1,57 @@
+//! How the program ends: exit codes, and errors that carry one.
+
+use std::fmt;
+
+/// The program's exit codes; clap itself ends with [`Exit::Usage`] when it refuses arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// All is well.
+    Success = 0,
+    /// The command worked and what it looked at is not well: damage, something missing.
+    Wrong = 1,
+    /// The arguments make no sense.
+    Usage = 2,
+    /// The command failed.
+    Failed = 3,
+    /// The cluster, or a part of it that is needed, does not answer.
+    Unreachable = 4,
+    /// The cluster file is in use.
+    InUse = 5,
+    /// Interrupted, as shells count SIGINT.
+    Interrupted = 130,
+}
+
+/// An error with an exit code of its own; all others end with [`Exit::Failed`].
+#[derive(Debug)]
+pub struct Problem {
+    /// The exit code.
+    pub exit: Exit,
+    /// What was tried, why it failed and what to do.
+    pub message: String,
+}
+
+impl Problem {
+    /// An error that ends the program with `exit`.
+    pub fn new(exit: Exit, message: impl Into<String>) -> anyhow::Error {
+        Self {
+            exit,
+            message: message.into(),
+        }
+        .into()
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// The exit code of an error.
+pub fn exit_of(error: &anyhow::Error) -> Exit {
+    error
+        .downcast_ref::<Problem>()
+        .map_or(Exit::Failed, |problem| problem.exit)
+}

@@ -1,0 +1,68 @@
+//! `futago`: starts, mounts, inspects, measures and repairs clusters.
+
+mod bench;
+mod cluster;
+mod commands;
+mod connection;
+mod exit;
+mod logs;
+mod output;
+
+use clap::Parser;
+use commands::Command;
+use exit::exit_of;
+use std::process::ExitCode;
+
+/// A parallel file system in one command, and its twin.
+///
+/// `futago up` starts servers, `futago mount` makes their file system a directory, `futago down` ends
+/// it all.
+#[derive(Parser)]
+#[command(name = "futago", version, propagate_version = true, after_help = EXIT_CODES)]
+struct Futago {
+    /// The form of log lines on standard error.
+    #[arg(long, global = true, value_enum, default_value_t)]
+    log_format: logs::Format,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 all is well; 1 what was looked at is not well (damage, something missing); 2 wrong usage;
+3 the command failed; 4 the cluster does not answer; 5 the cluster file is in use; 130 interrupted.
+
+FUTAGO_LOG chooses what is logged, such as FUTAGO_LOG=debug.";
+
+fn main() -> ExitCode {
+    let futago = Futago::parse();
+    logs::start(futago.log_format);
+    let json = futago.command.wants_json();
+    match futago.command.run() {
+        Ok(exit) => ExitCode::from(exit as u8),
+        Err(error) => {
+            let exit = exit_of(&error);
+            report(json, &error, exit as u8);
+            ExitCode::from(exit as u8)
+        }
+    }
+}
+
+fn report(json: bool, error: &anyhow::Error, code: u8) {
+    if json {
+        let value = serde_json::json!({ "error": format!("{error:#}"), "exit_code": code });
+        eprintln!("{value}");
+    } else {
+        eprintln!("futago: {error:#}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Futago::command().debug_assert();
+    }
+}

@@ -1,0 +1,77 @@
+//! What commands print: one JSON value with `--json`, else text for people.
+
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+
+/// Prints `value` as JSON, or what `text` makes of it. A reader that went away is no error.
+pub fn print<T: Serialize>(
+    json: bool,
+    value: &T,
+    text: impl FnOnce(&T) -> String,
+) -> anyhow::Result<()> {
+    let line = if json {
+        serde_json::to_string_pretty(value)? + "\n"
+    } else {
+        text(value)
+    };
+    write_all(line.as_bytes())
+}
+
+/// Writes to standard output. A reader that went away is no error.
+pub fn write_all(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// A file name as text without loss: UTF-8 stays, a backslash is doubled, control characters and
+/// bytes that are no UTF-8 become `\xNN`.
+pub fn escape(name: &[u8]) -> String {
+    let mut text = String::new();
+    for piece in name.utf8_chunks() {
+        for character in piece.valid().chars() {
+            match character {
+                '\\' => text.push_str("\\\\"),
+                c if c.is_ascii_control() => text.push_str(&format!("\\x{:02x}", c as u32)),
+                c => text.push(c),
+            }
+        }
+        for byte in piece.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+/// Bytes for people.
+pub fn size(bytes: u64) -> String {
+    bytesize::ByteSize::b(bytes).display().iec().to_string()
+}
+
+/// A progress bar over `length` steps, shown only if standard error is a terminal.
+pub fn progress(length: u64, message: &'static str) -> indicatif::ProgressBar {
+    if !io::stderr().is_terminal() {
+        return indicatif::ProgressBar::hidden();
+    }
+    let template = "{msg:10} {wide_bar} {human_pos}/{human_len} {per_sec} {eta}";
+    let style = indicatif::ProgressStyle::with_template(template);
+    let bar = indicatif::ProgressBar::new(length).with_message(message);
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped_without_loss() {
+        assert_eq!(escape("双子 a".as_bytes()), "双子 a");
+        assert_eq!(escape(b"a\\b"), "a\\\\b");
+        assert_eq!(escape(b"a\xff\xfeb\n"), "a\\xff\\xfeb\\x0a");
+    }
+}
