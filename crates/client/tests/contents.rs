@@ -3,18 +3,16 @@
 mod cluster;
 
 use bytes::Bytes;
-use cluster::{CHUNK_BYTES, Cluster, data, file, name, pattern};
+use cluster::{CHUNK_BYTES, Cluster, User, data, file, name, pattern};
 use futago_base::{
     Errno, FileId, Payload,
     record::{LockKind, LockRange, LockSpace},
 };
-use futago_client::{AllocateMode, Cancel, Client, XattrMode, join_all};
+use futago_client::{AllocateMode, Cancel, XattrMode, join_all};
 use futago_wire::{AttributeChange, LockChange};
 
 const ROOT: FileId = FileId::ROOT;
 const CHUNK: u64 = CHUNK_BYTES as u64;
-
-type User = Client<cluster::Loop>;
 
 fn cluster() -> Cluster {
     Cluster::new(4, futago_server::Config::default())

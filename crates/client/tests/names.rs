@@ -2,10 +2,10 @@
 
 mod cluster;
 
-use cluster::{Cluster, data, file, name, symlink};
-use futago_base::{Errno, FileId, Kind, NameHash, Payload, Timestamp};
-use futago_client::{Client, RenameFlags, join_all};
-use futago_wire::{AttributeChange, FileState, NewNode, SetTime};
+use cluster::{Cluster, User, create, data, file, make_directory, make_file, name};
+use futago_base::{Errno, FileId, Kind, NameHash, Timestamp};
+use futago_client::{RenameFlags, join_all};
+use futago_wire::{AttributeChange, SetTime};
 use std::collections::BTreeSet;
 
 const ROOT: FileId = FileId::ROOT;
@@ -16,33 +16,6 @@ fn cluster(servers: usize) -> Cluster {
         ..Default::default()
     };
     Cluster::new(servers, config)
-}
-
-type User = Client<cluster::Loop>;
-
-async fn create(
-    client: &User,
-    directory: FileId,
-    text: &str,
-    node: NewNode,
-    (exclusive, open): (bool, bool),
-) -> Result<(FileState, bool), Errno> {
-    let name = name(text);
-    let made = client.create(directory, &name, node, exclusive, open, Payload::empty());
-    made.await
-}
-
-async fn make_file(client: &User, directory: FileId, text: &str) -> FileState {
-    let made = create(client, directory, text, file(), (true, false)).await;
-    let (state, created) = made.expect("create");
-    assert!(created);
-    state
-}
-
-async fn make_directory(client: &User, directory: FileId, text: &str) -> FileId {
-    let name = name(text);
-    let made = client.make_directory(directory, &name, 0o755, 1, 2);
-    made.await.expect("make_directory").attributes.id
 }
 
 async fn names(client: &User, directory: FileId) -> Result<BTreeSet<String>, Errno> {
@@ -427,7 +400,12 @@ fn directories_move_and_replace_empty_ones() {
 }
 
 async fn links_of(client: &User, id: FileId) -> u32 {
-    client.attributes(id).await.unwrap().attributes.links
+    client
+        .attributes(id)
+        .await
+        .expect("attributes")
+        .attributes
+        .links
 }
 
 #[test]
@@ -533,71 +511,4 @@ fn many_renames_of_one_name_at_once_move_it_once() {
     });
     cluster.settle();
     assert_eq!(cluster.left_over(), []);
-}
-
-#[test]
-fn paths_are_resolved() {
-    let cluster = cluster(3);
-    let client = cluster.client();
-    cluster.run(async {
-        let a = make_directory(&client, ROOT, "a").await;
-        let b = make_directory(&client, a, "b").await;
-        let f = make_file(&client, b, "f").await.attributes.id;
-        for (at, text, target) in [
-            (ROOT, "absolute", "/a/b"),
-            (a, "relative", "../a//b/./f"),
-            (a, "dir", "b/"),
-            (ROOT, "loop", "loop"),
-            (ROOT, "dangling", "nowhere"),
-        ] {
-            let made = create(&client, at, text, symlink(target), (true, false));
-            made.await.unwrap();
-        }
-        let id = |state: FileState| state.attributes.id;
-        for (path, expected) in [
-            ("/", Ok(ROOT)),
-            ("/..", Ok(ROOT)),
-            ("a/b/f", Ok(f)),
-            ("//a///b/", Ok(b)),
-            ("/a/b/../b/f", Ok(f)),
-            ("/absolute/f", Ok(f)),
-            ("/a/relative", Ok(f)),
-            ("/a/dir/f", Ok(f)),
-            ("", Err(Errno::ENOENT)),
-            ("/a/x", Err(Errno::ENOENT)),
-            ("/a/x/y", Err(Errno::ENOENT)),
-            ("/a/b/f/", Err(Errno::ENOTDIR)),
-            ("/a/b/f/x", Err(Errno::ENOTDIR)),
-            ("/a/b/f/..", Err(Errno::ENOTDIR)),
-            ("/a/relative/", Err(Errno::ENOTDIR)),
-            ("/loop", Err(Errno::ELOOP)),
-            ("/dangling", Err(Errno::ENOENT)),
-        ] {
-            let found = client.resolve(path.as_bytes(), true).await.map(id);
-            assert_eq!(found, expected, "{path}");
-        }
-        let link = client.resolve(b"/a/dir", false).await.unwrap();
-        assert_eq!(link.attributes.kind, Kind::Symlink);
-        assert_eq!(client.resolve(b"/a/dir/", false).await.map(id), Ok(b));
-        let long = vec![b'x'; 300];
-        assert_eq!(client.resolve(&long, true).await, Err(Errno::ENAMETOOLONG));
-        let long = "/a/..".repeat(820);
-        assert_eq!(
-            client.resolve(long.as_bytes(), true).await,
-            Err(Errno::ENAMETOOLONG)
-        );
-        let long = "/a/..".repeat(819);
-        assert_eq!(
-            client.resolve(long.as_bytes(), true).await.map(id),
-            Ok(ROOT)
-        );
-        let place = client.locate(b"/absolute/new/").await.unwrap();
-        let seen = (
-            place.directory,
-            place.name.to_string(),
-            place.must_be_directory,
-        );
-        assert_eq!(seen, (b, "new".to_string(), true));
-        assert_eq!(client.locate(b"/a/..").await, Err(Errno::EEXIST));
-    });
 }

@@ -4,12 +4,13 @@
 
 use bytes::Bytes;
 use futago_base::{
-    ClusterMap, Duration, Name, Payload, RequestId, ServerId, SessionId, Time, View, map::Policy,
+    ClusterMap, Duration, Errno, FileId, Name, Payload, RequestId, ServerId, SessionId, Time, View,
+    map::Policy,
 };
 use futago_client::{Client, Config, Context};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
-use futago_wire::{Failure, NewContent, NewNode, Outcome, Reply, Request};
+use futago_wire::{Failure, FileState, NewContent, NewNode, Outcome, Reply, Request};
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -312,4 +313,32 @@ pub fn pattern(length: usize, seed: usize) -> Vec<u8> {
     (0..length)
         .map(|at| ((at * 7 + at / 251 + seed) % 251) as u8)
         .collect()
+}
+
+/// A client of the cluster.
+pub type User = Client<Loop>;
+
+pub async fn create(
+    client: &User,
+    directory: FileId,
+    text: &str,
+    node: NewNode,
+    (exclusive, open): (bool, bool),
+) -> Result<(FileState, bool), Errno> {
+    let name = name(text);
+    let made = client.create(directory, &name, node, exclusive, open, Payload::empty());
+    made.await
+}
+
+pub async fn make_file(client: &User, directory: FileId, text: &str) -> FileState {
+    let made = create(client, directory, text, file(), (true, false)).await;
+    let (state, created) = made.expect("create");
+    assert!(created);
+    state
+}
+
+pub async fn make_directory(client: &User, directory: FileId, text: &str) -> FileId {
+    let name = name(text);
+    let made = client.make_directory(directory, &name, 0o755, 1, 2);
+    made.await.expect("make_directory").attributes.id
 }

@@ -1,0 +1,353 @@
+//! Exactly which requests operations send, against answers that are hard to get from real servers.
+
+mod script;
+
+use bytes::Bytes;
+use futago_base::{
+    Attributes, BucketStart, ChunkId, Errno, FileId, Kind, Name, Partition, Payload, ServerId,
+    Time, Timestamp, TransactionId,
+    record::{Entry, Header, TransactionState, Truncation, Truncations},
+};
+use futago_client::RenameFlags;
+use futago_wire::reply::DirectoryState;
+use futago_wire::{Failure, FileState, Reply, Request, Spot, Step};
+use script::{Exchange, SESSION, exchange, fail, play};
+
+const CHUNK: u32 = 4096;
+
+fn id(partition: u16, counter: u64) -> FileId {
+    FileId::new(Partition(partition), counter)
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text.as_bytes().to_vec()).expect("a name")
+}
+
+fn spot(directory: FileId, bucket: u64, text: &str) -> Spot {
+    Spot {
+        directory,
+        bucket: BucketStart(bucket),
+        name: name(text),
+    }
+}
+
+fn state(id: FileId, kind: Kind) -> FileState {
+    let time = Timestamp::default();
+    let attributes = Attributes {
+        id,
+        kind,
+        mode: 0,
+        uid: 0,
+        gid: 0,
+        links: 1,
+        size: 0,
+        device: 0,
+        accessed: time,
+        modified: time,
+        changed: time,
+        born: time,
+        chunk_bytes: CHUNK,
+    };
+    let header = Header {
+        level: 0,
+        mode: 0,
+        gid: 0,
+        depth: 1,
+        entries: 0,
+        subdirectories: 0,
+        pending: 0,
+        modified: time,
+    };
+    let directory = (kind == Kind::Directory).then_some(DirectoryState {
+        parent: FileId::ROOT,
+        header,
+        modified_set_at: time,
+        modified_set_to: time,
+    });
+    FileState {
+        attributes,
+        directory,
+    }
+}
+
+fn file(id: FileId) -> Entry {
+    Entry {
+        id,
+        kind: Kind::File,
+    }
+}
+
+fn found(entry: Entry, at_home: bool) -> Reply {
+    Reply::Found {
+        entry,
+        state: at_home.then(|| state(entry.id, entry.kind)),
+        created: false,
+    }
+}
+
+fn data(text: &'static [u8]) -> Payload {
+    Payload::from(Bytes::from_static(text))
+}
+
+/// A name in the upper half of the hashes.
+fn upper_name() -> String {
+    let mut names = (0..).map(|i| format!("n{i}"));
+    names
+        .find(|text| name(text).hash().0 >= 1 << 62)
+        .expect("half of all names")
+}
+
+#[test]
+fn a_moved_name_is_found_and_remembered() {
+    let (directory, text) = (id(0, 5), upper_name());
+    let entry = file(id(1, 7));
+    let moved = Failure::Moved {
+        bucket: BucketStart(0),
+        level: 1,
+    };
+    let there = || Request::Lookup(spot(directory, 1 << 62, &text));
+    let exchanges = vec![
+        exchange(0, Request::Lookup(spot(directory, 0, &text)), Err(moved)),
+        exchange(1, there(), Ok(found(entry, true))),
+        exchange(1, there(), Ok(found(entry, true))),
+    ];
+    let sought = name(&text);
+    let ids = play(exchanges, |client| async move {
+        let first = client.lookup(directory, &sought).await;
+        let second = client.lookup(directory, &sought).await;
+        [first, second].map(|found| found.map(|state| state.attributes.id))
+    });
+    assert_eq!(ids, [Ok(entry.id), Ok(entry.id)]);
+}
+
+#[test]
+fn failures_that_go_on_end_with_an_error() {
+    let directory = id(0, 5);
+    let useless = Failure::Moved {
+        bucket: BucketStart(0),
+        level: 0,
+    };
+    for (failure, errno) in [
+        (useless, Errno::EBUSY),
+        (Failure::Busy, Errno::EBUSY),
+        (Failure::Aborted, Errno::EBUSY),
+        (Failure::NoBucket, Errno::EIO),
+        (Failure::SessionExpired, Errno::EIO),
+        (Failure::Late, Errno::EIO),
+        (Failure::WrongServer, Errno::EIO),
+        (Errno::ENOSPC.into(), Errno::ENOSPC),
+    ] {
+        let unlinked = fail(failure, |client| async move {
+            client.unlink(directory, &name("f")).await
+        });
+        assert_eq!(unlinked, Err(errno), "{failure:?}");
+    }
+}
+
+#[test]
+fn a_bucket_on_its_way_is_waited_for() {
+    let directory = id(2, 5);
+    let request = || Request::Unlink(spot(directory, 0, "f"));
+    let home = state(directory, Kind::Directory);
+    let exchanges = vec![
+        exchange(2, request(), Err(Failure::NoBucket)),
+        exchange(
+            2,
+            Request::GetAttributes(vec![directory]),
+            Ok(Reply::Files(vec![Ok(home)])),
+        ),
+        exchange(2, request(), Ok(Reply::Done)),
+    ];
+    let unlinked = play(exchanges, |client| async move {
+        client.unlink(directory, &name("f")).await
+    });
+    assert_eq!(unlinked, Ok(()));
+}
+
+fn read_chunk(index: u64, truncations: &Truncations) -> Request {
+    Request::ReadChunk {
+        chunk: ChunkId {
+            file: id(0, 5),
+            index,
+        },
+        from: 0,
+        to: 4,
+        chunk_bytes: CHUNK,
+        truncations: truncations.clone(),
+    }
+}
+
+fn extent(truncations: &Truncations) -> Reply {
+    Reply::Extent {
+        offset: 0,
+        stored: 0,
+        size: u64::from(CHUNK) + 4,
+        chunk_bytes: CHUNK,
+        truncations: truncations.clone(),
+    }
+}
+
+#[test]
+fn chunks_that_were_asked_with_old_knowledge_are_asked_again() {
+    let old = Truncations::default();
+    let new = Truncations {
+        latest: 3,
+        steps: vec![Truncation {
+            sequence: 3,
+            size: 9,
+        }],
+    };
+    let read = || Request::Read {
+        id: id(0, 5),
+        offset: u64::from(CHUNK),
+        length: 100,
+    };
+    let chunk = |truncations: &Truncations, text| Exchange {
+        answer: data(text),
+        ..exchange(1, read_chunk(1, truncations), Ok(Reply::Done))
+    };
+    let exchanges = vec![
+        exchange(0, read(), Ok(extent(&old))),
+        chunk(&old, b"old."),
+        exchange(0, read(), Ok(extent(&new))),
+        chunk(&old, b"old."),
+        chunk(&new, b"new."),
+    ];
+    let reads = play(exchanges, |client| async move {
+        let first = client.read(id(0, 5), u64::from(CHUNK), 100).await;
+        let second = client.read(id(0, 5), u64::from(CHUNK), 100).await;
+        [first, second]
+    });
+    assert_eq!(reads, [Ok(data(b"old.")), Ok(data(b"new."))]);
+}
+
+const SOURCE: FileId = id_in(1);
+const TARGET: FileId = id_in(2);
+
+const fn id_in(partition: u16) -> FileId {
+    FileId::new(Partition(partition), 5)
+}
+
+fn prepare(sequence: u64, to: u16, step_names: (&str, &str)) -> Request {
+    let moved = file(id(3, 7));
+    let steps = match to {
+        1 => vec![Step::RemoveEntry {
+            at: spot(SOURCE, 0, step_names.0),
+            expected: moved,
+        }],
+        2 => vec![Step::PutEntry {
+            at: spot(TARGET, 0, step_names.1),
+            entry: moved,
+            replaces: None,
+        }],
+        _ => vec![Step::Touch(moved.id)],
+    };
+    let participants = if to == 1 {
+        vec![ServerId(1), ServerId(2), ServerId(3)]
+    } else {
+        vec![]
+    };
+    Request::Prepare {
+        transaction: transaction(sequence),
+        age: Time(1000),
+        status_server: ServerId(1),
+        participants,
+        steps,
+    }
+}
+
+const fn transaction(sequence: u64) -> TransactionId {
+    TransactionId {
+        session: SESSION,
+        sequence,
+    }
+}
+
+fn lookups(target: Result<Reply, Failure>) -> [Exchange; 2] {
+    let moved = file(id(3, 7));
+    [
+        exchange(
+            1,
+            Request::Lookup(spot(SOURCE, 0, "from")),
+            Ok(found(moved, false)),
+        ),
+        exchange(2, Request::Lookup(spot(TARGET, 0, "to")), target),
+    ]
+}
+
+fn attempt(sequence: u64, last: Result<Reply, Failure>) -> Vec<Exchange> {
+    let names = ("from", "to");
+    let prepared = || Ok(Reply::Prepared(None));
+    let commit = last.is_ok();
+    let state = if commit {
+        TransactionState::Committed
+    } else {
+        TransactionState::Aborted
+    };
+    let decide = Request::Decide {
+        transaction: transaction(sequence),
+        commit,
+    };
+    let mut exchanges = Vec::from(lookups(Err(Errno::ENOENT.into())));
+    exchanges.extend([
+        exchange(1, prepare(sequence, 1, names), prepared()),
+        exchange(2, prepare(sequence, 2, names), prepared()),
+        exchange(3, prepare(sequence, 3, names), last),
+        exchange(1, decide, Ok(Reply::Decided(state))),
+    ]);
+    exchanges
+}
+
+fn rename(exchanges: Vec<Exchange>) -> Result<(), Errno> {
+    play(exchanges, |client| async move {
+        let (from, to) = (name("from"), name("to"));
+        client
+            .rename(SOURCE, &from, TARGET, &to, RenameFlags::default())
+            .await
+    })
+}
+
+#[test]
+fn a_rename_across_servers_prepares_its_status_first_and_decides_there() {
+    assert_eq!(rename(attempt(3, Ok(Reply::Prepared(None)))), Ok(()));
+}
+
+#[test]
+fn a_rename_that_meets_a_change_gives_up_and_starts_again_with_its_age() {
+    let mut exchanges = attempt(3, Err(Failure::Changed));
+    exchanges.extend(attempt(10, Ok(Reply::Prepared(None))));
+    assert_eq!(rename(exchanges), Ok(()));
+}
+
+#[test]
+fn a_rename_that_is_refused_gives_up_and_fails() {
+    let exchanges = attempt(3, Err(Errno::ENOSPC.into()));
+    assert_eq!(rename(exchanges), Err(Errno::ENOSPC));
+}
+
+#[test]
+fn a_replaced_file_loses_its_link_in_the_same_transaction() {
+    let replaced = file(id(1, 9));
+    let mut exchanges = Vec::from(lookups(Ok(found(replaced, false))));
+    let refused = Err(Errno::EIO.into());
+    let Request::Prepare {
+        transaction,
+        age,
+        status_server,
+        participants,
+        mut steps,
+    } = prepare(3, 1, ("from", "to"))
+    else {
+        panic!("not a Prepare");
+    };
+    steps.push(Step::DropLink(replaced.id));
+    let first = Request::Prepare {
+        transaction,
+        age,
+        status_server,
+        participants,
+        steps,
+    };
+    exchanges.push(exchange(1, first, refused));
+    assert_eq!(rename(exchanges), Err(Errno::EIO));
+}

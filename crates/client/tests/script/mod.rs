@@ -1,0 +1,130 @@
+//! A world that expects certain requests and gives certain answers.
+
+use futago_base::{ClusterMap, Duration, Payload, ServerId, SessionId, Time, map::Policy};
+use futago_client::{Client, Config, Context};
+use futago_wire::{Failure, Outcome, Reply, Request};
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    future::Future,
+    pin::pin,
+    rc::Rc,
+    task::{Poll, Waker},
+};
+
+/// A request that must come, and its answer.
+pub struct Exchange {
+    pub to: u16,
+    pub request: Request,
+    pub data: Payload,
+    pub outcome: Outcome,
+    pub answer: Payload,
+}
+
+/// A request without data and its answer without data.
+pub fn exchange(to: u16, request: Request, outcome: Outcome) -> Exchange {
+    Exchange {
+        to,
+        request,
+        data: Payload::empty(),
+        outcome,
+        answer: Payload::empty(),
+    }
+}
+
+#[derive(Clone)]
+pub struct Script {
+    exchanges: Rc<RefCell<VecDeque<Exchange>>>,
+    /// The answer to everything that the exchanges do not name.
+    otherwise: Option<Failure>,
+    sequence: Rc<Cell<u64>>,
+    now: Rc<Cell<u64>>,
+}
+
+pub const SESSION: SessionId = SessionId(9);
+
+impl Context for Script {
+    fn now(&self) -> Time {
+        Time(self.now.get())
+    }
+
+    fn random(&self) -> u64 {
+        0
+    }
+
+    fn session(&self) -> SessionId {
+        SESSION
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.sequence.set(self.sequence.get() + 1);
+        self.sequence.get()
+    }
+
+    async fn call(
+        &self,
+        to: ServerId,
+        _sequence: u64,
+        request: Request,
+        payload: Payload,
+    ) -> Result<(Reply, Payload), Failure> {
+        let expected = self.exchanges.borrow_mut().pop_front();
+        if let (None, Some(failure)) = (&expected, self.otherwise) {
+            return Err(failure);
+        }
+        let expected = expected.unwrap_or_else(|| panic!("unexpected: {to} {request:?}"));
+        assert_eq!(
+            (to, &request, &payload),
+            (ServerId(expected.to), &expected.request, &expected.data)
+        );
+        expected.outcome.map(|reply| (reply, expected.answer))
+    }
+
+    async fn sleep(&self, span: Duration) {
+        self.now.set(self.now.get() + span.0);
+    }
+}
+
+/// Runs an operation of a client of four servers; it must send these requests and no others.
+pub fn play<T, F: Future<Output = T>>(
+    exchanges: Vec<Exchange>,
+    operation: impl FnOnce(Rc<Client<Script>>) -> F,
+) -> T {
+    run(exchanges, None, operation)
+}
+
+/// Runs an operation while every request fails.
+pub fn fail<T, F: Future<Output = T>>(
+    failure: Failure,
+    operation: impl FnOnce(Rc<Client<Script>>) -> F,
+) -> T {
+    run(Vec::new(), Some(failure), operation)
+}
+
+fn run<T, F: Future<Output = T>>(
+    exchanges: Vec<Exchange>,
+    otherwise: Option<Failure>,
+    operation: impl FnOnce(Rc<Client<Script>>) -> F,
+) -> T {
+    let script = Script {
+        exchanges: Rc::new(RefCell::new(exchanges.into())),
+        otherwise,
+        sequence: Rc::default(),
+        now: Rc::new(Cell::new(1000)),
+    };
+    let map = ClusterMap::new(1, Policy::Modular, 16, 4).expect("a map");
+    let client = Rc::new(Client::new(script.clone(), map, Config::default()));
+    let mut future = pin!(operation(client));
+    let mut task = std::task::Context::from_waker(Waker::noop());
+    let Poll::Ready(output) = future.as_mut().poll(&mut task) else {
+        panic!("nothing to wait for");
+    };
+    let left: Vec<Request> = script
+        .exchanges
+        .take()
+        .into_iter()
+        .map(|e| e.request)
+        .collect();
+    assert_eq!(left, [], "requests that were not sent");
+    output
+}
