@@ -3,6 +3,7 @@
 pub mod blocking;
 pub mod client;
 pub mod cluster;
+pub mod metrics;
 pub mod server;
 
 pub use client::{Client, Futago, Options};

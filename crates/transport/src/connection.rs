@@ -89,6 +89,7 @@ pub fn split(stream: Stream, budget: Budget) -> (Receiver, Rc<Sender>) {
         queue: RefCell::default(),
         queued_bytes: Cell::new(0),
         wake: Notify::new(),
+        taken: Notify::new(),
         closed: Cell::new(false),
     };
     (receiver, Rc::new(sender))
@@ -215,6 +216,8 @@ pub struct Sender {
     queue: RefCell<VecDeque<Bytes>>,
     queued_bytes: Cell<usize>,
     wake: Notify,
+    /// Tells who waits for room that something was taken.
+    taken: Notify,
     closed: Cell<bool>,
 }
 
@@ -237,6 +240,13 @@ impl Sender {
     /// How much waits to be taken by the socket, in bytes.
     pub const fn queued_bytes(&self) -> usize {
         self.queued_bytes.get()
+    }
+
+    /// Waits until at most so many bytes are queued. One may wait at a time.
+    pub async fn room(&self, most_bytes: usize) {
+        while self.queued_bytes.get() > most_bytes {
+            self.taken.notified().await;
+        }
     }
 
     /// Writes what the socket takes now; [`Sender::drive`] does the rest.
@@ -285,6 +295,7 @@ impl Sender {
                 Ok(written) => {
                     self.queued_bytes.set(self.queued_bytes.get() - written);
                     forget(&mut queue, written);
+                    self.taken.notify_one();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),

@@ -192,6 +192,8 @@ fn the_key_does_not_pass_in_the_clear() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn random_bytes_never_open(bytes in prop::collection::vec(any::<u8>(), 0..600), magic: bool) {
         let head: &[u8] = if magic { b"FTGO\x01\0\0\0" } else { b"" };

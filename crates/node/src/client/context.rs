@@ -26,7 +26,7 @@ pub struct NodeContext(Rc<Shared>);
 struct Shared {
     setup: Setup,
     state: RefCell<State>,
-    /// Told whenever the next deadline may have changed.
+    /// Told when the next deadline is earlier than the timer.
     deadline_changed: Notify,
     /// Told whenever there is something to send.
     queued: Notify,
@@ -37,6 +37,8 @@ struct State {
     /// Who waits for which call.
     waiting: BTreeMap<u64, oneshot::Sender<(Outcome, Payload)>>,
     links: BTreeMap<ServerId, Link>,
+    /// When the timer wakes up.
+    armed: Option<Time>,
 }
 
 struct Link {
@@ -70,6 +72,7 @@ impl NodeContext {
             calls,
             waiting: BTreeMap::new(),
             links: BTreeMap::new(),
+            armed: None,
         };
         Self(Rc::new(Shared {
             setup,
@@ -83,6 +86,7 @@ impl NodeContext {
     pub(super) async fn keep_time(self) {
         loop {
             let deadline = self.0.state.borrow().calls.next_deadline();
+            self.0.state.borrow_mut().armed = deadline;
             let changed = self.0.deadline_changed.notified();
             match deadline {
                 None => changed.await,
@@ -174,8 +178,11 @@ impl NodeContext {
         while let Some(output) = state.calls.next_output() {
             self.perform(&mut state, output);
         }
-        drop(state);
-        self.0.deadline_changed.notify_one();
+        let next = state.calls.next_deadline();
+        // A timer that wakes up too early costs less than one that is set anew with every call.
+        if next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed)) {
+            self.0.deadline_changed.notify_one();
+        }
     }
 
     fn perform(&self, state: &mut State, output: CallOutput) {

@@ -2,7 +2,8 @@
 
 use futago_base::ServerId;
 use futago_transport::{
-    Budget, Doorkeeper, HandshakeError, Hello, Place, Receiver, Refusal, Sender, Stream, split,
+    Budget, Doorkeeper, HandshakeError, Hello, Place, Receiver, Refusal, Role, Sender, Stream,
+    split,
 };
 use futago_wire::Frame;
 use std::{cell::Cell, rc::Rc};
@@ -11,14 +12,19 @@ use tokio::{sync::mpsc, task::spawn_local};
 /// A connection of this server, numbered in the order of arrival.
 pub type ConnectionId = u64;
 
+/// A peer that leaves so many bytes unread is not listened to until it has taken them.
+const UNREAD_BYTES_MAX: usize = 16 << 20;
+
 /// What happens on connections.
 pub enum Arrival {
-    /// A peer has proved the key.
-    Opened(ConnectionId, Rc<Sender>),
+    /// A client, or the server that is named, has proved the key.
+    Opened(ConnectionId, Option<ServerId>, Rc<Sender>),
     /// Messages, all that had arrived.
     Messages(ConnectionId, Vec<Frame>),
     /// The connection is gone.
     Closed(ConnectionId),
+    /// Somebody did not prove the key.
+    TurnedAway,
 }
 
 /// Lets those in who mean this server, and passes on what they send.
@@ -47,40 +53,49 @@ impl Doorkeeper for Door {
         let (receiver, sender) = split(stream, self.budget.clone());
         tracing::debug!(server = self.id.0, connection = id, from = ?hello.from, "connected");
         let arrived = self.arrived.clone();
+        let peer = match hello.from {
+            Role::Client => None,
+            Role::Server(peer) => Some(peer),
+        };
         spawn_local(async move {
-            serve(id, receiver, sender, &arrived).await;
+            let opened = Arrival::Opened(id, peer, Rc::clone(&sender));
+            if arrived.send(opened).await.is_ok() {
+                serve(id, receiver, &sender, &arrived).await;
+            }
             drop(place);
         });
     }
 
     fn turned_away(&self, error: &HandshakeError) {
-        tracing::warn!(server = self.id.0, %error, "connection refused");
+        tracing::debug!(server = self.id.0, %error, "connection refused");
+        // With so much to do already the count does not matter.
+        let _ = self.arrived.try_send(Arrival::TurnedAway);
     }
 }
 
 async fn serve(
     id: ConnectionId,
     receiver: Receiver,
-    sender: Rc<Sender>,
+    sender: &Sender,
     arrived: &mpsc::Sender<Arrival>,
 ) {
-    if arrived
-        .send(Arrival::Opened(id, sender.clone()))
-        .await
-        .is_err()
-    {
-        return;
-    }
     tokio::select! {
-        () = read(id, receiver, arrived) => {}
+        () = read(id, receiver, sender, arrived) => {}
         error = sender.drive() => tracing::debug!(connection = id, %error, "connection closed"),
     }
     // The server is gone if it does not take this.
     let _ = arrived.send(Arrival::Closed(id)).await;
 }
 
-async fn read(id: ConnectionId, mut receiver: Receiver, arrived: &mpsc::Sender<Arrival>) {
+/// Takes in messages for as long as the peer takes what it is sent.
+async fn read(
+    id: ConnectionId,
+    mut receiver: Receiver,
+    sender: &Sender,
+    arrived: &mpsc::Sender<Arrival>,
+) {
     loop {
+        sender.room(UNREAD_BYTES_MAX).await;
         let mut frames = Vec::new();
         let ended = receiver.receive(&mut frames).await;
         if !frames.is_empty() && arrived.send(Arrival::Messages(id, frames)).await.is_err() {

@@ -5,6 +5,7 @@
 //! sends all that came of it at once.
 
 mod connections;
+mod files;
 mod peers;
 mod process;
 mod shard;

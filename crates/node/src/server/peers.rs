@@ -22,6 +22,9 @@ const CONNECT_PAUSE: Duration = Duration::from_millis(200);
 /// How many messages are kept for a server that is being connected.
 const WAITING_MAX: usize = 4096;
 
+/// A server that leaves so many bytes unread gets no more until it has taken them.
+const UNREAD_BYTES_MAX: usize = 64 << 20;
+
 /// The ways to the other servers.
 pub struct Peers {
     id: ServerId,
@@ -71,12 +74,12 @@ impl Peers {
         let Some(link) = self.link(to) else { return };
         let mut state = link.state.borrow_mut();
         match &state.sender {
-            Some(sender) => sender.queue(&frame),
+            Some(sender) if sender.queued_bytes() < UNREAD_BYTES_MAX => sender.queue(&frame),
             None if state.waiting.len() < WAITING_MAX => {
                 state.waiting.push(frame);
                 link.wanted.notify_one();
             }
-            None => {}
+            _ => {}
         }
     }
 

@@ -1,18 +1,19 @@
 //! A process that hosts one or more servers.
 
+use super::files;
 use super::shard::{self, Setup};
 use crate::Cluster;
 use futago_base::{Duration, ServerId};
 use futago_transport::Budget;
 use std::{
     io,
-    sync::mpsc,
+    sync::{Arc, mpsc},
     thread::{self, JoinHandle},
 };
 use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},
-    sync::watch,
+    sync::{Notify, watch},
 };
 
 /// What a server process needs to know.
@@ -44,13 +45,13 @@ impl Config {
     }
 }
 
-/// Serves until SIGTERM or SIGINT. Calls `ready` once, when every server of the process listens.
+/// Serves until SIGTERM or SIGINT, or until one of the servers has panicked. Calls `ready` once, when every server of the process listens.
 ///
 /// # Errors
-/// As [`Servers::start`].
+/// As [`Servers::start`] and [`Servers::stop`].
 pub fn run(config: &Config, ready: impl FnOnce()) -> io::Result<()> {
     let servers = Servers::start(config)?;
-    let outcome = wait_for_a_signal(ready);
+    let outcome = wait_for_the_end(&servers, ready);
     servers.stop()?;
     outcome
 }
@@ -58,6 +59,7 @@ pub fn run(config: &Config, ready: impl FnOnce()) -> io::Result<()> {
 /// The servers of a process, running.
 pub struct Servers {
     stop: watch::Sender<bool>,
+    ending: Arc<Notify>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -68,11 +70,13 @@ impl Servers {
     /// A cluster map that cannot be made, an address that cannot be listened on, or a thread that
     /// cannot be started.
     pub fn start(config: &Config) -> io::Result<Self> {
+        files::raise_limit();
         let (stop, _) = watch::channel(false);
         let (report, reports) = mpsc::channel();
         let budget = Budget::new(INCOMING_BYTES);
         let mut servers = Self {
             stop,
+            ending: Arc::default(),
             threads: Vec::new(),
         };
         for &id in &config.servers {
@@ -94,7 +98,11 @@ impl Servers {
     fn start_one(&mut self, setup: Setup, report: mpsc::Sender<io::Result<()>>) -> io::Result<()> {
         let stopped = self.stop.subscribe();
         let name = format!("server-{}", setup.id.0);
-        let run = move || shard::run(setup, &report, stopped);
+        let ending = Ending(Arc::clone(&self.ending));
+        let run = move || {
+            let _ending = ending;
+            shard::run(setup, &report, stopped);
+        };
         self.threads
             .push(thread::Builder::new().name(name).spawn(run)?);
         Ok(())
@@ -115,13 +123,22 @@ impl Servers {
     }
 }
 
+/// Tells that a thread has ended, also when it has panicked.
+struct Ending(Arc<Notify>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
 impl Drop for Servers {
     fn drop(&mut self) {
         self.stop.send_replace(true);
     }
 }
 
-fn wait_for_a_signal(ready: impl FnOnce()) -> io::Result<()> {
+fn wait_for_the_end(servers: &Servers, ready: impl FnOnce()) -> io::Result<()> {
     Builder::new_current_thread()
         .enable_all()
         .build()?
@@ -130,8 +147,9 @@ fn wait_for_a_signal(ready: impl FnOnce()) -> io::Result<()> {
             let mut interrupt = signal(SignalKind::interrupt())?;
             ready();
             tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+                _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
+                _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+                () = servers.ending.notified() => tracing::error!("a server has ended: stopping"),
             }
             Ok(())
         })

@@ -11,10 +11,10 @@ use futago_driver::{Admission, AdmissionConfig, HybridClock};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_transport::{Acceptor, Budget, Listener, Sender};
-use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Push, Reply, Request};
+use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Peer, Push, Reply, Request};
 use std::{
     cell::Cell,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     rc::Rc,
     sync::mpsc,
@@ -37,8 +37,8 @@ pub struct Setup {
     pub budget: Budget,
 }
 
-/// A connection that leaves so many bytes unread is closed: its peer has stopped reading.
-const UNREAD_BYTES_MAX: usize = 256 << 20;
+/// Metrics are refreshed once in so many ticks.
+const TICKS_PER_PUBLICATION: u32 = 10;
 /// How many messages may wait for the server; then the connections wait.
 const ARRIVALS_MAX: usize = 1024;
 /// How many messages are handled before the answers leave.
@@ -64,7 +64,9 @@ async fn serve(
     let budget = setup.budget.clone();
     let mut shard = Shard::new(setup)?;
     let address = shard.address()?;
-    let listener = Listener::bind(&address).await?;
+    let listener = Listener::bind(&address)
+        .await
+        .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
     let (arrived, mut arrivals) = channel::channel(ARRIVALS_MAX);
     let door = shard.door(budget, arrived);
     let (key, most) = (shard.cluster.key.clone(), shard.cluster.limits.connections);
@@ -74,6 +76,7 @@ async fn serve(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     report.send(Ok(())).map_err(io::Error::other)?;
     tracing::info!(server = shard.core.id().0, %address, "serving");
+    let mut ticks_passed = 0;
     loop {
         tokio::select! {
             Some(arrival) = arrivals.recv() => {
@@ -83,13 +86,27 @@ async fn serve(
                     shard.take(arrival);
                 }
             }
-            _ = ticks.tick() => shard.decide(Input::Tick),
+            _ = ticks.tick() => {
+                shard.decide(Input::Tick);
+                ticks_passed += 1;
+                if ticks_passed % TICKS_PER_PUBLICATION == 0 {
+                    shard.status().publish();
+                }
+            }
             _ = stopped.changed() => break,
         }
+        shard.counters.wake_ups += 1;
         shard.flush();
     }
     tracing::info!(server = shard.core.id().0, "stopped");
     Ok(())
+}
+
+/// A connection that others have made to this server.
+struct Connection {
+    /// The server at its other end; none for a client.
+    peer: Option<ServerId>,
+    sender: Rc<Sender>,
 }
 
 /// A server in the making of its next answers.
@@ -101,7 +118,9 @@ struct Shard {
     admission: Admission,
     counters: Counters,
     peers: Peers,
-    connections: BTreeMap<ConnectionId, Rc<Sender>>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    /// Connections with something to send.
+    queued: BTreeSet<ConnectionId>,
     /// Where each session was last heard from: its answers go there.
     sessions: BTreeMap<SessionId, ConnectionId>,
 }
@@ -133,6 +152,7 @@ impl Shard {
             admission: Admission::new(admission),
             counters: Counters::default(),
             connections: BTreeMap::new(),
+            queued: BTreeSet::new(),
             sessions: BTreeMap::new(),
         })
     }
@@ -156,17 +176,22 @@ impl Shard {
 
     fn take(&mut self, arrival: Arrival) {
         match arrival {
-            Arrival::Opened(id, sender) => {
+            Arrival::Opened(id, peer, sender) => {
                 let credits = Push::Credits(self.admission.credits());
                 sender.queue(&self.frame(Header::new(MessageKind::Push), Body::Push(credits)));
-                self.connections.insert(id, sender);
+                self.queued.insert(id);
+                self.connections.insert(id, Connection { peer, sender });
             }
             Arrival::Closed(id) => {
                 self.connections.remove(&id);
                 self.forget_sessions_of(id);
             }
+            Arrival::TurnedAway => self.counters.turned_away += 1,
             Arrival::Messages(id, frames) => {
-                frames.into_iter().for_each(|frame| self.receive(id, frame));
+                let peer = self.connections.get(&id).and_then(|at| at.peer);
+                for frame in frames {
+                    self.receive(id, peer, frame);
+                }
             }
         }
     }
@@ -184,10 +209,11 @@ impl Shard {
         });
     }
 
-    fn receive(&mut self, connection: ConnectionId, frame: Frame) {
+    fn receive(&mut self, connection: ConnectionId, peer: Option<ServerId>, frame: Frame) {
         self.clock.observe(frame.header.clock, wall_clock());
-        match frame.body {
-            Body::Request(request) => {
+        self.counters.received_bytes += frame.payload.len() as u64;
+        match (frame.body, peer) {
+            (Body::Request(request), None) => {
                 let Header {
                     session,
                     sequence,
@@ -198,12 +224,25 @@ impl Shard {
                 let id = RequestId { session, sequence };
                 self.receive_request(id, acknowledged, request, frame.payload);
             }
-            Body::Peer(message) => {
+            (Body::Peer(message), Some(peer)) if sender_of(&message) == peer => {
                 self.counters.count("peer");
                 self.decide(Input::Peer(message));
             }
-            Body::PeerAnswer(answer) => self.decide(Input::PeerAnswer(answer)),
-            Body::Outcome(_) | Body::Push(_) => {}
+            (Body::PeerAnswer(answer), Some(_)) => self.decide(Input::PeerAnswer(answer)),
+            _ => self.cut_off(connection),
+        }
+    }
+
+    /// Ends a connection that brought what its other end may not send.
+    fn cut_off(&mut self, id: ConnectionId) {
+        tracing::warn!(
+            server = self.core.id().0,
+            connection = id,
+            "cut off: a message out of place"
+        );
+        self.counters.turned_away += 1;
+        if let Some(connection) = self.connections.get(&id) {
+            connection.sender.close();
         }
     }
 
@@ -220,6 +259,7 @@ impl Shard {
             return self.answer(id, Ok(Reply::Bytes(status)), Payload::empty());
         }
         if !self.admission.admit(id, &request) {
+            self.counters.busy += 1;
             return self.answer(id, Err(Failure::Busy), Payload::empty());
         }
         self.decide(Input::Request {
@@ -287,21 +327,20 @@ impl Shard {
             ..self.frame(header, Body::Outcome(outcome))
         };
         let connection = self.sessions.get(&request.session);
-        if let Some(sender) = connection.and_then(|id| self.connections.get(id)) {
-            sender.queue(&frame);
-        }
+        let Some((&id, at)) = connection.and_then(|id| Some((id, self.connections.get(id)?)))
+        else {
+            return;
+        };
+        self.counters.sent_bytes += frame.payload.len() as u64;
+        at.sender.queue(&frame);
+        self.queued.insert(id);
     }
 
     /// Sends what has come of the messages since the last time, each connection's at once.
     fn flush(&mut self) {
-        for sender in self
-            .connections
-            .values()
-            .filter(|sender| sender.queued_bytes() > 0)
-        {
-            sender.flush();
-            if sender.queued_bytes() > UNREAD_BYTES_MAX {
-                sender.close();
+        for id in std::mem::take(&mut self.queued) {
+            if let Some(connection) = self.connections.get(&id) {
+                connection.sender.flush();
             }
         }
         self.peers.flush();
@@ -318,5 +357,12 @@ impl Shard {
                 self.admission.under_way(),
             ),
         )
+    }
+}
+
+/// The server that a message says it is from.
+const fn sender_of(message: &Peer) -> ServerId {
+    match message {
+        Peer::Deliver { sender, .. } | Peer::Ask { sender, .. } => *sender,
     }
 }

@@ -8,6 +8,16 @@ use std::{collections::BTreeMap, time::Instant};
 pub struct Counters {
     started: Instant,
     requests: BTreeMap<&'static str, u64>,
+    /// Requests that were refused because there was too much to do.
+    pub busy: u64,
+    /// Data that came in, in bytes.
+    pub received_bytes: u64,
+    /// Data that went out, in bytes.
+    pub sent_bytes: u64,
+    /// How often the server woke up to work.
+    pub wake_ups: u64,
+    /// Connections that did not prove the key or sent what they may not.
+    pub turned_away: u64,
 }
 
 impl Default for Counters {
@@ -15,6 +25,11 @@ impl Default for Counters {
         Self {
             started: Instant::now(),
             requests: BTreeMap::new(),
+            busy: 0,
+            received_bytes: 0,
+            sent_bytes: 0,
+            wake_ups: 0,
+            turned_away: 0,
         }
     }
 }
@@ -51,6 +66,16 @@ pub struct Status {
     pub sessions: u64,
     /// Requests that are being served.
     pub under_way: u64,
+    /// Requests that were refused because there was too much to do.
+    pub busy: u64,
+    /// Data that came in, in bytes.
+    pub received_bytes: u64,
+    /// Data that went out, in bytes.
+    pub sent_bytes: u64,
+    /// How often the server woke up to work.
+    pub wake_ups: u64,
+    /// Connections that did not prove the key or sent what they may not.
+    pub turned_away: u64,
     /// Requests since the start, by operation.
     pub requests: BTreeMap<String, u64>,
 }
@@ -74,11 +99,47 @@ impl Status {
             connections: connections as u64,
             sessions: sessions as u64,
             under_way: u64::from(under_way),
+            busy: counters.busy,
+            received_bytes: counters.received_bytes,
+            sent_bytes: counters.sent_bytes,
+            wake_ups: counters.wake_ups,
+            turned_away: counters.turned_away,
             requests: counters
                 .requests
                 .iter()
                 .map(|(&name, &count)| (name.into(), count))
                 .collect(),
+        }
+    }
+
+    /// Gives the metrics of this process their present values.
+    pub(super) fn publish(&self) {
+        let server = self.server.to_string();
+        for (kind, &count) in &self.requests {
+            let labels = [("server", server.clone()), ("kind", kind.clone())];
+            metrics::counter!("futago_requests_total", &labels).absolute(count);
+        }
+        let counters = [
+            ("futago_busy_total", self.busy),
+            ("futago_received_bytes_total", self.received_bytes),
+            ("futago_sent_bytes_total", self.sent_bytes),
+            ("futago_wake_ups_total", self.wake_ups),
+            ("futago_turned_away_total", self.turned_away),
+            ("futago_cpu_microseconds_total", self.cpu_us),
+        ];
+        for (name, value) in counters {
+            metrics::counter!(name, "server" => server.clone()).absolute(value);
+        }
+        let gauges = [
+            ("futago_used_bytes", self.used_bytes),
+            ("futago_limit_bytes", self.limit_bytes),
+            ("futago_files", self.files),
+            ("futago_connections", self.connections),
+            ("futago_sessions", self.sessions),
+            ("futago_requests_under_way", self.under_way),
+        ];
+        for (name, value) in gauges {
+            metrics::gauge!(name, "server" => server.clone()).set(value as f64);
         }
     }
 

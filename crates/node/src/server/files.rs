@@ -1,0 +1,12 @@
+//! The limit of open files.
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+/// Raises the limit of open files to what the system allows, so that connections do not run out.
+pub fn raise_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}
