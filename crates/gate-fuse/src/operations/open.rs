@@ -94,8 +94,11 @@ async fn truncate_or_close<C: Context>(
 }
 
 /// The kernel's `O_TMPFILE`: an open file without a name, which `linkat` may give it.
-pub async fn temporary_file<C: Context>(_call: &Call<C>, _create: Create) -> Outcome {
-    Err(Errno::EOPNOTSUPP)
+pub async fn temporary_file<C: Context>(call: &Call<C>, create: Create) -> Outcome {
+    let (directory, node) = (call.node(), new_file(call, create.mode));
+    let made = call.client.create_unnamed(directory, node).await?;
+    let handle = call.shared.next_handle();
+    Ok(Answer::Created(made.attributes, handle))
 }
 
 /// Every close of a descriptor ends the `fcntl` locks that its process has on the file.
