@@ -14,6 +14,8 @@ pub(super) struct Lookup {
     /// Nodes asked that have answered.
     hops: u32,
     asked: u32,
+    /// Who named the node that was asked; `None` if this node knew it itself.
+    named_by: Option<u32>,
     /// The question that was asked last; older answers are ignored.
     question: u32,
     failures: u8,
@@ -50,24 +52,30 @@ impl Node {
         ctx: &mut NodeContext<'_, M>,
     ) {
         let (node, is_owner) = self.next_for(key);
-        let mut lookup = Lookup {
+        let lookup = Lookup {
             key,
             purpose,
             started: ctx.now(),
             hops: 0,
             asked: node,
+            named_by: None,
             question: 0,
             failures: 0,
         };
         if is_owner && purpose != Purpose::Join {
             self.found(ctx.now(), &lookup, node, ctx);
         } else {
-            self.ask(&mut lookup, node, ctx);
-            self.lookups.push(lookup);
+            self.ask(lookup, node, None, ctx);
         }
     }
 
-    fn ask<M: Mode>(&mut self, lookup: &mut Lookup, node: u32, ctx: &mut NodeContext<'_, M>) {
+    fn ask<M: Mode>(
+        &mut self,
+        mut lookup: Lookup,
+        node: u32,
+        gone: Option<u32>,
+        ctx: &mut NodeContext<'_, M>,
+    ) {
         self.questions += 1;
         let question = self.questions;
         (lookup.asked, lookup.question) = (node, question);
@@ -77,11 +85,13 @@ impl Node {
                 key: lookup.key,
                 question,
                 asker: self.me,
+                gone,
             },
             ctx,
         );
         let timeout = Time::from_seconds(self.world.settings.timeout_s);
         ctx.schedule(timeout, ChordEvent::Overdue { question });
+        self.lookups.push(lookup);
     }
 
     fn take_lookup(&mut self, question: u32) -> Option<Lookup> {
@@ -108,24 +118,27 @@ impl Node {
         } else if lookup.hops >= LONGEST_PATH || node == lookup.asked {
             self.give_up(&lookup, ctx);
         } else {
-            self.ask(&mut lookup, node, ctx);
-            self.lookups.push(lookup);
+            lookup.named_by = Some(lookup.asked);
+            self.ask(lookup, node, None, ctx);
         }
     }
 
-    /// Asks somebody else instead of the node that does not answer.
+    /// Asks whoever named the node that does not answer for another one, or chooses one itself.
     pub(super) fn overdue<M: Mode>(&mut self, question: u32, ctx: &mut NodeContext<'_, M>) {
         let Some(mut lookup) = self.take_lookup(question) else {
             return;
         };
         self.forget(lookup.asked);
         lookup.failures += 1;
-        let (node, _) = self.next_for(lookup.key);
+        let gone = lookup.asked;
+        let (node, _) = match lookup.named_by.take() {
+            Some(teller) => (teller, false),
+            None => self.next_for(lookup.key),
+        };
         if lookup.failures >= PATIENCE || node == self.me {
             self.give_up(&lookup, ctx);
         } else {
-            self.ask(&mut lookup, node, ctx);
-            self.lookups.push(lookup);
+            self.ask(lookup, node, Some(gone), ctx);
         }
     }
 

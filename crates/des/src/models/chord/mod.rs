@@ -92,6 +92,8 @@ pub enum ChordEvent {
         question: u32,
         /// Who asks.
         asker: u32,
+        /// The node named last time, if it did not answer.
+        gone: Option<u32>,
     },
     /// The answer.
     Next {

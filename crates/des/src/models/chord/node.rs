@@ -218,7 +218,9 @@ impl Cloneable for Node {
                 key,
                 question,
                 asker,
+                gone,
             } => {
+                gone.into_iter().for_each(|gone| self.forget(gone));
                 let (node, is_owner) = self.next_for(key);
                 self.tell(
                     asker,
