@@ -2,6 +2,7 @@
 
 mod chord;
 mod compare;
+mod matrix;
 mod output;
 mod phold;
 mod queueing;
@@ -24,6 +25,8 @@ enum ModelCommand {
     Queueing(queueing::QueueingArguments),
     /// A Chord ring with lookups and churn.
     Chord(chord::ChordArguments),
+    /// Do all executors give the same results on this machine?
+    Matrix(matrix::MatrixArguments),
 }
 
 impl DesArguments {
@@ -37,6 +40,7 @@ impl DesArguments {
             ModelCommand::Phold(arguments) => arguments.run(),
             ModelCommand::Queueing(arguments) => arguments.run(),
             ModelCommand::Chord(arguments) => arguments.run(),
+            ModelCommand::Matrix(arguments) => arguments.run(),
         }
     }
 }
