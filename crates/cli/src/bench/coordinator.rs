@@ -110,7 +110,7 @@ fn totals(connection: &Connection) -> anyhow::Result<ServerPhase> {
         let counted = status
             .requests
             .iter()
-            .filter(|(name, _)| !matches!(name.as_str(), "GetStatus" | "KeepAlive"));
+            .filter(|(name, _)| !matches!(name.as_str(), "get_status" | "keep_alive"));
         total.requests += counted.map(|(_, count)| count).sum::<u64>();
         total.cpu_us += status.cpu_us;
     }

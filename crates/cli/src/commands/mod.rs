@@ -3,6 +3,7 @@
 mod bench;
 mod cat;
 mod completion;
+mod des;
 mod df;
 mod doctor;
 mod down;
@@ -73,6 +74,8 @@ commands! {
     Doctor(doctor::Doctor),
     /// Print a completion script for a shell.
     Completion(completion::Completion),
+    /// Simulate: models and benchmarks of the parallel discrete-event engine.
+    Des(des::Des),
     /// Run the servers of one process of a cluster; what `up` starts.
     #[command(hide = true)]
     Serve(serve::Serve),

@@ -5,7 +5,7 @@ use crate::state::bucket::{Place, end_of};
 use crate::turn::Turn;
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, Errno, FileId, Key, Kind, NameHash, Payload, View,
+    BucketStart, Errno, FileId, Key, Kind, Name, NameHash, Payload, View,
     record::{Entry, Header, Truncations},
 };
 use futago_wire::{
@@ -124,13 +124,15 @@ fn plant_bucket<V: View>(turn: &mut Turn<'_, V>, directory: FileId, bucket: Buck
         modified: turn.now.into(),
     };
     turn.state.put(Key::Header(directory, bucket), header);
-    let Ok(name) = futago_base::Name::new(&b"stray"[..]) else {
+    let names = (0..1000_u32).map(|number| Name::new(alloc::format!("stray-{number}")));
+    let belongs = |name: &Name| bucket.covers(header.level, name.hash());
+    let Some(name) = names.flatten().find(belongs) else {
         return;
     };
     let entry = Entry {
         id: FileId(directory.0 + 1),
         kind: Kind::File,
     };
-    turn.state
-        .put(Key::Entry(directory, NameHash(bucket.0 + 1), name), entry);
+    let hash = name.hash();
+    turn.state.put(Key::Entry(directory, hash, name), entry);
 }

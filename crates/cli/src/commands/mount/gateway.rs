@@ -2,26 +2,10 @@
 
 use crate::{cluster::spawn, output};
 use anyhow::bail;
-use futago_client::Client;
-use futago_gate_fuse::{Options, Runtime, UnmountMode, mount};
-use futago_node::{Cluster, Futago, client::NodeContext};
+use futago_gate_fuse::{Options, UnmountMode, mount};
+use futago_node::{Cluster, Futago};
 use signal_hook::{consts::TERM_SIGNALS, iterator::Signals};
-use std::{future::Future, path::Path, rc::Rc, thread};
-
-/// A client's thread, on which the mount's operations run.
-struct ClientThread(Futago);
-
-impl Runtime for ClientThread {
-    type Context = NodeContext;
-
-    fn spawn<F>(&self, operation: impl FnOnce(Rc<Client<NodeContext>>) -> F + Send + 'static)
-    where
-        F: Future<Output = ()> + 'static,
-    {
-        // If the client has ended, the operation is dropped, which answers it.
-        self.0.spawn(operation);
-    }
-}
+use std::{path::Path, thread};
 
 /// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it.
 pub fn serve(
@@ -33,7 +17,7 @@ pub fn serve(
     let options = parse_options(cluster, options, threads)?;
     let client = Futago::connect(cluster, futago_node::Options::default())?;
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let mounted = mount(ClientThread(client), directory, &options)?;
+    let mounted = mount(client, directory, &options)?;
     let unmounter = mounted.unmounter();
     thread::spawn(move || {
         for _ in signals.forever() {

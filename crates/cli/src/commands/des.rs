@@ -1,0 +1,25 @@
+//! `futago des`: the discrete-event engine.
+
+use crate::exit::Exit;
+use clap::Args;
+use futago_des::command::DesArguments;
+
+/// Arguments of `des`; the engine has its own.
+#[derive(Args)]
+pub struct Des {
+    #[command(flatten)]
+    arguments: DesArguments,
+}
+
+impl Des {
+    /// The engine tells its errors as text.
+    pub const fn json(&self) -> bool {
+        false
+    }
+
+    /// Simulates.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        self.arguments.run()?;
+        Ok(Exit::Success)
+    }
+}

@@ -1,0 +1,77 @@
+//! Benchmarks count what they do and check what they read.
+
+use crate::common::Cluster;
+use serde_json::Value;
+
+fn phases(report: &Value) -> Vec<&str> {
+    report["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|phase| phase["name"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn metadata_operations_ask_a_server_each() {
+    let cluster = Cluster::up(&["--servers", "2"]);
+    for more in [&[][..], &["--shared-dir", "--in-flight", "4"]] {
+        let arguments = [
+            &["bench", "metadata", "--clients", "2", "--files", "50"],
+            more,
+        ]
+        .concat();
+        let (code, report) = cluster.json(&arguments);
+        assert_eq!(code, 0);
+        assert_eq!(phases(&report), ["create", "stat", "read", "unlink"]);
+        for phase in report["phases"].as_array().unwrap() {
+            assert_eq!(phase["ops"], 100);
+            let requests = phase["server_requests"].as_u64().unwrap();
+            assert!(requests >= 100, "{phase}");
+            for field in [
+                "ops_per_s",
+                "mib_per_s",
+                "p50_us",
+                "p99_us",
+                "client_cpu_us_per_op",
+                "server_cpu_us_per_op",
+            ] {
+                assert!(phase[field].is_number(), "{field} in {phase}");
+            }
+        }
+    }
+    assert_eq!(cluster.json(&["ls"]).1, Value::Array(Vec::new()));
+}
+
+#[test]
+fn io_reads_what_the_other_client_wrote() {
+    let cluster = Cluster::up(&["--servers", "2"]);
+    for more in [
+        &[][..],
+        &["--shared-file", "--random"],
+        &["--transfer", "47008", "--shared-file"],
+    ] {
+        let arguments = [&["bench", "io", "--clients", "2", "--size", "3MiB"], more].concat();
+        let (code, report) = cluster.json(&arguments);
+        assert_eq!(code, 0, "{report}");
+        assert_eq!(phases(&report), ["write", "read"]);
+    }
+}
+
+#[test]
+fn a_directory_is_measured_without_a_cluster() {
+    let directory = tempfile::tempdir().unwrap();
+    for kind in [["metadata", "--files", "10"], ["io", "--size", "1MiB"]] {
+        let output = crate::common::futago()
+            .arg("bench")
+            .args(kind)
+            .arg("--json")
+            .arg("--path")
+            .arg(directory.path())
+            .output()
+            .unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["phases"][0]["server_requests"], Value::Null);
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}

@@ -1,0 +1,109 @@
+//! A cluster of its own for each test, which leaves nothing behind.
+
+use assert_cmd::Command;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The program, without the variables of whoever runs the tests.
+pub fn futago() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_futago"));
+    command
+        .env_remove("FUTAGO_CLUSTER")
+        .env_remove("FUTAGO_LOG");
+    command
+}
+
+/// A running cluster; it is ended with the test.
+pub struct Cluster {
+    /// A directory for the test's files.
+    pub directory: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// Starts one.
+    pub fn up(arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let cluster = Self { directory };
+        cluster.start(arguments).success();
+        cluster
+    }
+
+    /// Runs `up` on this cluster's file.
+    pub fn start(&self, arguments: &[&str]) -> assert_cmd::assert::Assert {
+        futago()
+            .args(["up", "--memory", "256MiB", "--cluster"])
+            .arg(self.file())
+            .args(arguments)
+            .assert()
+    }
+
+    /// The cluster file.
+    pub fn file(&self) -> PathBuf {
+        self.path("c.toml")
+    }
+
+    /// A file of the test.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// A subcommand on this cluster.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = futago();
+        command.args(arguments).env("FUTAGO_CLUSTER", self.file());
+        command
+    }
+
+    /// Runs a subcommand with `--json` and returns its exit code and what it printed.
+    pub fn json(&self, arguments: &[&str]) -> (i32, Value) {
+        let output = self.command(arguments).arg("--json").output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let value = serde_json::from_str(&text).unwrap_or_else(|error| {
+            panic!(
+                "{error} in {text:?}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            )
+        });
+        (output.status.code().unwrap(), value)
+    }
+
+    /// The cluster as the library knows it.
+    pub fn load(&self) -> futago_node::Cluster {
+        futago_node::Cluster::load(&self.file()).unwrap()
+    }
+
+    /// Kills the process of a server and waits until it is gone.
+    pub fn kill(&self, process: usize) {
+        let (_, status) = self.json(&["status"]);
+        let pid = status["servers"][process]["counters"]["process_id"]
+            .as_i64()
+            .unwrap();
+        let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        while is_running(pid) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn is_running(pid: rustix::process::Pid) -> bool {
+    let stat = procfs::process::Process::new(pid.as_raw_nonzero().get()).and_then(|p| p.stat());
+    stat.is_ok_and(|stat| stat.state != 'Z')
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if self.file().exists() {
+            let _ = futago()
+                .arg("down")
+                .arg("--cluster")
+                .arg(self.file())
+                .output();
+        }
+    }
+}
+
+/// Writes a local file.
+pub fn write(path: &Path, contents: &[u8]) {
+    std::fs::write(path, contents).unwrap();
+}
