@@ -1,4 +1,5 @@
 //! The program on real clusters on this host.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 mod bench;
 mod common;
