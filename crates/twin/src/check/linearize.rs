@@ -1,0 +1,215 @@
+//! Is there an order of the operations that explains what all clients saw?
+//!
+//! The search of Wing and Gong (J. Parallel Distrib. Comput. 17, 1993) with the memoization of Lowe
+//! (Concurrency Computat. Pract. Exper. 29, 2017): an operation may come next if no other one that
+//! is still to come had returned before it was called.
+
+use super::slices::{Part, is_watch, parts};
+use super::watch::Watch;
+use super::{History, snapshot::difference};
+use crate::model::{Call, Tree, attempt};
+use futago_base::Time;
+use std::collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher};
+use std::hash::{Hash, Hasher};
+
+/// What the search found.
+#[derive(Debug)]
+pub enum Verdict {
+    /// An order explains everything.
+    Explained,
+    /// None does; the text says how far the best one came.
+    Unexplained(String),
+    /// The search took too long.
+    Undecided,
+}
+
+/// After so many states the search gives up.
+const STATES_MAX: usize = 400_000;
+
+/// Looks for an order of `history` that leads from `before` to `after`.
+pub fn linearize(history: &History, before: &Tree, after: &Tree, chunk_bytes: u64) -> Verdict {
+    let mut search = Search {
+        history,
+        parts: parts(history, chunk_bytes),
+        alone: alone(history),
+        after,
+        chunk_bytes,
+        visited: BTreeSet::new(),
+        best: (0, String::new()),
+    };
+    if search.parts.len() > 128 {
+        return Verdict::Undecided;
+    }
+    let start = State {
+        done: 0,
+        watched: BTreeSet::new(),
+        watches: BTreeMap::new(),
+        tree: before.clone(),
+    };
+    if search.explore(start) {
+        Verdict::Explained
+    } else if search.visited.len() >= STATES_MAX {
+        Verdict::Undecided
+    } else {
+        Verdict::Unexplained(search.best.1)
+    }
+}
+
+/// Which operations no other one overlaps.
+fn alone(history: &History) -> Vec<bool> {
+    let overlapped = |index: usize| {
+        let others = history.iter().enumerate();
+        let mut others = others.filter(|&(other, _)| other != index);
+        others.any(|(_, other)| other.overlaps(&history[index]))
+    };
+    (0..history.len()).map(|index| !overlapped(index)).collect()
+}
+
+/// How far an order has come.
+#[derive(Clone, Hash)]
+struct State {
+    /// The parts that have taken effect, as bits.
+    done: u128,
+    /// The watches that are over.
+    watched: BTreeSet<usize>,
+    /// The watches that are under way.
+    watches: BTreeMap<usize, Watch>,
+    tree: Tree,
+}
+
+struct Search<'a> {
+    history: &'a History,
+    parts: Vec<Part>,
+    alone: Vec<bool>,
+    after: &'a Tree,
+    chunk_bytes: u64,
+    visited: BTreeSet<u64>,
+    best: (u32, String),
+}
+
+impl Search<'_> {
+    /// Whether an order that begins like `state` explains everything.
+    fn explore(&mut self, mut state: State) -> bool {
+        let frontier = self.frontier(&state);
+        self.begin_watches(&mut state, frontier);
+        let mut hasher = DefaultHasher::new();
+        state.hash(&mut hasher);
+        if self.visited.len() >= STATES_MAX || !self.visited.insert(hasher.finish()) {
+            return false;
+        }
+        if self.is_over(&state) {
+            return true;
+        }
+        for index in 0..self.parts.len() {
+            if let Some(next) = self.advance(&state, index, frontier)
+                && self.explore(next)
+            {
+                return true;
+            }
+        }
+        self.end_watch(&state, frontier)
+            .is_some_and(|next| self.explore(next))
+    }
+
+    /// The earliest return of what must still take effect: nothing called later may come first.
+    fn frontier(&self, state: &State) -> Time {
+        let parts = self.parts.iter().enumerate();
+        let parts = parts.filter(|(index, part)| part.required && state.done & (1 << index) == 0);
+        let parts = parts.map(|(_, part)| self.history[part.operation].end());
+        let watches = self.history.iter().enumerate();
+        let watches = watches.filter(|(i, record)| is_watch(record) && !state.watched.contains(i));
+        let watches = watches.map(|(_, record)| record.end());
+        parts.chain(watches).min().unwrap_or(Time(u64::MAX))
+    }
+
+    /// A watch sees the more the earlier it begins.
+    fn begin_watches(&self, state: &mut State, frontier: Time) {
+        for (index, record) in self.history.iter().enumerate() {
+            let new = !state.watches.contains_key(&index) && !state.watched.contains(&index);
+            if is_watch(record) && new && record.called <= frontier {
+                let mut watch = Watch::default();
+                watch.look(&state.tree, &record.operation);
+                state.watches.insert(index, watch);
+            }
+        }
+    }
+
+    /// A watch sees the more the later it ends: only the one that holds the others up does.
+    fn end_watch(&self, state: &State, frontier: Time) -> Option<State> {
+        let mut watches = state.watches.iter();
+        let (&index, watch) = watches.find(|&(&i, _)| self.history[i].end() == frontier)?;
+        let (_, observed) = self.history[index].returned.as_ref()?;
+        if !watch.agrees(observed) {
+            return None;
+        }
+        let mut next = state.clone();
+        next.watches.remove(&index);
+        next.watched.insert(index);
+        Some(next)
+    }
+
+    /// The state after a part, if it may come now and what was seen agrees.
+    fn advance(&mut self, state: &State, index: usize, frontier: Time) -> Option<State> {
+        let part = self.parts[index];
+        let record = &self.history[part.operation];
+        let ready = part
+            .after
+            .is_none_or(|first| state.done & (1 << first) != 0);
+        if state.done & (1 << index) != 0 || !ready || record.called > frontier {
+            return None;
+        }
+        let call = Call {
+            operation: &record.operation,
+            index: part.operation,
+            client: record.client,
+            observed: record.returned.as_ref().map(|(_, observed)| observed),
+            alone: self.alone[part.operation],
+            chunk_bytes: self.chunk_bytes,
+        };
+        let Some(tree) = attempt(&state.tree, &call, part.slice) else {
+            self.note(
+                state,
+                &format!("cannot come next: {record:?} ({:?})", part.slice),
+            );
+            return None;
+        };
+        let mut next = State {
+            done: state.done | (1 << index),
+            tree,
+            ..state.clone()
+        };
+        for (&index, watch) in &mut next.watches {
+            watch.look(&next.tree, &self.history[index].operation);
+        }
+        Some(next)
+    }
+
+    fn is_over(&mut self, state: &State) -> bool {
+        let mut parts = self.parts.iter().enumerate();
+        let over = parts.all(|(index, part)| !part.required || state.done & (1 << index) != 0);
+        let watching = self.history.iter().enumerate();
+        let mut watching = watching.filter(|(i, r)| is_watch(r) && !state.watched.contains(i));
+        if !over || watching.next().is_some() {
+            return false;
+        }
+        match difference(&state.tree, self.after) {
+            None => true,
+            Some(text) => {
+                self.note(state, &format!("the servers hold something else: {text}"));
+                false
+            }
+        }
+    }
+
+    /// Remembers why the order that came furthest did not go on.
+    fn note(&mut self, state: &State, text: &str) {
+        let depth = state.done.count_ones() + state.watched.len() as u32;
+        if depth > self.best.0 {
+            self.best = (depth, String::new());
+        }
+        if depth == self.best.0 && !self.best.1.contains(text) && self.best.1.len() < 8000 {
+            self.best.1.push_str(text);
+            self.best.1.push('\n');
+        }
+    }
+}

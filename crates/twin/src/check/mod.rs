@@ -1,0 +1,13 @@
+//! Whether what clients saw, and what is left on the servers, is right.
+
+mod audit;
+mod history;
+mod linearize;
+mod slices;
+mod snapshot;
+mod watch;
+
+pub use audit::audit;
+pub use history::{History, Record};
+pub use linearize::{Verdict, linearize};
+pub use snapshot::snapshot;

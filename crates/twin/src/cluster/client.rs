@@ -1,0 +1,148 @@
+//! A client: the real core, and the tasks that run on it.
+
+use super::{Sent, SimulatedContext};
+use futago_base::{ClusterMap, Payload, SessionId, Time};
+use futago_client::{Client, Config};
+use futago_wire::Outcome;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// What wakes a task: it is run again when its client is.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Task {
+    future: Pin<Box<dyn Future<Output = ()>>>,
+    flag: Arc<Flag>,
+}
+
+/// A client of the simulated cluster.
+pub struct ClientNode {
+    /// The core that its tasks work with.
+    pub core: Rc<Client<SimulatedContext>>,
+    tasks: Vec<Task>,
+    /// How many more messages it sends before it dies.
+    lifetime: Option<u64>,
+    alive: bool,
+    messages: u64,
+}
+
+impl ClientNode {
+    pub(super) fn new(
+        session: SessionId,
+        map: &ClusterMap,
+        chunk_bytes: u32,
+        seed: u64,
+        now: Time,
+    ) -> Self {
+        let context = SimulatedContext::new(session, seed, now);
+        let config = Config {
+            chunk_bytes,
+            ..Config::default()
+        };
+        Self {
+            core: Rc::new(Client::new(context, map.clone(), config)),
+            tasks: Vec::new(),
+            lifetime: None,
+            alive: true,
+            messages: 0,
+        }
+    }
+
+    /// Its session.
+    pub fn session(&self) -> SessionId {
+        self.core.context().0.borrow().session
+    }
+
+    /// Whether it lives.
+    pub const fn is_alive(&self) -> bool {
+        self.alive
+    }
+
+    /// Whether it has nothing left to do.
+    pub const fn is_idle(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// How many messages it has sent.
+    pub const fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Starts a task; it runs when the client is run.
+    pub fn spawn(&mut self, future: impl Future<Output = ()> + 'static) {
+        self.tasks.push(Task {
+            future: Box::pin(future),
+            flag: Arc::new(Flag(AtomicBool::new(true))),
+        });
+    }
+
+    /// It will die right after it has sent `messages` more, or not at all.
+    pub const fn die_after(&mut self, messages: Option<u64>) {
+        self.lifetime = messages;
+    }
+
+    /// It stops at once, wherever it is.
+    pub fn kill(&mut self) {
+        self.alive = false;
+        self.tasks.clear();
+    }
+
+    /// It stops what it does but lives on.
+    pub fn kill_tasks(&mut self) {
+        self.tasks.clear();
+    }
+
+    pub(super) fn receive(&self, sequence: u64, answer: (Outcome, Payload), now: Time) {
+        self.core.context().0.borrow_mut().now = now;
+        self.core.context().receive(sequence, answer);
+    }
+
+    /// Runs its tasks as far as they go.
+    pub(super) fn run(&mut self, now: Time) {
+        self.core.context().0.borrow_mut().now = now;
+        self.core.context().wake_due();
+        while let Some(at) = (0..self.tasks.len()).find(|&at| self.is_woken(at)) {
+            let task = &mut self.tasks[at];
+            let waker = Waker::from(task.flag.clone());
+            let poll = task.future.as_mut().poll(&mut Context::from_waker(&waker));
+            if poll == Poll::Ready(()) {
+                drop(self.tasks.remove(at));
+            }
+        }
+    }
+
+    fn is_woken(&self, at: usize) -> bool {
+        self.tasks[at].flag.0.swap(false, Ordering::Relaxed)
+    }
+
+    /// What it has sent; it dies if that was its last message.
+    pub(super) fn take_sent(&mut self) -> Vec<Sent> {
+        let mut sent = std::mem::take(&mut self.core.context().0.borrow_mut().sent);
+        if !self.alive {
+            return Vec::new();
+        }
+        if let Some(lifetime) = &mut self.lifetime {
+            sent.truncate(usize::try_from(*lifetime).unwrap_or(usize::MAX));
+            *lifetime -= sent.len() as u64;
+            if *lifetime == 0 {
+                self.kill();
+            }
+        }
+        self.messages += sent.len() as u64;
+        sent
+    }
+
+    pub(super) fn next_due(&self) -> Option<Time> {
+        self.alive.then(|| self.core.context().next_due())?
+    }
+}

@@ -1,0 +1,106 @@
+//! A network that loses, doubles, delays and reorders messages, and falls apart for a while.
+
+use super::{Consequences, Event};
+use crate::random::Random;
+use futago_base::{Duration, ServerId, Time};
+
+/// An end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Party {
+    /// A server.
+    Server(ServerId),
+    /// A client, by its number.
+    Client(usize),
+}
+
+/// Two parties that cannot reach each other for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// One of them.
+    pub one: Party,
+    /// The other.
+    pub other: Party,
+    /// From when, since the faults began.
+    pub from: Duration,
+    /// Until when.
+    pub to: Duration,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// So many of 1,000 messages are lost.
+    pub lost_permille: u32,
+    /// So many of 1,000 messages arrive twice.
+    pub doubled_permille: u32,
+    /// So many of 1,000 copies are late.
+    pub late_permille: u32,
+    /// How late, at most.
+    pub late: Duration,
+    /// Who cannot reach whom.
+    pub partitions: Vec<Partition>,
+}
+
+/// The network.
+pub struct Network {
+    random: Random,
+    faults: Faults,
+    began: Time,
+}
+
+/// The time of a message without faults: drawn between the two, so that messages overtake.
+const LATENCY_MIN: Duration = Duration::from_micros(20);
+const LATENCY_SPREAD: Duration = Duration::from_micros(80);
+
+impl Network {
+    /// A network without faults.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            random: Random::new(seed, 1),
+            faults: Faults::default(),
+            began: Time(0),
+        }
+    }
+
+    /// From now on, these faults happen.
+    pub fn set_faults(&mut self, faults: Faults, now: Time) {
+        self.faults = faults;
+        self.began = now;
+    }
+
+    /// Sends a message: it arrives once, twice or never.
+    pub fn send(
+        &mut self,
+        now: Time,
+        from: Party,
+        to: Party,
+        event: &Event,
+        out: &mut Consequences,
+    ) {
+        let lost = self.random.chance(self.faults.lost_permille);
+        let doubled = self.random.chance(self.faults.doubled_permille);
+        if lost || self.is_apart(now, from, to) {
+            return;
+        }
+        for _ in 0..=u32::from(doubled) {
+            out.push((self.latency(), event.clone()));
+        }
+    }
+
+    fn latency(&mut self) -> Duration {
+        let latency = LATENCY_MIN.0 + self.random.below(LATENCY_SPREAD.0);
+        if self.random.chance(self.faults.late_permille) {
+            return Duration(latency + self.random.below(self.faults.late.0.max(1)));
+        }
+        Duration(latency)
+    }
+
+    fn is_apart(&self, now: Time, from: Party, to: Party) -> bool {
+        let since = now.since(self.began);
+        self.faults.partitions.iter().any(|partition| {
+            let ends = (partition.one, partition.other);
+            (ends == (from, to) || ends == (to, from))
+                && (partition.from..partition.to).contains(&since)
+        })
+    }
+}

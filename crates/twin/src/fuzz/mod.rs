@@ -1,0 +1,12 @@
+//! Scenarios drawn from a seed, run against the reference, and made small when they fail.
+
+mod perform;
+mod run;
+mod scenario;
+mod shrink;
+mod step;
+
+pub use run::{Failure, FailureKind, run};
+pub use scenario::{Burst, Death, Scenario};
+pub use shrink::{shrink, try_run};
+pub use step::{Known, Step};

@@ -1,0 +1,273 @@
+//! Operations as calls of the client core.
+
+use crate::cluster::SimulatedContext;
+use crate::model::{LockRequest, NewKind, Observed, Operation, Outcome};
+use bytes::Bytes;
+use futago_base::{Duration, Errno, FileId, Name, NameHash, Payload, record::LockRange};
+use futago_client::{Cancel, Client, Context};
+use futago_wire::{AttributeChange, ListedEntry, LockChange, NewContent, NewNode};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+type Core = Client<SimulatedContext>;
+
+/// After so long a client stops waiting for a lock.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Does an operation and returns what a user would see.
+pub(super) async fn perform(core: &Core, operation: &Operation) -> Observed {
+    use Operation as O;
+    match operation {
+        O::Lookup { directory, name } => {
+            let state = core.lookup(*directory, name).await?;
+            Ok(Outcome::File(state, false))
+        }
+        O::Create { .. } => create(core, operation).await,
+        O::MakeDirectory {
+            directory,
+            name,
+            mode,
+        } => {
+            let state = core.make_directory(*directory, name, *mode, 0, 0).await?;
+            Ok(Outcome::File(state, true))
+        }
+        O::Unlink { directory, name } => done(core.unlink(*directory, name).await),
+        O::RemoveDirectory { directory, name } => {
+            done(core.remove_directory(*directory, name).await)
+        }
+        O::Rename {
+            directory,
+            name,
+            new_directory,
+            new_name,
+            flags,
+        } => done(
+            core.rename(*directory, name, *new_directory, new_name, *flags)
+                .await,
+        ),
+        O::Link {
+            id,
+            directory,
+            name,
+        } => Ok(Outcome::File(
+            core.link(*id, *directory, name).await?,
+            false,
+        )),
+        O::ReadDirectory { directory, page } => list(core, *directory, *page).await,
+        O::Parent(id) => Ok(Outcome::Identity(core.parent(*id).await?)),
+        O::Attributes(_)
+        | O::SetMode { .. }
+        | O::SetOwner { .. }
+        | O::Truncate { .. }
+        | O::ReadLink(_)
+        | O::Open(_)
+        | O::Close(_)
+        | O::GetXattr { .. }
+        | O::SetXattr { .. }
+        | O::ListXattrs(_)
+        | O::RemoveXattr { .. } => attributes(core, operation).await,
+        O::TestLock { id, lock } => Ok(Outcome::Lock(core.test_lock(*id, change(lock)).await?)),
+        O::SetLock { id, lock, wait } => done(set_lock(core, *id, change(lock), *wait).await),
+        _ => data(core, operation).await,
+    }
+}
+
+fn done(result: Result<(), Errno>) -> Observed {
+    result.map(|()| Outcome::Done)
+}
+
+fn filled(length: u32, tag: u8) -> Payload {
+    Payload::from(Bytes::from(vec![tag; length as usize]))
+}
+
+async fn create(core: &Core, operation: &Operation) -> Observed {
+    let Operation::Create {
+        directory,
+        name,
+        kind,
+        mode,
+        exclusive,
+        open,
+        tag,
+    } = operation
+    else {
+        return Err(Errno::ENOSYS);
+    };
+    let chunk_bytes = core.config().chunk_bytes;
+    let (content, data) = match kind {
+        NewKind::File(bytes) => (NewContent::File { chunk_bytes }, filled(*bytes, *tag)),
+        NewKind::Symlink => (
+            NewContent::Symlink(Bytes::from(vec![*tag; 8])),
+            Payload::empty(),
+        ),
+        NewKind::Fifo => (NewContent::Fifo, Payload::empty()),
+    };
+    let node = NewNode {
+        content,
+        mode: *mode,
+        uid: 0,
+        gid: 0,
+    };
+    let (state, created) = core
+        .create(*directory, name, node, *exclusive, *open, data)
+        .await?;
+    Ok(Outcome::File(state, created))
+}
+
+async fn attributes(core: &Core, operation: &Operation) -> Observed {
+    use Operation as O;
+    let set = async |id: FileId, change: AttributeChange| {
+        let state = core.set_attributes(id, change).await?;
+        Ok(Outcome::File(state, false))
+    };
+    let none = AttributeChange::default();
+    match operation {
+        O::Attributes(id) => Ok(Outcome::File(core.attributes(*id).await?, false)),
+        O::SetMode { id, mode } => {
+            set(
+                *id,
+                AttributeChange {
+                    mode: Some(*mode),
+                    ..none
+                },
+            )
+            .await
+        }
+        O::SetOwner { id, uid, gid } => {
+            set(
+                *id,
+                AttributeChange {
+                    uid: Some(*uid),
+                    gid: Some(*gid),
+                    ..none
+                },
+            )
+            .await
+        }
+        O::Truncate { id, size } => {
+            set(
+                *id,
+                AttributeChange {
+                    size: Some(*size),
+                    ..none
+                },
+            )
+            .await
+        }
+        O::ReadLink(id) => Ok(Outcome::Bytes(core.read_link(*id).await?)),
+        O::Open(id) => Ok(Outcome::File(core.open(*id).await?, false)),
+        O::Close(id) => done(core.close(*id).await),
+        O::GetXattr { id, name } => Ok(Outcome::Bytes(core.get_xattr(*id, name).await?)),
+        O::SetXattr {
+            id,
+            name,
+            mode,
+            tag,
+        } => done(
+            core.set_xattr(*id, name, Bytes::from(vec![*tag; 5]), *mode)
+                .await,
+        ),
+        O::ListXattrs(id) => Ok(Outcome::Names(core.list_xattrs(*id).await?)),
+        O::RemoveXattr { id, name } => done(core.remove_xattr(*id, name).await),
+        _ => Err(Errno::ENOSYS),
+    }
+}
+
+async fn data(core: &Core, operation: &Operation) -> Observed {
+    use Operation as O;
+    match operation {
+        O::Read { id, offset, length } => {
+            let data = core.read(*id, *offset, *length).await?;
+            Ok(Outcome::Bytes(data.bytes().clone()))
+        }
+        O::Write {
+            id,
+            offset,
+            length,
+            tag,
+        } => {
+            let size = core
+                .write(*id, *offset, filled(*length, *tag), false)
+                .await?;
+            Ok(Outcome::Number(size))
+        }
+        O::Append { id, length, tag } => {
+            let offset = core.append(*id, filled(*length, *tag), false).await?;
+            Ok(Outcome::Number(offset))
+        }
+        O::Allocate {
+            id,
+            mode,
+            offset,
+            length,
+        } => done(core.allocate(*id, *mode, *offset, *length).await),
+        O::SeekData { id, offset } => Ok(Outcome::Number(core.seek_data(*id, *offset).await?)),
+        O::SeekHole { id, offset } => Ok(Outcome::Number(core.seek_hole(*id, *offset).await?)),
+        O::CopyRange {
+            source,
+            from,
+            target,
+            offset,
+            length,
+        } => {
+            let copied = core
+                .copy_range(*source, *from, *target, *offset, *length)
+                .await?;
+            Ok(Outcome::Number(copied))
+        }
+        _ => Err(Errno::ENOSYS),
+    }
+}
+
+async fn list(core: &Core, directory: FileId, page: u32) -> Observed {
+    let mut entries: Vec<ListedEntry> = Vec::new();
+    loop {
+        let after = entries
+            .last()
+            .map_or(NameHash(0), |entry| hash(&entry.name));
+        let more = core.read_directory(directory, after, page, false).await?;
+        if more.is_empty() {
+            return Ok(Outcome::Listing(entries));
+        }
+        entries.extend(more);
+    }
+}
+
+fn hash(name: &Name) -> NameHash {
+    name.hash()
+}
+
+const fn change(lock: &LockRequest) -> LockChange {
+    LockChange {
+        space: lock.space,
+        kind: lock.kind,
+        owner: lock.owner,
+        range: LockRange {
+            start: lock.from,
+            end: if lock.to == u64::MAX {
+                u64::MAX
+            } else {
+                lock.to - 1
+            },
+        },
+        pid: 1,
+    }
+}
+
+/// Takes a lock; a wait ends when patience does.
+async fn set_lock(core: &Core, id: FileId, lock: LockChange, wait: bool) -> Result<(), Errno> {
+    if !wait {
+        return core.set_lock(id, lock, None).await;
+    }
+    let cancel = Cancel::new();
+    let mut locking = pin!(core.set_lock(id, lock, Some(&cancel)));
+    let mut patience = pin!(core.context().sleep(PATIENCE));
+    poll_fn(|task| {
+        if !cancel.is_cancelled() && patience.as_mut().poll(task) == Poll::Ready(()) {
+            cancel.cancel();
+        }
+        locking.as_mut().poll(task)
+    })
+    .await
+}

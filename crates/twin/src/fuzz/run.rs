@@ -1,0 +1,370 @@
+//! Runs a scenario and checks everything that can be checked.
+
+use super::perform::perform;
+use super::{Burst, Known, Scenario, Step};
+use crate::check::{History, Record, Verdict, audit, linearize, snapshot};
+use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
+use crate::model::{Operation, Outcome, Tree};
+use crate::sequential::World;
+use futago_base::{ClusterMap, Duration, Errno, Time, map::Policy};
+use futago_client::{Client, Context};
+use futago_server::Config;
+use std::cell::{Cell, RefCell};
+use std::fmt::Write;
+use std::rc::Rc;
+
+/// What sort of mistake was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// Code panicked.
+    Panic,
+    /// An operation did not end, or not in time.
+    Slow,
+    /// An operation failed for no reason that a user could understand.
+    Error,
+    /// Records are left behind or do not fit together.
+    Damage,
+    /// No order of the operations explains what clients saw.
+    Order,
+}
+
+/// A mistake.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Its sort.
+    pub kind: FailureKind,
+    /// What it is, and what led to it.
+    pub text: String,
+}
+
+const CHUNK_BYTES: u32 = 4096;
+const GRACE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(8);
+/// Time for messages that are under way, their retries, and what they lead to.
+const NETWORK: Duration = Duration::from_millis(2500);
+/// No operation takes longer, whatever happens.
+const END: Duration = Duration::from_secs(100);
+
+/// Runs a scenario. An error says what went wrong.
+pub fn run(scenario: &Scenario) -> Result<(), Failure> {
+    let mut run = Run::new(scenario)?;
+    for burst in &scenario.bursts {
+        run.burst(burst)?;
+    }
+    run.end()
+}
+
+struct Run {
+    world: World,
+    seed: u64,
+    /// The clients that live, by their place in the scenario.
+    clients: Vec<usize>,
+    tree: Tree,
+}
+
+fn failure(kind: FailureKind, text: impl Into<String>) -> Failure {
+    Failure {
+        kind,
+        text: text.into(),
+    }
+}
+
+impl Run {
+    fn new(scenario: &Scenario) -> Result<Self, Failure> {
+        let map = ClusterMap::new(1, Policy::Modular, 64, usize::from(scenario.servers))
+            .map_err(|error| failure(FailureKind::Error, error.to_string()))?;
+        let config = Config {
+            grace: GRACE,
+            lease: LEASE,
+            split_entries: scenario.split_entries,
+            spread_depth: scenario.spread_depth,
+            ..Config::default()
+        };
+        let mut world = World::new(Cluster::new(map, &config, Network::new(scenario.seed)));
+        for server in &mut world.cluster.servers {
+            server.defect = scenario.defect;
+        }
+        let tree = snapshot(&world.cluster.stores(), &world.cluster.sessions);
+        let mut run = Self {
+            world,
+            seed: scenario.seed,
+            clients: Vec::new(),
+            tree,
+        };
+        run.clients = (0..scenario.clients).map(|_| run.add_client()).collect();
+        Ok(run)
+    }
+
+    fn add_client(&mut self) -> usize {
+        let now = self.world.now;
+        let client = self.world.cluster.add_client(CHUNK_BYTES, self.seed, now);
+        let node = &mut self.world.cluster.clients[client];
+        node.spawn(keep_alive(node.core.clone()));
+        self.world.run_client(client);
+        client
+    }
+
+    fn burst(&mut self, burst: &Burst) -> Result<(), Failure> {
+        let history = Rc::new(RefCell::new(History::new()));
+        self.world
+            .cluster
+            .network
+            .set_faults(self.faults(burst), self.world.now);
+        let mut over = Vec::new();
+        for (place, script) in burst.scripts.iter().enumerate() {
+            let client = self.clients[place];
+            let death = burst.death.filter(|death| death.client == place);
+            let node = &mut self.world.cluster.clients[client];
+            node.die_after(death.map(|death| death.after_messages));
+            let done = Rc::new(Cell::new(false));
+            let known = Known::of(&self.tree);
+            let core = node.core.clone();
+            node.spawn(follow(
+                core,
+                client,
+                script.clone(),
+                known,
+                history.clone(),
+                done.clone(),
+            ));
+            over.push((client, done));
+        }
+        for &(client, _) in &over {
+            self.world.run_client(client);
+        }
+        let is_over = |cluster: &Cluster| {
+            over.iter()
+                .all(|(client, done)| done.get() || !cluster.clients[*client].is_alive())
+        };
+        let ended = self.world.run(END, is_over);
+        self.rest(&history);
+        let history = history.take();
+        let verdict = if ended {
+            self.judge(&history, burst)
+        } else {
+            Err(failure(FailureKind::Slow, "an operation does not end\n"))
+        };
+        verdict.map_err(|failure| Failure {
+            text: failure.text + &describe(&history),
+            ..failure
+        })
+    }
+
+    /// The faults of a burst, with clients by their numbers.
+    fn faults(&self, burst: &Burst) -> Faults {
+        let mut faults = burst.faults.clone();
+        for partition in &mut faults.partitions {
+            for party in [&mut partition.one, &mut partition.other] {
+                if let crate::cluster::Party::Client(place) = party {
+                    *place = self.clients.get(*place).copied().unwrap_or(usize::MAX);
+                }
+            }
+        }
+        faults
+    }
+
+    /// Heals the network and lets everything come to rest; who has died is replaced.
+    fn rest(&mut self, history: &RefCell<History>) {
+        let now = self.world.now;
+        self.world
+            .cluster
+            .network
+            .set_faults(Faults::default(), now);
+        let mut died = false;
+        for place in 0..self.clients.len() {
+            let client = self.clients[place];
+            self.world.cluster.clients[client].die_after(None);
+            if !self.world.cluster.clients[client].is_alive() {
+                died = true;
+                history.borrow_mut().push(Record {
+                    client,
+                    operation: Operation::Expire,
+                    called: Time(0),
+                    returned: None,
+                });
+            }
+        }
+        let lease = if died { LEASE } else { Duration(0) };
+        self.world
+            .run(Duration(GRACE.0 + NETWORK.0 + lease.0), |_| false);
+        for place in 0..self.clients.len() {
+            if !self.world.cluster.clients[self.clients[place]].is_alive() {
+                self.clients[place] = self.add_client();
+            }
+        }
+    }
+
+    fn judge(&mut self, history: &History, burst: &Burst) -> Result<(), Failure> {
+        punctual(history, burst)?;
+        let after = self.check_records()?;
+        match linearize(history, &self.tree, &after, u64::from(CHUNK_BYTES)) {
+            Verdict::Explained | Verdict::Undecided => {
+                self.tree = after;
+                Ok(())
+            }
+            Verdict::Unexplained(text) => Err(failure(FailureKind::Order, text)),
+        }
+    }
+
+    fn check_records(&self) -> Result<Tree, Failure> {
+        let stores = self.world.cluster.stores();
+        let damages = audit(&self.world.cluster.map, &stores);
+        if !damages.is_empty() {
+            return Err(failure(FailureKind::Damage, damages.join("\n") + "\n"));
+        }
+        Ok(snapshot(&stores, &self.world.cluster.sessions))
+    }
+
+    /// All clients leave; nothing of them may stay.
+    fn end(&mut self) -> Result<(), Failure> {
+        for client in self.clients.clone() {
+            let node = &mut self.world.cluster.clients[client];
+            node.kill_tasks();
+            let core = node.core.clone();
+            node.spawn(async move {
+                let _ = core.end_session().await;
+            });
+            self.world.run_client(client);
+            self.tree.expire(client);
+        }
+        self.world.run(NETWORK, |_| false);
+        let after = self.check_records()?;
+        let history = History::new();
+        match linearize(&history, &self.tree, &after, u64::from(CHUNK_BYTES)) {
+            Verdict::Unexplained(text) => Err(failure(
+                FailureKind::Order,
+                format!("after all have left: {text}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+async fn keep_alive(core: Rc<Client<SimulatedContext>>) {
+    loop {
+        core.context().sleep(Duration(LEASE.0 / 4)).await;
+        let _ = core.keep_alive().await;
+    }
+}
+
+/// Does a script step by step and writes down what comes of it.
+async fn follow(
+    core: Rc<Client<SimulatedContext>>,
+    client: usize,
+    script: Vec<Step>,
+    mut known: Known,
+    history: Rc<RefCell<History>>,
+    done: Rc<Cell<bool>>,
+) {
+    for step in script {
+        let Some(operation) = step.operation(&known) else {
+            continue;
+        };
+        let index = history.borrow().len();
+        history.borrow_mut().push(Record {
+            client,
+            operation: operation.clone(),
+            called: core.context().now(),
+            returned: None,
+        });
+        let observed = perform(&core, &operation).await;
+        if let Ok(Outcome::File(state, _)) = &observed {
+            known.learn(state.attributes.id, state.attributes.kind);
+        }
+        history.borrow_mut()[index].returned = Some((core.context().now(), observed));
+        // Time passes between operations, so that one after the other is seen as such.
+        core.context().sleep(Duration(1)).await;
+    }
+    done.set(true);
+}
+
+/// Whether nobody waited longer than one grace time beyond what the network cost, and nobody was
+/// turned away.
+fn punctual(history: &History, burst: &Burst) -> Result<(), Failure> {
+    let quiet = burst.faults == Faults::default();
+    let limit = if quiet {
+        Duration(GRACE.0 * 3 / 2)
+    } else {
+        Duration(GRACE.0 * 2 + Duration::from_secs(12).0)
+    };
+    for record in history {
+        let Some((at, observed)) = &record.returned else {
+            continue;
+        };
+        if at.since(record.called) > limit {
+            let text = format!(
+                "took {} ms: {record:?}\n",
+                at.since(record.called).0 / 1_000_000
+            );
+            return Err(failure(FailureKind::Slow, text));
+        }
+        let odd = [
+            Errno::EIO,
+            Errno::EBUSY,
+            Errno::ETIMEDOUT,
+            Errno::EPROTO,
+            Errno::ENOSYS,
+        ];
+        if let Err(errno) = observed
+            && odd.contains(errno)
+        {
+            return Err(failure(
+                FailureKind::Error,
+                format!("{}: {record:?}\n", errno.name()),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn describe(history: &History) -> String {
+    let mut text = String::from("history:\n");
+    for record in history {
+        let from = record.called.0 as f64 / 1e6;
+        let _ = match &record.returned {
+            Some((at, observed)) => {
+                let to = at.0 as f64 / 1e6;
+                writeln!(
+                    text,
+                    "  {from:.3}..{to:.3} ms client {}: {:?} -> {}",
+                    record.client,
+                    record.operation,
+                    short(observed)
+                )
+            }
+            None => writeln!(
+                text,
+                "  {from:.3}.. client {}: {:?} -> died",
+                record.client, record.operation
+            ),
+        };
+    }
+    text
+}
+
+/// An answer without what nobody wants to read.
+fn short(observed: &crate::model::Observed) -> String {
+    match observed {
+        Ok(Outcome::File(state, new)) => {
+            let a = &state.attributes;
+            format!(
+                "{:?} {} mode {:o} owner {}:{} links {} size {} new {new}",
+                a.kind, a.id, a.mode, a.uid, a.gid, a.links, a.size
+            )
+        }
+        Ok(Outcome::Listing(entries)) => {
+            let names = entries
+                .iter()
+                .map(|entry| format!("{}={}", entry.name, entry.entry.id));
+            names.collect::<Vec<_>>().join(" ")
+        }
+        Ok(Outcome::Bytes(bytes)) => {
+            format!(
+                "{} bytes {:?}",
+                bytes.len(),
+                crate::model::Content::of_bytes(0, bytes)
+            )
+        }
+        other => format!("{other:?}"),
+    }
+}

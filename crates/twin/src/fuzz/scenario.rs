@@ -1,0 +1,144 @@
+//! What is to happen: drawn from a seed, or what is left of that when it has been made small.
+
+use super::Step;
+use crate::cluster::{Defect, Faults, Partition, Party};
+use crate::random::Random;
+use futago_base::{Duration, ServerId};
+
+/// A whole scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// The seed; it draws the fates of messages too.
+    pub seed: u64,
+    /// Number of servers.
+    pub servers: u16,
+    /// Number of clients.
+    pub clients: usize,
+    /// Directories up to this far below the root are spread over the servers.
+    pub spread_depth: u16,
+    /// A bucket with more entries than this splits.
+    pub split_entries: u64,
+    /// What happens, one burst after the other. Between them everything comes to rest.
+    pub bursts: Vec<Burst>,
+    /// What the servers do wrong.
+    pub defect: Defect,
+}
+
+/// What clients do side by side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Burst {
+    /// The steps of each client.
+    pub scripts: Vec<Vec<Step>>,
+    /// What goes wrong meanwhile.
+    pub faults: Faults,
+    /// Who dies.
+    pub death: Option<Death>,
+}
+
+/// A client dies right after it has sent so many messages of a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// The client.
+    pub client: usize,
+    /// The messages.
+    pub after_messages: u64,
+}
+
+/// The most that a message is late, and a partition lasts.
+const LATE_MAX: Duration = Duration::from_millis(1000);
+const APART_MAX: Duration = Duration::from_millis(1500);
+
+impl Scenario {
+    /// The scenario of a seed.
+    pub fn draw(seed: u64) -> Self {
+        let mut random = Random::new(seed, 2);
+        let servers = *random.pick(&[1, 2, 2, 3, 4, 4, 5, 8]);
+        let clients = 1 + random.below(4) as usize;
+        let harmless = random.chance(250);
+        let bursts = 2 + random.below(5);
+        let bursts = (0..bursts).map(|_| Burst::draw(&mut random, servers, clients, harmless));
+        let bursts = bursts.collect();
+        Self {
+            seed,
+            servers,
+            clients,
+            spread_depth: random.below(4) as u16,
+            split_entries: *random.pick(&[2, 4, 4, 8]),
+            bursts,
+            defect: Defect::None,
+        }
+    }
+
+    /// How many operations clients are told to do.
+    pub fn operations(&self) -> usize {
+        let scripts = self.bursts.iter().flat_map(|burst| &burst.scripts);
+        scripts.map(Vec::len).sum()
+    }
+}
+
+impl Burst {
+    fn draw(random: &mut Random, servers: u16, clients: usize, harmless: bool) -> Self {
+        let sequential = random.chance(300);
+        let busy = random.below(clients as u64) as usize;
+        let scripts = (0..clients).map(|client| {
+            let steps = match (sequential, client == busy) {
+                (true, true) => 4 + random.below(20),
+                (true, false) => 0,
+                (false, _) => 1 + random.below(6),
+            };
+            (0..steps).map(|_| Step::draw(random, sequential)).collect()
+        });
+        let scripts: Vec<Vec<Step>> = scripts.collect();
+        let death = (!harmless && random.chance(350)).then(|| Death {
+            client: if sequential {
+                busy
+            } else {
+                random.below(clients as u64) as usize
+            },
+            after_messages: 1 + random.below(12),
+        });
+        let faults = if harmless || random.chance(300) {
+            Faults::default()
+        } else {
+            draw_faults(random, servers, clients)
+        };
+        Self {
+            scripts,
+            faults,
+            death,
+        }
+    }
+}
+
+fn draw_faults(random: &mut Random, servers: u16, clients: usize) -> Faults {
+    let mut some = |max: u64| {
+        if random.chance(500) {
+            random.below(max) as u32
+        } else {
+            0
+        }
+    };
+    let (lost_permille, doubled_permille, late_permille) = (some(200), some(300), some(300));
+    let partitions = (0..random.below(3)).map(|_| {
+        let server =
+            |random: &mut Random| Party::Server(ServerId(random.below(u64::from(servers)) as u16));
+        let from = random.below(20_000_000);
+        Partition {
+            one: server(random),
+            other: if random.chance(500) {
+                server(random)
+            } else {
+                Party::Client(random.below(clients as u64) as usize)
+            },
+            from: Duration(from),
+            to: Duration(from + random.below(APART_MAX.0)),
+        }
+    });
+    Faults {
+        partitions: partitions.collect(),
+        lost_permille,
+        doubled_permille,
+        late_permille,
+        late: LATE_MAX,
+    }
+}

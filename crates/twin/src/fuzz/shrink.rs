@@ -1,0 +1,72 @@
+//! Makes a failing scenario small.
+
+use super::{Failure, Scenario, run};
+use crate::cluster::Faults;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs a scenario; a panic is a failure like others.
+pub fn try_run(scenario: &Scenario) -> Result<(), Failure> {
+    catch_unwind(AssertUnwindSafe(|| run(scenario))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        Err(Failure {
+            kind: super::FailureKind::Panic,
+            text: text.unwrap_or_default(),
+        })
+    })
+}
+
+/// Takes away what is not needed to fail in the same manner, with at most `runs` tries.
+pub fn shrink(scenario: &Scenario, failure: &Failure, runs: usize) -> (Scenario, Failure) {
+    let (mut best, mut why) = (scenario.clone(), failure.clone());
+    let mut left = runs;
+    loop {
+        let smaller = candidates(&best).into_iter().find_map(|candidate| {
+            left = left.checked_sub(1)?;
+            let failure = try_run(&candidate).err()?;
+            (failure.kind == why.kind).then_some((candidate, failure))
+        });
+        match smaller {
+            Some(smaller) => (best, why) = smaller,
+            None => return (best, why),
+        }
+    }
+}
+
+/// Scenarios that are a little smaller, the smallest first.
+fn candidates(scenario: &Scenario) -> Vec<Scenario> {
+    let mut all = Vec::new();
+    let mut add = |change: &dyn Fn(&mut Scenario)| {
+        let mut candidate = scenario.clone();
+        change(&mut candidate);
+        if candidate != *scenario {
+            all.push(candidate);
+        }
+    };
+    for burst in (0..scenario.bursts.len()).rev() {
+        add(&|s| drop(s.bursts.remove(burst)));
+    }
+    for (burst, scripts) in scenario
+        .bursts
+        .iter()
+        .map(|burst| &burst.scripts)
+        .enumerate()
+    {
+        add(&|s| s.bursts[burst].faults = Faults::default());
+        add(&|s| s.bursts[burst].faults.lost_permille = 0);
+        add(&|s| s.bursts[burst].faults.doubled_permille = 0);
+        add(&|s| s.bursts[burst].faults.late_permille = 0);
+        add(&|s| s.bursts[burst].faults.partitions.clear());
+        add(&|s| s.bursts[burst].death = None);
+        for script in 0..scripts.len() {
+            add(&|s| s.bursts[burst].scripts[script].clear());
+        }
+        for (script, steps) in scripts.iter().enumerate() {
+            for step in 0..steps.len() {
+                add(&|s| drop(s.bursts[burst].scripts[script].remove(step)));
+            }
+        }
+    }
+    add(&|s| s.servers = (s.servers - 1).max(1));
+    all
+}

@@ -1,0 +1,395 @@
+//! A step of a client: an operation on whatever the client knows when it comes to it.
+
+use crate::model::{LockRequest, NewKind, Node, NodeId, Operation, Tree};
+use crate::random::Random;
+use futago_base::{
+    FileId, Kind, Name,
+    record::{LockKind, LockSpace},
+};
+use futago_client::{AllocateMode, RenameFlags, XattrMode};
+
+/// What sort of operation it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    Lookup,
+    Create,
+    MakeDirectory,
+    Unlink,
+    RemoveDirectory,
+    Rename,
+    Exchange,
+    Link,
+    Attributes,
+    SetAttributes,
+    Truncate,
+    Open,
+    Close,
+    Read,
+    Write,
+    Append,
+    Allocate,
+    Xattr,
+    Lock,
+    ReadDirectory,
+    Parent,
+    /// Only where nothing else happens: it makes no promise about what runs beside it.
+    SeekOrCopy,
+}
+
+/// How often each sort is drawn.
+const WEIGHTS: &[(Sort, u64)] = &[
+    (Sort::Lookup, 8),
+    (Sort::Create, 16),
+    (Sort::MakeDirectory, 9),
+    (Sort::Unlink, 8),
+    (Sort::RemoveDirectory, 6),
+    (Sort::Rename, 14),
+    (Sort::Exchange, 3),
+    (Sort::Link, 7),
+    (Sort::Attributes, 5),
+    (Sort::SetAttributes, 5),
+    (Sort::Truncate, 3),
+    (Sort::Open, 3),
+    (Sort::Close, 2),
+    (Sort::Read, 4),
+    (Sort::Write, 5),
+    (Sort::Append, 3),
+    (Sort::Allocate, 2),
+    (Sort::Xattr, 4),
+    (Sort::Lock, 4),
+    (Sort::ReadDirectory, 5),
+    (Sort::Parent, 1),
+    (Sort::SeekOrCopy, 3),
+];
+
+/// A step: its sort, and numbers that pick what it works on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    sort: Sort,
+    draws: [u16; 8],
+}
+
+/// What a client can name.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    directories: Vec<FileId>,
+    files: Vec<FileId>,
+    symlinks: Vec<FileId>,
+}
+
+impl Known {
+    /// All nodes of a tree, by their place in it.
+    pub fn of(tree: &Tree) -> Self {
+        let mut known = Self::default();
+        let mut nodes: Vec<NodeId> = vec![Tree::ROOT];
+        let mut at = 0;
+        while let Some(&node) = nodes.get(at) {
+            at += 1;
+            let Some(node) = tree.node(node) else {
+                continue;
+            };
+            if let Some(id) = node.id {
+                known.learn(id, node.kind());
+            }
+            nodes.extend(
+                node.entries()
+                    .into_iter()
+                    .flat_map(|entries| entries.values()),
+            );
+        }
+        let open = tree
+            .nodes
+            .values()
+            .filter(|node| node.file().is_some_and(|file| file.links == 0));
+        known
+            .files
+            .extend(open.filter_map(|node: &std::rc::Rc<Node>| node.id));
+        known
+    }
+
+    /// Takes note of a node.
+    pub fn learn(&mut self, id: FileId, kind: Kind) {
+        let list = match kind {
+            Kind::Directory => &mut self.directories,
+            Kind::File => &mut self.files,
+            Kind::Symlink => &mut self.symlinks,
+            _ => return,
+        };
+        if !list.contains(&id) {
+            list.push(id);
+        }
+    }
+}
+
+impl Step {
+    /// A step for a client that is alone or not.
+    pub fn draw(random: &mut Random, alone: bool) -> Self {
+        let sorts = WEIGHTS
+            .iter()
+            .filter(|(sort, _)| alone || *sort != Sort::SeekOrCopy);
+        let total = sorts.clone().map(|(_, weight)| weight).sum();
+        let mut left = random.below(total);
+        let mut chosen = Sort::Lookup;
+        for &(sort, weight) in sorts {
+            if left < weight {
+                chosen = sort;
+                break;
+            }
+            left -= weight;
+        }
+        Self {
+            sort: chosen,
+            draws: std::array::from_fn(|_| random.next() as u16),
+        }
+    }
+
+    fn draw_from<T: Copy>(&self, draw: usize, choices: &[T]) -> Option<T> {
+        let len = choices.len().max(1);
+        choices.get(usize::from(self.draws[draw]) % len).copied()
+    }
+
+    /// A directory: often the root.
+    fn directory(&self, draw: usize, known: &Known) -> FileId {
+        if self.draws[draw] % 10 < 3 {
+            return FileId::ROOT;
+        }
+        self.draw_from(draw, &known.directories)
+            .unwrap_or(FileId::ROOT)
+    }
+
+    /// A name: mostly one of a few.
+    fn name(&self, draw: usize) -> Name {
+        let number = self.draws[draw];
+        let number = if number % 10 < 7 {
+            number / 10 % 5
+        } else {
+            number / 10 % 16
+        };
+        letter(b'a' + number as u8)
+    }
+
+    fn flag(&self, bit: u32) -> bool {
+        self.draws[7] & (1 << bit) != 0
+    }
+
+    fn tag(&self) -> u8 {
+        (self.draws[6] % 250) as u8 + 1
+    }
+
+    fn offset(&self) -> u64 {
+        let [a, b] = [self.draws[4], self.draws[5]].map(u64::from);
+        match a % 4 {
+            0 => b % 3 * 4096,
+            1 => b % 9000,
+            _ => b % 200,
+        }
+    }
+
+    fn length(&self) -> u32 {
+        let length = u32::from(self.draws[3]);
+        1 + if length.is_multiple_of(5) {
+            length % 9000
+        } else {
+            length % 200
+        }
+    }
+
+    /// The operation, given what the client knows; `None` if there is nothing to do it with.
+    pub fn operation(&self, known: &Known) -> Option<Operation> {
+        use Operation as O;
+        let directory = self.directory(0, known);
+        let name = self.name(1);
+        let file = self.draw_from(2, &known.files);
+        Some(match self.sort {
+            Sort::Lookup => O::Lookup { directory, name },
+            Sort::Create => self.create(directory, name),
+            Sort::MakeDirectory => {
+                let mode = if self.flag(0) { 0o2755 } else { 0o755 };
+                O::MakeDirectory {
+                    directory,
+                    name,
+                    mode,
+                }
+            }
+            Sort::Unlink => O::Unlink { directory, name },
+            Sort::RemoveDirectory => O::RemoveDirectory { directory, name },
+            Sort::Rename | Sort::Exchange => O::Rename {
+                directory,
+                name,
+                new_directory: self.directory(2, known),
+                new_name: self.name(3),
+                flags: RenameFlags {
+                    no_replace: self.sort == Sort::Rename && self.draws[7].is_multiple_of(4),
+                    exchange: self.sort == Sort::Exchange,
+                },
+            },
+            Sort::Link => O::Link {
+                id: file?,
+                directory,
+                name,
+            },
+            Sort::Attributes => O::Attributes(if self.flag(0) { directory } else { file? }),
+            Sort::SetAttributes => {
+                self.set_attributes(if self.flag(0) { directory } else { file? })
+            }
+            Sort::ReadDirectory => O::ReadDirectory {
+                directory,
+                page: *[1, 3, 100].get(usize::from(self.draws[3] % 3))?,
+            },
+            Sort::Parent => O::Parent(directory),
+            Sort::Xattr => self.xattr(if self.flag(0) { directory } else { file? }),
+            Sort::SeekOrCopy => self.seek_or_copy(file?, known),
+            _ => return self.file_operation(file?, known),
+        })
+    }
+
+    fn file_operation(&self, id: FileId, known: &Known) -> Option<Operation> {
+        use Operation as O;
+        let (offset, length, tag) = (self.offset(), self.length(), self.tag());
+        Some(match self.sort {
+            Sort::Truncate => O::Truncate { id, size: offset },
+            Sort::Open if self.draws[3] % 5 == 0 => {
+                O::ReadLink(self.draw_from(3, &known.symlinks).unwrap_or(id))
+            }
+            Sort::Open => O::Open(id),
+            Sort::Close => O::Close(id),
+            Sort::Read => O::Read {
+                id,
+                offset,
+                length: length * 2,
+            },
+            Sort::Write => O::Write {
+                id,
+                offset,
+                length,
+                tag,
+            },
+            Sort::Append => O::Append { id, length, tag },
+            Sort::Allocate => {
+                let keep_size = self.flag(2);
+                let mode = match self.draws[7] % 3 {
+                    0 => AllocateMode::Allocate { keep_size },
+                    1 => AllocateMode::PunchHole,
+                    _ => AllocateMode::ZeroRange { keep_size },
+                };
+                O::Allocate {
+                    id,
+                    mode,
+                    offset,
+                    length: u64::from(length),
+                }
+            }
+            Sort::Lock => self.lock(id),
+            _ => return None,
+        })
+    }
+
+    fn create(&self, directory: FileId, name: Name) -> Operation {
+        let kind = match self.draws[2] % 10 {
+            0 => NewKind::Symlink,
+            1 => NewKind::Fifo,
+            2 | 3 => NewKind::File(self.length().min(4096)),
+            _ => NewKind::File(0),
+        };
+        Operation::Create {
+            directory,
+            name,
+            kind,
+            mode: if self.flag(0) { 0o4755 } else { 0o644 },
+            exclusive: self.flag(1),
+            open: matches!(kind, NewKind::File(_)) && self.draws[7] % 16 < 4,
+            tag: self.tag(),
+        }
+    }
+
+    fn set_attributes(&self, id: FileId) -> Operation {
+        let number = u32::from(self.draws[3] % 4);
+        if self.flag(1) {
+            Operation::SetMode {
+                id,
+                mode: *[0o700, 0o755, 0o2775, 0o1777]
+                    .get(number as usize)
+                    .unwrap_or(&0),
+            }
+        } else {
+            Operation::SetOwner {
+                id,
+                uid: number + 1,
+                gid: number + 7,
+            }
+        }
+    }
+
+    fn xattr(&self, id: FileId) -> Operation {
+        use Operation as O;
+        let name = letter(b'x' + (self.draws[3] % 2) as u8);
+        match self.draws[4] % 6 {
+            0 => O::GetXattr { id, name },
+            1 => O::ListXattrs(id),
+            2 => O::RemoveXattr { id, name },
+            draw => O::SetXattr {
+                id,
+                name,
+                mode: match draw {
+                    3 => XattrMode::Create,
+                    4 => XattrMode::Replace,
+                    _ => XattrMode::Set,
+                },
+                tag: self.tag(),
+            },
+        }
+    }
+
+    fn lock(&self, id: FileId) -> Operation {
+        let whole = self.draws[3] % 4 == 0;
+        let from = u64::from(self.draws[4] % 20);
+        let lock = LockRequest {
+            space: if whole {
+                LockSpace::Whole
+            } else {
+                LockSpace::Range
+            },
+            kind: match self.draws[5] % 5 {
+                0 | 1 => None,
+                2 => Some(LockKind::Shared),
+                _ => Some(LockKind::Exclusive),
+            },
+            owner: u64::from(self.draws[6] % 2),
+            from: if whole { 0 } else { from },
+            to: if whole {
+                u64::MAX
+            } else {
+                from + 1 + u64::from(self.draws[6] % 20)
+            },
+        };
+        if self.draws[7] % 6 == 0 && lock.kind.is_some() {
+            return Operation::TestLock { id, lock };
+        }
+        Operation::SetLock {
+            id,
+            lock,
+            wait: self.flag(3) && lock.kind.is_some(),
+        }
+    }
+
+    fn seek_or_copy(&self, id: FileId, known: &Known) -> Operation {
+        use Operation as O;
+        let offset = self.offset();
+        match self.draws[7] % 3 {
+            0 => O::SeekData { id, offset },
+            1 => O::SeekHole { id, offset },
+            _ => O::CopyRange {
+                source: id,
+                from: offset,
+                target: self.draw_from(6, &known.files).unwrap_or(id),
+                offset: u64::from(self.draws[1] % 9000),
+                length: u64::from(self.draws[3] % 9000),
+            },
+        }
+    }
+}
+
+/// A name of one letter.
+fn letter(letter: u8) -> Name {
+    Name::new(vec![letter]).unwrap_or(Name::least())
+}

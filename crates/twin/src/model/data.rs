@@ -1,0 +1,235 @@
+//! Data: sizes and bytes.
+
+use super::apply::{Errors, Expected};
+use super::{Call, Content, File, Node, NodeId, Operation, Slice, Tree};
+use futago_base::{Errno, FileId, Kind};
+use futago_client::AllocateMode;
+
+pub(super) fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expected, Errors> {
+    use Operation as O;
+    let part = Part { call, slice };
+    match call.operation {
+        O::Truncate { id, size } => truncate(tree, *id, *size),
+        O::Read { id, offset, length } => part.read(tree, *id, *offset, u64::from(*length)),
+        O::Write {
+            id,
+            offset,
+            length,
+            tag,
+        } => part.write(tree, *id, *offset, u64::from(*length), *tag),
+        O::Append { id, length, tag } => part.append(tree, *id, u64::from(*length), *tag),
+        O::Allocate {
+            id,
+            mode,
+            offset,
+            length,
+        } => part.allocate(tree, *id, *mode, *offset, *length),
+        O::SeekData { id, offset } => seek(tree, *id, *offset, |file| {
+            file.data.next_data(*offset).filter(|&at| at < file.size)
+        }),
+        O::SeekHole { id, offset } => seek(tree, *id, *offset, |file| {
+            Some(file.data.next_hole(*offset).min(file.size))
+        }),
+        O::CopyRange {
+            source,
+            from,
+            target,
+            offset,
+            length,
+        } => copy(tree, (*source, *from), (*target, *offset), *length),
+        _ => Err(vec![Errno::ENOSYS]),
+    }
+}
+
+/// A regular file that exists.
+fn regular(tree: &Tree, id: FileId) -> Result<NodeId, Errors> {
+    let node = tree.find(id).ok_or_else(|| vec![Errno::ENOENT])?;
+    match tree.node(node).map(Node::kind) {
+        Some(Kind::File) => Ok(node),
+        Some(Kind::Directory) => Err(vec![Errno::EISDIR]),
+        _ => Err(vec![Errno::EINVAL]),
+    }
+}
+
+fn file(tree: &Tree, id: FileId) -> Result<&File, Errors> {
+    let node = regular(tree, id)?;
+    let file = tree.node(node).and_then(Node::file);
+    file.ok_or_else(|| vec![Errno::ENOENT])
+}
+
+fn file_mut(tree: &mut Tree, id: FileId) -> Result<&mut File, Errors> {
+    let node = regular(tree, id)?;
+    let file = tree.node_mut(node).and_then(Node::file_mut);
+    file.ok_or_else(|| vec![Errno::ENOENT])
+}
+
+fn truncate(tree: &mut Tree, id: FileId, size: u64) -> Result<Expected, Errors> {
+    let file = file_mut(tree, id)?;
+    if size < file.size {
+        file.data.clear(size, u64::MAX);
+    }
+    file.size = size;
+    Ok(Expected::Any)
+}
+
+fn seek(
+    tree: &Tree,
+    id: FileId,
+    offset: u64,
+    find: impl FnOnce(&File) -> Option<u64>,
+) -> Result<Expected, Errors> {
+    let file = file(tree, id)?;
+    let found = if offset < file.size { find(file) } else { None };
+    found
+        .map(Expected::Number)
+        .ok_or_else(|| vec![Errno::ENXIO])
+}
+
+fn copy(
+    tree: &mut Tree,
+    (source, from): (FileId, u64),
+    (target, offset): (FileId, u64),
+    length: u64,
+) -> Result<Expected, Errors> {
+    let data = file(tree, source)?;
+    if source == target && from < offset + length && offset < from + length {
+        return Err(vec![Errno::EINVAL]);
+    }
+    let length = length.min(data.size.saturating_sub(from));
+    let piece = data.data.within(from, from + length);
+    let copy = file_mut(tree, target)?;
+    if length > 0 {
+        copy.data.clear(offset, offset + length);
+        for run in piece.runs() {
+            let shift = |position| position - from + offset;
+            copy.data.write(shift(run.from), shift(run.to), run.tag);
+        }
+        copy.size = copy.size.max(offset + length);
+    }
+    Ok(Expected::Number(length))
+}
+
+/// What of an operation is to take effect.
+struct Part<'a> {
+    call: &'a Call<'a>,
+    slice: Slice,
+}
+
+impl Part<'_> {
+    /// The piece of `from..to` that this slice is about.
+    fn piece(&self, from: u64, to: u64) -> (u64, u64) {
+        let chunk = self.call.chunk_bytes;
+        let (low, high) = match self.slice {
+            Slice::Home => (0, chunk),
+            Slice::Chunk(index) => (index * chunk, (index + 1) * chunk),
+            _ => (0, u64::MAX),
+        };
+        (from.max(low), to.min(high).max(from.max(low)))
+    }
+
+    /// Whether what the home decides is part of this slice.
+    const fn at_home(&self) -> bool {
+        matches!(self.slice, Slice::Home | Slice::Whole)
+    }
+
+    fn write(
+        &self,
+        tree: &mut Tree,
+        id: FileId,
+        offset: u64,
+        length: u64,
+        tag: u8,
+    ) -> Result<Expected, Errors> {
+        let file = match file_mut(tree, id) {
+            // A chunk of a file that is gone takes anything.
+            Err(_) if !self.at_home() => return Ok(Expected::Any),
+            file => file?,
+        };
+        let (from, to) = self.piece(offset, offset + length);
+        file.data.write(from, to, tag);
+        if !self.at_home() {
+            return Ok(Expected::Any);
+        }
+        file.size = file.size.max(offset + length);
+        Ok(Expected::Number(file.size))
+    }
+
+    fn append(
+        &self,
+        tree: &mut Tree,
+        id: FileId,
+        length: u64,
+        tag: u8,
+    ) -> Result<Expected, Errors> {
+        let index = self.call.index;
+        if let Slice::Chunk(step) = self.slice {
+            let offset = tree.appends.get(&index).copied().unwrap_or(0);
+            let chunk = offset / self.call.chunk_bytes + step;
+            if chunk > 0 {
+                let slice = Slice::Chunk(chunk);
+                let part = Part { slice, ..*self };
+                part.write(tree, id, offset, length, tag)?;
+            }
+            return Ok(Expected::Any);
+        }
+        let offset = file(tree, id)?.size;
+        self.write(tree, id, offset, length, tag)?;
+        tree.appends.insert(index, offset);
+        Ok(Expected::Number(offset))
+    }
+
+    fn allocate(
+        &self,
+        tree: &mut Tree,
+        id: FileId,
+        mode: AllocateMode,
+        offset: u64,
+        length: u64,
+    ) -> Result<Expected, Errors> {
+        let file = match file_mut(tree, id) {
+            Err(_) if !self.at_home() => return Ok(Expected::Done),
+            file => file?,
+        };
+        let end = offset + length;
+        let (clears, grows) = match mode {
+            AllocateMode::Allocate { keep_size } => (false, !keep_size),
+            AllocateMode::PunchHole => (true, false),
+            AllocateMode::ZeroRange { keep_size } => (true, !keep_size),
+        };
+        if clears {
+            let (from, to) = self.piece(offset, end);
+            file.data.clear(from, to);
+        }
+        if grows && self.at_home() {
+            file.size = file.size.max(end);
+        }
+        Ok(Expected::Done)
+    }
+
+    fn read(&self, tree: &Tree, id: FileId, offset: u64, length: u64) -> Result<Expected, Errors> {
+        let file = match file(tree, id) {
+            Err(_) if !self.at_home() => return Ok(Expected::Any),
+            file => file?,
+        };
+        let available = length.min(file.size.saturating_sub(offset));
+        let seen = match self.call.observed {
+            Some(Ok(super::Outcome::Bytes(bytes))) => bytes.len() as u64,
+            _ => available,
+        };
+        let (from, to) = self.piece(offset, offset + seen);
+        Ok(Expected::Data {
+            offset,
+            length: self.at_home().then_some(available),
+            from,
+            to,
+            content: file.data.within(from, to),
+        })
+    }
+}
+
+impl File {
+    /// The data that can be read.
+    pub fn visible_data(&self) -> Content {
+        self.data.within(0, self.size)
+    }
+}

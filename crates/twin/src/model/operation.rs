@@ -1,0 +1,207 @@
+//! What clients do and what they see of it.
+
+use bytes::Bytes;
+use futago_base::{
+    Errno, FileId, Name,
+    record::{LockKind, LockSpace, RangeLock},
+};
+use futago_client::{AllocateMode, RenameFlags, XattrMode};
+use futago_wire::{FileState, ListedEntry};
+
+/// What a new node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewKind {
+    /// A regular file with so many first bytes.
+    File(u32),
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+}
+
+/// An operation of a client. Data is named by a tag: all of its bytes have this value.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(
+    missing_docs,
+    reason = "the fields are the arguments of the client's operations"
+)]
+pub enum Operation {
+    Lookup {
+        directory: FileId,
+        name: Name,
+    },
+    Create {
+        directory: FileId,
+        name: Name,
+        kind: NewKind,
+        mode: u16,
+        exclusive: bool,
+        open: bool,
+        tag: u8,
+    },
+    MakeDirectory {
+        directory: FileId,
+        name: Name,
+        mode: u16,
+    },
+    Unlink {
+        directory: FileId,
+        name: Name,
+    },
+    RemoveDirectory {
+        directory: FileId,
+        name: Name,
+    },
+    Rename {
+        directory: FileId,
+        name: Name,
+        new_directory: FileId,
+        new_name: Name,
+        flags: RenameFlags,
+    },
+    Link {
+        id: FileId,
+        directory: FileId,
+        name: Name,
+    },
+    Attributes(FileId),
+    SetMode {
+        id: FileId,
+        mode: u16,
+    },
+    SetOwner {
+        id: FileId,
+        uid: u32,
+        gid: u32,
+    },
+    Truncate {
+        id: FileId,
+        size: u64,
+    },
+    ReadLink(FileId),
+    Open(FileId),
+    Close(FileId),
+    Read {
+        id: FileId,
+        offset: u64,
+        length: u32,
+    },
+    Write {
+        id: FileId,
+        offset: u64,
+        length: u32,
+        tag: u8,
+    },
+    Append {
+        id: FileId,
+        length: u32,
+        tag: u8,
+    },
+    Allocate {
+        id: FileId,
+        mode: AllocateMode,
+        offset: u64,
+        length: u64,
+    },
+    SeekData {
+        id: FileId,
+        offset: u64,
+    },
+    SeekHole {
+        id: FileId,
+        offset: u64,
+    },
+    CopyRange {
+        source: FileId,
+        from: u64,
+        target: FileId,
+        offset: u64,
+        length: u64,
+    },
+    GetXattr {
+        id: FileId,
+        name: Name,
+    },
+    SetXattr {
+        id: FileId,
+        name: Name,
+        mode: XattrMode,
+        tag: u8,
+    },
+    ListXattrs(FileId),
+    RemoveXattr {
+        id: FileId,
+        name: Name,
+    },
+    TestLock {
+        id: FileId,
+        lock: LockRequest,
+    },
+    SetLock {
+        id: FileId,
+        lock: LockRequest,
+        wait: bool,
+    },
+    ReadDirectory {
+        directory: FileId,
+        page: u32,
+    },
+    Parent(FileId),
+    /// The session of a client that has died ends.
+    Expire,
+}
+
+/// A lock that is asked for: the positions `from..to` for an owner within the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct LockRequest {
+    pub space: LockSpace,
+    /// What to take; `None` gives up.
+    pub kind: Option<LockKind>,
+    pub owner: u64,
+    pub from: u64,
+    pub to: u64,
+}
+
+impl LockRequest {
+    /// The family as the model counts it.
+    pub const fn space_number(&self) -> u8 {
+        match self.space {
+            LockSpace::Range => 0,
+            LockSpace::Whole => 1,
+        }
+    }
+
+    /// The kind as the model counts it.
+    pub const fn tag(&self) -> u8 {
+        match self.kind {
+            None => 0,
+            Some(LockKind::Shared) => 1,
+            Some(LockKind::Exclusive) => 2,
+        }
+    }
+}
+
+/// What an operation returned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Nothing but success.
+    Done,
+    /// A file, and whether it is new.
+    File(FileState, bool),
+    /// Data, a target or a value.
+    Bytes(Bytes),
+    /// A size, an offset or a length.
+    Number(u64),
+    /// A directory.
+    Identity(FileId),
+    /// A listing.
+    Listing(Vec<ListedEntry>),
+    /// Names of extended attributes.
+    Names(Vec<Name>),
+    /// The lock in the way.
+    Lock(Option<RangeLock>),
+}
+
+/// What an operation returned, or why it failed.
+pub type Observed = Result<Outcome, Errno>;

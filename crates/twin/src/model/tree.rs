@@ -1,0 +1,241 @@
+//! The reference: a POSIX tree in the plainest form.
+
+use super::Content;
+use futago_base::{Attributes, FileId, Kind, Name};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A node within a tree: known before the file system has told the file's identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// Who holds a lock: family, client and owner.
+pub type Locker = (u8, usize, u64);
+
+/// A file, directory or other node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// The identity that the file system gave it, once that has been seen.
+    pub id: Option<FileId>,
+    /// The low 12 bits of `st_mode`.
+    pub mode: u16,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Extended attributes.
+    pub xattrs: BTreeMap<Name, Vec<u8>>,
+    /// What only its kind has.
+    pub body: Body,
+}
+
+/// What a node of some kind has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Body {
+    /// A directory.
+    Directory {
+        /// The directory above.
+        parent: NodeId,
+        /// Its entries.
+        entries: BTreeMap<Name, NodeId>,
+    },
+    /// Anything else.
+    File(File),
+}
+
+/// What a node that is not a directory has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct File {
+    /// Its kind.
+    pub kind: Kind,
+    /// Number of names.
+    pub links: u32,
+    /// Size of a regular file.
+    pub size: u64,
+    /// Data of a regular file, also beyond its size while a write is under way.
+    pub data: Content,
+    /// Target of a symbolic link.
+    pub target: Vec<u8>,
+    /// How often each client has it open.
+    pub opens: BTreeMap<usize, u32>,
+    /// Locks: a tag of 1 is shared, 2 exclusive.
+    pub locks: BTreeMap<Locker, Content>,
+}
+
+/// The tree.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tree {
+    /// All nodes; the root is node 0.
+    pub nodes: BTreeMap<NodeId, Rc<Node>>,
+    /// Files that have lost a name by an operation, but whose count of links does not say so yet.
+    pub dropping: BTreeMap<usize, NodeId>,
+    /// Where the appends that are under way write.
+    pub appends: BTreeMap<usize, u64>,
+}
+
+impl Node {
+    /// What it is.
+    pub const fn kind(&self) -> Kind {
+        match &self.body {
+            Body::Directory { .. } => Kind::Directory,
+            Body::File(file) => file.kind,
+        }
+    }
+
+    /// A directory's entries.
+    pub const fn entries(&self) -> Option<&BTreeMap<Name, NodeId>> {
+        match &self.body {
+            Body::Directory { entries, .. } => Some(entries),
+            Body::File(_) => None,
+        }
+    }
+
+    /// A directory's entries.
+    pub const fn entries_mut(&mut self) -> Option<&mut BTreeMap<Name, NodeId>> {
+        match &mut self.body {
+            Body::Directory { entries, .. } => Some(entries),
+            Body::File(_) => None,
+        }
+    }
+
+    /// What a node that is not a directory has.
+    pub const fn file(&self) -> Option<&File> {
+        match &self.body {
+            Body::Directory { .. } => None,
+            Body::File(file) => Some(file),
+        }
+    }
+
+    /// What a node that is not a directory has.
+    pub const fn file_mut(&mut self) -> Option<&mut File> {
+        match &mut self.body {
+            Body::Directory { .. } => None,
+            Body::File(file) => Some(file),
+        }
+    }
+}
+
+impl Tree {
+    /// The root of every tree.
+    pub const ROOT: NodeId = NodeId(0);
+
+    /// An empty tree, with the mode, owner and group of its root.
+    pub fn new(mode: u16, uid: u32, gid: u32) -> Self {
+        let root = Node {
+            id: Some(FileId::ROOT),
+            mode,
+            uid,
+            gid,
+            xattrs: BTreeMap::new(),
+            body: Body::Directory {
+                parent: Self::ROOT,
+                entries: BTreeMap::new(),
+            },
+        };
+        Self {
+            nodes: BTreeMap::from([(Self::ROOT, Rc::new(root))]),
+            dropping: BTreeMap::new(),
+            appends: BTreeMap::new(),
+        }
+    }
+
+    /// A node that exists.
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(&id).map(Rc::as_ref)
+    }
+
+    /// A node to change.
+    pub fn node_mut(&mut self, id: NodeId) -> Option<&mut Node> {
+        self.nodes.get_mut(&id).map(Rc::make_mut)
+    }
+
+    /// The node that the file system calls `id`.
+    pub fn find(&self, id: FileId) -> Option<NodeId> {
+        let mut nodes = self.nodes.iter();
+        let (&node, _) = nodes.find(|(_, node)| node.id == Some(id))?;
+        Some(node)
+    }
+
+    /// Takes note that the file system calls `node` `id`; false if it has called it otherwise, or
+    /// called another so.
+    pub fn identify(&mut self, node: NodeId, id: FileId) -> bool {
+        match self.find(id) {
+            Some(known) => known == node,
+            None => match self.node_mut(node) {
+                Some(node) if node.id.is_none() => {
+                    node.id = Some(id);
+                    true
+                }
+                _ => false,
+            },
+        }
+    }
+
+    /// Where a name leads.
+    pub fn entry(&self, directory: NodeId, name: &Name) -> Option<NodeId> {
+        self.node(directory)?.entries()?.get(name).copied()
+    }
+
+    /// Whether `node` is `directory` or lies below it.
+    pub fn is_within(&self, node: NodeId, directory: NodeId) -> bool {
+        let mut at = node;
+        loop {
+            if at == directory {
+                return true;
+            }
+            match self.node(at).map(|node| &node.body) {
+                Some(Body::Directory { parent, .. }) if *parent != at => at = *parent,
+                _ => return false,
+            }
+        }
+    }
+
+    /// Removes a file that has neither names nor registrations.
+    pub fn forget_unused(&mut self, node: NodeId) {
+        let file = self.node(node).and_then(Node::file);
+        if file.is_some_and(|file| file.links == 0 && file.opens.is_empty()) {
+            self.nodes.remove(&node);
+        }
+    }
+
+    /// A client is gone: its registrations and locks are.
+    pub fn expire(&mut self, client: usize) {
+        let files: Vec<NodeId> = self.nodes.keys().copied().collect();
+        for id in files {
+            let held = |file: &File| {
+                file.opens.contains_key(&client) || file.locks.keys().any(|l| l.1 == client)
+            };
+            if !self.node(id).and_then(Node::file).is_some_and(held) {
+                continue;
+            }
+            if let Some(file) = self.node_mut(id).and_then(Node::file_mut) {
+                file.opens.remove(&client);
+                file.locks.retain(|locker, _| locker.1 != client);
+            }
+            self.forget_unused(id);
+        }
+    }
+
+    /// Whether `seen` is what `stat` tells of a node.
+    pub fn attributes_agree(&self, id: NodeId, seen: &Attributes) -> bool {
+        let Some(node) = self.node(id) else {
+            return false;
+        };
+        let (links, size) = match &node.body {
+            Body::Directory { entries, .. } => {
+                (2 + self.subdirectories(entries), entries.len() as u64)
+            }
+            Body::File(file) => match file.kind {
+                Kind::Symlink => (file.links, file.target.len() as u64),
+                _ => (file.links, file.size),
+            },
+        };
+        (seen.kind, seen.mode, seen.uid, seen.gid) == (node.kind(), node.mode, node.uid, node.gid)
+            && (seen.links, seen.size) == (links, size)
+    }
+
+    fn subdirectories(&self, entries: &BTreeMap<Name, NodeId>) -> u32 {
+        let nodes = entries.values().filter_map(|&id| self.node(id));
+        nodes.filter(|node| node.entries().is_some()).count() as u32
+    }
+}
