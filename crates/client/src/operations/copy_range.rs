@@ -24,6 +24,9 @@ impl<C: Context> Client<C> {
         }
         let room = limits::FILE_BYTES.checked_sub(target_offset);
         let length = length.min(room.ok_or(Errno::EFBIG)?);
+        // What is copied may grow the source if it is the target too.
+        let size = self.persist(|| self.extent(source)).await?.size;
+        let length = length.min(size.saturating_sub(source_offset));
         let mut copied = 0;
         while copied < length {
             let step = (length - copied).min(STEP_BYTES) as u32;

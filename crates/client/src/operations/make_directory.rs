@@ -1,8 +1,11 @@
 //! Makes a directory.
 
-use crate::{Client, Context, client::UNEXPECTED};
+use crate::{
+    Client, Context,
+    client::{GONE, UNEXPECTED},
+};
 use alloc::vec;
-use futago_base::{Errno, FileId, Kind, Name, Payload, Time, record::Entry};
+use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, Time, Timestamp, record::Entry};
 use futago_wire::{Failure, FileState, NewDirectory, Reply, Request, Spot, Step};
 
 impl<C: Context> Client<C> {
@@ -37,9 +40,36 @@ impl<C: Context> Client<C> {
             } => Ok(self.seen(state)),
             Reply::Elsewhere(Step::CreateDirectory(new)) => {
                 let id = self.make_elsewhere(at, new, age).await?;
-                self.try_attributes(id).await
+                match self.try_attributes(id).await {
+                    // It was made, and somebody has removed it since.
+                    Err(GONE) => Ok(self.just_made(id, &new)),
+                    result => result,
+                }
             }
             _ => Err(UNEXPECTED),
+        }
+    }
+
+    /// The state of a new directory.
+    fn just_made(&self, id: FileId, new: &NewDirectory) -> FileState {
+        let now = Timestamp::from(self.context().now());
+        FileState {
+            attributes: Attributes {
+                id,
+                kind: Kind::Directory,
+                mode: new.mode,
+                uid: new.uid,
+                gid: new.gid,
+                links: 2,
+                size: 0,
+                device: 0,
+                accessed: now,
+                modified: now,
+                changed: now,
+                born: now,
+                chunk_bytes: 0,
+            },
+            directory: None,
         }
     }
 

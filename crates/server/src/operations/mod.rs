@@ -23,7 +23,7 @@ mod xattrs;
 
 use crate::answer::{Answer, Result};
 use crate::turn::Turn;
-use futago_base::{Errno, Key, Payload, View};
+use futago_base::{Errno, Key, Kind, Payload, View, record::Target};
 use futago_wire::{Reply, Request, Step};
 
 /// Runs an operation.
@@ -53,11 +53,16 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
         } => read_directory::run(turn, *directory, *bucket, *after, *entries_max),
         Request::GetHeader { directory, bucket } => {
             let header = turn.bucket(*directory, *bucket)?;
+            turn.unreserved(Target::Header(*directory, *bucket))?;
+            turn.no_pending_entries(*directory, *bucket, &header)?;
             Ok(Reply::Header(header).into())
         }
         Request::GetAttributes(ids) => attributes::run(turn, ids),
         Request::SetAttributes { id, change } => set_attributes::run(turn, *id, change),
-        Request::ReadLink(id) => Ok(Reply::Bytes(turn.file(*id)?.target.clone()).into()),
+        Request::ReadLink(id) => match turn.file(*id)? {
+            inode if inode.kind == Kind::Symlink => Ok(Reply::Bytes(inode.target.clone()).into()),
+            _ => Err(Errno::EINVAL.into()),
+        },
         Request::Open(id) => open::open(turn, *id),
         Request::Close(id) => open::close(turn, *id),
         Request::Read { id, offset, length } => read::run(turn, *id, *offset, *length),

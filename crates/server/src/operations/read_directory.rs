@@ -22,6 +22,8 @@ pub fn run<V: View>(
 ) -> Result {
     let header = turn.bucket(directory, bucket)?;
     let first = NameHash(after.0.saturating_add(1).max(bucket.0));
+    // The directory may be gone already.
+    turn.unreserved(Target::Header(directory, bucket))?;
     if !bucket.covers(header.level, first) {
         return Err(Failure::Moved {
             bucket,

@@ -37,7 +37,11 @@ impl<V: View> Turn<'_, V> {
     pub fn file_state(&self, id: FileId) -> Checked<FileState> {
         self.unreserved(Target::Inode(id))?;
         let inode = self.file(id)?;
-        Ok(self.describe(id, inode))
+        let state = self.describe(id, inode);
+        if let Some(directory) = &state.directory {
+            self.no_pending_entries(id, BucketStart(0), &directory.header)?;
+        }
+        Ok(state)
     }
 
     /// The state of a file if it is at home here.
