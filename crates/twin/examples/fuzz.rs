@@ -39,9 +39,8 @@ fn main() {
         failures += 1;
         let (smallest, failure) = shrink(&scenario, &failure, arguments.shrink);
         println!("seed {seed} fails ({:?}):\n{}", failure.kind, failure.text);
-        println!(
-            "scenario: {smallest:#?}\nreplay: cargo run -p futago-twin --example fuzz -- --seed {seed}"
-        );
+        println!("{}", smallest.circumstances());
+        println!("replay: cargo run -p futago-twin --example fuzz -- --seed {seed}");
         if failures >= arguments.failures {
             break;
         }

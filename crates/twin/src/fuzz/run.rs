@@ -4,7 +4,7 @@ use super::perform::perform;
 use super::{Burst, Known, Scenario, Step};
 use crate::check::{History, Record, Verdict, audit, linearize, snapshot};
 use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
-use crate::model::{Operation, Outcome, Tree};
+use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::sequential::World;
 use futago_base::{ClusterMap, Duration, Errno, Time, map::Policy};
 use futago_client::{Client, Context};
@@ -260,22 +260,42 @@ async fn follow(
         let Some(operation) = step.operation(&known) else {
             continue;
         };
-        let index = history.borrow().len();
-        history.borrow_mut().push(Record {
-            client,
-            operation: operation.clone(),
-            called: core.context().now(),
-            returned: None,
-        });
-        let observed = perform(&core, &operation).await;
-        if let Ok(Outcome::File(state, _)) = &observed {
-            known.learn(state.attributes.id, state.attributes.kind);
+        // As programs do: data beyond the first chunk only of open files.
+        let opened = step.needs_open(&operation);
+        let open = opened.map(Operation::Open);
+        let close = opened.map(Operation::Close);
+        for operation in open.into_iter().chain([operation]).chain(close) {
+            let observed = observe(&core, client, &operation, &history).await;
+            if let Ok(Outcome::File(state, _)) = &observed {
+                known.learn(state.attributes.id, state.attributes.kind);
+            }
+            if observed.is_err() && matches!(operation, Operation::Open(_)) {
+                break;
+            }
         }
-        history.borrow_mut()[index].returned = Some((core.context().now(), observed));
-        // Time passes between operations, so that one after the other is seen as such.
-        core.context().sleep(Duration(1)).await;
     }
     done.set(true);
+}
+
+/// Does an operation and writes down what comes of it.
+async fn observe(
+    core: &Client<SimulatedContext>,
+    client: usize,
+    operation: &Operation,
+    history: &RefCell<History>,
+) -> Observed {
+    let index = history.borrow().len();
+    history.borrow_mut().push(Record {
+        client,
+        operation: operation.clone(),
+        called: core.context().now(),
+        returned: None,
+    });
+    let observed = perform(core, operation).await;
+    history.borrow_mut()[index].returned = Some((core.context().now(), observed.clone()));
+    // Time passes between operations, so that one after the other is seen as such.
+    core.context().sleep(Duration(1)).await;
+    observed
 }
 
 /// Whether nobody waited longer than one grace time beyond what the network cost, and nobody was
@@ -343,7 +363,7 @@ fn describe(history: &History) -> String {
 }
 
 /// An answer without what nobody wants to read.
-fn short(observed: &crate::model::Observed) -> String {
+fn short(observed: &Observed) -> String {
     match observed {
         Ok(Outcome::File(state, new)) => {
             let a = &state.attributes;

@@ -69,6 +69,32 @@ impl Scenario {
         }
     }
 
+    /// What surrounds the operations, in few words.
+    pub fn circumstances(&self) -> String {
+        let mut text = format!(
+            "{} servers, directories spread to depth {}, buckets split beyond {} entries",
+            self.servers, self.spread_depth, self.split_entries
+        );
+        for (number, burst) in self.bursts.iter().enumerate() {
+            let faults = &burst.faults;
+            text += &format!("\nburst {number}: ");
+            if let Some(death) = burst.death {
+                text += &format!(
+                    "client {} dies after {} messages, ",
+                    death.client, death.after_messages
+                );
+            }
+            text += &format!(
+                "{}/1000 lost, {} doubled, {} late, apart: {:?}",
+                faults.lost_permille,
+                faults.doubled_permille,
+                faults.late_permille,
+                faults.partitions
+            );
+        }
+        text
+    }
+
     /// How many operations clients are told to do.
     pub fn operations(&self) -> usize {
         let scripts = self.bursts.iter().flat_map(|burst| &burst.scripts);
@@ -80,16 +106,19 @@ impl Burst {
     fn draw(random: &mut Random, servers: u16, clients: usize, harmless: bool) -> Self {
         let sequential = random.chance(300);
         let busy = random.below(clients as u64) as usize;
+        let deadly = !harmless && random.chance(350);
         let scripts = (0..clients).map(|client| {
             let steps = match (sequential, client == busy) {
                 (true, true) => 4 + random.below(20),
                 (true, false) => 0,
                 (false, _) => 1 + random.below(6),
             };
-            (0..steps).map(|_| Step::draw(random, sequential)).collect()
+            (0..steps)
+                .map(|_| Step::draw(random, sequential, sequential && !deadly))
+                .collect()
         });
         let scripts: Vec<Vec<Step>> = scripts.collect();
-        let death = (!harmless && random.chance(350)).then(|| Death {
+        let death = deadly.then(|| Death {
             client: if sequential {
                 busy
             } else {

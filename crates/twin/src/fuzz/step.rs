@@ -67,6 +67,8 @@ const WEIGHTS: &[(Sort, u64)] = &[
 pub struct Step {
     sort: Sort,
     draws: [u16; 8],
+    /// Whether it may touch data beyond a file's first chunk.
+    wide: bool,
 }
 
 /// What a client can name.
@@ -122,11 +124,14 @@ impl Known {
 }
 
 impl Step {
-    /// A step for a client that is alone or not.
-    pub fn draw(random: &mut Random, alone: bool) -> Self {
-        let sorts = WEIGHTS
-            .iter()
-            .filter(|(sort, _)| alone || *sort != Sort::SeekOrCopy);
+    /// A step for a client that is `alone` or not; `wide` if it may touch data beyond a file's first
+    /// chunk.
+    pub fn draw(random: &mut Random, alone: bool, wide: bool) -> Self {
+        let sorts = WEIGHTS.iter().filter(|(sort, _)| match sort {
+            Sort::SeekOrCopy => alone && wide,
+            Sort::Append => wide,
+            _ => true,
+        });
         let total = sorts.clone().map(|(_, weight)| weight).sum();
         let mut left = random.below(total);
         let mut chosen = Sort::Lookup;
@@ -140,6 +145,7 @@ impl Step {
         Self {
             sort: chosen,
             draws: std::array::from_fn(|_| random.next() as u16),
+            wide,
         }
     }
 
@@ -179,15 +185,15 @@ impl Step {
     fn offset(&self) -> u64 {
         let [a, b] = [self.draws[4], self.draws[5]].map(u64::from);
         match a % 4 {
-            0 => b % 3 * 4096,
-            1 => b % 9000,
+            0 if self.wide => b % 3 * 4096,
+            1 if self.wide => b % 9000,
             _ => b % 200,
         }
     }
 
     fn length(&self) -> u32 {
         let length = u32::from(self.draws[3]);
-        1 + if length.is_multiple_of(5) {
+        1 + if self.wide && length.is_multiple_of(5) {
             length % 9000
         } else {
             length % 200
@@ -241,6 +247,21 @@ impl Step {
             Sort::SeekOrCopy => self.seek_or_copy(file?, known),
             _ => return self.file_operation(file?, known),
         })
+    }
+
+    /// The file that a program would have open for this.
+    pub const fn needs_open(&self, operation: &Operation) -> Option<FileId> {
+        match operation {
+            Operation::Write { id, .. }
+            | Operation::Append { id, .. }
+            | Operation::Allocate { id, .. }
+            | Operation::CopyRange { target: id, .. }
+                if self.wide =>
+            {
+                Some(*id)
+            }
+            _ => None,
+        }
     }
 
     fn file_operation(&self, id: FileId, known: &Known) -> Option<Operation> {

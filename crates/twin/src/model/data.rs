@@ -24,12 +24,8 @@ pub(super) fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expe
             offset,
             length,
         } => part.allocate(tree, *id, *mode, *offset, *length),
-        O::SeekData { id, offset } => seek(tree, *id, *offset, |file| {
-            file.data.next_data(*offset).filter(|&at| at < file.size)
-        }),
-        O::SeekHole { id, offset } => seek(tree, *id, *offset, |file| {
-            Some(file.data.next_hole(*offset).min(file.size))
-        }),
+        O::SeekData { id, offset } => seek_data(tree, call, *id, *offset),
+        O::SeekHole { id, offset } => seek_hole(tree, call, *id, *offset),
         O::CopyRange {
             source,
             from,
@@ -72,17 +68,43 @@ fn truncate(tree: &mut Tree, id: FileId, size: u64) -> Result<Expected, Errors> 
     Ok(Expected::Any)
 }
 
-fn seek(
-    tree: &Tree,
-    id: FileId,
-    offset: u64,
-    find: impl FnOnce(&File) -> Option<u64>,
-) -> Result<Expected, Errors> {
+/// The number that a call returned.
+const fn seen_number(call: &Call<'_>) -> Option<u64> {
+    match call.observed {
+        Some(Ok(super::Outcome::Number(number))) => Some(*number),
+        _ => None,
+    }
+}
+
+/// Zeros may be data or hole, as the file system likes: what is found must not be beyond the next
+/// byte that is not zero.
+fn seek_data(tree: &Tree, call: &Call<'_>, id: FileId, offset: u64) -> Result<Expected, Errors> {
     let file = file(tree, id)?;
-    let found = if offset < file.size { find(file) } else { None };
-    found
-        .map(Expected::Number)
-        .ok_or_else(|| vec![Errno::ENXIO])
+    let next = file.data.next_data(offset).filter(|&at| at < file.size);
+    match (next, seen_number(call)) {
+        (next, Some(seen)) if seen >= offset && seen < file.size => {
+            let latest = next.unwrap_or(file.size);
+            Ok(Expected::Number(seen.min(latest)))
+        }
+        (Some(next), _) => Ok(Expected::Number(next)),
+        (None, _) => Err(vec![Errno::ENXIO]),
+    }
+}
+
+/// The end of the file is a hole, too.
+fn seek_hole(tree: &Tree, call: &Call<'_>, id: FileId, offset: u64) -> Result<Expected, Errors> {
+    let file = file(tree, id)?;
+    if offset >= file.size {
+        return Err(vec![Errno::ENXIO]);
+    }
+    let next = file.data.next_hole(offset).min(file.size);
+    match seen_number(call) {
+        Some(seen) if seen > next && seen <= file.size => {
+            let hole = seen == file.size || file.data.next_hole(seen) == seen;
+            Ok(Expected::Number(if hole { seen } else { next }))
+        }
+        _ => Ok(Expected::Number(next)),
+    }
 }
 
 fn copy(
@@ -91,14 +113,14 @@ fn copy(
     (target, offset): (FileId, u64),
     length: u64,
 ) -> Result<Expected, Errors> {
-    let data = file(tree, source)?;
     if source == target && from < offset + length && offset < from + length {
         return Err(vec![Errno::EINVAL]);
     }
+    let data = file(tree, source)?;
     let length = length.min(data.size.saturating_sub(from));
     let piece = data.data.within(from, from + length);
-    let copy = file_mut(tree, target)?;
     if length > 0 {
+        let copy = file_mut(tree, target)?;
         copy.data.clear(offset, offset + length);
         for run in piece.runs() {
             let shift = |position| position - from + offset;
