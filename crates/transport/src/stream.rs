@@ -3,7 +3,7 @@
 use crate::Address;
 use std::{
     io::{self, IoSlice},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{FileTypeExt, PermissionsExt},
     path::{Path, PathBuf},
     pin::Pin,
     task::{Context, Poll},
@@ -156,9 +156,12 @@ impl Drop for Listener {
     }
 }
 
-/// Whether a Unix socket's file is there and nobody listens.
+/// Whether a Unix socket's file is there and nobody listens. A file of another type refuses
+/// connections in the same way, so its type is looked at.
 async fn is_left_over(path: &Path) -> bool {
-    UnixStream::connect(path)
-        .await
-        .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    is_socket
+        && UnixStream::connect(path)
+            .await
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }

@@ -76,7 +76,7 @@ async fn serve(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     report.send(Ok(())).map_err(io::Error::other)?;
     tracing::info!(server = shard.core.id().0, %address, "serving");
-    let mut ticks_passed = 0;
+    let mut ticks_passed = 0_u32;
     loop {
         tokio::select! {
             Some(arrival) = arrivals.recv() => {
@@ -88,10 +88,10 @@ async fn serve(
             }
             _ = ticks.tick() => {
                 shard.decide(Input::Tick);
-                ticks_passed += 1;
-                if ticks_passed % TICKS_PER_PUBLICATION == 0 {
+                if ticks_passed.is_multiple_of(TICKS_PER_PUBLICATION) {
                     shard.status().publish();
                 }
+                ticks_passed = ticks_passed.wrapping_add(1);
             }
             _ = stopped.changed() => break,
         }
