@@ -68,7 +68,7 @@ impl Process for Worker {
         if let Job::Late = event {
             return saved;
         }
-        if now.ticks() % 100 == 0 && ctx.me().0 == 0 {
+        if now.ticks().is_multiple_of(100) && ctx.me().0 == 0 {
             ctx.send(other, Time::from_ticks(5), Job::Late);
         }
         ctx.schedule(STEP, Job::Tick);

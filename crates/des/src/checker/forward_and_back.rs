@@ -1,7 +1,7 @@
 //! Every event forward, back and forward again.
 
-use super::Broken;
 use super::fields::Fields;
+use super::{Broken, Difference};
 use crate::digest::WalkError;
 use crate::event::{Event, ProcessId};
 use crate::executor::Job;
@@ -43,7 +43,6 @@ fn check_event<M: Model>(
     let outbox = &mut partition.outbox;
     let key = event.head.key();
     let (draws, sent) = (slot.random.draws(), slot.events_sent);
-    let name = || model.name(slot.id);
     let fields = |process: &M::Process| Fields::of(process).map_err(unserializable);
     let describe = || {
         Fields::of(&event.payload)
@@ -51,7 +50,7 @@ fn check_event<M: Model>(
             .unwrap_or_default()
     };
 
-    let (process, time) = (name(), key.time());
+    let (process, time) = (model.name(slot.id), key.time());
     let before = fields(&slot.process)?;
     let undo = slot
         .handle::<Speculative>(key, &event.payload, outbox)
@@ -62,16 +61,19 @@ fn check_event<M: Model>(
     undo.into_iter().for_each(|undo| slot.process.undo(undo));
     slot.random.rewind(slot.random.draws() - draws);
     slot.events_sent = sent;
-    if let Some((field, before, after)) = before.difference(&fields(&slot.process)?) {
+    let place = |(field, first, second)| {
         let event = describe();
-        return Err(Broken::NotRestored {
-            process,
+        Box::new(Difference {
+            process: process.clone(),
             event,
             time,
             field,
-            before,
-            after,
-        });
+            first,
+            second,
+        })
+    };
+    if let Some(found) = before.difference(&fields(&slot.process)?) {
+        return Err(Broken::NotRestored(place(found)));
     }
     let _unused = slot.handle::<Speculative>(key, &event.payload, outbox);
     let second = fields(&slot.process)?;
@@ -79,16 +81,8 @@ fn check_event<M: Model>(
     let difference = first
         .difference(&second)
         .or_else(|| first_sent.difference(&second_sent));
-    if let Some((field, first, second)) = difference {
-        let event = describe();
-        return Err(Broken::NotRepeatable {
-            process,
-            event,
-            time,
-            field,
-            first,
-            second,
-        });
+    if let Some(found) = difference {
+        return Err(Broken::NotRepeatable(place(found)));
     }
     Ok(())
 }

@@ -19,48 +19,39 @@ pub struct Checked {
     pub digest: String,
 }
 
+/// Where a process is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The process.
+    pub process: String,
+    /// The event that was undone or repeated.
+    pub event: String,
+    /// Its time.
+    pub time: Time,
+    /// The path of the field in the process, or in what it sent.
+    pub field: String,
+    /// Its value at first.
+    pub first: String,
+    /// Its value afterwards, which should be the same.
+    pub second: String,
+}
+
 /// What is wrong with a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// `undo` leaves something different from what was there before `handle`.
     #[error(
-        "{process} does not restore `{field}` when it takes back {event} of {time}: it was \
-         {before} and became {after}"
+        "{} does not restore `{}` when it takes back {} of {}: it was {} and became {}",
+        .0.process, .0.field, .0.event, .0.time, .0.first, .0.second
     )]
-    NotRestored {
-        /// The process.
-        process: String,
-        /// The event that was undone.
-        event: String,
-        /// Its time.
-        time: Time,
-        /// The path of the field in the process.
-        field: String,
-        /// Its value before the event.
-        before: String,
-        /// Its value after the event was undone.
-        after: String,
-    },
+    NotRestored(Box<Difference>),
     /// `handle` does something else the second time: it depends on what is not in the process, or
     /// on what `#[serde(skip)]` hides and `undo` does not restore.
     #[error(
-        "{process} handles {event} of {time} differently the second time: `{field}` is {second} \
-         and was {first}"
+        "{} handles {} of {} differently the second time: `{}` was {} and became {}",
+        .0.process, .0.event, .0.time, .0.field, .0.first, .0.second
     )]
-    NotRepeatable {
-        /// The process.
-        process: String,
-        /// The event.
-        event: String,
-        /// Its time.
-        time: Time,
-        /// The path of the field in the process, or of what was sent.
-        field: String,
-        /// Its value after the first time.
-        first: String,
-        /// Its value after the second time.
-        second: String,
-    },
+    NotRepeatable(Box<Difference>),
     /// Rollbacks change the results, though no field tells where.
     #[error("random rollbacks change the digest from {expected} to {found}")]
     Digest {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Broken;
 use super::fields::Fields;
+use super::{Broken, Difference};
 use crate::event::{EventKey, ProcessId};
 use crate::executor::Job;
 use crate::executor::optimistic::{Post, TimeWarp};
@@ -107,14 +107,14 @@ impl<M: Model> Rehearsal<'_, M> {
         let slot = &self.warp.partition().slots[index];
         match before.difference(&fields(&slot.process)?) {
             None => Ok(()),
-            Some((field, before, after)) => Err(Broken::NotRestored {
+            Some((field, first, second)) => Err(Broken::NotRestored(Box::new(Difference {
                 process: self.model.name(slot.id),
                 event: event.clone(),
                 time: key.time(),
                 field,
-                before,
-                after,
-            }),
+                first,
+                second,
+            }))),
         }
     }
 }

@@ -111,7 +111,7 @@ impl RunOptions {
 /// A time given in seconds.
 pub(super) fn time(name: &str, seconds: f64) -> anyhow::Result<Time> {
     ensure!(
-        seconds >= 0.0 && seconds < 1e10,
+        (0.0..1e10).contains(&seconds),
         "{name} {seconds}: must be between 0 and 1e10 seconds"
     );
     Ok(Time::from_seconds(seconds))

@@ -1,5 +1,4 @@
 use std::collections::VecDeque;
-use std::collections::vec_deque::Drain;
 use std::ops::Range;
 
 use crate::event::{EventKey, Head};
@@ -43,6 +42,29 @@ pub(super) struct Content<P: Process> {
     pub payload: P::Event,
     /// `None` if the handler panicked before it saved anything, and so before it changed anything.
     pub undo: Option<P::Undo>,
+}
+
+/// What one event has emitted, at the front of what all have. Dropping it drops what is left.
+pub(super) struct Outputs<'a, P: Process> {
+    all: &'a mut VecDeque<P::Output>,
+    count: u32,
+}
+
+impl<P: Process> Iterator for Outputs<'_, P> {
+    type Item = P::Output;
+
+    #[inline]
+    fn next(&mut self) -> Option<P::Output> {
+        self.count = self.count.checked_sub(1)?;
+        self.all.pop_front()
+    }
+}
+
+impl<P: Process> Drop for Outputs<'_, P> {
+    #[inline]
+    fn drop(&mut self) {
+        self.for_each(drop);
+    }
 }
 
 impl<P: Process> Record<P> {
@@ -143,7 +165,7 @@ impl<P: Process> History<P> {
     pub fn retire(
         &mut self,
         certain: EventKey,
-        commit: impl FnOnce(Record<P>, Drain<'_, P::Output>),
+        commit: impl FnOnce(Record<P>, Outputs<'_, P>),
     ) -> bool {
         if !self.oldest_is_done(certain) {
             return false;
@@ -153,8 +175,13 @@ impl<P: Process> History<P> {
         };
         self.first_record += 1;
         self.first_sent += u64::from(record.sent_count);
-        self.sent.drain(..record.sent_count as usize);
-        let outputs = self.outputs.drain(..record.output_count as usize);
+        for _ in 0..record.sent_count {
+            self.sent.pop_front();
+        }
+        let outputs = Outputs {
+            all: &mut self.outputs,
+            count: record.output_count,
+        };
         if record.content.is_some() {
             commit(record, outputs);
         }
@@ -169,7 +196,7 @@ impl<P: Process> History<P> {
         &mut self,
         certain: EventKey,
         latest: &mut [u64],
-        mut commit: impl FnMut(Record<P>, Drain<'_, P::Output>),
+        mut commit: impl FnMut(Record<P>, Outputs<'_, P>),
     ) {
         let records = std::mem::take(&mut self.records);
         let mut sent = std::mem::take(&mut self.sent);
@@ -179,7 +206,10 @@ impl<P: Process> History<P> {
         self.first_sent += sent.len() as u64;
         for mut record in records {
             let its_sent = sent.drain(..record.sent_count as usize);
-            let its_outputs = outputs.drain(..record.output_count as usize);
+            let its_outputs = Outputs {
+                all: &mut outputs,
+                count: record.output_count,
+            };
             if record.content.is_none() {
                 continue;
             }

@@ -42,7 +42,7 @@ struct BareEvent {
 #[inline]
 fn next(model: &Phold, random: &mut SplitMix, now: f64, source: u64) -> BareEvent {
     let destination = if random.unit() < model.remote {
-        (u128::from(random.bits()) * u128::from(model.processes) >> 64) as u64
+        ((u128::from(random.bits()) * u128::from(model.processes)) >> 64) as u64
     } else {
         source
     };
