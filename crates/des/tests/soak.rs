@@ -9,17 +9,45 @@ fn a_badly_balanced_run_stays_within_its_memory() {
     let limit_mib = 64u64;
     let run = |executor: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_futago-des"))
-            .args(["phold", "--lps", "4096", "--lookahead", "0.000001", "--skew", "100"])
-            .args(["--remote", "0.5", "--end", "300", "--threads", "2", "--json"])
-            .args(["--memory-mib", &limit_mib.to_string(), "--executor", executor])
+            .args([
+                "phold",
+                "--lps",
+                "4096",
+                "--lookahead",
+                "0.000001",
+                "--skew",
+                "100",
+            ])
+            .args([
+                "--remote",
+                "0.5",
+                "--end",
+                "300",
+                "--threads",
+                "2",
+                "--json",
+            ])
+            .args([
+                "--memory-mib",
+                &limit_mib.to_string(),
+                "--executor",
+                executor,
+            ])
             .output()
             .expect("starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")
     };
     let (expected, found) = (run("sequential"), run("optimistic"));
     assert_eq!(found["digest"], expected["digest"]);
-    assert!(found["events_rolled_back"].as_u64() > Some(0), "nothing went wrong: no soak");
+    assert!(
+        found["events_rolled_back"].as_u64() > Some(0),
+        "nothing went wrong: no soak"
+    );
     let peak = found["peak_rss_bytes"].as_u64().expect("a number");
     assert!(peak <= limit_mib << 20, "{peak} bytes");
 }

@@ -42,11 +42,12 @@ impl Throttle {
 
     /// Events at this time or later have to wait, now that so many records are kept. A history
     /// that is half full is for what is before its `oldest` record: catching up, not running ahead.
-    pub fn horizon_with(&self, gvt: Time, history: usize, oldest: Time) -> Time {
+    #[inline]
+    pub fn horizon_with(&self, gvt: Time, history: usize, oldest: impl FnOnce() -> Time) -> Time {
         if history >= self.history_limit {
             gvt
         } else if history >= self.crowded() {
-            self.horizon(gvt).min(oldest)
+            self.horizon(gvt).min(oldest())
         } else {
             self.horizon(gvt)
         }

@@ -123,7 +123,7 @@ impl<'a, M: Model> Worker<'a, M> {
     #[inline]
     fn execute_next(&mut self) -> bool {
         let (gvt, history) = (self.gvt, self.warp.history_len());
-        let oldest = self.warp.oldest_record_time();
+        let oldest = || self.warp.oldest_record_time();
         let horizon = self.throttle.horizon_with(gvt.time(), history, oldest);
         let reach = &mut self.reach;
         let wanted = |head: &Head| {
