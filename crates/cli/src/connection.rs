@@ -56,7 +56,7 @@ impl Connection {
         self.futago
             .run_blocking(operation)?
             .map_err(|errno| match errno {
-                Errno::EIO => Problem::new(
+                Errno::EIO => Problem::error(
                     Exit::Unreachable,
                     format!(
                         "{}: a server does not answer; futago status tells which",
@@ -78,7 +78,7 @@ impl Connection {
         })?;
         answer.map_err(|failure| match failure {
             Failure::Errno(Errno::EIO) => {
-                Problem::new(Exit::Unreachable, format!("{server} does not answer"))
+                Problem::error(Exit::Unreachable, format!("{server} does not answer"))
             }
             Failure::Errno(errno) => anyhow!("{server}: {errno} ({})", errno.name()),
             other => anyhow!("{server}: {other:?}"),

@@ -32,7 +32,7 @@ pub struct Problem {
 
 impl Problem {
     /// An error that ends the program with `exit`.
-    pub fn new(exit: Exit, message: impl Into<String>) -> anyhow::Error {
+    pub fn error(exit: Exit, message: impl Into<String>) -> anyhow::Error {
         Self {
             exit,
             message: message.into(),

@@ -32,7 +32,7 @@ impl ClusterFile {
         Cluster::load(&self.path).map_err(|error| {
             let missing = !self.path.exists();
             let advice = if missing { "; futago up makes one" } else { "" };
-            Problem::new(Exit::Failed, format!("{error}{advice}"))
+            Problem::error(Exit::Failed, format!("{error}{advice}"))
         })
     }
 }

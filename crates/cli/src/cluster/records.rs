@@ -101,7 +101,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let record = ProcessRecord::of(std::process::id(), Role::Server(3)).unwrap();
         record.save(directory.path()).unwrap();
-        assert_eq!(list(directory.path()), [record.clone()]);
+        assert_eq!(list(directory.path()), std::slice::from_ref(&record));
         assert!(record.is_alive());
         let earlier = ProcessRecord {
             start_ticks: record.start_ticks - 1,

@@ -134,7 +134,7 @@ pub fn wait_ready(
     for process in started {
         while !process.is_ready()? {
             if interrupted.load(Ordering::Relaxed) {
-                return Err(crate::exit::Problem::new(
+                return Err(crate::exit::Problem::error(
                     crate::exit::Exit::Interrupted,
                     "interrupted",
                 ));

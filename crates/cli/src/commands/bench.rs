@@ -135,7 +135,7 @@ impl Common {
 }
 
 fn usage(message: &str) -> anyhow::Error {
-    Problem::new(Exit::Usage, message)
+    Problem::error(Exit::Usage, message)
 }
 
 impl Metadata {

@@ -45,7 +45,7 @@ impl Down {
                 }
                 ended
             }
-            (None, None) => return Err(Problem::new(Exit::Usage, "say which --cluster")),
+            (None, None) => return Err(Problem::error(Exit::Usage, "say which --cluster")),
         };
         output::print(self.json, &ended, |ended| {
             let mut text = format!("{} server process(es) ended\n", ended.servers);
@@ -60,6 +60,6 @@ impl Down {
         if ended.problems.is_empty() {
             return Ok(Exit::Success);
         }
-        Err(Problem::new(Exit::Failed, ended.problems.join("; ")))
+        Err(Problem::error(Exit::Failed, ended.problems.join("; ")))
     }
 }

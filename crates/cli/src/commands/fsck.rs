@@ -126,7 +126,7 @@ fn mend(connection: &Connection, findings: &[Finding]) -> anyhow::Result<usize> 
         connection
             .repair(*server, repair.clone())
             .map_err(|error| {
-                Problem::new(
+                Problem::error(
                     Exit::Failed,
                     format!("repair {repair:?} at {server}: {error:#}"),
                 )

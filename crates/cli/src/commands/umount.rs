@@ -39,7 +39,7 @@ impl Umount {
         let path = mounts::absolute(&self.directory)?;
         if !mounts::is_mounted(&path) {
             let message = format!("no Futago file system is mounted at {}", path.display());
-            return Err(Problem::new(Exit::Failed, message));
+            return Err(Problem::error(Exit::Failed, message));
         }
         mounts::unmount(&path, self.lazy).context(
             "the mount stays; end the programs that use it (fuser -vm shows them) or add --lazy",

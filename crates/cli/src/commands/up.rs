@@ -154,7 +154,7 @@ impl Up {
         let old = Cluster::load(path)
             .with_context(|| format!("{} exists and is no cluster file", path.display()))?;
         if cleanup::is_running(&old) {
-            return Err(Problem::new(
+            return Err(Problem::error(
                 Exit::InUse,
                 format!(
                     "the cluster of {path} is running; end it with futago down --cluster {path}, or \

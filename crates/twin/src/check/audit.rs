@@ -91,7 +91,7 @@ impl<'a> Audit<'a> {
         }
         for &(id, bucket) in self.headers.keys() {
             let directory = self.inodes.get(&id);
-            if !directory.is_some_and(|inode| inode.kind == Kind::Directory) {
+            if directory.is_none_or(|inode| inode.kind != Kind::Directory) {
                 damages.push(format!(
                     "{id} {bucket:?}: bucket of a directory that is gone"
                 ));

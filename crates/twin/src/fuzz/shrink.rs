@@ -63,7 +63,9 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         }
         for (script, steps) in scripts.iter().enumerate() {
             for step in 0..steps.len() {
-                add(&|s| drop(s.bursts[burst].scripts[script].remove(step)));
+                add(&|s| {
+                    s.bursts[burst].scripts[script].remove(step);
+                });
             }
         }
     }

@@ -269,7 +269,7 @@ impl Step {
         let (offset, length, tag) = (self.offset(), self.length(), self.tag());
         Some(match self.sort {
             Sort::Truncate => O::Truncate { id, size: offset },
-            Sort::Open if self.draws[3] % 5 == 0 => {
+            Sort::Open if self.draws[3].is_multiple_of(5) => {
                 O::ReadLink(self.draw_from(3, &known.symlinks).unwrap_or(id))
             }
             Sort::Open => O::Open(id),
@@ -362,7 +362,7 @@ impl Step {
     }
 
     fn lock(&self, id: FileId) -> Operation {
-        let whole = self.draws[3] % 4 == 0;
+        let whole = self.draws[3].is_multiple_of(4);
         let from = u64::from(self.draws[4] % 20);
         let lock = LockRequest {
             space: if whole {
@@ -383,7 +383,7 @@ impl Step {
                 from + 1 + u64::from(self.draws[6] % 20)
             },
         };
-        if self.draws[7] % 6 == 0 && lock.kind.is_some() {
+        if self.draws[7].is_multiple_of(6) && lock.kind.is_some() {
             return Operation::TestLock { id, lock };
         }
         Operation::SetLock {
