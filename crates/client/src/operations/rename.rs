@@ -68,7 +68,7 @@ impl<C: Context> Client<C> {
         }
         // Two names of one file: POSIX wants nothing to be done.
         if target.as_ref().is_ok_and(|t| t.entry.id == source.entry.id) {
-            return Ok(());
+            return self.check_both(from, to, source.entry.id).await;
         }
         let plan = match (flags.exchange, target) {
             (true, Err(_)) => return Err(Errno::ENOENT.into()),
@@ -76,6 +76,18 @@ impl<C: Context> Client<C> {
             (false, target) => self.plan_rename(&source, target).await?,
         };
         self.execute(plan, age).await
+    }
+
+    /// Whether two names lead to one file at the same time: they were looked up side by side, so one
+    /// may have been renamed to the other in between. Looks at the second again, then at the first.
+    async fn check_both(&self, first: End<'_>, second: End<'_>, id: FileId) -> Result<(), Failure> {
+        for end in [second, first] {
+            match self.find_place(end.directory, end.name).await? {
+                Ok(found) if found.entry.id == id => {}
+                _ => return Err(Failure::Changed),
+            }
+        }
+        Ok(())
     }
 
     async fn plan_rename(

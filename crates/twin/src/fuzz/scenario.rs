@@ -69,6 +69,20 @@ impl Scenario {
         }
     }
 
+    /// The scenario of a seed with a network that keeps its promises and clients that live, and with
+    /// operations that clients may die in.
+    pub fn draw_without_faults(seed: u64) -> Self {
+        let mut scenario = Self::draw(seed);
+        for burst in &mut scenario.bursts {
+            burst.faults = Faults::default();
+            burst.death = None;
+            for step in burst.scripts.iter_mut().flatten() {
+                step.narrow();
+            }
+        }
+        scenario
+    }
+
     /// What surrounds the operations, in few words.
     pub fn circumstances(&self) -> String {
         let mut text = format!(

@@ -44,7 +44,9 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         }
     };
     for burst in (0..scenario.bursts.len()).rev() {
-        add(&|s| drop(s.bursts.remove(burst)));
+        add(&|s| {
+            s.bursts.remove(burst);
+        });
     }
     for (burst, scripts) in scenario
         .bursts

@@ -149,6 +149,14 @@ impl Step {
         }
     }
 
+    /// Keeps to the first chunk of files.
+    pub fn narrow(&mut self) {
+        self.wide = false;
+        if matches!(self.sort, Sort::Append | Sort::SeekOrCopy) {
+            self.sort = Sort::Lookup;
+        }
+    }
+
     fn draw_from<T: Copy>(&self, draw: usize, choices: &[T]) -> Option<T> {
         let len = choices.len().max(1);
         choices.get(usize::from(self.draws[draw]) % len).copied()
