@@ -6,33 +6,14 @@ use std::process::Command;
 #[test]
 #[ignore = "takes minutes"]
 fn a_badly_balanced_run_stays_within_its_memory() {
-    let limit_mib = 64u64;
+    let limit_mib = 24u64;
     let run = |executor: &str| {
+        let arguments = "phold --lps 8192 --start-events 4 --lookahead 0.000001 --skew 100 \
+                         --remote 0.5 --end 10000 --threads 2 --gvt-interval 4096 --json";
         let output = Command::new(env!("CARGO_BIN_EXE_futago-des"))
-            .args([
-                "phold",
-                "--lps",
-                "4096",
-                "--lookahead",
-                "0.000001",
-                "--skew",
-                "100",
-            ])
-            .args([
-                "--remote",
-                "0.5",
-                "--end",
-                "300",
-                "--threads",
-                "2",
-                "--json",
-            ])
-            .args([
-                "--memory-mib",
-                &limit_mib.to_string(),
-                "--executor",
-                executor,
-            ])
+            .args(arguments.split_whitespace())
+            .args(["--memory-mib", &limit_mib.to_string()])
+            .args(["--executor", executor])
             .output()
             .expect("starts");
         assert!(
