@@ -98,8 +98,7 @@ fn fuse_device() -> Check {
         Ok(_) => "/dev/fuse can be opened".to_owned(),
         Err(error) => format!("/dev/fuse: {error}"),
     };
-    let advice =
-        "modprobe fuse, or give the container the device; without it nothing can be mounted";
+    let advice = "modprobe fuse, give the container the device, or chmod 666 it; without it nothing is mounted";
     Check::new(
         "fuse device",
         found,

@@ -14,6 +14,7 @@ use futago_node::{Cluster, server};
 use rustix::process::{getegid, geteuid};
 use std::{
     io::{Read, Write},
+    net::SocketAddr,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
@@ -30,6 +31,9 @@ pub struct Serve {
     /// The runtime directory, if the cluster file comes from standard input.
     #[arg(long)]
     runtime_directory: Option<PathBuf>,
+    /// Where to offer Prometheus metrics, such as 127.0.0.1:9100.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     /// Accept requests that damage records, so that fsck can be tested.
     #[arg(long, hide = true)]
     accept_damage: bool,
@@ -59,6 +63,9 @@ impl Serve {
         runtime_directory::make(&directory)?;
         let record = ProcessRecord::of(std::process::id(), Role::Server(self.process))?;
         record.save(&directory)?;
+        if let Some(address) = self.metrics {
+            futago_node::metrics::serve(address)?;
+        }
         let config = server::Config {
             cluster,
             servers,

@@ -21,6 +21,7 @@ use futago_node::Cluster;
 use serde::Serialize;
 use std::{
     fs::{self, File},
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -78,6 +79,9 @@ pub struct Up {
     /// How many seconds the servers may take to get ready.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     wait: u64,
+    /// Offer Prometheus metrics: process 0 at this address, the others at the ports after it.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
     /// Stay until interrupted, then end the cluster.
     #[arg(long)]
     foreground: bool,
@@ -247,13 +251,16 @@ impl Up {
                 .to_string(),
             Some(_) => "-".to_owned(),
         };
-        let process = process.to_string();
+        let number = process.to_string();
         let directory = directory.display().to_string();
         let mut command: Vec<String> =
-            [&program, "serve", "--cluster", &file, "--process", &process]
+            [&program, "serve", "--cluster", &file, "--process", &number]
                 .map(str::to_owned)
                 .into();
         command.extend(["--runtime-directory".to_owned(), directory]);
+        if let Some(address) = self.metrics_of(process)? {
+            command.extend(["--metrics".to_owned(), address.to_string()]);
+        }
         command.extend(self.accept_damage.then(|| "--accept-damage".to_owned()));
         match host {
             None => Ok((command, None)),
@@ -262,6 +269,15 @@ impl Up {
                 Ok((line, Some(File::open(&self.cluster.path)?)))
             }
         }
+    }
+
+    fn metrics_of(&self, process: u32) -> anyhow::Result<Option<SocketAddr>> {
+        let Some(first) = self.metrics else {
+            return Ok(None);
+        };
+        let port = u16::try_from(u32::from(first.port()) + process);
+        let port = port.context("--metrics leaves no ports for all processes; use a lower one")?;
+        Ok(Some(SocketAddr::new(first.ip(), port)))
     }
 
     fn mount(&self, interrupted: &AtomicBool) -> anyhow::Result<Option<PathBuf>> {
