@@ -20,8 +20,8 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(name = "futago", version, propagate_version = true, after_help = EXIT_CODES)]
 struct Futago {
-    /// The form of log lines on standard error.
-    #[arg(long, global = true, value_enum, default_value_t)]
+    /// The form of log lines on standard error, also of processes that are started here.
+    #[arg(long, global = true, value_enum, default_value_t, env = logs::FORMAT_VARIABLE)]
     log_format: logs::Format,
     #[command(subcommand)]
     command: Command,

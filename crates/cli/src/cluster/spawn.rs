@@ -1,5 +1,6 @@
 //! Starting processes that outlive this one, and waiting until they say that they are ready.
 
+use crate::logs;
 use anyhow::{Context, bail};
 use std::{
     fs::{self, File},
@@ -39,6 +40,7 @@ pub fn start(
     command
         .args(arguments)
         .current_dir("/")
+        .env(logs::FORMAT_VARIABLE, logs::chosen_format())
         .stdin(input.map_or_else(Stdio::null, Stdio::from))
         .stdout(output.try_clone()?)
         .stderr(output);

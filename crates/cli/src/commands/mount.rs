@@ -9,7 +9,7 @@ use crate::{
         runtime_directory, spawn,
     },
     exit::Exit,
-    logs, output,
+    output,
 };
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -114,11 +114,8 @@ pub fn in_background(
     let program = std::env::current_exe()?.display().to_string();
     let cluster_path = std::path::absolute(&file.path)?.display().to_string();
     let mount_point = path.display().to_string();
-    let format = logs::Format::Text.argument();
     let mut line: Vec<String> = [
         &program,
-        "--log-format",
-        format,
         "mount",
         "--cluster",
         &cluster_path,

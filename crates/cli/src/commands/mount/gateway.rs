@@ -5,7 +5,10 @@ use anyhow::bail;
 use futago_gate_fuse::{Options, UnmountMode, mount};
 use futago_node::{Cluster, Futago};
 use signal_hook::{consts::TERM_SIGNALS, iterator::Signals};
-use std::{path::Path, thread};
+use std::{path::Path, thread, time::Duration};
+
+/// How long the last requests may take once a signal has ended the mount.
+const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 /// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it.
 pub fn serve(
@@ -20,11 +23,15 @@ pub fn serve(
     let mounted = mount(client, directory, &options)?;
     let unmounter = mounted.unmounter();
     thread::spawn(move || {
-        for _ in signals.forever() {
-            if let Err(error) = unmounter.unmount(UnmountMode::Lazy) {
-                tracing::warn!(%error, "cannot unmount");
-            }
+        if signals.forever().next().is_none() {
+            return;
         }
+        if let Err(error) = unmounter.unmount(UnmountMode::Lazy) {
+            tracing::info!(%error, "not unmounted; it was already, or cannot be");
+        }
+        // Open files and copies of the mount in other namespaces would keep this process for ever.
+        thread::sleep(LAST_REQUESTS);
+        std::process::exit(0);
     });
     // Who started this process may be gone; serving goes on.
     let _ = output::write_all(format!("{}\n", spawn::READY).as_bytes());
