@@ -4,7 +4,7 @@ use crate::answer::{Checked, Result};
 use crate::turn::Turn;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use futago_base::{Errno, FileId, Key, Name, Timestamp, Value, View, limits};
+use futago_base::{Errno, FileId, Key, Name, Timestamp, Value, View, limits, record::Target};
 use futago_wire::{Reply, Request};
 
 pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
@@ -18,7 +18,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
             replace,
         } => set(turn, *id, name, value, *create, *replace),
         Request::ListXattrs(id) => {
-            turn.file(*id)?;
+            settled(turn, *id)?;
             Ok(Reply::Names(names(turn, *id)).into())
         }
         Request::RemoveXattr { id, name } => {
@@ -32,7 +32,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
 }
 
 fn get<V: View>(turn: &Turn<'_, V>, id: FileId, name: &Name) -> Checked<Bytes> {
-    turn.file(id)?;
+    settled(turn, id)?;
     let value = turn
         .state
         .get(&Key::Xattr(id, name.clone()))
@@ -59,7 +59,7 @@ fn set<V: View>(
     create: bool,
     replace: bool,
 ) -> Result {
-    turn.file(id)?;
+    settled(turn, id)?;
     let exists = turn.state.get(&Key::Xattr(id, name.clone())).is_some();
     if create && exists {
         return Err(Errno::EEXIST.into());
@@ -85,4 +85,10 @@ fn set<V: View>(
 fn touch<V: View>(turn: &mut Turn<'_, V>, id: FileId) {
     let now = Timestamp::from(turn.now);
     turn.state.update_inode(id, |inode| inode.changed = now);
+}
+
+/// A directory may have been removed by a transaction that is not resolved here yet.
+fn settled<V: View>(turn: &Turn<'_, V>, id: FileId) -> Checked<()> {
+    turn.unreserved(Target::Inode(id))?;
+    turn.file(id).map(|_| ())
 }

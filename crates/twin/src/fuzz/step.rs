@@ -218,7 +218,13 @@ impl Step {
             Sort::Lookup => O::Lookup { directory, name },
             Sort::Create => self.create(directory, name),
             Sort::MakeDirectory => {
-                let mode = if self.flag(0) { 0o2755 } else { 0o755 };
+                // A set-group-id bit that comes or goes while a directory is made inside is inherited or
+                // not, as it happens: it is given only where nothing runs beside it.
+                let mode = if self.wide && self.draws[7].is_multiple_of(32) {
+                    0o2755
+                } else {
+                    0o755
+                };
                 O::MakeDirectory {
                     directory,
                     name,
@@ -333,10 +339,10 @@ impl Step {
 
     fn set_attributes(&self, id: FileId) -> Operation {
         let number = u32::from(self.draws[3] % 4);
-        if self.flag(1) {
+        if self.flag(1) || !self.wide {
             Operation::SetMode {
                 id,
-                mode: *[0o700, 0o755, 0o2775, 0o1777]
+                mode: *[0o700, 0o755, 0o1777, 0o775]
                     .get(number as usize)
                     .unwrap_or(&0),
             }
