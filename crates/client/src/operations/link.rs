@@ -13,19 +13,25 @@ impl<C: Context> Client<C> {
         name: &Name,
     ) -> Result<FileState, Errno> {
         let age = self.age();
-        self.persist(|| self.try_link(id, directory, name, age))
-            .await?;
-        self.attributes(id).await
+        let before = self.persist(|| self.try_link(id, directory, name, age));
+        let before = before.await?;
+        match self.attributes(id).await {
+            // It was linked, and all its names have been removed since.
+            Err(Errno::ESTALE) => Ok(before),
+            result => result,
+        }
     }
 
+    /// Returns the file's state before.
     async fn try_link(
         &self,
         id: FileId,
         directory: FileId,
         name: &Name,
         age: Time,
-    ) -> Result<(), Failure> {
-        let kind = self.state_at_home(id).await?.attributes.kind;
+    ) -> Result<FileState, Failure> {
+        let state = self.state_at_home(id).await?;
+        let kind = state.attributes.kind;
         if kind == Kind::Directory {
             return Err(Errno::EPERM.into());
         }
@@ -40,6 +46,7 @@ impl<C: Context> Client<C> {
             at: at.clone(),
         };
         plan.add(self.server_of(&at), put);
-        self.execute(plan, age).await
+        self.execute(plan, age).await?;
+        Ok(state)
     }
 }
