@@ -171,7 +171,17 @@ fn rename(from: &str, to: &str, how: Replace) -> io::Result<Outcome> {
         Replace::Never => RenameFlags::RENAME_NOREPLACE,
         Replace::Exchange => RenameFlags::RENAME_EXCHANGE,
     };
-    done(fcntl::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags).map_err(io::Error::from))
+    let rename = || fcntl::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags);
+    let result = match rename() {
+        // This mount's kernel knows a directory under the name that another mount took from it, and
+        // cannot mend that within a rename; a look at the names does, as `mv` does first.
+        Err(Errno::ESTALE) => {
+            let _ = (fs::symlink_metadata(from), fs::symlink_metadata(to));
+            rename()
+        }
+        result => result,
+    };
+    done(result.map_err(io::Error::from))
 }
 
 fn set_times(path: &str, time_ns: i64) -> io::Result<Outcome> {
