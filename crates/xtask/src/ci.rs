@@ -51,7 +51,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "mounts",
         limit_s: 300,
-        command: "tests/with-futago --mounts 2 cargo xtask suite mounts --seeds 4 --rounds 2000",
+        command: "tests/with-futago --mounts 2 cargo xtask suite mounts --seeds 10 --rounds 1000",
         ready: has_program,
     },
     Step {
@@ -64,6 +64,24 @@ pub const STEPS: &[Step] = &[
         name: "fio",
         limit_s: 300,
         command: "tests/with-futago cargo xtask suite fio --size 8m",
+        ready: has_program,
+    },
+    Step {
+        name: "killed-server",
+        limit_s: 120,
+        command: "tests/with-futago --give-up 2 tests/killed-server",
+        ready: has_program,
+    },
+    Step {
+        name: "hostile",
+        limit_s: 300,
+        command: "tests/with-futago --give-up 2 cargo xtask suite hostile",
+        ready: has_program,
+    },
+    Step {
+        name: "entries",
+        limit_s: 300,
+        command: "tests/with-futago --mounts 2 cargo xtask suite entries --entries 20000",
         ready: has_program,
     },
     Step {

@@ -49,6 +49,30 @@ pub const STEPS: &[Step] = &[
         command: "tests/with-futago --mounts 3 cargo xtask suite mounts --seeds 100 --rounds 5000",
         ready: has_program,
     },
+    Step {
+        name: "entries",
+        limit_s: 7200,
+        command: "tests/with-futago --mounts 2 cargo xtask suite entries --entries 1000000",
+        ready: has_program,
+    },
+    Step {
+        name: "hostile",
+        limit_s: 900,
+        command: "tests/with-futago cargo xtask suite hostile",
+        ready: has_program,
+    },
+    Step {
+        name: "killed-server",
+        limit_s: 300,
+        command: "tests/with-futago --give-up 2 tests/killed-server",
+        ready: has_program,
+    },
+    Step {
+        name: "hosts",
+        limit_s: 300,
+        command: "tests/hosts/run",
+        ready: has_program,
+    },
 ];
 
 /// Runs the steps (those named, or all); after a whole run the report is written, failures included.

@@ -115,7 +115,7 @@ pub fn wrong_key(target: &Target) -> anyhow::Result<String> {
     Ok(format!(
         "refused after {:.1} s: {}",
         started.elapsed().as_secs_f64(),
-        said.trim()
+        said.lines().last().unwrap_or_default()
     ))
 }
 
