@@ -31,6 +31,12 @@ pub const STEPS: &[Step] = &[
         ready: always,
     },
     Step {
+        name: "des-matrix",
+        limit_s: 900,
+        command: "crates/des/matrix.sh 10 1",
+        ready: always,
+    },
+    Step {
         name: "tools",
         limit_s: 600,
         command: "cargo xtask tools",
