@@ -223,6 +223,27 @@ fn files_may_be_as_long_as_offsets() {
 }
 
 #[test]
+fn what_lies_on_one_server_is_copied_there() {
+    let cluster = cluster();
+    let client = cluster.client();
+    let bytes = pattern(40_000, 4);
+    let (source, target) = cluster.run(async {
+        let source = make_file(&client, "s", &bytes).await;
+        (
+            source,
+            make_file(&client, "t", b"longer than nothing").await,
+        )
+    });
+    let copy = async { client.copy_range(source, 0, target, 0, 40_000).await };
+    let (copied, asked) = cluster.traced(copy);
+    assert_eq!(copied, Ok(40_000));
+    let count = |wanted: &str| asked.iter().filter(|(_, name)| name == wanted).count();
+    assert_eq!(count("ReadChunk") + count("WriteChunk"), 0, "{asked:?}");
+    assert!(count("CopyChunk") >= 2, "{asked:?}");
+    assert_eq!(cluster.run(all_of(&client, target)), bytes);
+}
+
+#[test]
 fn ranges_are_copied() {
     let cluster = cluster();
     let client = cluster.client();

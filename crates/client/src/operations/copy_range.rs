@@ -1,10 +1,74 @@
 //! Copies within and between files.
+//!
+//! Where a chunk of the source and one of the target are on the same server, as they are for files
+//! that were born side by side, that server copies, and no data moves. The rest goes through the
+//! client.
 
-use crate::{Client, Context};
-use futago_base::{Errno, FileId, limits};
+use crate::{
+    Client, Context,
+    data::{ChunkRequest, Extent},
+    layout::FileHint,
+};
+use alloc::vec::Vec;
+use futago_base::{ChunkId, Errno, FileId, Payload, ServerId, limits};
+use futago_wire::{Failure, Request};
 
 /// How much is on its way through the client at once.
 const STEP_BYTES: u64 = 4 << 20;
+/// How many chunks are copied on their servers at once.
+const COPIES_MAX: usize = 64;
+
+/// Where a copy stands: the next byte to read and to write, and how many are left.
+#[derive(Clone, Copy)]
+struct Cursor {
+    source: FileId,
+    from: u64,
+    target: FileId,
+    to: u64,
+    left: u64,
+}
+
+impl Cursor {
+    const fn after(self, copied: u64) -> Self {
+        Self {
+            from: self.from + copied,
+            to: self.to + copied,
+            left: self.left - copied,
+            ..self
+        }
+    }
+}
+
+/// A piece that one server copies from chunk to chunk.
+struct CopyPart {
+    server: ServerId,
+    source: ChunkId,
+    from: u32,
+    length: u32,
+    source_hint: FileHint,
+    target: ChunkId,
+    offset: u32,
+}
+
+impl ChunkRequest for CopyPart {
+    fn server(&self) -> ServerId {
+        self.server
+    }
+
+    fn request(&self, hint: &FileHint) -> (Request, Payload) {
+        let request = Request::CopyChunk {
+            source: self.source,
+            from: self.from,
+            to: self.from + self.length,
+            source_truncations: self.source_hint.truncations.clone(),
+            target: self.target,
+            offset: self.offset,
+            chunk_bytes: hint.chunk_bytes,
+            truncations: hint.truncations.clone(),
+        };
+        (request, Payload::empty())
+    }
+}
 
 impl<C: Context> Client<C> {
     /// Copies up to `length` bytes and returns how many; fewer only at the end of the source.
@@ -27,22 +91,111 @@ impl<C: Context> Client<C> {
         // What is copied may grow the source if it is the target too.
         let size = self.persist(|| self.extent(source)).await?.size;
         let length = length.min(size.saturating_sub(source_offset));
+        let start = Cursor {
+            source,
+            from: source_offset,
+            target,
+            to: target_offset,
+            left: length,
+        };
         let mut copied = 0;
         while copied < length {
-            let step = (length - copied).min(STEP_BYTES) as u32;
-            let data = match self.read(source, source_offset + copied, step).await {
-                Ok(data) if data.is_empty() => break,
-                Ok(data) => data,
+            match self.copy_some(start.after(copied)).await {
+                Ok(0) => break,
+                Ok(count) => copied += count,
                 Err(errno) => return partial(copied, errno),
-            };
-            let read = data.len() as u64;
-            let written = self.write(target, target_offset + copied, data, false);
-            if let Err(errno) = written.await {
-                return partial(copied, errno);
             }
-            copied += read;
         }
         Ok(copied)
+    }
+
+    async fn copy_some(&self, at: Cursor) -> Result<u64, Errno> {
+        match self.persist(|| self.copy_on_servers(at)).await? {
+            0 => self.copy_through_client(at).await,
+            copied => Ok(copied),
+        }
+    }
+
+    /// Lets servers copy what they can from here on, and returns how much that was.
+    async fn copy_on_servers(&self, at: Cursor) -> Result<u64, Failure> {
+        let source = self.extent(at.source).await?;
+        let target = self.known_hint(at.target).await?;
+        let left = at.left.min(source.size.saturating_sub(at.from));
+        let parts = self.parts_on_servers(Cursor { left, ..at }, &source, &target);
+        let copied: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
+        if copied == 0 {
+            return Ok(0);
+        }
+        let end = at.to + copied;
+        let request = Request::Write {
+            id: at.target,
+            offset: at.to,
+            end,
+            kill_privileges: false,
+        };
+        let home = (request, Payload::empty());
+        self.ask_home_and_chunks(at.target, home, &parts, &target)
+            .await?;
+        Ok(copied)
+    }
+
+    /// The pieces from here on that lie within one chunk of either file, both on one server and
+    /// neither at a home.
+    fn parts_on_servers(&self, at: Cursor, source: &Extent, target: &FileHint) -> Vec<CopyPart> {
+        let mut parts = Vec::new();
+        let width = u64::from(target.chunk_bytes);
+        if source.hint.chunk_bytes != target.chunk_bytes || at.source == at.target {
+            return parts;
+        }
+        let mut at = at;
+        while at.left > 0 && parts.len() < COPIES_MAX {
+            let chunk = |file, offset: u64| ChunkId {
+                file,
+                index: offset / width,
+            };
+            let (from, to) = (chunk(at.source, at.from), chunk(at.target, at.to));
+            let server = self.map().chunk_server(from);
+            if from.index == 0 || to.index == 0 || server != self.map().chunk_server(to) {
+                break;
+            }
+            let (from_offset, offset) = (at.from % width, at.to % width);
+            let length = at.left.min(width - from_offset).min(width - offset);
+            parts.push(CopyPart {
+                server,
+                source: from,
+                from: from_offset as u32,
+                length: length as u32,
+                source_hint: source.hint.clone(),
+                target: to,
+                offset: offset as u32,
+            });
+            at = at.after(length);
+        }
+        parts
+    }
+
+    /// Reads a step and writes it.
+    async fn copy_through_client(&self, at: Cursor) -> Result<u64, Errno> {
+        let step = self.step(at).await?;
+        let data = self.read(at.source, at.from, step).await?;
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let read = data.len() as u64;
+        self.write(at.target, at.to, data, false).await?;
+        Ok(read)
+    }
+
+    /// How much goes through the client: not beyond chunk 0 of either file while it is in it, so
+    /// that servers may go on from there.
+    async fn step(&self, at: Cursor) -> Result<u32, Errno> {
+        let width = self
+            .persist(|| self.known_hint(at.target))
+            .await?
+            .chunk_bytes;
+        let within = u64::from(width).checked_sub(at.from.min(at.to));
+        let step = within.filter(|&rest| rest > 0).unwrap_or(STEP_BYTES);
+        Ok(at.left.min(step).min(STEP_BYTES) as u32)
     }
 }
 
