@@ -92,7 +92,7 @@ pub const STEPS: &[Step] = &[
     },
     Step {
         name: "real-input",
-        limit_s: 300,
+        limit_s: 720,
         command: "tests/with-futago tests/real-input/run --small",
         ready: has_program,
     },
