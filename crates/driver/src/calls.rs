@@ -238,6 +238,13 @@ impl Calls {
         self.pump(server, now);
     }
 
+    /// The server turned the connection away for a reason that no waiting mends, such as another key:
+    /// what was under way fails now.
+    pub fn refused(&mut self, server: ServerId, now: Time) {
+        self.link(server).dead = true;
+        self.disconnected(server, now);
+    }
+
     /// Time has passed.
     pub fn tick(&mut self, now: Time) {
         while let Some(&(time, timer)) = self.timers.first()

@@ -144,8 +144,10 @@ fn what_a_lost_server_held_fails_and_the_rest_goes_on() {
 }
 
 #[test]
-fn who_has_another_key_is_not_served() {
+fn who_has_another_key_is_not_served_and_told_at_once() {
     let mut running = start(1);
+    // Who waited for that would hang here.
+    running.cluster.limits.give_up_seconds = 1e6;
     running.cluster.key = ClusterKey::generate().unwrap();
     let error = client(&running).metadata(b"/", true).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(5));

@@ -22,14 +22,23 @@ pub async fn run(context: NodeContext, server: ServerId) {
                 error = sender.drive() => tracing::debug!(%server, %error, "connection lost"),
             }
         }
-        // Another program, key or cluster map: to wait does not help, so it is said loudly.
-        Ok(Err(error)) if !matches!(error, HandshakeError::Io(_)) => {
+        // Another program, key or cluster map: to wait does not help.
+        Ok(Err(error)) if is_final(&error) => {
             tracing::warn!(%server, %error, "cannot connect");
+            return context.refused(server);
         }
         Ok(Err(error)) => tracing::debug!(%server, %error, "cannot connect"),
         Err(_) => tracing::debug!(%server, "cannot connect in time"),
     }
     context.disconnected(server);
+}
+
+/// Whether to try again is in vain.
+const fn is_final(error: &HandshakeError) -> bool {
+    !matches!(
+        error,
+        HandshakeError::Io(_) | HandshakeError::Deadline | HandshakeError::Full
+    )
 }
 
 async fn connect(context: &NodeContext, server: ServerId) -> Result<Stream, HandshakeError> {

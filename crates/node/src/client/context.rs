@@ -131,6 +131,11 @@ impl NodeContext {
         self.change(|calls, now| calls.disconnected(server, now));
     }
 
+    /// The server is not one that this client can ever talk to.
+    pub(super) fn refused(&self, server: ServerId) {
+        self.change(|calls, now| calls.refused(server, now));
+    }
+
     /// A message has arrived.
     pub(super) fn received(&self, from: ServerId, frame: Frame) {
         let Frame {
