@@ -137,7 +137,8 @@ fn wait(child: &mut Child, limit: Duration) -> anyhow::Result<Option<ExitStatus>
         thread::sleep(Duration::from_millis(20));
     }
     end_group(child.id().cast_signed());
-    child.wait()?;
+    // Ending the group may have taken its leader's status already.
+    let _ = child.wait();
     Ok(None)
 }
 
