@@ -11,3 +11,4 @@ pub mod fuzz;
 pub mod model;
 pub mod random;
 pub mod sequential;
+pub mod world;

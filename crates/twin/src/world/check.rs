@@ -1,0 +1,198 @@
+//! Whether a setup makes sense.
+
+use super::{Amount, Host, Place, Setup};
+
+/// Why a world cannot be made, or did not run to its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The setup makes no sense: which part of it, and why.
+    #[error("{part}: {reason}")]
+    Setup {
+        /// Such as `hosts[3].cores`.
+        part: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The engine could not run it.
+    #[error(transparent)]
+    Engine(#[from] futago_des::Error),
+}
+
+fn wrong(part: impl Into<String>, reason: impl Into<String>) -> Error {
+    let (part, reason) = (part.into(), reason.into());
+    Error::Setup { part, reason }
+}
+
+fn require(holds: bool, part: impl FnOnce() -> String, reason: &str) -> Result<(), Error> {
+    if holds {
+        Ok(())
+    } else {
+        Err(wrong(part(), reason))
+    }
+}
+
+impl Setup {
+    /// How many servers there are.
+    pub fn server_count(&self) -> usize {
+        self.hosts.iter().map(|host| host.servers as usize).sum()
+    }
+
+    /// How many clients there are.
+    pub fn client_count(&self) -> usize {
+        self.hosts.iter().map(|host| host.clients as usize).sum()
+    }
+
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Setup`] with the part that does not.
+    pub fn check(&self) -> Result<(), Error> {
+        require(
+            self.client_count() > 0,
+            || "hosts".into(),
+            "there is no client",
+        )?;
+        for (index, host) in self.hosts.iter().enumerate() {
+            self.check_host(index, host)?;
+        }
+        self.check_network()?;
+        self.check_store()?;
+        self.check_directories()?;
+        for index in 0..self.phases.len() {
+            self.check_phase(index)?;
+        }
+        self.check_faults()
+    }
+
+    fn check_host(&self, index: usize, host: &Host) -> Result<(), Error> {
+        let part = |field: &str| format!("hosts[{index}].{field}");
+        let groups = self.network.paths.len();
+        let within = (host.group as usize) < groups;
+        require(within, || part("group"), "network.paths has no such group")?;
+        require(host.cores > 0, || part("cores"), "a host has at least one")?;
+        let speeds = [host.send_bytes_per_s, host.receive_bytes_per_s];
+        let moves = speeds.iter().all(|&speed| speed > 0);
+        require(
+            moves,
+            || part("send_bytes_per_s"),
+            "a bandwidth is above zero",
+        )
+    }
+
+    fn check_network(&self) -> Result<(), Error> {
+        let network = &self.network;
+        let packets = network.packet_bytes > 0;
+        require(
+            packets,
+            || "network.packet_bytes".into(),
+            "it is above zero",
+        )?;
+        let links = network.shared_links.len();
+        for (index, link) in network.shared_links.iter().enumerate() {
+            let part = || format!("network.shared_links[{index}].bytes_per_s");
+            require(link.bytes_per_s > 0, part, "a bandwidth is above zero")?;
+        }
+        for (from, row) in network.paths.iter().enumerate() {
+            let part = || format!("network.paths[{from}]");
+            let square = row.len() == network.paths.len();
+            require(square, part, "there is one path to each group")?;
+            for (to, path) in row.iter().enumerate() {
+                let part = || format!("network.paths[{from}][{to}]");
+                require(
+                    path.bytes_per_s != Some(0),
+                    part,
+                    "a bandwidth is above zero",
+                )?;
+                let mut shared = path.hops.iter().filter_map(|hop| hop.shared_link);
+                let known = shared.all(|link| (link as usize) < links);
+                require(known, part, "there is no such shared link")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_store(&self) -> Result<(), Error> {
+        let drawable = self.store.latency.is_valid();
+        require(
+            drawable,
+            || "store.latency".into(),
+            "it cannot be drawn from",
+        )?;
+        let places = self.store.concurrency != Some(0);
+        require(places, || "store.concurrency".into(), "it is above zero")
+    }
+
+    fn check_directories(&self) -> Result<(), Error> {
+        for (index, directory) in self.directories.iter().enumerate() {
+            let part = |field: &str| format!("directories[{index}].{field}");
+            let buckets = directory.buckets;
+            let tiles = buckets.is_power_of_two() && buckets <= 1 << 20;
+            let reason = "it is a power of two, up to 1048576";
+            require(tiles, || part("buckets"), reason)?;
+            futago_base::Name::new(directory.name.clone())
+                .map_err(|_| wrong(part("name"), "no entry can have this name"))?;
+        }
+        Ok(())
+    }
+
+    fn check_phase(&self, index: usize) -> Result<(), Error> {
+        let phase = &self.phases[index];
+        let part = |field: &str| format!("phases[{index}].{field}");
+        let weighs = phase.mix.iter().any(|&(_, weight)| weight > 0);
+        require(
+            weighs,
+            || part("mix"),
+            "some operation has a weight above zero",
+        )?;
+        require(
+            phase.think.is_valid(),
+            || part("think"),
+            "it cannot be drawn from",
+        )?;
+        if let Place::Shared(directory) = phase.place {
+            let known = directory < self.directories.len();
+            require(known, || part("place"), "there is no such directory")?;
+        }
+        let lasts = match phase.amount {
+            Amount::Operations(count) => count > 0,
+            Amount::Duration { measured_ns, .. } => measured_ns > 0,
+        };
+        require(lasts, || part("amount"), "it is above zero")
+    }
+
+    fn check_faults(&self) -> Result<(), Error> {
+        let faults = &self.faults;
+        for (name, share) in [
+            ("lost", faults.lost),
+            ("doubled", faults.doubled),
+            ("late", faults.late),
+        ] {
+            let share = (0.0..=1.0).contains(&share);
+            require(share, || format!("faults.{name}"), "it is between 0 and 1")?;
+        }
+        let clients = self.client_count();
+        for &(client, _) in &faults.dead_clients {
+            let known = (client as usize) < clients;
+            require(
+                known,
+                || "faults.dead_clients".into(),
+                "there is no such client",
+            )?;
+        }
+        let servers = self.server_count();
+        for stop in &faults.stopped_servers {
+            let known = (stop.server as usize) < servers && stop.at_ns <= stop.back_ns;
+            let reason = "there is no such server, or it comes back before it stops";
+            require(known, || "faults.stopped_servers".into(), reason)?;
+        }
+        let hosts = self.hosts.len() as u32;
+        let known = |cut: &super::HostPartition| cut.one < hosts && cut.other < hosts;
+        let known = faults.partitions.iter().all(known);
+        require(
+            known,
+            || "faults.partitions".into(),
+            "there is no such host",
+        )
+    }
+}

@@ -1,0 +1,107 @@
+//! What a run has measured.
+
+use super::OperationKind;
+use futago_des::watch::Statistics;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What came of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measured {
+    /// Phase by phase.
+    pub phases: Vec<MeasuredPhase>,
+    /// What the engine did: events, wall time, digest.
+    pub engine: Statistics,
+}
+
+/// What came of a phase.
+#[derive(Clone, Debug, Serialize)]
+pub struct MeasuredPhase {
+    /// Its name.
+    pub name: String,
+    /// When its measured part began, in seconds of the simulation.
+    pub began_s: f64,
+    /// How long its measured part took, in seconds.
+    pub measured_s: f64,
+    /// By kind of operation; those that never occurred are not there.
+    pub operations: BTreeMap<OperationKind, MeasuredOperation>,
+    /// By class of resource; those that the world does not have are not there.
+    pub resources: BTreeMap<ResourceClass, MeasuredResource>,
+}
+
+/// How operations of one kind went.
+#[derive(Clone, Debug, Serialize)]
+pub struct MeasuredOperation {
+    /// How many succeeded within the measured part.
+    pub count: u64,
+    /// How many failed, by error.
+    pub errors: BTreeMap<String, u64>,
+    /// Successes a second.
+    pub per_s: f64,
+    /// Mean latency of the successes, in microseconds.
+    pub mean_us: f64,
+    /// Half of them took no longer.
+    pub p50_us: f64,
+    /// 99 of 100 took no longer.
+    pub p99_us: f64,
+    /// The longest.
+    pub max_us: f64,
+}
+
+/// A class of resources, all of which do the same for the system.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    strum::EnumIter,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum ResourceClass {
+    /// Sending, at hosts without servers.
+    ClientNicSend,
+    /// Receiving, at hosts without servers.
+    ClientNicReceive,
+    /// Cores of hosts without servers.
+    ClientCpu,
+    /// Sending, at hosts with servers.
+    ServerNicSend,
+    /// Receiving, at hosts with servers.
+    ServerNicReceive,
+    /// Servers: one request at a time each, whatever cores their hosts have.
+    Server,
+    /// Cores of hosts with servers.
+    ServerCpu,
+    /// Stores.
+    Store,
+    /// Shared links.
+    SharedLink,
+}
+
+/// How busy the resources of one class were, over the measured part.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct MeasuredResource {
+    /// How many there are: interfaces, cores, servers, places of stores, links. 0 if without limit.
+    pub units: u64,
+    /// How often one was used.
+    pub uses: u64,
+    /// Uses a second.
+    pub uses_per_s: f64,
+    /// Mean time of a use, without waiting, in microseconds.
+    pub service_us: f64,
+    /// Mean time of waiting before a use, in microseconds.
+    pub wait_us: f64,
+    /// Busy time of all over what they could have been busy; 0 where units are without limit.
+    pub utilisation: f64,
+    /// The same of the busiest host or link.
+    pub utilisation_max: f64,
+    /// How many waited at a time, on average, at all of them together.
+    pub queue_mean: f64,
+}

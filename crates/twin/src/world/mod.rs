@@ -1,0 +1,19 @@
+//! The simulated world: the real cores and drivers on machines that do not exist, run by the engine
+//! [`futago_des`].
+//!
+//! A [`Setup`] says what there is; [`Measured`] what came of it.
+
+mod check;
+mod latency;
+mod measured;
+mod options;
+mod setup;
+
+pub use check::Error;
+pub use latency::Latency;
+pub use measured::{Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, ResourceClass};
+pub use options::RunOptions;
+pub use setup::{
+    Amount, ClientCosts, Costs, Directory, Faults, Hop, Host, HostPartition, MessageSize, Network,
+    OperationKind, Path, Phase, Place, Protocol, ServerCosts, ServerStop, Setup, SharedLink, Store,
+};

@@ -1,0 +1,309 @@
+//! What a world is made of: plain data, written by hand, by a scenario file or by a preset.
+
+use super::Latency;
+use futago_base::map::Policy;
+use futago_driver::{AdmissionConfig, CallsConfig};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A whole world: hosts, network, costs, protocol, workload, faults.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Chooses everything that is random.
+    pub seed: u64,
+    /// The hosts and what runs on them.
+    pub hosts: Vec<Host>,
+    /// What lies between the hosts.
+    pub network: Network,
+    /// What work costs in CPU time.
+    pub costs: Costs,
+    /// How long a change takes to be stored.
+    pub store: Store,
+    /// The settings of servers, clients and drivers.
+    pub protocol: Protocol,
+    /// Directories below the root that exist from the start.
+    pub directories: Vec<Directory>,
+    /// What the clients do, phase by phase; all begin a phase together.
+    pub phases: Vec<Phase>,
+    /// What goes wrong.
+    pub faults: Faults,
+}
+
+/// A host. Servers and clients are numbered in the order of the hosts that they run on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its place in the network: row and column of [`Network::paths`].
+    pub group: u32,
+    /// What its network interface sends, in bytes a second.
+    pub send_bytes_per_s: u64,
+    /// What its network interface receives, in bytes a second.
+    pub receive_bytes_per_s: u64,
+    /// Cores, shared by all that runs here.
+    pub cores: u32,
+    /// How many servers run here.
+    pub servers: u32,
+    /// How many clients run here.
+    pub clients: u32,
+}
+
+/// What lies between the hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The most bytes that travel as one packet; each pays its own start-up.
+    pub packet_bytes: u32,
+    /// How large a message is.
+    pub message_size: MessageSize,
+    /// What a message between two processes of one host takes; it does not use the interface.
+    pub local_ns: u64,
+    /// `paths[from][to]`: the way from a host of one group to a host of another, or of the same.
+    pub paths: Vec<Vec<Path>>,
+    /// Links that the messages of several hosts share and wait for.
+    pub shared_links: Vec<SharedLink>,
+}
+
+/// How large a message is on the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MessageSize {
+    /// As large as its encoding, with header and data.
+    Encoded,
+    /// So many bytes, whatever it says.
+    Fixed(u32),
+}
+
+/// The way between two hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Path {
+    /// Start-up of the sender's interface: it occupies the interface, for every packet.
+    pub startup_ns: u64,
+    /// What comes after it.
+    pub hops: Vec<Hop>,
+    /// The slowest link between the two interfaces, in bytes a second, if it may be slower than both.
+    pub bytes_per_s: Option<u64>,
+}
+
+/// A step of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hop {
+    /// The link of [`Network::shared_links`] that a packet waits for, if any.
+    pub shared_link: Option<u32>,
+    /// The time that it takes beside, which occupies nothing.
+    pub latency_ns: u64,
+}
+
+/// A link, back plane or trunk that serves one packet at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedLink {
+    /// What reports call it.
+    pub name: String,
+    /// Bytes a second.
+    pub bytes_per_s: u64,
+}
+
+/// CPU time of primitives.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Costs {
+    /// What a server pays.
+    pub server: ServerCosts,
+    /// What a client pays.
+    pub client: ClientCosts,
+    /// From a message's arrival at a process that sleeps until it runs.
+    pub wake_up_ns: u64,
+}
+
+/// What a server pays for a message that it handles, by the work that its core reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerCosts {
+    /// For each message that it handles.
+    pub input_ns: f64,
+    /// The same for requests of one name, such as `create`, in the place of `input_ns`.
+    pub request_ns: BTreeMap<String, f64>,
+    /// For each message that it sends.
+    pub output_ns: f64,
+    /// For each record that it looks up.
+    pub record_read_ns: f64,
+    /// For each record that it passes in a range.
+    pub record_scanned_ns: f64,
+    /// For each record that it puts or deletes.
+    pub record_written_ns: f64,
+    /// For each byte of file data that it reads or writes.
+    pub byte_ns: f64,
+}
+
+/// What a client pays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClientCosts {
+    /// For each operation, when it begins.
+    pub operation_ns: f64,
+    /// For each message that it receives.
+    pub input_ns: f64,
+}
+
+/// How long a change takes from the end of its handler until its answers may leave. It occupies
+/// neither server nor core.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Store {
+    /// The time of one batch.
+    pub latency: Latency,
+    /// How many batches a server's store takes at once; `None` for any number.
+    pub concurrency: Option<u32>,
+}
+
+/// The settings of the real code.
+#[derive(Clone, Debug)]
+pub struct Protocol {
+    /// Partitions of the cluster map.
+    pub partitions: usize,
+    /// How they are dealt out.
+    pub policy: Policy,
+    /// Memory of each server's store, in bytes.
+    pub store_bytes: u64,
+    /// The servers' core.
+    pub server: futago_server::Config,
+    /// The clients' core.
+    pub client: futago_client::Config,
+    /// The clients' driver.
+    pub calls: CallsConfig,
+    /// The servers' driver.
+    pub admission: AdmissionConfig,
+    /// Clients show every server that they live, four times a lease, and servers give up on those
+    /// that do not. Without it sessions last for ever.
+    pub keep_alive: bool,
+}
+
+/// A directory below the root that exists from the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Directory {
+    /// Its name.
+    pub name: String,
+    /// How many buckets its names are spread over, a power of two. A small directory has 1; one
+    /// that has grown over *s* servers has at least *s*. Buckets are dealt out by the cluster map:
+    /// many more buckets than servers make the shares even.
+    pub buckets: u64,
+    /// Clients know the buckets from the start and need not learn them by asking the wrong one.
+    pub known: bool,
+}
+
+/// What a client does.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumIter,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum OperationKind {
+    /// Makes an empty file.
+    Create,
+    /// Asks for the attributes of a file by its name in the directory.
+    Stat,
+    /// The same by a path from the root.
+    Lookup,
+    /// Lists up to a thousand names, from a random place on.
+    ReadDirectory,
+    /// Removes the oldest of the client's files.
+    Unlink,
+    /// Makes a directory.
+    MakeDirectory,
+    /// Removes the oldest of the client's directories.
+    RemoveDirectory,
+    /// Gives the oldest of the client's files a new name.
+    Rename,
+}
+
+/// Where a phase takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// All clients use this one of [`Setup::directories`].
+    Shared(usize),
+    /// Each client has a directory below the root to itself, which it makes beforehand.
+    Own,
+}
+
+/// How long a phase lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Amount {
+    /// Each client performs so many operations; all of the phase is measured.
+    Operations(u64),
+    /// Clients begin operations for this long. What happens after the warm-up is measured.
+    Duration {
+        /// From the beginning of the phase until it is measured.
+        warm_up_ns: u64,
+        /// For how long it is measured.
+        measured_ns: u64,
+    },
+}
+
+/// One phase of the workload. A client has one operation under way (a closed loop).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// What reports call it.
+    pub name: String,
+    /// Where.
+    pub place: Place,
+    /// What, with weights. A client that has nothing to unlink, stat or rename creates a file
+    /// instead, and one that has no directory to remove makes one.
+    pub mix: Vec<(OperationKind, u32)>,
+    /// How much.
+    pub amount: Amount,
+    /// The time between an operation's end and the beginning of the next one.
+    pub think: Latency,
+}
+
+/// What goes wrong. Probabilities are those of a message between hosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Faults {
+    /// The share of messages that are lost.
+    pub lost: f64,
+    /// The share of messages that arrive twice.
+    pub doubled: f64,
+    /// The share of messages that are late, and overtaken by others.
+    pub late: f64,
+    /// How late, at most.
+    pub late_ns: u64,
+    /// Hosts that cannot reach each other for a while.
+    pub partitions: Vec<HostPartition>,
+    /// Clients that die: their numbers and when.
+    pub dead_clients: Vec<(u32, u64)>,
+    /// Servers that stop and come back empty.
+    pub stopped_servers: Vec<ServerStop>,
+}
+
+/// Two hosts that cannot reach each other for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPartition {
+    /// One of them.
+    pub one: u32,
+    /// The other.
+    pub other: u32,
+    /// From when.
+    pub from_ns: u64,
+    /// Until when.
+    pub until_ns: u64,
+}
+
+/// A server that stops, loses everything, and comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerStop {
+    /// The server.
+    pub server: u32,
+    /// When it stops.
+    pub at_ns: u64,
+    /// When it is back.
+    pub back_ns: u64,
+}
