@@ -1,9 +1,9 @@
 //! A client: the real core, and the tasks that run on it.
 
-use super::{Sent, SimulatedContext};
-use futago_base::{ClusterMap, Payload, SessionId, Time};
-use futago_client::{Client, Config};
-use futago_wire::Outcome;
+use super::SimulatedContext;
+use futago_base::{ClusterMap, Duration, ServerId, SessionId, Time};
+use futago_client::{Client, Config, Context as _};
+use futago_wire::Frame;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -30,6 +30,8 @@ pub struct ClientNode {
     /// The core that its tasks work with.
     pub core: Rc<Client<SimulatedContext>>,
     tasks: Vec<Task>,
+    /// How often it shows that it lives, and when next.
+    keep_alive: (Duration, Time),
     /// How many more messages it sends before it dies.
     lifetime: Option<u64>,
     alive: bool,
@@ -41,10 +43,11 @@ impl ClientNode {
         session: SessionId,
         map: &ClusterMap,
         chunk_bytes: u32,
+        keep_alive: Duration,
         seed: u64,
         now: Time,
     ) -> Self {
-        let context = SimulatedContext::new(session, seed, now);
+        let context = SimulatedContext::new(session, map.epoch(), seed, now);
         let config = Config {
             chunk_bytes,
             ..Config::default()
@@ -52,6 +55,7 @@ impl ClientNode {
         Self {
             core: Rc::new(Client::new(context, map.clone(), config)),
             tasks: Vec::new(),
+            keep_alive: (keep_alive, now + keep_alive),
             lifetime: None,
             alive: true,
             messages: 0,
@@ -60,7 +64,7 @@ impl ClientNode {
 
     /// Its session.
     pub fn session(&self) -> SessionId {
-        self.core.context().0.borrow().session
+        self.core.context().session()
     }
 
     /// Whether it lives.
@@ -102,15 +106,16 @@ impl ClientNode {
         self.tasks.clear();
     }
 
-    pub(super) fn receive(&self, sequence: u64, answer: (Outcome, Payload), now: Time) {
+    pub(super) fn receive(&self, from: ServerId, frame: Frame, now: Time) {
         self.core.context().0.borrow_mut().now = now;
-        self.core.context().receive(sequence, answer);
+        self.core.context().receive(from, frame);
     }
 
     /// Runs its tasks as far as they go.
     pub(super) fn run(&mut self, now: Time) {
         self.core.context().0.borrow_mut().now = now;
         self.core.context().wake_due();
+        self.keep_alive(now);
         while let Some(at) = (0..self.tasks.len()).find(|&at| self.is_woken(at)) {
             let task = &mut self.tasks[at];
             let waker = Waker::from(task.flag.clone());
@@ -121,13 +126,26 @@ impl ClientNode {
         }
     }
 
+    /// Shows that it lives, whether or not the last time has been answered.
+    fn keep_alive(&mut self, now: Time) {
+        let (period, due) = self.keep_alive;
+        if self.alive && due <= now {
+            self.keep_alive = (period, now + period);
+            let core = Rc::clone(&self.core);
+            self.spawn(async move {
+                // Who does not answer is found by the operations that need it.
+                let _ = core.keep_alive().await;
+            });
+        }
+    }
+
     fn is_woken(&self, at: usize) -> bool {
         self.tasks[at].flag.0.swap(false, Ordering::Relaxed)
     }
 
     /// What it has sent; it dies if that was its last message.
-    pub(super) fn take_sent(&mut self) -> Vec<Sent> {
-        let mut sent = std::mem::take(&mut self.core.context().0.borrow_mut().sent);
+    pub(super) fn take_sent(&mut self) -> Vec<(ServerId, Frame)> {
+        let mut sent = self.core.context().take_sent();
         if !self.alive {
             return Vec::new();
         }
@@ -143,6 +161,8 @@ impl ClientNode {
     }
 
     pub(super) fn next_due(&self) -> Option<Time> {
-        self.alive.then(|| self.core.context().next_due())?
+        let due = self.core.context().next_due();
+        let next = due.map_or(self.keep_alive.1, |due| due.min(self.keep_alive.1));
+        self.alive.then_some(next)
     }
 }

@@ -1,36 +1,92 @@
-//! A simulated client's way to the world.
+//! A simulated client's way to the world: its calls are the real ones, its time is virtual.
 
-use super::Sent;
 use crate::random::Random;
 use futago_base::{Duration, Errno, Payload, ServerId, SessionId, Time};
 use futago_client::Context;
-use futago_wire::{Failure, Outcome, Reply, Request};
+use futago_driver::{CallOutput, Calls, CallsConfig};
+use futago_wire::{Body, Failure, Frame, Outcome, Reply, Request};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// How long to wait for an answer before a request is sent again, at first and at most.
-const RESEND_MIN: Duration = Duration::from_millis(200);
-const RESEND_MAX: Duration = Duration::from_secs(1);
-/// The first and the longest pause after a server said that it is busy.
-const BUSY_MIN: Duration = Duration::from_millis(1);
-const BUSY_MAX: Duration = Duration::from_millis(100);
-/// A server that has not answered for this long is given up.
-const GIVE_UP: Duration = Duration::from_secs(60);
+/// Quicker than real clients are, so that a scenario with losses takes less virtual time.
+const CALLS: CallsConfig = CallsConfig {
+    window: 64,
+    window_max: 1024,
+    queue_max: 16_384,
+    resend_min: Duration::from_millis(200),
+    resend_max: Duration::from_secs(1),
+    busy_min: Duration::from_millis(1),
+    busy_max: Duration::from_millis(100),
+    busy_give_up: Duration::from_secs(60),
+    connect_min: Duration::from_millis(10),
+    connect_max: Duration::from_secs(1),
+    give_up: Duration::from_secs(60),
+};
+
+/// Where a call stands for whoever waits for it.
+enum Wait {
+    For(Option<Waker>),
+    Over(Box<(Outcome, Payload)>),
+}
 
 /// What a client's operations share.
 pub(super) struct Shared {
     pub now: Time,
-    pub session: SessionId,
-    pub sent: Vec<Sent>,
+    calls: Calls,
+    /// What is to be sent.
+    sent: Vec<(ServerId, Frame)>,
     random: Random,
-    drawn: u64,
-    under_way: BTreeSet<u64>,
-    answers: BTreeMap<u64, (Outcome, Payload)>,
-    waiting: BTreeMap<u64, Waker>,
+    waiting: BTreeMap<u64, Wait>,
     due: Vec<(Time, Waker)>,
+}
+
+impl Shared {
+    /// Does what the calls say. A connection comes about at once: what the network does to messages
+    /// is up to the network.
+    fn perform(&mut self) {
+        while let Some(output) = self.calls.next_output() {
+            match output {
+                CallOutput::Connect(server) => self.calls.connected(server, self.now),
+                CallOutput::Send { to, frame } => self.sent.push((to, frame)),
+                CallOutput::Completed {
+                    sequence,
+                    outcome,
+                    payload,
+                } => self.complete(sequence, outcome, payload),
+            }
+        }
+    }
+
+    fn complete(&mut self, sequence: u64, outcome: Outcome, payload: Payload) {
+        let over = Wait::Over(Box::new((outcome, payload)));
+        if let Some(wait) = self.waiting.get_mut(&sequence)
+            && let Wait::For(Some(waker)) = std::mem::replace(wait, over)
+        {
+            waker.wake();
+        }
+    }
+
+    fn poll_call(
+        &mut self,
+        sequence: u64,
+        waker: &Waker,
+    ) -> Poll<Result<(Reply, Payload), Failure>> {
+        match self.waiting.remove(&sequence) {
+            Some(Wait::Over(answer)) => {
+                let (outcome, payload) = *answer;
+                Poll::Ready(outcome.map(|reply| (reply, payload)))
+            }
+            Some(Wait::For(_)) => {
+                let wait = Wait::For(Some(waker.clone()));
+                self.waiting.insert(sequence, wait);
+                Poll::Pending
+            }
+            None => Poll::Ready(Err(Errno::EIO.into())),
+        }
+    }
 }
 
 /// The context of a simulated client.
@@ -38,30 +94,31 @@ pub(super) struct Shared {
 pub struct SimulatedContext(pub(super) Rc<RefCell<Shared>>);
 
 impl SimulatedContext {
-    pub(super) fn new(session: SessionId, seed: u64, now: Time) -> Self {
+    pub(super) fn new(session: SessionId, map_epoch: u32, seed: u64, now: Time) -> Self {
         Self(Rc::new(RefCell::new(Shared {
             now,
-            session,
+            calls: Calls::new(session, map_epoch, CALLS),
             sent: Vec::new(),
             random: Random::new(seed, session.0 + 1000),
-            drawn: 0,
-            under_way: BTreeSet::new(),
-            answers: BTreeMap::new(),
             waiting: BTreeMap::new(),
             due: Vec::new(),
         })))
     }
 
-    /// An answer has come; a second copy is ignored.
-    pub(super) fn receive(&self, sequence: u64, answer: (Outcome, Payload)) {
-        let mut shared = self.0.borrow_mut();
-        if let Some(waker) = shared.waiting.remove(&sequence) {
-            shared.answers.insert(sequence, answer);
-            waker.wake();
-        }
+    /// The time of the world, which the clocks of servers and clients may be ahead of.
+    pub fn true_time(&self) -> Time {
+        self.0.borrow().now
     }
 
-    /// Wakes everybody whose time has come.
+    /// A message has come.
+    pub(super) fn receive(&self, from: ServerId, frame: Frame) {
+        let Body::Outcome(outcome) = frame.body else {
+            return;
+        };
+        self.change(|calls, now| calls.received(from, &frame.header, outcome, frame.payload, now));
+    }
+
+    /// Wakes everybody whose time has come, and gives the calls theirs.
     pub(super) fn wake_due(&self) {
         let mut shared = self.0.borrow_mut();
         let now = shared.now;
@@ -71,76 +128,35 @@ impl SimulatedContext {
             }
             *at > now
         });
+        drop(shared);
+        self.change(Calls::tick);
     }
 
     /// The next time at which somebody wants to be woken.
     pub(super) fn next_due(&self) -> Option<Time> {
-        self.0.borrow().due.iter().map(|(at, _)| *at).min()
+        let shared = self.0.borrow();
+        let sleepers = shared.due.iter().map(|(at, _)| *at);
+        sleepers.chain(shared.calls.next_deadline()).min()
     }
 
-    fn send(&self, to: ServerId, sequence: u64, request: &Request, payload: &Payload) {
+    /// What is to be sent since the last time.
+    pub(super) fn take_sent(&self) -> Vec<(ServerId, Frame)> {
+        std::mem::take(&mut self.0.borrow_mut().sent)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Calls, Time)) {
         let mut shared = self.0.borrow_mut();
-        let first = shared.under_way.first().copied();
-        let sent = Sent {
-            to,
-            sequence,
-            acknowledged: first.map_or(shared.drawn, |first| first - 1),
-            request: request.clone(),
-            payload: payload.clone(),
-        };
-        shared.sent.push(sent);
-    }
-
-    /// The answer, or nothing if none has come until `deadline`.
-    async fn answer(&self, sequence: u64, deadline: Time) -> Option<(Outcome, Payload)> {
-        let mut is_set = false;
-        poll_fn(|task| {
-            let mut shared = self.0.borrow_mut();
-            if let Some(answer) = shared.answers.remove(&sequence) {
-                return Poll::Ready(Some(answer));
-            }
-            if shared.now >= deadline {
-                shared.waiting.remove(&sequence);
-                return Poll::Ready(None);
-            }
-            if !is_set {
-                is_set = true;
-                shared.due.push((deadline, task.waker().clone()));
-            }
-            shared.waiting.insert(sequence, task.waker().clone());
-            Poll::Pending
-        })
-        .await
-    }
-
-    async fn exchange(
-        &self,
-        to: ServerId,
-        sequence: u64,
-        request: Request,
-        payload: Payload,
-    ) -> Result<(Reply, Payload), Failure> {
-        let (mut resend, mut pause) = (RESEND_MIN, BUSY_MIN);
-        let mut heard = self.now();
-        loop {
-            self.send(to, sequence, &request, &payload);
-            match self.answer(sequence, self.now() + resend).await {
-                None if self.now().since(heard) > GIVE_UP => return Err(Errno::EIO.into()),
-                None => resend = Duration(resend.times(2).0.min(RESEND_MAX.0)),
-                Some((Err(Failure::Busy), _)) => {
-                    heard = self.now();
-                    self.sleep(pause).await;
-                    pause = Duration(pause.times(2).0.min(BUSY_MAX.0));
-                }
-                Some((outcome, payload)) => return outcome.map(|reply| (reply, payload)),
-            }
-        }
+        let now = shared.now;
+        change(&mut shared.calls, now);
+        shared.perform();
     }
 }
 
 impl Context for SimulatedContext {
     fn now(&self) -> Time {
-        self.0.borrow().now
+        let mut shared = self.0.borrow_mut();
+        let now = shared.now;
+        shared.calls.clock(now)
     }
 
     fn random(&self) -> u64 {
@@ -148,13 +164,11 @@ impl Context for SimulatedContext {
     }
 
     fn session(&self) -> SessionId {
-        self.0.borrow().session
+        self.0.borrow().calls.session()
     }
 
     fn next_sequence(&self) -> u64 {
-        let mut shared = self.0.borrow_mut();
-        shared.drawn += 1;
-        shared.drawn
+        self.0.borrow_mut().calls.next_sequence()
     }
 
     async fn call(
@@ -164,14 +178,16 @@ impl Context for SimulatedContext {
         request: Request,
         payload: Payload,
     ) -> Result<(Reply, Payload), Failure> {
-        self.0.borrow_mut().under_way.insert(sequence);
-        let outcome = self.exchange(to, sequence, request, payload).await;
-        self.0.borrow_mut().under_way.remove(&sequence);
-        outcome
+        self.0
+            .borrow_mut()
+            .waiting
+            .insert(sequence, Wait::For(None));
+        self.change(|calls, now| calls.start(sequence, to, request, payload, now));
+        poll_fn(|task| self.0.borrow_mut().poll_call(sequence, task.waker())).await
     }
 
     async fn sleep(&self, span: Duration) {
-        let until = self.now() + span;
+        let until = self.0.borrow().now + span;
         let mut is_set = false;
         poll_fn(|task| {
             let mut shared = self.0.borrow_mut();

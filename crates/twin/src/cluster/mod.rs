@@ -9,38 +9,25 @@ mod server;
 pub use client::ClientNode;
 pub use context::SimulatedContext;
 pub use network::{Faults, Network, Partition, Party};
-pub use server::{Defect, ServerNode};
+pub use server::{Defect, Receiver, ServerNode};
 
-use futago_base::{ClusterMap, Duration, Payload, RequestId, ServerId, SessionId, Time};
-use futago_server::{Config, Input, Output};
+use futago_base::{ClusterMap, Duration, ServerId, SessionId, Time};
+use futago_server::Config;
 use futago_store::MemoryStore;
-use futago_wire::{Outcome, Request};
+use futago_wire::Frame;
 use std::collections::BTreeMap;
 
 /// Something that happens to a party.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A message reaches a server, or its tick is due.
-    Server(ServerId, Box<Input>),
-    /// An answer reaches a client.
-    Answer(usize, RequestId, Box<(Outcome, Payload)>),
+    /// A message reaches a server.
+    Server(ServerId, Box<Frame>),
+    /// A server's tick is due.
+    Tick(ServerId),
+    /// A message from a server reaches a client.
+    Client(usize, ServerId, Box<Frame>),
     /// Something that a client waits for is due.
     Wake(usize),
-}
-
-/// What a client sends.
-#[derive(Clone, Debug)]
-pub struct Sent {
-    /// The server.
-    pub to: ServerId,
-    /// The request's number.
-    pub sequence: u64,
-    /// What is done with.
-    pub acknowledged: u64,
-    /// The request.
-    pub request: Request,
-    /// Its data.
-    pub payload: Payload,
 }
 
 /// Events, each after a delay.
@@ -58,30 +45,29 @@ pub struct Cluster {
     pub sessions: BTreeMap<SessionId, usize>,
     /// The network.
     pub network: Network,
-    tick: Duration,
+    config: Config,
 }
 
 impl Cluster {
-    /// A cluster of new servers without clients.
-    pub fn new(map: ClusterMap, config: &Config, network: Network) -> Self {
+    /// A cluster of new servers with so much memory each, without clients.
+    pub fn new(map: ClusterMap, config: &Config, memory_bytes: u64, network: Network) -> Self {
         let servers = map.servers();
         Self {
             servers: servers
-                .map(|id| ServerNode::new(id, &map, config))
+                .map(|id| ServerNode::new(id, &map, config, memory_bytes))
                 .collect(),
             map,
             clients: Vec::new(),
             sessions: BTreeMap::new(),
             network,
-            tick: config.tick,
+            config: config.clone(),
         }
     }
 
     /// The first tick of every server.
     pub fn begin(&self) -> Consequences {
         let ids = self.map.servers();
-        ids.map(|id| (self.tick, Event::Server(id, Box::new(Input::Tick))))
-            .collect()
+        ids.map(|id| (self.config.tick, Event::Tick(id))).collect()
     }
 
     /// What the servers hold.
@@ -89,11 +75,13 @@ impl Cluster {
         self.servers.iter().map(|server| &server.store).collect()
     }
 
-    /// Adds a client and returns its number.
+    /// Adds a client and returns its number. It shows that it lives four times a lease, as real ones
+    /// do.
     pub fn add_client(&mut self, chunk_bytes: u32, seed: u64, now: Time) -> usize {
         let number = self.clients.len();
         let session = SessionId(number as u64 + 1);
-        let client = ClientNode::new(session, &self.map, chunk_bytes, seed, now);
+        let keep_alive = Duration(self.config.lease.0 / 4);
+        let client = ClientNode::new(session, &self.map, chunk_bytes, keep_alive, seed, now);
         self.clients.push(client);
         self.sessions.insert(session, number);
         number
@@ -102,18 +90,18 @@ impl Cluster {
     /// Lets an event happen.
     pub fn handle(&mut self, event: Event, now: Time) -> Consequences {
         match event {
-            Event::Server(id, input) => {
-                let is_tick = matches!(*input, Input::Tick);
-                let outputs = self.servers[usize::from(id.0)].handle(*input, now);
-                let mut consequences = self.deliver(id, outputs, now);
-                if is_tick {
-                    let tick = Event::Server(id, Box::new(Input::Tick));
-                    consequences.push((self.tick, tick));
-                }
+            Event::Server(id, frame) => {
+                let sent = self.servers[usize::from(id.0)].receive(*frame, now);
+                self.deliver(id, sent, now)
+            }
+            Event::Tick(id) => {
+                let sent = self.servers[usize::from(id.0)].tick(now);
+                let mut consequences = self.deliver(id, sent, now);
+                consequences.push((self.config.tick, Event::Tick(id)));
                 consequences
             }
-            Event::Answer(client, id, answer) => {
-                self.clients[client].receive(id.sequence, *answer, now);
+            Event::Client(client, from, frame) => {
+                self.clients[client].receive(from, *frame, now);
                 self.run_client(client, now)
             }
             Event::Wake(client) => self.run_client(client, now),
@@ -124,20 +112,10 @@ impl Cluster {
     pub fn run_client(&mut self, number: usize, now: Time) -> Consequences {
         let client = &mut self.clients[number];
         client.run(now);
-        let session = client.session();
         let mut consequences = Vec::new();
-        for sent in client.take_sent() {
-            let (from, to) = (Party::Client(number), Party::Server(sent.to));
-            let input = Input::Request {
-                id: RequestId {
-                    session,
-                    sequence: sent.sequence,
-                },
-                acknowledged: sent.acknowledged,
-                request: sent.request,
-                payload: sent.payload,
-            };
-            let event = Event::Server(sent.to, Box::new(input));
+        for (server, frame) in client.take_sent() {
+            let (from, to) = (Party::Client(number), Party::Server(server));
+            let event = Event::Server(server, Box::new(frame));
             self.network.send(now, from, to, &event, &mut consequences);
         }
         if let Some(due) = client.next_due() {
@@ -146,32 +124,16 @@ impl Cluster {
         consequences
     }
 
-    fn deliver(&mut self, from: ServerId, outputs: Vec<Output>, now: Time) -> Consequences {
+    fn deliver(&mut self, from: ServerId, sent: Vec<(Receiver, Frame)>, now: Time) -> Consequences {
         let mut consequences = Vec::new();
-        for output in outputs {
-            let (to, event) = match output {
-                Output::Answer {
-                    request,
-                    outcome,
-                    payload,
-                } => {
-                    let Some(&client) = self.sessions.get(&request.session) else {
-                        continue;
-                    };
-                    let answer = Box::new((outcome, payload));
-                    (
-                        Party::Client(client),
-                        Event::Answer(client, request, answer),
-                    )
-                }
-                Output::Peer { to, message } => (
-                    Party::Server(to),
-                    Event::Server(to, Box::new(Input::Peer(message))),
-                ),
-                Output::PeerAnswer { to, answer } => (
-                    Party::Server(to),
-                    Event::Server(to, Box::new(Input::PeerAnswer(answer))),
-                ),
+        for (receiver, frame) in sent {
+            let frame = Box::new(frame);
+            let (to, event) = match receiver {
+                Receiver::Server(to) => (Party::Server(to), Event::Server(to, frame)),
+                Receiver::Session(session) => match self.sessions.get(&session) {
+                    Some(&client) => (Party::Client(client), Event::Client(client, from, frame)),
+                    None => continue,
+                },
             };
             self.network
                 .send(now, Party::Server(from), to, &event, &mut consequences);

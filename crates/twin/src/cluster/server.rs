@@ -1,8 +1,12 @@
 //! A server: the real core over a memory store.
 
-use futago_base::{Batch, ClusterMap, Key, ServerId, Time};
+use futago_base::{
+    Batch, ClusterMap, Duration, Key, Payload, RequestId, ServerId, SessionId, Time,
+};
+use futago_driver::HybridClock;
 use futago_server::{Config, Decision, Input, Output, Server};
 use futago_store::MemoryStore;
+use futago_wire::{Body, Frame, Header, MessageKind};
 
 /// What a server is made to do wrong, so that checks can be tested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +22,15 @@ pub enum Defect {
     ForgetsInbox,
 }
 
+/// Whom a server's message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// The client that has this session.
+    Session(SessionId),
+    /// Another server.
+    Server(ServerId),
+}
+
 /// A server and what it holds.
 pub struct ServerNode {
     server: Server,
@@ -25,34 +38,102 @@ pub struct ServerNode {
     pub store: MemoryStore,
     /// What it does wrong.
     pub defect: Defect,
-    clock: Time,
+    /// How far its clock is ahead of the true time.
+    pub clock_ahead: Duration,
+    clock: HybridClock,
 }
 
-/// More than any test fills.
-const MEMORY_BYTES: u64 = 1 << 40;
-
 impl ServerNode {
-    /// A new server.
-    pub fn new(id: ServerId, map: &ClusterMap, config: &Config) -> Self {
+    /// A new server with so much memory.
+    pub fn new(id: ServerId, map: &ClusterMap, config: &Config, memory_bytes: u64) -> Self {
         let server = Server::new(id, map.clone(), config.clone());
-        let mut store = MemoryStore::new(MEMORY_BYTES);
+        let mut store = MemoryStore::new(memory_bytes);
         store.apply(server.genesis(&store, Time(0)));
         Self {
             server,
             store,
             defect: Defect::None,
-            clock: Time(0),
+            clock_ahead: Duration(0),
+            clock: HybridClock::default(),
         }
     }
 
-    /// Handles an input and returns what is to be sent.
-    pub fn handle(&mut self, input: Input, now: Time) -> Vec<Output> {
-        self.clock = self.clock.max(now);
-        let Decision { mut batch, outputs } = self.server.handle(&self.store, input, self.clock);
+    /// Handles a message and returns what is to be sent.
+    pub fn receive(&mut self, frame: Frame, now: Time) -> Vec<(Receiver, Frame)> {
+        let now = now + self.clock_ahead;
+        self.clock.observe(frame.header.clock, now);
+        match frame.body {
+            Body::Request(request) => {
+                let input = Input::Request {
+                    id: RequestId {
+                        session: frame.header.session,
+                        sequence: frame.header.sequence,
+                    },
+                    acknowledged: frame.header.acknowledged,
+                    request,
+                    payload: frame.payload,
+                };
+                self.decide(input, now)
+            }
+            Body::Peer(message) => self.decide(Input::Peer(message), now),
+            Body::PeerAnswer(answer) => self.decide(Input::PeerAnswer(answer), now),
+            Body::Outcome(_) | Body::Push(_) => Vec::new(),
+        }
+    }
+
+    /// Does what is due and returns what is to be sent.
+    pub fn tick(&mut self, now: Time) -> Vec<(Receiver, Frame)> {
+        self.decide(Input::Tick, now + self.clock_ahead)
+    }
+
+    fn decide(&mut self, input: Input, now: Time) -> Vec<(Receiver, Frame)> {
+        let now = self.clock.read(now);
+        let Decision { mut batch, outputs } = self.server.handle(&self.store, input, now);
         spoil(&mut batch, self.defect);
         self.store.apply(batch);
         outputs
+            .into_iter()
+            .map(|output| message(output, now))
+            .collect()
     }
+}
+
+/// An output as it goes over the network.
+fn message(output: Output, clock: Time) -> (Receiver, Frame) {
+    let (receiver, header, body, payload) = match output {
+        Output::Answer {
+            request,
+            outcome,
+            payload,
+        } => {
+            let header = Header {
+                session: request.session,
+                sequence: request.sequence,
+                ..Header::new(MessageKind::Outcome)
+            };
+            let receiver = Receiver::Session(request.session);
+            (receiver, header, Body::Outcome(outcome), payload)
+        }
+        Output::Peer { to, message } => (
+            Receiver::Server(to),
+            Header::new(MessageKind::Peer),
+            Body::Peer(message),
+            Payload::empty(),
+        ),
+        Output::PeerAnswer { to, answer } => (
+            Receiver::Server(to),
+            Header::new(MessageKind::PeerAnswer),
+            Body::PeerAnswer(answer),
+            Payload::empty(),
+        ),
+    };
+    let header = Header { clock, ..header };
+    let frame = Frame {
+        header,
+        body,
+        payload,
+    };
+    (receiver, frame)
 }
 
 fn spoil(batch: &mut Batch, defect: Defect) {

@@ -5,6 +5,7 @@ use super::{Burst, Known, Scenario, Step};
 use crate::check::{History, Record, Verdict, audit, linearize, snapshot};
 use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
 use crate::model::{Observed, Operation, Outcome, Tree};
+use crate::random::Random;
 use crate::sequential::World;
 use futago_base::{ClusterMap, Duration, Errno, Time, map::Policy};
 use futago_client::{Client, Context};
@@ -37,11 +38,15 @@ pub struct Failure {
     pub text: String,
 }
 
+/// More than any scenario fills.
+const MEMORY_BYTES: u64 = 1 << 40;
 const CHUNK_BYTES: u32 = 4096;
 const GRACE: Duration = Duration::from_secs(2);
 const LEASE: Duration = Duration::from_secs(8);
 /// Time for messages that are under way, their retries, and what they lead to.
 const NETWORK: Duration = Duration::from_millis(2500);
+/// How far servers' clocks are apart at most.
+const CLOCK_AHEAD_MAX: Duration = Duration::from_millis(50);
 /// No operation takes longer, whatever happens.
 const END: Duration = Duration::from_secs(100);
 
@@ -80,9 +85,16 @@ impl Run {
             spread_depth: scenario.spread_depth,
             ..Config::default()
         };
-        let mut world = World::new(Cluster::new(map, &config, Network::new(scenario.seed)));
+        let mut world = World::new(Cluster::new(
+            map,
+            &config,
+            MEMORY_BYTES,
+            Network::new(scenario.seed),
+        ));
+        let mut clocks = Random::new(scenario.seed, 3);
         for server in &mut world.cluster.servers {
             server.defect = scenario.defect;
+            server.clock_ahead = Duration(clocks.below(CLOCK_AHEAD_MAX.0));
         }
         let tree = snapshot(&world.cluster.stores(), &world.cluster.sessions);
         let mut run = Self {
@@ -98,8 +110,6 @@ impl Run {
     fn add_client(&mut self) -> usize {
         let now = self.world.now;
         let client = self.world.cluster.add_client(CHUNK_BYTES, self.seed, now);
-        let node = &mut self.world.cluster.clients[client];
-        node.spawn(keep_alive(node.core.clone()));
         self.world.run_client(client);
         client
     }
@@ -240,13 +250,6 @@ impl Run {
     }
 }
 
-async fn keep_alive(core: Rc<Client<SimulatedContext>>) {
-    loop {
-        core.context().sleep(Duration(LEASE.0 / 4)).await;
-        let _ = core.keep_alive().await;
-    }
-}
-
 /// Does a script step by step and writes down what comes of it.
 async fn follow(
     core: Rc<Client<SimulatedContext>>,
@@ -288,11 +291,11 @@ async fn observe(
     history.borrow_mut().push(Record {
         client,
         operation: operation.clone(),
-        called: core.context().now(),
+        called: core.context().true_time(),
         returned: None,
     });
     let observed = perform(core, operation).await;
-    history.borrow_mut()[index].returned = Some((core.context().now(), observed.clone()));
+    history.borrow_mut()[index].returned = Some((core.context().true_time(), observed.clone()));
     // Time passes between operations, so that one after the other is seen as such.
     core.context().sleep(Duration(1)).await;
     observed
