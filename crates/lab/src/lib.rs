@@ -5,5 +5,6 @@
 //! cluster and the simulated one use the same code.
 
 pub mod check;
+pub mod document;
 pub mod statistics;
 pub mod workload;

@@ -1,0 +1,48 @@
+//! Numbers that must lie within bounds, for `#[serde(deserialize_with = …)]`.
+
+use serde::{Deserialize, Deserializer, de::Error};
+use std::ops::RangeInclusive;
+
+/// A number of things, at least one.
+pub fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    within(u32::deserialize(from)?, 1..=1_000_000)
+}
+
+/// A rate or a size that must be positive and finite.
+pub fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(from)?;
+    if value > 0.0 && value.is_finite() {
+        return Ok(value);
+    }
+    Err(D::Error::custom(format!("{value} must be more than 0")))
+}
+
+/// As [`positive`], for what may be left out.
+pub fn some_positive<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    positive(from).map(Some)
+}
+
+/// A time in nanoseconds, at most an hour.
+pub fn time_ns<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    within(u64::deserialize(from)?, 0..=3_600_000_000_000)
+}
+
+/// As [`time_ns`], for what may be left out.
+pub fn some_time_ns<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    time_ns(from).map(Some)
+}
+
+/// `value`, if it is within `bounds`.
+pub fn within<T, E>(value: T, bounds: RangeInclusive<T>) -> Result<T, E>
+where
+    T: PartialOrd + std::fmt::Display,
+    E: Error,
+{
+    if bounds.contains(&value) {
+        return Ok(value);
+    }
+    let (least, most) = bounds.into_inner();
+    Err(E::custom(format!(
+        "{value} must be between {least} and {most}"
+    )))
+}

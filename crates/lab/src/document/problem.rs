@@ -1,0 +1,112 @@
+//! What is wrong with a document, and where.
+
+use super::Origin;
+use serde::de;
+use std::fmt;
+
+/// A mistake in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it is.
+    pub origin: Option<Origin>,
+    /// The key that it is about, from the outermost table inwards; empty for the whole document.
+    pub key: Vec<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What may have been meant.
+    pub suggestion: Option<String>,
+}
+
+impl Problem {
+    /// A mistake at a place that is not known yet.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            origin: None,
+            key: Vec::new(),
+            message: message.into(),
+            suggestion: None,
+        }
+    }
+
+    /// With what may have been meant.
+    pub fn suggest(mut self, suggestion: impl Into<String>) -> Self {
+        self.suggestion = Some(suggestion.into());
+        self
+    }
+
+    /// With the place, unless a closer one is known.
+    pub fn at(mut self, origin: &Origin) -> Self {
+        self.origin.get_or_insert_with(|| origin.clone());
+        self
+    }
+
+    /// Seen from the table or list that holds the value.
+    pub fn inside(mut self, key: impl Into<String>) -> Self {
+        self.key.insert(0, key.into());
+        self
+    }
+
+    /// A word that is none of those that are known.
+    pub fn unknown(what: &str, word: &str, known: &[impl AsRef<str>]) -> Self {
+        let problem = Self::new(format!("unknown {what} `{word}`"));
+        if let Some(near) = nearest(word, known) {
+            return problem.suggest(format!("did you mean `{near}`?"));
+        }
+        let all: Vec<String> = known
+            .iter()
+            .map(|name| format!("`{}`", name.as_ref()))
+            .collect();
+        if all.is_empty() {
+            return problem.suggest("there are none");
+        }
+        problem.suggest(format!("there are {}", all.join(", ")))
+    }
+}
+
+/// The known word that is most like `word`, if any is like it (Damerau and Levenshtein's distance,
+/// at most a third of the letters).
+pub fn nearest<'a>(word: &str, known: &'a [impl AsRef<str>]) -> Option<&'a str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(word, name);
+    let near = known
+        .iter()
+        .map(AsRef::as_ref)
+        .min_by_key(|n| distance(n))?;
+    let letters = word.chars().count().max(near.chars().count());
+    (distance(near) <= (letters / 3).max(1)).then_some(near)
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(origin) = &self.origin {
+            write!(f, "{origin}: ")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key.join("."))?;
+        }
+        f.write_str(&self.message)?;
+        match &self.suggestion {
+            Some(suggestion) => write!(f, "; {suggestion}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl de::Error for Problem {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::unknown("key", field, expected)
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        Self::unknown("word", variant, expected)
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(format!("the key `{field}` is missing"))
+    }
+}
