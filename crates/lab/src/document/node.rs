@@ -158,12 +158,15 @@ impl Node {
         }
     }
 
-    /// A mistake in the part that a dotted key leads to, with its place.
-    pub fn problem(&self, key: &str, problem: Problem) -> Problem {
-        let nearest = std::iter::successors(Some(key), |key| Some(key.rsplit_once('.')?.0))
-            .find_map(|key| self.get(key));
-        let origin = &nearest.unwrap_or(self).origin;
-        let parts = key.split('.').rev();
-        parts.fold(problem, Problem::inside).at(origin)
+    /// Says where a mistake is whose key is known.
+    pub fn locate(&self, problem: Problem) -> Problem {
+        let mut at = self;
+        for part in &problem.key {
+            match at.get(part) {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        problem.at(&at.origin)
     }
 }

@@ -4,16 +4,25 @@ use serde::{Deserialize, Serialize};
 
 /// A span of time, in nanoseconds, or how it is distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Latency {
     /// Always the same.
+    #[serde(rename = "constant_ns")]
     Constant(u64),
     /// Between the two, each as likely.
+    #[serde(rename = "uniform_ns")]
     Uniform(u64, u64),
     /// Exponential with this mean.
+    #[serde(rename = "exponential_ns")]
     Exponential(f64),
     /// Log-normal with this mean and standard deviation.
+    #[serde(rename = "log_normal_ns")]
     LogNormal(f64, f64),
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self::ZERO
+    }
 }
 
 impl Latency {

@@ -144,11 +144,13 @@ pub struct ClientCosts {
 
 /// How long a change takes from the end of its handler until its answers may leave. It occupies
 /// neither server nor core.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Store {
     /// The time of one batch.
     pub latency: Latency,
     /// How many batches a server's store takes at once; `None` for any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
 }
 

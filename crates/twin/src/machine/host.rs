@@ -1,0 +1,82 @@
+//! Hosts and their NICs.
+
+use crate::world;
+use futago_lab::document::bounds;
+use serde::{Deserialize, Serialize};
+
+/// One host of servers or of clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Servers, or clients, on one host. They share its cores and its NIC, and do not use the NIC
+    /// among themselves.
+    #[serde(default = "one", deserialize_with = "bounds::count")]
+    pub processes: u32,
+    /// Cores. A handler's time occupies one.
+    #[serde(default = "one", deserialize_with = "bounds::count")]
+    pub cores: u32,
+    /// Its network interface.
+    pub nic: Nic,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// A network interface, as the simulation framework CODES computes `simple-net`: before each packet
+/// it is occupied for the start-up, and then for the packet's bytes; at the receiver for the bytes
+/// alone, beginning when the first arrives (cut-through).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nic {
+    /// Start-up of each packet, in nanoseconds; the network's if absent.
+    #[serde(
+        default,
+        deserialize_with = "bounds::some_time_ns",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub startup_ns: Option<u64>,
+    /// Rate in each direction, of the link to its switch too, in units of 10^6 bytes a second.
+    #[serde(deserialize_with = "bounds::positive")]
+    pub bandwidth_mb_per_s: f64,
+}
+
+/// Bytes a second, at least one.
+pub(super) const fn bytes_per_s(mb_per_s: f64) -> u64 {
+    let whole = (mb_per_s * 1e6) as u64;
+    if whole == 0 { 1 } else { whole }
+}
+
+/// `count` hosts with servers, as many on each as it holds; `groups` are their places.
+pub(super) fn fill(host: &Host, servers: u32, count: u32, groups: &[u32]) -> Vec<world::Host> {
+    let rate = bytes_per_s(host.nic.bandwidth_mb_per_s);
+    (0..count)
+        .map(|number| world::Host {
+            group: groups[number as usize],
+            send_bytes_per_s: rate,
+            receive_bytes_per_s: rate,
+            cores: host.cores,
+            servers: host.processes.min(servers - number * host.processes),
+            clients: 0,
+        })
+        .collect()
+}
+
+/// Spreads clients evenly over hosts that are there.
+pub(super) fn add_clients(hosts: &mut [world::Host], clients: u32) {
+    let count = hosts.len() as u32;
+    for (number, host) in hosts.iter_mut().enumerate() {
+        host.clients = clients / count + u32::from((number as u32) < clients % count);
+    }
+}
+
+impl world::Host {
+    /// The same host with clients instead of servers.
+    pub(super) const fn of_clients(self) -> Self {
+        Self {
+            clients: self.servers,
+            servers: 0,
+            ..self
+        }
+    }
+}
