@@ -6,5 +6,6 @@
 
 pub mod check;
 pub mod document;
+pub mod results;
 pub mod statistics;
 pub mod workload;

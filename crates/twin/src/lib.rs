@@ -12,5 +12,6 @@ pub mod fuzz;
 pub mod machine;
 pub mod model;
 pub mod random;
+pub mod scenario;
 pub mod sequential;
 pub mod world;

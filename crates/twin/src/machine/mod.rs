@@ -50,9 +50,14 @@ impl Machine {
     /// Reads and checks a machine.
     pub fn read(node: &Node) -> Result<Self, Problem> {
         let machine: Self = node.read()?;
-        let checked = machine.network.check();
-        checked.map_err(|problem| node.locate(problem.inside("network")))?;
+        machine.check().map_err(|problem| node.locate(problem))?;
         Ok(machine)
+    }
+
+    /// Whether its parts fit together.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        let network = self.network.check();
+        network.map_err(|problem| problem.inside("network"))
     }
 
     /// Reads a machine from the text of a TOML file; `name` stands for it in errors.

@@ -1,0 +1,295 @@
+//! What came of a study, point by point, in the form in which it is stored and printed.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What came of one point: one combination of parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointResult {
+    /// The parameters, by the keys of the scenario file.
+    pub parameters: BTreeMap<String, Value>,
+    /// Successful operations a second, by operation.
+    pub throughput: BTreeMap<String, f64>,
+    /// How long operations took.
+    pub latency_us: BTreeMap<String, LatencySummary>,
+    /// What the busiest resource allows, of the phase that comes closest to it.
+    pub bound: Bound,
+    /// Busy time of the busiest of every class of resources over all time; the highest of all
+    /// phases.
+    pub utilisation: BTreeMap<String, f64>,
+    /// The phases by themselves.
+    pub phases: Vec<PhaseResult>,
+    /// Events that took place.
+    pub events_committed: u64,
+    /// Events a second of wall-clock time.
+    pub events_per_s: f64,
+    /// Wall-clock time in seconds.
+    pub wall_s: f64,
+    /// The most memory that the process has used up to then, in bytes.
+    pub peak_rss_bytes: Option<u64>,
+    /// Covers every event: equal for all executors.
+    pub digest: String,
+}
+
+/// How long operations took, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Half of them took no longer.
+    pub p50: f64,
+    /// 99 of 100 took no longer.
+    pub p99: f64,
+    /// The mean.
+    pub mean: f64,
+}
+
+/// What a resource allows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// The resource: a class of the machine, or `clients` if they ask for no more.
+    pub resource: String,
+    /// Operations a second, by operation.
+    #[serde(flatten)]
+    pub per_s: BTreeMap<String, f64>,
+}
+
+/// What came of one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// Its name.
+    pub name: String,
+    /// How long was measured, in seconds of the simulation.
+    pub measured_s: f64,
+    /// The operations.
+    pub operations: BTreeMap<String, OperationResult>,
+    /// The classes of resources.
+    pub resources: BTreeMap<String, ResourceResult>,
+    /// What the busiest resource allows.
+    pub bound: Bound,
+}
+
+/// How operations of one kind went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperationResult {
+    /// How many succeeded.
+    pub count: u64,
+    /// How many failed, by error.
+    pub errors: BTreeMap<String, u64>,
+    /// Successes a second.
+    pub per_s: f64,
+    /// How long they took.
+    pub latency_us: LatencySummary,
+}
+
+/// How busy resources of one class were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResourceResult {
+    /// How many there are; 0 if without limit.
+    pub units: u64,
+    /// Uses a second, of all.
+    pub uses_per_s: f64,
+    /// Mean time of a use, in microseconds.
+    pub service_us: f64,
+    /// Mean time of waiting before a use, in microseconds.
+    pub wait_us: f64,
+    /// Busy time of all over all time.
+    pub utilisation: f64,
+    /// Busy time of the busiest over all time.
+    pub utilisation_max: f64,
+    /// How many waited at a time, on average, at all together.
+    pub queue_mean: f64,
+}
+
+/// From here on a resource counts as saturated.
+pub const SATURATED: f64 = 0.95;
+
+impl PhaseResult {
+    /// Works out what the busiest resource allows, and what the clients ask for at most.
+    ///
+    /// Throughput over utilisation is what a resource serves if it is always busy. Clients that
+    /// never wait take a cycle less the waiting; by Little's law the cycle is clients over
+    /// throughput (Denning and Buzen, *The operational analysis of queueing network models*, 1978).
+    pub fn find_bound(&mut self, clients: u32) {
+        let throughput: f64 = self
+            .operations
+            .values()
+            .map(|operation| operation.per_s)
+            .sum();
+        let limited = self.resources.iter().filter(|(_, r)| r.units > 0);
+        let busiest = limited.max_by(|a, b| a.1.utilisation_max.total_cmp(&b.1.utilisation_max));
+        let of_resource = busiest.map_or(f64::INFINITY, |(_, r)| 1.0 / r.utilisation_max);
+        let cycle_us = f64::from(clients) / throughput * 1e6;
+        let waits = self.resources.values().map(|r| r.uses_per_s * r.wait_us);
+        let idle_us = cycle_us - waits.sum::<f64>() / throughput;
+        let of_clients = if idle_us > 0.0 {
+            cycle_us / idle_us
+        } else {
+            f64::INFINITY
+        };
+        let room = of_resource.min(of_clients).max(1.0);
+        if !room.is_finite() {
+            return;
+        }
+        let name = busiest.map_or("", |(name, _)| name.as_str());
+        let resource = if of_resource <= of_clients {
+            name
+        } else {
+            "clients"
+        };
+        let per_s = self.operations.iter();
+        self.bound = Bound {
+            resource: resource.to_owned(),
+            per_s: per_s
+                .map(|(name, o)| (name.clone(), o.per_s * room))
+                .collect(),
+        };
+    }
+}
+
+impl PointResult {
+    /// Collects what all phases say of operations and resources. An operation of several phases is
+    /// named with its phase.
+    pub fn collect(parameters: BTreeMap<String, Value>, phases: Vec<PhaseResult>) -> Self {
+        let mut point = Self {
+            parameters,
+            throughput: BTreeMap::new(),
+            latency_us: BTreeMap::new(),
+            bound: Bound::default(),
+            utilisation: BTreeMap::new(),
+            phases: Vec::new(),
+            events_committed: 0,
+            events_per_s: 0.0,
+            wall_s: 0.0,
+            peak_rss_bytes: None,
+            digest: String::new(),
+        };
+        for phase in &phases {
+            for (operation, result) in &phase.operations {
+                let others = phases
+                    .iter()
+                    .filter(|p| p.operations.contains_key(operation));
+                let name = match others.count() {
+                    1 => operation.clone(),
+                    _ => format!("{}/{operation}", phase.name),
+                };
+                let bound = phase.bound.per_s.get(operation);
+                point
+                    .bound
+                    .per_s
+                    .extend(bound.map(|per_s| (name.clone(), *per_s)));
+                point.throughput.insert(name.clone(), result.per_s);
+                point.latency_us.insert(name, result.latency_us);
+            }
+            for (class, result) in &phase.resources {
+                let most = point.utilisation.entry(class.clone()).or_default();
+                *most = most.max(result.utilisation_max);
+            }
+        }
+        let room = |phase: &&PhaseResult| {
+            let of = |(name, bound): (&String, &f64)| bound / phase.operations[name].per_s;
+            phase
+                .bound
+                .per_s
+                .iter()
+                .map(of)
+                .fold(f64::INFINITY, f64::min)
+        };
+        let closest = phases.iter().min_by(|a, b| room(a).total_cmp(&room(b)));
+        point.bound.resource = closest.map_or(String::new(), |p| p.bound.resource.clone());
+        point.phases = phases;
+        point
+    }
+
+    /// A figure of the result by its name, such as `throughput.create` or `latency_us.stat.p99`; or
+    /// a parameter by its key.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        if let Some(parameter) = self.parameters.get(name) {
+            return parameter.as_f64();
+        }
+        let json = serde_json::to_value(self).ok()?;
+        let found = name.split('.').try_fold(&json, |at, part| at.get(part))?;
+        found.as_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(name: &str, per_s: f64, resources: &[(&str, f64, f64)]) -> PhaseResult {
+        let latency_us = LatencySummary {
+            p50: 1.0,
+            p99: 2.0,
+            mean: 1.0,
+        };
+        let operation = OperationResult {
+            count: 10,
+            errors: BTreeMap::new(),
+            per_s,
+            latency_us,
+        };
+        let resource = |utilisation_max, wait_us| ResourceResult {
+            units: 1,
+            uses_per_s: per_s,
+            utilisation_max,
+            wait_us,
+            ..ResourceResult::default()
+        };
+        let resources = resources.iter();
+        let mut phase = PhaseResult {
+            name: name.to_owned(),
+            measured_s: 1.0,
+            operations: BTreeMap::from([("create".to_owned(), operation)]),
+            resources: resources
+                .map(|(name, busy, wait)| ((*name).to_owned(), resource(*busy, *wait)))
+                .collect(),
+            bound: Bound::default(),
+        };
+        phase.find_bound(10);
+        phase
+    }
+
+    #[test]
+    fn a_busy_resource_allows_what_it_serves_when_it_is_always_busy() {
+        let phase = phase("p", 900.0, &[("nic", 0.9, 5_000.0), ("cpu", 0.3, 0.0)]);
+        assert_eq!(phase.bound.resource, "nic");
+        assert!((phase.bound.per_s["create"] - 1000.0).abs() < 1e-6);
+    }
+
+    /// Ten clients at 500 a second have a cycle of 20 ms; without 1 ms of waiting they reach 526.
+    #[test]
+    fn clients_that_hardly_wait_are_the_bound_themselves() {
+        let phase = phase("p", 500.0, &[("nic", 0.5, 1_000.0)]);
+        assert_eq!(phase.bound.resource, "clients");
+        assert!((phase.bound.per_s["create"] - 500.0 * 20.0 / 19.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn operations_of_several_phases_carry_their_names() {
+        let both = vec![
+            phase("cold", 900.0, &[("nic", 0.9, 5_000.0)]),
+            phase("warm", 500.0, &[("nic", 0.5, 1_000.0)]),
+        ];
+        let point = PointResult::collect(BTreeMap::from([("seed".into(), 3.into())]), both);
+        assert_eq!(point.figure("throughput.cold/create"), Some(900.0));
+        assert_eq!(point.figure("latency_us.warm/create.p99"), Some(2.0));
+        assert_eq!(point.figure("seed"), Some(3.0));
+        assert_eq!(point.figure("throughput.create"), None);
+        assert_eq!(point.utilisation["nic"], 0.9);
+        assert_eq!(point.bound.resource, "clients");
+    }
+
+    #[test]
+    fn a_bound_is_one_object_of_operations_and_the_resource() {
+        let point = PointResult::collect(
+            BTreeMap::new(),
+            vec![phase("p", 1000.0, &[("nic", 1.0, 9_000.0)])],
+        );
+        let json = serde_json::to_value(&point.bound).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({"create": 1000.0, "resource": "nic"})
+        );
+        assert_eq!(serde_json::from_value::<Bound>(json).unwrap(), point.bound);
+    }
+}

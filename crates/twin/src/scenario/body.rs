@@ -1,0 +1,137 @@
+//! What a scenario says, its sweep apart.
+
+use super::{Cluster, Workload};
+use crate::{
+    machine::Machine,
+    world::{self, Setup},
+};
+use futago_des::Executor;
+use futago_lab::document::{Problem, bounds};
+use serde::{Deserialize, Deserializer};
+
+/// A scenario, with one value for each parameter.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    /// What it is for, in a few words.
+    #[serde(default)]
+    pub description: String,
+    /// The servers and clients.
+    pub cluster: Cluster,
+    /// What they run on.
+    pub machine: Machine,
+    /// What the clients do.
+    pub workload: Workload,
+    /// What goes wrong.
+    #[serde(default)]
+    pub faults: world::Faults,
+    /// How to run it.
+    #[serde(default)]
+    pub run: Run,
+    /// What is too much.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// How to run a scenario. Only the seeds have an influence on the results.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Run {
+    /// Every point is run once with each of these.
+    #[serde(deserialize_with = "seeds")]
+    pub seeds: Vec<u64>,
+    /// Who runs the events.
+    #[serde(deserialize_with = "executor")]
+    pub executor: Executor,
+    /// Threads of the conservative and the optimistic executor.
+    #[serde(deserialize_with = "bounds::count")]
+    pub threads: u32,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            seeds: vec![1],
+            executor: Executor::Sequential,
+            threads: 1,
+        }
+    }
+}
+
+/// Sizes that are taken for a mistake when they are exceeded.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Points of the sweep, all seeds counted.
+    pub points: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { points: 10_000 }
+    }
+}
+
+/// The words for executors.
+pub const EXECUTORS: [(&str, Executor); 3] = [
+    ("sequential", Executor::Sequential),
+    ("conservative", Executor::Conservative),
+    ("optimistic", Executor::Optimistic),
+];
+
+fn executor<'de, D: Deserializer<'de>>(from: D) -> Result<Executor, D::Error> {
+    let word = String::deserialize(from)?;
+    let found = EXECUTORS.iter().find(|(name, _)| *name == word);
+    let names = EXECUTORS.map(|(name, _)| name);
+    found
+        .map(|(_, executor)| *executor)
+        .ok_or_else(|| serde::de::Error::custom(Problem::unknown("executor", &word, &names)))
+}
+
+fn seeds<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+    let seeds = Vec::deserialize(from)?;
+    if seeds.is_empty() {
+        return Err(serde::de::Error::custom("there must be a seed at least"));
+    }
+    Ok(seeds)
+}
+
+impl Body {
+    /// Whether its parts fit together.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let network = self.machine.check();
+        network.map_err(|problem| problem.inside("machine"))?;
+        let cluster = self.cluster.check();
+        cluster.map_err(|problem| problem.inside("cluster"))?;
+        let workload = self.workload.check();
+        workload.map_err(|problem| problem.inside("workload"))
+    }
+
+    /// What is to be simulated with this seed.
+    pub(super) fn setup(&self, seed: u64) -> Result<Setup, Problem> {
+        let Cluster {
+            servers, clients, ..
+        } = self.cluster;
+        let layout = self.machine.lay_out(servers, clients);
+        let layout = layout.map_err(|problem| problem.inside("machine"))?;
+        let setup = Setup {
+            seed,
+            hosts: layout.hosts,
+            network: layout.network,
+            costs: self.machine.costs.clone(),
+            store: self.machine.store,
+            protocol: self.cluster.protocol(),
+            directories: self.workload.world_directories(),
+            phases: self.workload.world_phases(),
+            faults: self.faults.clone(),
+        };
+        match setup.check() {
+            Ok(()) => Ok(setup),
+            Err(world::Error::Setup { part, reason }) if part.starts_with("faults.") => {
+                let keys = part.rsplit('.');
+                Err(keys.fold(Problem::new(reason), Problem::inside))
+            }
+            Err(error) => Err(Problem::new(error.to_string())),
+        }
+    }
+}

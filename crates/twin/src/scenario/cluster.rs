@@ -1,0 +1,127 @@
+//! How many servers and clients, and by which settings they work.
+
+use crate::world::Protocol;
+use bytesize::ByteSize;
+use futago_base::{ClusterMap, Duration, limits, map::Policy};
+use futago_driver::{AdmissionConfig, CallsConfig};
+use futago_lab::document::{Problem, bounds};
+use serde::Deserialize;
+
+/// The servers and clients of a scenario.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// How many servers.
+    #[serde(deserialize_with = "bounds::count")]
+    pub servers: u32,
+    /// How many clients.
+    #[serde(deserialize_with = "bounds::count")]
+    pub clients: u32,
+    /// Partitions of the cluster map.
+    #[serde(default = "partitions", deserialize_with = "bounds::count")]
+    pub partitions: u32,
+    /// How partitions are dealt out.
+    #[serde(default)]
+    pub policy: Policy,
+    /// Bytes a chunk of new files.
+    #[serde(default = "chunk")]
+    pub chunk: ByteSize,
+    /// Memory of each server's store.
+    #[serde(default = "memory")]
+    pub memory: ByteSize,
+    /// Settings of the real code.
+    #[serde(default)]
+    pub protocol: ProtocolSettings,
+}
+
+const fn partitions() -> u32 {
+    4096
+}
+
+const fn chunk() -> ByteSize {
+    ByteSize::mib(1)
+}
+
+const fn memory() -> ByteSize {
+    ByteSize::tib(1)
+}
+
+/// Settings of the real code; what is absent is as in a real cluster.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProtocolSettings {
+    /// A bucket with more entries than this splits.
+    pub split_entries: Option<u64>,
+    /// Directories up to this far below the root are spread over the cluster.
+    pub spread_depth: Option<u16>,
+    /// How long an undecided transaction may keep others waiting, in milliseconds.
+    pub grace_ms: Option<u64>,
+    /// How long a silent client keeps its locks and open files, in milliseconds.
+    pub lease_ms: Option<u64>,
+    /// How often servers look after what is overdue, in milliseconds.
+    pub tick_ms: Option<u64>,
+    /// After how long servers repeat messages to each other, in milliseconds.
+    pub resend_ms: Option<u64>,
+    /// After how long clients repeat requests, in milliseconds.
+    pub request_resend_ms: Option<u64>,
+    /// How many requests a client may have under way to one server.
+    pub window: Option<u32>,
+    /// Whether clients show that they live.
+    pub keep_alive: bool,
+}
+
+impl Cluster {
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let servers = self.servers as usize;
+        if servers > limits::SERVERS {
+            let text = format!(
+                "{servers} servers are more than the most, {}",
+                limits::SERVERS
+            );
+            return Err(Problem::new(text).inside("servers"));
+        }
+        let chunk = u64::from(limits::CHUNK_BYTES_MIN)..=u64::from(limits::CHUNK_BYTES_MAX);
+        if !chunk.contains(&self.chunk.as_u64()) {
+            let text = format!(
+                "{} must be between 4 KiB and 4 MiB",
+                self.chunk.display().iec()
+            );
+            return Err(Problem::new(text).inside("chunk"));
+        }
+        let map = ClusterMap::new(1, self.policy, self.partitions as usize, servers);
+        match map {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Problem::new(error.to_string()).inside("partitions")),
+        }
+    }
+
+    /// The settings of the real code.
+    pub(super) fn protocol(&self) -> Protocol {
+        let set = &self.protocol;
+        let mut server = futago_server::Config::default();
+        let or = |chosen: Option<u64>, default| chosen.map_or(default, Duration::from_millis);
+        server.grace = or(set.grace_ms, server.grace);
+        server.lease = or(set.lease_ms, server.lease);
+        server.tick = or(set.tick_ms, server.tick);
+        server.resend = or(set.resend_ms, server.resend);
+        server.split_entries = set.split_entries.unwrap_or(server.split_entries);
+        server.spread_depth = set.spread_depth.unwrap_or(server.spread_depth);
+        let mut calls = CallsConfig::default();
+        calls.resend_min = or(set.request_resend_ms, calls.resend_min);
+        calls.resend_max.0 = calls.resend_max.0.max(calls.resend_min.0);
+        calls.window = set.window.unwrap_or(calls.window);
+        Protocol {
+            partitions: self.partitions as usize,
+            policy: self.policy,
+            store_bytes: self.memory.as_u64(),
+            server,
+            client: futago_client::Config {
+                chunk_bytes: self.chunk.as_u64() as u32,
+                ..futago_client::Config::default()
+            },
+            calls,
+            admission: AdmissionConfig::default(),
+            keep_alive: set.keep_alive,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+use super::*;
+use crate::world::{Amount, OperationKind, Place};
+
+const SMALL: &str = r#"
+description = "small"
+[cluster]
+servers = 2
+clients = 3
+
+[machine]
+preset = "ppmds"
+
+[[workload.directories]]
+name = "shared"
+
+[[workload.phases]]
+mix = { create = 1 }
+directory = "shared"
+operations = 5
+"#;
+
+fn load(text: &str, options: &[&str]) -> Result<Vec<Point>, String> {
+    let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+    let scenario = Scenario::parse("s.toml", text, Path::new("."), &options);
+    scenario
+        .and_then(|scenario| scenario.points())
+        .map_err(|problem| problem.to_string())
+}
+
+fn with(more: &str) -> Result<Vec<Point>, String> {
+    load(&format!("{SMALL}{more}"), &[])
+}
+
+fn varied(points: &[Point], key: &str) -> Vec<serde_json::Value> {
+    points
+        .iter()
+        .map(|point| point.parameters[key].clone())
+        .collect()
+}
+
+#[test]
+fn a_scenario_without_a_sweep_is_one_point() {
+    let points = load(SMALL, &[]).unwrap();
+    let [point] = points.as_slice() else {
+        panic!("{} points", points.len())
+    };
+    let setup = &point.setup;
+    assert_eq!((setup.server_count(), setup.client_count()), (2, 3));
+    assert_eq!(setup.phases[0].name, "create");
+    assert_eq!(setup.phases[0].place, Place::Shared(0));
+    assert_eq!(setup.phases[0].mix, [(OperationKind::Create, 1)]);
+    assert_eq!(setup.phases[0].amount, Amount::Operations(5));
+    let expected = serde_json::json!({"cluster.servers": 2, "cluster.clients": 3, "seed": 1});
+    assert_eq!(serde_json::to_value(&point.parameters).unwrap(), expected);
+}
+
+#[test]
+fn a_table_varies_every_key_by_itself_and_the_last_fastest() {
+    let more = "[sweep]\ncluster.clients = { from = 1, to = 5, step = 2 }\n\"cluster.servers\" = [1, 2]\n[run]\nseeds = [7, 8]";
+    let points = with(more).unwrap();
+    assert_eq!(points.len(), 12);
+    assert_eq!(varied(&points, "cluster.clients")[..5], [1, 1, 1, 1, 3]);
+    assert_eq!(varied(&points, "cluster.servers")[..5], [1, 1, 2, 2, 1]);
+    assert_eq!(varied(&points, "seed")[..5], [7, 8, 7, 8, 7]);
+    assert_eq!(points[4].setup.client_count(), 3);
+    assert_eq!(points[3].setup.seed, 8);
+}
+
+#[test]
+fn keys_of_one_table_of_a_list_change_together() {
+    let more = "[[sweep]]\ncluster.clients = [4, 6]\nmachine.network.startup_ns = [10, 20]\n[[sweep]]\ncluster.servers = [1, 2]";
+    let points = with(more).unwrap();
+    assert_eq!(varied(&points, "cluster.clients"), [4, 4, 6, 6]);
+    assert_eq!(
+        varied(&points, "machine.network.startup_ns"),
+        [10, 10, 20, 20]
+    );
+    assert_eq!(varied(&points, "cluster.servers"), [1, 2, 1, 2]);
+    let startup = |point: &Point| point.setup.network.paths[1][0].startup_ns;
+    assert_eq!(
+        points.iter().map(startup).collect::<Vec<_>>(),
+        [10, 10, 20, 20]
+    );
+}
+
+#[test]
+fn options_override_any_key_even_of_the_preset() {
+    let options = [
+        "cluster.servers=4",
+        "machine.network.switches.0.latency_ns=5",
+        "run.seeds=[3]",
+    ];
+    let points = load(SMALL, &options).unwrap();
+    assert_eq!(points[0].setup.server_count(), 4);
+    assert_eq!(points[0].setup.seed, 3);
+    let latencies: Vec<u64> = points[0].setup.network.paths[1][0]
+        .hops
+        .iter()
+        .map(|hop| hop.latency_ns)
+        .collect();
+    assert_eq!(latencies, [5, 0, 32_000]);
+    let ideal = load(SMALL, &["machine.preset=ideal"]).unwrap();
+    assert_eq!(ideal[0].setup.network.paths[0][0].startup_ns, 0);
+}
+
+#[test]
+fn the_whole_machine_is_part_of_a_point_so_that_points_can_be_told_apart() {
+    let point = &load(SMALL, &[]).unwrap()[0];
+    assert_eq!(point.document["machine"]["network"]["startup_ns"], 32_000);
+}
+
+#[test]
+fn a_machine_may_come_from_a_file_beside_the_scenario() {
+    let directory = std::env::temp_dir().join(format!("futago-scenario-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let machine = crate::machine::presets::text("ideal").unwrap();
+    std::fs::write(directory.join("m.toml"), machine).unwrap();
+    let text = SMALL.replace("preset = \"ppmds\"", "file = \"m.toml\"");
+    let load = |text: &str| Scenario::parse("s.toml", text, &directory, &[])?.points();
+    let points = load(&text);
+    let missing = load(&text.replace("m.toml", "n.toml"))
+        .unwrap_err()
+        .to_string();
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert_eq!(
+        points.unwrap()[0].setup.network.paths[0][0].hops[0].latency_ns,
+        1_000
+    );
+    assert!(
+        missing.starts_with("s.toml, line 8: machine.file: cannot read the machine"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn mistakes_of_scenarios_are_told() {
+    let replaced = |from: &str, to: &str| load(&SMALL.replace(from, to), &[]);
+    let errors = [
+        with("[clusters]\n"),
+        replaced("servers = 2", "server = 2"),
+        replaced("servers = 2", "servers = 0"),
+        replaced("servers = 2", "servers = 5000"),
+        replaced("clients = 3", "clients = 3\nchunk = \"1GiB\""),
+        replaced("clients = 3", "clients = 3\npartitions = 1"),
+        replaced("\"ppmds\"", "\"pmds\""),
+        replaced("[machine]\npreset = \"ppmds\"", ""),
+        replaced("\"ppmds\"", "\"ppmds\"\nclients.nic.bandwidth_mb_per_s = 0"),
+        replaced("create = 1", "creat = 1"),
+        replaced("create = 1", "create = 0"),
+        replaced("directory = \"shared\"", "directory = \"shard\""),
+        replaced("operations = 5", ""),
+        replaced("operations = 5", "operations = 0"),
+        replaced("operations = 5", "operations = 5\nmeasured_ms = 3"),
+        replaced("operations = 5", "measured_ms = -3"),
+        replaced("name = \"shared\"", "name = \"shared\"\nbuckets = 3"),
+        with("[run]\nexecutor = \"optimist\""),
+        with("[run]\nseeds = []"),
+        with("[faults]\nlost = 2"),
+        with("[sweep]\ncluster.server = [1, 2]"),
+        with("[sweep]\ncluster.servers = 3"),
+        with("[sweep]\ncluster.servers = []"),
+        with("[sweep]\ncluster.servers = [1,\n 0]"),
+        with("[sweep]\ncluster.servers = { from = 1, to = 4, stop = 2 }"),
+        with("[sweep]\ncluster.servers = { from = 4, to = 1 }"),
+        with("[[sweep]]\ncluster.servers = [1, 2]\ncluster.clients = [1]"),
+        with("[sweep]\ncluster.servers = [1, 2]\ncluster.clients = { from = 1, to = 500000 }"),
+        load(SMALL, &["cluster.sevrers=3"]),
+        load(SMALL, &["machine.network.links.0.bandwidth_mb_per_s=0"]),
+    ];
+    let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
+    insta::assert_snapshot!(text.join("\n"));
+}

@@ -1,0 +1,179 @@
+//! What clients do, phase by phase.
+
+use crate::world::{self, Amount, Latency, OperationKind, Place};
+use futago_lab::document::Problem;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The phases of a scenario, and the directories that they begin with. All clients begin a phase
+/// together.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Directories below the root that are there from the start.
+    #[serde(default)]
+    pub directories: Vec<Directory>,
+    /// The phases, in their order.
+    pub phases: Vec<Phase>,
+}
+
+/// A directory that is there from the start.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Directory {
+    /// Its name.
+    pub name: String,
+    /// How many buckets its names are spread over, a power of two.
+    #[serde(default = "one")]
+    pub buckets: u64,
+    /// Clients know the buckets from the start.
+    #[serde(default)]
+    pub known: bool,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// One phase. A client has one operation under way.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// What reports call it; the operation's name if there is one operation.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The directory that all clients use, by its name; without it each has its own.
+    #[serde(default)]
+    pub directory: Option<String>,
+    /// The operations, with weights.
+    pub mix: BTreeMap<OperationKind, u32>,
+    /// How many operations each client performs; all of the phase is measured.
+    #[serde(default)]
+    pub operations: Option<u64>,
+    /// For how long it is measured, in milliseconds, instead of a number of operations.
+    #[serde(default)]
+    pub measured_ms: Option<f64>,
+    /// From the beginning of the phase until it is measured, in milliseconds.
+    #[serde(default)]
+    pub warm_up_ms: f64,
+    /// The time between an operation's end and the beginning of the next one.
+    #[serde(default)]
+    pub think: Latency,
+}
+
+impl Workload {
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        for (number, directory) in self.directories.iter().enumerate() {
+            let problem = |text: &str, key| below("directories", number, Problem::new(text), key);
+            if !directory.buckets.is_power_of_two() {
+                return Err(problem("this must be a power of two", "buckets"));
+            }
+            let earlier = &self.directories[..number];
+            if earlier.iter().any(|other| other.name == directory.name) {
+                return Err(problem("there is another directory of this name", "name"));
+            }
+        }
+        if self.phases.is_empty() {
+            return Err(Problem::new("there is no phase").inside("phases"));
+        }
+        for (number, phase) in self.phases.iter().enumerate() {
+            let checked = self.check_phase(phase);
+            checked.map_err(|(problem, key)| below("phases", number, problem, key))?;
+        }
+        Ok(())
+    }
+
+    fn check_phase(&self, phase: &Phase) -> Result<(), (Problem, &'static str)> {
+        if let Some(name) = &phase.directory
+            && self.place(name).is_none()
+        {
+            let names: Vec<&str> = self.directories.iter().map(|d| d.name.as_str()).collect();
+            return Err((Problem::unknown("directory", name, &names), "directory"));
+        }
+        if phase.mix.values().all(|weight| *weight == 0) {
+            let problem = Problem::new("some operation must have a weight above 0");
+            return Err((problem, "mix"));
+        }
+        let positive = |ms: f64| ms > 0.0 && ms < 1e9;
+        match (phase.operations, phase.measured_ms) {
+            (Some(0), None) => Err((Problem::new("this must be more than 0"), "operations")),
+            (Some(_), Some(_)) => {
+                let text = "a phase lasts for `operations` or for `measured_ms`, not both";
+                Err((Problem::new(text), "measured_ms"))
+            }
+            (None, None) => {
+                let text = "say how long the phase is: `operations` or `measured_ms`";
+                Err((Problem::new(text), ""))
+            }
+            (None, Some(ms)) if !positive(ms) => Err((
+                Problem::new(format!("{ms} must be more than 0")),
+                "measured_ms",
+            )),
+            _ if !(0.0..1e9).contains(&phase.warm_up_ms) => {
+                let text = format!("{} must be 0 or more", phase.warm_up_ms);
+                Err((Problem::new(text), "warm_up_ms"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.directories.iter().position(|d| d.name == name)
+    }
+
+    pub(super) fn world_directories(&self) -> Vec<world::Directory> {
+        self.directories
+            .iter()
+            .map(|directory| world::Directory {
+                name: directory.name.clone(),
+                buckets: directory.buckets,
+                known: directory.known,
+            })
+            .collect()
+    }
+
+    pub(super) fn world_phases(&self) -> Vec<world::Phase> {
+        let phases = self.phases.iter().map(|phase| world::Phase {
+            name: phase.name(),
+            place: match phase.directory.as_ref().and_then(|name| self.place(name)) {
+                Some(place) => Place::Shared(place),
+                None => Place::Own,
+            },
+            mix: phase
+                .mix
+                .iter()
+                .map(|(kind, weight)| (*kind, *weight))
+                .collect(),
+            amount: phase.amount(),
+            think: phase.think,
+        });
+        phases.collect()
+    }
+}
+
+/// A mistake in a part of a list.
+fn below(list: &str, number: usize, problem: Problem, key: &str) -> Problem {
+    let problem = match key {
+        "" => problem,
+        key => problem.inside(key),
+    };
+    problem.inside(number.to_string()).inside(list)
+}
+
+impl Phase {
+    fn name(&self) -> String {
+        let operations: Vec<&str> = self.mix.keys().map(|kind| kind.into()).collect();
+        self.name.clone().unwrap_or_else(|| operations.join("+"))
+    }
+
+    fn amount(&self) -> Amount {
+        let ns = |ms: f64| (ms * 1e6) as u64;
+        match self.measured_ms {
+            Some(measured) => Amount::Duration {
+                warm_up_ns: ns(self.warm_up_ms),
+                measured_ns: ns(measured),
+            },
+            None => Amount::Operations(self.operations.unwrap_or(1)),
+        }
+    }
+}
