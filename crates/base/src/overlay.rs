@@ -3,9 +3,9 @@
 use crate::{
     Batch, ChunkId, DataChange, FileId, Key, Payload, Space, Value, View,
     data::{EXTENT_BYTES, Extents},
-    record::{Header, Inode},
+    record::{Header, Inode, Rank},
 };
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use alloc::vec::Vec;
 use core::iter::Peekable;
 
 /// A view with the changes of the decision that is being made.
@@ -14,13 +14,13 @@ use core::iter::Peekable;
 /// written.
 pub struct Overlay<'view, V> {
     base: &'view V,
-    records: BTreeMap<Key, Option<Value>>,
+    records: Changes,
     data: Vec<DataChange>,
 }
 
 /// The changes of an [`Overlay`] at some moment.
 pub struct Savepoint {
-    records: BTreeMap<Key, Option<Value>>,
+    records: Changes,
     data: usize,
 }
 
@@ -32,7 +32,7 @@ impl<'view, V: View> Overlay<'view, V> {
     pub const fn new(base: &'view V) -> Self {
         Self {
             base,
-            records: BTreeMap::new(),
+            records: Changes::new(),
             data: Vec::new(),
         }
     }
@@ -57,10 +57,10 @@ impl<'view, V: View> Overlay<'view, V> {
 
     /// The records from `from` up to but not including `to`, as changed, in order.
     pub fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
-        let changes = (from < to).then(|| self.records.range(from.clone()..to.clone()));
+        let changes = self.records.range(&from, &to).peekable();
         Merged {
             base: self.base.range(from, to).peekable(),
-            changes: changes.into_iter().flatten().peekable(),
+            changes,
         }
     }
 
@@ -95,14 +95,12 @@ impl<'view, V: View> Overlay<'view, V> {
 
     /// A file's inode.
     pub fn inode(&self, id: FileId) -> Option<&Inode> {
-        self.get(&Key::Inode(id))
-            .and_then(Value::inode)
-            .map(Box::as_ref)
+        self.get(&Key::Inode(id)).and_then(Value::inode)
     }
 
     /// Sets a file's inode.
     pub fn put_inode(&mut self, id: FileId, inode: Inode) {
-        self.put(Key::Inode(id), Box::new(inode));
+        self.put(Key::Inode(id), inode);
     }
 
     /// Changes a file's inode; does nothing if it is gone.
@@ -161,9 +159,74 @@ impl<'view, V: View> Overlay<'view, V> {
     /// The changes as one batch.
     pub fn into_batch(self) -> Batch {
         Batch {
-            records: self.records.into_iter().collect(),
+            records: self.records.into_records(),
             data: self.data,
         }
+    }
+}
+
+/// Changed records in the order of their keys. There are seldom more than a dozen, so a list is
+/// faster than a tree.
+#[derive(Clone)]
+struct Changes(Vec<Change>);
+
+#[derive(Clone)]
+struct Change {
+    rank: Rank,
+    key: Key,
+    value: Option<Value>,
+}
+
+impl Changes {
+    /// As many changes as most decisions make.
+    const USUAL: usize = 8;
+
+    const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Where the key's change is, or where it would be.
+    fn position(&self, key: &Key) -> Result<usize, usize> {
+        let rank = key.rank();
+        self.0
+            .binary_search_by(|change| change.rank.cmp(&rank).then_with(|| change.key.cmp(key)))
+    }
+
+    fn get(&self, key: &Key) -> Option<&Option<Value>> {
+        let at = self.position(key).ok()?;
+        Some(&self.0[at].value)
+    }
+
+    fn insert(&mut self, key: Key, value: Option<Value>) {
+        match self.position(&key) {
+            Ok(at) => self.0[at].value = value,
+            Err(at) => {
+                if self.0.is_empty() {
+                    self.0.reserve(Self::USUAL);
+                }
+                let rank = key.rank();
+                self.0.insert(at, Change { rank, key, value });
+            }
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&Key, &Option<Value>)> {
+        self.0.iter().map(|change| (&change.key, &change.value))
+    }
+
+    fn range<'a>(
+        &'a self,
+        from: &Key,
+        to: &Key,
+    ) -> impl Iterator<Item = (&'a Key, &'a Option<Value>)> + use<'a> {
+        let place = |key| self.position(key).unwrap_or_else(|at| at);
+        let within = self.0.get(place(from)..place(to)).unwrap_or(&[]);
+        within.iter().map(|change| (&change.key, &change.value))
+    }
+
+    fn into_records(self) -> Vec<(Key, Option<Value>)> {
+        let changes = self.0.into_iter();
+        changes.map(|change| (change.key, change.value)).collect()
     }
 }
 

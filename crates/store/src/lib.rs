@@ -2,6 +2,7 @@
 
 mod available;
 mod memory;
+mod records;
 
 pub use available::available_memory_bytes;
 pub use memory::MemoryStore;

@@ -1,5 +1,6 @@
 //! A server's state in memory.
 
+use crate::records::Records;
 use futago_base::{
     Batch, ChunkId, DataChange, Key, Space, Value, View, data::Extents, overlay::RECORD_BYTES,
 };
@@ -16,7 +17,7 @@ const RESERVE_SHARE: u64 = 32;
 /// ([`Overlay::fits`](futago_base::Overlay::fits)) against [`View::space`].
 #[derive(Debug)]
 pub struct MemoryStore {
-    records: BTreeMap<Key, Value>,
+    records: Records,
     chunks: BTreeMap<ChunkId, Extents>,
     space: Space,
 }
@@ -26,7 +27,7 @@ impl MemoryStore {
     /// removals; the rest is the limit that [`View::space`] tells.
     pub const fn new(memory_bytes: u64) -> Self {
         Self {
-            records: BTreeMap::new(),
+            records: Records::new(),
             chunks: BTreeMap::new(),
             space: Space {
                 limit_bytes: memory_bytes - memory_bytes / RESERVE_SHARE,
@@ -144,10 +145,7 @@ impl View for MemoryStore {
     }
 
     fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
-        (from < to)
-            .then(|| self.records.range(from..to))
-            .into_iter()
-            .flatten()
+        self.records.range(from, to)
     }
 
     fn data(&self, chunk: ChunkId) -> Option<&Extents> {

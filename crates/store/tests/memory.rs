@@ -4,10 +4,11 @@
 
 use bytes::Bytes;
 use futago_base::{
-    Batch, ChunkId, DataChange, FileId, Kind, Name, Partition, Payload, Timestamp, Value, View,
+    Batch, ChunkId, DataChange, FileId, Kind, Name, NameHash, Partition, Payload, Timestamp, Value,
+    View,
     data::EXTENT_BYTES,
     overlay::RECORD_BYTES,
-    record::{Inode, Key, Truncations},
+    record::{Entry, Inode, Key, Truncations},
 };
 use futago_store::MemoryStore;
 use proptest::prelude::*;
@@ -46,21 +47,30 @@ fn record() -> impl Strategy<Value = (Key, Option<Value>)> {
     let bytes = prop::collection::vec(any::<u8>(), 0..50);
     let xattr =
         (0..4_u64, 0..4_u8, prop::option::of(bytes.clone())).prop_map(|(id, name, value)| {
-            let name = Name::new(vec![b'a' + name]).unwrap();
+            let name = Name::new(format!("user.name.{name}").into_bytes()).unwrap();
             (
                 Key::Xattr(file(id), name),
                 value.map(|v| Value::Bytes(Bytes::from(v))),
             )
         });
-    let node = (0..4_u64, prop::option::of(bytes)).prop_map(|(id, target)| {
-        (
-            Key::Inode(file(id)),
-            target.map(|t| Value::Inode(Box::new(inode(&t)))),
-        )
-    });
+    let node = (0..4_u64, prop::option::of(bytes))
+        .prop_map(|(id, target)| (Key::Inode(file(id)), target.map(|t| Value::from(inode(&t)))));
     let number = (0..4_u16, prop::option::of(any::<u64>()))
         .prop_map(|(p, n)| (Key::Allocator(Partition(p)), n.map(Value::Number)));
-    prop_oneof![xattr, node, number]
+    // Neighbouring hashes share a rank, and names may share a hash.
+    let entry =
+        (0..3_u64, 0..40_u64, 0..2_u8, any::<bool>()).prop_map(|(id, hash, name, present)| {
+            let name = Name::new(vec![b'a' + name]).unwrap();
+            let entry = Entry {
+                id: file(hash),
+                kind: Kind::File,
+            };
+            (
+                Key::Entry(file(id), NameHash(hash), name),
+                present.then_some(Value::Entry(entry)),
+            )
+        });
+    prop_oneof![xattr, node, number, entry]
 }
 
 fn data_change() -> impl Strategy<Value = DataChange> {
@@ -91,7 +101,7 @@ fn data_change() -> impl Strategy<Value = DataChange> {
 }
 
 fn batch() -> impl Strategy<Value = Batch> {
-    let records = prop::collection::vec(record(), 0..6);
+    let records = prop::collection::vec(record(), 0..8);
     (records, prop::collection::vec(data_change(), 0..5)).prop_map(|(records, data)| Batch {
         records: records
             .into_iter()
@@ -208,12 +218,12 @@ proptest! {
     }
 
     #[test]
-    fn a_range_is_what_lies_between_its_ends(batch in batch(), a in 0..4_u64, b in 0..4_u64) {
+    fn a_range_is_what_lies_between_its_ends(batch in batch(), from in record(), to in record()) {
         let mut store = MemoryStore::new(1 << 30);
         store.apply(batch);
-        let (from, to) = (Key::Inode(file(a)), Key::Inode(file(b)));
-        let expected: Vec<_> =
-            store.records().filter(|(key, _)| **key >= from && **key < to).collect();
+        let (from, to) = (from.0, to.0);
+        let within = |key: &Key| *key >= from && *key < to;
+        let expected: Vec<_> = store.records().filter(|(key, _)| within(key)).collect();
         prop_assert_eq!(store.range(from.clone(), to.clone()).collect::<Vec<_>>(), expected);
     }
 }

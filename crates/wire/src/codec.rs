@@ -155,12 +155,15 @@ impl Body {
     }
 }
 
+/// More than most values take, so that their buffer need not grow.
+const ENCODED_BYTES: usize = 128;
+
 /// Encodes one value, as in the body of a message. The records that a server keeps of messages use
 /// it too.
 pub fn encode<T: Serialize>(value: &T) -> Bytes {
     // Encoding fails only for types that postcard cannot express, such as sequences of unknown
     // length; ours are all known, and the tests encode every one.
-    postcard::to_allocvec(value)
+    postcard::to_extend(value, Vec::with_capacity(ENCODED_BYTES))
         .map(Bytes::from)
         .unwrap_or_default()
 }

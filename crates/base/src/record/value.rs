@@ -5,15 +5,20 @@ use super::{
     Session, StoredMessage, TransactionStatus,
 };
 use crate::TransactionId;
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
 
+/// Variants and accessors; `boxed` ones are larger than most, and behind a pointer.
 macro_rules! values {
-    ($($(#[$doc:meta])* $variant:ident($type:ty) as $accessor:ident;)*) => {
+    (
+        inline { $($(#[$doc:meta])* $variant:ident($type:ty) as $accessor:ident;)* }
+        boxed { $($(#[$boxed_doc:meta])* $boxed:ident($large:ty) as $boxed_accessor:ident;)* }
+    ) => {
         /// The contents of a record; which variant is fixed by its key.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Value {
             $($(#[$doc])* $variant($type),)*
+            $($(#[$boxed_doc])* $boxed(Box<$large>),)*
         }
 
         impl Value {
@@ -24,6 +29,13 @@ macro_rules! values {
                     match self { Self::$variant(value) => Some(value), _ => None }
                 }
             )*
+            $(
+                $(#[$boxed_doc])*
+                /// `None` if the record is of another sort.
+                pub fn $boxed_accessor(&self) -> Option<&$large> {
+                    match self { Self::$boxed(value) => Some(value), _ => None }
+                }
+            )*
         }
 
         $(impl From<$type> for Value {
@@ -31,43 +43,53 @@ macro_rules! values {
                 Self::$variant(value)
             }
         })*
+
+        $(impl From<$large> for Value {
+            fn from(value: $large) -> Self {
+                Self::$boxed(Box::new(value))
+            }
+        })*
     };
 }
 
 values! {
-    /// A counter, a version or a sequence number.
-    Number(u64) as number;
-    /// An extended attribute's value or a saved reply.
-    Bytes(Bytes) as bytes;
-    /// Of [`Key::Inode`](super::Key::Inode); boxed, because it is much larger than the others.
-    Inode(alloc::boxed::Box<Inode>) as inode;
-    /// Of [`Key::Header`](super::Key::Header).
-    Header(Header) as header;
-    /// Of [`Key::Entry`](super::Key::Entry).
-    Entry(Entry) as entry;
-    /// Of [`Key::Locator`](super::Key::Locator).
-    Locator(TransactionId) as locator;
-    /// Of [`Key::Participant`](super::Key::Participant).
-    Participant(Participant) as participant;
-    /// Of [`Key::TransactionStatus`](super::Key::TransactionStatus).
-    TransactionStatus(TransactionStatus) as transaction_status;
-    /// Of [`Key::OutboxChannel`](super::Key::OutboxChannel).
-    OutboxChannel(OutboxChannel) as outbox_channel;
-    /// Of [`Key::Outbox`](super::Key::Outbox) and [`Key::Parked`](super::Key::Parked).
-    Message(StoredMessage) as message;
-    /// Of [`Key::HeldReply`](super::Key::HeldReply).
-    HeldReply(HeldReply) as held_reply;
-    /// Of [`Key::Session`](super::Key::Session).
-    Session(Session) as session;
-    /// Of [`Key::Opens`](super::Key::Opens).
-    Opens(Opens) as opens;
-    /// Of [`Key::Locks`](super::Key::Locks).
-    Locks(Vec<RangeLock>) as locks;
-    /// Of [`Key::LockWaiters`](super::Key::LockWaiters).
-    LockWaiters(Vec<LockWaiter>) as lock_waiters;
-    /// Of [`Key::SessionFile`](super::Key::SessionFile) and
-    /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys say all.
-    Present(()) as present;
+    inline {
+        /// A counter, a version or a sequence number.
+        Number(u64) as number;
+        /// An extended attribute's value or a saved reply.
+        Bytes(Bytes) as bytes;
+        /// Of [`Key::Header`](super::Key::Header).
+        Header(Header) as header;
+        /// Of [`Key::Entry`](super::Key::Entry).
+        Entry(Entry) as entry;
+        /// Of [`Key::Locator`](super::Key::Locator).
+        Locator(TransactionId) as locator;
+        /// Of [`Key::TransactionStatus`](super::Key::TransactionStatus).
+        TransactionStatus(TransactionStatus) as transaction_status;
+        /// Of [`Key::OutboxChannel`](super::Key::OutboxChannel).
+        OutboxChannel(OutboxChannel) as outbox_channel;
+        /// Of [`Key::HeldReply`](super::Key::HeldReply).
+        HeldReply(HeldReply) as held_reply;
+        /// Of [`Key::Session`](super::Key::Session).
+        Session(Session) as session;
+        /// Of [`Key::Opens`](super::Key::Opens).
+        Opens(Opens) as opens;
+        /// Of [`Key::Locks`](super::Key::Locks).
+        Locks(Vec<RangeLock>) as locks;
+        /// Of [`Key::LockWaiters`](super::Key::LockWaiters).
+        LockWaiters(Vec<LockWaiter>) as lock_waiters;
+        /// Of [`Key::SessionFile`](super::Key::SessionFile) and
+        /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys say all.
+        Present(()) as present;
+    }
+    boxed {
+        /// Of [`Key::Inode`](super::Key::Inode).
+        Inode(Inode) as inode;
+        /// Of [`Key::Participant`](super::Key::Participant).
+        Participant(Participant) as participant;
+        /// Of [`Key::Outbox`](super::Key::Outbox) and [`Key::Parked`](super::Key::Parked).
+        Message(StoredMessage) as message;
+    }
 }
 
 impl Value {
@@ -78,9 +100,11 @@ impl Value {
             Self::Inode(inode) => {
                 size_of::<Inode>() + inode.target.len() + inode.truncations.steps.len() * 16
             }
-            Self::Participant(p) => p.steps.len() + p.targets.len() * 64,
+            Self::Participant(p) => size_of::<Participant>() + p.steps.len() + p.targets.len() * 64,
             Self::TransactionStatus(status) => status.participants.len() * 2,
-            Self::Message(message) => message.body.len() + message.payload.len(),
+            Self::Message(message) => {
+                size_of::<StoredMessage>() + message.body.len() + message.payload.len()
+            }
             Self::Opens(opens) => opens.len() * 16,
             Self::Locks(locks) => locks.len() * size_of::<RangeLock>(),
             Self::LockWaiters(waiters) => waiters.len() * size_of::<LockWaiter>(),

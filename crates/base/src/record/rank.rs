@@ -1,0 +1,109 @@
+//! Where a key stands in the order of keys, as one number.
+
+use super::{Key, Target};
+use crate::{FileId, Name, RequestId, TransactionId};
+
+/// A number that rises with the keys: of two keys the smaller never has the larger rank.
+///
+/// To compare ranks is much faster than to compare keys. Few keys share a rank: names with nearly equal
+/// hashes, and sorts of records of which there are few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(u128);
+
+/// The bits of a rank below the sort and the first field.
+const SECOND_BITS: u32 = 59;
+const FIRST_BITS: u32 = 64;
+
+/// The largest hash or start of a bucket.
+const HASH_MAX: u64 = (1 << 63) - 1;
+
+impl Rank {
+    /// The number of sorts that [`Rank::sort`] tells apart.
+    pub const SORTS: usize = 25;
+
+    /// The number of the key's sort; sorts are in the order of keys, too.
+    pub const fn sort(self) -> usize {
+        (self.0 >> (FIRST_BITS + SECOND_BITS)) as usize
+    }
+
+    /// From a key's sort, its first field, and what counts of its second one.
+    const fn new(sort: u8, first: u64, second: u64) -> Self {
+        let (sort, first) = (sort as u128, first as u128);
+        Self(sort << (FIRST_BITS + SECOND_BITS) | first << SECOND_BITS | second as u128)
+    }
+
+    /// With a second field whose values are small numbers.
+    fn numbered(sort: u8, first: u64, number: u64) -> Self {
+        Self::new(sort, first, number.min((1 << SECOND_BITS) - 1))
+    }
+
+    /// With a second field that is spread over 63 bits.
+    fn hashed(sort: u8, first: u64, hash: u64) -> Self {
+        Self::new(sort, first, hash.min(HASH_MAX) >> (63 - SECOND_BITS))
+    }
+
+    /// With a name as the second field: its first bytes.
+    fn named(sort: u8, file: FileId, name: &Name) -> Self {
+        let mut first = [0; 8];
+        for (to, from) in first.iter_mut().zip(name.as_bytes()) {
+            *to = *from;
+        }
+        Self::new(
+            sort,
+            file.0,
+            u64::from_be_bytes(first) >> (64 - SECOND_BITS),
+        )
+    }
+
+    fn of_request(sort: u8, id: RequestId) -> Self {
+        Self::numbered(sort, id.session.0, id.sequence)
+    }
+
+    fn of_transaction(sort: u8, id: TransactionId) -> Self {
+        Self::numbered(sort, id.session.0, id.sequence)
+    }
+
+    /// `sort` and the ones after it are the locators', one for each kind of target.
+    fn of_locator(sort: u8, target: &Target) -> Self {
+        match target {
+            Target::Entry(directory, hash, _) => Self::hashed(sort, directory.0, hash.0),
+            Target::Inode(id) => Self::new(sort + 1, id.0, 0),
+            Target::Header(directory, bucket) => Self::hashed(sort + 2, directory.0, bucket.0),
+            Target::Tree => Self::new(sort + 3, 0, 0),
+        }
+    }
+}
+
+impl Key {
+    /// The key's place in the order of keys.
+    pub fn rank(&self) -> Rank {
+        match self {
+            Self::Allocator(partition) => Rank::new(0, u64::from(partition.0), 0),
+            Self::Inode(id) => Rank::new(1, id.0, 0),
+            Self::Xattr(id, name) => Rank::named(2, *id, name),
+            Self::Header(directory, bucket) => Rank::hashed(3, directory.0, bucket.0),
+            Self::Entry(directory, hash, _) => Rank::hashed(4, directory.0, hash.0),
+            Self::Chunk(chunk) => Rank::numbered(5, chunk.file.0, chunk.index),
+            Self::TreeVersion => Rank::new(6, 0, 0),
+            Self::Locator(target) => Rank::of_locator(7, target),
+            Self::Participant(id) => Rank::of_transaction(11, *id),
+            Self::TransactionStatus(id) => Rank::of_transaction(12, *id),
+            Self::Reply(id) => Rank::of_request(13, *id),
+            Self::OutboxChannel(server) => Rank::new(14, u64::from(server.0), 0),
+            Self::Outbox(server, number) => Rank::numbered(15, u64::from(server.0), *number),
+            Self::Inbox(server) => Rank::new(16, u64::from(server.0), 0),
+            Self::OutboxWaiter(server, number, _) => {
+                Rank::numbered(17, u64::from(server.0), *number)
+            }
+            Self::HeldReply(id) => Rank::of_request(18, *id),
+            Self::Session(id) => Rank::new(19, id.0, 0),
+            Self::SessionFile(session, file) => {
+                Rank::new(20, session.0, file.0 >> (64 - SECOND_BITS))
+            }
+            Self::Opens(id) => Rank::new(21, id.0, 0),
+            Self::Locks(id) => Rank::new(22, id.0, 0),
+            Self::LockWaiters(id) => Rank::new(23, id.0, 0),
+            Self::Parked(transaction, _) => Rank::of_transaction(24, *transaction),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The rank of a key agrees with the order of keys.
+
+#![allow(clippy::unwrap_used, reason = "strategies are test code too")]
+
+use futago_base::{
+    BucketStart, ChunkId, FileId, Key, Name, NameHash, Partition, RequestId, ServerId, SessionId,
+    TransactionId, record::Target,
+};
+use proptest::prelude::*;
+
+/// Numbers at which something may go wrong: near zero, near the ends of the ranges, anywhere.
+fn number() -> impl Strategy<Value = u64> {
+    const ENDS: &[u64] = &[0, 1 << 59, 1 << 62, 1 << 63, u64::MAX];
+    let near = (prop::sample::select(ENDS), -40..40_i64)
+        .prop_map(|(end, step)| end.saturating_add_signed(step));
+    prop_oneof![near, any::<u64>()]
+}
+
+fn name() -> impl Strategy<Value = Name> {
+    let tail = prop::collection::vec(1..3_u8, 0..3);
+    let stem = prop::sample::select(&["a", "user.na", "user.nam"] as &[&str]);
+    (stem, tail).prop_map(|(stem, tail)| Name::new([stem.as_bytes(), &tail].concat()).unwrap())
+}
+
+fn target() -> impl Strategy<Value = Target> {
+    prop_oneof![
+        (number(), number(), name()).prop_map(|(id, hash, name)| Target::Entry(
+            FileId(id),
+            NameHash(hash),
+            name
+        )),
+        number().prop_map(|id| Target::Inode(FileId(id))),
+        (number(), number()).prop_map(|(id, at)| Target::Header(FileId(id), BucketStart(at))),
+        Just(Target::Tree),
+    ]
+}
+
+fn request() -> impl Strategy<Value = RequestId> {
+    (number(), number()).prop_map(|(session, sequence)| RequestId {
+        session: SessionId(session),
+        sequence,
+    })
+}
+
+fn transaction() -> impl Strategy<Value = TransactionId> {
+    request().prop_map(|RequestId { session, sequence }| TransactionId { session, sequence })
+}
+
+fn key_of_file() -> impl Strategy<Value = Key> {
+    (0..9, number(), number(), name()).prop_map(|(sort, id, second, name)| {
+        let file = FileId(id);
+        match sort {
+            0 => Key::Inode(file),
+            1 => Key::Xattr(file, name),
+            2 => Key::Header(file, BucketStart(second)),
+            3 => Key::Entry(file, NameHash(second), name),
+            4 => Key::Chunk(ChunkId {
+                file,
+                index: second,
+            }),
+            5 => Key::SessionFile(SessionId(second), file),
+            6 => Key::Opens(file),
+            7 => Key::Locks(file),
+            _ => Key::LockWaiters(file),
+        }
+    })
+}
+
+fn key_of_party() -> impl Strategy<Value = Key> {
+    (0..8, any::<u16>(), number(), request()).prop_map(|(sort, server, number, id)| {
+        let at = ServerId(server);
+        match sort {
+            0 => Key::Allocator(Partition(server)),
+            1 => Key::Reply(id),
+            2 => Key::OutboxChannel(at),
+            3 => Key::Outbox(at, number),
+            4 => Key::Inbox(at),
+            5 => Key::OutboxWaiter(at, number, id),
+            6 => Key::HeldReply(id),
+            _ => Key::Session(SessionId(number)),
+        }
+    })
+}
+
+fn key_of_transaction() -> impl Strategy<Value = Key> {
+    prop_oneof![
+        Just(Key::TreeVersion),
+        target().prop_map(Key::Locator),
+        transaction().prop_map(Key::Participant),
+        transaction().prop_map(Key::TransactionStatus),
+        (transaction(), request()).prop_map(|(id, request)| Key::Parked(id, request)),
+    ]
+}
+
+fn key() -> impl Strategy<Value = Key> {
+    prop_oneof![key_of_file(), key_of_party(), key_of_transaction()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn a_smaller_key_never_has_a_larger_rank(mut keys in prop::collection::vec(key(), 2..20)) {
+        keys.sort();
+        prop_assert!(keys.is_sorted_by_key(Key::rank));
+        let sort = |key: &Key| key.rank().sort();
+        prop_assert!(keys.is_sorted_by_key(sort));
+    }
+}

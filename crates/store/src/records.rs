@@ -1,0 +1,138 @@
+//! Records in the order of their keys.
+
+use futago_base::{Key, Value, record::Rank};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::{mem, slice};
+
+/// An ordered map of records.
+///
+/// It is a tree of ranks for each sort of record, because to search among numbers is many times faster
+/// than among keys, and because most sorts that a request looks for have few records; the keys that
+/// share a rank are in a list.
+#[derive(Debug, Default)]
+pub struct Records {
+    sorts: [BTreeMap<Rank, Slot>; Rank::SORTS],
+}
+
+type Record = (Key, Value);
+
+/// The records of one rank.
+#[derive(Debug)]
+enum Slot {
+    One(Record),
+    /// Several, in the order of their keys.
+    Several(Vec<Record>),
+}
+
+impl Slot {
+    fn records(&self) -> &[Record] {
+        match self {
+            Self::One(record) => slice::from_ref(record),
+            Self::Several(records) => records,
+        }
+    }
+
+    fn insert(&mut self, key: Key, value: Value) -> Option<Value> {
+        match self {
+            Self::One(record) if record.0 == key => Some(mem::replace(&mut record.1, value)),
+            Self::One(_) => {
+                let Self::One(record) = mem::replace(self, Self::Several(Vec::new())) else {
+                    return None;
+                };
+                *self = Self::Several(vec![record]);
+                self.insert(key, value)
+            }
+            Self::Several(records) => match position(records, &key) {
+                Ok(at) => Some(mem::replace(&mut records[at].1, value)),
+                Err(at) => {
+                    records.insert(at, (key, value));
+                    None
+                }
+            },
+        }
+    }
+}
+
+fn position(records: &[Record], key: &Key) -> Result<usize, usize> {
+    records.binary_search_by(|(other, _)| other.cmp(key))
+}
+
+impl Records {
+    pub const fn new() -> Self {
+        Self {
+            sorts: [const { BTreeMap::new() }; Rank::SORTS],
+        }
+    }
+
+    pub fn get(&self, key: &Key) -> Option<&Value> {
+        let rank = key.rank();
+        let records = self.sorts[rank.sort()].get(&rank)?.records();
+        let at = match records {
+            [(other, _)] => (other == key).then_some(0),
+            _ => position(records, key).ok(),
+        };
+        at.map(|at| &records[at].1)
+    }
+
+    /// Sets a record and returns what was there.
+    pub fn insert(&mut self, key: Key, value: Value) -> Option<Value> {
+        let rank = key.rank();
+        match self.sorts[rank.sort()].entry(rank) {
+            Entry::Occupied(mut slot) => slot.get_mut().insert(key, value),
+            Entry::Vacant(slot) => {
+                slot.insert(Slot::One((key, value)));
+                None
+            }
+        }
+    }
+
+    /// Removes a record and returns it.
+    pub fn remove(&mut self, key: &Key) -> Option<Value> {
+        let rank = key.rank();
+        let Entry::Occupied(mut slot) = self.sorts[rank.sort()].entry(rank) else {
+            return None;
+        };
+        match slot.get_mut() {
+            Slot::One((other, _)) if other != key => None,
+            Slot::One(_) => match slot.remove() {
+                Slot::One((_, value)) => Some(value),
+                Slot::Several(_) => None,
+            },
+            Slot::Several(records) => {
+                let at = position(records, key).ok()?;
+                let (_, value) = records.remove(at);
+                if records.is_empty() {
+                    slot.remove();
+                }
+                Some(value)
+            }
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Value)> {
+        let slots = self.sorts.iter().flat_map(BTreeMap::values);
+        pairs(slots)
+    }
+
+    /// The records from `from` up to but not including `to`, in order.
+    pub fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
+        let (first, last) = (from.rank(), to.rank());
+        let sorts = if from < to {
+            &self.sorts[first.sort()..=last.sort()]
+        } else {
+            &[]
+        };
+        let occupied = sorts.iter().filter(|sort| !sort.is_empty());
+        let slots = occupied.flat_map(move |sort| sort.range(first..=last));
+        pairs(slots.map(|(_, slot)| slot))
+            .skip_while(move |(key, _)| **key < from)
+            .take_while(move |(key, _)| **key < to)
+    }
+}
+
+fn pairs<'a>(slots: impl Iterator<Item = &'a Slot>) -> impl Iterator<Item = (&'a Key, &'a Value)> {
+    slots
+        .flat_map(Slot::records)
+        .map(|(key, value)| (key, value))
+}
