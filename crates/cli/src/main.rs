@@ -13,6 +13,11 @@ use commands::Command;
 use exit::exit_of;
 use std::process::ExitCode;
 
+/// A server allocates a dozen small things a request; here they cost a tenth of its time less than in
+/// the system's allocator (`cargo bench -p futago-server`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A parallel file system in one command, and its twin.
 ///
 /// `futago up` starts servers, `futago mount` makes their file system a directory, `futago down` ends

@@ -10,6 +10,10 @@ use futago_server::{Config, Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_wire::{NewContent, NewNode, Request, Spot};
 
+/// The program's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Files of the directory; requests concern them in an order that is not theirs.
 const FILES: u64 = 20_000;
 
