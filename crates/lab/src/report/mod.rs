@@ -1,0 +1,65 @@
+//! What a study found, for people: one HTML file that needs nothing else, and a table for each
+//! figure.
+
+mod plot;
+mod table;
+
+pub use table::Table;
+
+use crate::{results::PointResult, study::Figure};
+use minijinja::{AutoEscape, Environment, context, value::Serde};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A figure with what came of it.
+#[derive(Clone, Debug)]
+pub struct FigureReport {
+    /// The figure.
+    pub figure: Figure,
+    /// Its points.
+    pub points: Vec<PointResult>,
+    /// Further columns of the table, one object for each point; empty if there are none.
+    pub checks: Vec<Map<String, Value>>,
+}
+
+/// What is written above all figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Heading {
+    /// The title.
+    pub title: String,
+    /// What it is about.
+    pub about: String,
+    /// The program, with its version.
+    pub version: String,
+}
+
+impl FigureReport {
+    /// All points with their parameters and results.
+    pub fn table(&self) -> Table {
+        Table::new(&self.points, &self.checks)
+    }
+}
+
+/// One HTML file with all figures: plots, claims and tables. It loads nothing from anywhere.
+pub fn html(heading: &Heading, figures: &[FigureReport]) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_template("report", include_str!("report.html"))?;
+    let figures = figures.iter().map(|report| {
+        let table = report.table();
+        context! {
+            figure => Serde(&report.figure),
+            plot => plot::svg(report),
+            same => table::same_parameters(&report.points),
+            header => Serde(table.header()),
+            rows => table.rounded(),
+        }
+    });
+    environment.get_template("report")?.render(context! {
+        heading => Serde(heading),
+        figures => figures.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

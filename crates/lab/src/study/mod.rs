@@ -1,0 +1,142 @@
+//! Studies: figures with the scenarios that they come from and what is claimed of them.
+//!
+//! A study is a directory with a file `study.toml` and the scenario files of its figures. [`Archive`]
+//! keeps what was run, so that an interrupted study goes on where it was.
+
+mod archive;
+
+pub use archive::{Archive, ArchiveError, key};
+
+use crate::document::{Node, Problem};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// A study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Its title.
+    pub title: String,
+    /// What it is about, in a paragraph.
+    #[serde(default)]
+    pub about: String,
+    /// The figures.
+    #[serde(rename = "figure")]
+    pub figures: Vec<Figure>,
+}
+
+/// A figure: points of one scenario, drawn as lines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// A short name, for files.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// The scenario file, beside the study's.
+    pub scenario: String,
+    /// What was claimed elsewhere, with its source.
+    #[serde(default)]
+    pub claim: String,
+    /// What is seen here, and why it differs where it does.
+    #[serde(default)]
+    pub finding: String,
+    /// What is to the right: a parameter's key or a result's name, such as `cluster.clients`.
+    pub x: String,
+    /// What is upwards, such as `throughput.create`.
+    pub y: String,
+    /// The parameter that tells one line from another.
+    #[serde(default)]
+    pub series: Option<String>,
+    /// What is written below, if it is not the name of `x`.
+    #[serde(default)]
+    pub x_label: Option<String>,
+    /// What is written beside, if it is not the name of `y`.
+    #[serde(default)]
+    pub y_label: Option<String>,
+    /// A logarithmic scale to the right.
+    #[serde(default)]
+    pub log_x: bool,
+    /// Points are run one after the other, because it is their running time that counts.
+    #[serde(default)]
+    pub alone: bool,
+    /// A command that is run in the study's directory, gets `{"points": […]}` on standard input and
+    /// prints a list of one object for each point: further columns of the table. The column `bound`
+    /// is drawn as a broken line.
+    #[serde(default)]
+    pub check: Vec<String>,
+}
+
+/// The name of a study's own file.
+pub const STUDY_FILE: &str = "study.toml";
+
+impl Study {
+    /// Reads the study of a directory.
+    pub fn load(directory: &Path) -> Result<Self, Problem> {
+        let path = directory.join(STUDY_FILE);
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Problem::new(format!("cannot read the study {name}: {error}")))?;
+        Self::parse(&name, &text)
+    }
+
+    /// Reads a study from its text; `name` stands for it in errors.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
+        let node = Node::parse(name, text)?;
+        let study: Self = node.read()?;
+        for (number, figure) in study.figures.iter().enumerate() {
+            let locate = |text: String, key: &str| {
+                let problem = Problem::new(text).inside(key).inside(number.to_string());
+                node.locate(problem.inside("figure"))
+            };
+            let harmless = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if figure.name.is_empty() || !figure.name.chars().all(harmless) {
+                let text = "this names files: letters, digits, `-` and `_` only";
+                return Err(locate(text.to_owned(), "name"));
+            }
+            if study.figures[..number]
+                .iter()
+                .any(|f| f.name == figure.name)
+            {
+                let text = format!("there is another figure `{}`", figure.name);
+                return Err(locate(text, "name"));
+            }
+        }
+        Ok(study)
+    }
+}
+
+/// The studies in the directories below `directory`, by name.
+pub fn all(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.join(STUDY_FILE).is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STUDY: &str =
+        "title = 'T'\n[[figure]]\nname = 'a'\ntitle = 'A'\nscenario = 'a.toml'\nx = 'x'\ny = 'y'\n";
+
+    #[test]
+    fn a_study_is_read_and_its_mistakes_are_told() {
+        let study = Study::parse("study.toml", STUDY).unwrap();
+        assert_eq!(study.figures[0].scenario, "a.toml");
+        let error = |text: &str| Study::parse("study.toml", text).unwrap_err().to_string();
+        let twice = format!("{STUDY}{}", &STUDY[STUDY.find('[').unwrap()..]);
+        let errors = [
+            error(&STUDY.replace("'a'", "'../a'")),
+            error(&twice),
+            error(&STUDY.replace("scenario", "scenarios")),
+        ];
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+}
