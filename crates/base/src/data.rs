@@ -3,6 +3,7 @@
 use crate::Payload;
 use alloc::{collections::BTreeMap, vec::Vec};
 use bytes::BytesMut;
+use serde::{Serialize, Serializer};
 
 /// A piece of data at an offset of a chunk, in bytes.
 pub type Piece = (u32, Payload);
@@ -206,6 +207,13 @@ impl PartialEq for Extents {
 }
 
 impl Eq for Extents {}
+
+/// As what it reads, however it is cut.
+impl Serialize for Extents {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(runs(self))
+    }
+}
 
 /// Maximal runs of data.
 fn runs(extents: &Extents) -> Vec<(u32, Vec<u8>)> {

@@ -19,8 +19,10 @@ pub mod name;
 pub mod overlay;
 pub mod payload;
 pub mod record;
+pub mod reversible;
 pub mod time;
 pub mod view;
+pub mod work;
 
 pub use attributes::{Attributes, Kind};
 pub use batch::{Batch, DataChange};
@@ -33,3 +35,4 @@ pub use payload::Payload;
 pub use record::{Key, Value};
 pub use time::{Duration, Time, Timestamp};
 pub use view::{Space, View};
+pub use work::Work;

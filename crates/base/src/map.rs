@@ -1,7 +1,7 @@
 //! The cluster map: which server owns which partition.
 
 use crate::{BucketStart, ChunkId, FileId, Partition, ServerId, limits};
-use alloc::{string::String, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -20,12 +20,12 @@ pub enum Policy {
     Rendezvous,
 }
 
-/// The assignment of partitions to servers, stamped with an epoch.
+/// The assignment of partitions to servers, stamped with an epoch. Clones share it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterMap {
     epoch: u32,
     servers: u16,
-    owners: Vec<ServerId>,
+    owners: Arc<[ServerId]>,
 }
 
 /// Why a cluster map cannot be made.
@@ -68,7 +68,7 @@ impl ClusterMap {
         }
         let servers = servers as u16;
         let all = 0..partitions as u16;
-        let owners = match policy {
+        let owners: Vec<ServerId> = match policy {
             Policy::Modular => all.map(|p| ServerId(p % servers)).collect(),
             Policy::Ring => ring(all, servers),
             Policy::Rendezvous => all.map(|p| rendezvous(p, servers)).collect(),
@@ -76,7 +76,7 @@ impl ClusterMap {
         Ok(Self {
             epoch,
             servers,
-            owners,
+            owners: owners.into(),
         })
     }
 

@@ -115,6 +115,11 @@ impl BucketStart {
         }
     }
 
+    /// All buckets of a directory that was split evenly, `level` times over, in order.
+    pub fn tiling(level: u8) -> impl Iterator<Item = Self> {
+        (0..1_u64 << level).map(move |at| Self(at * Self::width(level)))
+    }
+
     /// The bucket's number in the order in which a directory's buckets come into being: its start
     /// with the bits reversed. It is the step from the directory's home to the bucket's partition.
     pub const fn ordinal(self) -> u64 {

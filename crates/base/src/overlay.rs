@@ -1,12 +1,12 @@
 //! What a handler writes to and reads through: the changes so far on top of a [`View`].
 
 use crate::{
-    Batch, ChunkId, DataChange, FileId, Key, Payload, Space, Value, View,
+    Batch, ChunkId, DataChange, FileId, Key, Payload, Space, Value, View, Work,
     data::{EXTENT_BYTES, Extents},
     record::{Header, Inode, Rank},
 };
 use alloc::vec::Vec;
-use core::iter::Peekable;
+use core::{cell::Cell, iter::Peekable};
 
 /// A view with the changes of the decision that is being made.
 ///
@@ -16,6 +16,8 @@ pub struct Overlay<'view, V> {
     base: &'view V,
     records: Changes,
     data: Vec<DataChange>,
+    read: Cell<u32>,
+    scanned: Cell<u32>,
 }
 
 /// The changes of an [`Overlay`] at some moment.
@@ -34,11 +36,14 @@ impl<'view, V: View> Overlay<'view, V> {
             base,
             records: Changes::new(),
             data: Vec::new(),
+            read: Cell::new(0),
+            scanned: Cell::new(0),
         }
     }
 
     /// The record named `key`, as changed.
     pub fn get(&self, key: &Key) -> Option<&Value> {
+        self.read.update(|read| read + 1);
         match self.records.get(key) {
             Some(changed) => changed.as_ref(),
             None => self.base.get(key),
@@ -58,10 +63,11 @@ impl<'view, V: View> Overlay<'view, V> {
     /// The records from `from` up to but not including `to`, as changed, in order.
     pub fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
         let changes = self.records.range(&from, &to).peekable();
-        Merged {
+        let merged = Merged {
             base: self.base.range(from, to).peekable(),
             changes,
-        }
+        };
+        merged.inspect(|_| self.scanned.update(|scanned| scanned + 1))
     }
 
     /// The data of a chunk, as it was before this decision.
@@ -154,6 +160,21 @@ impl<'view, V: View> Overlay<'view, V> {
     pub fn restore(&mut self, savepoint: Savepoint) {
         self.records = savepoint.records;
         self.data.truncate(savepoint.data);
+    }
+
+    /// What has been done so far; a caller adds what it sends.
+    pub fn work(&self) -> Work {
+        let written = self.data.iter().map(|change| match change {
+            DataChange::Write { payload, .. } => payload.len() as u64,
+            DataChange::Punch { .. } => 0,
+        });
+        Work {
+            records_read: self.read.get(),
+            records_scanned: self.scanned.get(),
+            records_written: self.records.0.len() as u32,
+            data_bytes: written.sum(),
+            messages: 0,
+        }
     }
 
     /// The changes as one batch.

@@ -1,9 +1,11 @@
 //! File data on its way: reference-counted, never copied by the cores.
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A piece of file data. Cloning and slicing share the memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Bytes", into = "Bytes")]
 pub struct Payload {
     bytes: Bytes,
     /// The size of the buffer that `bytes` keeps in memory.
@@ -66,6 +68,12 @@ impl From<Bytes> for Payload {
             buffer_bytes: bytes.len(),
             bytes,
         }
+    }
+}
+
+impl From<Payload> for Bytes {
+    fn from(payload: Payload) -> Self {
+        payload.bytes
     }
 }
 

@@ -16,6 +16,9 @@ pub struct Time(pub u64);
 pub struct Duration(pub u64);
 
 impl Duration {
+    /// For ever.
+    pub const MAX: Self = Self(u64::MAX);
+
     /// `count` microseconds.
     pub const fn from_micros(count: u64) -> Self {
         Self(count * 1_000)

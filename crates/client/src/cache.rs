@@ -1,37 +1,69 @@
 //! What a client remembers, within bounds. All of it is hints: what is forgotten is learnt again.
 
-use alloc::collections::{BTreeMap, VecDeque};
-use futago_base::FileId;
+use futago_base::{
+    FileId,
+    reversible::{Changes, ReversibleMap},
+};
+use serde::Serialize;
 
 /// Facts about files; the one that has been known longest is forgotten first.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Cache<V> {
-    known: BTreeMap<FileId, V>,
-    order: VecDeque<FileId>,
+    /// Each fact, and its place in `order`.
+    known: ReversibleMap<FileId, (u64, V)>,
+    order: ReversibleMap<u64, FileId>,
+    #[serde(skip)]
     most: usize,
+}
+
+/// What it takes to bring a [`Cache`] back to where it was.
+#[derive(Debug)]
+pub struct CacheUndo<V> {
+    known: Changes<FileId, (u64, V)>,
+    order: Changes<u64, FileId>,
 }
 
 impl<V> Cache<V> {
     pub const fn new(most: usize) -> Self {
         Self {
-            known: BTreeMap::new(),
-            order: VecDeque::new(),
+            known: ReversibleMap::new(),
+            order: ReversibleMap::new(),
             most,
         }
     }
 
+    /// From now on, remembers how changes are taken back.
+    pub fn keep_changes(&mut self) {
+        self.known.keep_changes();
+        self.order.keep_changes();
+    }
+
+    /// What takes back the changes since the last time, if they are kept.
+    pub fn take_changes(&mut self) -> CacheUndo<V> {
+        CacheUndo {
+            known: self.known.take_changes(),
+            order: self.order.take_changes(),
+        }
+    }
+}
+
+impl<V: Clone> Cache<V> {
     pub fn get(&self, id: FileId) -> Option<&V> {
-        self.known.get(&id)
+        self.known.get(&id).map(|(_, value)| value)
     }
 
     /// Sets a fact.
     pub fn insert(&mut self, id: FileId, value: V) {
-        if self.known.insert(id, value).is_some() {
+        if let Some((_, known)) = self.known.get_mut(&id) {
+            *known = value;
             return;
         }
-        self.order.push_back(id);
-        if self.order.len() > self.most
-            && let Some(oldest) = self.order.pop_front()
+        let youngest = self.order.iter().next_back();
+        let place = youngest.map_or(0, |(&place, _)| place + 1);
+        self.order.insert(place, id);
+        self.known.insert(id, (place, value));
+        if self.known.len() > self.most
+            && let Some((_, oldest)) = self.order.pop_first()
         {
             self.known.remove(&oldest);
         }
@@ -46,9 +78,15 @@ impl<V> Cache<V> {
 
     /// Forgets a fact.
     pub fn remove(&mut self, id: FileId) {
-        if self.known.remove(&id).is_some() {
-            self.order.retain(|&other| other != id);
+        if let Some((place, _)) = self.known.remove(&id) {
+            self.order.remove(&place);
         }
+    }
+
+    /// Takes changes back: the latest that have not been taken back.
+    pub fn take_back(&mut self, undo: CacheUndo<V>) {
+        self.known.take_back(undo.known);
+        self.order.take_back(undo.order);
     }
 }
 
@@ -70,5 +108,23 @@ mod tests {
         cache.insert_new(FileId(4), 'e');
         assert_eq!(cache.get(FileId(3)), Some(&'d'));
         assert_eq!(cache.get(FileId(4)), Some(&'e'));
+    }
+
+    #[test]
+    fn changes_are_taken_back() {
+        let mut cache = Cache::new(2);
+        cache.keep_changes();
+        cache.insert(FileId(1), 'a');
+        cache.insert(FileId(2), 'b');
+        let before = alloc::format!("{cache:?}");
+        cache.take_changes();
+        let expected = alloc::format!("{cache:?}");
+        assert_ne!(before, expected, "the changes were there to be taken");
+        cache.insert(FileId(1), 'c');
+        cache.insert(FileId(3), 'd');
+        cache.remove(FileId(2));
+        let changes = cache.take_changes();
+        cache.take_back(changes);
+        assert_eq!(alloc::format!("{cache:?}"), expected);
     }
 }

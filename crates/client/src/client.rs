@@ -1,6 +1,6 @@
 //! A client: what all operations share.
 
-use crate::{Config, Context, cache::Cache, layout::FileHint, placement::Buckets};
+use crate::{Config, Context, Memory, layout::FileHint};
 use alloc::{vec, vec::Vec};
 use core::{cell::RefCell, future::Future};
 use futago_base::{ClusterMap, Duration, Errno, FileId, Kind, Payload, ServerId, Time};
@@ -11,8 +11,7 @@ pub struct Client<C> {
     context: C,
     map: ClusterMap,
     config: Config,
-    pub(crate) buckets: RefCell<Cache<Buckets>>,
-    pub(crate) files: RefCell<Cache<FileHint>>,
+    pub(crate) memory: RefCell<Memory>,
 }
 
 /// What a server answered.
@@ -27,13 +26,22 @@ pub const UNEXPECTED: Failure = Failure::Errno(Errno::EPROTO);
 impl<C: Context> Client<C> {
     /// A client that knows nothing yet but the cluster's map.
     pub const fn new(context: C, map: ClusterMap, config: Config) -> Self {
+        Self::with_memory(context, map, config, Memory::new(&config))
+    }
+
+    /// A client that goes on with what another one has remembered.
+    pub const fn with_memory(context: C, map: ClusterMap, config: Config, memory: Memory) -> Self {
         Self {
             context,
             map,
             config,
-            buckets: RefCell::new(Cache::new(config.directories_max)),
-            files: RefCell::new(Cache::new(config.files_max)),
+            memory: RefCell::new(memory),
         }
+    }
+
+    /// What it remembers, for another one to go on with.
+    pub fn into_memory(self) -> Memory {
+        self.memory.into_inner()
     }
 
     /// Its way to the world.
@@ -95,7 +103,8 @@ impl<C: Context> Client<C> {
         let attributes = &state.attributes;
         if attributes.kind == Kind::File {
             let hint = FileHint::new(attributes.chunk_bytes, attributes.size);
-            self.files.borrow_mut().insert_new(attributes.id, hint);
+            let mut memory = self.memory.borrow_mut();
+            memory.files.insert_new(attributes.id, hint);
         }
         if let Some(directory) = &state.directory {
             self.learn(

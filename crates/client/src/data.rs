@@ -32,7 +32,7 @@ pub trait ChunkRequest {
 impl<C: Context> Client<C> {
     /// What the client remembers of a file.
     pub(crate) fn hint(&self, id: FileId) -> Option<FileHint> {
-        self.files.borrow().get(id).cloned()
+        self.memory.borrow().files.get(id).cloned()
     }
 
     /// Asks the home only.
@@ -61,7 +61,7 @@ impl<C: Context> Client<C> {
             truncations,
             size_seen: size,
         };
-        self.files.borrow_mut().insert(id, hint.clone());
+        self.memory.borrow_mut().files.insert(id, hint.clone());
         let extent = Extent {
             offset,
             stored: stored as usize,

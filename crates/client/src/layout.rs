@@ -3,9 +3,10 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use futago_base::{ChunkId, ClusterMap, FileId, ServerId, record::Truncations};
+use serde::Serialize;
 
 /// What a client remembers of a file's data. None of it is relied on: others change the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileHint {
     /// Bytes a chunk; it never changes.
     pub chunk_bytes: u32,

@@ -5,12 +5,13 @@ use crate::{
     client::{GONE, UNEXPECTED, all_or_failure},
     join_all,
 };
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 use futago_base::{BucketStart, Errno, FileId, Name, NameHash, Payload, ServerId, record::Header};
 use futago_wire::{Failure, Reply, Request, Spot};
+use serde::Serialize;
 
 /// The buckets of a directory and their levels; they always tile all hashes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Buckets(BTreeMap<BucketStart, u8>);
 
 impl Default for Buckets {
@@ -26,6 +27,22 @@ impl Buckets {
         covering.map_or(BucketStart(0), |(&start, _)| start)
     }
 
+    /// A directory that was split evenly, `level` times over.
+    pub fn at_level(level: u8) -> Self {
+        let buckets = BucketStart::tiling(level);
+        Self(buckets.map(|bucket| (bucket, level)).collect())
+    }
+
+    /// All buckets, in order.
+    pub fn starts(&self) -> impl Iterator<Item = BucketStart> {
+        self.0.keys().copied()
+    }
+
+    /// Whether it is news that a bucket is at `level`.
+    fn teaches(&self, bucket: BucketStart, level: u8) -> bool {
+        self.0.get(&bucket).is_some_and(|&known| known < level)
+    }
+
     /// A bucket is at `level`: each of its splittings has made another one.
     pub fn learn(&mut self, bucket: BucketStart, level: u8) {
         let Some(known) = self.0.get(&bucket).copied() else {
@@ -38,32 +55,29 @@ impl Buckets {
             self.0.insert(bucket, level);
         }
     }
-
-    fn starts(&self) -> impl Iterator<Item = BucketStart> {
-        self.0.keys().copied()
-    }
 }
 
 impl<C: Context> Client<C> {
     /// Remembers a bucket's level.
     pub(crate) fn learn(&self, directory: FileId, bucket: BucketStart, level: u8) {
-        let mut cache = self.buckets.borrow_mut();
-        let known = cache.get(directory).cloned();
+        let mut memory = self.memory.borrow_mut();
+        let known = memory.buckets.get(directory).cloned();
         // A directory of one bucket, as nearly all are, needs no memory.
         if known.is_none() && level == 0 {
             return;
         }
         let mut buckets = known.unwrap_or_default();
-        buckets.learn(bucket, level);
-        cache.insert(directory, buckets);
+        if buckets.teaches(bucket, level) {
+            Arc::make_mut(&mut buckets).learn(bucket, level);
+            memory.buckets.insert(directory, buckets);
+        }
     }
 
     /// The bucket that covers a hash, as far as the client knows.
     pub(crate) fn bucket_of(&self, directory: FileId, hash: NameHash) -> BucketStart {
-        let cache = self.buckets.borrow();
-        cache
-            .get(directory)
-            .map_or(BucketStart(0), |buckets| buckets.bucket_of(hash))
+        let memory = self.memory.borrow();
+        let known = memory.buckets.get(directory);
+        known.map_or(BucketStart(0), |buckets| buckets.bucket_of(hash))
     }
 
     /// The server of a bucket.
@@ -109,10 +123,10 @@ impl<C: Context> Client<C> {
                 bucket: asked,
                 level,
             } if asked == bucket => {
-                let before = self.buckets.borrow().get(directory).cloned();
+                let before = self.memory.borrow().buckets.get(directory).cloned();
                 self.learn(directory, bucket, level);
                 // An answer that teaches nothing must not be asked for again and again.
-                if self.buckets.borrow().get(directory) == before.as_ref() {
+                if self.memory.borrow().buckets.get(directory) == before.as_ref() {
                     return Err(failure);
                 }
                 Ok(())
@@ -127,7 +141,7 @@ impl<C: Context> Client<C> {
 
     /// Starts again from what the directory's home knows. Fails if the directory is gone.
     async fn relearn(&self, directory: FileId) -> Result<(), Failure> {
-        self.buckets.borrow_mut().remove(directory);
+        self.memory.borrow_mut().buckets.remove(directory);
         match self.state_at_home(directory).await {
             Ok(state) if state.directory.is_some() => Ok(()),
             Ok(_) => Err(Errno::ENOTDIR.into()),
@@ -145,7 +159,7 @@ impl<C: Context> Client<C> {
         self.learn(directory, BucketStart(0), first.level);
         let mut headers = BTreeMap::from([(BucketStart(0), first)]);
         loop {
-            let buckets = self.buckets.borrow().get(directory).cloned();
+            let buckets = self.memory.borrow().buckets.get(directory).cloned();
             let missing: Vec<BucketStart> = buckets
                 .unwrap_or_default()
                 .starts()

@@ -33,10 +33,18 @@ impl<M: Mode, U: 'static> Saved<M, U> {
         Saved(M::fill(make))
     }
 
+    /// The undo, to be added to; `None` in a [`Forward`] run.
+    #[inline]
+    pub fn as_mut(&mut self) -> Option<&mut U> {
+        M::get(&mut self.0)
+    }
+
     /// Adds to the undo; in a [`Forward`] run `add` is not called.
     #[inline]
     pub fn record(&mut self, add: impl FnOnce(&mut U)) {
-        M::change(&mut self.0, add);
+        if let Some(undo) = self.as_mut() {
+            add(undo);
+        }
     }
 }
 
@@ -82,7 +90,7 @@ mod sealed {
     pub trait Slots: Sized + 'static {
         type Slot<U: 'static>;
         fn fill<U: 'static>(make: impl FnOnce() -> U) -> Self::Slot<U>;
-        fn change<U: 'static>(slot: &mut Self::Slot<U>, add: impl FnOnce(&mut U));
+        fn get<U: 'static>(slot: &mut Self::Slot<U>) -> Option<&mut U>;
     }
 
     impl Slots for Forward {
@@ -94,7 +102,9 @@ mod sealed {
         }
 
         #[inline]
-        fn change<U: 'static>(_: &mut PhantomData<U>, _: impl FnOnce(&mut U)) {}
+        fn get<U: 'static>(_: &mut PhantomData<U>) -> Option<&mut U> {
+            None
+        }
     }
 
     impl Slots for Speculative {
@@ -106,10 +116,8 @@ mod sealed {
         }
 
         #[inline]
-        fn change<U: 'static>(slot: &mut Held<U>, add: impl FnOnce(&mut U)) {
-            if let Some(undo) = &mut slot.undo {
-                add(undo);
-            }
+        fn get<U: 'static>(slot: &mut Held<U>) -> Option<&mut U> {
+            slot.undo.as_mut()
         }
     }
 }

@@ -1,9 +1,13 @@
 //! The server's half of flow control: how much a client may ask for at once.
 
 use crate::is_express;
-use alloc::collections::BTreeMap;
-use futago_base::{RequestId, SessionId};
+use alloc::vec::Vec;
+use futago_base::{
+    RequestId, SessionId,
+    reversible::{Changes, ReversibleMap},
+};
 use futago_wire::Request;
+use serde::Serialize;
 
 /// How much a server takes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,22 +34,40 @@ impl Default for AdmissionConfig {
 
 /// Counts the requests under way and refuses what is too much. A refused request is to be answered
 /// with `Busy` without being looked at.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Admission {
+    #[serde(skip)]
     config: AdmissionConfig,
     /// The requests under way, and whether they are express.
-    sessions: BTreeMap<SessionId, BTreeMap<u64, bool>>,
-    total: u32,
+    requests: ReversibleMap<RequestId, bool>,
 }
+
+/// What it takes to bring [`Admission`] back to where it was.
+#[derive(Debug, Default)]
+pub struct AdmissionUndo(Changes<RequestId, bool>);
 
 impl Admission {
     /// Nothing is under way.
     pub const fn new(config: AdmissionConfig) -> Self {
         Self {
             config,
-            sessions: BTreeMap::new(),
-            total: 0,
+            requests: ReversibleMap::new(),
         }
+    }
+
+    /// From now on, remembers how changes are taken back.
+    pub fn keep_changes(&mut self) {
+        self.requests.keep_changes();
+    }
+
+    /// What takes back the changes since the last time, if they are kept.
+    pub fn take_changes(&mut self) -> AdmissionUndo {
+        AdmissionUndo(self.requests.take_changes())
+    }
+
+    /// Takes changes back: the latest that have not been taken back.
+    pub fn take_back(&mut self, undo: AdmissionUndo) {
+        self.requests.take_back(undo.0);
     }
 
     /// The window that a client should keep.
@@ -54,50 +76,49 @@ impl Admission {
     }
 
     /// How many requests are under way.
-    pub const fn under_way(&self) -> u32 {
-        self.total
+    pub fn under_way(&self) -> u32 {
+        self.requests.len() as u32
     }
 
     /// Whether the request may be handled. A copy of one that is under way always may: it takes no
     /// place of its own.
     pub fn admit(&mut self, id: RequestId, request: &Request) -> bool {
-        let express = is_express(request);
-        let session = self.sessions.entry(id.session).or_default();
-        if session.contains_key(&id.sequence) {
+        if self.requests.contains_key(&id) {
             return true;
         }
-        let taken = session.values().filter(|&&other| other == express).count() as u32;
+        let express = is_express(request);
+        let of_session = self.of_session(id.session);
+        let taken = of_session.filter(|&(_, other)| other == express).count() as u32;
         let most = if express {
             self.config.express_max
         } else {
             self.config.session_max
         };
-        if taken >= most || (!express && self.total >= self.config.total_max) {
+        if taken >= most || (!express && self.under_way() >= self.config.total_max) {
             return false;
         }
-        session.insert(id.sequence, express);
-        self.total += 1;
+        self.requests.insert(id, express);
         true
     }
 
     /// The request has been answered.
     pub fn answered(&mut self, id: RequestId) {
-        let Some(session) = self.sessions.get_mut(&id.session) else {
-            return;
-        };
-        if session.remove(&id.sequence).is_some() {
-            self.total -= 1;
-        }
-        if session.is_empty() {
-            self.sessions.remove(&id.session);
-        }
+        self.requests.remove(&id);
     }
 
     /// The session is gone, or its connection is: nobody waits for its answers.
     pub fn forget(&mut self, session: SessionId) {
-        if let Some(requests) = self.sessions.remove(&session) {
-            self.total -= requests.len() as u32;
+        let requests: Vec<RequestId> = self.of_session(session).map(|(id, _)| id).collect();
+        for id in requests {
+            self.requests.remove(&id);
         }
+    }
+
+    /// The requests of a session that are under way, and whether they are express.
+    fn of_session(&self, session: SessionId) -> impl Iterator<Item = (RequestId, bool)> {
+        let id = |sequence| RequestId { session, sequence };
+        let requests = self.requests.range(id(0)..=id(u64::MAX));
+        requests.map(|(&id, &express)| (id, express))
     }
 }
 
@@ -121,7 +142,7 @@ mod tests {
             express_max: 1,
         });
         let open = Request::Open(FileId(1));
-        let admitted: alloc::vec::Vec<bool> = [(1, 1), (1, 2), (1, 2), (1, 3), (2, 1), (2, 2)]
+        let admitted: Vec<bool> = [(1, 1), (1, 2), (1, 2), (1, 3), (2, 1), (2, 2)]
             .map(|(session, sequence)| admission.admit(id(session, sequence), &open))
             .to_vec();
         assert_eq!(admitted, [true, true, true, false, true, false]);

@@ -6,12 +6,13 @@ use crate::{
     is_express,
     link::{Connection, Link},
 };
-use alloc::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    vec::Vec,
+use alloc::{collections::VecDeque, vec::Vec};
+use futago_base::{
+    Errno, Payload, ServerId, SessionId, Time,
+    reversible::{Changes, ReversibleMap},
 };
-use futago_base::{Errno, Payload, ServerId, SessionId, Time};
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Request};
+use serde::Serialize;
 
 /// What is to be done for a client's calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub enum CallOutput {
 }
 
 /// A request that has not been completed.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize)]
 struct Call {
     server: ServerId,
     request: Request,
@@ -56,7 +57,7 @@ struct Call {
     wake: Time,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum State {
     /// It waits for its turn or for the connection.
     Queued,
@@ -66,7 +67,7 @@ enum State {
     Paused(Time),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 enum Timer {
     Call(u64),
     Connect(ServerId),
@@ -77,18 +78,39 @@ enum Timer {
 ///
 /// The caller performs what [`Calls::next_output`] says and reports what happens. The order of
 /// outputs depends on the order of inputs alone.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Calls {
     session: SessionId,
+    #[serde(skip)]
     map_epoch: u32,
+    #[serde(skip)]
     config: CallsConfig,
+    counters: Counters,
+    /// The counters when changes were last taken, if they are kept.
+    #[serde(skip)]
+    kept: Option<Counters>,
+    calls: ReversibleMap<u64, Call>,
+    links: ReversibleMap<ServerId, Link>,
+    timers: ReversibleMap<(Time, Timer), ()>,
+    #[serde(skip)]
+    outputs: VecDeque<CallOutput>,
+}
+
+/// What is small enough to be copied as a whole.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Counters {
     clock: HybridClock,
     /// The last sequence number that was drawn.
     drawn: u64,
-    calls: BTreeMap<u64, Call>,
-    links: BTreeMap<ServerId, Link>,
-    timers: BTreeSet<(Time, Timer)>,
-    outputs: VecDeque<CallOutput>,
+}
+
+/// What it takes to bring [`Calls`] back to where they were.
+#[derive(Debug)]
+pub struct CallsUndo {
+    counters: Counters,
+    calls: Changes<u64, Call>,
+    links: Changes<ServerId, Link>,
+    timers: Changes<(Time, Timer), ()>,
 }
 
 impl Calls {
@@ -98,13 +120,44 @@ impl Calls {
             session,
             map_epoch,
             config,
-            clock: HybridClock::default(),
-            drawn: 0,
-            calls: BTreeMap::new(),
-            links: BTreeMap::new(),
-            timers: BTreeSet::new(),
+            counters: Counters::default(),
+            kept: None,
+            calls: ReversibleMap::new(),
+            links: ReversibleMap::new(),
+            timers: ReversibleMap::new(),
             outputs: VecDeque::new(),
         }
+    }
+
+    /// From now on, remembers how changes are taken back.
+    pub fn keep_changes(&mut self) {
+        self.kept.get_or_insert(self.counters);
+        self.calls.keep_changes();
+        self.links.keep_changes();
+        self.timers.keep_changes();
+    }
+
+    /// What takes back the changes since the last time, if they are kept. All outputs must have
+    /// been taken.
+    pub fn take_changes(&mut self) -> CallsUndo {
+        CallsUndo {
+            counters: self.kept.map_or(self.counters, |kept| {
+                self.kept = Some(self.counters);
+                kept
+            }),
+            calls: self.calls.take_changes(),
+            links: self.links.take_changes(),
+            timers: self.timers.take_changes(),
+        }
+    }
+
+    /// Takes changes back: the latest that have not been taken back.
+    pub fn take_back(&mut self, undo: CallsUndo) {
+        self.counters = undo.counters;
+        self.kept = self.kept.map(|_| undo.counters);
+        self.calls.take_back(undo.calls);
+        self.links.take_back(undo.links);
+        self.timers.take_back(undo.timers);
     }
 
     /// The session.
@@ -116,20 +169,25 @@ impl Calls {
     /// their numbers were drawn: a number that has been drawn and is not under way when a later
     /// request starts counts as done with.
     pub const fn next_sequence(&mut self) -> u64 {
-        self.drawn += 1;
-        self.drawn
+        self.counters.drawn += 1;
+        self.counters.drawn
     }
 
     /// The largest number up to which everything is done with.
     pub fn acknowledged(&self) -> u64 {
         self.calls
             .first_key_value()
-            .map_or(self.drawn, |(&oldest, _)| oldest.saturating_sub(1))
+            .map_or(self.counters.drawn, |(&oldest, _)| oldest.saturating_sub(1))
     }
 
     /// The session's hybrid clock.
     pub fn clock(&mut self, now: Time) -> Time {
-        self.clock.read(now)
+        self.counters.clock.read(now)
+    }
+
+    /// The numbers of the calls that have not been completed, in order.
+    pub fn sequences(&self) -> impl Iterator<Item = u64> {
+        self.calls.iter().map(|(&sequence, _)| sequence)
     }
 
     /// How many calls have not been completed.
@@ -149,7 +207,7 @@ impl Calls {
 
     /// When [`Calls::tick`] is due.
     pub fn next_deadline(&self) -> Option<Time> {
-        self.timers.first().map(|&(time, _)| time)
+        self.timers.first_key_value().map(|(&(time, _), ())| time)
     }
 
     /// Starts a call. With too many waiting for the server it completes with `Busy` at once.
@@ -177,7 +235,7 @@ impl Calls {
             wake,
         };
         self.calls.insert(sequence, call);
-        self.timers.insert((wake, Timer::Call(sequence)));
+        self.timers.insert((wake, Timer::Call(sequence)), ());
         if !express && queued > self.config.queue_max {
             self.complete(sequence, Err(Failure::Busy), Payload::empty());
         }
@@ -193,7 +251,7 @@ impl Calls {
         payload: Payload,
         now: Time,
     ) {
-        self.clock.observe(header.clock, now);
+        self.counters.clock.observe(header.clock, now);
         self.link(from).heard(now);
         let sequence = header.sequence;
         let expected = self
@@ -247,7 +305,7 @@ impl Calls {
 
     /// Time has passed.
     pub fn tick(&mut self, now: Time) {
-        while let Some(&(time, timer)) = self.timers.first()
+        while let Some((&(time, timer), ())) = self.timers.first_key_value()
             && time <= now
         {
             self.timers.pop_first();
@@ -260,9 +318,7 @@ impl Calls {
 
     fn link(&mut self, server: ServerId) -> &mut Link {
         let window = self.config.window;
-        self.links
-            .entry(server)
-            .or_insert_with(|| Link::new(window))
+        self.links.get_or_insert_with(server, || Link::new(window))
     }
 
     /// The calls to a server, in the order of their numbers.
@@ -284,7 +340,7 @@ impl Calls {
             return;
         }
         if now < retry {
-            self.timers.insert((retry, Timer::Connect(server)));
+            self.timers.insert((retry, Timer::Connect(server)), ());
             return;
         }
         link.connection = Connection::Connecting;
@@ -294,7 +350,7 @@ impl Calls {
     /// Sends a call that waited, or sends it again.
     fn send(&mut self, sequence: u64, now: Time) {
         let acknowledged = self.acknowledged();
-        let clock = self.clock.read(now);
+        let clock = self.counters.clock.read(now);
         let Some(call) = self.calls.get_mut(&sequence) else {
             return;
         };
@@ -403,7 +459,7 @@ impl Calls {
         if let Some(call) = self.calls.get_mut(&sequence) {
             self.timers.remove(&(call.wake, Timer::Call(sequence)));
             call.wake = wake;
-            self.timers.insert((wake, Timer::Call(sequence)));
+            self.timers.insert((wake, Timer::Call(sequence)), ());
         }
     }
 

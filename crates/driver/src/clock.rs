@@ -1,10 +1,11 @@
 //! A clock that never runs behind what others have shown.
 
 use futago_base::{Duration, Time};
+use serde::Serialize;
 
 /// A hybrid clock (Kulkarni et al., OPODIS 2014): the local time, or the latest time that a message
 /// has brought if that is later. An effect so never carries an earlier time than its cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HybridClock {
     latest: Time,
 }

@@ -13,8 +13,8 @@ mod clock;
 mod config;
 mod link;
 
-pub use admission::{Admission, AdmissionConfig};
-pub use calls::{CallOutput, Calls};
+pub use admission::{Admission, AdmissionConfig, AdmissionUndo};
+pub use calls::{CallOutput, Calls, CallsUndo};
 pub use clock::HybridClock;
 pub use config::CallsConfig;
 

@@ -3,9 +3,10 @@
 use crate::config::{CallsConfig, back_off};
 use alloc::collections::VecDeque;
 use futago_base::Time;
+use serde::Serialize;
 
 /// Where a connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Connection {
     /// There is none, and none is to be tried before this time.
     Down(Time),
@@ -16,7 +17,7 @@ pub enum Connection {
 }
 
 /// The way to one server.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Link {
     pub connection: Connection,
     /// How many requests may be under way.

@@ -19,7 +19,9 @@ mod transactions;
 mod turn;
 
 use alloc::vec::Vec;
-use futago_base::{Batch, ClusterMap, FileId, Overlay, Payload, RequestId, ServerId, Time, View};
+use futago_base::{
+    Batch, ClusterMap, FileId, Name, Overlay, Payload, RequestId, ServerId, Time, View, Work,
+};
 use futago_wire::{NewDirectory, Outcome, Peer, PeerAnswer, Request};
 
 pub use config::Config;
@@ -85,6 +87,19 @@ pub struct Decision {
     pub batch: Batch,
     /// The messages, in the order in which they leave.
     pub outputs: Vec<Output>,
+    /// What it took to decide.
+    pub work: Work,
+}
+
+/// A directory that a cluster has from the start: see [`Server::plant`].
+#[derive(Clone, Debug)]
+pub struct PlantedDirectory {
+    /// Its identity, one that is never drawn.
+    pub id: FileId,
+    /// Its name in the root.
+    pub name: Name,
+    /// How often its range of hashes is halved: it has two to the power of this buckets.
+    pub level: u8,
 }
 
 /// One server of a cluster.
@@ -127,6 +142,15 @@ impl Server {
             turn.put_directory(FileId::ROOT, &root);
         }
         turn.decide().batch
+    }
+
+    /// The batch that gives a new server its part of a directory, as if the directory had been made
+    /// in the root and had grown until it was split evenly. For simulations and tests, where many
+    /// names would have to be made to get there.
+    pub fn plant<V: View>(&self, view: &V, directory: &PlantedDirectory, now: Time) -> Batch {
+        let mut turn = turn::Turn::new(self, Overlay::new(view), now);
+        turn.plant(directory);
+        turn.state.into_batch()
     }
 
     /// Decides what an input leads to. `now` never goes backwards from call to call; the driver

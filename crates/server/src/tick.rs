@@ -1,11 +1,65 @@
 //! What happens because time has passed.
 
-use crate::turn::Turn;
+use crate::{Server, turn::Turn};
 use alloc::vec::Vec;
 use futago_base::{
-    Key, RequestId, TransactionId, Value, View,
+    Batch, Duration, Key, RequestId, Time, TransactionId, Value, View,
     record::{Sort, TransactionState},
 };
+
+/// The records of what ticks bring to an end.
+const UNFINISHED: [Sort; 4] = [
+    Sort::Participant,
+    Sort::TransactionStatus,
+    Sort::OutboxChannel,
+    Sort::HeldReply,
+];
+
+/// For drivers that give ticks only where they lead to something.
+impl Server {
+    /// How long after this batch a tick is useful; `None` if it leaves nothing for ticks to do.
+    pub fn tick_after(&self, batch: &Batch) -> Option<Duration> {
+        let of = |key: &Key| match key {
+            Key::Participant(_)
+            | Key::TransactionStatus(_)
+            | Key::OutboxChannel(_)
+            | Key::HeldReply(_) => Some(self.config.tick),
+            Key::Session(_) if self.config.lease < Duration::MAX => Some(self.config.lease),
+            _ => None,
+        };
+        let put = batch.records.iter().filter(|(_, value)| value.is_some());
+        put.filter_map(|(key, _)| of(key)).min()
+    }
+
+    /// When the next tick is useful, right after one: soon if something is unfinished, else when
+    /// the lease of some session may end.
+    pub fn next_tick<V: View>(&self, view: &V, now: Time) -> Option<Time> {
+        if UNFINISHED.iter().any(|&sort| has_unfinished(view, sort)) {
+            return Some(now + self.config.tick);
+        }
+        if self.config.lease == Duration::MAX {
+            return None;
+        }
+        let (from, to) = Key::whole_sort(Sort::Session);
+        let sessions = view
+            .range(from, to)
+            .filter_map(|(_, value)| value.session());
+        let living = sessions.filter(|session| !session.expired);
+        let first = living
+            .map(|session| session.seen + self.config.lease)
+            .min()?;
+        Some(first.max(now) + self.config.tick)
+    }
+}
+
+/// Whether there is a record of a sort that is not settled; of channels, all records stay.
+fn has_unfinished<V: View>(view: &V, sort: Sort) -> bool {
+    let (from, to) = Key::whole_sort(sort);
+    view.range(from, to).any(|(_, value)| {
+        let channel = value.outbox_channel();
+        channel.is_none_or(|channel| channel.delivered < channel.last)
+    })
+}
 
 impl<V: View> Turn<'_, V> {
     pub fn tick(&mut self) {

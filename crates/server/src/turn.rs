@@ -26,6 +26,14 @@ pub struct Turn<'a, V> {
     resolved: Vec<TransactionId>,
 }
 
+/// The file data that goes with a message.
+fn data_bytes(output: &Output) -> u64 {
+    match output {
+        Output::Answer { payload, .. } => payload.len() as u64,
+        Output::Peer { .. } | Output::PeerAnswer { .. } => 0,
+    }
+}
+
 const NO_REQUEST: RequestId = RequestId {
     session: SessionId(0),
     sequence: 0,
@@ -47,9 +55,13 @@ impl<'a, V: View> Turn<'a, V> {
 
     pub fn decide(mut self) -> Decision {
         self.split_grown();
+        let mut work = self.state.work();
+        work.messages = self.outputs.len() as u32;
+        work.data_bytes += self.outputs.iter().map(data_bytes).sum::<u64>();
         Decision {
             batch: self.state.into_batch(),
             outputs: self.outputs,
+            work,
         }
     }
 

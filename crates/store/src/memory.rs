@@ -4,6 +4,7 @@ use crate::records::Records;
 use futago_base::{
     Batch, ChunkId, DataChange, Key, Space, Value, View, data::Extents, overlay::RECORD_BYTES,
 };
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 
@@ -15,7 +16,7 @@ const RESERVE_SHARE: u64 = 32;
 ///
 /// The store applies what it is given: that a change fits is checked by whoever decides it
 /// ([`Overlay::fits`](futago_base::Overlay::fits)) against [`View::space`].
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct MemoryStore {
     records: Records,
     chunks: BTreeMap<ChunkId, Extents>,

@@ -1,6 +1,7 @@
 //! Records in the order of their keys.
 
 use futago_base::{Key, Value, record::Rank};
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::{mem, slice};
@@ -135,4 +136,10 @@ fn pairs<'a>(slots: impl Iterator<Item = &'a Slot>) -> impl Iterator<Item = (&'a
     slots
         .flat_map(Slot::records)
         .map(|(key, value)| (key, value))
+}
+/// As the records in order.
+impl Serialize for Records {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
 }

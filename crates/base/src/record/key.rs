@@ -5,12 +5,13 @@ use crate::{
     BucketStart, ChunkId, FileId, Name, NameHash, Partition, RequestId, ServerId, SessionId,
     TransactionId,
 };
+use serde::Serialize;
 
 /// The name of a record.
 ///
 /// Records of one range are neighbours: the entries of a directory in the order of their hashes,
 /// the chunks of a file, the replies of a session, the messages to a server.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Key {
     /// The counter from which a partition takes file identities.
     Allocator(Partition),

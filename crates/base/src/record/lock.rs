@@ -62,7 +62,7 @@ pub struct RangeLock {
 }
 
 /// A lock request that waits for others to let go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LockWaiter {
     /// What is asked for.
     pub lock: RangeLock,

@@ -3,9 +3,10 @@
 use crate::{Payload, RequestId, SessionId, Time};
 use alloc::vec::Vec;
 use bytes::Bytes;
+use serde::Serialize;
 
 /// A client that this server has heard of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Session {
     /// When it was last heard of (to within an eighth of the lease).
     pub seen: Time,
@@ -21,7 +22,7 @@ pub struct Session {
 pub type Opens = Vec<(SessionId, u32)>;
 
 /// A message that is kept, in the encoding of the wire.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredMessage {
     /// The request it came with or goes out as; its session is meaningless in an outbox.
     pub request: RequestId,
@@ -32,7 +33,7 @@ pub struct StoredMessage {
 }
 
 /// The state of the ordered channel to another server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OutboxChannel {
     /// The number of the last message put into the channel.
     pub last: u64,
@@ -43,7 +44,7 @@ pub struct OutboxChannel {
 }
 
 /// A reply that waits until the messages that its request caused have arrived.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HeldReply {
     /// The request to answer.
     pub request: RequestId,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// What a transaction reserves: a locator stands beside it until the transaction is resolved.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Target {
     /// A name, present or not.
     Entry(FileId, NameHash, Name),
@@ -31,7 +31,7 @@ pub enum TransactionState {
 }
 
 /// The one record that decides a transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TransactionStatus {
     /// Where it stands.
     pub state: TransactionState,
@@ -44,7 +44,7 @@ pub struct TransactionStatus {
 }
 
 /// What a transaction will change on this server if it commits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Participant {
     /// The server that keeps the status record.
     pub status_server: ServerId,

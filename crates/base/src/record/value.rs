@@ -7,6 +7,7 @@ use super::{
 use crate::TransactionId;
 use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
+use serde::Serialize;
 
 /// Variants and accessors; `boxed` ones are larger than most, and behind a pointer.
 macro_rules! values {
@@ -15,7 +16,7 @@ macro_rules! values {
         boxed { $($(#[$boxed_doc:meta])* $boxed:ident($large:ty) as $boxed_accessor:ident;)* }
     ) => {
         /// The contents of a record; which variant is fixed by its key.
-        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
         pub enum Value {
             $($(#[$doc])* $variant($type),)*
             $($(#[$boxed_doc])* $boxed(Box<$large>),)*

@@ -44,6 +44,13 @@ impl LogNormal {
             logarithm: Normal::new(mean, deviation),
         }
     }
+
+    /// With this mean and standard deviation of the numbers themselves.
+    pub fn with_mean(mean: f64, deviation: f64) -> LogNormal {
+        let ratio = deviation / mean;
+        let variance = libm::log1p(ratio * ratio);
+        LogNormal::new(libm::log(mean) - variance / 2.0, libm::sqrt(variance))
+    }
 }
 
 impl Distribution for LogNormal {

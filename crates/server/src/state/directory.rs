@@ -1,9 +1,10 @@
 //! Directories as a whole: their inode and first bucket.
 
-use crate::turn::Turn;
+use super::bucket::Place;
+use crate::{PlantedDirectory, turn::Turn};
 use futago_base::{
-    BucketStart, FileId, Key, Kind, Partition, Timestamp, View,
-    record::{DirectoryPlace, Header, Inode, Truncations},
+    BucketStart, FileId, Key, Kind, Partition, Time, Timestamp, View,
+    record::{DirectoryPlace, Entry, Header, Inode, Truncations},
 };
 use futago_wire::NewDirectory;
 
@@ -42,17 +43,54 @@ impl<V: View> Turn<'_, V> {
                 modified_set_at: now,
             }),
         };
-        let header = Header {
-            level: 0,
-            mode: new.mode,
-            gid: new.gid,
-            depth: new.depth,
-            entries: 0,
-            subdirectories: 0,
-            pending: 0,
-            modified: now,
-        };
+        let header = new_header(new, 0, self.now);
         self.state.put_inode(id, inode);
         self.state.put(Key::Header(id, BucketStart(0)), header);
+    }
+
+    /// Puts this server's part of a directory of the root that is split evenly from the start.
+    pub fn plant(&mut self, planted: &PlantedDirectory) {
+        let (id, level, now) = (planted.id, planted.level, self.now);
+        let new = NewDirectory {
+            home: id.home(),
+            parent: FileId::ROOT,
+            mode: self.server.config.root_mode,
+            uid: self.server.config.root_uid,
+            gid: self.server.config.root_gid,
+            depth: 1,
+        };
+        if self.server.map.home(id) == self.server.id {
+            self.put_directory(id, &new);
+        }
+        let here =
+            |&bucket: &BucketStart| self.server.map.bucket_server(id, bucket) == self.server.id;
+        for bucket in BucketStart::tiling(level).filter(here) {
+            let header = new_header(&new, level, now);
+            self.state.put(Key::Header(id, bucket), header);
+        }
+        if self.server.map.home(FileId::ROOT) == self.server.id {
+            let place = Place {
+                directory: FileId::ROOT,
+                bucket: BucketStart(0),
+                hash: planted.name.hash(),
+                name: planted.name.clone(),
+            };
+            let kind = Kind::Directory;
+            self.set_entry(&place, Some(Entry { id, kind }));
+        }
+    }
+}
+
+/// The header of an empty bucket.
+fn new_header(new: &NewDirectory, level: u8, now: Time) -> Header {
+    Header {
+        level,
+        mode: new.mode,
+        gid: new.gid,
+        depth: new.depth,
+        entries: 0,
+        subdirectories: 0,
+        pending: 0,
+        modified: Timestamp::from(now),
     }
 }

@@ -88,7 +88,10 @@ impl ServerNode {
 
     fn decide(&mut self, input: Input, now: Time) -> Vec<(Receiver, Frame)> {
         let now = self.clock.read(now);
-        let Decision { mut batch, outputs } = self.server.handle(&self.store, input, now);
+        let decision = self.server.handle(&self.store, input, now);
+        let Decision {
+            mut batch, outputs, ..
+        } = decision;
         spoil(&mut batch, self.defect);
         self.store.apply(batch);
         outputs

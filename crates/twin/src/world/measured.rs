@@ -2,7 +2,7 @@
 
 use super::OperationKind;
 use futago_des::watch::Statistics;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What came of a run.
@@ -59,6 +59,7 @@ pub struct MeasuredOperation {
     Ord,
     Hash,
     Serialize,
+    Deserialize,
     strum::EnumIter,
     strum::IntoStaticStr,
 )]

@@ -4,15 +4,28 @@
 //! A [`Setup`] says what there is; [`Measured`] what came of it.
 
 mod check;
+mod client;
+mod conductor;
+mod event;
+mod gather;
+mod host;
 mod latency;
+mod link;
 mod measured;
+mod message;
+mod model;
 mod options;
+mod process;
+mod run;
+mod scene;
 mod setup;
+mod statistics;
 
 pub use check::Error;
 pub use latency::Latency;
 pub use measured::{Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, ResourceClass};
 pub use options::RunOptions;
+pub use run::{run, run_on};
 pub use setup::{
     Amount, ClientCosts, Costs, Directory, Faults, Hop, Host, HostPartition, MessageSize, Network,
     OperationKind, Path, Phase, Place, Protocol, ServerCosts, ServerStop, Setup, SharedLink, Store,

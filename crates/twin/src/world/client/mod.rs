@@ -1,0 +1,512 @@
+//! A simulated client: the real core and driver, and a workload.
+
+mod leaves;
+mod operation;
+mod task;
+mod workload;
+
+use super::host::Moment;
+use super::message::{Content, Message, Party, session_of};
+use super::scene::{Scene, engine_ns, wall};
+use super::statistics::Output;
+use futago_base::{Errno, FileId, ServerId, Time};
+use futago_client::{Memory, MemoryUndo};
+use futago_driver::{CallOutput, Calls, CallsUndo};
+use futago_wire::{Body, Failure, Frame, Header, MessageKind};
+use leaves::Answer;
+use operation::Operation;
+use serde::Serialize;
+use task::{Progress, Task, Tools};
+use workload::{Names, Workload};
+
+/// A client.
+#[derive(Debug, Serialize)]
+pub struct ClientProcess {
+    number: u32,
+    state: State,
+    /// The names that it has, by place: in its own directory first, then in the shared ones.
+    names: Vec<Names>,
+    calls: Calls,
+    memory: Memory,
+    /// Its operation, if one is under way.
+    task: Option<Task>,
+    keep_alive: Option<Task>,
+}
+
+/// The small parts of a client.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct State {
+    workload: Workload,
+    /// Sessions that servers have given up.
+    expired: u32,
+    dead: bool,
+    /// Until when it is busy.
+    free_ns: u64,
+    /// When its timer runs out, if it is set.
+    armed_ns: Option<u64>,
+    /// When its next operation begins, if none is under way and the round goes on.
+    next_ns: Option<u64>,
+    keep_alive_ns: Option<u64>,
+}
+
+/// What it takes to bring a client back to where it was.
+#[derive(Debug)]
+pub struct ClientUndo {
+    state: State,
+    names: Option<(usize, Names)>,
+    calls: Option<CallsUndo>,
+    /// The calls of a session that has ended, with what takes back what happened before that.
+    expired_calls: Option<Box<(Calls, CallsUndo)>>,
+    memory: Vec<MemoryUndo>,
+    task: TaskUndo,
+    keep_alive: TaskUndo,
+}
+
+/// What it takes to bring a task back.
+#[derive(Debug)]
+enum TaskUndo {
+    /// There was none.
+    Absent,
+    /// There still is, or was until just now.
+    Present(Progress, Option<Task>),
+}
+
+impl TaskUndo {
+    fn of(task: &Option<Task>) -> Self {
+        match task {
+            None => Self::Absent,
+            Some(task) => Self::Present(task.progress(), None),
+        }
+    }
+
+    /// A task has ended; the first one that does is the one that was there before.
+    fn ended(&mut self, task: Task) {
+        if let Self::Present(_, before @ None) = self {
+            *before = Some(task);
+        }
+    }
+
+    fn restore(self, task: &mut Option<Task>) {
+        match self {
+            Self::Absent => *task = None,
+            Self::Present(progress, ended) => {
+                *task = ended.or_else(|| task.take());
+                if let Some(task) = task {
+                    task.take_back(progress);
+                }
+            }
+        }
+    }
+}
+
+impl ClientProcess {
+    pub fn new(number: u32, scene: &Scene) -> Self {
+        let protocol = &scene.setup.protocol;
+        let mut memory = Memory::new(&protocol.client);
+        for (planted, known) in scene.planted.iter().zip(&scene.known) {
+            if let Some(buckets) = known {
+                memory.know_buckets(planted.id, buckets.clone());
+            }
+        }
+        memory.keep_changes();
+        let period_ns = scene.server.lease.0 / 4;
+        Self {
+            number,
+            state: State {
+                workload: Workload::new(),
+                expired: 0,
+                dead: false,
+                free_ns: 0,
+                armed_ns: None,
+                next_ns: None,
+                keep_alive_ns: protocol.keep_alive.then_some(period_ns),
+            },
+            names: vec![Names::default(); 1 + scene.planted.len()],
+            calls: new_calls(number, 0, scene),
+            memory,
+            task: None,
+            keep_alive: None,
+        }
+    }
+
+    /// What is needed to take back the next event; to be asked for before it.
+    pub fn begin_undo(&mut self) -> ClientUndo {
+        self.calls.keep_changes();
+        ClientUndo {
+            state: self.state,
+            names: None,
+            calls: None,
+            expired_calls: None,
+            memory: Vec::new(),
+            task: TaskUndo::of(&self.task),
+            keep_alive: TaskUndo::of(&self.keep_alive),
+        }
+    }
+}
+
+fn new_calls(number: u32, expired: u32, scene: &Scene) -> Calls {
+    let session = session_of(number, expired);
+    Calls::new(session, scene.map.epoch(), scene.setup.protocol.calls)
+}
+
+/// What happens to a client, in the order of time.
+impl ClientProcess {
+    /// A round begins.
+    pub fn begin_round(
+        &mut self,
+        round: u32,
+        at: &mut Moment<'_>,
+        mut undo: Option<&mut ClientUndo>,
+    ) {
+        self.change_place(at.scene, round, undo.as_deref_mut());
+        self.state.workload.begin(round, at.ns);
+        if self.state.dead {
+            return self.finish_round(at);
+        }
+        self.state.next_ns = Some(at.ns);
+        self.go_on(at, undo);
+    }
+
+    /// A message has arrived.
+    pub fn receive(
+        &mut self,
+        message: &Message,
+        at: &mut Moment<'_>,
+        mut undo: Option<&mut ClientUndo>,
+    ) {
+        let (Content::Outcome { id, outcome }, Party::Server(from)) =
+            (&message.content, message.from)
+        else {
+            return;
+        };
+        if self.state.dead {
+            return;
+        }
+        at.ns = at.ns.max(self.state.free_ns);
+        at.occupy(at.scene.setup.costs.client.input_ns);
+        self.state.free_ns = at.ns;
+        if *outcome == Err(Failure::SessionExpired) {
+            if id.session == self.calls.session() {
+                self.start_anew(at, undo.as_deref_mut());
+            }
+        } else {
+            let header = Header {
+                session: id.session,
+                sequence: id.sequence,
+                clock: message.clock,
+                ..Header::new(MessageKind::Outcome)
+            };
+            let (outcome, payload) = (outcome.clone(), message.payload.clone());
+            let now = wall(at.ns);
+            self.calls.received(from, &header, outcome, payload, now);
+        }
+        self.go_on(at, undo);
+    }
+
+    /// The timer has run out.
+    pub fn wake(&mut self, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
+        // A timer that was replaced by an earlier one still runs out.
+        if self.state.dead || self.state.armed_ns != Some(at.ns) {
+            return;
+        }
+        self.state.armed_ns = None;
+        at.ns = at.ns.max(self.state.free_ns);
+        self.calls.tick(wall(at.ns));
+        self.go_on(at, undo);
+    }
+
+    /// It dies.
+    pub fn die(&mut self, at: &mut Moment<'_>) {
+        self.state.dead = true;
+        self.finish_round(at);
+    }
+
+    /// Remembers the names in the place of the last phase, and takes up those of the next.
+    fn change_place(&mut self, scene: &Scene, round: u32, undo: Option<&mut ClientUndo>) {
+        let place = |round| match scene.phase_of(round).map(|phase| phase.place) {
+            Some(super::Place::Shared(index)) => 1 + index,
+            Some(super::Place::Own) | None => 0,
+        };
+        let (before, after) = (place(self.state.workload.round), place(round));
+        if let Some(undo) = undo {
+            undo.names = Some((before, self.names[before]));
+        }
+        self.names[before] = self.state.workload.names;
+        self.state.workload.names = self.names[after];
+    }
+
+    fn finish_round(&mut self, at: &mut Moment<'_>) {
+        if !self.state.workload.finished {
+            self.state.workload.finished = true;
+            at.out.finished += 1;
+        }
+    }
+
+    /// A server has given up the session: all that is under way fails, and what comes next belongs
+    /// to a new session.
+    fn start_anew(&mut self, at: &mut Moment<'_>, mut undo: Option<&mut ClientUndo>) {
+        self.state.expired += 1;
+        let calls = new_calls(self.number, self.state.expired, at.scene);
+        let mut expired = std::mem::replace(&mut self.calls, calls);
+        let failed: Vec<u64> = expired.sequences().collect();
+        if let Some(undo) = undo.as_deref_mut() {
+            self.calls.keep_changes();
+            let changes = expired.take_changes();
+            undo.expired_calls
+                .get_or_insert_with(|| Box::new((expired, changes)));
+        }
+        for sequence in failed {
+            let answer = Answer {
+                sequence,
+                outcome: Err(Failure::SessionExpired),
+                payload: futago_base::Payload::empty(),
+            };
+            self.answered(answer, at, undo.as_deref_mut());
+        }
+    }
+
+    /// Does all that is due.
+    fn go_on(&mut self, at: &mut Moment<'_>, mut undo: Option<&mut ClientUndo>) {
+        if self.state.keep_alive_ns.is_some_and(|due| due <= at.ns) {
+            self.keep_session_alive(at, undo.as_deref_mut());
+        }
+        let now = self.calls.clock(wall(at.ns));
+        let is_due = |task: &Option<Task>| {
+            let wake = task.as_ref().and_then(|task| task.wake);
+            wake.is_some_and(|wake| wake <= now)
+        };
+        if is_due(&self.task) {
+            self.step(Slot::Main, None, at, undo.as_deref_mut());
+        }
+        if is_due(&self.keep_alive) {
+            self.step(Slot::KeepAlive, None, at, undo.as_deref_mut());
+        }
+        if self.state.next_ns.is_some_and(|due| due <= at.ns) {
+            self.begin_operation(at, undo.as_deref_mut());
+        }
+        while let Some(output) = self.calls.next_output() {
+            self.perform(output, at, undo.as_deref_mut());
+        }
+        if let Some(undo) = undo {
+            undo.calls = Some(self.calls.take_changes());
+        }
+        self.arm(at);
+    }
+
+    fn perform(&mut self, output: CallOutput, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
+        match output {
+            // Connections are there from the start; to make one takes no time.
+            CallOutput::Connect(server) => {
+                let now = wall(at.ns);
+                let credits = at.scene.setup.protocol.admission.session_max;
+                self.calls.connected(server, now);
+                self.calls.credits(server, credits, now);
+            }
+            CallOutput::Send { to, frame } => self.send(to, frame, at),
+            CallOutput::Completed {
+                sequence,
+                outcome,
+                payload,
+            } => {
+                let answer = Answer {
+                    sequence,
+                    outcome,
+                    payload,
+                };
+                self.answered(answer, at, undo);
+            }
+        }
+    }
+
+    fn send(&self, to: ServerId, frame: Frame, at: &mut Moment<'_>) {
+        let Body::Request(request) = frame.body else {
+            return;
+        };
+        let id = futago_base::RequestId {
+            session: frame.header.session,
+            sequence: frame.header.sequence,
+        };
+        let message = Message {
+            from: Party::Client(self.number),
+            to: Party::Server(to),
+            clock: frame.header.clock,
+            content: Content::Request {
+                id,
+                acknowledged: frame.header.acknowledged,
+                request,
+            },
+            payload: frame.payload,
+        };
+        at.out.messages.push((at.ns, message));
+    }
+
+    fn answered(&mut self, answer: Answer, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
+        let asked = |task: &Option<Task>| {
+            let task = task.as_ref();
+            task.is_some_and(|task| task.has_drawn(answer.sequence))
+        };
+        if asked(&self.task) {
+            self.step(Slot::Main, Some(answer), at, undo);
+        } else if asked(&self.keep_alive) {
+            self.step(Slot::KeepAlive, Some(answer), at, undo);
+        }
+    }
+
+    /// Lets a task go on.
+    fn step(
+        &mut self,
+        slot: Slot,
+        answer: Option<Answer>,
+        at: &mut Moment<'_>,
+        mut undo: Option<&mut ClientUndo>,
+    ) {
+        let task = match slot {
+            Slot::Main => &mut self.task,
+            Slot::KeepAlive => &mut self.keep_alive,
+        };
+        let Some(current) = task else { return };
+        let now = self.calls.clock(wall(at.ns));
+        let tools = Tools {
+            client: self.number,
+            map: &at.scene.map,
+            config: at.scene.setup.protocol.client,
+            shared: &at.scene.setup.directories,
+            calls: &mut self.calls,
+            memory: &mut self.memory,
+        };
+        let Some(result) = current.go_on(now, answer, tools) else {
+            return;
+        };
+        let changes = self.memory.take_changes();
+        let (operation, began_ns) = (current.operation, current.began_ns);
+        let ended = task.take();
+        if let (Some(undo), Some(ended)) = (undo.as_deref_mut(), ended) {
+            undo.memory.push(changes);
+            match slot {
+                Slot::Main => undo.task.ended(ended),
+                Slot::KeepAlive => undo.keep_alive.ended(ended),
+            }
+        }
+        if matches!(slot, Slot::Main) {
+            self.conclude(operation, began_ns, result, at, undo);
+        }
+    }
+
+    /// The operation has ended.
+    fn conclude(
+        &mut self,
+        operation: Operation,
+        began_ns: u64,
+        result: Result<Option<FileId>, Errno>,
+        at: &mut Moment<'_>,
+        undo: Option<&mut ClientUndo>,
+    ) {
+        let workload = &mut self.state.workload;
+        if let Ok(Some(own)) = result {
+            workload.own = Some(own);
+        }
+        let window = at.scene.window(workload.round, workload.began_ns);
+        if let (Some(window), Some(kind)) = (window, operation.kind()) {
+            at.out.outputs.push(Output::Operation {
+                window,
+                kind,
+                began_ns,
+                ended_ns: at.ns,
+                error: result.err(),
+            });
+        }
+        let phase = at.scene.phase_of(workload.round);
+        let think_ns = match phase {
+            Some(phase) if operation.kind().is_some() => phase.think.draw(at.random),
+            _ => 0,
+        };
+        let next_ns = at.ns.saturating_add(think_ns);
+        self.state.next_ns = Some(next_ns);
+        if think_ns == 0 {
+            self.begin_operation(at, undo);
+        }
+    }
+
+    fn begin_operation(&mut self, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
+        self.state.next_ns = None;
+        let next = self.state.workload.next(at.scene, at.ns, at.random);
+        let Some(operation) = next else {
+            return self.finish_round(at);
+        };
+        let began_ns = at.ns;
+        at.occupy(at.scene.setup.costs.client.operation_ns);
+        self.state.free_ns = at.ns;
+        self.task = Some(Task::new(operation, began_ns, at.random.bits()));
+        self.step(Slot::Main, None, at, undo);
+    }
+
+    fn keep_session_alive(&mut self, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
+        let last_round = at.scene.round_count().saturating_sub(1);
+        if self.state.workload.finished && self.state.workload.round == last_round {
+            self.state.keep_alive_ns = None;
+            return;
+        }
+        self.state.keep_alive_ns = Some(at.ns.saturating_add(at.scene.server.lease.0 / 4));
+        if self.keep_alive.is_none() {
+            let random = at.random.bits();
+            self.keep_alive = Some(Task::new(Operation::KeepAlive, at.ns, random));
+            self.step(Slot::KeepAlive, None, at, undo);
+        }
+    }
+
+    /// Sets the timer for what is due next, unless it runs out before that anyway.
+    fn arm(&mut self, at: &mut Moment<'_>) {
+        let wake = |task: &Option<Task>| task.as_ref().and_then(|task| task.wake);
+        let times = [
+            self.calls.next_deadline(),
+            wake(&self.task),
+            wake(&self.keep_alive),
+        ];
+        let times = times
+            .into_iter()
+            .flatten()
+            .map(|time: Time| engine_ns(time));
+        let others = [self.state.next_ns, self.state.keep_alive_ns];
+        let Some(due_ns) = times.chain(others.into_iter().flatten()).min() else {
+            return;
+        };
+        let due_ns = due_ns.max(at.ns);
+        if self.state.armed_ns.is_none_or(|armed| due_ns < armed) {
+            self.state.armed_ns = Some(due_ns);
+            at.out.timers.push((due_ns, self.number));
+        }
+    }
+
+    /// Brings the client back to where it was before its latest event.
+    pub fn undo(&mut self, undo: ClientUndo) {
+        self.state = undo.state;
+        if let Some((place, names)) = undo.names {
+            self.names[place] = names;
+        }
+        // What an event has left unfinished that broke off.
+        let unfinished = self.calls.take_changes();
+        self.calls.take_back(unfinished);
+        let unfinished = self.memory.take_changes();
+        self.memory.take_back(unfinished);
+        match (undo.expired_calls, undo.calls) {
+            (Some(expired), _) => {
+                let (calls, changes) = *expired;
+                self.calls = calls;
+                self.calls.take_back(changes);
+            }
+            (None, Some(changes)) => self.calls.take_back(changes),
+            (None, None) => {}
+        }
+        for changes in undo.memory.into_iter().rev() {
+            self.memory.take_back(changes);
+        }
+        undo.task.restore(&mut self.task);
+        undo.keep_alive.restore(&mut self.keep_alive);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Main,
+    KeepAlive,
+}

@@ -1,0 +1,172 @@
+//! From what hosts have counted to what a run has measured.
+
+use super::model::WorldModel;
+use super::process::World;
+use super::scene::Scene;
+use super::statistics::{OperationTable, OperationTally, Usage};
+use super::{
+    Amount, Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, Phase, ResourceClass,
+};
+use futago_des::ProcessId;
+use futago_des::ranks::{Ranks, share};
+use futago_des::watch::Statistics;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What the processes of a rank, or of all ranks, have counted.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Gathered {
+    operations: OperationTable,
+    resources: BTreeMap<(u32, ResourceClass), Use>,
+}
+
+/// How the resources of one class were used in one phase.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Use {
+    all: Usage,
+    /// The busy time of the busiest host's or link's, over the number of its units.
+    busiest_ns: u64,
+}
+
+impl Gathered {
+    pub fn new(model: &WorldModel, processes: &[(ProcessId, World)]) -> Self {
+        let mut gathered = Self {
+            operations: model.operations(),
+            resources: BTreeMap::new(),
+        };
+        for (id, process) in processes {
+            let usage = match process {
+                World::Host(host) => &host.usage,
+                World::Link(link) => &link.usage,
+                World::Conductor(_) => continue,
+            };
+            for (&key, usage) in usage {
+                let units = units_at(&model.scene, *id, key.1).max(1);
+                let entry = gathered.resources.entry(key).or_default();
+                entry.all.merge(usage);
+                entry.busiest_ns = entry.busiest_ns.max(usage.busy_ns / units);
+            }
+        }
+        gathered
+    }
+
+    /// What all ranks have counted.
+    pub fn share(self, ranks: &mut dyn Ranks) -> Result<Self, futago_des::Error> {
+        if ranks.count() == 1 {
+            return Ok(self);
+        }
+        let mut all = Self::default();
+        for one in share(ranks, &self)? {
+            all.merge(one);
+        }
+        Ok(all)
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (key, tally) in other.operations {
+            self.operations.entry(key).or_default().merge(&tally);
+        }
+        for (key, usage) in other.resources {
+            let entry = self.resources.entry(key).or_default();
+            entry.all.merge(&usage.all);
+            entry.busiest_ns = entry.busiest_ns.max(usage.busiest_ns);
+        }
+    }
+
+    /// The results.
+    pub fn measured(&self, scene: &Scene, engine: Statistics) -> Measured {
+        let phases = (0..).zip(&scene.setup.phases);
+        Measured {
+            phases: phases
+                .map(|(number, phase)| self.phase(scene, number, phase))
+                .collect(),
+            engine,
+        }
+    }
+
+    fn phase(&self, scene: &Scene, number: u32, phase: &Phase) -> MeasuredPhase {
+        let operations = self.operations.iter().filter(|((of, _), _)| *of == number);
+        let tallies = operations.clone().map(|(_, tally)| tally);
+        let began_ns = tallies
+            .clone()
+            .map(|tally| tally.from_ns)
+            .min()
+            .unwrap_or(0);
+        let last_ns = tallies.map(|tally| tally.last_ns).max().unwrap_or(0);
+        let measured_s = match phase.amount {
+            Amount::Operations(_) => last_ns.saturating_sub(began_ns),
+            Amount::Duration { measured_ns, .. } => measured_ns,
+        } as f64
+            / 1e9;
+        let resources = self.resources.iter().filter(|((of, _), _)| *of == number);
+        MeasuredPhase {
+            name: phase.name.clone(),
+            began_s: began_ns as f64 / 1e9,
+            measured_s,
+            operations: operations
+                .map(|(&(_, kind), tally)| (kind, operation(tally, measured_s)))
+                .collect(),
+            resources: resources
+                .map(|(&(_, class), usage)| (class, resource(scene, class, usage, measured_s)))
+                .collect(),
+        }
+    }
+}
+
+fn operation(tally: &OperationTally, measured_s: f64) -> MeasuredOperation {
+    let latencies = &tally.latency_ns;
+    let count = latencies.len();
+    let quantile_us = |quantile| latencies.value_at_quantile(quantile) as f64 / 1e3;
+    MeasuredOperation {
+        count,
+        errors: tally
+            .errors
+            .iter()
+            .map(|(errno, &count)| (errno.name().to_string(), count))
+            .collect(),
+        per_s: ratio(count as f64, measured_s),
+        mean_us: ratio(tally.total_ns as f64 / 1e3, count as f64),
+        p50_us: quantile_us(0.5),
+        p99_us: quantile_us(0.99),
+        max_us: latencies.max() as f64 / 1e3,
+    }
+}
+
+fn resource(scene: &Scene, class: ResourceClass, usage: &Use, measured_s: f64) -> MeasuredResource {
+    let hosts = (0..scene.conductor().0).map(ProcessId);
+    let units: u64 = hosts.map(|id| units_at(scene, id, class)).sum();
+    let uses = usage.all.uses as f64;
+    let limited = if units > 0 { 1.0 } else { 0.0 };
+    MeasuredResource {
+        units,
+        uses: usage.all.uses,
+        uses_per_s: ratio(uses, measured_s),
+        service_us: ratio(usage.all.service_ns as f64 / 1e3, uses),
+        wait_us: ratio(usage.all.wait_ns as f64 / 1e3, uses),
+        utilisation: ratio(usage.all.busy_ns as f64 / 1e9, measured_s * units as f64),
+        utilisation_max: limited * ratio(usage.busiest_ns as f64 / 1e9, measured_s),
+        queue_mean: ratio(usage.all.queued_ns as f64 / 1e9, measured_s),
+    }
+}
+
+fn ratio(over: f64, under: f64) -> f64 {
+    if under > 0.0 { over / under } else { 0.0 }
+}
+
+/// How many resources of a class a process has.
+fn units_at(scene: &Scene, id: ProcessId, class: ResourceClass) -> u64 {
+    let Some(host) = scene.setup.hosts.get(id.index()) else {
+        return u64::from(class == ResourceClass::SharedLink);
+    };
+    let serves = host.servers > 0;
+    let servers = u64::from(host.servers);
+    match class {
+        ResourceClass::ClientNicSend | ResourceClass::ClientNicReceive => u64::from(!serves),
+        ResourceClass::ServerNicSend | ResourceClass::ServerNicReceive => u64::from(serves),
+        ResourceClass::ClientCpu if !serves => u64::from(host.cores),
+        ResourceClass::ServerCpu if serves => u64::from(host.cores),
+        ResourceClass::Server => servers,
+        ResourceClass::Store => servers * u64::from(scene.setup.store.concurrency.unwrap_or(0)),
+        ResourceClass::ClientCpu | ResourceClass::ServerCpu | ResourceClass::SharedLink => 0,
+    }
+}

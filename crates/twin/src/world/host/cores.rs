@@ -1,0 +1,56 @@
+//! The cores of a host.
+
+use serde::Serialize;
+
+/// Cores that are given to whoever comes first.
+///
+/// Who comes is told at once when a core will be free: nobody who comes later is served earlier.
+#[derive(Debug, Serialize)]
+pub struct Cores {
+    /// When each is free.
+    free_ns: Vec<u64>,
+    /// What the present event has replaced.
+    #[serde(skip)]
+    replaced: Vec<(usize, u64)>,
+}
+
+/// What it takes to bring [`Cores`] back.
+#[derive(Debug, Default)]
+pub struct CoresUndo(Vec<(usize, u64)>);
+
+impl Cores {
+    pub fn new(count: u32) -> Self {
+        Self {
+            free_ns: vec![0; count as usize],
+            replaced: Vec::new(),
+        }
+    }
+
+    /// Takes the core that is free first, from `ns` on at the earliest. Returns when the span
+    /// begins.
+    pub fn occupy(&mut self, ns: u64, span_ns: u64) -> u64 {
+        let free = self.free_ns.iter().copied().enumerate();
+        let (core, free_ns) = free.min_by_key(|&(_, free)| free).unwrap_or_default();
+        let started_ns = ns.max(free_ns);
+        self.replaced.push((core, free_ns));
+        self.free_ns[core] = started_ns + span_ns;
+        started_ns
+    }
+
+    /// What takes back the changes since the last time.
+    pub fn take_changes(&mut self) -> CoresUndo {
+        CoresUndo(std::mem::take(&mut self.replaced))
+    }
+
+    /// Forgets how the changes since the last time are taken back.
+    pub fn forget_changes(&mut self) {
+        self.replaced.clear();
+    }
+
+    /// Takes changes back: the latest that have not been taken back.
+    pub fn take_back(&mut self, undo: CoresUndo) {
+        for (core, free_ns) in undo.0.into_iter().rev() {
+            self.free_ns[core] = free_ns;
+        }
+    }
+}

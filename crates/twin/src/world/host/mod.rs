@@ -1,0 +1,364 @@
+//! A host: network interface, cores, and the servers and clients that run on it.
+
+mod cores;
+mod faults;
+mod moment;
+mod network;
+mod nic;
+mod server;
+
+pub use moment::{Consequences, Moment};
+pub use network::forward;
+pub use nic::transmission_ns;
+pub use server::ServerProcess;
+
+use super::ResourceClass;
+use super::client::{ClientProcess, ClientUndo};
+use super::event::Event;
+use super::message::Party;
+use super::process::{World, WorldUndo};
+use super::scene::Scene;
+use super::statistics::{OperationTable, Output, UsageTable};
+use cores::{Cores, CoresUndo};
+use futago_base::ServerId;
+use futago_des::{Context, Forward, Mode, RandomStream, Saved, Time};
+use nic::Nic;
+use serde::Serialize;
+use server::ServerUndo;
+use std::sync::{Arc, Mutex};
+
+/// A host: a logical process of the engine.
+#[derive(Debug, Serialize)]
+pub struct Host {
+    #[serde(skip)]
+    number: u32,
+    #[serde(skip)]
+    scene: Arc<Scene>,
+    state: State,
+    cores: Cores,
+    pub servers: Vec<ServerProcess>,
+    clients: Vec<ClientProcess>,
+    /// What certain events have left behind.
+    #[serde(skip)]
+    pub usage: UsageTable,
+    #[serde(skip)]
+    operations: Arc<Mutex<OperationTable>>,
+    #[serde(skip)]
+    out: Consequences,
+}
+
+/// The small parts of a host.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct State {
+    nic: Nic,
+    round: u32,
+    round_began_ns: u64,
+    /// Clients that are through with the round.
+    finished: u32,
+}
+
+/// What it takes to bring a host back to where it was.
+#[derive(Debug)]
+pub struct HostUndo {
+    state: State,
+    cores: CoresUndo,
+    process: ProcessUndo,
+}
+
+/// What an event changes beside the host itself.
+#[derive(Debug)]
+enum ProcessUndo {
+    Nothing,
+    Server(u32, Box<ServerUndo>),
+    Client(u32, Box<ClientUndo>),
+}
+
+impl Host {
+    pub fn new(number: u32, scene: &Arc<Scene>, operations: Arc<Mutex<OperationTable>>) -> Self {
+        let setup = &scene.setup.hosts[number as usize];
+        let (first_server, first_client) = scene.first[number as usize];
+        let server = |place| {
+            let id = ServerId((first_server + place) as u16);
+            ServerProcess::new(id, place, scene)
+        };
+        let client = |place| ClientProcess::new(first_client + place, scene);
+        Self {
+            number,
+            scene: scene.clone(),
+            state: State {
+                nic: Nic::default(),
+                round: 0,
+                round_began_ns: 0,
+                finished: 0,
+            },
+            cores: Cores::new(setup.cores),
+            servers: (0..setup.servers).map(server).collect(),
+            clients: (0..setup.clients).map(client).collect(),
+            usage: UsageTable::new(),
+            operations,
+            out: Consequences::default(),
+        }
+    }
+
+    pub fn start(&mut self, ctx: &mut Context<'_, World, Forward>) {
+        for (at_ns, event) in faults::of_host(&self.scene, self.number) {
+            ctx.schedule(Time::from_ticks(at_ns), event);
+        }
+    }
+
+    pub fn handle<M: Mode>(
+        &mut self,
+        now: Time,
+        event: &Event,
+        ctx: &mut Context<'_, World, M>,
+    ) -> Saved<M, WorldUndo> {
+        let mut saved = ctx.save(|| {
+            WorldUndo::Host(HostUndo {
+                state: self.state,
+                cores: CoresUndo::default(),
+                process: self.process_undo(event),
+            })
+        });
+        self.cores.forget_changes();
+        if let Event::Packet(packet) = event {
+            self.receive_packet(now.ticks(), packet, ctx);
+        } else if let Event::Round(round) = event {
+            self.begin_round(*round, now.ticks(), ctx);
+        } else {
+            let undo = saved.as_mut().and_then(WorldUndo::host);
+            let undo = undo.map(|undo| &mut undo.process);
+            self.run(now.ticks(), event, undo, ctx.random());
+            self.release(now.ticks(), ctx);
+        }
+        if let Some(undo) = saved.as_mut().and_then(WorldUndo::host) {
+            undo.cores = self.cores.take_changes();
+        }
+        saved
+    }
+}
+
+/// What an event is about.
+enum Concerned {
+    Server(u32),
+    Client(u32),
+    Nobody,
+}
+
+impl Host {
+    /// The process that an event concerns, by its place on this host.
+    fn concerned(&self, event: &Event) -> Concerned {
+        let (first_server, first_client) = self.scene.first[self.number as usize];
+        match event {
+            Event::Delivered(message) => match message.to {
+                Party::Server(id) => Concerned::Server(u32::from(id.0) - first_server),
+                Party::Client(number) => Concerned::Client(number - first_client),
+            },
+            Event::Release { server, .. } | Event::Tick { server, .. } => {
+                Concerned::Server(*server)
+            }
+            Event::Stop(server) | Event::Return(server) => Concerned::Server(*server),
+            Event::Timer(client) | Event::Begin(client) | Event::Die(client) => {
+                Concerned::Client(client - first_client)
+            }
+            Event::Packet(_) | Event::Round(_) | Event::Finished => Concerned::Nobody,
+        }
+    }
+
+    fn process_undo(&mut self, event: &Event) -> ProcessUndo {
+        match self.concerned(event) {
+            Concerned::Server(place) => {
+                let undo = self.servers[place as usize].begin_undo();
+                ProcessUndo::Server(place, Box::new(undo))
+            }
+            Concerned::Client(place) => {
+                let undo = self.clients[place as usize].begin_undo();
+                ProcessUndo::Client(place, Box::new(undo))
+            }
+            Concerned::Nobody => ProcessUndo::Nothing,
+        }
+    }
+
+    /// Lets the process act that an event concerns.
+    fn run(
+        &mut self,
+        ns: u64,
+        event: &Event,
+        undo: Option<&mut ProcessUndo>,
+        random: &mut RandomStream,
+    ) {
+        let concerned = self.concerned(event);
+        let mut at = Moment {
+            ns,
+            scene: &self.scene,
+            random,
+            cores: &mut self.cores,
+            window: self
+                .scene
+                .window(self.state.round, self.state.round_began_ns),
+            cpu: class(&self.scene, self.number, Part::Cpu),
+            out: &mut self.out,
+        };
+        match (concerned, undo) {
+            (Concerned::Server(place), Some(ProcessUndo::Server(_, undo))) => {
+                run_server(
+                    &mut self.servers[place as usize],
+                    event,
+                    &mut at,
+                    Some(undo),
+                );
+            }
+            (Concerned::Server(place), _) => {
+                run_server(&mut self.servers[place as usize], event, &mut at, None);
+            }
+            (Concerned::Client(place), Some(ProcessUndo::Client(_, undo))) => {
+                let client = &mut self.clients[place as usize];
+                run_client(client, event, self.state.round, &mut at, Some(undo));
+            }
+            (Concerned::Client(place), _) => {
+                let client = &mut self.clients[place as usize];
+                run_client(client, event, self.state.round, &mut at, None);
+            }
+            (Concerned::Nobody, _) => {}
+        }
+    }
+
+    /// Lets a process's event have its consequences.
+    fn release<M: Mode>(&mut self, ns: u64, ctx: &mut Context<'_, World, M>) {
+        let mut out = std::mem::take(&mut self.out);
+        let after = |at_ns: u64| Time::from_ticks(at_ns - ns);
+        for (at_ns, client) in out.timers.drain(..) {
+            ctx.schedule(after(at_ns), Event::Timer(client));
+        }
+        for (at_ns, event) in out.events.drain(..) {
+            ctx.schedule(after(at_ns), event);
+        }
+        for (at_ns, message) in out.messages.drain(..) {
+            self.send_message(ns, at_ns, message, ctx);
+        }
+        for output in out.outputs.drain(..) {
+            ctx.emit(output);
+        }
+        let finished = std::mem::take(&mut out.finished);
+        self.out = out;
+        self.count_finished(finished, ctx);
+    }
+
+    /// Tells the conductor when all clients are through with the round.
+    fn count_finished<M: Mode>(&mut self, finished: u32, ctx: &mut Context<'_, World, M>) {
+        self.state.finished += finished;
+        let all = self.clients.len() as u32;
+        if finished > 0 && self.state.finished == all {
+            let barrier = Time::from_ticks(self.scene.barrier_ns);
+            ctx.send(self.scene.conductor(), barrier, Event::Finished);
+        }
+    }
+
+    fn begin_round<M: Mode>(&mut self, round: u32, ns: u64, ctx: &mut Context<'_, World, M>) {
+        self.state.round = round;
+        self.state.round_began_ns = ns;
+        self.state.finished = 0;
+        let (_, first) = self.scene.first[self.number as usize];
+        for client in first..first + self.clients.len() as u32 {
+            ctx.schedule(Time::ZERO, Event::Begin(client));
+        }
+    }
+
+    /// Takes the latest event back.
+    pub fn undo(&mut self, undo: HostUndo) {
+        self.state = undo.state;
+        let unfinished = self.cores.take_changes();
+        self.cores.take_back(unfinished);
+        self.cores.take_back(undo.cores);
+        match undo.process {
+            ProcessUndo::Nothing => {}
+            ProcessUndo::Server(place, undo) => self.servers[place as usize].undo(*undo),
+            ProcessUndo::Client(place, undo) => self.clients[place as usize].undo(*undo),
+        }
+        self.out = Consequences::default();
+    }
+
+    /// Counts what is certain.
+    pub fn commit(&mut self, output: Output) {
+        match output {
+            Output::Use {
+                window,
+                class,
+                arrived_ns,
+                started_ns,
+                ended_ns,
+            } => {
+                let usage = self.usage.entry((window.phase, class)).or_default();
+                usage.add(window, [arrived_ns, started_ns, ended_ns]);
+            }
+            Output::Operation {
+                window,
+                kind,
+                began_ns,
+                ended_ns,
+                error,
+            } => {
+                if !(window.from_ns..window.until_ns).contains(&ended_ns) {
+                    return;
+                }
+                // A thread that panicked has stopped the run anyway.
+                if let Ok(mut table) = self.operations.lock() {
+                    let tally = table.entry((window.phase, kind)).or_default();
+                    tally.add(window, [began_ns, ended_ns], error);
+                }
+            }
+        }
+    }
+}
+
+fn run_server(
+    server: &mut ServerProcess,
+    event: &Event,
+    at: &mut Moment<'_>,
+    undo: Option<&mut ServerUndo>,
+) {
+    match event {
+        Event::Delivered(message) => server.receive(message, at, undo),
+        Event::Release { life, messages, .. } => server.release(*life, messages, at, undo),
+        Event::Tick { life, .. } => server.tick(*life, at, undo),
+        Event::Stop(_) => server.restart(true, at, undo),
+        Event::Return(_) => server.restart(false, at, undo),
+        _ => {}
+    }
+}
+
+fn run_client(
+    client: &mut ClientProcess,
+    event: &Event,
+    round: u32,
+    at: &mut Moment<'_>,
+    undo: Option<&mut ClientUndo>,
+) {
+    match event {
+        Event::Delivered(message) => client.receive(message, at, undo),
+        Event::Timer(_) => client.wake(at, undo),
+        Event::Begin(_) => client.begin_round(round, at, undo),
+        Event::Die(_) => client.die(at),
+        _ => {}
+    }
+}
+
+/// A part of a host that is measured.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Cpu,
+    Send,
+    Receive,
+}
+
+/// What a part of a host is measured as.
+fn class(scene: &Scene, host: u32, part: Part) -> ResourceClass {
+    let serves = scene.setup.hosts[host as usize].servers > 0;
+    match (serves, part) {
+        (true, Part::Cpu) => ResourceClass::ServerCpu,
+        (true, Part::Send) => ResourceClass::ServerNicSend,
+        (true, Part::Receive) => ResourceClass::ServerNicReceive,
+        (false, Part::Cpu) => ResourceClass::ClientCpu,
+        (false, Part::Send) => ResourceClass::ClientNicSend,
+        (false, Part::Receive) => ResourceClass::ClientNicReceive,
+    }
+}

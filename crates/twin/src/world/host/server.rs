@@ -1,0 +1,357 @@
+//! A simulated server: the real core, driver and store.
+
+use super::moment::Moment;
+use crate::world::event::Event;
+use crate::world::message::{Content, Message, Party};
+use crate::world::scene::{Scene, engine_ns, wall};
+use crate::world::{ResourceClass, ServerCosts};
+use futago_base::{Batch, Payload, RequestId, ServerId, Work};
+use futago_driver::{Admission, AdmissionUndo, HybridClock};
+use futago_server::{Decision, Input, Output, Server};
+use futago_store::MemoryStore;
+use futago_wire::{Failure, Outcome};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// A server.
+#[derive(Debug, Serialize)]
+pub struct ServerProcess {
+    #[serde(skip)]
+    core: Server,
+    /// Its place on its host.
+    #[serde(skip)]
+    place: u32,
+    state: State,
+    store: MemoryStore,
+    admission: Admission,
+    /// When each place of the store is free, if their number is limited.
+    store_free_ns: Vec<u64>,
+}
+
+/// The small parts of a server.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct State {
+    clock: HybridClock,
+    /// Until when it is busy.
+    free_ns: u64,
+    /// When its next tick is due, if one is.
+    tick_ns: Option<u64>,
+    /// How often it has stopped.
+    life: u32,
+    stopped: bool,
+}
+
+/// What it takes to bring a server back to where it was.
+#[derive(Debug)]
+pub struct ServerUndo {
+    state: State,
+    batch: Option<Batch>,
+    admission: AdmissionUndo,
+    store_free_ns: Option<(usize, u64)>,
+    /// What it has lost by stopping.
+    lost: Option<Box<(MemoryStore, Admission)>>,
+}
+
+impl ServerProcess {
+    pub fn new(id: ServerId, place: u32, scene: &Scene) -> Self {
+        let core = Server::new(id, scene.map.clone(), scene.server.clone());
+        let concurrency = scene.setup.store.concurrency.unwrap_or(0);
+        Self {
+            store: new_store(&core, scene),
+            core,
+            place,
+            state: State {
+                clock: HybridClock::default(),
+                free_ns: 0,
+                tick_ns: None,
+                life: 0,
+                stopped: false,
+            },
+            admission: Admission::new(scene.setup.protocol.admission),
+            store_free_ns: vec![0; concurrency as usize],
+        }
+    }
+
+    /// What is needed to take back the next event; to be asked for before it.
+    pub fn begin_undo(&mut self) -> ServerUndo {
+        self.admission.keep_changes();
+        ServerUndo {
+            state: self.state,
+            batch: None,
+            admission: AdmissionUndo::default(),
+            store_free_ns: None,
+            lost: None,
+        }
+    }
+
+    /// A message has arrived.
+    pub fn receive(
+        &mut self,
+        message: &Message,
+        at: &mut Moment<'_>,
+        undo: Option<&mut ServerUndo>,
+    ) {
+        if self.state.stopped {
+            return;
+        }
+        self.state.clock.observe(message.clock, wall(at.ns));
+        let (input, name) = match &message.content {
+            Content::Request {
+                id,
+                acknowledged,
+                request,
+            } => {
+                if !self.admission.admit(*id, request) {
+                    return self.refuse(*id, at);
+                }
+                let input = Input::Request {
+                    id: *id,
+                    acknowledged: *acknowledged,
+                    request: request.clone(),
+                    payload: message.payload.clone(),
+                };
+                (input, Some(request.into()))
+            }
+            Content::Peer(peer) => (Input::Peer(peer.clone()), None),
+            Content::PeerAnswer(answer) => (Input::PeerAnswer(*answer), None),
+            Content::Outcome { .. } => return,
+        };
+        self.decide(input, name, at, undo);
+    }
+
+    /// A tick is due.
+    pub fn tick(&mut self, life: u32, at: &mut Moment<'_>, undo: Option<&mut ServerUndo>) {
+        // A tick that was replaced by an earlier one still comes.
+        if life != self.state.life || self.state.tick_ns != Some(at.ns) {
+            return;
+        }
+        self.state.tick_ns = None;
+        self.decide(Input::Tick, None, at, undo);
+        let now = self.state.clock.read(wall(at.ns));
+        if let Some(next) = self.core.next_tick(&self.store, now) {
+            self.set_tick(engine_ns(next), at);
+        }
+    }
+
+    /// What was decided is stored: messages leave.
+    pub fn release(
+        &mut self,
+        life: u32,
+        messages: &[Arc<Message>],
+        at: &mut Moment<'_>,
+        undo: Option<&mut ServerUndo>,
+    ) {
+        if life != self.state.life {
+            return;
+        }
+        for message in messages {
+            self.send(Message::clone(message), at);
+        }
+        if let Some(undo) = undo {
+            undo.admission = self.admission.take_changes();
+        }
+    }
+
+    /// It stops and loses everything, or it is back, with nothing.
+    pub fn restart(&mut self, stopped: bool, at: &Moment<'_>, undo: Option<&mut ServerUndo>) {
+        self.state.stopped = stopped;
+        self.state.life += 1;
+        self.state.tick_ns = None;
+        let store = std::mem::replace(&mut self.store, new_store(&self.core, at.scene));
+        let admission = Admission::new(at.scene.setup.protocol.admission);
+        let admission = std::mem::replace(&mut self.admission, admission);
+        if let Some(undo) = undo {
+            undo.lost = Some(Box::new((store, admission)));
+        }
+    }
+
+    /// Handles an input: decides, charges for it, stores, and sends.
+    fn decide(
+        &mut self,
+        input: Input,
+        name: Option<&str>,
+        at: &mut Moment<'_>,
+        mut undo: Option<&mut ServerUndo>,
+    ) {
+        let arrived_ns = at.ns;
+        if self.state.free_ns <= at.ns {
+            at.ns += at.scene.setup.costs.wake_up_ns;
+        }
+        // The input is decided when it is its turn; nothing that comes later can change that.
+        at.ns = at.ns.max(self.state.free_ns);
+        let now = self.state.clock.read(wall(at.ns));
+        let decision = self.core.handle(&self.store, input, now);
+        let Decision {
+            batch,
+            outputs,
+            work,
+        } = decision;
+        let begun_ns = at.ns;
+        at.occupy(cost_ns(&at.scene.setup.costs.server, name, work));
+        if at.ns > begun_ns {
+            self.state.free_ns = at.ns;
+            at.used(ResourceClass::Server, [arrived_ns, begun_ns, at.ns]);
+        }
+        let changes = is_stored(&batch);
+        if let Some(after) = self.core.tick_after(&batch) {
+            self.set_tick(at.ns.saturating_add(after.0), at);
+        }
+        match undo.as_deref_mut() {
+            Some(undo) => undo.batch = Some(self.store.apply_with_undo(batch)),
+            None => self.store.apply(batch),
+        }
+        if changes {
+            self.wait_for_store(at, undo.as_deref_mut());
+        }
+        self.send_all(outputs, arrived_ns, at);
+        if let Some(undo) = undo {
+            undo.admission = self.admission.take_changes();
+        }
+    }
+
+    /// Waits until a change is stored.
+    fn wait_for_store(&mut self, at: &mut Moment<'_>, undo: Option<&mut ServerUndo>) {
+        let latency_ns = at.scene.setup.store.latency.draw(at.random);
+        let arrived_ns = at.ns;
+        let free = self.store_free_ns.iter().copied().enumerate();
+        if let Some((place, free_ns)) = free.min_by_key(|&(_, free_ns)| free_ns) {
+            at.ns = at.ns.max(free_ns);
+            self.store_free_ns[place] = at.ns + latency_ns;
+            if let Some(undo) = undo {
+                undo.store_free_ns = Some((place, free_ns));
+            }
+        }
+        let begun_ns = at.ns;
+        at.ns += latency_ns;
+        if at.ns > arrived_ns {
+            at.used(ResourceClass::Store, [arrived_ns, begun_ns, at.ns]);
+        }
+    }
+
+    /// Sends messages, at once or when the time has come.
+    fn send_all(&mut self, outputs: Vec<Output>, now_ns: u64, at: &mut Moment<'_>) {
+        if outputs.is_empty() {
+            return;
+        }
+        let clock = self.state.clock.read(wall(at.ns));
+        let from = Party::Server(self.core.id());
+        let messages = outputs
+            .into_iter()
+            .map(|output| message(from, clock, output));
+        if at.ns == now_ns {
+            for message in messages {
+                self.send(message, at);
+            }
+            return;
+        }
+        let release = Event::Release {
+            server: self.place,
+            life: self.state.life,
+            messages: messages.map(Arc::new).collect(),
+        };
+        at.out.events.push((at.ns, release));
+    }
+
+    fn send(&mut self, message: Message, at: &mut Moment<'_>) {
+        if let Content::Outcome { id, .. } = &message.content {
+            self.admission.answered(*id);
+        }
+        at.out.messages.push((at.ns, message));
+    }
+
+    /// Answers a request that is one too many, without looking at it.
+    fn refuse(&mut self, id: RequestId, at: &mut Moment<'_>) {
+        let clock = self.state.clock.read(wall(at.ns));
+        let busy = answer(id, Err(Failure::Busy), Payload::empty());
+        let from = Party::Server(self.core.id());
+        at.out.messages.push((at.ns, message(from, clock, busy)));
+    }
+
+    fn set_tick(&mut self, due_ns: u64, at: &mut Moment<'_>) {
+        if self.state.tick_ns.is_none_or(|tick_ns| due_ns < tick_ns) {
+            self.state.tick_ns = Some(due_ns);
+            let (server, life) = (self.place, self.state.life);
+            at.out.events.push((due_ns, Event::Tick { server, life }));
+        }
+    }
+
+    /// Brings the server back to where it was before its latest event.
+    pub fn undo(&mut self, undo: ServerUndo) {
+        self.state = undo.state;
+        if let Some(lost) = undo.lost {
+            (self.store, self.admission) = *lost;
+        }
+        // What an event has left unfinished that broke off.
+        let unfinished = self.admission.take_changes();
+        self.admission.take_back(unfinished);
+        self.admission.take_back(undo.admission);
+        if let Some(batch) = undo.batch {
+            self.store.apply(batch);
+        }
+        if let Some((place, free_ns)) = undo.store_free_ns {
+            self.store_free_ns[place] = free_ns;
+        }
+    }
+}
+
+fn new_store(core: &Server, scene: &Scene) -> MemoryStore {
+    let mut store = MemoryStore::new(scene.setup.protocol.store_bytes);
+    store.apply(core.genesis(&store, wall(0)));
+    for directory in &scene.planted {
+        store.apply(core.plant(&store, directory, wall(0)));
+    }
+    store
+}
+
+/// Whether a batch changes anything that a store would have to keep.
+fn is_stored(batch: &Batch) -> bool {
+    let mut put = batch.records.iter().filter(|(_, value)| value.is_some());
+    !batch.data.is_empty() || put.any(|(key, _)| key.is_durable())
+}
+
+/// The CPU time of an input.
+fn cost_ns(costs: &ServerCosts, name: Option<&str>, work: Work) -> f64 {
+    let of_name = name.and_then(|name| costs.request_ns.get(name).copied());
+    of_name.unwrap_or(costs.input_ns)
+        + costs.output_ns * f64::from(work.messages)
+        + costs.record_read_ns * f64::from(work.records_read)
+        + costs.record_scanned_ns * f64::from(work.records_scanned)
+        + costs.record_written_ns * f64::from(work.records_written)
+        + costs.byte_ns * work.data_bytes as f64
+}
+
+const fn answer(request: RequestId, outcome: Outcome, payload: Payload) -> Output {
+    Output::Answer {
+        request,
+        outcome,
+        payload,
+    }
+}
+
+fn message(from: Party, clock: futago_base::Time, output: Output) -> Message {
+    let (to, content, payload) = match output {
+        Output::Answer {
+            request: id,
+            outcome,
+            payload,
+        } => {
+            let to = Party::of_session(id.session);
+            (to, Content::Outcome { id, outcome }, payload)
+        }
+        Output::Peer { to, message } => {
+            let to = Party::Server(to);
+            (to, Content::Peer(message), Payload::empty())
+        }
+        Output::PeerAnswer { to, answer } => {
+            let to = Party::Server(to);
+            (to, Content::PeerAnswer(answer), Payload::empty())
+        }
+    };
+    Message {
+        from,
+        to,
+        clock,
+        content,
+        payload,
+    }
+}

@@ -1,0 +1,212 @@
+//! What never changes during a run, resolved for quick look-up.
+
+use super::{Amount, Error, Path, Phase, Setup};
+use crate::world::message::Party;
+use futago_base::{ClusterMap, Duration, FileId, Name, Partition};
+use futago_client::Buckets;
+use futago_des::ProcessId;
+use futago_server::PlantedDirectory;
+use std::sync::Arc;
+
+/// Time does not begin at zero for the real code, so that "never" and "at first" differ.
+const BIRTH_NS: u64 = 1_000_000_000;
+
+/// Planted directories have identities beyond all that are drawn.
+const PLANTED_COUNTER: u64 = 1 << 47;
+
+/// The time of the real code at a time of the engine.
+pub const fn wall(at_ns: u64) -> futago_base::Time {
+    futago_base::Time(BIRTH_NS + at_ns)
+}
+
+/// The time of the engine at a time of the real code.
+pub const fn engine_ns(time: futago_base::Time) -> u64 {
+    time.0.saturating_sub(BIRTH_NS)
+}
+
+/// A setup and what follows from it.
+#[derive(Debug)]
+pub struct Scene {
+    pub setup: Setup,
+    pub map: ClusterMap,
+    /// The servers' settings; sessions last for ever unless clients show that they live.
+    pub server: futago_server::Config,
+    pub planted: Vec<PlantedDirectory>,
+    /// The buckets of each planted directory that clients know from the start.
+    pub known: Vec<Option<Arc<Buckets>>>,
+    /// The first server and the first client of each host.
+    pub first: Vec<(u32, u32)>,
+    server_hosts: Vec<u32>,
+    client_hosts: Vec<u32>,
+    /// What a message of the conductor takes.
+    pub barrier_ns: u64,
+    /// The smallest delay of an event from one process to another.
+    pub lookahead_ns: u64,
+}
+
+/// Barriers take at least this long, so that they do not limit the conservative executor.
+const BARRIER_MIN_NS: u64 = 1_000;
+
+impl Scene {
+    pub fn new(setup: Setup) -> Result<Self, Error> {
+        setup.check()?;
+        let protocol = &setup.protocol;
+        let map = ClusterMap::new(
+            1,
+            protocol.policy,
+            protocol.partitions,
+            setup.server_count(),
+        )
+        .map_err(|error| Error::Setup {
+            part: "protocol.partitions".into(),
+            reason: error.to_string(),
+        })?;
+        let mut server = protocol.server.clone();
+        if !protocol.keep_alive {
+            server.lease = Duration::MAX;
+        }
+        let planted: Vec<PlantedDirectory> = planted(&setup, map.partition_count());
+        let known = setup.directories.iter().zip(&planted);
+        let known = known.map(|(directory, planted)| {
+            (directory.known && planted.level > 0)
+                .then(|| Arc::new(Buckets::at_level(planted.level)))
+        });
+        let known = known.collect();
+        let lookahead_ns = lookahead_ns(&setup);
+        let mut scene = Self {
+            map,
+            server,
+            planted,
+            known,
+            first: Vec::new(),
+            server_hosts: Vec::new(),
+            client_hosts: Vec::new(),
+            barrier_ns: lookahead_ns.max(BARRIER_MIN_NS),
+            lookahead_ns,
+            setup,
+        };
+        scene.seat();
+        Ok(scene)
+    }
+
+    /// Numbers servers and clients in the order of their hosts.
+    fn seat(&mut self) {
+        for (number, host) in (0_u32..).zip(&self.setup.hosts) {
+            let first = (
+                self.server_hosts.len() as u32,
+                self.client_hosts.len() as u32,
+            );
+            self.first.push(first);
+            let seat = |count: u32| std::iter::repeat_n(number, count as usize);
+            self.server_hosts.extend(seat(host.servers));
+            self.client_hosts.extend(seat(host.clients));
+        }
+    }
+
+    /// The host of a process; `None` if there is no such process.
+    pub fn host_of(&self, party: Party) -> Option<u32> {
+        match party {
+            Party::Server(id) => self.server_hosts.get(usize::from(id.0)),
+            Party::Client(number) => self.client_hosts.get(number as usize),
+        }
+        .copied()
+    }
+
+    /// The way from one host to another.
+    pub fn path(&self, from: u32, to: u32) -> &Path {
+        let group = |host: u32| self.setup.hosts[host as usize].group as usize;
+        &self.setup.network.paths[group(from)][group(to)]
+    }
+
+    /// What all packets of a path pass at most, in bytes a second.
+    pub fn slowest_bytes_per_s(&self, from: u32, to: u32) -> u64 {
+        let sender = self.setup.hosts[from as usize].send_bytes_per_s;
+        self.path(from, to)
+            .bytes_per_s
+            .map_or(sender, |link| link.min(sender))
+    }
+
+    pub fn host_count(&self) -> u32 {
+        self.setup.hosts.len() as u32
+    }
+
+    /// The engine's number of a shared link.
+    pub fn link_process(&self, link: u32) -> ProcessId {
+        ProcessId(self.host_count() + link)
+    }
+
+    /// The engine's number of the conductor: the last one.
+    pub fn conductor(&self) -> ProcessId {
+        self.link_process(self.setup.network.shared_links.len() as u32)
+    }
+
+    /// How many rounds there are: each phase has one in which it is prepared, and one of its own.
+    pub fn round_count(&self) -> u32 {
+        2 * self.setup.phases.len() as u32
+    }
+
+    /// The phase that a round prepares or performs.
+    pub fn phase_of(&self, round: u32) -> Option<&Phase> {
+        self.setup.phases.get(round as usize / 2)
+    }
+
+    /// What of a round is measured: the phase, from when and until when.
+    pub fn window(&self, round: u32, began_ns: u64) -> Option<Window> {
+        let phase = self.phase_of(round).filter(|_| !round.is_multiple_of(2))?;
+        let (from_ns, until_ns) = match phase.amount {
+            Amount::Operations(_) => (began_ns, u64::MAX),
+            Amount::Duration {
+                warm_up_ns,
+                measured_ns,
+            } => {
+                let from_ns = began_ns.saturating_add(warm_up_ns);
+                (from_ns, from_ns.saturating_add(measured_ns))
+            }
+        };
+        Some(Window {
+            phase: round / 2,
+            from_ns,
+            until_ns,
+        })
+    }
+}
+
+/// The measured part of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub phase: u32,
+    pub from_ns: u64,
+    pub until_ns: u64,
+}
+
+fn planted(setup: &Setup, partitions: usize) -> Vec<PlantedDirectory> {
+    let directories = (0_u64..).zip(&setup.directories);
+    let planted = directories.filter_map(|(index, directory)| {
+        let home = Partition((index % partitions as u64) as u16);
+        Some(PlantedDirectory {
+            id: FileId::new(home, PLANTED_COUNTER + index),
+            name: Name::new(directory.name.clone()).ok()?,
+            level: directory.buckets.ilog2() as u8,
+        })
+    });
+    planted.collect()
+}
+
+/// The shortest time from any host to a shared link or host, or from a link to the next.
+fn lookahead_ns(setup: &Setup) -> u64 {
+    let paths = setup.network.paths.iter().flatten();
+    paths.map(shortest_leg_ns).min().unwrap_or(0)
+}
+
+fn shortest_leg_ns(path: &Path) -> u64 {
+    let mut legs = vec![path.startup_ns];
+    for hop in &path.hops {
+        if hop.shared_link.is_some() {
+            legs.push(0);
+        }
+        if let Some(leg) = legs.last_mut() {
+            *leg += hop.latency_ns;
+        }
+    }
+    legs.into_iter().min().unwrap_or(0)
+}

@@ -1,0 +1,35 @@
+//! Whoever runs a world, it is the same world.
+
+use crate::setups::mixed;
+use futago_des::Executor;
+use futago_twin::world::{Measured, RunOptions, Setup, run};
+
+fn run_by(setup: &Setup, executor: Executor, threads: u32) -> Measured {
+    let options = RunOptions {
+        executor,
+        threads,
+        watch: None,
+    };
+    run(setup, &options).expect("it runs")
+}
+
+#[track_caller]
+fn assert_same_for_all(setup: &Setup) {
+    let reference = run_by(setup, Executor::Sequential, 1);
+    let phases = format!("{:?}", reference.phases);
+    for executor in [Executor::Conservative, Executor::Optimistic] {
+        for threads in [1, 2, 4] {
+            let measured = run_by(setup, executor, threads);
+            let case = format!("{executor:?} on {threads} threads, seed {}", setup.seed);
+            assert_eq!(measured.engine.digest, reference.engine.digest, "{case}");
+            assert_eq!(format!("{:?}", measured.phases), phases, "{case}");
+        }
+    }
+}
+
+#[test]
+fn executors_and_threads_make_no_difference() {
+    for seed in 1..=12 {
+        assert_same_for_all(&mixed(3, 5, seed));
+    }
+}

@@ -1,0 +1,5 @@
+//! The simulated world: what it predicts, and that it does not matter who runs it.
+
+mod executors;
+mod predictions;
+mod setups;

@@ -1,0 +1,134 @@
+//! Worlds for tests.
+
+use futago_base::{Duration, map::Policy};
+use futago_driver::{AdmissionConfig, CallsConfig};
+use futago_twin::world::{
+    Amount, Costs, Directory, Faults, Hop, Host, Latency, MessageSize, Network, OperationKind,
+    Path, Phase, Place, Protocol, Setup, Store,
+};
+
+pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
+pub const CLIENT_BYTES_PER_S: u64 = 125_000_000;
+
+/// Servers and clients on a host each, and a switch before either kind.
+pub fn hosts(servers: u32, clients: u32) -> Vec<Host> {
+    let host = |bytes_per_s, servers, clients| Host {
+        group: 0,
+        send_bytes_per_s: bytes_per_s,
+        receive_bytes_per_s: bytes_per_s,
+        cores: 1,
+        servers,
+        clients,
+    };
+    let servers = (0..servers).map(|_| host(SERVER_BYTES_PER_S, 1, 0));
+    let clients = (0..clients).map(|_| host(CLIENT_BYTES_PER_S, 0, 1));
+    servers.chain(clients).collect()
+}
+
+/// The network of the evaluation of PPMDS with CODES: start-up at each of three hops.
+pub fn network(startup_ns: u64, message_size: MessageSize) -> Network {
+    let hop = Hop {
+        shared_link: None,
+        latency_ns: startup_ns,
+    };
+    let path = Path {
+        startup_ns,
+        hops: vec![hop; 2],
+        bytes_per_s: None,
+    };
+    Network {
+        packet_bytes: 1500,
+        message_size,
+        local_ns: 1_000,
+        paths: vec![vec![path]],
+        shared_links: Vec::new(),
+    }
+}
+
+pub fn protocol(partitions: usize) -> Protocol {
+    Protocol {
+        partitions,
+        policy: Policy::Modular,
+        store_bytes: 1 << 40,
+        server: futago_server::Config::default(),
+        client: futago_client::Config::default(),
+        calls: CallsConfig::default(),
+        admission: AdmissionConfig::default(),
+        keep_alive: false,
+    }
+}
+
+/// The evaluation of PPMDS with CODES: everybody creates files in one directory.
+pub fn ppmds(servers: u32, clients: u32, startup_ns: u64, measured_ns: u64) -> Setup {
+    Setup {
+        seed: 1,
+        hosts: hosts(servers, clients),
+        network: network(startup_ns, MessageSize::Fixed(512)),
+        costs: Costs::default(),
+        store: Store {
+            latency: Latency::Constant(500_000),
+            concurrency: None,
+        },
+        protocol: protocol(servers as usize),
+        directories: vec![Directory {
+            name: "shared".into(),
+            buckets: u64::from(servers.next_power_of_two()),
+            known: true,
+        }],
+        phases: vec![Phase {
+            name: "create".into(),
+            place: Place::Shared(0),
+            mix: vec![(OperationKind::Create, 1)],
+            amount: Amount::Duration {
+                warm_up_ns: 20_000_000,
+                measured_ns,
+            },
+            think: Latency::ZERO,
+        }],
+        faults: Faults::default(),
+    }
+}
+
+/// Every kind of operation at once, in shared and own directories that split while they are used,
+/// and all sorts of costs.
+pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
+    let mut setup = ppmds(servers, clients, 5_000, 1);
+    setup.seed = seed;
+    setup.network.message_size = MessageSize::Encoded;
+    setup.network.packet_bytes = 256;
+    setup.costs.server.input_ns = 3_000.0;
+    setup.costs.server.record_written_ns = 400.0;
+    setup.costs.client.operation_ns = 1_500.0;
+    setup.costs.wake_up_ns = 700;
+    setup.store = Store {
+        latency: Latency::Exponential(40_000.0),
+        concurrency: Some(2),
+    };
+    setup.protocol = protocol(64);
+    setup.protocol.server.split_entries = 8;
+    setup.protocol.server.grace = Duration::from_millis(20);
+    setup.protocol.calls.resend_min = Duration::from_millis(5);
+    setup.directories[0].buckets = 1;
+    let phase = |name: &str, place, count| Phase {
+        name: name.into(),
+        place,
+        mix: vec![
+            (OperationKind::Create, 6),
+            (OperationKind::Stat, 2),
+            (OperationKind::Lookup, 2),
+            (OperationKind::ReadDirectory, 1),
+            (OperationKind::Unlink, 2),
+            (OperationKind::Rename, 2),
+            (OperationKind::MakeDirectory, 2),
+            (OperationKind::RemoveDirectory, 1),
+        ],
+        amount: Amount::Operations(count),
+        think: Latency::Uniform(0, 30_000),
+    };
+    setup.phases = vec![
+        phase("shared", Place::Shared(0), 12),
+        phase("own", Place::Own, 6),
+        phase("shared again", Place::Shared(0), 6),
+    ];
+    setup
+}
