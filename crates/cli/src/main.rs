@@ -7,6 +7,7 @@ mod connection;
 mod exit;
 mod logs;
 mod output;
+mod simulation;
 
 use clap::Parser;
 use commands::Command;

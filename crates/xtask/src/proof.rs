@@ -82,7 +82,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "seeds",
         limit_s: 1800,
-        command: "cargo run --release --package futago-twin --example fuzz -- --seeds 10000",
+        command: "cargo run --release --package futago-cli -- twin fuzz --seeds 10000",
         ready: always,
     },
     Step {

@@ -9,12 +9,14 @@ mod doctor;
 mod down;
 mod fsck;
 mod get;
+mod lab;
 mod ls;
 mod mount;
 mod put;
 mod rm;
 mod serve;
 mod status;
+mod twin;
 mod umount;
 mod up;
 
@@ -74,6 +76,10 @@ commands! {
     Doctor(doctor::Doctor),
     /// Print a completion script for a shell.
     Completion(completion::Completion),
+    /// Predict: run the same code as servers and clients do on machines that do not exist.
+    Twin(twin::Twin),
+    /// Run studies, and write reports with figures.
+    Lab(lab::Lab),
     /// Simulate: models and benchmarks of the parallel discrete-event engine.
     Des(des::Des),
     /// Run the servers of one process of a cluster; what `up` starts.

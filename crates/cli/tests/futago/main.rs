@@ -6,3 +6,4 @@ mod common;
 mod files;
 mod fsck;
 mod lifecycle;
+mod twin;

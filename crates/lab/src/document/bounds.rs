@@ -8,11 +8,6 @@ pub fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     within(u32::deserialize(from)?, 1..=1_000_000)
 }
 
-/// As [`count`], for what may be left out.
-pub fn some_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
-    count(from).map(Some)
-}
-
 /// A rate or a size that must be positive and finite.
 pub fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(from)?;

@@ -57,6 +57,11 @@ impl<'de> Deserializer<'de> for &'de Node {
                 Some((key, entry)) => visitor.visit_enum(Variant { key, entry }),
                 None => Err(one_of(variants)),
             },
+            Value::Table(table) if table.len() > 1 => {
+                let keys: Vec<&str> = table.keys().map(String::as_str).collect();
+                let both = format!("only one of `{}` can hold", keys.join("` and `"));
+                Err(Problem::new(both).suggest("give all of it a new value, as with --set"))
+            }
             _ => Err(one_of(variants)),
         };
         visited.map_err(|problem| problem.at(&self.origin))

@@ -93,6 +93,7 @@ fn mistakes_are_told_with_line_key_and_suggestion() {
         house("rooms = []\nheating = 3"),
         house("rooms = []\nheating = { stove = { logs = 300 } }"),
         house("rooms = []\nheating = { power_w = -1 }"),
+        house("rooms = []\nheating = { power_w = 1, none = 1 }"),
         house("rooms = []\nrooms = []"),
         house("rooms = [\n"),
         house("rooms = []\nbuilt = 1999-12-31"),

@@ -63,9 +63,16 @@ impl Scenario {
         options: &[String],
     ) -> Result<Self, Problem> {
         let options = options.iter().map(|option| Assignment::parse(option));
+        let options: Vec<Assignment> = options.collect::<Result<_, _>>()?;
+        let (of_sweep, options): (Vec<_>, Vec<_>) =
+            options.into_iter().partition(Assignment::changes_sweep);
+        let mut document = Node::parse(name, text)?;
+        for assignment in of_sweep {
+            assignment.apply(&mut document)?;
+        }
         Ok(Self {
-            document: Node::parse(name, text)?,
-            options: options.collect::<Result<_, _>>()?,
+            document,
+            options,
             directory: directory.to_owned(),
         })
     }
@@ -75,7 +82,7 @@ impl Scenario {
         let mut document = self.document.clone();
         let sweep = document.take("sweep");
         let plain = self.body(&document, &[])?;
-        let axes = sweep::axes(sweep.as_ref())?;
+        let axes = sweep::axes(sweep.as_ref(), &self.options)?;
         sweep::check_size(&axes, plain.1.run.seeds.len(), plain.1.limits.points)
             .map_err(|problem| self.document.locate(problem))?;
         let combinations = sweep::combinations(&axes);

@@ -20,6 +20,11 @@ impl Assignment {
         matches!(self.key.as_str(), "machine.preset" | "machine.file")
     }
 
+    /// Whether it changes what is varied.
+    pub fn changes_sweep(&self) -> bool {
+        self.key == "sweep" || self.key.starts_with("sweep.")
+    }
+
     pub fn apply(&self, document: &mut Node) -> Result<(), Problem> {
         document.set(&self.key, self.node.clone())
     }
@@ -41,12 +46,23 @@ impl Axis {
     }
 }
 
-/// A table `sweep` has one axis for each key; a list of tables `[[sweep]]` one for each table, whose
-/// keys change together.
-pub(super) fn axes(sweep: Option<&Node>) -> Result<Vec<Axis>, Problem> {
+/// What is varied, without the keys that were set by hand.
+pub(super) fn axes(sweep: Option<&Node>, set: &[Assignment]) -> Result<Vec<Axis>, Problem> {
     let Some(sweep) = sweep else {
         return Ok(Vec::new());
     };
+    let mut axes = all_axes(sweep)?;
+    for axis in &mut axes {
+        axis.lists
+            .retain(|(key, _)| set.iter().all(|set| set.key != *key));
+    }
+    axes.retain(|axis| !axis.lists.is_empty());
+    Ok(axes)
+}
+
+/// A table `sweep` has one axis for each key; a list of tables `[[sweep]]` one for each table, whose
+/// keys change together.
+fn all_axes(sweep: &Node) -> Result<Vec<Axis>, Problem> {
     let inside = |problem: Problem| problem.inside("sweep");
     if let Value::List(tables) = &sweep.value {
         let axes = tables.iter().enumerate();

@@ -104,6 +104,15 @@ fn options_override_any_key_even_of_the_preset() {
 }
 
 #[test]
+fn what_is_set_is_not_varied() {
+    let text = format!("{SMALL}[sweep]\ncluster.clients = [4, 6]\ncluster.servers = [1, 2]");
+    let clients = |options| varied(&load(&text, options).unwrap(), "cluster.clients");
+    assert_eq!(clients(&["cluster.clients=9"]), [9, 9]);
+    assert_eq!(clients(&["sweep.cluster.servers=[5]"]), [4, 6]);
+    assert_eq!(clients(&["sweep={}"]), [3]);
+}
+
+#[test]
 fn the_whole_machine_is_part_of_a_point_so_that_points_can_be_told_apart() {
     let point = &load(SMALL, &[]).unwrap()[0];
     assert_eq!(point.document["machine"]["network"]["startup_ns"], 32_000);

@@ -12,6 +12,7 @@ pub use fat_tree::FatTree;
 pub use tree::{Link, Switch};
 pub(super) use ways::Ways;
 
+use crate::world::MessageSize;
 use futago_lab::document::{Problem, bounds};
 use serde::{Deserialize, Serialize};
 
@@ -31,13 +32,9 @@ pub struct Network {
     /// Bytes of the largest packet; a message is cut into so many as it needs.
     #[serde(default = "packet_bytes", deserialize_with = "bounds::count")]
     pub packet_bytes: u32,
-    /// Bytes of every message, whatever it says; without it, the bytes of its encoding.
-    #[serde(
-        default,
-        deserialize_with = "bounds::some_count",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub message_bytes: Option<u32>,
+    /// How large messages are: `"encoded"`, or `{ fixed = … }` bytes whatever they say.
+    #[serde(default = "encoded")]
+    pub message_size: MessageSize,
     /// The switches; none, nor a fat tree: NICs are connected directly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,
@@ -53,6 +50,10 @@ pub struct Network {
     /// A fat tree instead of switches and links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fat_tree: Option<FatTree>,
+}
+
+const fn encoded() -> MessageSize {
+    MessageSize::Encoded
 }
 
 const fn packet_bytes() -> u32 {

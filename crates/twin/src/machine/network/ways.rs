@@ -3,7 +3,7 @@
 use super::{FatTree, tree::Graph};
 use crate::{
     machine::{Machine, Nic},
-    world::{self, MessageSize, Path},
+    world::{self, Path},
 };
 use futago_lab::document::Problem;
 
@@ -63,10 +63,7 @@ impl Ways {
             clients,
             network: world::Network {
                 packet_bytes: network.packet_bytes,
-                message_size: match network.message_bytes {
-                    Some(bytes) => MessageSize::Fixed(bytes),
-                    None => MessageSize::Encoded,
-                },
+                message_size: network.message_size,
                 local_ns: network.local_ns,
                 paths,
                 shared_links: router.shared_links(),

@@ -1,0 +1,40 @@
+//! `futago twin`: clusters that do not exist.
+
+mod fuzz;
+mod run;
+
+use crate::exit::Exit;
+use clap::{Args, Subcommand};
+
+/// Arguments of `twin`.
+#[derive(Args)]
+pub struct Twin {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a scenario and tell how fast it was, and what was the bottleneck.
+    Run(run::Run),
+    /// Break simulated clusters, seed after seed, and check everything that can be checked.
+    Fuzz(fuzz::Fuzz),
+}
+
+impl Twin {
+    /// Whether JSON is asked for.
+    pub const fn json(&self) -> bool {
+        match &self.command {
+            Command::Run(run) => run.json,
+            Command::Fuzz(fuzz) => fuzz.json,
+        }
+    }
+
+    /// Simulates.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        match self.command {
+            Command::Run(run) => run.run(),
+            Command::Fuzz(fuzz) => fuzz.run(),
+        }
+    }
+}

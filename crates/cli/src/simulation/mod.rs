@@ -1,0 +1,32 @@
+//! Simulations: the points of a scenario, run side by side, and by several processes together.
+
+pub mod ranks;
+pub mod sweep;
+
+use crate::exit::{Exit, Problem};
+use futago_lab::document;
+use futago_twin::scenario::{Point, Scenario};
+use std::path::Path;
+
+/// The program and its version, as reports name it.
+pub const VERSION: &str = concat!("futago ", env!("CARGO_PKG_VERSION"));
+
+/// The points of a scenario file with options laid over it.
+pub fn points(path: &Path, options: &[String]) -> anyhow::Result<Vec<Point>> {
+    let scenario = Scenario::load(path, options).map_err(mistake)?;
+    scenario.points().map_err(mistake)
+}
+
+/// A mistake in a file or an option is wrong usage.
+pub fn mistake(problem: document::Problem) -> anyhow::Error {
+    Problem::error(Exit::Usage, problem.to_string())
+}
+
+/// A hash of the running program: results of another build are others.
+pub fn fingerprint() -> anyhow::Result<String> {
+    let program = std::fs::read(std::env::current_exe()?)?;
+    Ok(format!(
+        "{VERSION} ({:016x})",
+        xxhash_rust::xxh3::xxh3_64(&program)
+    ))
+}

@@ -1,0 +1,207 @@
+//! Simulated clusters: `twin` and `lab`.
+
+use crate::common::futago;
+use serde_json::Value;
+use std::{fs, path::Path};
+
+const SCENARIO: &str = r#"
+description = "tiny"
+cluster = { servers = 1, clients = 2 }
+machine.preset = "ppmds"
+
+[[workload.directories]]
+name = "shared"
+
+[[workload.phases]]
+mix = { create = 1 }
+directory = "shared"
+operations = 5
+
+[sweep]
+cluster.clients = [1, 2]
+"#;
+
+const STUDY: &str = r#"
+title = "Tiny"
+[[figure]]
+name = "tiny"
+title = "Tiny figure"
+claim = "hardly any"
+scenario = "tiny.toml"
+x = "cluster.clients"
+y = "throughput.create"
+check = ["sed", "s/.*/[{\"bound\":1}, {\"bound\":2}]/"]
+"#;
+
+fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("tiny.toml"), SCENARIO).unwrap();
+    directory
+}
+
+fn run(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = futago()
+        .current_dir(directory)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap();
+    (code, text(output.stdout), text(output.stderr))
+}
+
+fn points(directory: &Path, arguments: &[&str]) -> Vec<Value> {
+    let all = [&["twin", "run", "tiny.toml", "--json"], arguments].concat();
+    let (code, out, err) = run(directory, &all);
+    assert_eq!(code, 0, "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    json["points"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_run_prints_what_scripts_rely_on() {
+    let directory = directory();
+    let points = points(directory.path(), &["--set", "run.seeds=[7]"]);
+    assert_eq!(points.len(), 2);
+    for (point, clients) in points.iter().zip([1, 2]) {
+        assert_eq!(point["parameters"]["cluster.clients"], clients);
+        assert_eq!(point["parameters"]["cluster.servers"], 1);
+        assert_eq!(point["parameters"]["seed"], 7);
+        let measured = point["throughput"]["create"].as_f64().unwrap();
+        assert!(measured > 0.0);
+        assert!(point["bound"]["create"].as_f64().unwrap() >= measured);
+        assert!(point["bound"]["resource"].is_string());
+        for figure in ["p50", "p99", "mean"] {
+            assert!(point["latency_us"]["create"][figure].as_f64().unwrap() > 0.0);
+        }
+        let busy = &point["utilisation"]["server-nic-send"];
+        assert!((0.0..=1.0).contains(&busy.as_f64().unwrap()), "{point}");
+        assert!(point["events_committed"].as_u64().unwrap() > 0);
+        assert!(point["events_per_s"].as_f64().unwrap() > 0.0);
+        assert!(point["wall_s"].as_f64().is_some());
+        assert!(point["digest"].is_string());
+    }
+}
+
+#[test]
+fn executors_and_jobs_give_the_same_digests() {
+    let directory = directory();
+    let digests = |arguments: &[&str]| -> Vec<Value> {
+        let points = points(directory.path(), arguments);
+        points.iter().map(|point| point["digest"].clone()).collect()
+    };
+    let plain = digests(&["--jobs", "1"]);
+    assert_ne!(plain[0], plain[1]);
+    for executor in ["conservative", "optimistic"] {
+        let arguments = ["--executor", executor, "--threads", "2", "--jobs", "2"];
+        assert_eq!(digests(&arguments), plain, "{executor}");
+    }
+}
+
+#[test]
+fn people_are_told_the_bottleneck_and_get_a_report() {
+    let directory = directory();
+    let arguments = ["twin", "run", "tiny.toml", "--report", "r.html"];
+    let (code, out, err) = run(directory.path(), &arguments);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(
+        out.contains("limited by") && out.contains("cluster.clients"),
+        "{out}"
+    );
+    let page = fs::read_to_string(directory.path().join("r.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("tiny"));
+    let single = [&arguments[..3], &["--set", "sweep={}"]].concat();
+    let (_, out, _) = run(directory.path(), &single);
+    assert!(
+        out.contains("it allows create") || out.contains("no more than create"),
+        "{out}"
+    );
+    assert!(out.contains("server-nic-send"), "{out}");
+}
+
+#[test]
+fn mistakes_name_line_and_key_and_are_wrong_usage() {
+    let directory = directory();
+    let bad = SCENARIO.replace("servers = 1", "sevrers = 1");
+    fs::write(directory.path().join("bad.toml"), bad).unwrap();
+    let (code, _, err) = run(directory.path(), &["twin", "run", "bad.toml"]);
+    assert_eq!(code, 2);
+    let expected =
+        "futago: bad.toml, line 3: cluster: unknown key `sevrers`; did you mean `servers`?\n";
+    assert_eq!(err, expected);
+    let option = [
+        "twin",
+        "run",
+        "tiny.toml",
+        "--json",
+        "--set",
+        "run.threads=0",
+    ];
+    let (code, _, err) = run(directory.path(), &option);
+    let json: Value = serde_json::from_str(&err).unwrap();
+    assert_eq!((code, json["exit_code"].as_i64()), (2, Some(2)));
+    assert!(
+        json["error"]
+            .as_str()
+            .unwrap()
+            .starts_with("--set run.threads=0: run.threads:")
+    );
+    let (code, _, err) = run(directory.path(), &["twin", "run", "missing.toml"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("missing.toml"), "{err}");
+}
+
+#[test]
+fn a_study_is_run_once_and_has_a_report_with_tables() {
+    let directory = directory();
+    let study = directory.path().join("experiments/tiny");
+    fs::create_dir_all(&study).unwrap();
+    fs::write(study.join("tiny.toml"), SCENARIO).unwrap();
+    fs::write(study.join("study.toml"), STUDY).unwrap();
+    let lab = |more: &[&str]| {
+        let all = [&["lab", "run", "tiny", "--out", "out"], more].concat();
+        run(directory.path(), &all)
+    };
+    let (code, out, err) = lab(&[]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(out, "out/tiny/report.html\n");
+    assert_eq!(err, "tiny: 2 of 2 points to run\n");
+    let file =
+        |name: &str| fs::read_to_string(directory.path().join("out/tiny").join(name)).unwrap();
+    let page = file("report.html");
+    assert!(page.contains("hardly any") && page.contains("Tiny figure"));
+    assert!(file("tiny.csv").starts_with("cluster.clients,create/s,"));
+    let json: Value = serde_json::from_str(&file("tiny.json")).unwrap();
+    assert_eq!(json["points"].as_array().unwrap().len(), 2);
+
+    assert_eq!(lab(&[]).2, "tiny: 0 of 2 points to run\n");
+    assert_eq!(
+        lab(&["--set", "cluster.servers=2"]).2,
+        "tiny: 2 of 2 points to run\n"
+    );
+    let (code, _, err) = run(directory.path(), &["lab", "run", "all", "--out", "out"]);
+    assert_eq!((code, err.as_str()), (0, "tiny: 2 of 2 points to run\n"));
+    assert_eq!(lab(&["--figure", "none"]).0, 3);
+    assert_eq!(
+        run(directory.path(), &["lab", "run", "nothing", "--out", "out"]).0,
+        2
+    );
+}
+
+#[test]
+fn fuzzing_tells_what_it_did() {
+    let directory = directory();
+    let (code, out, err) = run(
+        directory.path(),
+        &["twin", "fuzz", "--seeds", "2", "--json"],
+    );
+    assert_eq!(code, 0, "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&json["clean"], &json["failures"]),
+        (&2.into(), &Value::Array(Vec::new()))
+    );
+    let (code, out, _) = run(directory.path(), &["twin", "fuzz", "--seed", "5"]);
+    assert_eq!(code, 0);
+    assert!(out.starts_with("1 seeds clean, 0 failed, "), "{out}");
+}

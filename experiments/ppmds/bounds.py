@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""The closed-form bound of file creation on PPMDSsim's machine, and how far a simulation is from it.
+
+Independent of the simulator: everything is computed from the parameters of the paper (below) and
+those that a point varies.
+
+    futago lab run ppmds --out out                                   # uses it as a filter
+    python3 experiments/ppmds/bounds.py out/ppmds/fig5.json ...      # prints a table; exit code 1 if
+                                                                     # a row breaks the rule
+
+The rule, fixed beforehand: a point is within 2 % of its bound wherever the load that clients offer is
+below 0.7 or above 1.3 of what servers take, and never above the bound. In between, random arrivals
+queue although nothing is saturated; such rows are marked `excluded`.
+"""
+
+import json
+import sys
+
+# Kirii, Tatebe, Ross: Evaluation of the distributed metadata server PPMDS with CODES/ROSS.
+PAPER = {
+    "machine.network.startup_ns": 32_000,
+    "machine.store.latency.constant_ns": 500_000,
+    "cluster.servers": 2,
+    "cluster.clients": 88,
+}
+MESSAGE_BYTES = 512
+CLIENT_BYTES_PER_S = 125e6
+SERVER_BYTES_PER_S = 1250e6
+TRUNK_BYTES_PER_S = None  # non-blocking: the link between the switches serialises nothing
+HOPS = 3  # client to switch, switch to switch, switch to server
+
+TOLERANCE = 0.02
+# A point is never above its bound, but for the operations that are under way when a window opens
+# and closes: at most one for each client.
+WINDOW_S = 0.4
+
+
+def bounds(parameters):
+    """What the clients offer and what the servers take, in creates a second."""
+    value = {key: parameters.get(key, paper) for key, paper in PAPER.items()}
+    startup_s = value["machine.network.startup_ns"] / 1e9
+    store_s = value["machine.store.latency.constant_ns"] / 1e9
+    # Cut-through: the slowest link is paid once in each direction.
+    way_s = HOPS * startup_s + MESSAGE_BYTES / CLIENT_BYTES_PER_S
+    offered = value["cluster.clients"] / (2 * way_s + store_s)
+    taken = value["cluster.servers"] / (startup_s + MESSAGE_BYTES / SERVER_BYTES_PER_S)
+    if TRUNK_BYTES_PER_S:
+        taken = min(taken, TRUNK_BYTES_PER_S / MESSAGE_BYTES)
+    return offered, taken
+
+
+def little(point):
+    """The largest deviation from Little's law, over all resources of all phases."""
+    worst = 0.0
+    for phase in point["phases"]:
+        for resource in phase["resources"].values():
+            expected = resource["uses_per_s"] * resource["wait_us"] / 1e6
+            if expected > 0.1:
+                worst = max(worst, abs(resource["queue_mean"] / expected - 1))
+    return worst
+
+
+def judge(point):
+    offered, taken = bounds(point["parameters"])
+    bound = min(offered, taken)
+    load = offered / taken
+    measured = point["throughput"].get("create", 0.0)
+    deviation = measured / bound - 1
+    window_s = max(phase["measured_s"] for phase in point["phases"])
+    slack = point["parameters"].get("cluster.clients", 0) / window_s / bound
+    if deviation > min(slack, TOLERANCE):
+        verdict = "ABOVE"
+    elif 0.7 <= load <= 1.3:
+        verdict = "excluded"
+    elif abs(deviation) <= TOLERANCE:
+        verdict = "ok"
+    else:
+        verdict = "OUTSIDE"
+    return {
+        "bound": round(bound, 1),
+        "load": round(load, 4),
+        "deviation %": round(100 * deviation, 3),
+        "Little %": round(100 * little(point), 3),
+        "verdict": verdict,
+    }
+
+
+def main():
+    if len(sys.argv) == 1:
+        points = json.load(sys.stdin)["points"]
+        json.dump([judge(point) for point in points], sys.stdout)
+        return 0
+    wrong = 0
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8") as file:
+            points = json.load(file)["points"]
+        rows = [(point["parameters"], judge(point)) for point in points]
+        for parameters, row in rows:
+            print(path, json.dumps(parameters), json.dumps(row))
+        broken = [row for _, row in rows if row["verdict"] in ("ABOVE", "OUTSIDE")]
+        excluded = sum(row["verdict"] == "excluded" for _, row in rows)
+        print(f"{path}: {len(rows)} points, {excluded} excluded, {len(broken)} break the rule")
+        wrong += len(broken)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
