@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::watch::resident_bytes;
 use crate::{Error, Placement, Time, Watch};
 
 /// Who runs the events. All give the same results, bit by bit.
@@ -66,6 +67,34 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Limits the histories of the optimistic executor so that this operating-system process uses
+    /// no more memory than this, in bytes; the model itself must fit, of course.
+    ///
+    /// Each thread's history gets its share of a third of what is left now: growing buffers may
+    /// hold two copies for a moment, and what a history has sent waits elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// If this process uses as much already.
+    pub fn stay_within(&mut self, bytes: u64) -> Result<(), Error> {
+        let used = resident_bytes().unwrap_or(0);
+        if bytes <= used {
+            let problem = format!("the program takes {used} bytes before it begins");
+            return Err(Error::Settings(problem));
+        }
+        let share = (bytes - used) / 3 / u64::from(self.threads.max(1));
+        self.history_limit_bytes = Some(share);
+        Ok(())
+    }
+
+    /// Threads that will have something to do on a rank.
+    pub(crate) fn threads_in_use(&self) -> u32 {
+        match self.executor {
+            Executor::Sequential => 1,
+            Executor::Conservative | Executor::Optimistic => self.threads,
+        }
+    }
+
     pub(crate) fn check(&self, process_count: u32) -> Result<(), Error> {
         let problem = if process_count == 0 {
             "the model has no processes"

@@ -1,8 +1,8 @@
 //! All executors give the same results.
 
-use futago_des::models::chord::{Chord, Settings as ChordSettings};
+use futago_des::models::chord::{self, Chord, Lookups, Settings as ChordSettings};
 use futago_des::models::phold::Phold;
-use futago_des::models::queueing::Queueing;
+use futago_des::models::queueing::{self, Measured, Queueing};
 use futago_des::ranks::in_process;
 use futago_des::{Executor, Model, Outcome, Placement, Settings, Time, run, run_on};
 
@@ -154,6 +154,38 @@ fn chord_agrees() {
         ..ChordSettings::default()
     });
     assert_agreement(&model, 40.0);
+}
+
+#[test]
+fn what_ranks_have_seen_adds_up() {
+    let ring = Chord::new(ChordSettings {
+        nodes: 48,
+        lookup_every_s: 5.0,
+        ..ChordSettings::default()
+    });
+    let queues = Queueing {
+        stations: 12,
+        warm_up_s: 5.0,
+        ..Queueing::default()
+    };
+    let alone = settings(Executor::Sequential, 1, 40.0);
+    let looked_up = chord::measure(&run(&ring, &alone).expect("runs").processes);
+    let measured = queueing::measure(&run(&queues, &alone).expect("runs").processes);
+    for executor in [Executor::Conservative, Executor::Optimistic] {
+        let together = settings(executor, 2, 40.0);
+        let of_rings: Vec<Lookups> = run_ranks(&ring, &together, 2)
+            .iter()
+            .map(|rank| chord::measure(&rank.processes))
+            .collect();
+        assert!(of_rings.iter().all(|lookups| lookups.found > 0));
+        assert_eq!(of_rings.iter().sum::<Lookups>(), looked_up);
+        let of_queues: Vec<Measured> = run_ranks(&queues, &together, 2)
+            .iter()
+            .map(|rank| queueing::measure(&rank.processes))
+            .collect();
+        assert!(of_queues.iter().all(|queues| queues.served > 0));
+        assert_eq!(of_queues.iter().sum::<Measured>(), measured);
+    }
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn interrupted() {
     std::process::exit(130);
 }
 
-/// One line about the step; of a failed one also the end of its output.
+/// One line about the step, its tables and what it skipped; of a failed one also the end of its output.
 fn report(outcome: &Outcome) {
     let sign = if outcome.failure.is_none() {
         "ok  "
@@ -179,12 +179,9 @@ fn report(outcome: &Outcome) {
         "{sign} {:<18} {seconds:>7.1} s   {}",
         outcome.name, outcome.tally
     );
-    for skipped in outcome
-        .output
-        .lines()
-        .filter(|line| line.starts_with("skipped: "))
-    {
-        println!("       {skipped}");
+    let worth_seeing = |line: &&str| line.starts_with("skipped: ") || line.starts_with("| ");
+    for line in outcome.output.lines().filter(worth_seeing) {
+        println!("       {line}");
     }
     let Some(why) = &outcome.failure else { return };
     println!("     {why}; the end of what it wrote:");

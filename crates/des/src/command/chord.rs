@@ -4,9 +4,10 @@ use anyhow::ensure;
 use clap::Args;
 use serde::Serialize;
 
-use super::output;
+use super::experiment::Experiment;
 use super::run_options::RunOptions;
-use crate::models::chord::{Chord, Settings, measure};
+use crate::models::chord::{Chord, Lookups, Settings, measure};
+use crate::watch::Statistics;
 
 #[derive(Args, Debug)]
 pub(super) struct ChordArguments {
@@ -45,23 +46,26 @@ struct Results {
 impl ChordArguments {
     pub fn run(&self) -> anyhow::Result<()> {
         let model = self.model()?;
-        if self.run.check {
-            return output::check(&model, &self.run);
-        }
-        let mut ranks = output::ranks(&self.run)?;
-        let outcome = output::execute(&model, &self.run, &mut *ranks)?;
-        let lookups = measure(&outcome.processes);
-        let results = Results {
+        let experiment = Experiment {
+            name: "chord",
+            model: &model,
+            parameters: model.settings(),
+        };
+        experiment.run(&self.run, measure, |seen, statistics| {
+            self.results(&seen.iter().sum(), statistics)
+        })
+    }
+
+    fn results(&self, lookups: &Lookups, statistics: &Statistics) -> Results {
+        Results {
             lookups: lookups.found + lookups.failed,
             failed: lookups.failed,
             found_right: lookups.found_right,
             mean_hops: lookups.mean_hops(),
             expected_hops: f64::from(self.nodes).log2() / 2.0,
             mean_latency_s: lookups.mean_latency_s(),
-            times_real_time: self.run.end / outcome.statistics.wall_s,
-        };
-        let described = ("chord", model.settings());
-        output::print(&self.run, &*ranks, &outcome.statistics, described, &results)
+            times_real_time: self.run.end / statistics.wall_s,
+        }
     }
 
     fn model(&self) -> anyhow::Result<Chord> {

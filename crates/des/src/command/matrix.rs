@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use clap::Args;
 
-use super::output;
+use super::experiment::ranks;
 use super::run_options::RunOptions;
 use crate::models::chord::{self, Chord};
 use crate::models::phold::Phold;
@@ -32,7 +32,7 @@ const EXECUTORS: [Executor; 3] = [
 ];
 const PLACEMENTS: [Placement; 3] = [Placement::Block, Placement::RoundRobin, Placement::Hint];
 
-/// The row of one model, and where its cells are printed.
+/// The rows of one model.
 struct Row<'a> {
     name: &'a str,
     end_s: f64,
@@ -42,16 +42,16 @@ struct Row<'a> {
 impl MatrixArguments {
     pub fn run(&self) -> anyhow::Result<()> {
         ensure!(self.seeds > 0, "--seeds must be at least 1");
-        let mut ranks = output::ranks(&self.run)?;
+        let mut ranks = ranks(&self.run)?;
         if ranks.rank() == 0 {
-            println!(
-                "seeds with the digest of a sequential run on one rank; {} rank(s)",
-                ranks.count()
+            println!("Seeds whose digest is that of a sequential run on one rank:\n");
+            print_row(
+                "model",
+                "executor",
+                "ranks",
+                &["1 thread", "2 threads", "4 threads"].map(String::from),
             );
-            println!(
-                "{:22}{:14}{:>10}{:>10}{:>10}",
-                "model", "executor", "1 thread", "2 threads", "4 threads"
-            );
+            print_row("---", "---", "---", &THREADS.map(|_| "---".into()));
         }
         let row = |name, end_s: f64| Row {
             name,
@@ -106,20 +106,31 @@ fn chord_ring() -> Chord {
     })
 }
 
+fn print_row(model: &str, executor: &str, ranks: &str, cells: &[String; THREADS.len()]) {
+    let [one, two, four] = cells;
+    println!("| {model:16} | {executor:12} | {ranks:5} | {one:9} | {two:9} | {four:9} |");
+}
+
 impl Row<'_> {
     /// Runs and prints the cells of one model; an error names the first that disagrees.
     fn fill<M: Model>(&self, model: &M, ranks: &mut dyn Ranks) -> anyhow::Result<()> {
         for executor in EXECUTORS {
-            let mut cells = String::new();
-            for threads in THREADS {
+            let mut agreed = THREADS.map(|_| 0);
+            for (agreed, threads) in agreed.iter_mut().zip(THREADS) {
                 for seed in 1..=self.seeds {
                     self.check(model, (executor, threads, seed), ranks)?;
+                    *agreed += 1;
                 }
-                cells += &format!("{:>10}", self.seeds);
             }
             if ranks.rank() == 0 {
                 let executor = format!("{executor:?}").to_lowercase();
-                println!("{:22}{executor:14}{cells}", self.name);
+                let count = ranks.count().to_string();
+                print_row(
+                    self.name,
+                    &executor,
+                    &count,
+                    &agreed.map(|n: u64| n.to_string()),
+                );
             }
         }
         Ok(())

@@ -2,9 +2,10 @@
 
 mod chord;
 mod compare;
+mod experiment;
 mod matrix;
-mod output;
 mod phold;
+mod progress;
 mod queueing;
 mod run_options;
 

@@ -3,8 +3,9 @@
 use anyhow::ensure;
 use clap::Args;
 
+use super::compare;
+use super::experiment::Experiment;
 use super::run_options::{RunOptions, time};
-use super::{compare, output};
 use crate::models::phold::Phold;
 
 #[derive(Args, Debug)]
@@ -44,18 +45,12 @@ impl PholdArguments {
         if self.compare {
             return compare::run_comparison(&model, &self.run, self.rounds);
         }
-        if self.run.check {
-            return output::check(&model, &self.run);
-        }
-        let mut ranks = output::ranks(&self.run)?;
-        let outcome = output::execute(&model, &self.run, &mut *ranks)?;
-        output::print(
-            &self.run,
-            &*ranks,
-            &outcome.statistics,
-            ("phold", &model),
-            &(),
-        )
+        let experiment = Experiment {
+            name: "phold",
+            model: &model,
+            parameters: &model,
+        };
+        experiment.run(&self.run, |_| (), |_, _| ())
     }
 
     fn model(&self) -> anyhow::Result<Phold> {

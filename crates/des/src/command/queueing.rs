@@ -4,9 +4,9 @@ use anyhow::ensure;
 use clap::Args;
 use serde::Serialize;
 
-use super::output;
+use super::experiment::Experiment;
 use super::run_options::{RunOptions, time};
-use crate::models::queueing::{Queueing, measure, theory};
+use crate::models::queueing::{Measured, Queueing, measure, theory};
 
 #[derive(Args, Debug)]
 pub(super) struct QueueingArguments {
@@ -35,7 +35,7 @@ pub(super) struct QueueingArguments {
     run: RunOptions,
 }
 
-/// What was seen on this rank, beside what should be seen.
+/// What was seen, beside what should be seen.
 #[derive(Serialize)]
 struct Results {
     throughput_per_s: f64,
@@ -50,29 +50,14 @@ struct Results {
 impl QueueingArguments {
     pub fn run(&self) -> anyhow::Result<()> {
         let model = self.model()?;
-        if self.run.check {
-            return output::check(&model, &self.run);
-        }
-        let mut ranks = output::ranks(&self.run)?;
-        let outcome = output::execute(&model, &self.run, &mut *ranks)?;
-        let measured = measure(&outcome.processes);
-        let (throughput, wait) = expectation(&model);
-        let results = Results {
-            throughput_per_s: measured.throughput_per_s(),
-            expected_throughput_per_s: throughput,
-            mean_customers: measured.mean_customers(),
-            expected_customers: throughput * (wait + model.service_s),
-            mean_wait_s: measured.mean_wait_s(),
-            expected_wait_s: wait,
-            utilization: measured.mean_busy() / f64::from(model.servers),
+        let experiment = Experiment {
+            name: "queueing",
+            model: &model,
+            parameters: &model,
         };
-        output::print(
-            &self.run,
-            &*ranks,
-            &outcome.statistics,
-            ("queueing", &model),
-            &results,
-        )
+        experiment.run(&self.run, measure, |seen, _| {
+            Results::new(&model, &seen.iter().sum())
+        })
     }
 
     fn model(&self) -> anyhow::Result<Queueing> {
@@ -105,6 +90,21 @@ impl QueueingArguments {
             travel_s: self.travel,
             warm_up_s: self.warm_up,
         })
+    }
+}
+
+impl Results {
+    fn new(model: &Queueing, measured: &Measured) -> Results {
+        let (throughput, wait) = expectation(model);
+        Results {
+            throughput_per_s: measured.throughput_per_s(),
+            expected_throughput_per_s: throughput,
+            mean_customers: measured.mean_customers(),
+            expected_customers: throughput * (wait + model.service_s),
+            mean_wait_s: measured.mean_wait_s(),
+            expected_wait_s: wait,
+            utilization: measured.mean_busy() / f64::from(model.servers),
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
 
-use crate::watch::resident_bytes;
 use crate::{Executor, Placement, Settings, Time, Watch};
 
 /// How to run a model.
@@ -70,7 +69,7 @@ pub(super) enum PlacementName {
 impl RunOptions {
     /// The engine's settings, with gauges.
     pub fn settings(&self) -> anyhow::Result<Settings> {
-        Ok(Settings {
+        let mut settings = Settings {
             executor: match self.executor {
                 ExecutorName::Sequential => Executor::Sequential,
                 ExecutorName::Conservative => Executor::Conservative,
@@ -85,26 +84,16 @@ impl RunOptions {
             seed: self.seed,
             end: positive_time("--end", self.end)?,
             gvt_interval: self.gvt_interval,
-            history_limit_bytes: self.history_limit_bytes()?,
             trace: self.trace.is_some(),
-            watch: Some(Arc::new(Watch::new(self.threads))),
             ..Settings::default()
-        })
-    }
-
-    /// A third of what is left of the memory for each thread's history: growing buffers may hold
-    /// two copies for a moment, and what a history has sent waits elsewhere.
-    fn history_limit_bytes(&self) -> anyhow::Result<Option<u64>> {
-        let Some(mebibytes) = self.memory_mib else {
-            return Ok(None);
         };
-        let used = resident_bytes().unwrap_or(0);
-        let left = (mebibytes << 20).saturating_sub(used);
-        ensure!(
-            left > 0,
-            "--memory-mib {mebibytes}: the program alone takes {used} bytes"
-        );
-        Ok(Some(left / 3 / u64::from(self.threads.max(1))))
+        if let Some(mebibytes) = self.memory_mib {
+            let context = || format!("--memory-mib {mebibytes}");
+            let bytes = mebibytes.saturating_mul(1 << 20);
+            settings.stay_within(bytes).with_context(context)?;
+        }
+        settings.watch = Some(Arc::new(Watch::new(&settings)));
+        Ok(settings)
     }
 }
 

@@ -5,18 +5,22 @@ mod conservative;
 mod failure;
 pub(crate) mod optimistic;
 pub(crate) mod sequential;
+mod team;
 
 use std::time::Instant;
 
 use crate::context::Limits;
 use crate::event::ProcessId;
-use crate::fault::Error;
-use crate::partition::{Partition, Slot};
+use crate::fault::{Error, FailedEvent};
+use crate::partition::{Partition, Route, Slot};
 use crate::placement::Seating;
 use crate::ranks::{Alone, Ranks, share};
 use crate::settings::{Executor, Settings};
-use crate::watch::{RunShape, Statistics, Tally, TraceRow};
-use crate::{Model, Process, Topology};
+use crate::watch::{Reading, RunShape, Statistics, Tally, TraceRow};
+use crate::{Model, Process, Time, Topology};
+
+/// Events after which a run that need not stop for anything shows how far it has come.
+const STRIDE: u32 = 16_384;
 
 /// What a run leaves behind.
 #[derive(Debug)]
@@ -152,6 +156,41 @@ impl<M: Model> Job<'_, M> {
             self.settings.placement,
             partitions,
         )
+    }
+
+    /// Executes the partition's events before `bound`, all of them certain, and shows how far the
+    /// thread has come.
+    fn run_before(
+        &self,
+        bound: Time,
+        thread: usize,
+        partition: &mut Partition<M::Process>,
+        route: &mut impl Route<<M::Process as Process>::Event>,
+    ) -> Result<(), FailedEvent> {
+        while !partition.run_before(bound, STRIDE, route)? {
+            self.show(thread, || Reading::certain(partition.time(), partition));
+        }
+        let reached = bound.min(self.settings.end);
+        self.show(thread, || Reading::certain(reached, partition));
+        Ok(())
+    }
+
+    /// Ends the partition's run, and shows that nothing is left to come.
+    fn finish(
+        &self,
+        thread: usize,
+        partition: &mut Partition<M::Process>,
+    ) -> Result<(), FailedEvent> {
+        partition.finish(self.settings.end)?;
+        self.show(thread, || Reading::certain(self.settings.end, partition));
+        Ok(())
+    }
+
+    /// Shows what a thread has to report, if anybody watches.
+    fn show(&self, thread: usize, reading: impl FnOnce() -> Reading) {
+        if let Some(watch) = &self.settings.watch {
+            watch.report(thread, reading());
+        }
     }
 }
 

@@ -9,11 +9,7 @@ use crate::partition::{Partition, Route};
 use crate::placement::Seating;
 use crate::queue::Queue;
 use crate::ranks::Ranks;
-use crate::watch::Reading;
 use crate::{Model, Time};
-
-/// Events between two updates of the gauges.
-const STRIDE: u32 = 16_384;
 
 pub(super) fn run<M: Model>(
     job: &Job<'_, M>,
@@ -40,27 +36,8 @@ fn run_all<M: Model>(
     partition: &mut Partition<M::Process>,
 ) -> Result<(), FailedEvent> {
     partition.start(&mut Here)?;
-    while !partition.run_before(Time::MAX, STRIDE, &mut Here)? {
-        if let Some(watch) = &job.settings.watch {
-            let time = partition.time();
-            let committed = partition.tally.events_committed;
-            let pending = partition.queue.len();
-            let certain = Reading {
-                time,
-                certain_until: time,
-                ..Reading::default()
-            };
-            watch.report(
-                0,
-                Reading {
-                    committed,
-                    pending,
-                    ..certain
-                },
-            );
-        }
-    }
-    partition.finish(job.settings.end)
+    job.run_before(Time::MAX, 0, partition, &mut Here)?;
+    job.finish(0, partition)
 }
 
 /// Every process is here, and its index is its number.

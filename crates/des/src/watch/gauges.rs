@@ -6,8 +6,9 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::memory::resident_bytes;
-use crate::Time;
+use crate::partition::Partition;
 use crate::sync::Padded;
+use crate::{Process, Settings, Time};
 
 /// Gauges that a run keeps up to date, once a window or a round of GVT, and anybody may read.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ struct Gauges {
 }
 
 /// What one partition reports.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     pub time: Time,
     pub certain_until: Time,
@@ -35,6 +36,20 @@ pub(crate) struct Reading {
     pub rolled_back: u64,
     pub pending: usize,
     pub uncertain: usize,
+}
+
+impl Reading {
+    /// Of a partition of which all is certain up to here, and nothing executed that is later.
+    pub fn certain<P: Process>(time: Time, partition: &Partition<P>) -> Reading {
+        Reading {
+            time,
+            certain_until: time,
+            committed: partition.tally.events_committed,
+            rolled_back: partition.tally.events_rolled_back,
+            pending: partition.queue.len(),
+            uncertain: 0,
+        }
+    }
 }
 
 /// The state of a run at one moment.
@@ -63,9 +78,9 @@ pub struct Sample {
 }
 
 impl Watch {
-    /// For a run with this many threads on this rank.
-    pub fn new(threads: u32) -> Watch {
-        let partitions = (0..threads.max(1))
+    /// For a run with these settings.
+    pub fn new(settings: &Settings) -> Watch {
+        let partitions = (0..settings.threads_in_use())
             .map(|_| Padded(Gauges::default()))
             .collect();
         Watch {

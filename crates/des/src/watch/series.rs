@@ -15,7 +15,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Takes a sample every `interval`, and shows each to `show`.
+    /// Takes a sample every `interval` and one at the end, and shows each to `show`.
     pub fn start(
         watch: Arc<Watch>,
         interval: Duration,
@@ -24,13 +24,15 @@ impl Series {
         let (stop, stopped) = channel();
         let sampler = std::thread::spawn(move || {
             let mut samples = Vec::new();
-            while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            loop {
+                let running = stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout);
                 let sample = watch.sample();
                 show(&sample);
                 samples.push(sample);
+                if !running {
+                    return samples;
+                }
             }
-            samples.push(watch.sample());
-            samples
         });
         Series { stop, sampler }
     }

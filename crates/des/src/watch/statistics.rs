@@ -18,6 +18,7 @@ pub(crate) struct Tally {
     pub events_sent_away: u64,
     pub windows: u64,
     pub gvt_rounds: u64,
+    pub agreeing_s: f64,
     pub queue_peak: u64,
     pub history_peak: u64,
     pub digest: u64,
@@ -83,6 +84,8 @@ pub struct Statistics {
     pub windows: u64,
     /// Computations of the global virtual time.
     pub gvt_rounds: u64,
+    /// The share of all threads' time that these took, waiting for each other included.
+    pub gvt_share: f64,
     /// The most events that were pending in one partition.
     pub queue_peak: u64,
     /// The most executed events that one partition kept because they were not certain.
@@ -106,14 +109,11 @@ impl Statistics {
         let digest = tallies
             .iter()
             .fold(0u64, |sum, tally| sum.wrapping_add(tally.digest));
+        let agreeing_s: f64 = tallies.iter().map(|tally| tally.agreeing_s).sum();
         let settings = shape.settings;
         Statistics {
             executor: settings.executor,
-            threads: if settings.executor == Executor::Sequential {
-                1
-            } else {
-                settings.threads
-            },
+            threads: settings.threads_in_use(),
             ranks: shape.ranks,
             placement: settings.placement,
             seed: settings.seed,
@@ -130,6 +130,7 @@ impl Statistics {
             events_between_partitions: sum(|tally| tally.events_sent_away),
             windows: most(|tally| tally.windows),
             gvt_rounds: most(|tally| tally.gvt_rounds),
+            gvt_share: agreeing_s / (shape.wall_s * tallies.len() as f64).max(1e-9),
             queue_peak: most(|tally| tally.queue_peak),
             history_peak: most(|tally| tally.history_peak),
             effective_lookahead: shape.lookahead,

@@ -8,91 +8,51 @@
 
 mod promises;
 
-use std::time::Instant;
-
-use super::carrier::{Station, carry};
-use super::failure::Failure;
-use super::{Finished, Job, seconds_since};
+use super::carrier::carry;
+use super::team::{Line, Team};
+use super::{Finished, Job};
 use crate::event::{Event, ProcessId};
-use crate::fault::{Error, FailedEvent, Fault};
+use crate::fault::{Error, Fault};
 use crate::partition::{Partition, Route};
 use crate::placement::{Distances, Seating};
 use crate::queue::Queue;
 use crate::ranks::Ranks;
-use crate::sync::{Barrier, MailGrid};
-use crate::watch::Reading;
 use crate::{Model, Process, Time, Topology};
 use promises::Promises;
 
 /// What the partitions of a rank share.
 struct Shared<'a, M: Model> {
-    job: &'a Job<'a, M>,
-    seating: &'a Seating,
+    team: Team<'a, M, Event<<M::Process as Process>::Event>>,
     distances: Distances,
-    station: Station,
-    barrier: Barrier,
-    mail: MailGrid<Event<<M::Process as Process>::Event>>,
     /// Of the even and of the odd windows: a fast thread may promise again while a slow one still
     /// reads.
     promises: [Promises; 2],
-    failure: Failure,
 }
 
 pub(super) fn run<M: Model>(
     job: &Job<'_, M>,
     ranks: &mut dyn Ranks,
 ) -> Result<(Option<Seating>, Finished<M::Process>), Error> {
-    let station = Station::new(ranks, job.settings.threads);
-    let total = station.partitions();
-    let seating = job.seating(total as u32);
+    let team = Team::new(job, ranks);
+    let total = team.station.partitions();
     let shared = Shared {
-        job,
-        distances: seating.distances(job.model, job.topology)?,
-        seating: &seating,
-        station,
-        barrier: Barrier::new(station.threads),
-        mail: MailGrid::new(station.threads, total),
+        distances: team.seating.distances(job.model, job.topology)?,
         promises: [Promises::new(total), Promises::new(total)],
-        failure: Failure::default(),
+        team,
     };
-    let (partitions, wall_s) = run_threads(&shared, ranks);
-    let error = shared.failure.into_error(job.model);
-    Ok((
-        Some(seating),
-        Finished {
-            partitions,
-            wall_s,
-            error,
-        },
-    ))
-}
-
-fn run_threads<M: Model>(
-    shared: &Shared<'_, M>,
-    ranks: &mut dyn Ranks,
-) -> (Vec<Partition<M::Process>>, f64) {
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..shared.station.threads)
-            .map(|thread| scope.spawn(move || Worker::new(shared, thread).run(None)))
-            .collect();
-        let (leader, wall_s) = Worker::new(shared, 0).run(Some(ranks));
-        let mut partitions = vec![leader];
-        // Workers catch the panics of models, so a thread that is gone is a defect of the engine.
-        partitions.extend(others.into_iter().map(|worker| match worker.join() {
-            Ok((partition, _)) => partition,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }));
-        (partitions, wall_s)
-    })
+    let done = shared.team.run(ranks, |thread, partition, line| {
+        Worker::new(&shared, thread, partition).run(line)
+    });
+    Ok(shared.team.finish(done))
 }
 
 impl<M: Model> Shared<'_, M> {
     /// Exchanges this rank's promises and mail for those of the others.
     fn carry(&self, promises: &Promises, ranks: &mut dyn Ranks) -> Result<(), Error> {
-        let station = self.station;
+        let station = self.team.station;
         let rows = (0..station.threads).map(|thread| promises.row(station.partition(thread)));
         let note = (rows.collect::<Vec<_>>(), promises.given_up());
-        let notes = carry(ranks, station, &self.mail, &note)?;
+        let notes = carry(ranks, station, &self.team.mail, &note)?;
         for (rank, (rows, given_up)) in notes.iter().enumerate() {
             for (thread, row) in rows.iter().enumerate() {
                 promises.set_row(rank * station.threads + thread, row);
@@ -116,54 +76,54 @@ struct Worker<'a, M: Model> {
 }
 
 impl<'a, M: Model> Worker<'a, M> {
-    fn new(shared: &'a Shared<'a, M>, thread: usize) -> Self {
-        let me = shared.station.partition(thread);
+    fn new(shared: &'a Shared<'a, M>, thread: usize, partition: Partition<M::Process>) -> Self {
+        let team = &shared.team;
         Worker {
             shared,
             thread,
-            partition: shared.job.partition(shared.seating.members(me as u32)),
-            post: Post::new(shared.seating, shared.job.topology, me),
+            partition,
+            post: Post::new(
+                &team.seating,
+                team.job.topology,
+                team.station.partition(thread),
+            ),
             inbox: Vec::new(),
             failed: false,
         }
     }
 
-    fn run(mut self, mut ranks: Option<&mut dyn Ranks>) -> (Partition<M::Process>, f64) {
-        self.shared.barrier.wait();
-        let start = Instant::now();
+    fn run(mut self, mut line: Line<'_>) -> Partition<M::Process> {
+        let team = &self.shared.team;
         let started = self.partition.start(&mut self.post);
-        self.note(started);
+        self.failed = team.has_failed(started);
         for window in 0.. {
             let promises = &self.shared.promises[window % 2];
             self.promise(promises);
-            self.agree(promises, &mut ranks);
+            let carry = |ranks: &mut dyn Ranks| self.shared.carry(promises, ranks);
+            team.meet(&mut line, carry, || promises.give_up());
             let Some(bound) = self.bound(promises) else {
                 break;
             };
-            self.collect_mail();
-            if !self.failed {
-                let done = self
-                    .partition
-                    .run_before(bound, u32::MAX, &mut self.post)
-                    .map(drop);
-                self.note(done);
-            }
-            self.partition.tally.windows += 1;
-            self.show(bound);
+            self.run_window(bound);
         }
         if !self.failed {
-            let finished = self.partition.finish(self.shared.job.settings.end);
-            self.note(finished);
+            team.has_failed(team.job.finish(self.thread, &mut self.partition));
         }
         self.partition.tally.events_sent_away = self.post.sent_away;
-        (self.partition, seconds_since(start))
+        self.partition
     }
 
-    fn note(&mut self, outcome: Result<(), FailedEvent>) {
-        if let Err(failed) = outcome {
-            self.failed = true;
-            self.shared.failure.of_event(failed);
+    /// Executes this partition's events before `bound`.
+    fn run_window(&mut self, bound: Time) {
+        let team = &self.shared.team;
+        let queue = &mut self.partition.queue;
+        team.take_mail(self.thread, &mut self.inbox, |event| queue.push(event));
+        if !self.failed {
+            let (partition, post) = (&mut self.partition, &mut self.post);
+            let done = team.job.run_before(bound, self.thread, partition, post);
+            self.failed = team.has_failed(done);
         }
+        self.partition.tally.windows += 1;
     }
 
     /// Posts this partition's mail and says when it has the next event itself.
@@ -176,27 +136,13 @@ impl<'a, M: Model> Worker<'a, M> {
         for (to, bag) in self.post.bags.iter_mut().enumerate() {
             promises.set_earliest_mail(self.post.me, to, bag.earliest);
             bag.earliest = Time::MAX;
-            self.shared.mail.send(self.thread, to, &mut bag.events);
+            let mail = &self.shared.team.mail;
+            mail.send(self.thread, to, &mut bag.events);
         }
         promises.set_next_event(self.post.me, next);
         if self.failed {
             promises.give_up();
         }
-    }
-
-    /// Waits until all partitions of all ranks have promised.
-    fn agree(&self, promises: &Promises, ranks: &mut Option<&mut dyn Ranks>) {
-        self.shared.barrier.wait();
-        if self.shared.station.is_alone() {
-            return;
-        }
-        if let Some(ranks) = ranks
-            && let Err(error) = self.shared.carry(promises, *ranks)
-        {
-            self.shared.failure.of_ranks(error);
-            promises.give_up();
-        }
-        self.shared.barrier.wait();
     }
 
     /// How far this partition may go; `None` if the run is over.
@@ -213,35 +159,6 @@ impl<'a, M: Model> Worker<'a, M> {
             bound = bound.min(next.saturating_add(delay));
         }
         (!over).then_some(bound)
-    }
-
-    fn collect_mail(&mut self) {
-        for from in 0..self.shared.station.threads {
-            self.shared.mail.take(from, self.post.me, &mut self.inbox);
-            self.inbox
-                .drain(..)
-                .for_each(|event| self.partition.queue.push(event));
-        }
-    }
-
-    fn show(&self, bound: Time) {
-        if let Some(watch) = &self.shared.job.settings.watch {
-            let committed = self.partition.tally.events_committed;
-            let pending = self.partition.queue.len();
-            let certain = Reading {
-                time: bound,
-                certain_until: bound,
-                ..Reading::default()
-            };
-            watch.report(
-                self.thread,
-                Reading {
-                    committed,
-                    pending,
-                    ..certain
-                },
-            );
-        }
     }
 }
 

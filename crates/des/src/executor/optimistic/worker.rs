@@ -1,3 +1,7 @@
+use std::time::Instant;
+
+use super::super::seconds_since;
+use super::super::team::Line;
 use super::Shared;
 use super::gvt::Agreed;
 use super::history::History;
@@ -5,7 +9,7 @@ use super::post::{Message, Post};
 use super::throttle::Throttle;
 use super::time_warp::TimeWarp;
 use crate::event::{EventKey, Head, ProcessId};
-use crate::fault::{Error, FailedEvent};
+use crate::fault::Error;
 use crate::partition::Partition;
 use crate::ranks::Ranks;
 use crate::watch::Reading;
@@ -35,6 +39,8 @@ pub(super) struct Worker<'a, M: Model> {
     idle_turns: u32,
     /// The time of the farthest event executed since the last round.
     reach: Time,
+    /// Wall-clock time spent on computing GVT.
+    agreeing_s: f64,
     failed: bool,
 }
 
@@ -44,9 +50,9 @@ impl<'a, M: Model> Worker<'a, M> {
         thread: usize,
         mut partition: Partition<M::Process>,
     ) -> Self {
-        let mut post = Post::new(shared.seating, shared.station.partition(thread));
+        let mut post = Post::new(&shared.team.seating, shared.team.station.partition(thread));
         let started = partition.start(&mut post);
-        let mut worker = Worker {
+        Worker {
             shared,
             thread,
             warp: TimeWarp::new(partition),
@@ -58,45 +64,37 @@ impl<'a, M: Model> Worker<'a, M> {
             executed_before_round: 0,
             idle_turns: 0,
             reach: Time::ZERO,
-            failed: false,
-        };
-        worker.note(started);
-        worker
+            agreeing_s: 0.0,
+            failed: shared.team.has_failed(started),
+        }
     }
 
-    pub fn run(mut self, mut ranks: Option<&mut dyn Ranks>) -> Partition<M::Process> {
+    pub fn run(mut self, mut line: Line<'_>) -> Partition<M::Process> {
         loop {
             if self.wants_round() {
                 self.shared.gvt.want(self.rounds + 1);
             }
             if !self.shared.gvt.is_wanted(self.rounds + 1) {
                 self.work();
-            } else if self.round(&mut ranks) {
+            } else if self.round(&mut line) {
                 break;
             }
         }
         let mut partition = self.warp.into_partition();
         partition.tally.gvt_rounds = self.rounds;
+        partition.tally.agreeing_s = self.agreeing_s;
         partition.tally.events_sent_away = self.post.events_sent_away;
-        if !self.failed
-            && let Err(failed) = partition.finish(self.shared.job.settings.end)
-        {
-            self.shared.failure.of_event(failed);
+        let team = &self.shared.team;
+        if !self.failed {
+            team.has_failed(team.job.finish(self.thread, &mut partition));
         }
         partition
     }
 
-    fn note(&mut self, outcome: Result<(), FailedEvent>) {
-        if let Err(failed) = outcome {
-            self.failed = true;
-            self.shared.failure.of_event(failed);
-        }
-    }
-
     fn wants_round(&self) -> bool {
         let executed = self.warp.executed() - self.executed_before_round;
-        let company = self.shared.station.threads > 1;
-        executed >= u64::from(self.shared.job.settings.gvt_interval)
+        let company = self.shared.team.station.threads > 1;
+        executed >= u64::from(self.shared.team.job.settings.gvt_interval)
             || self.idle_turns > if company { PATIENCE } else { 0 }
     }
 
@@ -137,65 +135,59 @@ impl<'a, M: Model> Worker<'a, M> {
     }
 
     fn take_mail(&mut self) {
-        for from in 0..self.shared.station.threads {
-            let me = self.shared.station.partition(self.thread);
-            self.shared.mail.take(from, me, &mut self.inbox);
-            for message in self.inbox.drain(..) {
-                match message {
-                    Message::Event(event) => self.warp.insert(event),
-                    Message::Cancel(head) => self.warp.cancel(head, &mut self.post),
-                }
-            }
-        }
+        let (warp, post) = (&mut self.warp, &mut self.post);
+        let deliver = |message| match message {
+            Message::Event(event) => warp.insert(event),
+            Message::Cancel(head) => warp.cancel(head, post),
+        };
+        let team = &self.shared.team;
+        team.take_mail(self.thread, &mut self.inbox, deliver);
     }
 
     fn send_mail(&mut self) {
         for (to, bag) in self.post.bags.iter_mut().enumerate() {
-            self.shared.mail.send(self.thread, to, bag);
+            self.shared.team.mail.send(self.thread, to, bag);
         }
     }
 
     /// Computes GVT together with all others and commits what is before it. True if the run is
     /// over.
-    fn round(&mut self, ranks: &mut Option<&mut dyn Ranks>) -> bool {
+    fn round(&mut self, line: &mut Line<'_>) -> bool {
+        let start = Instant::now();
+        let Agreed { gvt, failed } = self.agree(line);
+        self.agreeing_s += seconds_since(start);
+        self.gvt = gvt;
+        let committed = self.warp.commit_before(gvt, self.throttle.crowded());
+        self.failed |= self.shared.team.has_failed(committed);
+        self.end_round();
+        failed || gvt == EventKey::MAX
+    }
+
+    /// Computes GVT together with all others.
+    fn agree(&mut self, line: &mut Line<'_>) -> Agreed {
         self.send_mail();
-        self.meet(ranks, Shared::carry_mail);
+        self.meet(line, Shared::carry_mail);
         // From here on nothing is under way but what is sent now, in answer to the mail.
         self.post.earliest = EventKey::MAX;
         self.take_mail();
         self.send_mail();
         let first = self.warp.first_key().unwrap_or(EventKey::MAX);
-        self.shared
-            .gvt
-            .vote(self.thread, first.min(self.post.earliest), self.failed);
-        self.meet(ranks, Shared::carry_votes);
-        let Agreed { gvt, failed } = self.shared.gvt.result();
-        self.gvt = gvt;
-        let committed = self.warp.commit_before(gvt, self.throttle.crowded());
-        self.note(committed);
-        self.end_round();
-        failed || gvt == EventKey::MAX
+        let earliest = first.min(self.post.earliest);
+        self.shared.gvt.vote(self.thread, earliest, self.failed);
+        self.meet(line, Shared::carry_votes);
+        self.shared.gvt.result()
     }
 
     /// Waits for all threads, and for all ranks if there are several.
     fn meet(
-        &mut self,
-        ranks: &mut Option<&mut dyn Ranks>,
+        &self,
+        line: &mut Line<'_>,
         carry: fn(&Shared<'a, M>, &mut dyn Ranks) -> Result<(), Error>,
     ) {
-        self.shared.barrier.wait();
-        if self.shared.station.is_alone() {
-            return;
-        }
-        if let Some(ranks) = ranks
-            && let Err(error) = carry(self.shared, *ranks)
-        {
-            self.shared.failure.of_ranks(error);
-            self.shared
-                .gvt
-                .vote(self.shared.station.threads, EventKey::MAX, true);
-        }
-        self.shared.barrier.wait();
+        let (shared, others) = (self.shared, self.shared.team.station.threads);
+        let carry = |ranks: &mut dyn Ranks| carry(shared, ranks);
+        let give_up = || shared.gvt.vote(others, EventKey::MAX, true);
+        shared.team.meet(line, carry, give_up);
     }
 
     fn end_round(&mut self) {
@@ -209,23 +201,22 @@ impl<'a, M: Model> Worker<'a, M> {
         self.throttle
             .adapt(time.since(self.gvt.time()), waited, executed, rolled_back);
         self.reach = self.gvt.time();
-        if let Some(watch) = &self.shared.job.settings.watch {
-            let reading = Reading {
-                time,
-                certain_until: self.gvt.time().min(self.shared.job.settings.end),
-                committed,
-                rolled_back,
-                pending: self.warp.pending_len(),
-                uncertain: self.warp.history_len(),
-            };
-            watch.report(self.thread, reading);
-        }
+        let job = self.shared.team.job;
+        let certain_until = self.gvt.time().min(job.settings.end);
+        job.show(self.thread, || Reading {
+            time: time.max(certain_until),
+            certain_until,
+            committed,
+            rolled_back,
+            pending: self.warp.pending_len(),
+            uncertain: self.warp.history_len(),
+        });
     }
 }
 
 /// How many records a partition's history may hold.
 fn history_limit<M: Model>(shared: &Shared<'_, M>) -> usize {
-    let settings = shared.job.settings;
+    let settings = shared.team.job.settings;
     let useful = DEFAULT_HISTORY_ROUNDS * settings.gvt_interval as usize;
     let affordable = settings.history_limit_bytes.map_or(useful, |bytes| {
         bytes as usize / History::<M::Process>::RECORD_BYTES

@@ -1,3 +1,5 @@
+use std::iter::Sum;
+
 use serde::{Deserialize, Serialize};
 
 use super::Node;
@@ -20,7 +22,7 @@ pub enum Result {
 }
 
 /// The lookups of one node, or of all.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lookups {
     /// Lookups that found an owner.
     pub found: u64,
@@ -62,15 +64,19 @@ impl Lookups {
     }
 }
 
-/// All nodes together.
-pub fn measure(processes: &[(ProcessId, Snapshot<Node>)]) -> Lookups {
-    let mut all = Lookups::default();
-    for lookups in processes.iter().map(|(_, node)| &node.record) {
-        all.found += lookups.found;
-        all.found_right += lookups.found_right;
-        all.failed += lookups.failed;
-        all.hops += lookups.hops;
-        all.latency_ticks += lookups.latency_ticks;
+impl<'a> Sum<&'a Lookups> for Lookups {
+    fn sum<I: Iterator<Item = &'a Lookups>>(parts: I) -> Lookups {
+        parts.fold(Lookups::default(), |all, part| Lookups {
+            found: all.found + part.found,
+            found_right: all.found_right + part.found_right,
+            failed: all.failed + part.failed,
+            hops: all.hops + part.hops,
+            latency_ticks: all.latency_ticks + part.latency_ticks,
+        })
     }
-    all
+}
+
+/// All these nodes together.
+pub fn measure(processes: &[(ProcessId, Snapshot<Node>)]) -> Lookups {
+    processes.iter().map(|(_, node)| &node.record).sum()
 }

@@ -1,10 +1,12 @@
+use std::iter::Sum;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Change, QueueingProcess};
 use crate::{ProcessId, Time};
 
 /// What was seen of one station, or of several put together; times in ticks.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
     since: Time,
     last: Time,
@@ -45,14 +47,6 @@ impl Measured {
         }
     }
 
-    fn join(&mut self, other: &Measured) {
-        self.served += other.served;
-        self.wait_ticks += other.wait_ticks;
-        self.customer_ticks += other.customer_ticks;
-        self.busy_ticks += other.busy_ticks;
-        self.observed_ticks += other.observed_ticks;
-    }
-
     /// Mean time in the queue, in seconds.
     pub fn mean_wait_s(&self) -> f64 {
         self.wait_ticks as f64 / self.served.max(1) as f64 / 1e9
@@ -74,13 +68,24 @@ impl Measured {
     }
 }
 
-/// All stations together.
-pub fn measure(processes: &[(ProcessId, QueueingProcess)]) -> Measured {
-    let mut all = Measured::default();
-    for (_, process) in processes {
-        if let QueueingProcess::Station(station) = process {
-            all.join(&station.measured);
-        }
+impl<'a> Sum<&'a Measured> for Measured {
+    fn sum<I: Iterator<Item = &'a Measured>>(parts: I) -> Measured {
+        parts.fold(Measured::default(), |all, part| Measured {
+            served: all.served + part.served,
+            wait_ticks: all.wait_ticks + part.wait_ticks,
+            customer_ticks: all.customer_ticks + part.customer_ticks,
+            busy_ticks: all.busy_ticks + part.busy_ticks,
+            observed_ticks: all.observed_ticks + part.observed_ticks,
+            ..all
+        })
     }
-    all
+}
+
+/// All these stations together.
+pub fn measure(processes: &[(ProcessId, QueueingProcess)]) -> Measured {
+    let stations = processes.iter().filter_map(|(_, process)| match process {
+        QueueingProcess::Station(station) => Some(&station.measured),
+        QueueingProcess::Source { .. } => None,
+    });
+    stations.sum()
 }
