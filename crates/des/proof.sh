@@ -1,16 +1,76 @@
 #!/bin/sh
-# What takes too long for every change: many seeds on ranks, every interleaving of the places where
-# threads meet, the soak, and the benchmarks (which print and never fail).
+# What takes too long for every change. The benchmarks print and never fail: a busy machine proves
+# nothing. Needs mpich, libclang-dev, valgrind, and a nightly toolchain with rust-src and miri.
+# Usage: crates/des/proof.sh [matrix | races | soak | speed | instructions]...
 set -eu
 cd "$(dirname "$0")/../.."
-crates/des/matrix.sh 100 6
-RUSTFLAGS="--cfg loom" cargo test --release --package futago-des --lib \
-    --target-dir target/loom sync::
-cargo test --release --package futago-des --features cli --test soak -- --ignored
-program=${CARGO_TARGET_DIR:-target}/release/futago-des
-for lps in 1024 16384 100000 1000000; do
-    "$program" phold --lps "$lps" --end $((20000000 / lps)) --threads 2 --compare --json
+target=${CARGO_TARGET_DIR:-target}
+program=$target/release/futago-des
+build() { cargo build --quiet --release --package futago-des --features cli,mpi "$@"; }
+
+# Many seeds, on threads and on ranks.
+matrix() { crates/des/matrix.sh 50 3; }
+
+# The places where threads meet: every interleaving (loom), whole runs under ThreadSanitizer, and
+# small runs under Miri, which knows undefined behaviour and weak memory. The crate has no unsafe code.
+races() {
+    echo "loom:"
+    RUSTFLAGS="--cfg loom" cargo test --quiet --release --package futago-des --lib \
+        --target-dir "$target/loom" sync::
+    echo "ThreadSanitizer:"
+    RUSTFLAGS="-Zsanitizer=thread" cargo +nightly test --quiet --release --package futago-des \
+        -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir "$target/tsan" \
+        --lib --test executors --test failures
+    echo "Miri:"
+    PROPTEST_CASES=4 MIRIFLAGS="-Zmiri-env-forward=PROPTEST_CASES" \
+        cargo +nightly miri test --quiet --package futago-des --target-dir "$target/miri" \
+        --lib --test failures -- executor:: queue:: sync:: undo:: a_panic_names a_broken_lookahead
+}
+
+# Hardly any lookahead, nearly all work in one partition, and a limit to memory.
+soak() {
+    cargo test --quiet --release --package futago-des --test soak -- --ignored --nocapture
+}
+
+# All executors beside a bare loop, memory, and Chord beside real time.
+speed() {
+    build --bins
+    for lps in 1024 16384 100000 1000000; do
+        "$program" phold --lps "$lps" --end $((20000000 / lps)) --threads 2 --compare
+    done
+    echo "8 start events:"
+    "$program" phold --lps 16384 --start-events 8 --end 100 --threads 2 --compare
+    for executor in sequential conservative optimistic; do
+        "$program" phold --lps 16384 --end 300 --executor "$executor" --threads 2 --json |
+            report "$executor" peak_rss_bytes gvt_share
+        "$program" chord --nodes 100000 --end 60 --executor "$executor" --threads 2 --json |
+            report "$executor" times_real_time mean_hops expected_hops
+    done
+    mpirun -n 2 "$program" phold --lps 16384 --end 100 --executor optimistic --mpi --json |
+        report "optimistic on 2 ranks" peak_rss_bytes gvt_share
+}
+
+# Prints the named numbers of the JSON statistics in one line, after a title.
+report() {
+    title=$1
+    shift
+    statistics=$(cat)
+    for name; do
+        title="$title  $(echo "$statistics" | sed -n "s/.*\"\($name\)\": \([0-9.e-]*\),\{0,1\}$/\1 \2/p")"
+    done
+    echo "$title"
+}
+
+# What an event costs, and that an undo costs nothing where nothing is undone.
+instructions() {
+    build --bins --examples
+    crates/des/measure-instructions.sh
+}
+
+[ $# -gt 0 ] || set -- matrix races soak speed instructions
+for part; do
+    case $part in
+        matrix | races | soak | speed | instructions) "$part" ;;
+        *) sed -n 's/^# \(Usage.*\)/\1/p' "$0" >&2 && exit 2 ;;
+    esac
 done
-"$program" phold --lps 16384 --start-events 8 --end 100 --threads 2 --compare --json
-"$program" chord --nodes 100000 --end 60 --json
-crates/des/measure-instructions.sh "$program"

@@ -172,7 +172,10 @@ fn what_ranks_have_seen_adds_up() {
     let looked_up = chord::measure(&run(&ring, &alone).expect("runs").processes);
     let measured = queueing::measure(&run(&queues, &alone).expect("runs").processes);
     for executor in [Executor::Conservative, Executor::Optimistic] {
-        let together = settings(executor, 2, 40.0);
+        let together = Settings {
+            placement: Placement::RoundRobin,
+            ..settings(executor, 2, 40.0)
+        };
         let of_rings: Vec<Lookups> = run_ranks(&ring, &together, 2)
             .iter()
             .map(|rank| chord::measure(&rank.processes))

@@ -92,9 +92,33 @@ pub const STEPS: &[Step] = &[
         ready: always,
     },
     Step {
-        name: "des",
+        name: "des-matrix",
         limit_s: 3600,
-        command: "crates/des/proof.sh",
+        command: "crates/des/proof.sh matrix",
+        ready: always,
+    },
+    Step {
+        name: "des-races",
+        limit_s: 3600,
+        command: "crates/des/proof.sh races",
+        ready: always,
+    },
+    Step {
+        name: "des-soak",
+        limit_s: 1200,
+        command: "crates/des/proof.sh soak",
+        ready: always,
+    },
+    Step {
+        name: "des-speed",
+        limit_s: 3600,
+        command: "crates/des/proof.sh speed",
+        ready: always,
+    },
+    Step {
+        name: "des-instructions",
+        limit_s: 900,
+        command: "crates/des/proof.sh instructions",
         ready: always,
     },
 ];
@@ -140,7 +164,7 @@ fn describe(date: &str, outcomes: &[Outcome], total: Tally) -> anyhow::Result<St
         let seconds = outcome.took.as_secs_f64();
         writeln!(text, "{verdict}: {} in {seconds:.1} s\n", outcome.tally)?;
         let lines: Vec<_> = outcome.output.lines().collect();
-        let end = lines[lines.len().saturating_sub(40)..].join("\n");
+        let end = lines[lines.len().saturating_sub(80)..].join("\n");
         writeln!(text, "```text\n{end}\n```")?;
     }
     Ok(text)
