@@ -3,7 +3,8 @@
 use crate::translate;
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Payload};
-use futago_fuse_kernel::{DirectoryList, FileSystemUsage, Lock, OpenFlags, Reply};
+use futago_fuse_kernel::{DirectoryList, Entry, FileSystemUsage, Forget, Lock, OpenFlags, Reply};
+use std::slice;
 use std::time::Duration;
 
 /// Reads and writes go past the kernel's page cache, which other mounts could not keep right.
@@ -18,7 +19,7 @@ pub enum Answer {
     /// It is done.
     Done,
     /// A name's node.
-    Entry(Attributes),
+    Entry(Entry),
     /// What `stat` shows.
     Attributes(Attributes),
     /// What `statx` shows, with the birth time.
@@ -46,8 +47,8 @@ pub enum Answer {
     Usage(FileSystemUsage),
     /// The lock in the way, or one of kind `F_UNLCK`.
     Lock(Lock),
-    /// Names of a directory.
-    Listing(DirectoryList),
+    /// Names of a directory, and the nodes that they tell the kernel of.
+    Listing(DirectoryList, Vec<u64>),
 }
 
 /// Gives the kernel what became of its request.
@@ -62,12 +63,14 @@ impl Answer {
     fn send(self, reply: Reply) {
         match self {
             Self::Done => reply.ok(),
-            Self::Entry(of) => reply.entry(&translate::entry(&of)),
+            Self::Entry(entry) => reply.entry(&entry),
             Self::Attributes(of) => reply.attributes(&translate::attributes(&of), Duration::ZERO),
             Self::Statx(of) => reply.statx(&translate::attributes(&of), Duration::ZERO),
             Self::Opened(_, handle) => reply.opened(handle, UNCACHED),
             Self::OpenedDirectory(handle) => reply.opened(handle, OpenFlags::empty()),
-            Self::Created(of, handle) => reply.created(&translate::entry(&of), handle, UNCACHED),
+            Self::Created(of, handle) => {
+                reply.created(&translate::entry(of.id.0, &of), handle, UNCACHED);
+            }
             Self::Data(data) => reply.data(data.bytes()),
             Self::Target(target) => reply.data(&target),
             Self::Xattr(value, room) => send_xattr(&value, room as usize, reply),
@@ -76,8 +79,19 @@ impl Answer {
             Self::Offset(offset) => reply.offset(offset),
             Self::Usage(usage) => reply.statfs(&usage),
             Self::Lock(lock) => reply.lock(&lock),
-            Self::Listing(list) => reply.directory(&list),
+            Self::Listing(list, _) => reply.directory(&list),
         }
+    }
+
+    /// The nodes that the kernel would know, had it been there to be answered.
+    pub fn nodes(&self) -> Vec<Forget> {
+        let nodes = match self {
+            Self::Entry(entry) => slice::from_ref(&entry.node),
+            Self::Listing(_, nodes) => nodes,
+            _ => &[],
+        };
+        let once = |&node| Forget { node, lookups: 1 };
+        nodes.iter().map(once).collect()
     }
 
     /// The file that the caller would have open, had it been there to be answered.

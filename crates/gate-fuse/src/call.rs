@@ -1,11 +1,14 @@
 //! One request on its way through the adapter.
 
+use crate::answer::Answer;
+use crate::directory_nodes::DirectoryNodes;
 use crate::interruption::{Interruption, Interruptions};
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
-use futago_base::{Duration, FileId};
+use crate::translate;
+use futago_base::{Attributes, Duration, FileId, Kind, Name};
 use futago_client::{Client, Context};
-use futago_fuse_kernel::Header;
+use futago_fuse_kernel::{Entry, Header};
 use std::fs;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,6 +28,8 @@ pub struct Shared {
     pub locks: LockNotes,
     /// Listings that were cut between names of one hash.
     pub cuts: Cuts,
+    /// Directories that the kernel knows.
+    pub directories: DirectoryNodes,
     last_handle: AtomicU64,
 }
 
@@ -43,14 +48,29 @@ pub struct Call<C> {
     pub shared: Arc<Shared>,
     /// Who asks, and about what.
     pub header: Header,
+    /// The file that the request is about; for names, their directory.
+    pub file: FileId,
     /// Whether the caller got a signal.
     pub interruption: Arc<Interruption>,
 }
 
 impl<C: Context> Call<C> {
-    /// The file that the request is about; for names, their directory.
-    pub const fn node(&self) -> FileId {
-        FileId(self.header.node)
+    /// What a name of the request's directory leads to, with a node.
+    pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
+        let nodes = &self.shared.directories;
+        let node = match of.kind {
+            Kind::Directory => nodes.found(self.header.node, name, of.id),
+            _ => of.id.0,
+        };
+        Entry {
+            generation: nodes.generation(node),
+            ..translate::entry(node, of)
+        }
+    }
+
+    /// The same as an answer.
+    pub fn answer_entry(&self, name: &Name, of: &Attributes) -> Answer {
+        Answer::Entry(self.entry(name, of))
     }
 
     /// Waits until the caller is being killed.

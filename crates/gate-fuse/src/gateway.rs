@@ -25,7 +25,11 @@ impl<R> Gateway<R> {
 
 impl<R: Runtime> Handler for Gateway<R> {
     fn handle(&self, request: Request, reply: Reply) {
-        if let Some(outcome) = local::answer(&self.shared, &request) {
+        let file = match self.shared.directories.file(request.header.node) {
+            Ok(file) => file,
+            Err(errno) => return answer::send(Err(errno), reply),
+        };
+        if let Some(outcome) = local::answer(&self.shared, file, &request.operation) {
             return answer::send(outcome, reply);
         }
         let interruption = self.shared.interruptions.begin(reply.unique());
@@ -38,6 +42,7 @@ impl<R: Runtime> Handler for Gateway<R> {
                 client,
                 shared,
                 header: request.header,
+                file,
                 interruption,
             };
             serve(call, request.operation, reply)
@@ -48,8 +53,9 @@ impl<R: Runtime> Handler for Gateway<R> {
         self.shared.interruptions.raise(unique);
     }
 
-    /// Node ids are file ids: there is nothing to forget.
-    fn forget(&self, _nodes: &[Forget]) {}
+    fn forget(&self, nodes: &[Forget]) {
+        self.shared.directories.forget(nodes);
+    }
 
     fn malformed(&self, error: &ParseError) {
         tracing::warn!(%error, "the kernel sent a request that makes no sense");
@@ -94,10 +100,11 @@ async fn work_or_killed(
     .await
 }
 
-/// Closes a file that was opened for a caller that is gone.
+/// Closes a file that was opened for a caller that is gone, and forgets what it was not told of.
 async fn undo<C: Context>(call: &Call<C>, outcome: Outcome) {
-    let opened = outcome.ok().and_then(|answer| answer.opened_file());
-    if let Some(id) = opened
+    let Ok(answer) = outcome else { return };
+    call.shared.directories.forget(&answer.nodes());
+    if let Some(id) = answer.opened_file()
         && let Err(error) = call.client.close(id).await
     {
         tracing::debug!(%id, %error, "cannot close a file whose opener is gone");

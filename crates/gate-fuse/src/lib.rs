@@ -1,23 +1,26 @@
 //! Futago as a mounted file system: what the kernel asks becomes operations of a client.
 //!
 //! The adapter is thin and keeps next to nothing: the kernel's node ids are file ids, and nothing
-//! is cached. It remembers which locks were asked for through this mount, so that closing a file
-//! without locks costs nothing, and where a listing was cut between names of one hash.
+//! is cached. It remembers where the kernel knows which directory, so that one that another mount
+//! has moved gets a node of its own there; which locks were asked for through this mount, so that
+//! closing a file without locks costs nothing; and where a listing was cut between names of one hash.
 //!
 //! ```text
-//! mount          mounting and unmounting
-//! runtime        what the adapter needs: a thread on which a client lives
-//! gateway        requests in, answers out, interruptions
-//! local          what is answered without asking anybody
-//! dispatch       a table: which function does which operation
-//! operations/    the operations, by kind
-//! answer         what an operation answers, in the kernel's terms
-//! translate      attributes, times and locks in both vocabularies
+//! mount            mounting and unmounting
+//! runtime          what the adapter needs: a thread on which a client lives
+//! gateway          requests in, answers out, interruptions
+//! directory_nodes  which of the kernel's nodes are which directories
+//! local            what is answered without asking anybody
+//! dispatch         a table: which function does which operation
+//! operations/      the operations, by kind
+//! answer           what an operation answers, in the kernel's terms
+//! translate        attributes, times and locks in both vocabularies
 //! ```
 #![warn(missing_docs)]
 
 mod answer;
 mod call;
+mod directory_nodes;
 mod dispatch;
 mod gateway;
 mod interruption;

@@ -4,12 +4,11 @@ use crate::answer::{Answer, Outcome};
 use crate::call::Shared;
 use crate::operations::xattrs;
 use futago_base::{Errno, FileId, record::LockSpace};
-use futago_fuse_kernel::{Operation, Request};
+use futago_fuse_kernel::Operation;
 
 /// The answer to a request that needs no server.
-pub fn answer(shared: &Shared, request: &Request) -> Option<Outcome> {
-    let file = FileId(request.header.node);
-    match &request.operation {
+pub fn answer(shared: &Shared, file: FileId, operation: &Operation) -> Option<Outcome> {
+    match operation {
         // Every write is on its servers when it has returned.
         Operation::Fsync { .. } | Operation::FsyncDirectory { .. } | Operation::SyncFs => {
             Some(Ok(Answer::Done))

@@ -63,9 +63,9 @@ pub fn attributes(of: &Attributes) -> kernel::Attributes {
 }
 
 /// A name's node, which the kernel asks for again each time.
-pub fn entry(of: &Attributes) -> kernel::Entry {
+pub fn entry(node: u64, of: &Attributes) -> kernel::Entry {
     kernel::Entry {
-        node: of.id.0,
+        node,
         attributes: attributes(of),
         ..kernel::Entry::default()
     }

@@ -1,8 +1,10 @@
 //! Two mounts of one cluster of four servers, used through system calls.
 
-mod loopback;
-
+use futago_base::ServerId;
 use futago_gate_fuse::{MountFailure, Mounted, Options, UnmountMode, mount};
+use futago_node::server::{Config, Servers};
+use futago_node::{Cluster, Futago, ServerEntry};
+use futago_transport::Address;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -12,10 +14,15 @@ use tempfile::TempDir;
 
 /// Small chunks, so that files of a few pages lie on all servers.
 const CHUNK_BYTES: u32 = 4096;
+const SERVERS: u16 = 4;
 
 struct Twins {
     mounted: Vec<Mounted>,
     points: Vec<TempDir>,
+    cluster: Cluster,
+    // Dropped after the mounts, and before its sockets.
+    _servers: Servers,
+    _sockets: TempDir,
 }
 
 impl Twins {
@@ -30,19 +37,50 @@ impl Twins {
             println!("skipped: /dev/fuse is missing or closed to this user");
             return None;
         }
+        let sockets = TempDir::new().expect("folder");
+        let (cluster, servers) = start_servers(sockets.path());
         let points: Vec<TempDir> = (0..2).map(|_| TempDir::new().expect("folder")).collect();
-        let mounted = loopback::start(4, 2, CHUNK_BYTES)
-            .into_iter()
-            .zip(&points)
-            .map(|(client, point)| mount(client, point.path(), &Options::default()))
+        let mounted = points
+            .iter()
+            .map(|point| mount(client(&cluster), point.path(), &Options::default()))
             .collect::<Result<_, _>>()
             .expect("mounts");
-        Some(Self { mounted, points })
+        Some(Self {
+            mounted,
+            points,
+            cluster,
+            _servers: servers,
+            _sockets: sockets,
+        })
     }
 
     fn path(&self, mount: usize, name: &str) -> PathBuf {
         self.points[mount].path().join(name)
     }
+}
+
+fn start_servers(sockets: &Path) -> (Cluster, Servers) {
+    let entry = |number: u16| ServerEntry {
+        address: Address::Unix(sockets.join(format!("{number}.sock"))),
+        host: None,
+        process: 0,
+    };
+    let mut cluster = Cluster::new("test", (0..SERVERS).map(entry).collect()).expect("a cluster");
+    cluster.chunk_bytes = CHUNK_BYTES;
+    // SAFETY: geteuid and getegid have no preconditions.
+    let root_owner = unsafe { (libc::geteuid(), libc::getegid()) };
+    let servers = Servers::start(&Config {
+        cluster: cluster.clone(),
+        servers: (0..SERVERS).map(ServerId).collect(),
+        memory_bytes: 1 << 30,
+        root_owner,
+        allow_damage: false,
+    });
+    (cluster, servers.expect("servers"))
+}
+
+fn client(cluster: &Cluster) -> Futago {
+    Futago::connect(cluster, futago_node::Options::default()).expect("a client")
 }
 
 impl Drop for Twins {
@@ -78,6 +116,46 @@ fn what_one_mount_changes_the_other_sees_at_once() {
         fs::read(twins.path(1, "directory/moved")).expect("read"),
         &data[..5]
     );
+}
+
+/// Mount 1 has looked at `from/d`, mount 0 moves it, and mount 1 moves it on without a look.
+#[test]
+fn a_directory_that_the_other_mount_has_moved_is_moved_on() {
+    let Some(twins) = Twins::start() else { return };
+    for name in ["from", "to", "from/d", "from/d/e"] {
+        fs::create_dir(twins.path(0, name)).expect("made");
+    }
+    let number = fs::metadata(twins.path(1, "from/d")).expect("there").ino();
+    fs::rename(twins.path(0, "from/d"), twins.path(0, "to/d")).expect("moved");
+    fs::rename(twins.path(1, "to/d"), twins.path(1, "from/again")).expect("moved on");
+    for mount in [0, 1] {
+        let moved = fs::metadata(twins.path(mount, "from/again")).expect("there");
+        assert_eq!(moved.ino(), number, "through mount {mount}");
+        assert!(twins.path(mount, "from/again/e").is_dir());
+        assert!(!twins.path(mount, "to/d").exists());
+    }
+}
+
+/// A process works in a directory that the other mount moves, into one that was below it before.
+#[test]
+fn a_directory_in_use_stays_usable_when_the_other_mount_moves_it() {
+    let Some(twins) = Twins::start() else { return };
+    fs::create_dir_all(twins.path(0, "top/middle/low")).expect("made");
+    let inside = File::open(twins.path(1, "top/middle")).expect("open");
+    let within = |name: &str| PathBuf::from(format!("/proc/self/fd/{}/{name}", inside.as_raw_fd()));
+    fs::rename(twins.path(0, "top/middle/low"), twins.path(0, "low")).expect("moved");
+    fs::rename(twins.path(0, "top"), twins.path(0, "low/top")).expect("moved");
+    fs::write(within("file"), b"made where it is now").expect("written");
+    let seen = fs::read(twins.path(0, "low/top/middle/file")).expect("read");
+    assert_eq!(seen, b"made where it is now");
+    let here = fs::read_dir(twins.path(1, "low/top/middle")).expect("list");
+    let names: Vec<_> = here
+        .map(|entry| entry.expect("entry").file_name())
+        .collect();
+    assert_eq!(names, ["file"]);
+    assert!(!within("low").exists());
+    fs::rename(within("file"), twins.path(1, "low/file")).expect("moved out");
+    assert!(twins.path(0, "low/file").exists());
 }
 
 #[test]
@@ -177,7 +255,7 @@ fn a_listing_has_every_name_once() {
 #[test]
 fn a_directory_is_mounted_on_once() {
     let Some(twins) = Twins::start() else { return };
-    let client = loopback::start(1, 1, CHUNK_BYTES).remove(0);
+    let client = client(&twins.cluster);
     let again = mount(client, twins.points[0].path(), &Options::default());
     assert!(matches!(again, Err(MountFailure::Busy { .. })), "{again:?}");
 }

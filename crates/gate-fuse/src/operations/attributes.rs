@@ -13,19 +13,17 @@ const BLOCK_BYTES: u32 = 4096;
 const FILE_BYTES: u64 = 1024;
 
 pub async fn get<C: Context>(call: &Call<C>) -> Outcome {
-    let state = call.client.attributes(call.node()).await?;
+    let state = call.client.attributes(call.file).await?;
     Ok(Answer::Attributes(state.attributes))
 }
 
 pub async fn statx<C: Context>(call: &Call<C>) -> Outcome {
-    let state = call.client.attributes(call.node()).await?;
+    let state = call.client.attributes(call.file).await?;
     Ok(Answer::Statx(state.attributes))
 }
 
 pub async fn set<C: Context>(call: &Call<C>, set: &SetAttributes) -> Outcome {
-    let state = (call.client)
-        .set_attributes(call.node(), change(set))
-        .await?;
+    let state = (call.client).set_attributes(call.file, change(set)).await?;
     Ok(Answer::Attributes(state.attributes))
 }
 

@@ -13,7 +13,7 @@ const COPY_BYTES_MAX: u64 = 1 << 28;
 
 pub async fn read<C: Context>(call: &Call<C>, read: &Read) -> Outcome {
     let data = (call.client)
-        .read(call.node(), read.offset, read.size)
+        .read(call.file, read.offset, read.size)
         .await?;
     Ok(Answer::Data(data))
 }
@@ -23,7 +23,7 @@ pub async fn read<C: Context>(call: &Call<C>, read: &Read) -> Outcome {
 pub async fn write<C: Context>(call: &Call<C>, write: Write) -> Outcome {
     let bytes = write.data.len() as u32;
     let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
-    let (client, id) = (&call.client, call.node());
+    let (client, id) = (&call.client, call.file);
     let appends = write.flags & libc::O_APPEND as u32 != 0 && !write.from_cache;
     if appends {
         client.append(id, data, write.kill_suidgid).await?;
@@ -47,7 +47,7 @@ pub async fn allocate<C: Context>(call: &Call<C>, range: &Fallocate) -> Outcome 
         _ if range.mode & !KEEP_SIZE == ZERO => AllocateMode::ZeroRange { keep_size },
         _ => return Err(Errno::EOPNOTSUPP),
     };
-    let (client, id) = (&call.client, call.node());
+    let (client, id) = (&call.client, call.file);
     client
         .allocate(id, mode, range.offset, range.length)
         .await?;
@@ -56,8 +56,8 @@ pub async fn allocate<C: Context>(call: &Call<C>, range: &Fallocate) -> Outcome 
 
 pub async fn seek<C: Context>(call: &Call<C>, offset: u64, whence: u32) -> Outcome {
     let found = match whence as i32 {
-        libc::SEEK_DATA => call.client.seek_data(call.node(), offset).await?,
-        libc::SEEK_HOLE => call.client.seek_hole(call.node(), offset).await?,
+        libc::SEEK_DATA => call.client.seek_data(call.file, offset).await?,
+        libc::SEEK_HOLE => call.client.seek_hole(call.file, offset).await?,
         _ => return Err(Errno::EINVAL),
     };
     Ok(Answer::Offset(found))
@@ -67,7 +67,7 @@ pub async fn copy<C: Context>(call: &Call<C>, copy: &CopyFileRange) -> Outcome {
     let length = copy.length.min(COPY_BYTES_MAX);
     let (target, target_offset) = (FileId(copy.target_node), copy.target_offset);
     let copied = (call.client)
-        .copy_range(call.node(), copy.offset, target, target_offset, length)
+        .copy_range(call.file, copy.offset, target, target_offset, length)
         .await?;
     Ok(Answer::Copied(copied))
 }

@@ -3,62 +3,66 @@
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::listing::{AFTER_PARENT, AFTER_SELF};
-use crate::translate::{bare_entry, entry, file_type};
+use crate::translate::{bare_entry, file_type};
 use futago_base::{Errno, FileId, Kind};
 use futago_client::Context;
-use futago_fuse_kernel::DirectoryList;
+use futago_fuse_kernel::{DirectoryList, Forget};
 use futago_wire::ListedEntry;
 
 /// The least that a name takes in a listing, and in one with attributes, in bytes.
 const RECORD_BYTES: u32 = 32;
 const RECORD_PLUS_BYTES: u32 = 160;
 
-/// Puts a name into a listing, or says that it is full.
-type Push = fn(&mut DirectoryList, &ListedEntry, u64) -> bool;
-
 pub async fn read<C: Context>(call: &Call<C>, handle: u64, offset: u64, size: u32) -> Outcome {
     let mut list = DirectoryList::new(size);
     let directory = file_type(Kind::Directory);
-    if offset < AFTER_SELF && !list.push(call.node().0, AFTER_SELF, directory, b".") {
-        return Ok(Answer::Listing(list));
+    if offset < AFTER_SELF && !list.push(call.file.0, AFTER_SELF, directory, b".") {
+        return Ok(Answer::Listing(list, Vec::new()));
     }
     if offset < AFTER_PARENT {
-        let parent = call.client.parent(call.node()).await?;
+        let parent = call.client.parent(call.file).await?;
         if !list.push(parent.0, AFTER_PARENT, directory, b"..") {
-            return Ok(Answer::Listing(list));
+            return Ok(Answer::Listing(list, Vec::new()));
         }
     }
     let names_max = size / RECORD_BYTES;
-    add_names(call, (handle, offset), (names_max, false), list, push).await
+    add_names(call, (handle, offset), (names_max, false), &mut list, push).await?;
+    Ok(Answer::Listing(list, Vec::new()))
 }
 
 pub async fn read_plus<C: Context>(call: &Call<C>, handle: u64, offset: u64, size: u32) -> Outcome {
     let mut list = DirectoryList::new(size);
     let nameless = |id: FileId| bare_entry(id, Kind::Directory);
-    if offset < AFTER_SELF && !list.push_plus(&nameless(call.node()), AFTER_SELF, b".") {
-        return Ok(Answer::Listing(list));
+    if offset < AFTER_SELF && !list.push_plus(&nameless(call.file), AFTER_SELF, b".") {
+        return Ok(Answer::Listing(list, Vec::new()));
     }
     if offset < AFTER_PARENT {
-        let parent = call.client.parent(call.node()).await?;
+        let parent = call.client.parent(call.file).await?;
         if !list.push_plus(&nameless(parent), AFTER_PARENT, b"..") {
-            return Ok(Answer::Listing(list));
+            return Ok(Answer::Listing(list, Vec::new()));
         }
     }
     let names_max = size / RECORD_PLUS_BYTES;
-    add_names(call, (handle, offset), (names_max, true), list, push_plus).await
+    let mut nodes = Vec::new();
+    let push = |list: &mut DirectoryList, listed: &ListedEntry, cookie| {
+        push_plus(call, &mut nodes, list, listed, cookie)
+    };
+    add_names(call, (handle, offset), (names_max, true), &mut list, push).await?;
+    Ok(Answer::Listing(list, nodes))
 }
 
+/// Puts names into a listing, with `push`, until that says that it is full.
 async fn add_names<C: Context>(
     call: &Call<C>,
     (handle, offset): (u64, u64),
     (names_max, attributes): (u32, bool),
-    mut list: DirectoryList,
-    push: Push,
-) -> Outcome {
+    list: &mut DirectoryList,
+    mut push: impl FnMut(&mut DirectoryList, &ListedEntry, u64) -> bool,
+) -> Result<(), Errno> {
     let cuts = &call.shared.cuts;
     let place = cuts.place(handle, offset)?;
     let page = (call.client)
-        .read_directory(call.node(), place.after, names_max.max(1), attributes)
+        .read_directory(call.file, place.after, names_max.max(1), attributes)
         .await?;
     let mut names = page
         .iter()
@@ -70,7 +74,7 @@ async fn add_names<C: Context>(
         }
         let next = names.peek().map(|(hash, _)| *hash);
         let cookie = cuts.cookie(handle, hash, &listed.name, next)?;
-        if !push(&mut list, listed, cookie) {
+        if !push(list, listed, cookie) {
             break;
         }
     }
@@ -78,7 +82,7 @@ async fn add_names<C: Context>(
     if list.is_empty() && !page.is_empty() {
         return Err(Errno::EINVAL);
     }
-    Ok(Answer::Listing(list))
+    Ok(())
 }
 
 fn push(list: &mut DirectoryList, listed: &ListedEntry, cookie: u64) -> bool {
@@ -86,8 +90,28 @@ fn push(list: &mut DirectoryList, listed: &ListedEntry, cookie: u64) -> bool {
     list.push(of.id.0, cookie, file_type(of.kind), listed.name.as_bytes())
 }
 
-fn push_plus(list: &mut DirectoryList, listed: &ListedEntry, cookie: u64) -> bool {
-    let known = listed.attributes.as_ref().map(entry);
-    let entry = known.unwrap_or_else(|| bare_entry(listed.entry.id, listed.entry.kind));
-    list.push_plus(&entry, cookie, listed.name.as_bytes())
+/// A name whose entry does not fit is not told to the kernel.
+fn push_plus<C: Context>(
+    call: &Call<C>,
+    nodes: &mut Vec<u64>,
+    list: &mut DirectoryList,
+    listed: &ListedEntry,
+    cookie: u64,
+) -> bool {
+    let name = &listed.name;
+    let Some(attributes) = &listed.attributes else {
+        let entry = bare_entry(listed.entry.id, listed.entry.kind);
+        return list.push_plus(&entry, cookie, name.as_bytes());
+    };
+    let entry = call.entry(name, attributes);
+    let fits = list.push_plus(&entry, cookie, name.as_bytes());
+    if fits {
+        nodes.push(entry.node);
+    } else {
+        let node = entry.node;
+        call.shared
+            .directories
+            .forget(&[Forget { node, lookups: 1 }]);
+    }
+    fits
 }

@@ -12,7 +12,7 @@ use std::pin::pin;
 
 pub async fn test<C: Context>(call: &Call<C>, request: &LockRequest) -> Outcome {
     let change = lock_change(request, LockSpace::Range);
-    let lock = call.client.test_lock(call.node(), change).await?;
+    let lock = call.client.test_lock(call.file, change).await?;
     Ok(Answer::Lock(lock_in_the_way(lock, request.lock)))
 }
 
@@ -30,14 +30,14 @@ pub async fn set<C: Context>(
     let change = lock_change(request, space);
     let notes = &call.shared.locks;
     if change.kind.is_some() {
-        notes.note(call.node(), space, change.owner, request.handle);
-    } else if !notes.has(call.node(), space, change.owner) {
+        notes.note(call.file, space, change.owner, request.handle);
+    } else if !notes.has(call.file, space, change.owner) {
         return Ok(Answer::Done);
     }
     if wait && change.kind.is_some() {
         wait_for(call, change).await?;
     } else {
-        call.client.set_lock(call.node(), change, None).await?;
+        call.client.set_lock(call.file, change, None).await?;
     }
     Ok(Answer::Done)
 }
@@ -45,7 +45,7 @@ pub async fn set<C: Context>(
 /// Waits for a lock until it is granted or a signal comes.
 async fn wait_for<C: Context>(call: &Call<C>, change: LockChange) -> Result<(), Errno> {
     let cancel = Cancel::new();
-    let mut waiting = pin!(call.client.set_lock(call.node(), change, Some(&cancel)));
+    let mut waiting = pin!(call.client.set_lock(call.file, change, Some(&cancel)));
     poll_fn(|task| {
         if call.interruption.poll_raised(task).is_ready() && !cancel.is_cancelled() {
             cancel.cancel();

@@ -3,23 +3,24 @@
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use bytes::Bytes;
-use futago_base::{Errno, FileId, Name};
+use futago_base::{Errno, Name};
 use futago_client::{Context, RenameFlags};
 use futago_fuse_kernel::Rename;
 
 pub async fn lookup<C: Context>(call: &Call<C>, name: Bytes) -> Outcome {
-    let state = call.client.lookup(call.node(), &Name::new(name)?).await?;
-    Ok(Answer::Entry(state.attributes))
+    let name = Name::new(name)?;
+    let state = call.client.lookup(call.file, &name).await?;
+    Ok(call.answer_entry(&name, &state.attributes))
 }
 
 pub async fn unlink<C: Context>(call: &Call<C>, name: Bytes) -> Outcome {
-    call.client.unlink(call.node(), &Name::new(name)?).await?;
+    call.client.unlink(call.file, &Name::new(name)?).await?;
     Ok(Answer::Done)
 }
 
 pub async fn remove_directory<C: Context>(call: &Call<C>, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
-    call.client.remove_directory(call.node(), &name).await?;
+    call.client.remove_directory(call.file, &name).await?;
     Ok(Answer::Done)
 }
 
@@ -32,16 +33,22 @@ pub async fn rename<C: Context>(call: &Call<C>, rename: Rename) -> Outcome {
         return Err(Errno::EINVAL);
     }
     let (name, new_name) = (Name::new(rename.name)?, Name::new(rename.new_name)?);
-    let new_directory = FileId(rename.new_directory);
-    let (client, directory) = (&call.client, call.node());
-    client
-        .rename(directory, &name, new_directory, &new_name, flags)
+    let nodes = &call.shared.directories;
+    let new_directory = nodes.file(rename.new_directory)?;
+    (call.client)
+        .rename(call.file, &name, new_directory, &new_name, flags)
         .await?;
+    let (from, to) = ((call.header.node, &name), (rename.new_directory, &new_name));
+    if flags.exchange {
+        nodes.exchanged(from, to);
+    } else {
+        nodes.moved(from, to);
+    }
     Ok(Answer::Done)
 }
 
 pub async fn link<C: Context>(call: &Call<C>, node: u64, name: Bytes) -> Outcome {
-    let (id, name) = (FileId(node), Name::new(name)?);
-    let state = call.client.link(id, call.node(), &name).await?;
-    Ok(Answer::Entry(state.attributes))
+    let (id, name) = (call.shared.directories.file(node)?, Name::new(name)?);
+    let state = call.client.link(id, call.file, &name).await?;
+    Ok(call.answer_entry(&name, &state.attributes))
 }

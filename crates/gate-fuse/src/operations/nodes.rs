@@ -47,21 +47,21 @@ pub async fn symlink<C: Context>(call: &Call<C>, name: Bytes, target: Bytes) -> 
 
 async fn put<C: Context>(call: &Call<C>, name: Bytes, node: NewNode) -> Outcome {
     let name = Name::new(name)?;
-    let (directory, data) = (call.node(), Payload::empty());
+    let (directory, data) = (call.file, Payload::empty());
     let made = call
         .client
         .create(directory, &name, node, true, false, data);
     let (state, _) = made.await?;
-    Ok(Answer::Entry(state.attributes))
+    Ok(call.answer_entry(&name, &state.attributes))
 }
 
 pub async fn make_directory<C: Context>(call: &Call<C>, name: Bytes, mode: u32) -> Outcome {
     let (name, mode) = (Name::new(name)?, permissions(mode));
     let (client, header) = (&call.client, call.header);
-    let made = client.make_directory(call.node(), &name, mode, header.uid, header.gid);
-    Ok(Answer::Entry(made.await?.attributes))
+    let made = client.make_directory(call.file, &name, mode, header.uid, header.gid);
+    Ok(call.answer_entry(&name, &made.await?.attributes))
 }
 
 pub async fn read_link<C: Context>(call: &Call<C>) -> Outcome {
-    call.client.read_link(call.node()).await.map(Answer::Target)
+    call.client.read_link(call.file).await.map(Answer::Target)
 }

@@ -9,7 +9,7 @@ use futago_fuse_kernel::{Create, Header, Release};
 use futago_wire::AttributeChange;
 
 pub async fn open<C: Context>(call: &Call<C>, flags: u32, kill_privileges: bool) -> Outcome {
-    let id = call.node();
+    let id = call.file;
     call.client.open(id).await?;
     if has(flags, libc::O_TRUNC) {
         truncate_or_close(call, id, kill_privileges).await?;
@@ -23,7 +23,7 @@ pub async fn open<C: Context>(call: &Call<C>, flags: u32, kill_privileges: bool)
 pub async fn create<C: Context>(call: &Call<C>, create: Create) -> Outcome {
     let name = Name::new(create.name)?;
     let exclusive = has(create.flags, libc::O_EXCL);
-    let (directory, node) = (call.node(), new_file(call, create.mode));
+    let (directory, node) = (call.file, new_file(call, create.mode));
     let made = (call.client).create(directory, &name, node, exclusive, true, Payload::empty());
     let (state, is_new) = made.await?;
     let mut attributes = state.attributes;
@@ -95,7 +95,7 @@ async fn truncate_or_close<C: Context>(
 
 /// The kernel's `O_TMPFILE`: an open file without a name, which `linkat` may give it.
 pub async fn temporary_file<C: Context>(call: &Call<C>, create: Create) -> Outcome {
-    let (directory, node) = (call.node(), new_file(call, create.mode));
+    let (directory, node) = (call.file, new_file(call, create.mode));
     let made = call.client.create_unnamed(directory, node).await?;
     let handle = call.shared.next_handle();
     Ok(Answer::Created(made.attributes, handle))
@@ -110,7 +110,7 @@ pub async fn flush<C: Context>(call: &Call<C>, lock_owner: u64) -> Outcome {
 /// The last close of an open file ends the locks that belong to it: those of `flock` and of
 /// `F_OFD_SETLK`.
 pub async fn release<C: Context>(call: &Call<C>, release: Release) -> Outcome {
-    let id = call.node();
+    let id = call.file;
     for (space, owner) in call.shared.locks.forget_handle(id, release.handle) {
         if let Err(error) = call.client.release_locks(id, space, owner).await {
             tracing::debug!(%id, %error, "cannot release locks of a file that is closed");
@@ -125,7 +125,7 @@ async fn release_locks<C: Context>(
     space: LockSpace,
     owner: u64,
 ) -> Result<(), Errno> {
-    let id = call.node();
+    let id = call.file;
     call.shared.locks.forget(id, space, owner);
     call.client.release_locks(id, space, owner).await
 }

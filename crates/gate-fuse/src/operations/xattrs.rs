@@ -14,10 +14,7 @@ pub fn is_supported(name: &[u8]) -> bool {
 }
 
 pub async fn get<C: Context>(call: &Call<C>, name: Bytes, room: u32) -> Outcome {
-    let value = call
-        .client
-        .get_xattr(call.node(), &Name::new(name)?)
-        .await?;
+    let value = call.client.get_xattr(call.file, &Name::new(name)?).await?;
     Ok(Answer::Xattr(value, room))
 }
 
@@ -31,13 +28,13 @@ pub async fn set<C: Context>(call: &Call<C>, set: SetXattr) -> Outcome {
     // The request's buffer is larger than what is kept.
     let value = Bytes::copy_from_slice(&set.value);
     let (client, name) = (&call.client, Name::new(set.name)?);
-    client.set_xattr(call.node(), &name, value, mode).await?;
+    client.set_xattr(call.file, &name, value, mode).await?;
     Ok(Answer::Done)
 }
 
 pub async fn list<C: Context>(call: &Call<C>, room: u32) -> Outcome {
     let mut names = BytesMut::new();
-    for name in call.client.list_xattrs(call.node()).await? {
+    for name in call.client.list_xattrs(call.file).await? {
         names.put_slice(name.as_bytes());
         names.put_u8(0);
     }
@@ -46,6 +43,6 @@ pub async fn list<C: Context>(call: &Call<C>, room: u32) -> Outcome {
 
 pub async fn remove<C: Context>(call: &Call<C>, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
-    call.client.remove_xattr(call.node(), &name).await?;
+    call.client.remove_xattr(call.file, &name).await?;
     Ok(Answer::Done)
 }

@@ -171,16 +171,7 @@ fn rename(from: &str, to: &str, how: Replace) -> io::Result<Outcome> {
         Replace::Never => RenameFlags::RENAME_NOREPLACE,
         Replace::Exchange => RenameFlags::RENAME_EXCHANGE,
     };
-    let rename = || fcntl::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags);
-    let result = match rename() {
-        // This mount's kernel knows a directory under the name that another mount took from it, and
-        // cannot mend that within a rename; a look at the names does, as `mv` does first.
-        Err(Errno::ESTALE) => {
-            let _ = (fs::symlink_metadata(from), fs::symlink_metadata(to));
-            rename()
-        }
-        result => result,
-    };
+    let result = fcntl::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags);
     done(result.map_err(io::Error::from))
 }
 

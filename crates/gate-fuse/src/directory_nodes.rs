@@ -1,0 +1,264 @@
+//! Which of the kernel's nodes are which directories.
+//!
+//! The kernel wants a directory in one place: it takes a node that it finds elsewhere away from
+//! where it knew it. It cannot do so within a rename from one directory to another, which would fail
+//! with `ESTALE` if another mount had moved the directory. So a directory that is found in another
+//! place than its node gets a further node. Everything but a directory has its file id for a node,
+//! and so has a directory that is found for the first time.
+
+use crate::interruption::locked;
+use futago_base::{Errno, FileId, Name, limits};
+use futago_fuse_kernel::Forget;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Further nodes count up from here; the highest bit of a file id is never set.
+const FURTHER_FIRST: u64 = 1 << 63;
+const _: () = assert!(limits::PARTITIONS <= 1 << 15);
+
+/// A name in a directory, whose node this is.
+type Place = (u64, Name);
+
+/// The directories that the kernel knows.
+#[derive(Debug)]
+pub struct DirectoryNodes {
+    table: Mutex<Table>,
+    generation: u64,
+}
+
+#[derive(Debug)]
+struct Table {
+    nodes: HashMap<u64, Node>,
+    places: HashMap<Place, u64>,
+    /// The next further node.
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Node {
+    directory: FileId,
+    /// Where the kernel knows it, unless something else has been found there since.
+    place: Option<Place>,
+    /// How often the kernel was told of it, and has not forgotten it.
+    lookups: u64,
+}
+
+impl Default for DirectoryNodes {
+    fn default() -> Self {
+        let since_1970 = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let table = Table {
+            nodes: HashMap::new(),
+            places: HashMap::new(),
+            next: FURTHER_FIRST,
+        };
+        Self {
+            table: Mutex::new(table),
+            generation: since_1970.as_nanos() as u64,
+        }
+    }
+}
+
+impl DirectoryNodes {
+    /// The file of a node. Errors: `ESTALE` for a further node that is forgotten.
+    pub fn file(&self, node: u64) -> Result<FileId, Errno> {
+        if node < FURTHER_FIRST {
+            return Ok(FileId(node));
+        }
+        let table = locked(&self.table);
+        let known = table.nodes.get(&node).ok_or(Errno::ESTALE)?;
+        Ok(known.directory)
+    }
+
+    /// Tells further nodes of this mount from those of one before it.
+    pub const fn generation(&self, node: u64) -> u64 {
+        if node < FURTHER_FIRST {
+            0
+        } else {
+            self.generation
+        }
+    }
+
+    /// The node of a directory that was found in a place; the kernel is about to be told of it.
+    pub fn found(&self, parent: u64, name: &Name, directory: FileId) -> u64 {
+        let mut table = locked(&self.table);
+        let place = (parent, name.clone());
+        let node = match table.at(&place) {
+            Some(node) if table.is(node, directory) => node,
+            _ => table.settle(place, directory),
+        };
+        if let Some(known) = table.nodes.get_mut(&node) {
+            known.lookups += 1;
+        }
+        node
+    }
+
+    /// A rename through this mount has succeeded: the kernel takes the node along.
+    pub fn moved(&self, from: (u64, &Name), to: (u64, &Name)) {
+        let mut table = locked(&self.table);
+        let moving = table.leave(&owned(from));
+        table.leave(&owned(to));
+        table.enter(owned(to), moving);
+    }
+
+    /// Two names have been exchanged through this mount.
+    pub fn exchanged(&self, one: (u64, &Name), other: (u64, &Name)) {
+        let mut table = locked(&self.table);
+        let (first, second) = (table.leave(&owned(one)), table.leave(&owned(other)));
+        table.enter(owned(other), first);
+        table.enter(owned(one), second);
+    }
+
+    /// The kernel forgets nodes, or was not told of them after all.
+    pub fn forget(&self, forgotten: &[Forget]) {
+        let mut table = locked(&self.table);
+        for forget in forgotten {
+            table.forget(forget.node, forget.lookups);
+        }
+    }
+}
+
+fn owned((parent, name): (u64, &Name)) -> Place {
+    (parent, name.clone())
+}
+
+impl Table {
+    fn at(&self, place: &Place) -> Option<u64> {
+        self.places.get(place).copied()
+    }
+
+    fn is(&self, node: u64, directory: FileId) -> bool {
+        self.nodes
+            .get(&node)
+            .is_some_and(|known| known.directory == directory)
+    }
+
+    /// Makes a node for a directory in a place.
+    fn settle(&mut self, place: Place, directory: FileId) -> u64 {
+        self.leave(&place);
+        let node = if self.nodes.contains_key(&directory.0) {
+            self.next += 1;
+            self.next - 1
+        } else {
+            directory.0
+        };
+        let new = Node {
+            directory,
+            place: None,
+            lookups: 0,
+        };
+        self.nodes.insert(node, new);
+        self.enter(place, Some(node));
+        node
+    }
+
+    /// Takes the node in a place, if any, out of it.
+    fn leave(&mut self, place: &Place) -> Option<u64> {
+        let node = self.places.remove(place)?;
+        self.nodes.get_mut(&node)?.place = None;
+        Some(node)
+    }
+
+    fn enter(&mut self, place: Place, node: Option<u64>) {
+        let Some(node) = node else { return };
+        if let Some(known) = self.nodes.get_mut(&node) {
+            known.place = Some(place.clone());
+            self.places.insert(place, node);
+        }
+    }
+
+    fn forget(&mut self, node: u64, lookups: u64) {
+        let Some(known) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        known.lookups = known.lookups.saturating_sub(lookups);
+        if known.lookups > 0 {
+            return;
+        }
+        if let Some(place) = self.nodes.remove(&node).and_then(|known| known.place) {
+            self.places.remove(&place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIRECTORY: FileId = FileId(70);
+    const OTHER: FileId = FileId(71);
+    const ROOT: u64 = 1;
+
+    fn name(text: &'static str) -> Name {
+        Name::new(text.as_bytes()).expect("a name")
+    }
+
+    fn forget(nodes: &DirectoryNodes, node: u64, lookups: u64) {
+        nodes.forget(&[Forget { node, lookups }]);
+    }
+
+    #[test]
+    fn a_directory_has_its_own_id_until_it_is_found_elsewhere() {
+        let nodes = DirectoryNodes::default();
+        assert_eq!(nodes.found(ROOT, &name("a"), DIRECTORY), DIRECTORY.0);
+        assert_eq!(nodes.found(ROOT, &name("a"), DIRECTORY), DIRECTORY.0);
+        let further = nodes.found(ROOT, &name("b"), DIRECTORY);
+        assert_ne!(further, DIRECTORY.0);
+        assert_eq!(nodes.found(ROOT, &name("b"), DIRECTORY), further);
+        let third = nodes.found(OTHER.0, &name("b"), DIRECTORY);
+        assert!(third != further && third != DIRECTORY.0);
+        for node in [DIRECTORY.0, further, third] {
+            assert_eq!(nodes.file(node), Ok(DIRECTORY));
+        }
+        assert_eq!(nodes.generation(DIRECTORY.0), 0);
+        assert_ne!(nodes.generation(further), 0);
+    }
+
+    #[test]
+    fn a_rename_takes_the_node_along() {
+        let nodes = DirectoryNodes::default();
+        let (a, b, c) = (name("a"), name("b"), name("c"));
+        nodes.found(ROOT, &a, DIRECTORY);
+        nodes.found(ROOT, &b, OTHER);
+        nodes.exchanged((ROOT, &a), (ROOT, &b));
+        assert_eq!(nodes.found(ROOT, &b, DIRECTORY), DIRECTORY.0);
+        assert_eq!(nodes.found(ROOT, &a, OTHER), OTHER.0);
+        nodes.moved((ROOT, &a), (ROOT, &c));
+        assert_eq!(nodes.found(ROOT, &c, OTHER), OTHER.0);
+        nodes.moved((ROOT, &c), (ROOT, &b));
+        assert_eq!(nodes.found(ROOT, &b, OTHER), OTHER.0);
+        assert_ne!(nodes.found(ROOT, &c, DIRECTORY), DIRECTORY.0);
+    }
+
+    /// Something without a node of its own, such as a file, replaces or joins.
+    #[test]
+    fn what_comes_into_a_place_drives_the_node_out() {
+        let nodes = DirectoryNodes::default();
+        let (a, b) = (name("a"), name("b"));
+        nodes.found(ROOT, &a, DIRECTORY);
+        nodes.exchanged((ROOT, &a), (ROOT, &b));
+        assert_eq!(nodes.found(ROOT, &a, OTHER), OTHER.0);
+        assert_eq!(nodes.found(ROOT, &b, DIRECTORY), DIRECTORY.0);
+        nodes.moved((ROOT, &name("file")), (ROOT, &b));
+        assert_ne!(nodes.found(ROOT, &b, DIRECTORY), DIRECTORY.0);
+    }
+
+    #[test]
+    fn a_node_is_known_until_every_lookup_is_forgotten() {
+        let nodes = DirectoryNodes::default();
+        nodes.found(ROOT, &name("a"), DIRECTORY);
+        let further = nodes.found(ROOT, &name("b"), DIRECTORY);
+        nodes.found(ROOT, &name("b"), DIRECTORY);
+        forget(&nodes, further, 1);
+        assert_eq!(nodes.file(further), Ok(DIRECTORY));
+        forget(&nodes, further, 1);
+        assert_eq!(nodes.file(further), Err(Errno::ESTALE));
+        forget(&nodes, DIRECTORY.0, 1);
+        assert_eq!(nodes.found(ROOT, &name("b"), DIRECTORY), DIRECTORY.0);
+        forget(&nodes, DIRECTORY.0, 1);
+        let table = locked(&nodes.table);
+        assert!(table.nodes.is_empty() && table.places.is_empty());
+    }
+}
