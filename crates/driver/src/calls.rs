@@ -102,6 +102,8 @@ struct Counters {
     clock: HybridClock,
     /// The last sequence number that was drawn.
     drawn: u64,
+    /// Whether nothing is worth a new connection any more.
+    leaving: bool,
 }
 
 /// What it takes to bring [`Calls`] back to where they were.
@@ -285,15 +287,31 @@ impl Calls {
         let config = self.config;
         let link = self.link(server);
         link.broke(&config, now);
-        let dead = link.dead;
-        for sequence in self.sequences_to(server) {
-            if dead {
-                self.complete(sequence, Err(Errno::EIO.into()), Payload::empty());
-            } else {
+        if link.dead {
+            self.give_up(server);
+        } else {
+            for sequence in self.sequences_to(server) {
                 self.requeue(sequence);
             }
         }
         self.pump(server, now);
+    }
+
+    /// Fails everything that waits for a server.
+    fn give_up(&mut self, server: ServerId) {
+        for sequence in self.sequences_to(server) {
+            self.complete(sequence, Err(Errno::EIO.into()), Payload::empty());
+        }
+    }
+
+    /// The session is about to end: from now on nothing waits for a server to which there is no
+    /// connection, or whose connection breaks.
+    pub fn leave(&mut self, now: Time) {
+        self.counters.leaving = true;
+        let servers: Vec<ServerId> = self.links.iter().map(|(&server, _)| server).collect();
+        for server in servers {
+            self.pump(server, now);
+        }
     }
 
     /// The server turned the connection away for a reason that no waiting mends, such as another key:
@@ -332,12 +350,16 @@ impl Calls {
         while let Some(sequence) = self.link(server).next() {
             self.send(sequence, now);
         }
+        let leaving = self.counters.leaving;
         let link = self.link(server);
         let Connection::Down(retry) = link.connection else {
             return;
         };
         if link.is_idle() {
             return;
+        }
+        if leaving {
+            return self.give_up(server);
         }
         if now < retry {
             self.timers.insert((retry, Timer::Connect(server)), ());

@@ -273,3 +273,29 @@ fn answers_of_others_are_ignored() {
     );
     assert_eq!(outputs(&mut calls), []);
 }
+
+#[test]
+fn who_leaves_waits_for_connected_servers_only() {
+    let mut calls = calls(config());
+    let waiting = start(&mut calls, 0);
+    assert_eq!(outputs(&mut calls), [CallOutput::Connect(SERVER)]);
+    calls.disconnected(SERVER, Time(1));
+    assert_eq!(outputs(&mut calls), [CallOutput::Connect(SERVER)]);
+    calls.leave(Time(2));
+    assert_eq!(outputs(&mut calls), [], "a connection is being made");
+    calls.disconnected(SERVER, Time(3));
+    assert_eq!(outputs(&mut calls), [unreachable(waiting)]);
+    let late = start(&mut calls, 4);
+    assert_eq!(outputs(&mut calls), [unreachable(late)]);
+}
+
+#[test]
+fn who_leaves_does_not_come_back_to_a_server_that_has_gone() {
+    let mut calls = calls(config());
+    calls.connected(SERVER, Time(0));
+    calls.leave(Time(1));
+    let last = start(&mut calls, 2);
+    assert!(matches!(outputs(&mut calls)[..], [CallOutput::Send { .. }]));
+    calls.disconnected(SERVER, Time(3));
+    assert_eq!(outputs(&mut calls), [unreachable(last)]);
+}

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The device node.
@@ -66,6 +66,27 @@ impl Device {
         } else {
             Ok(fd)
         }
+    }
+
+    /// Has reading fail with EAGAIN where it would wait.
+    pub(crate) fn never_wait(&self) -> io::Result<()> {
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: the descriptor is open, and these commands take and give numbers.
+        let result = unsafe {
+            match libc::fcntl(fd, libc::F_GETFL) {
+                flags if flags < 0 => flags,
+                flags => libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK),
+            }
+        };
+        if result < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(crate) fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
     }
 
     /// Reads one message of at most `limit` bytes, keeping `buffer`'s memory where possible.

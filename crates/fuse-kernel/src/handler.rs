@@ -2,11 +2,11 @@
 
 use crate::{Forget, ParseError, Reply, Request};
 
-/// A file system, called from several reader threads at once.
+/// A file system, called from several reader threads at once or from one event loop.
 ///
-/// A reader reads its next request only when the call returns: keep the `Reply`, give the work to
+/// The next request is read only when the call returns: keep the `Reply`, give the work to
 /// somebody else and return, if the work may wait for anything.
-pub trait Handler: Send + Sync + 'static {
+pub trait Handler: 'static {
     /// Do what `request` says and answer through `reply`, now or later.
     fn handle(&self, request: Request, reply: Reply);
 

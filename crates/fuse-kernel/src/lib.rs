@@ -8,7 +8,7 @@
 //! ```text
 //! mount/      mount(2) or fusermount3, the mount table, dead mounts
 //! negotiate   INIT: wanted features in, granted and missing ones out
-//! session     reader threads: device -> request -> Handler
+//! session     device -> request -> Handler, on reader threads or in an event loop
 //! request/    operations and their parser
 //! reply/      answers, from any thread, once
 //! notify      messages that nobody asked for: invalidation
@@ -101,4 +101,4 @@ pub use request::{
     CopyFileRange, Create, Fallocate, Forget, Header, Ioctl, Lock, LockRequest, MakeNode,
     Operation, ParseError, Read, Release, Rename, Request, SetAttributes, SetTime, SetXattr, Write,
 };
-pub use session::{Connection, Session, SessionError};
+pub use session::{Connection, Incoming, Session, SessionError, Taken};

@@ -5,10 +5,11 @@ use crate::device::Device;
 use crate::mount::{self, MountError, MountOptions, Mounted, Unmounter};
 use crate::negotiate::{Granted, NegotiateError, Wanted, negotiate};
 use crate::reply::send::write;
-use crate::request::{Incoming, parse};
+use crate::request::{Message, parse};
 use crate::{Handler, Notifier, Reply};
 use bytes::{Bytes, BytesMut};
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::Arc;
@@ -83,6 +84,26 @@ impl Connection {
         self.mounted.unmounter.clone()
     }
 
+    /// Requests for an event loop of the caller's: when the descriptor is readable, each call of
+    /// [`Incoming::take_one`] takes one, without waiting.
+    ///
+    /// # Errors
+    /// When the descriptor cannot be told not to wait.
+    pub fn incoming(&self) -> io::Result<Incoming> {
+        self.device.never_wait()?;
+        let all = [Arc::clone(&self.device)];
+        Ok(self.incoming_at(&self.device, &Arc::from(all)))
+    }
+
+    fn incoming_at(&self, device: &Arc<Device>, all: &Arc<[Arc<Device>]>) -> Incoming {
+        Incoming {
+            device: Arc::clone(device),
+            all: Arc::clone(all),
+            granted: self.granted.clone(),
+            buffer: BytesMut::new(),
+        }
+    }
+
     /// Serves requests on `threads` reader threads (at least one), each with a descriptor of its
     /// own where the kernel grants it.
     ///
@@ -90,7 +111,7 @@ impl Connection {
     /// When a thread cannot be started; the mount is gone then.
     pub fn serve(
         self,
-        handler: Arc<impl Handler>,
+        handler: Arc<impl Handler + Send + Sync>,
         threads: usize,
     ) -> Result<Session, SessionError> {
         let first = Arc::clone(&self.device);
@@ -103,10 +124,8 @@ impl Connection {
         };
         for (index, device) in all.iter().enumerate() {
             let reader = Reader {
-                device: Arc::clone(device),
-                all: Arc::clone(&all),
+                incoming: session.connection.incoming_at(device, &all),
                 handler: Arc::clone(&handler),
-                granted: session.connection.granted.clone(),
             };
             let thread = thread::Builder::new().name(format!("fuse-{index}"));
             let started = thread
@@ -153,65 +172,105 @@ impl Session {
 }
 
 struct Reader<H> {
-    device: Arc<Device>,
-    /// Every reader's device: an interruption may arrive at another one than its request did.
-    all: Arc<[Arc<Device>]>,
+    incoming: Incoming,
     handler: Arc<H>,
-    granted: Granted,
 }
 
 impl<H: Handler> Reader<H> {
-    fn run(self) -> io::Result<()> {
-        let limit = self.granted.request_limit_bytes();
-        let mut buffer = BytesMut::new();
+    fn run(mut self) -> io::Result<()> {
         loop {
-            match self.device.read(&mut buffer, limit) {
-                Ok(message) => self.dispatch_or_contain(message),
-                Err(error) => match error.raw_os_error() {
-                    Some(libc::ENODEV | libc::ECONNABORTED) => return Ok(()),
-                    // ENOENT: the request was interrupted before it could be read.
-                    Some(libc::ENOENT | libc::EINTR | libc::EAGAIN) => {}
-                    _ => return Err(error),
-                },
+            if self.incoming.take_one(&*self.handler)? == Taken::End {
+                return Ok(());
             }
+        }
+    }
+}
+
+/// What came of a look for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// There was one, and it was dispatched.
+    Request,
+    /// There is none now.
+    Nothing,
+    /// The file system is unmounted, and the last open file is closed.
+    End,
+}
+
+/// Requests on their way from the kernel.
+#[derive(Debug)]
+pub struct Incoming {
+    device: Arc<Device>,
+    /// Every reader's device: an interruption may arrive at another one than its request did.
+    all: Arc<[Arc<Device>]>,
+    granted: Granted,
+    buffer: BytesMut,
+}
+
+impl Incoming {
+    /// Reads one request and gives it to `handler`.
+    ///
+    /// # Errors
+    /// What reading met other than the end of the mount.
+    pub fn take_one(&mut self, handler: &impl Handler) -> io::Result<Taken> {
+        let limit = self.granted.request_limit_bytes();
+        match self.device.read(&mut self.buffer, limit) {
+            Ok(message) => {
+                self.dispatch_or_contain(handler, message);
+                Ok(Taken::Request)
+            }
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ENODEV | libc::ECONNABORTED) => Ok(Taken::End),
+                Some(libc::EAGAIN) => Ok(Taken::Nothing),
+                // ENOENT: the request was interrupted before it could be read.
+                Some(libc::ENOENT | libc::EINTR) => Ok(Taken::Request),
+                _ => Err(error),
+            },
         }
     }
 
     /// A handler that panics spoils its own request, which is answered with EIO when its reply is
     /// dropped, and nobody else's.
-    fn dispatch_or_contain(&self, message: Bytes) {
-        let _ = panic::catch_unwind(AssertUnwindSafe(|| self.dispatch(message)));
+    fn dispatch_or_contain(&self, handler: &impl Handler, message: Bytes) {
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| self.dispatch(handler, message)));
     }
 
-    fn dispatch(&self, message: Bytes) {
+    fn dispatch(&self, handler: &impl Handler, message: Bytes) {
         match parse(message, self.granted.features) {
-            Ok(Incoming::Request { request, opcode }) => {
+            Ok(Message::Request { request, opcode }) => {
                 let unique = request.header.unique;
                 self.device.begin(unique);
                 let reply = Reply::new(unique, opcode, Arc::clone(&self.device));
                 if opcode == opcode::DESTROY {
                     reply.ok()
                 } else {
-                    self.handler.handle(request, reply)
+                    handler.handle(request, reply)
                 }
             }
-            Ok(Incoming::Forget(nodes)) => self.handler.forget(&nodes),
-            Ok(Incoming::Interrupt { unique, target }) => self.interrupt(unique, target),
-            Ok(Incoming::Malformed { unique, error }) => {
+            Ok(Message::Forget(nodes)) => handler.forget(&nodes),
+            Ok(Message::Interrupt { unique, target }) => self.interrupt(handler, unique, target),
+            Ok(Message::Malformed { unique, error }) => {
                 let _ = write(&self.device, unique, -libc::EIO, &[]);
-                self.handler.malformed(&error);
+                handler.malformed(&error);
             }
-            Err(error) => self.handler.malformed(&error),
+            Err(error) => handler.malformed(&error),
         }
     }
 
     /// A request that no reader knows is answered already, or was read by a reader that has not
     /// come to note it down yet: EAGAIN has the kernel ask again in the second case.
-    fn interrupt(&self, unique: u64, target: u64) {
+    fn interrupt(&self, handler: &impl Handler, unique: u64, target: u64) {
         if self.all.iter().any(|device| device.interrupt(target)) {
-            self.handler.interrupt(target);
+            handler.interrupt(target);
         } else {
             let _ = write(&self.device, unique, -libc::EAGAIN, &[]);
         }
+    }
+}
+
+/// The same for as long as it lives.
+impl AsRawFd for Incoming {
+    fn as_raw_fd(&self) -> RawFd {
+        self.device.as_raw_fd()
     }
 }

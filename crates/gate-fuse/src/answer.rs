@@ -4,6 +4,7 @@ use crate::translate;
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Payload};
 use futago_fuse_kernel::{DirectoryList, Entry, FileSystemUsage, Forget, Lock, OpenFlags, Reply};
+use futago_wire::LockChange;
 use std::slice;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub type Outcome = Result<Answer, Errno>;
 pub enum Answer {
     /// It is done.
     Done,
+    /// A lock is taken or given up.
+    Locked(LockChange),
     /// A name's node.
     Entry(Entry),
     /// What `stat` shows.
@@ -62,7 +65,7 @@ pub fn send(outcome: Outcome, reply: Reply) {
 impl Answer {
     fn send(self, reply: Reply) {
         match self {
-            Self::Done => reply.ok(),
+            Self::Done | Self::Locked(_) => reply.ok(),
             Self::Entry(entry) => reply.entry(&entry),
             Self::Attributes(of) => reply.attributes(&translate::attributes(&of), Duration::ZERO),
             Self::Statx(of) => reply.statx(&translate::attributes(&of), Duration::ZERO),
@@ -92,6 +95,17 @@ impl Answer {
         };
         let once = |&node| Forget { node, lookups: 1 };
         nodes.iter().map(once).collect()
+    }
+
+    /// What gives up the lock that the caller would hold, had it been there to be answered.
+    pub fn unlock(&self) -> Option<LockChange> {
+        match self {
+            Self::Locked(change) => Some(LockChange {
+                kind: None,
+                ..*change
+            }),
+            _ => None,
+        }
     }
 
     /// The file that the caller would have open, had it been there to be answered.

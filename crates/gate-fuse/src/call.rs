@@ -7,8 +7,9 @@ use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
 use crate::translate;
 use futago_base::{Attributes, Duration, FileId, Kind, Name};
-use futago_client::{Client, Context};
+use futago_client::Context;
 use futago_fuse_kernel::{Entry, Header};
+use futago_node::Client;
 use std::fs;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How often a request whose caller got a signal looks whether the caller is being killed.
 const KILLED_POLL: Duration = Duration::from_millis(100);
+/// How long a caller that got a signal waits to hear what became of its wait for a lock.
+const CANCEL_MAX: Duration = Duration::from_secs(1);
 /// SIGKILL's bit in the masks of `/proc/PID/status`.
 const KILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
 
@@ -41,9 +44,9 @@ impl Shared {
 }
 
 /// A request's surroundings.
-pub struct Call<C> {
+pub struct Call {
     /// The client that does the work.
-    pub client: Rc<Client<C>>,
+    pub client: Rc<Client>,
     /// What the mount's requests share.
     pub shared: Arc<Shared>,
     /// Who asks, and about what.
@@ -54,7 +57,7 @@ pub struct Call<C> {
     pub interruption: Arc<Interruption>,
 }
 
-impl<C: Context> Call<C> {
+impl Call {
     /// What a name of the request's directory leads to, with a node.
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
         let nodes = &self.shared.directories;
@@ -71,6 +74,12 @@ impl<C: Context> Call<C> {
     /// The same as an answer.
     pub fn answer_entry(&self, name: &Name, of: &Attributes) -> Answer {
         Answer::Entry(self.entry(name, of))
+    }
+
+    /// Waits until the caller has got a signal and what it waits for has had the time to end well.
+    pub async fn caller_waited_in_vain(&self) {
+        self.interruption.raised().await;
+        self.client.context().sleep(CANCEL_MAX).await;
     }
 
     /// Waits until the caller is being killed.

@@ -4,11 +4,10 @@ use crate::answer::Outcome;
 use crate::call::Call;
 use crate::operations::{attributes, data, directories, locks, names, nodes, open, xattrs};
 use futago_base::Errno;
-use futago_client::Context;
 use futago_fuse_kernel::Operation;
 
 /// Runs an operation.
-pub async fn run<C: Context>(call: &Call<C>, operation: Operation) -> Outcome {
+pub async fn run(call: &Call, operation: Operation) -> Outcome {
     match operation {
         Operation::Lookup { name } => names::lookup(call, name).await,
         Operation::Unlink { name } => names::unlink(call, name).await,

@@ -2,28 +2,62 @@
 
 use crate::answer::{self, Outcome};
 use crate::call::{Call, Shared};
-use crate::{Runtime, dispatch, local};
-use futago_base::Errno;
-use futago_client::Context;
-use futago_fuse_kernel::{Forget, Handler, Operation, ParseError, Reply, Request};
-use std::future::{Future, poll_fn};
+use crate::lock_notes::Holder;
+use crate::operations::locks;
+use crate::{dispatch, local};
+use futago_base::{Errno, FileId};
+use futago_fuse_kernel::{Forget, Handler, Incoming, Operation, ParseError, Reply, Request, Taken};
+use futago_node::Client;
+use std::future::poll_fn;
+use std::io;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::task::{spawn_local, yield_now};
 
-/// A mount's end of the kernel's connection.
-pub struct Gateway<R> {
-    runtime: R,
+/// How many requests are taken before what they have started gets its turn.
+const TURN_REQUESTS: usize = 64;
+
+/// A mount's end of the kernel's connection, on the client's thread.
+pub struct Gateway {
+    client: Rc<Client>,
     shared: Arc<Shared>,
 }
 
-impl<R> Gateway<R> {
-    pub fn new(runtime: R, shared: Arc<Shared>) -> Self {
-        Self { runtime, shared }
+impl Gateway {
+    pub fn new(client: Rc<Client>, shared: Arc<Shared>) -> Self {
+        Self { client, shared }
+    }
+
+    /// Takes requests until the end of the mount.
+    pub async fn serve(self, incoming: Incoming) -> io::Result<()> {
+        // The end of the mount shows as an error.
+        let interest = Interest::READABLE | Interest::ERROR;
+        // SAFETY: `incoming` keeps its one descriptor open for as long as it lives.
+        let registered = unsafe { AsyncFd::register_with_interest(incoming, interest) };
+        let mut incoming = registered.map_err(io::Error::from)?;
+        loop {
+            let mut ready = incoming.ready_mut(interest).await?;
+            for _ in 0..TURN_REQUESTS {
+                match ready.get_inner_mut().take_one(&self)? {
+                    Taken::Request => {}
+                    Taken::Nothing => {
+                        ready.clear_ready();
+                        break;
+                    }
+                    Taken::End => return Ok(()),
+                }
+            }
+            drop(ready);
+            yield_now().await;
+        }
     }
 }
 
-impl<R: Runtime> Handler for Gateway<R> {
+impl Handler for Gateway {
     fn handle(&self, request: Request, reply: Reply) {
         let file = match self.shared.directories.file(request.header.node) {
             Ok(file) => file,
@@ -36,17 +70,14 @@ impl<R: Runtime> Handler for Gateway<R> {
         if reply.is_interrupted() {
             interruption.raise();
         }
-        let shared = Arc::clone(&self.shared);
-        self.runtime.spawn(move |client| {
-            let call = Call {
-                client,
-                shared,
-                header: request.header,
-                file,
-                interruption,
-            };
-            serve(call, request.operation, reply)
-        });
+        let call = Call {
+            client: Rc::clone(&self.client),
+            shared: Arc::clone(&self.shared),
+            header: request.header,
+            file,
+            interruption,
+        };
+        spawn_local(serve(call, request.operation, reply));
     }
 
     fn interrupt(&self, unique: u64) {
@@ -62,51 +93,88 @@ impl<R: Runtime> Handler for Gateway<R> {
     }
 }
 
-/// Runs an operation and answers. A caller that is being killed is let go; its operation goes on.
-async fn serve<C: Context>(call: Call<C>, operation: Operation, reply: Reply) {
+/// Runs an operation and answers. A caller that is being killed is let go, and so is one that got a
+/// signal and waits for a lock; the operation goes on.
+async fn serve(call: Call, operation: Operation, reply: Reply) {
     let unique = reply.unique();
     let name = operation.name();
-    let waits_by_itself = matches!(operation, Operation::SetLock { .. });
+    let lock = Lock::of(&operation, call.file);
     let mut work = pin!(dispatch::run(&call, operation));
-    let finished = if waits_by_itself {
-        Some(work.as_mut().await)
-    } else {
-        work_or_killed(work.as_mut(), pin!(call.caller_is_killed())).await
+    let waits_for_lock = lock.is_some_and(|lock| lock.waits);
+    let let_go = async {
+        if waits_for_lock {
+            call.caller_waited_in_vain().await;
+        } else {
+            call.caller_is_killed().await;
+        }
     };
-    match finished {
+    match work_or(work.as_mut(), pin!(let_go)).await {
         Some(outcome) => {
             tracing::trace!(name, header = ?call.header, ?outcome, "answered");
             answer::send(outcome, reply);
         }
         None => {
+            let holder = lock.map(|lock| lock.holder);
+            let notes = &call.shared.locks;
+            holder.inspect(|&holder| notes.let_go(holder));
             reply.error(Errno::EINTR.number());
             undo(&call, work.await).await;
+            holder.inspect(|&holder| notes.settle(holder));
         }
     }
     call.shared.interruptions.end(unique);
 }
 
-/// What became of the work; `None` once the caller is being killed.
-async fn work_or_killed(
+/// What a request for a lock concerns.
+#[derive(Clone, Copy)]
+struct Lock {
+    holder: Holder,
+    waits: bool,
+}
+
+impl Lock {
+    fn of(operation: &Operation, file: FileId) -> Option<Self> {
+        let Operation::SetLock {
+            request,
+            wait,
+            flock,
+        } = operation
+        else {
+            return None;
+        };
+        Some(Self {
+            holder: locks::holder(file, request, *flock),
+            waits: *wait,
+        })
+    }
+}
+
+/// What became of the work; `None` once the other is over before it.
+async fn work_or(
     mut work: Pin<&mut impl Future<Output = Outcome>>,
-    mut killed: Pin<&mut impl Future<Output = ()>>,
+    mut other: Pin<&mut impl Future<Output = ()>>,
 ) -> Option<Outcome> {
     poll_fn(|task| {
         if let Poll::Ready(outcome) = work.as_mut().poll(task) {
             return Poll::Ready(Some(outcome));
         }
-        killed.as_mut().poll(task).map(|()| None)
+        other.as_mut().poll(task).map(|()| None)
     })
     .await
 }
 
-/// Closes a file that was opened for a caller that is gone, and forgets what it was not told of.
-async fn undo<C: Context>(call: &Call<C>, outcome: Outcome) {
+/// Takes back what an operation did for a caller that is gone: closes what it opened, gives up what
+/// it locked, and forgets what the kernel was not told of.
+async fn undo(call: &Call, outcome: Outcome) {
     let Ok(answer) = outcome else { return };
     call.shared.directories.forget(&answer.nodes());
-    if let Some(id) = answer.opened_file()
-        && let Err(error) = call.client.close(id).await
-    {
-        tracing::debug!(%id, %error, "cannot close a file whose opener is gone");
+    let mut result = Ok(());
+    if let Some(id) = answer.opened_file() {
+        result = call.client.close(id).await;
+    } else if let Some(unlock) = answer.unlock() {
+        result = call.client.set_lock(call.file, unlock, None).await;
+    }
+    if let Err(error) = result {
+        tracing::debug!(id = %call.file, %error, "cannot take back what a caller left behind");
     }
 }

@@ -7,7 +7,6 @@
 //!
 //! ```text
 //! mount            mounting and unmounting
-//! runtime          what the adapter needs: a thread on which a client lives
 //! gateway          requests in, answers out, interruptions
 //! directory_nodes  which of the kernel's nodes are which directories
 //! local            what is answered without asking anybody
@@ -29,9 +28,7 @@ mod local;
 mod lock_notes;
 mod mount;
 mod operations;
-mod runtime;
 mod translate;
 
 pub use futago_fuse_kernel::{UnmountMode, Unmounter};
 pub use mount::{MountFailure, Mounted, Options, mount};
-pub use runtime::Runtime;

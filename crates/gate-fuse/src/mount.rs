@@ -1,16 +1,17 @@
 //! Mounting and unmounting.
 
-use crate::Runtime;
 use crate::call::Shared;
 use crate::gateway::Gateway;
 use futago_fuse_kernel::{
-    Connection, MountEntry, MountOptions, Session, SessionError, UnmountMode, Unmounter, Wanted,
+    Connection, Incoming, MountEntry, MountOptions, SessionError, UnmountMode, Unmounter, Wanted,
     mounts,
 };
+use futago_node::Futago;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
 use thiserror::Error;
 
 /// How a mount is to look.
@@ -23,8 +24,6 @@ pub struct Options {
     pub allow_other: bool,
     /// No writing.
     pub read_only: bool,
-    /// Threads that read requests from the kernel.
-    pub threads: usize,
     /// Take the mount away when this process ends, however it ends.
     pub auto_unmount: bool,
 }
@@ -38,7 +37,6 @@ impl Default for Options {
             source: String::from("futago"),
             allow_other: is_root,
             read_only: false,
-            threads: 2,
             auto_unmount: false,
         }
     }
@@ -61,6 +59,9 @@ pub enum MountFailure {
     /// The mount point is no directory.
     #[error("cannot mount on {}: it is not a directory", .0.display())]
     NotADirectory(PathBuf),
+    /// The connection to the kernel cannot be served.
+    #[error("cannot serve the mount: {0}")]
+    Device(io::Error),
     /// The kernel or its helper refused.
     #[error(transparent)]
     Kernel(#[from] SessionError),
@@ -69,20 +70,18 @@ pub enum MountFailure {
 /// A mounted file system. Dropping it unmounts lazily.
 #[derive(Debug)]
 pub struct Mounted {
-    session: Session,
+    connection: Connection,
     shared: Arc<Shared>,
+    ended: Receiver<io::Result<()>>,
+    // Dropped last: the session of the client ends with it.
+    _client: Futago,
 }
 
-/// Mounts on `directory` what the client of `runtime` sees. What a dead process left there is
-/// taken away first.
+/// Mounts on `directory` what a client sees. What a dead process left there is taken away first.
 ///
 /// # Errors
 /// When a mount is there already, or mounting is refused.
-pub fn mount(
-    runtime: impl Runtime,
-    directory: &Path,
-    options: &Options,
-) -> Result<Mounted, MountFailure> {
+pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Mounted, MountFailure> {
     let wished = mount_options(options);
     check_free(directory, &wished)?;
     let connection = Connection::mount(&wished, &Wanted::default(), directory)?;
@@ -93,9 +92,25 @@ pub fn mount(
         );
     }
     let shared = Arc::new(Shared::default());
-    let gateway = Arc::new(Gateway::new(runtime, Arc::clone(&shared)));
-    let session = connection.serve(gateway, options.threads)?;
-    Ok(Mounted { session, shared })
+    let incoming = connection.incoming().map_err(MountFailure::Device)?;
+    let ended = serve(&client, incoming, Arc::clone(&shared));
+    Ok(Mounted {
+        connection,
+        shared,
+        ended,
+        _client: client,
+    })
+}
+
+/// Serves on the client's thread, which so has the kernel's requests, the servers' answers and
+/// nothing in between. Tells of the end.
+fn serve(client: &Futago, incoming: Incoming, shared: Arc<Shared>) -> Receiver<io::Result<()>> {
+    let (report, ended) = mpsc::channel();
+    client.spawn(|client| async move {
+        // Nobody may be left to hear of it.
+        let _ = report.send(Gateway::new(client, shared).serve(incoming).await);
+    });
+    ended
 }
 
 fn mount_options(options: &Options) -> MountOptions {
@@ -136,7 +151,7 @@ impl Mounted {
     /// For unmounting from anywhere, such as a signal's thread; [`Mounted::wait`] returns then.
     #[must_use]
     pub fn unmounter(&self) -> Unmounter {
-        self.session.unmounter()
+        self.connection.unmounter()
     }
 
     /// Unmounts and waits for the end.
@@ -151,9 +166,10 @@ impl Mounted {
     /// Waits until the file system is unmounted, by whomever, and the last open file is closed.
     ///
     /// # Errors
-    /// What a reader of requests met other than the end of the mount.
+    /// What reading requests met other than the end of the mount.
     pub fn wait(self) -> io::Result<()> {
-        let ended = self.session.join();
+        let stopped = |_| Err(io::Error::other("the client has stopped"));
+        let ended = self.ended.recv().unwrap_or_else(stopped);
         self.shared.interruptions.raise_all();
         ended
     }

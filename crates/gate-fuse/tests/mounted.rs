@@ -21,7 +21,7 @@ struct Twins {
     points: Vec<TempDir>,
     cluster: Cluster,
     // Dropped after the mounts, and before its sockets.
-    _servers: Servers,
+    servers: Option<Servers>,
     _sockets: TempDir,
 }
 
@@ -49,7 +49,7 @@ impl Twins {
             mounted,
             points,
             cluster,
-            _servers: servers,
+            servers: Some(servers),
             _sockets: sockets,
         })
     }
@@ -258,4 +258,45 @@ fn a_directory_is_mounted_on_once() {
     let client = client(&twins.cluster);
     let again = mount(client, twins.points[0].path(), &Options::default());
     assert!(matches!(again, Err(MountFailure::Busy { .. })), "{again:?}");
+}
+
+extern "C" fn take_notice(_: libc::c_int) {}
+
+/// The servers end while a thread waits for a lock that the other mount holds.
+#[test]
+fn a_signal_ends_the_wait_for_a_lock_at_a_server_that_is_gone() {
+    let Some(mut twins) = Twins::start() else {
+        return;
+    };
+    let holder = File::create(twins.path(0, "file")).expect("made");
+    holder.lock().expect("locked");
+    let waiter = File::open(twins.path(1, "file")).expect("open");
+    // SAFETY: the handler does nothing; without SA_RESTART it ends system calls.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = take_notice as *const () as usize;
+        assert_eq!(
+            libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()),
+            0
+        );
+    }
+    let servers = twins.servers.take().expect("servers");
+    let (tell, told) = std::sync::mpsc::channel();
+    let waiting = std::thread::spawn(move || {
+        // SAFETY: pthread_self has no preconditions.
+        tell.send(unsafe { libc::pthread_self() }).expect("heard");
+        // SAFETY: the descriptor is open.
+        match unsafe { libc::flock(waiter.as_raw_fd(), libc::LOCK_EX) } {
+            0 => None,
+            _ => io::Error::last_os_error().raw_os_error(),
+        }
+    });
+    let thread = told.recv().expect("told");
+    servers.stop().expect("stopped");
+    while !waiting.is_finished() {
+        // SAFETY: the thread has not been joined.
+        unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+        std::thread::yield_now();
+    }
+    assert_eq!(waiting.join().expect("joined"), Some(libc::EINTR));
 }

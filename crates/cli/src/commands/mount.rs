@@ -36,9 +36,6 @@ pub struct Mount {
     /// Mount options, as mount(8) separates them by commas: ro, allow_other, no_allow_other.
     #[arg(short, long = "options", value_delimiter = ',')]
     options: Vec<String>,
-    /// How many threads serve the kernel's requests.
-    #[arg(long)]
-    threads: Option<usize>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -65,9 +62,6 @@ impl Mount {
         if !self.options.is_empty() {
             extra.extend(["--options".to_owned(), self.options.join(",")]);
         }
-        if let Some(threads) = self.threads {
-            extra.extend(["--threads".to_owned(), threads.to_string()]);
-        }
         let mount = in_background(&self.cluster, &self.directory, &extra, &interrupted)?;
         output::print(self.json, &Report { mount }, |report| {
             format!("mounted at {}\n", report.mount.display())
@@ -82,7 +76,7 @@ impl Mount {
         runtime_directory::make(&runtime)?;
         let record = ProcessRecord::of(std::process::id(), Role::Mount(path.clone()))?;
         record.save(&runtime)?;
-        let result = gateway::serve(&cluster, &path, &self.options, self.threads);
+        let result = gateway::serve(&cluster, &path, &self.options);
         record.remove(&runtime);
         result.with_context(|| format!("mounting at {}", path.display()))?;
         Ok(Exit::Success)

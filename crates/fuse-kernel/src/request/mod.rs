@@ -8,7 +8,7 @@ pub use operation::{
     CopyFileRange, Create, Fallocate, Ioctl, Lock, LockRequest, MakeNode, Operation, Read, Release,
     Rename, SetAttributes, SetTime, SetXattr, Write,
 };
-pub(crate) use parse::{Incoming, parse};
+pub(crate) use parse::{Message, parse};
 
 use thiserror::Error;
 

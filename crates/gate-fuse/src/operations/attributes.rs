@@ -4,7 +4,6 @@ use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::translate::change;
 use futago_base::limits;
-use futago_client::Context;
 use futago_fuse_kernel::{FileSystemUsage, SetAttributes};
 
 /// The unit in which space is told, in bytes.
@@ -12,22 +11,22 @@ const BLOCK_BYTES: u32 = 4096;
 /// What an empty file takes, roughly, for the number of files that there is room for.
 const FILE_BYTES: u64 = 1024;
 
-pub async fn get<C: Context>(call: &Call<C>) -> Outcome {
+pub async fn get(call: &Call) -> Outcome {
     let state = call.client.attributes(call.file).await?;
     Ok(Answer::Attributes(state.attributes))
 }
 
-pub async fn statx<C: Context>(call: &Call<C>) -> Outcome {
+pub async fn statx(call: &Call) -> Outcome {
     let state = call.client.attributes(call.file).await?;
     Ok(Answer::Statx(state.attributes))
 }
 
-pub async fn set<C: Context>(call: &Call<C>, set: &SetAttributes) -> Outcome {
+pub async fn set(call: &Call, set: &SetAttributes) -> Outcome {
     let state = (call.client).set_attributes(call.file, change(set)).await?;
     Ok(Answer::Attributes(state.attributes))
 }
 
-pub async fn usage<C: Context>(call: &Call<C>) -> Outcome {
+pub async fn usage(call: &Call) -> Outcome {
     let space = call.client.space().await?;
     let blocks_free = space.free_bytes() / u64::from(BLOCK_BYTES);
     let files_free = space.free_bytes() / FILE_BYTES;

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use futago_base::{Errno, FileId, Payload};
-use futago_client::{AllocateMode, Context};
+use futago_client::AllocateMode;
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
 
 /// The memory that a large write shares: the buffer that requests are read into.
@@ -11,7 +11,7 @@ pub const REQUEST_BUFFER_BYTES: usize = (1 << 20) + 4096;
 /// The most that one request copies: a caller that is interrupted waits for no more.
 const COPY_BYTES_MAX: u64 = 1 << 28;
 
-pub async fn read<C: Context>(call: &Call<C>, read: &Read) -> Outcome {
+pub async fn read(call: &Call, read: &Read) -> Outcome {
     let data = (call.client)
         .read(call.file, read.offset, read.size)
         .await?;
@@ -20,7 +20,7 @@ pub async fn read<C: Context>(call: &Call<C>, read: &Read) -> Outcome {
 
 /// A write of a file opened with `O_APPEND` goes to the end that its home knows; the kernel's
 /// offset may be old. What comes from a shared mapping has its place.
-pub async fn write<C: Context>(call: &Call<C>, write: Write) -> Outcome {
+pub async fn write(call: &Call, write: Write) -> Outcome {
     let bytes = write.data.len() as u32;
     let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
     let (client, id) = (&call.client, call.file);
@@ -36,7 +36,7 @@ pub async fn write<C: Context>(call: &Call<C>, write: Write) -> Outcome {
     Ok(Answer::Written(bytes))
 }
 
-pub async fn allocate<C: Context>(call: &Call<C>, range: &Fallocate) -> Outcome {
+pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {
     const PUNCH: u32 = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as u32;
     const ZERO: u32 = libc::FALLOC_FL_ZERO_RANGE as u32;
     const KEEP_SIZE: u32 = libc::FALLOC_FL_KEEP_SIZE as u32;
@@ -54,7 +54,7 @@ pub async fn allocate<C: Context>(call: &Call<C>, range: &Fallocate) -> Outcome 
     Ok(Answer::Done)
 }
 
-pub async fn seek<C: Context>(call: &Call<C>, offset: u64, whence: u32) -> Outcome {
+pub async fn seek(call: &Call, offset: u64, whence: u32) -> Outcome {
     let found = match whence as i32 {
         libc::SEEK_DATA => call.client.seek_data(call.file, offset).await?,
         libc::SEEK_HOLE => call.client.seek_hole(call.file, offset).await?,
@@ -63,7 +63,7 @@ pub async fn seek<C: Context>(call: &Call<C>, offset: u64, whence: u32) -> Outco
     Ok(Answer::Offset(found))
 }
 
-pub async fn copy<C: Context>(call: &Call<C>, copy: &CopyFileRange) -> Outcome {
+pub async fn copy(call: &Call, copy: &CopyFileRange) -> Outcome {
     let length = copy.length.min(COPY_BYTES_MAX);
     let (target, target_offset) = (FileId(copy.target_node), copy.target_offset);
     let copied = (call.client)

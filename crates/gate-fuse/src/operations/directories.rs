@@ -5,7 +5,6 @@ use crate::call::Call;
 use crate::listing::{AFTER_PARENT, AFTER_SELF};
 use crate::translate::{bare_entry, file_type};
 use futago_base::{Errno, FileId, Kind};
-use futago_client::Context;
 use futago_fuse_kernel::{DirectoryList, Forget};
 use futago_wire::ListedEntry;
 
@@ -13,7 +12,7 @@ use futago_wire::ListedEntry;
 const RECORD_BYTES: u32 = 32;
 const RECORD_PLUS_BYTES: u32 = 160;
 
-pub async fn read<C: Context>(call: &Call<C>, handle: u64, offset: u64, size: u32) -> Outcome {
+pub async fn read(call: &Call, handle: u64, offset: u64, size: u32) -> Outcome {
     let mut list = DirectoryList::new(size);
     let directory = file_type(Kind::Directory);
     if offset < AFTER_SELF && !list.push(call.file.0, AFTER_SELF, directory, b".") {
@@ -30,7 +29,7 @@ pub async fn read<C: Context>(call: &Call<C>, handle: u64, offset: u64, size: u3
     Ok(Answer::Listing(list, Vec::new()))
 }
 
-pub async fn read_plus<C: Context>(call: &Call<C>, handle: u64, offset: u64, size: u32) -> Outcome {
+pub async fn read_plus(call: &Call, handle: u64, offset: u64, size: u32) -> Outcome {
     let mut list = DirectoryList::new(size);
     let nameless = |id: FileId| bare_entry(id, Kind::Directory);
     if offset < AFTER_SELF && !list.push_plus(&nameless(call.file), AFTER_SELF, b".") {
@@ -52,8 +51,8 @@ pub async fn read_plus<C: Context>(call: &Call<C>, handle: u64, offset: u64, siz
 }
 
 /// Puts names into a listing, with `push`, until that says that it is full.
-async fn add_names<C: Context>(
-    call: &Call<C>,
+async fn add_names(
+    call: &Call,
     (handle, offset): (u64, u64),
     (names_max, attributes): (u32, bool),
     list: &mut DirectoryList,
@@ -91,8 +90,8 @@ fn push(list: &mut DirectoryList, listed: &ListedEntry, cookie: u64) -> bool {
 }
 
 /// A name whose entry does not fit is not told to the kernel.
-fn push_plus<C: Context>(
-    call: &Call<C>,
+fn push_plus(
+    call: &Call,
     nodes: &mut Vec<u64>,
     list: &mut DirectoryList,
     listed: &ListedEntry,

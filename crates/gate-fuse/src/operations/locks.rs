@@ -2,36 +2,35 @@
 
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
+use crate::lock_notes::Holder;
 use crate::translate::{lock_change, lock_in_the_way};
-use futago_base::{Errno, record::LockSpace};
+use futago_base::{Duration, Errno, FileId, record::LockSpace};
 use futago_client::{Cancel, Context};
 use futago_fuse_kernel::LockRequest;
 use futago_wire::LockChange;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 
-pub async fn test<C: Context>(call: &Call<C>, request: &LockRequest) -> Outcome {
+/// How often a request looks whether an earlier one of its holder, whose caller was let go, is
+/// settled.
+const SETTLED_POLL: Duration = Duration::from_millis(20);
+
+pub async fn test(call: &Call, request: &LockRequest) -> Outcome {
     let change = lock_change(request, LockSpace::Range);
     let lock = call.client.test_lock(call.file, change).await?;
     Ok(Answer::Lock(lock_in_the_way(lock, request.lock)))
 }
 
-pub async fn set<C: Context>(
-    call: &Call<C>,
-    request: &LockRequest,
-    wait: bool,
-    flock: bool,
-) -> Outcome {
-    let space = if flock {
-        LockSpace::Whole
-    } else {
-        LockSpace::Range
-    };
-    let change = lock_change(request, space);
+pub async fn set(call: &Call, request: &LockRequest, wait: bool, flock: bool) -> Outcome {
+    let holder = holder(call.file, request, flock);
+    let change = lock_change(request, holder.space);
     let notes = &call.shared.locks;
+    while !notes.is_settled(holder) {
+        call.client.context().sleep(SETTLED_POLL).await;
+    }
     if change.kind.is_some() {
-        notes.note(call.file, space, change.owner, request.handle);
-    } else if !notes.has(call.file, space, change.owner) {
+        notes.note(call.file, holder.space, change.owner, request.handle);
+    } else if !notes.has(call.file, holder.space, change.owner) {
         return Ok(Answer::Done);
     }
     if wait && change.kind.is_some() {
@@ -39,11 +38,25 @@ pub async fn set<C: Context>(
     } else {
         call.client.set_lock(call.file, change, None).await?;
     }
-    Ok(Answer::Done)
+    Ok(Answer::Locked(change))
+}
+
+/// Whose locks a request changes.
+pub fn holder(file: FileId, request: &LockRequest, flock: bool) -> Holder {
+    let space = if flock {
+        LockSpace::Whole
+    } else {
+        LockSpace::Range
+    };
+    Holder {
+        file,
+        space,
+        owner: request.owner,
+    }
 }
 
 /// Waits for a lock until it is granted or a signal comes.
-async fn wait_for<C: Context>(call: &Call<C>, change: LockChange) -> Result<(), Errno> {
+async fn wait_for(call: &Call, change: LockChange) -> Result<(), Errno> {
     let cancel = Cancel::new();
     let mut waiting = pin!(call.client.set_lock(call.file, change, Some(&cancel)));
     poll_fn(|task| {

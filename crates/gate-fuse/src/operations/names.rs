@@ -4,27 +4,27 @@ use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use bytes::Bytes;
 use futago_base::{Errno, Name};
-use futago_client::{Context, RenameFlags};
+use futago_client::RenameFlags;
 use futago_fuse_kernel::Rename;
 
-pub async fn lookup<C: Context>(call: &Call<C>, name: Bytes) -> Outcome {
+pub async fn lookup(call: &Call, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
     let state = call.client.lookup(call.file, &name).await?;
     Ok(call.answer_entry(&name, &state.attributes))
 }
 
-pub async fn unlink<C: Context>(call: &Call<C>, name: Bytes) -> Outcome {
+pub async fn unlink(call: &Call, name: Bytes) -> Outcome {
     call.client.unlink(call.file, &Name::new(name)?).await?;
     Ok(Answer::Done)
 }
 
-pub async fn remove_directory<C: Context>(call: &Call<C>, name: Bytes) -> Outcome {
+pub async fn remove_directory(call: &Call, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
     call.client.remove_directory(call.file, &name).await?;
     Ok(Answer::Done)
 }
 
-pub async fn rename<C: Context>(call: &Call<C>, rename: Rename) -> Outcome {
+pub async fn rename(call: &Call, rename: Rename) -> Outcome {
     let flags = RenameFlags {
         no_replace: rename.flags & libc::RENAME_NOREPLACE != 0,
         exchange: rename.flags & libc::RENAME_EXCHANGE != 0,
@@ -47,7 +47,7 @@ pub async fn rename<C: Context>(call: &Call<C>, rename: Rename) -> Outcome {
     Ok(Answer::Done)
 }
 
-pub async fn link<C: Context>(call: &Call<C>, node: u64, name: Bytes) -> Outcome {
+pub async fn link(call: &Call, node: u64, name: Bytes) -> Outcome {
     let (id, name) = (call.shared.directories.file(node)?, Name::new(name)?);
     let state = call.client.link(id, call.file, &name).await?;
     Ok(call.answer_entry(&name, &state.attributes))

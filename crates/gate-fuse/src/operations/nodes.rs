@@ -5,7 +5,6 @@ use crate::call::Call;
 use crate::translate::permissions;
 use bytes::Bytes;
 use futago_base::{Errno, Name, Payload};
-use futago_client::Context;
 use futago_fuse_kernel::MakeNode;
 use futago_wire::{NewContent, NewNode};
 
@@ -13,7 +12,7 @@ use futago_wire::{NewContent, NewNode};
 const SYMLINK_MODE: u32 = 0o777;
 
 /// A node of the caller's.
-pub const fn new_node<C: Context>(call: &Call<C>, content: NewContent, mode: u32) -> NewNode {
+pub const fn new_node(call: &Call, content: NewContent, mode: u32) -> NewNode {
     NewNode {
         content,
         mode: permissions(mode),
@@ -23,12 +22,12 @@ pub const fn new_node<C: Context>(call: &Call<C>, content: NewContent, mode: u32
 }
 
 /// An empty regular file.
-pub fn new_file<C: Context>(call: &Call<C>, mode: u32) -> NewNode {
+pub fn new_file(call: &Call, mode: u32) -> NewNode {
     let chunk_bytes = call.client.config().chunk_bytes;
     new_node(call, NewContent::File { chunk_bytes }, mode)
 }
 
-pub async fn make_node<C: Context>(call: &Call<C>, make: MakeNode) -> Outcome {
+pub async fn make_node(call: &Call, make: MakeNode) -> Outcome {
     let node = match make.mode & libc::S_IFMT {
         libc::S_IFREG => new_file(call, make.mode),
         libc::S_IFIFO => new_node(call, NewContent::Fifo, make.mode),
@@ -40,12 +39,12 @@ pub async fn make_node<C: Context>(call: &Call<C>, make: MakeNode) -> Outcome {
     put(call, make.name, node).await
 }
 
-pub async fn symlink<C: Context>(call: &Call<C>, name: Bytes, target: Bytes) -> Outcome {
+pub async fn symlink(call: &Call, name: Bytes, target: Bytes) -> Outcome {
     let node = new_node(call, NewContent::Symlink(target), SYMLINK_MODE);
     put(call, name, node).await
 }
 
-async fn put<C: Context>(call: &Call<C>, name: Bytes, node: NewNode) -> Outcome {
+async fn put(call: &Call, name: Bytes, node: NewNode) -> Outcome {
     let name = Name::new(name)?;
     let (directory, data) = (call.file, Payload::empty());
     let made = call
@@ -55,13 +54,13 @@ async fn put<C: Context>(call: &Call<C>, name: Bytes, node: NewNode) -> Outcome 
     Ok(call.answer_entry(&name, &state.attributes))
 }
 
-pub async fn make_directory<C: Context>(call: &Call<C>, name: Bytes, mode: u32) -> Outcome {
+pub async fn make_directory(call: &Call, name: Bytes, mode: u32) -> Outcome {
     let (name, mode) = (Name::new(name)?, permissions(mode));
     let (client, header) = (&call.client, call.header);
     let made = client.make_directory(call.file, &name, mode, header.uid, header.gid);
     Ok(call.answer_entry(&name, &made.await?.attributes))
 }
 
-pub async fn read_link<C: Context>(call: &Call<C>) -> Outcome {
+pub async fn read_link(call: &Call) -> Outcome {
     call.client.read_link(call.file).await.map(Answer::Target)
 }

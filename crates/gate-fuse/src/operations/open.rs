@@ -4,11 +4,10 @@ use super::nodes::new_file;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, record::LockSpace};
-use futago_client::Context;
 use futago_fuse_kernel::{Create, Header, Release};
 use futago_wire::AttributeChange;
 
-pub async fn open<C: Context>(call: &Call<C>, flags: u32, kill_privileges: bool) -> Outcome {
+pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
     let id = call.file;
     call.client.open(id).await?;
     if has(flags, libc::O_TRUNC) {
@@ -20,7 +19,7 @@ pub async fn open<C: Context>(call: &Call<C>, flags: u32, kill_privileges: bool)
 /// The kernel found no such name, so it has not checked the caller's rights to an existing file.
 /// If somebody else has made the file meanwhile and these rights are not plain to see, `ESTALE`
 /// has the kernel look and check again.
-pub async fn create<C: Context>(call: &Call<C>, create: Create) -> Outcome {
+pub async fn create(call: &Call, create: Create) -> Outcome {
     let name = Name::new(create.name)?;
     let exclusive = has(create.flags, libc::O_EXCL);
     let (directory, node) = (call.file, new_file(call, create.mode));
@@ -33,8 +32,8 @@ pub async fn create<C: Context>(call: &Call<C>, create: Create) -> Outcome {
     Ok(Answer::Created(attributes, call.shared.next_handle()))
 }
 
-async fn existing<C: Context>(
-    call: &Call<C>,
+async fn existing(
+    call: &Call,
     attributes: Attributes,
     flags: u32,
     kill_privileges: bool,
@@ -74,8 +73,8 @@ fn is_surely_allowed(attributes: &Attributes, caller: &Header, flags: u32) -> bo
     }
 }
 
-async fn truncate_or_close<C: Context>(
-    call: &Call<C>,
+async fn truncate_or_close(
+    call: &Call,
     id: FileId,
     kill_privileges: bool,
 ) -> Result<Attributes, Errno> {
@@ -94,7 +93,7 @@ async fn truncate_or_close<C: Context>(
 }
 
 /// The kernel's `O_TMPFILE`: an open file without a name, which `linkat` may give it.
-pub async fn temporary_file<C: Context>(call: &Call<C>, create: Create) -> Outcome {
+pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     let (directory, node) = (call.file, new_file(call, create.mode));
     let made = call.client.create_unnamed(directory, node).await?;
     let handle = call.shared.next_handle();
@@ -102,14 +101,14 @@ pub async fn temporary_file<C: Context>(call: &Call<C>, create: Create) -> Outco
 }
 
 /// Every close of a descriptor ends the `fcntl` locks that its process has on the file.
-pub async fn flush<C: Context>(call: &Call<C>, lock_owner: u64) -> Outcome {
+pub async fn flush(call: &Call, lock_owner: u64) -> Outcome {
     release_locks(call, LockSpace::Range, lock_owner).await?;
     Ok(Answer::Done)
 }
 
 /// The last close of an open file ends the locks that belong to it: those of `flock` and of
 /// `F_OFD_SETLK`.
-pub async fn release<C: Context>(call: &Call<C>, release: Release) -> Outcome {
+pub async fn release(call: &Call, release: Release) -> Outcome {
     let id = call.file;
     for (space, owner) in call.shared.locks.forget_handle(id, release.handle) {
         if let Err(error) = call.client.release_locks(id, space, owner).await {
@@ -120,11 +119,7 @@ pub async fn release<C: Context>(call: &Call<C>, release: Release) -> Outcome {
     Ok(Answer::Done)
 }
 
-async fn release_locks<C: Context>(
-    call: &Call<C>,
-    space: LockSpace,
-    owner: u64,
-) -> Result<(), Errno> {
+async fn release_locks(call: &Call, space: LockSpace, owner: u64) -> Result<(), Errno> {
     let id = call.file;
     call.shared.locks.forget(id, space, owner);
     call.client.release_locks(id, space, owner).await

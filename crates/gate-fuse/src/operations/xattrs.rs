@@ -4,7 +4,7 @@ use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use bytes::{BufMut, Bytes, BytesMut};
 use futago_base::{Errno, Name};
-use futago_client::{Context, XattrMode};
+use futago_client::XattrMode;
 use futago_fuse_kernel::SetXattr;
 
 /// Whether attributes of this name are kept: those of users and of administrators. Access control
@@ -13,12 +13,12 @@ pub fn is_supported(name: &[u8]) -> bool {
     name.starts_with(b"user.") || name.starts_with(b"trusted.")
 }
 
-pub async fn get<C: Context>(call: &Call<C>, name: Bytes, room: u32) -> Outcome {
+pub async fn get(call: &Call, name: Bytes, room: u32) -> Outcome {
     let value = call.client.get_xattr(call.file, &Name::new(name)?).await?;
     Ok(Answer::Xattr(value, room))
 }
 
-pub async fn set<C: Context>(call: &Call<C>, set: SetXattr) -> Outcome {
+pub async fn set(call: &Call, set: SetXattr) -> Outcome {
     let mode = match set.flags as i32 {
         libc::XATTR_CREATE => XattrMode::Create,
         libc::XATTR_REPLACE => XattrMode::Replace,
@@ -32,7 +32,7 @@ pub async fn set<C: Context>(call: &Call<C>, set: SetXattr) -> Outcome {
     Ok(Answer::Done)
 }
 
-pub async fn list<C: Context>(call: &Call<C>, room: u32) -> Outcome {
+pub async fn list(call: &Call, room: u32) -> Outcome {
     let mut names = BytesMut::new();
     for name in call.client.list_xattrs(call.file).await? {
         names.put_slice(name.as_bytes());
@@ -41,7 +41,7 @@ pub async fn list<C: Context>(call: &Call<C>, room: u32) -> Outcome {
     Ok(Answer::Xattr(names.freeze(), room))
 }
 
-pub async fn remove<C: Context>(call: &Call<C>, name: Bytes) -> Outcome {
+pub async fn remove(call: &Call, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
     call.client.remove_xattr(call.file, &name).await?;
     Ok(Answer::Done)

@@ -136,6 +136,11 @@ impl NodeContext {
         self.change(|calls, now| calls.refused(server, now));
     }
 
+    /// The session is about to end.
+    pub(super) fn leave(&self) {
+        self.change(Calls::leave);
+    }
+
     /// A message has arrived.
     pub(super) fn received(&self, from: ServerId, frame: Frame) {
         let Frame {

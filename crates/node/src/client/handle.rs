@@ -29,7 +29,7 @@ pub(super) type Job = Box<dyn FnOnce(Rc<Client>) + Send>;
 /// Operations run on a thread of their own. [`Futago::run`] waits for one asynchronously,
 /// [`Futago::run_blocking`] blocks, and [`Futago::spawn`] lets a gateway answer from the client's
 /// thread.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Futago {
     jobs: mpsc::UnboundedSender<Job>,
     // Dropped after `jobs`, whose end is what stops the thread.
@@ -37,6 +37,7 @@ pub struct Futago {
 }
 
 /// Waits for the client's thread when the last handle is gone, so that the session has ended.
+#[derive(Debug)]
 struct Thread(Mutex<Option<JoinHandle<()>>>);
 
 impl Drop for Thread {

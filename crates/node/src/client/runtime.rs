@@ -26,7 +26,7 @@ pub struct Setup {
 /// Memory for large answers on their way in, all servers together.
 const INCOMING_BYTES: usize = 256 << 20;
 
-/// How long a client that leaves waits for the servers to hear of it.
+/// How long a client that leaves waits for servers that are connected and do not answer.
 const LEAVE_MAX: time::Duration = time::Duration::from_secs(2);
 
 impl Setup {
@@ -79,6 +79,7 @@ async fn serve(setup: Setup, mut jobs: mpsc::UnboundedReceiver<Job>) {
     }
     if used {
         // A server that does not hear of it finds out when the lease ends.
+        client.context().leave();
         let _ = timeout(LEAVE_MAX, client.end_session()).await;
     }
 }

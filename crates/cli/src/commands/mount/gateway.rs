@@ -11,13 +11,8 @@ use std::{path::Path, thread, time::Duration};
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 /// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it.
-pub fn serve(
-    cluster: &Cluster,
-    directory: &Path,
-    options: &[String],
-    threads: Option<usize>,
-) -> anyhow::Result<()> {
-    let options = parse_options(cluster, options, threads)?;
+pub fn serve(cluster: &Cluster, directory: &Path, options: &[String]) -> anyhow::Result<()> {
+    let options = parse_options(cluster, options)?;
     let client = Futago::connect(cluster, futago_node::Options::default())?;
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let mounted = mount(client, directory, &options)?;
@@ -39,11 +34,7 @@ pub fn serve(
     Ok(())
 }
 
-fn parse_options(
-    cluster: &Cluster,
-    words: &[String],
-    threads: Option<usize>,
-) -> anyhow::Result<Options> {
+fn parse_options(cluster: &Cluster, words: &[String]) -> anyhow::Result<Options> {
     let mut options = Options {
         source: cluster.name.clone(),
         ..Options::default()
@@ -61,6 +52,5 @@ fn parse_options(
             ),
         }
     }
-    options.threads = threads.unwrap_or(options.threads).max(1);
     Ok(options)
 }

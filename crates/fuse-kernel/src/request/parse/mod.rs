@@ -15,7 +15,7 @@ use zerocopy::FromBytes;
 
 /// What came from the kernel.
 #[derive(Debug)]
-pub(crate) enum Incoming {
+pub(crate) enum Message {
     Request {
         request: Request,
         opcode: u32,
@@ -39,7 +39,7 @@ type Parsed = Result<Operation, ParseError>;
 ///
 /// # Errors
 /// When not even the header makes sense, so that there is nothing to answer to.
-pub(crate) fn parse(message: Bytes, granted: InitFlags) -> Result<Incoming, ParseError> {
+pub(crate) fn parse(message: Bytes, granted: InitFlags) -> Result<Message, ParseError> {
     let (header, _) =
         InHeader::read_from_prefix(&message).map_err(|_| ParseError::NoHeader(message.len()))?;
     if header.len as usize != message.len() {
@@ -55,15 +55,15 @@ pub(crate) fn parse(message: Bytes, granted: InitFlags) -> Result<Incoming, Pars
         .max(IN_HEADER_BYTES);
     let mut body = Body::new(header.opcode, message.slice(IN_HEADER_BYTES..end));
     let parsed = match header.opcode {
-        opcode::FORGET | opcode::BATCH_FORGET => forgets(&header, &mut body).map(Incoming::Forget),
+        opcode::FORGET | opcode::BATCH_FORGET => forgets(&header, &mut body).map(Message::Forget),
         opcode::INTERRUPT => {
             body.record::<InterruptIn>("record")
-                .map(|record| Incoming::Interrupt {
+                .map(|record| Message::Interrupt {
                     unique: header.unique,
                     target: record.unique,
                 })
         }
-        _ => operation(header.opcode, &mut body, granted).map(|operation| Incoming::Request {
+        _ => operation(header.opcode, &mut body, granted).map(|operation| Message::Request {
             request: Request {
                 header: typed(&header),
                 operation,
@@ -71,7 +71,7 @@ pub(crate) fn parse(message: Bytes, granted: InitFlags) -> Result<Incoming, Pars
             opcode: header.opcode,
         }),
     };
-    Ok(parsed.unwrap_or_else(|error| Incoming::Malformed {
+    Ok(parsed.unwrap_or_else(|error| Message::Malformed {
         unique: header.unique,
         error,
     }))

@@ -25,7 +25,7 @@ fn message(opcode: u32, node: u64, extensions: u16, body: &[u8]) -> Bytes {
 
 fn operation_of(opcode: u32, body: &[u8]) -> Operation {
     match parse(message(opcode, 5, 0, body), InitFlags::empty()) {
-        Ok(Incoming::Request { request, .. }) => request.operation,
+        Ok(Message::Request { request, .. }) => request.operation,
         other => panic!("{other:?}"),
     }
 }
@@ -62,7 +62,7 @@ proptest! {
         let incoming = parse(message(opcode::WRITE, 1, 0, &body), InitFlags::empty());
         let is_refused = matches!(
             incoming,
-            Ok(Incoming::Malformed { error: ParseError::Truncated { what: "payload", .. }, .. })
+            Ok(Message::Malformed { error: ParseError::Truncated { what: "payload", .. }, .. })
         );
         prop_assert!(is_refused);
     }
@@ -95,7 +95,7 @@ fn an_append_shows_its_flag_and_shares_the_buffer() {
     };
     let bytes = message(opcode::WRITE, 5, 0, &[record.as_bytes(), b"abc"].concat());
     let range = bytes.as_ptr_range();
-    let Ok(Incoming::Request { request, .. }) = parse(bytes, InitFlags::empty()) else {
+    let Ok(Message::Request { request, .. }) = parse(bytes, InitFlags::empty()) else {
         panic!("a sound write is refused");
     };
     let Operation::Write(write) = request.operation else {
@@ -118,7 +118,7 @@ fn extensions_at_the_end_are_not_part_of_the_body() {
     };
     let body = [record.as_bytes(), b"user.x\0", &[0xff; 16]].concat();
     let incoming = parse(message(opcode::GETXATTR, 1, 2, &body), InitFlags::empty());
-    let Ok(Incoming::Request { request, .. }) = incoming else {
+    let Ok(Message::Request { request, .. }) = incoming else {
         panic!("{incoming:?}")
     };
     let expected = Operation::GetXattr {
@@ -157,5 +157,5 @@ fn a_batch_of_forgets_is_bounded_by_what_came() {
         message(opcode::BATCH_FORGET, 0, 0, batch.as_bytes()),
         InitFlags::empty(),
     );
-    assert!(matches!(incoming, Ok(Incoming::Malformed { .. })));
+    assert!(matches!(incoming, Ok(Message::Malformed { .. })));
 }
