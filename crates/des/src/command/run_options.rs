@@ -38,10 +38,11 @@ pub(super) struct RunOptions {
     /// Print the statistics as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Show progress even if standard error is not a terminal.
+    /// Show progress even if standard error is not a terminal: a line a second.
     #[arg(long)]
     pub progress: bool,
-    /// Write a time series of the run to this file, one JSON object a line.
+    /// Write a time series of the run to this file, one JSON object a line (`.<rank>` is added under
+    /// --mpi).
     #[arg(long)]
     pub series: Option<PathBuf>,
     /// Write all committed events to this file as CSV (`.<rank>` is added under --mpi).
