@@ -9,14 +9,14 @@ program=$target/release/futago-des
 build() { cargo build --quiet --release --package futago-des --features cli,mpi "$@"; }
 
 # Many seeds, on threads and on ranks.
-matrix() { crates/des/matrix.sh 50 3; }
+matrix() { crates/des/matrix.sh 30 3; }
 
 # The places where threads meet: every interleaving (loom), whole runs under ThreadSanitizer, and
 # small runs under Miri, which knows undefined behaviour and weak memory. The crate has no unsafe code.
 races() {
     echo "loom:"
     RUSTFLAGS="--cfg loom" cargo test --quiet --release --package futago-des --lib \
-        --target-dir "$target/loom" sync::
+        --target-dir "$target/loom" every_interleaving
     echo "ThreadSanitizer:"
     RUSTFLAGS="-Zsanitizer=thread" cargo +nightly test --quiet --release --package futago-des \
         -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir "$target/tsan" \
@@ -36,10 +36,10 @@ soak() {
 speed() {
     build --bins
     for lps in 1024 16384 100000 1000000; do
-        "$program" phold --lps "$lps" --end $((20000000 / lps)) --threads 2 --compare
+        "$program" phold --lps "$lps" --end $((10000000 / lps)) --threads 2 --compare --rounds 3
     done
     echo "8 start events:"
-    "$program" phold --lps 16384 --start-events 8 --end 100 --threads 2 --compare
+    "$program" phold --lps 16384 --start-events 8 --end 50 --threads 2 --compare --rounds 3
     for executor in sequential conservative optimistic; do
         "$program" phold --lps 16384 --end 300 --executor "$executor" --threads 2 --json |
             report "$executor" peak_rss_bytes gvt_share

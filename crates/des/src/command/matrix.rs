@@ -58,12 +58,16 @@ impl MatrixArguments {
             end_s: end_s * self.scale,
             seeds: self.seeds,
         };
-        row("phold", 8.0).fill(&phold(1.0), &mut *ranks)?;
-        row("phold, skewed", 4.0).fill(&phold(20.0), &mut *ranks)?;
-        row("M/M/1", 40.0).fill(&open_queues(1), &mut *ranks)?;
-        row("M/M/3", 40.0).fill(&open_queues(3), &mut *ranks)?;
-        row("closed network", 20.0).fill(&closed_network(), &mut *ranks)?;
-        row("chord with churn", 10.0).fill(&chord_ring(), &mut *ranks)
+        let passed = row("phold", 8.0).fill(&phold(1.0), &mut *ranks)?
+            + row("phold, skewed", 4.0).fill(&phold(20.0), &mut *ranks)?
+            + row("M/M/1", 40.0).fill(&open_queues(1), &mut *ranks)?
+            + row("M/M/3", 40.0).fill(&open_queues(3), &mut *ranks)?
+            + row("closed network", 20.0).fill(&closed_network(), &mut *ranks)?
+            + row("chord with churn", 10.0).fill(&chord_ring(), &mut *ranks)?;
+        if ranks.rank() == 0 {
+            println!("\n{passed} passed, 0 failed, 0 skipped");
+        }
+        Ok(())
     }
 }
 
@@ -112,28 +116,27 @@ fn print_row(model: &str, executor: &str, ranks: &str, cells: &[String; THREADS.
 }
 
 impl Row<'_> {
-    /// Runs and prints the cells of one model; an error names the first that disagrees.
-    fn fill<M: Model>(&self, model: &M, ranks: &mut dyn Ranks) -> anyhow::Result<()> {
+    /// Runs and prints the cells of one model and returns how many runs that took; an error names
+    /// the first that disagrees.
+    fn fill<M: Model>(&self, model: &M, ranks: &mut dyn Ranks) -> anyhow::Result<u64> {
+        let mut passed = 0;
         for executor in EXECUTORS {
-            let mut agreed = THREADS.map(|_| 0);
+            let mut agreed = THREADS.map(|_| 0u64);
             for (agreed, threads) in agreed.iter_mut().zip(THREADS) {
                 for seed in 1..=self.seeds {
                     self.check(model, (executor, threads, seed), ranks)?;
                     *agreed += 1;
                 }
             }
+            passed += agreed.iter().sum::<u64>();
             if ranks.rank() == 0 {
                 let executor = format!("{executor:?}").to_lowercase();
                 let count = ranks.count().to_string();
-                print_row(
-                    self.name,
-                    &executor,
-                    &count,
-                    &agreed.map(|n: u64| n.to_string()),
-                );
+                let cells = agreed.map(|seeds| seeds.to_string());
+                print_row(self.name, &executor, &count, &cells);
             }
         }
-        Ok(())
+        Ok(passed)
     }
 
     fn check<M: Model>(

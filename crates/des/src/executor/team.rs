@@ -71,8 +71,8 @@ impl<'a, M: Model, T: Send> Team<'a, M, T> {
         (work(thread, partition, line), seconds_since(start))
     }
 
-    /// Waits for all threads. If there are other ranks, `carry` talks to them meanwhile, on the
-    /// thread with the line; its error is returned there.
+    /// Waits for all threads. If there are other ranks, the thread with the line then has `carry`
+    /// talk to them while the rest waits, and if that fails the run is to `give_up`.
     pub fn meet(
         &self,
         line: &mut Line<'_>,

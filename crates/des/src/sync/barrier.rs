@@ -49,13 +49,13 @@ impl Barrier {
 }
 
 #[cfg(all(test, loom))]
-mod tests {
+mod every_interleaving {
     use loom::sync::Arc;
 
     use super::*;
 
     #[test]
-    fn sync_barrier_shows_all_writes_round_after_round() {
+    fn shows_all_writes_round_after_round() {
         loom::model(|| {
             let shared = Arc::new((Barrier::new(2), AtomicUsize::new(0), AtomicUsize::new(0)));
             let other = Arc::clone(&shared);

@@ -67,13 +67,13 @@ impl<T> MailGrid<T> {
 }
 
 #[cfg(all(test, loom))]
-mod tests {
+mod every_interleaving {
     use loom::sync::Arc;
 
     use super::*;
 
     #[test]
-    fn sync_mail_arrives_once_and_in_order() {
+    fn mail_arrives_once_and_in_order() {
         loom::model(|| {
             let grid = Arc::new(MailGrid::new(1, 1));
             let sender = Arc::clone(&grid);

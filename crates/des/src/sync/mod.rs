@@ -1,5 +1,5 @@
-//! The few places where threads meet. Each is tested under every interleaving with loom:
-//! `RUSTFLAGS="--cfg loom" cargo test -p futago-des --release sync`.
+//! The few places where threads meet. Each, here and in the executors, is tested with loom:
+//! `RUSTFLAGS="--cfg loom" cargo test -p futago-des --release --lib every_interleaving`.
 
 mod barrier;
 mod mail;
@@ -8,18 +8,18 @@ pub(crate) use barrier::Barrier;
 pub(crate) use mail::MailGrid;
 
 #[cfg(loom)]
-mod primitives {
+pub(crate) mod primitives {
     pub use loom::hint::spin_loop;
     pub use loom::sync::Mutex;
-    pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
     pub use loom::thread::yield_now;
 }
 
 #[cfg(not(loom))]
-mod primitives {
+pub(crate) mod primitives {
     pub use std::hint::spin_loop;
     pub use std::sync::Mutex;
-    pub use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
     pub use std::thread::yield_now;
 }
 

@@ -1,7 +1,6 @@
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use crate::Time;
 use crate::sync::Padded;
+use crate::sync::primitives::{AtomicBool, AtomicU64, Ordering};
 
 /// What all partitions promise for one window. Written before a barrier and read after it, which
 /// is what orders the accesses.
@@ -82,5 +81,37 @@ impl Promises {
         for (to, time) in times.take(self.count).enumerate() {
             self.set_earliest_mail(partition, to, time);
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod every_interleaving {
+    use loom::sync::Arc;
+
+    use super::*;
+    use crate::sync::Barrier;
+
+    /// As the executor does it: two sets in turn, one barrier a window.
+    fn promise_and_read(me: usize, barrier: &Barrier, promises: &[Promises; 2]) {
+        for window in 0..3 {
+            let (mine, others) = (10 * window + me as u64, 10 * window + 1 - me as u64);
+            let promises = &promises[(window % 2) as usize];
+            promises.set_next_event(me, Time::from_ticks(mine));
+            barrier.wait();
+            assert_eq!(promises.next_event(me), Time::from_ticks(mine));
+            assert_eq!(promises.next_event(1 - me), Time::from_ticks(others));
+        }
+    }
+
+    #[test]
+    fn nobody_reads_a_promise_of_another_window() {
+        loom::model(|| {
+            let promises = [Promises::new(2), Promises::new(2)];
+            let shared = Arc::new((Barrier::new(2), promises));
+            let other = Arc::clone(&shared);
+            let thread = loom::thread::spawn(move || promise_and_read(1, &other.0, &other.1));
+            promise_and_read(0, &shared.0, &shared.1);
+            thread.join().unwrap();
+        });
     }
 }

@@ -1,7 +1,6 @@
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use crate::event::EventKey;
 use crate::sync::Padded;
+use crate::sync::primitives::{AtomicBool, AtomicU64, Ordering};
 
 /// Where threads put together the global virtual time: the key before which nothing can change.
 ///
@@ -73,5 +72,39 @@ impl Gvt {
                 failed: agreed.failed | vote.failed.load(Ordering::Relaxed),
             }
         })
+    }
+}
+
+#[cfg(all(test, loom))]
+mod every_interleaving {
+    use loom::sync::Arc;
+
+    use super::*;
+    use crate::sync::Barrier;
+    use crate::{ProcessId, Time};
+
+    fn key(ticks: u64) -> EventKey {
+        EventKey::new(Time::from_ticks(ticks), 0, ProcessId(0), 0)
+    }
+
+    /// As the executor does it: a barrier before the votes and one after them.
+    fn vote_and_read(me: usize, barrier: &Barrier, gvt: &Gvt) {
+        for round in 0..2 {
+            barrier.wait();
+            gvt.vote(me, key(10 * round + me as u64), false);
+            barrier.wait();
+            assert_eq!(gvt.result().gvt, key(10 * round));
+        }
+    }
+
+    #[test]
+    fn all_count_the_same_votes() {
+        loom::model(|| {
+            let shared = Arc::new((Barrier::new(2), Gvt::new(2)));
+            let other = Arc::clone(&shared);
+            let thread = loom::thread::spawn(move || vote_and_read(1, &other.0, &other.1));
+            vote_and_read(0, &shared.0, &shared.1);
+            thread.join().unwrap();
+        });
     }
 }
