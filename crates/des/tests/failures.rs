@@ -247,10 +247,10 @@ fn the_checker_names_the_field_that_is_not_restored() {
     };
     let lookahead = Time::from_ticks(5);
     // The second flaw shows only when a process goes back by several events.
-    for flaw in [Flaw::Undo, Flaw::SecondUndo] {
+    for (flaw, process) in [(Flaw::Undo, "left"), (Flaw::SecondUndo, "right")] {
         let broken = check(&Flawed { flaw, lookahead }, &settings).expect_err("is broken");
         let text = broken.to_string();
-        for part in ["left", "`count`", "Tick", "it was"] {
+        for part in [process, "`count`", "Tick", "it was"] {
             assert!(text.contains(part), "{flaw:?}: {text}");
         }
     }
