@@ -87,6 +87,7 @@ impl Running {
             from,
             to: ServerId(0),
             map_epoch: self.cluster.epoch,
+            hands_over_memory: false,
         };
         introduce(&mut stream, &self.cluster.key, hello)
             .await
@@ -203,6 +204,7 @@ fn more_members_than_configured_are_told_so() {
             from: Role::Client,
             to: ServerId(0),
             map_epoch: 1,
+            hands_over_memory: false,
         };
         let refused = introduce(&mut second, &running.cluster.key, hello).await;
         let text = refused.unwrap_err().to_string();

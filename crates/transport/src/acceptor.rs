@@ -1,8 +1,9 @@
 //! The door: who connects proves the key in good time, and strangers do not keep others out.
 
 use crate::{
-    ClusterKey, Hello, Listener, Stream,
-    handshake::{HandshakeError, Refusal, welcome},
+    Channel, ClusterKey, Hello, Listener, Stream,
+    handshake::{DEADLINE, HandshakeError, Refusal, welcome},
+    shared_memory::MemoryStream,
 };
 use std::{
     cell::{Cell, RefCell},
@@ -11,7 +12,10 @@ use std::{
     rc::Rc,
     time::Duration,
 };
-use tokio::task::{AbortHandle, spawn_local};
+use tokio::{
+    task::{AbortHandle, spawn_local},
+    time::timeout,
+};
 
 /// How many connections may be about to prove the key. One more costs the oldest its place: an
 /// honest peer needs milliseconds, so the oldest is an idle one.
@@ -24,7 +28,7 @@ pub trait Doorkeeper {
     /// Whether to let a peer in.
     fn admit(&self, hello: &Hello) -> Result<(), Refusal>;
     /// A peer that is in.
-    fn enter(&self, stream: Stream, hello: Hello, place: Place);
+    fn enter(&self, channel: Channel, hello: Hello, place: Place);
     /// A peer that is not.
     fn turned_away(&self, error: &HandshakeError);
 }
@@ -45,6 +49,7 @@ pub struct Acceptor<D> {
     connections_max: usize,
     connections: Rc<Cell<usize>>,
     unproven: RefCell<BTreeMap<u64, AbortHandle>>,
+    accepted: Cell<u64>,
     doorkeeper: D,
 }
 
@@ -56,21 +61,24 @@ impl<D: Doorkeeper + 'static> Acceptor<D> {
             connections_max,
             connections: Rc::default(),
             unproven: RefCell::default(),
+            accepted: Cell::new(0),
             doorkeeper,
         })
     }
 
-    /// Accepts for as long as it is polled. Must run within a `LocalSet`.
+    /// Accepts for as long as it is polled. Must run within a `LocalSet`; may run for several
+    /// listeners.
     pub async fn run(self: Rc<Self>, listener: &Listener) {
-        for number in 0.. {
+        loop {
             match listener.accept().await {
-                Ok(stream) => self.clone().begin(number, stream),
+                Ok(stream) => self.clone().begin(stream),
                 Err(error) => self.make_room(&error).await,
             }
         }
     }
 
-    fn begin(self: Rc<Self>, number: u64, stream: Stream) {
+    fn begin(self: Rc<Self>, stream: Stream) {
+        let number = self.accepted.replace(self.accepted.get() + 1);
         let this = self.clone();
         let task = spawn_local(async move {
             this.prove(stream).await;
@@ -85,16 +93,16 @@ impl<D: Doorkeeper + 'static> Acceptor<D> {
         }
     }
 
-    async fn prove(&self, mut stream: Stream) {
+    async fn prove(&self, stream: Stream) {
         let mut place = None;
-        let proof = welcome(&mut stream, &self.key, |hello| {
+        let admit = |hello: &Hello| {
             self.doorkeeper.admit(hello)?;
             place = Some(self.place().ok_or(Refusal::Full)?);
             Ok(())
-        });
-        let result = proof.await;
+        };
+        let result = open(stream, &self.key, admit).await;
         match (result, place) {
-            (Ok(hello), Some(place)) => self.doorkeeper.enter(stream, hello, place),
+            (Ok((channel, hello)), Some(place)) => self.doorkeeper.enter(channel, hello, place),
             (Err(error), _) => self.doorkeeper.turned_away(&error),
             (Ok(_), None) => {}
         }
@@ -119,4 +127,22 @@ impl<D: Doorkeeper + 'static> Acceptor<D> {
         idle.into_values().for_each(|task| task.abort());
         tokio::time::sleep(EXHAUSTED_PAUSE).await;
     }
+}
+
+/// Has the key proven, and takes over the memory that the peer hands over, if it does.
+async fn open(
+    mut stream: Stream,
+    key: &ClusterKey,
+    admit: impl FnOnce(&Hello) -> Result<(), Refusal>,
+) -> Result<(Channel, Hello), HandshakeError> {
+    let hello = welcome(&mut stream, key, admit).await?;
+    let channel = match stream {
+        Stream::Unix(socket) if hello.hands_over_memory => {
+            let accepted = timeout(DEADLINE, MemoryStream::accept(socket)).await;
+            accepted.map_err(|_| HandshakeError::Deadline)??.into()
+        }
+        Stream::Tcp(_) if hello.hands_over_memory => return Err(HandshakeError::Stranger),
+        stream => stream.into(),
+    };
+    Ok((channel, hello))
 }

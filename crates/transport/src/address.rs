@@ -1,5 +1,6 @@
 //! Where a server listens.
 
+use futago_base::ServerId;
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, str::FromStr};
 
@@ -22,6 +23,22 @@ pub enum Address {
 pub struct AddressError {
     text: String,
     reason: &'static str,
+}
+
+impl Address {
+    /// The Unix socket over which processes of the server's host hand over memory: its own address, or
+    /// beside a TCP port a name without a file, which a container with a network of its own does not
+    /// see.
+    pub fn nearby(&self, cluster: u64, server: ServerId) -> Option<PathBuf> {
+        match self {
+            Self::Tcp(host_and_port) => {
+                let (_, port) = host_and_port.rsplit_once(':')?;
+                let number = server.0;
+                Some(format!("\0futago-{cluster:016x}-{number}-{port}").into())
+            }
+            Self::Unix(path) => Some(path.clone()),
+        }
+    }
 }
 
 impl FromStr for Address {

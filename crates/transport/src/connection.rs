@@ -1,6 +1,6 @@
 //! A proven connection: messages in, messages out.
 
-use crate::{Stream, decoder::Decoder};
+use crate::{Channel, decoder::Decoder};
 use bytes::{Buf, Bytes};
 use futago_wire::{DecodeError, Frame};
 use std::{
@@ -73,10 +73,10 @@ impl Budget {
 }
 
 /// The two directions of a connection.
-pub fn split(stream: Stream, budget: Budget) -> (Receiver, Rc<Sender>) {
-    let stream = Rc::new(stream);
+pub fn split(channel: impl Into<Channel>, budget: Budget) -> (Receiver, Rc<Sender>) {
+    let channel = Rc::new(channel.into());
     let receiver = Receiver {
-        stream: stream.clone(),
+        channel: channel.clone(),
         decoder: Decoder::default(),
         budget,
         permit: None,
@@ -85,7 +85,7 @@ pub fn split(stream: Stream, budget: Budget) -> (Receiver, Rc<Sender>) {
         failure: None,
     };
     let sender = Sender {
-        stream,
+        channel,
         queue: RefCell::default(),
         queued_bytes: Cell::new(0),
         wake: Notify::new(),
@@ -98,7 +98,7 @@ pub fn split(stream: Stream, budget: Budget) -> (Receiver, Rc<Sender>) {
 /// The incoming direction.
 #[derive(Debug)]
 pub struct Receiver {
-    stream: Rc<Stream>,
+    channel: Rc<Channel>,
     decoder: Decoder,
     budget: Budget,
     permit: Option<OwnedSemaphorePermit>,
@@ -142,7 +142,7 @@ impl Receiver {
                     self.decoder.grant();
                     Ok(())
                 }
-                None => self.stream.readable().await,
+                None => self.channel.readable().await,
             }
         };
         match deadline {
@@ -186,12 +186,12 @@ impl Receiver {
 
     fn read_once(&mut self, frames: &mut Vec<Frame>) -> Result<usize, ConnectionError> {
         if let Some(mut room) = self.decoder.payload_room() {
-            let count = self.stream.try_read_buf(&mut room)?;
+            let count = self.channel.try_read_buf(&mut room)?;
             self.take(&[], frames)?;
             return Ok(count);
         }
         READ_BUFFER.with_borrow_mut(|buffer| {
-            let count = self.stream.try_read(buffer)?;
+            let count = self.channel.try_read(buffer)?;
             self.take(&buffer[..count], frames)?;
             Ok(count)
         })
@@ -212,7 +212,7 @@ impl Receiver {
 /// The outgoing direction. What is queued leaves with the next [`Sender::flush`], in few writes.
 #[derive(Debug)]
 pub struct Sender {
-    stream: Rc<Stream>,
+    channel: Rc<Channel>,
     queue: RefCell<VecDeque<Bytes>>,
     queued_bytes: Cell<usize>,
     wake: Notify,
@@ -268,7 +268,7 @@ impl Sender {
         loop {
             self.wake.notified().await;
             while self.queued_bytes.get() > 0 {
-                match timeout(STALL_DEADLINE, self.stream.writable()).await {
+                match timeout(STALL_DEADLINE, self.channel.writable()).await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => return error.into(),
                     Err(_) => return ConnectionError::Stalled,
@@ -291,7 +291,7 @@ impl Sender {
                 *slice = IoSlice::new(piece);
             }
             let count = queue.len().min(SLICES);
-            match self.stream.try_write_vectored(&slices[..count]) {
+            match self.channel.try_write_vectored(&slices[..count]) {
                 Ok(written) => {
                     self.queued_bytes.set(self.queued_bytes.get() - written);
                     forget(&mut queue, written);

@@ -57,6 +57,8 @@ pub struct Hello {
     pub to: ServerId,
     /// The version of its cluster map.
     pub map_epoch: u32,
+    /// Whether it hands over memory to talk through, next.
+    pub hands_over_memory: bool,
 }
 
 /// Why a server turns a connection away.

@@ -5,15 +5,20 @@
 
 pub mod acceptor;
 pub mod address;
+pub mod channel;
 pub mod connection;
 pub mod decoder;
 pub mod handshake;
 pub mod key;
+pub mod reach;
+pub mod shared_memory;
 pub mod stream;
 
 pub use acceptor::{Acceptor, Doorkeeper, Place};
 pub use address::{Address, AddressError};
+pub use channel::Channel;
 pub use connection::{Budget, ConnectionError, Receiver, Sender, split};
 pub use handshake::{HandshakeError, Hello, Refusal, Role};
 pub use key::{ClusterKey, KeyError};
+pub use reach::reach;
 pub use stream::{Listener, Stream};

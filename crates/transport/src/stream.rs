@@ -1,6 +1,7 @@
 //! Sockets of either family.
 
 use crate::Address;
+use futago_base::ServerId;
 use std::{
     io::{self, IoSlice},
     os::unix::fs::{FileTypeExt, PermissionsExt},
@@ -123,6 +124,19 @@ impl Listener {
         }
     }
 
+    /// Listens where processes of this host hand over memory, beside a TCP port; none beside a Unix
+    /// socket, which does that itself.
+    pub fn bind_nearby(
+        address: &Address,
+        cluster: u64,
+        server: ServerId,
+    ) -> io::Result<Option<Self>> {
+        match (address, address.nearby(cluster, server)) {
+            (Address::Tcp(_), Some(name)) => Ok(Some(Self::Unix(UnixListener::bind(&name)?, name))),
+            _ => Ok(None),
+        }
+    }
+
     /// The next connection.
     pub async fn accept(&self) -> io::Result<Stream> {
         match self {
@@ -150,7 +164,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Self::Unix(_, path) = self {
-            // Nothing is left to do about a file that cannot be removed.
+            // Nothing is left to do about a file that cannot be removed; not every name has one.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -14,6 +14,7 @@ const HELLO: Hello = Hello {
     from: Role::Client,
     to: ServerId(3),
     map_epoch: 1,
+    hands_over_memory: false,
 };
 
 fn key(byte: u8) -> ClusterKey {

@@ -2,9 +2,7 @@
 
 use super::NodeContext;
 use futago_base::ServerId;
-use futago_transport::{
-    HandshakeError, Hello, Receiver, Role, Stream, handshake::introduce, split,
-};
+use futago_transport::{Channel, HandshakeError, Hello, Receiver, Role, reach, split};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -14,8 +12,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Connects, passes messages on until the connection breaks, and reports its end.
 pub async fn run(context: NodeContext, server: ServerId) {
     match timeout(CONNECT_MAX, connect(&context, server)).await {
-        Ok(Ok(stream)) => {
-            let (receiver, sender) = split(stream, context.setup().budget.clone());
+        Ok(Ok(channel)) => {
+            let (receiver, sender) = split(channel, context.setup().budget.clone());
             context.connected(server, sender.clone());
             tokio::select! {
                 () = read(&context, server, receiver) => {}
@@ -41,17 +39,16 @@ const fn is_final(error: &HandshakeError) -> bool {
     )
 }
 
-async fn connect(context: &NodeContext, server: ServerId) -> Result<Stream, HandshakeError> {
+async fn connect(context: &NodeContext, server: ServerId) -> Result<Channel, HandshakeError> {
     let cluster = &context.setup().cluster;
     let entry = cluster.server(server).ok_or(HandshakeError::Server)?;
-    let mut stream = Stream::connect(&entry.address).await?;
     let hello = Hello {
         from: Role::Client,
         to: server,
         map_epoch: cluster.epoch,
+        hands_over_memory: false,
     };
-    introduce(&mut stream, &cluster.key, hello).await?;
-    Ok(stream)
+    reach(&entry.address, cluster.id.0, &cluster.key, hello).await
 }
 
 async fn read(context: &NodeContext, server: ServerId, mut receiver: Receiver) {

@@ -4,7 +4,7 @@ use super::handle::{Job, Options};
 use super::{Client, NodeContext};
 use crate::Cluster;
 use futago_base::{ClusterMap, Duration};
-use futago_transport::Budget;
+use futago_transport::{Budget, shared_memory::keep_watch};
 use std::{io, rc::Rc, time};
 use tokio::{
     runtime::Builder,
@@ -57,6 +57,7 @@ async fn serve(setup: Setup, mut jobs: mpsc::UnboundedReceiver<Job>) {
     let context = NodeContext::new(setup);
     spawn_local(context.clone().keep_time());
     spawn_local(context.clone().keep_sending());
+    spawn_local(keep_watch());
     let client = Rc::new(Client::new(context, map, config));
     let mut used = false;
     let mut keep_alive = interval(keep_alive_period());

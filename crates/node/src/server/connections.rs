@@ -2,7 +2,7 @@
 
 use futago_base::ServerId;
 use futago_transport::{
-    Budget, Doorkeeper, HandshakeError, Hello, Place, Receiver, Refusal, Role, Sender, Stream,
+    Budget, Channel, Doorkeeper, HandshakeError, Hello, Place, Receiver, Refusal, Role, Sender,
     split,
 };
 use futago_wire::Frame;
@@ -48,9 +48,9 @@ impl Doorkeeper for Door {
         }
     }
 
-    fn enter(&self, stream: Stream, hello: Hello, place: Place) {
+    fn enter(&self, channel: Channel, hello: Hello, place: Place) {
         let id = self.next.replace(self.next.get() + 1);
-        let (receiver, sender) = split(stream, self.budget.clone());
+        let (receiver, sender) = split(channel, self.budget.clone());
         tracing::debug!(server = self.id.0, connection = id, from = ?hello.from, "connected");
         let arrived = self.arrived.clone();
         let peer = match hello.from {

@@ -2,13 +2,11 @@
 //!
 //! What cannot be sent is dropped: the channels between servers send again what is not confirmed.
 
-use crate::Cluster;
+use crate::{Cluster, cluster::ClusterId};
 use futago_base::ServerId;
-use futago_transport::{
-    Address, Budget, ClusterKey, Hello, Role, Sender, Stream, handshake::introduce, split,
-};
+use futago_transport::{Address, Budget, Channel, ClusterKey, Hello, Role, Sender, reach, split};
 use futago_wire::Frame;
-use std::{cell::RefCell, collections::BTreeMap, error::Error, rc::Rc, time::Duration};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc, time::Duration};
 use tokio::{
     sync::Notify,
     task::spawn_local,
@@ -29,6 +27,7 @@ const UNREAD_BYTES_MAX: usize = 64 << 20;
 pub struct Peers {
     id: ServerId,
     map_epoch: u32,
+    cluster: ClusterId,
     addresses: Vec<Address>,
     key: ClusterKey,
     budget: Budget,
@@ -37,6 +36,7 @@ pub struct Peers {
 
 struct Link {
     address: Address,
+    cluster: ClusterId,
     key: ClusterKey,
     hello: Hello,
     budget: Budget,
@@ -62,6 +62,7 @@ impl Peers {
         Self {
             id,
             map_epoch,
+            cluster: cluster.id,
             addresses,
             key,
             budget,
@@ -100,11 +101,13 @@ impl Peers {
         }
         let link = Rc::new(Link {
             address: self.addresses.get(usize::from(to.0))?.clone(),
+            cluster: self.cluster,
             key: self.key.clone(),
             hello: Hello {
                 from: Role::Server(self.id),
                 to,
                 map_epoch: self.map_epoch,
+                hands_over_memory: false,
             },
             budget: self.budget.clone(),
             state: RefCell::default(),
@@ -120,9 +123,10 @@ impl Peers {
 async fn keep_connected(link: Rc<Link>) {
     loop {
         link.wanted.notified().await;
-        let outcome = timeout(CONNECT_MAX, connect(&link)).await;
+        let reaching = reach(&link.address, link.cluster.0, &link.key, link.hello);
+        let outcome = timeout(CONNECT_MAX, reaching).await;
         match outcome {
-            Ok(Ok(stream)) => run(&link, stream).await,
+            Ok(Ok(channel)) => run(&link, channel).await,
             Ok(Err(error)) => tracing::debug!(address = %link.address, %error, "not connected"),
             Err(_) => tracing::debug!(address = %link.address, "not connected in time"),
         }
@@ -131,16 +135,10 @@ async fn keep_connected(link: Rc<Link>) {
     }
 }
 
-async fn connect(link: &Link) -> Result<Stream, Box<dyn Error>> {
-    let mut stream = Stream::connect(&link.address).await?;
-    introduce(&mut stream, &link.key, link.hello).await?;
-    Ok(stream)
-}
-
 /// Sends over a connection until it breaks. What the other server has to say comes over a connection
 /// of its own.
-async fn run(link: &Link, stream: Stream) {
-    let (mut receiver, sender) = split(stream, link.budget.clone());
+async fn run(link: &Link, channel: Channel) {
+    let (mut receiver, sender) = split(channel, link.budget.clone());
     let waiting = std::mem::take(&mut link.state.borrow_mut().waiting);
     waiting.iter().for_each(|frame| sender.queue(frame));
     sender.flush();

@@ -10,7 +10,7 @@ use futago_base::{Payload, RequestId, ServerId, SessionId, Time, View};
 use futago_driver::{Admission, AdmissionConfig, HybridClock};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
-use futago_transport::{Acceptor, Budget, Listener, Sender};
+use futago_transport::{Acceptor, Budget, Listener, Sender, shared_memory::keep_watch};
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Peer, Push, Reply, Request};
 use std::{
     cell::Cell,
@@ -71,7 +71,13 @@ async fn serve(
     let door = shard.door(budget, arrived);
     let (key, most) = (shard.cluster.key.clone(), shard.cluster.limits.connections);
     let acceptor = Acceptor::new(key, most, door);
-    spawn_local(async move { acceptor.run(&listener).await });
+    match Listener::bind_nearby(&address, shard.cluster.id.0, shard.core.id()) {
+        Ok(Some(nearby)) => spawn_accepting(&acceptor, nearby),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "processes of this host connect over TCP"),
+    }
+    spawn_accepting(&acceptor, listener);
+    spawn_local(keep_watch());
     let mut ticks = interval(std_duration(shard.core.config().tick));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     report.send(Ok(())).map_err(io::Error::other)?;
@@ -100,6 +106,11 @@ async fn serve(
     }
     tracing::info!(server = shard.core.id().0, "stopped");
     Ok(())
+}
+
+fn spawn_accepting(acceptor: &Rc<Acceptor<Door>>, listener: Listener) {
+    let acceptor = Rc::clone(acceptor);
+    spawn_local(async move { acceptor.run(&listener).await });
 }
 
 /// A connection that others have made to this server.

@@ -1,0 +1,61 @@
+//! What messages go over: a socket, or memory.
+
+use crate::{Stream, shared_memory::MemoryStream};
+use std::io::{self, IoSlice};
+
+/// A connection whose ends have proven the key to each other.
+#[derive(Debug)]
+pub enum Channel {
+    /// A socket.
+    Stream(Stream),
+    /// Memory that both ends have mapped.
+    Memory(MemoryStream),
+}
+
+impl From<Stream> for Channel {
+    fn from(stream: Stream) -> Self {
+        Self::Stream(stream)
+    }
+}
+
+impl From<MemoryStream> for Channel {
+    fn from(stream: MemoryStream) -> Self {
+        Self::Memory(stream)
+    }
+}
+
+macro_rules! either {
+    ($channel:expr, $stream:ident => $call:expr) => {
+        match $channel {
+            Channel::Stream($stream) => $call,
+            Channel::Memory($stream) => $call,
+        }
+    };
+}
+
+impl Channel {
+    /// Waits until there is something to read.
+    pub async fn readable(&self) -> io::Result<()> {
+        either!(self, stream => stream.readable().await)
+    }
+
+    /// Waits until there is room to write.
+    pub async fn writable(&self) -> io::Result<()> {
+        either!(self, stream => stream.writable().await)
+    }
+
+    /// Reads what is there.
+    pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+        either!(self, stream => stream.try_read(into))
+    }
+
+    /// Reads what is there into a growing buffer.
+    pub fn try_read_buf(&self, into: &mut impl bytes::BufMut) -> io::Result<usize> {
+        either!(self, stream => stream.try_read_buf(into))
+    }
+
+    /// Writes as much as there is room for.
+    pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
+        either!(self, stream => stream.try_write_vectored(from))
+    }
+}

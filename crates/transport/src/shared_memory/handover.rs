@@ -1,0 +1,90 @@
+//! Handing over the memory of a connection, once the key has been proven.
+//!
+//! ```text
+//! client -> server   one byte, and the file with it
+//! server -> client   one byte: the memory is mapped
+//! ```
+
+use super::{MemoryStream, region};
+use rustix::{
+    cmsg_space,
+    fd::{AsFd, OwnedFd},
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    },
+};
+use std::{
+    io::{self, IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, Interest},
+    net::UnixStream,
+};
+
+/// What is sent with the file, and answers it.
+const TOKEN: [u8; 1] = *b"M";
+
+impl MemoryStream {
+    /// Makes memory and hands it over to the peer.
+    ///
+    /// # Errors
+    /// There is no memory, or the peer does not take it.
+    pub async fn offer(mut socket: UnixStream) -> io::Result<Self> {
+        let (file, directions) = region::create()?;
+        let send = || send_file(&socket, &file);
+        socket.writable().await?;
+        socket.async_io(Interest::WRITABLE, send).await?;
+        expect_token(&mut socket).await?;
+        Ok(Self::new(directions, socket))
+    }
+
+    /// Takes over the memory that the peer hands over.
+    ///
+    /// # Errors
+    /// The peer hands over something else.
+    pub async fn accept(mut socket: UnixStream) -> io::Result<Self> {
+        let receive = || receive_file(&socket);
+        let file = socket.async_io(Interest::READABLE, receive).await?;
+        let directions = region::accept(file)?;
+        socket.write_all(&TOKEN).await?;
+        Ok(Self::new(directions, socket))
+    }
+}
+
+async fn expect_token(socket: &mut UnixStream) -> io::Result<()> {
+    let mut answer = [0; TOKEN.len()];
+    socket.read_exact(&mut answer).await?;
+    if answer == TOKEN {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::InvalidData.into())
+    }
+}
+
+fn send_file(socket: &UnixStream, file: &OwnedFd) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut attached = SendAncillaryBuffer::new(&mut space);
+    let files = [file.as_fd()];
+    attached.push(SendAncillaryMessage::ScmRights(&files));
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    sendmsg(socket, &[IoSlice::new(&TOKEN)], &mut attached, flags)?;
+    Ok(())
+}
+
+/// Files beyond the first do not fit, and the system closes them.
+fn receive_file(socket: &UnixStream) -> io::Result<OwnedFd> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut attached = RecvAncillaryBuffer::new(&mut space);
+    let mut token = [0; TOKEN.len()];
+    let into = &mut [IoSliceMut::new(&mut token)];
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    recvmsg(socket, into, &mut attached, flags)?;
+    let files = attached.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        _ => None,
+    });
+    let missing = || io::Error::new(io::ErrorKind::InvalidData, "the peer handed over no file");
+    files.last().filter(|_| token == TOKEN).ok_or_else(missing)
+}

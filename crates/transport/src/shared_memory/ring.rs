@@ -1,0 +1,171 @@
+//! One direction of a connection: bytes from one writer to one reader, in order.
+//!
+//! Positions count bytes and never turn back; the place of a byte is its position modulo the
+//! capacity. Each end keeps its own position for itself and only tells it: what it reads of the other
+//! end it uses once, after it has checked it. So the worst that a hostile end can do is to send
+//! other bytes, which the frames above take for what they are.
+//!
+//! Who wants to sleep says so, and then looks once more; who has made a change looks whether the
+//! other sleeps. Between the two steps each end passes a sequentially consistent fence, so that at
+//! least one of them sees the other (Dekker's algorithm: Dijkstra, EWD 123, 1965).
+
+use super::memory::{Memory, Word};
+use std::ops::Range;
+
+/// A position that no honest end tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the peer says it is at byte {told} of the shared memory, which cannot be: this end is at {own}"
+)]
+pub struct Violation {
+    own: u64,
+    told: u64,
+}
+
+/// The end that puts bytes in.
+#[derive(Debug)]
+pub struct Writer<M> {
+    memory: M,
+    written: u64,
+}
+
+/// The end that takes bytes out.
+#[derive(Debug)]
+pub struct Reader<M> {
+    memory: M,
+    read: u64,
+}
+
+impl<M: Memory> Writer<M> {
+    /// The writing end of a ring that has not been used.
+    pub const fn new(memory: M) -> Self {
+        Self { memory, written: 0 }
+    }
+
+    /// How many bytes can be put in now.
+    ///
+    /// # Errors
+    /// The reader tells nonsense.
+    pub fn room(&self) -> Result<usize, Violation> {
+        let read = self.memory.load(Word::Read);
+        let unread = self.written.wrapping_sub(read);
+        let room = (self.memory.capacity() as u64).checked_sub(unread);
+        room.map(|room| room as usize).ok_or(Violation {
+            own: self.written,
+            told: read,
+        })
+    }
+
+    /// Puts in as much of the pieces as there is room for, tells the reader at once, and returns how
+    /// many bytes that was.
+    ///
+    /// # Errors
+    /// As [`Writer::room`].
+    pub fn write<'a>(
+        &mut self,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<usize, Violation> {
+        let room = self.room()?;
+        let mut count = 0;
+        for piece in pieces {
+            let part = &piece[..piece.len().min(room - count)];
+            for (place, range) in parts(
+                self.memory.capacity(),
+                self.written + count as u64,
+                part.len(),
+            ) {
+                self.memory.copy_in(place, &part[range]);
+            }
+            count += part.len();
+        }
+        self.written += count as u64;
+        self.memory.store(Word::Written, self.written);
+        Ok(count)
+    }
+
+    /// Whether the reader must be woken, after bytes were put in. Asks once a sleep.
+    pub fn must_wake(&self) -> bool {
+        must_wake(&self.memory, Word::ReaderSleeps)
+    }
+
+    /// Says that this end goes to sleep until there is room; false if there is some, so that it must
+    /// not.
+    ///
+    /// # Errors
+    /// As [`Writer::room`].
+    pub fn may_sleep(&self) -> Result<bool, Violation> {
+        self.memory.store(Word::WriterSleeps, 1);
+        self.memory.fence();
+        Ok(self.room()? == 0)
+    }
+}
+
+impl<M: Memory> Reader<M> {
+    /// The reading end of a ring that has not been used.
+    pub const fn new(memory: M) -> Self {
+        Self { memory, read: 0 }
+    }
+
+    /// How many bytes can be taken out now.
+    ///
+    /// # Errors
+    /// The writer tells nonsense.
+    pub fn available(&self) -> Result<usize, Violation> {
+        let written = self.memory.load(Word::Written);
+        let available = written.wrapping_sub(self.read);
+        let possible = available <= self.memory.capacity() as u64;
+        possible.then_some(available as usize).ok_or(Violation {
+            own: self.read,
+            told: written,
+        })
+    }
+
+    /// Takes out as much as there is and fits, tells the writer, and returns how many bytes that was.
+    ///
+    /// # Errors
+    /// As [`Reader::available`].
+    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Violation> {
+        let count = self.available()?.min(into.len());
+        for (place, range) in parts(self.memory.capacity(), self.read, count) {
+            self.memory.copy_out(place, &mut into[range]);
+        }
+        self.read += count as u64;
+        self.memory.store(Word::Read, self.read);
+        Ok(count)
+    }
+
+    /// Whether the writer must be woken, after bytes were taken out. Asks once a sleep.
+    pub fn must_wake(&self) -> bool {
+        must_wake(&self.memory, Word::WriterSleeps)
+    }
+
+    /// Says that this end goes to sleep until there are bytes; false if there are some, so that it
+    /// must not.
+    ///
+    /// # Errors
+    /// As [`Reader::available`].
+    pub fn may_sleep(&self) -> Result<bool, Violation> {
+        self.memory.store(Word::ReaderSleeps, 1);
+        self.memory.fence();
+        Ok(self.available()? == 0)
+    }
+}
+
+/// The places of `count` bytes from a position on, and which of the bytes go there: two parts where the
+/// ring ends between them.
+fn parts(
+    capacity: usize,
+    position: u64,
+    count: usize,
+) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let place = position as usize & (capacity - 1);
+    let first = count.min(capacity - place);
+    [(place, 0..first), (0, first..count)]
+        .into_iter()
+        .filter(|(_, range)| !range.is_empty())
+}
+
+fn must_wake(memory: &impl Memory, sleeps: Word) -> bool {
+    memory.fence();
+    memory.load(sleeps) != 0 && memory.take(sleeps) != 0
+}

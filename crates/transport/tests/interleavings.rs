@@ -1,0 +1,139 @@
+//! Every interleaving of a ring's two ends, with their sleeping and waking, as far as loom finds them
+//! (CDSChecker: Norris and Demsky, OOPSLA 2013). A lost wake-up is a deadlock, which loom reports.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use futago_transport::shared_memory::{
+    memory::{Memory, Word},
+    ring::{Reader, Writer},
+};
+use loom::{
+    cell::UnsafeCell,
+    sync::{
+        Arc, Notify,
+        atomic::{AtomicU64, Ordering, fence},
+    },
+    thread,
+};
+
+/// Two bytes, so that rings are full and wrap at once. Loom finds accesses that are not ordered.
+struct Modelled {
+    words: [AtomicU64; 4],
+    bytes: [UnsafeCell<u8>; 2],
+}
+
+#[derive(Clone)]
+struct View(Arc<Modelled>);
+
+impl Memory for View {
+    fn capacity(&self) -> usize {
+        self.0.bytes.len()
+    }
+
+    fn load(&self, word: Word) -> u64 {
+        self.0.words[word as usize].load(Ordering::Acquire)
+    }
+
+    fn store(&self, word: Word, value: u64) {
+        self.0.words[word as usize].store(value, Ordering::Release);
+    }
+
+    fn take(&self, word: Word) -> u64 {
+        self.0.words[word as usize].swap(0, Ordering::AcqRel)
+    }
+
+    fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    fn copy_in(&self, place: usize, from: &[u8]) {
+        for (byte, cell) in from.iter().zip(&self.0.bytes[place..]) {
+            // SAFETY: loom itself reports it if another access is not ordered before or after.
+            cell.with_mut(|to| unsafe { *to = *byte });
+        }
+    }
+
+    fn copy_out(&self, place: usize, into: &mut [u8]) {
+        for (byte, cell) in into.iter_mut().zip(&self.0.bytes[place..]) {
+            // SAFETY: as above.
+            cell.with(|from| *byte = unsafe { *from });
+        }
+    }
+}
+
+fn ends() -> (Writer<View>, Reader<View>) {
+    let view = View(Arc::new(Modelled {
+        words: Default::default(),
+        bytes: Default::default(),
+    }));
+    (Writer::new(view.clone()), Reader::new(view))
+}
+
+/// Puts in all of the bytes, and sleeps where there is no room.
+fn send(writer: &mut Writer<View>, mut bytes: &[u8], own: &Notify, peer: &Notify) {
+    while !bytes.is_empty() {
+        let count = writer.write([bytes]).unwrap();
+        bytes = &bytes[count..];
+        if count > 0 && writer.must_wake() {
+            peer.notify();
+        }
+        if !bytes.is_empty() && writer.may_sleep().unwrap() {
+            own.wait();
+        }
+    }
+}
+
+/// Takes out so many bytes, and sleeps where there are none.
+fn receive(reader: &mut Reader<View>, total: usize, own: &Notify, peer: &Notify) -> Vec<u8> {
+    let mut received = Vec::new();
+    while received.len() < total {
+        let mut buffer = [0; 2];
+        let count = reader.read(&mut buffer).unwrap();
+        received.extend_from_slice(&buffer[..count]);
+        if count > 0 && reader.must_wake() {
+            peer.notify();
+        }
+        if received.len() < total && reader.may_sleep().unwrap() {
+            own.wait();
+        }
+    }
+    received
+}
+
+/// How often a thread is interrupted where it could go on, at most: most mistakes show with two
+/// (Musuvathi and Qadeer, PLDI 2007).
+const PREEMPTIONS: usize = 2;
+
+fn check(messages: &'static [&'static [u8]]) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(PREEMPTIONS);
+    model.check(move || {
+        let (mut writer, mut reader) = ends();
+        let (for_writer, for_reader) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (own, peer) = (for_writer.clone(), for_reader.clone());
+        let sending = thread::spawn(move || {
+            for message in messages {
+                send(&mut writer, message, &own, &peer);
+            }
+        });
+        let expected = messages.concat();
+        let received = receive(&mut reader, expected.len(), &for_reader, &for_writer);
+        assert_eq!(received, expected);
+        sending.join().unwrap();
+    });
+}
+
+#[test]
+fn a_sleeping_reader_is_woken() {
+    check(&[b"a", b"b"]);
+}
+
+#[test]
+fn a_sleeping_writer_is_woken() {
+    check(&[b"abc"]);
+}
+
+#[test]
+fn both_sleep_in_turn_while_the_ring_wraps() {
+    check(&[b"ab", b"cd"]);
+}

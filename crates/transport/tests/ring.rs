@@ -1,0 +1,198 @@
+//! Rings in memory that threads share. Run under Miri too:
+//! `cargo +nightly miri test -p futago-transport --test ring`.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use futago_transport::shared_memory::{
+    memory::{CONTROL_WORDS, Memory, Word, Words},
+    ring::{Reader, Writer},
+};
+use proptest::prelude::*;
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+type Heap = Arc<[AtomicU64]>;
+
+/// Memory for a ring of so many words.
+fn heap(data_words: usize) -> Heap {
+    (0..CONTROL_WORDS + data_words)
+        .map(|_| AtomicU64::new(0))
+        .collect()
+}
+
+fn view(memory: &Heap) -> Words<Heap> {
+    Words::new(Arc::clone(memory)).unwrap()
+}
+
+fn ends(memory: &Heap) -> (Writer<Words<Heap>>, Reader<Words<Heap>>) {
+    (Writer::new(view(memory)), Reader::new(view(memory)))
+}
+
+fn pattern(from: usize, length: usize) -> Vec<u8> {
+    (from..from + length).map(|n| (n * 31 + 7) as u8).collect()
+}
+
+#[test]
+fn a_ring_needs_a_power_of_two() {
+    for (words, fits) in [(0, false), (1, true), (3, false), (4, true)] {
+        assert_eq!(Words::new(heap(words)).is_some(), fits, "{words}");
+    }
+    let no_control: Heap = (0..8).map(AtomicU64::new).collect();
+    assert!(Words::new(no_control).is_none());
+}
+
+#[test]
+fn threads_pass_bytes_on_in_order() {
+    let total = if cfg!(miri) { 300 } else { 1_000_000 };
+    let (mut writer, mut reader) = ends(&heap(2));
+    let sent = pattern(0, total);
+    let expected = sent.clone();
+    let sending = thread::spawn(move || {
+        let mut rest = &sent[..];
+        while !rest.is_empty() {
+            let length = rest.len().min(1 + rest.len() % 13);
+            let count = writer.write([&rest[..length]]).unwrap();
+            rest = &rest[count..];
+            thread::yield_now();
+        }
+    });
+    let mut received = Vec::new();
+    while received.len() < total {
+        let mut buffer = [0; 11];
+        let count = reader.read(&mut buffer).unwrap();
+        received.extend_from_slice(&buffer[..count]);
+        thread::yield_now();
+    }
+    sending.join().unwrap();
+    assert!(received == expected);
+    assert_eq!(reader.available(), Ok(0));
+}
+
+#[test]
+fn who_sleeps_is_woken_once() {
+    let (mut writer, mut reader) = ends(&heap(1));
+    assert!(!writer.must_wake(), "nobody sleeps");
+    assert_eq!(reader.may_sleep(), Ok(true));
+    assert_eq!(writer.write([&[1; 8][..]]), Ok(8));
+    assert!(writer.must_wake() && !writer.must_wake());
+    assert_eq!(reader.may_sleep(), Ok(false), "there are bytes");
+    assert_eq!(writer.may_sleep(), Ok(true), "there is no room");
+    assert_eq!(reader.read(&mut [0; 3]), Ok(3));
+    assert!(reader.must_wake() && !reader.must_wake());
+    assert_eq!(writer.may_sleep(), Ok(false), "there is room");
+}
+
+#[test]
+fn impossible_positions_are_told() {
+    for told in [3, 13, u64::MAX, 1 << 40] {
+        let memory = heap(1);
+        let (mut writer, mut reader) = ends(&memory);
+        assert_eq!(writer.write([&[1; 4][..]]), Ok(4));
+        assert_eq!(reader.read(&mut [0; 4]), Ok(4));
+        view(&memory).store(Word::Written, told);
+        let error = reader.read(&mut [0; 8]).unwrap_err().to_string();
+        assert!(error.contains(&told.to_string()), "{error}");
+        assert!(reader.available().is_err() && reader.may_sleep().is_err());
+    }
+    for told in [5, u64::MAX - 9, 1 << 40] {
+        let memory = heap(1);
+        let (mut writer, _) = ends(&memory);
+        assert_eq!(writer.write([&[1; 4][..]]), Ok(4));
+        view(&memory).store(Word::Read, told);
+        let error = writer.write([&[1; 4][..]]).unwrap_err().to_string();
+        assert!(error.contains(&told.to_string()), "{error}");
+        assert!(writer.room().is_err() && writer.may_sleep().is_err());
+    }
+}
+
+/// The other end writes everywhere, all the time: nothing comes of it but bytes and errors.
+#[test]
+fn a_peer_that_writes_rubbish_sends_rubbish() {
+    let rounds = if cfg!(miri) { 100 } else { 100_000 };
+    let memory = heap(2);
+    let (mut writer, mut reader) = ends(&memory);
+    let hostile = thread::spawn(move || {
+        let mut random = 1_u64;
+        for _ in 0..rounds {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let word = &memory[(random >> 32) as usize % memory.len()];
+            word.store(random >> (random % 64), Ordering::Relaxed);
+        }
+    });
+    let mut buffer = [0; 16];
+    while !hostile.is_finished() {
+        for length in [1, 7, 8, 16] {
+            let read = reader.read(&mut buffer[..length]);
+            assert!(read.is_err() || read.is_ok_and(|count| count <= length));
+            let written = writer.write([&buffer[..length]]);
+            assert!(written.is_err() || written.is_ok_and(|count| count <= length));
+        }
+        thread::yield_now();
+    }
+    hostile.join().unwrap();
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write(Vec<usize>),
+    Read(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        prop::collection::vec(0_usize..20, 0..4).prop_map(Step::Write),
+        (0_usize..40).prop_map(Step::Read),
+    ];
+    let most = if cfg!(miri) { 20 } else { 200 };
+    prop::collection::vec(step, 0..most)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 256 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// A ring is a queue of bytes with a bound, whatever the lengths and wherever it wraps.
+    #[test]
+    fn a_ring_is_a_bounded_queue(steps in steps(), words in prop::sample::select(vec![1, 2, 4])) {
+        let (mut writer, mut reader) = ends(&heap(words));
+        let capacity = words * 8;
+        let mut model = VecDeque::new();
+        let mut sent = 0;
+        for step in steps {
+            match step {
+                Step::Write(lengths) => {
+                    let bytes = pattern(sent, lengths.iter().sum());
+                    let mut rest = &bytes[..];
+                    let pieces: Vec<&[u8]> = lengths
+                        .iter()
+                        .map(|&length| rest.split_off(..length).unwrap())
+                        .collect();
+                    let count = writer.write(pieces).unwrap();
+                    prop_assert_eq!(count, bytes.len().min(capacity - model.len()));
+                    model.extend(&bytes[..count]);
+                    sent += count;
+                }
+                Step::Read(length) => {
+                    let mut buffer = vec![0; length];
+                    let count = reader.read(&mut buffer).unwrap();
+                    prop_assert_eq!(count, length.min(model.len()));
+                    let expected: Vec<u8> = model.drain(..count).collect();
+                    prop_assert_eq!(&buffer[..count], &expected[..]);
+                }
+            }
+            prop_assert_eq!(reader.available().unwrap(), model.len());
+            prop_assert_eq!(writer.room().unwrap(), capacity - model.len());
+        }
+    }
+}

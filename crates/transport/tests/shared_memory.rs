@@ -1,0 +1,285 @@
+//! Connections through memory: messages, sleeping and waking, and peers that break the rules.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use bytes::Bytes;
+use futago_base::{Payload, ServerId, limits};
+use futago_transport::{
+    Acceptor, Address, Budget, Channel, ClusterKey, ConnectionError, Doorkeeper, HandshakeError,
+    Hello, Listener, Place, Receiver, Refusal, Role, Sender, reach,
+    shared_memory::{MemoryStream, keep_watch},
+    split,
+};
+use futago_wire::{Body, Frame, Header, MessageKind, Request};
+use rustix::{
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create},
+    net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
+};
+use std::{
+    fs::File,
+    io::{ErrorKind, IoSlice},
+    mem::MaybeUninit,
+    os::{fd::AsFd, unix::fs::FileExt},
+    rc::Rc,
+};
+use tokio::{
+    io::AsyncWriteExt,
+    net::UnixStream,
+    sync::mpsc,
+    task::{LocalSet, spawn_local},
+};
+
+fn on_one_thread<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, test)
+}
+
+/// With a thread that keeps watch, and with one that sleeps at once.
+fn watched_and_not(test: impl AsyncFn()) {
+    on_one_thread(test());
+    on_one_thread(async {
+        spawn_local(keep_watch());
+        test().await;
+    });
+}
+
+async fn streams() -> (MemoryStream, MemoryStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (ours, theirs) = tokio::join!(MemoryStream::offer(ours), MemoryStream::accept(theirs));
+    (ours.unwrap(), theirs.unwrap())
+}
+
+fn ends(stream: MemoryStream) -> (Receiver, Rc<Sender>) {
+    let (receiver, sender) = split(stream, Budget::new(0));
+    let drive = Rc::clone(&sender);
+    spawn_local(async move { drive.drive().await });
+    (receiver, sender)
+}
+
+fn frame(sequence: u64, payload_bytes: usize) -> Frame {
+    let header = Header {
+        sequence,
+        ..Header::new(MessageKind::Request)
+    };
+    let bytes: Vec<u8> = (0..payload_bytes)
+        .map(|n| (n as u64 * sequence) as u8)
+        .collect();
+    Frame {
+        header,
+        body: Body::Request(Request::GetSpace),
+        payload: Payload::from(Bytes::from(bytes)),
+    }
+}
+
+async fn received(receiver: &mut Receiver, count: usize) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    while frames.len() < count {
+        receiver.receive(&mut frames).await.unwrap();
+    }
+    frames
+}
+
+#[test]
+fn messages_of_all_sizes_arrive_whole_and_in_order_both_ways() {
+    watched_and_not(async || {
+        let (a, b) = streams().await;
+        let ((mut from_b, to_b), (mut from_a, to_a)) = (ends(a), ends(b));
+        let sizes = [
+            0,
+            1,
+            70_000,
+            4096,
+            limits::PAYLOAD_BYTES,
+            0,
+            65_536,
+            65_537,
+            7,
+            1 << 20,
+        ];
+        let sent: Vec<Frame> = (1..).zip(sizes).map(|(n, size)| frame(n, size)).collect();
+        for sender in [&to_a, &to_b] {
+            sent.iter().for_each(|frame| sender.queue(frame));
+            sender.flush();
+        }
+        let count = sent.len();
+        let (at_a, at_b) = tokio::join!(received(&mut from_b, count), received(&mut from_a, count));
+        assert!(at_a == sent && at_b == sent);
+    });
+}
+
+#[test]
+fn questions_and_answers_take_turns() {
+    watched_and_not(async || {
+        let (a, b) = streams().await;
+        let ((mut from_b, to_b), (mut from_a, to_a)) = (ends(a), ends(b));
+        let answering = spawn_local(async move {
+            for _ in 0..500 {
+                for question in received(&mut from_a, 1).await {
+                    to_a.queue(&question);
+                }
+                to_a.flush();
+            }
+        });
+        for number in 1..=500 {
+            to_b.queue(&frame(number, 3));
+            to_b.flush();
+            assert_eq!(received(&mut from_b, 1).await, [frame(number, 3)]);
+        }
+        answering.await.unwrap();
+    });
+}
+
+#[test]
+fn what_was_sent_before_the_end_is_received() {
+    watched_and_not(async || {
+        let (a, b) = streams().await;
+        let (_, to_b) = split(a, Budget::new(0));
+        let (mut from_a, to_a) = ends(b);
+        to_b.queue(&frame(1, 100));
+        to_b.flush();
+        drop(to_b);
+        assert_eq!(received(&mut from_a, 1).await, [frame(1, 100)]);
+        let error = from_a.receive(&mut Vec::new()).await.unwrap_err();
+        assert!(matches!(error, ConnectionError::Closed), "{error}");
+        to_a.queue(&frame(2, 100));
+        to_a.flush();
+        assert!(to_a.drive().await.to_string().contains("broke"));
+    });
+}
+
+/// A file as a peer makes one, and the accepted end of a connection through it.
+async fn raw_peer() -> (UnixStream, File, Receiver) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let file = memfd_create("peer", MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&file, SIZE).unwrap();
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    fcntl_add_seals(&file, seals).unwrap();
+    hand_over(&ours, &[&file]);
+    let stream = MemoryStream::accept(theirs).await.unwrap();
+    (ours, file.into(), split(stream, Budget::new(0)).0)
+}
+
+/// Two directions with a page of control and a mebibyte each.
+const SIZE: u64 = 2 * (4096 + (1 << 20));
+
+fn hand_over(socket: &UnixStream, files: &[&dyn AsFd]) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut attached = SendAncillaryBuffer::new(&mut space);
+    let files: Vec<_> = files.iter().map(|file| file.as_fd()).collect();
+    if !files.is_empty() {
+        assert!(attached.push(SendAncillaryMessage::ScmRights(&files)));
+    }
+    let token = [IoSlice::new(b"M")];
+    sendmsg(socket, &token, &mut attached, SendFlags::empty()).unwrap();
+}
+
+#[test]
+fn a_peer_at_an_impossible_place_is_cut_off() {
+    on_one_thread(async {
+        let (socket, file, mut receiver) = raw_peer().await;
+        file.write_all_at(&(2_u64 << 20).to_ne_bytes(), 0).unwrap();
+        socket.try_write(b"x").unwrap();
+        let error = receiver.receive(&mut Vec::new()).await.unwrap_err();
+        assert!(error.to_string().contains("which cannot be"), "{error}");
+    });
+}
+
+#[test]
+fn a_peer_that_sends_rubbish_is_cut_off() {
+    on_one_thread(async {
+        let (_socket, file, mut receiver) = raw_peer().await;
+        file.write_all_at(&[0x55; 4096], 4096).unwrap();
+        file.write_all_at(&4096_u64.to_ne_bytes(), 0).unwrap();
+        let error = receiver.receive(&mut Vec::new()).await.unwrap_err();
+        assert!(matches!(error, ConnectionError::Decode(_)), "{error}");
+    });
+}
+
+#[test]
+fn what_is_no_memory_of_ours_is_refused() {
+    on_one_thread(async {
+        let other = File::open("/dev/zero").unwrap();
+        let unsealed = memfd_create("peer", MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&unsealed, SIZE).unwrap();
+        let offers: [&[&dyn AsFd]; 4] = [&[], &[&other], &[&unsealed], &[&other, &other, &other]];
+        for files in offers {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            hand_over(&ours, files);
+            let error = MemoryStream::accept(theirs).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidData, "{error}");
+        }
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        ours.write_all(b"?").await.unwrap();
+        drop(ours);
+        assert!(MemoryStream::accept(theirs).await.is_err());
+    });
+}
+
+/// A server that tells over what its clients have come.
+struct Counting(mpsc::UnboundedSender<&'static str>);
+
+impl Doorkeeper for Counting {
+    fn admit(&self, _: &Hello) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn enter(&self, channel: Channel, _: Hello, _: Place) {
+        let name = match channel {
+            Channel::Stream(_) => "socket",
+            Channel::Memory(_) => "memory",
+        };
+        self.0.send(name).unwrap();
+    }
+
+    fn turned_away(&self, _: &HandshakeError) {}
+}
+
+const CLUSTER: u64 = 0x5eed;
+
+async fn way_to(listeners: Vec<Listener>, address: &Address, cluster: u64) -> &'static str {
+    let key = ClusterKey::from([7; 32]);
+    let (told, mut ways) = mpsc::unbounded_channel();
+    let acceptor = Acceptor::new(key.clone(), 10, Counting(told));
+    for listener in listeners {
+        let acceptor = Rc::clone(&acceptor);
+        spawn_local(async move { acceptor.run(&listener).await });
+    }
+    let hello = Hello {
+        from: Role::Client,
+        to: ServerId(3),
+        map_epoch: 1,
+        hands_over_memory: false,
+    };
+    let _channel = reach(address, cluster, &key, hello).await.unwrap();
+    let mut way = ways.recv().await.unwrap();
+    // Who knocked in vain is in line before.
+    while let Ok(later) = ways.try_recv() {
+        way = later;
+    }
+    way
+}
+
+#[test]
+fn neighbours_talk_through_memory_and_others_over_sockets() {
+    let directory = tempfile::tempdir().unwrap();
+    on_one_thread(async {
+        let unix = Address::Unix(directory.path().join("s"));
+        let listener = Listener::bind(&unix).await.unwrap();
+        assert_eq!(way_to(vec![listener], &unix, CLUSTER).await, "memory");
+
+        let any = "tcp:127.0.0.1:0".parse().unwrap();
+        let listener = Listener::bind(&any).await.unwrap();
+        let tcp = listener.address().unwrap();
+        let nearby = Listener::bind_nearby(&tcp, CLUSTER, ServerId(3));
+        let both = vec![listener, nearby.unwrap().unwrap()];
+        assert_eq!(way_to(both, &tcp, CLUSTER).await, "memory");
+
+        // As from another host: nobody of this cluster is found nearby.
+        let listener = Listener::bind(&any).await.unwrap();
+        let tcp = listener.address().unwrap();
+        assert_eq!(way_to(vec![listener], &tcp, CLUSTER + 1).await, "socket");
+    });
+}
