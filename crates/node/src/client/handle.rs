@@ -2,6 +2,7 @@
 
 use super::{Client, runtime};
 use crate::Cluster;
+use futago_transport::shared_memory::waiting::wait;
 use std::{
     future::Future,
     io,
@@ -124,6 +125,11 @@ impl Futago {
             // Nobody is left to hear of it if the caller has gone.
             let _ = done.send(operation(client).await);
         });
-        result.recv().map_err(|_| Stopped)
+        let look = || match result.try_recv() {
+            Ok(value) => Some(Ok(value)),
+            Err(std_mpsc::TryRecvError::Disconnected) => Some(Err(Stopped)),
+            Err(std_mpsc::TryRecvError::Empty) => None,
+        };
+        wait(look, || result.recv().map_err(|_| Stopped))
     }
 }

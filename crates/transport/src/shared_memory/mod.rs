@@ -7,11 +7,11 @@
 
 pub mod memory;
 pub mod ring;
+pub mod waiting;
 
 mod handover;
 mod region;
 mod stream;
-mod waiting;
 mod watch;
 
 pub use stream::MemoryStream;

@@ -1,20 +1,11 @@
 //! Looking at the streams of a thread instead of sleeping on them.
 
-use super::stream::Shared;
-use std::{
-    cell::{Cell, RefCell},
-    rc::Rc,
-    thread,
-    time::{Duration, Instant},
+use super::{
+    stream::Shared,
+    waiting::{is_crowded, yield_processor},
 };
+use std::{cell::RefCell, rc::Rc, time::Instant};
 use tokio::{sync::Notify, task};
-
-/// Who gets the processor back so late has given it to a process that does not yield, not to one of
-/// those that it waits for: these answer or yield much sooner.
-const OVERRUN: Duration = Duration::from_millis(1);
-/// For how long a thread sleeps at once after that: who sleeps is served first when it is woken, who
-/// yields last.
-const CROWDED: Duration = Duration::from_millis(50);
 
 thread_local! {
     static WATCH: Watch = Watch::default();
@@ -26,8 +17,6 @@ struct Watch {
     streams: RefCell<Option<Vec<Rc<Shared>>>>,
     /// Told when there is something to look at.
     begun: Rc<Notify>,
-    /// Until then, to yield costs too much.
-    crowded_until: Cell<Option<Instant>>,
 }
 
 /// Takes care that the waits of this thread's streams do not sleep at once, for as long as it is
@@ -38,11 +27,7 @@ pub async fn keep_watch() {
     let begun = WATCH.with(|watch| Rc::clone(&watch.begun));
     loop {
         if look() {
-            let before = Instant::now();
-            thread::yield_now();
-            if before.elapsed() > OVERRUN {
-                leave_the_crowd();
-            }
+            yield_processor();
             task::yield_now().await;
         } else {
             begun.notified().await;
@@ -65,16 +50,11 @@ pub(super) fn add(stream: &Rc<Shared>) {
     });
 }
 
-fn leave_the_crowd() {
-    WATCH.with(|watch| watch.crowded_until.set(Some(Instant::now() + CROWDED)));
-}
-
 /// Looks at each stream once; whether any is left to be looked at.
 fn look() -> bool {
     let now = Instant::now();
     WATCH.with(|watch| {
-        let crowded = watch.crowded_until.get().is_some_and(|until| now < until);
-        let now = (!crowded).then_some(now);
+        let now = (!is_crowded(now)).then_some(now);
         let mut streams = watch.streams.borrow_mut();
         streams.as_mut().is_some_and(|streams| {
             streams.retain(|stream| {
