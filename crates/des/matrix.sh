@@ -16,7 +16,7 @@ done
 results() {
     "$@" --json | sed -n '/"results"/,/}/{/times_real_time/!p}'
 }
-for model in "queueing --placement round-robin" "chord --nodes 64 --lookup-every 5"; do
+for model in "queueing --placement round-robin --end 40" "chord --nodes 64 --lookup-every 1 --end 5"; do
     alone=$(results "$program" $model)
     for ranks in 2 4; do
         together=$(results mpirun -n "$ranks" "$program" $model --mpi --executor conservative)
