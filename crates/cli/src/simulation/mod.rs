@@ -1,6 +1,7 @@
 //! Simulations: the points of a scenario, run side by side, and by several processes together.
 
 pub mod ranks;
+pub mod real;
 pub mod sweep;
 
 use crate::exit::{Exit, Problem};

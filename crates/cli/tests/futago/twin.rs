@@ -211,3 +211,58 @@ fn fuzzing_tells_what_it_did() {
     assert_eq!(code, 0);
     assert!(out.starts_with("1 seeds clean, 0 failed, "), "{out}");
 }
+
+#[test]
+fn a_host_is_measured_and_compared_with_its_twin() {
+    let directory = directory();
+    let (code, out, err) = run(
+        directory.path(),
+        &[
+            "twin",
+            "calibrate",
+            "--rounds",
+            "3",
+            "--out",
+            "m.toml",
+            "--json",
+        ],
+    );
+    assert_eq!(code, 0, "{err}");
+    let measured: Value = serde_json::from_str(&out).unwrap();
+    let create = &measured["operations"]["create"];
+    assert_eq!(create["request"], "create");
+    assert!(
+        create["server_ns"]["median"].as_f64().unwrap() > 0.0,
+        "{create}"
+    );
+    let compare = [
+        "twin",
+        "compare",
+        "tiny.toml",
+        "--machine",
+        "m.toml",
+        "--json",
+    ];
+    let (code, out, err) = run(directory.path(), &compare);
+    assert_eq!(code, 0, "{err}");
+    let compared: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(compared["machine_hash"], measured["machine_hash"]);
+    let rows = compared["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!(row["operation"], "create");
+        for figure in ["throughput", "p50_us", "p99_us"] {
+            assert!(row[figure]["real"].as_f64().unwrap() > 0.0, "{row}");
+            assert!(row[figure]["twin"].as_f64().unwrap() > 0.0, "{row}");
+            assert!(row[figure]["error_percent"].is_f64(), "{row}");
+        }
+    }
+    let thinking = [
+        &compare[..],
+        &["--set", "workload.phases.0.think.constant_ns=5"],
+    ]
+    .concat();
+    let (code, _, err) = run(directory.path(), &thinking);
+    assert_eq!(code, 2);
+    assert!(err.contains("clients do not think"), "{err}");
+}

@@ -17,7 +17,10 @@ impl Assignment {
 
     /// Whether it says which machine the scenario's own keys are laid over.
     pub fn chooses_machine(&self) -> bool {
-        matches!(self.key.as_str(), "machine.preset" | "machine.file")
+        matches!(
+            self.key.as_str(),
+            "machine" | "machine.preset" | "machine.file"
+        )
     }
 
     /// Whether it changes what is varied.

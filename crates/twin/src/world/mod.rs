@@ -22,6 +22,7 @@ mod setup;
 mod statistics;
 
 pub use check::Error;
+pub use client::{Names, Work, own_name};
 pub use latency::Latency;
 pub use measured::{Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, ResourceClass};
 pub use options::RunOptions;

@@ -17,7 +17,10 @@ use leaves::Answer;
 use operation::Operation;
 use serde::Serialize;
 use task::{Progress, Task, Tools};
-use workload::{Names, Workload};
+use workload::Workload;
+
+pub use operation::{Work, own_name};
+pub use workload::Names;
 
 /// A client.
 #[derive(Debug, Serialize)]

@@ -1,9 +1,8 @@
-//! What a simulated client does with the real client core.
+//! What a client does with the real client core, simulated or real.
 
-use super::leaves::Leaves;
 use crate::world::{Directory, OperationKind, Place};
 use futago_base::{Errno, FileId, Name, NameHash, Payload};
-use futago_client::{Client, RenameFlags};
+use futago_client::{Client, Context, RenameFlags};
 use futago_wire::{NewContent, NewNode};
 use serde::Serialize;
 
@@ -23,8 +22,11 @@ pub enum Operation {
 /// An operation of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Work {
+    /// What it does.
     pub kind: OperationKind,
+    /// Where.
     pub place: Place,
+    /// The directory of that place.
     pub directory: FileId,
     /// The number of the file or directory that it is about; where a listing begins.
     pub number: u64,
@@ -35,10 +37,12 @@ pub struct Work {
 /// How many names a listing asks for.
 const LISTED_NAMES: u32 = 1000;
 
-type Core<'a, 'b> = Client<&'b Leaves<'a>>;
-
 /// What a client calls its own directory.
-fn own_name(client: u32) -> Result<Name, Errno> {
+///
+/// # Errors
+///
+/// None: the name is short.
+pub fn own_name(client: u32) -> Result<Name, Errno> {
     Name::new(format!("client-{client}"))
 }
 
@@ -53,9 +57,9 @@ fn directory_name(client: u32, number: u64) -> Result<Name, Errno> {
 impl Operation {
     /// Performs it for a client. Returns the directory that it made, if it was to make the client's
     /// own.
-    pub async fn perform(
+    pub async fn perform<C: Context>(
         self,
-        core: &Core<'_, '_>,
+        core: &Client<C>,
         client: u32,
         shared: &[Directory],
     ) -> Result<Option<FileId>, Errno> {
@@ -83,9 +87,14 @@ impl Operation {
 }
 
 impl Work {
-    async fn perform(
+    /// Performs it for a client; `shared` are the directories that [`Place::Shared`] counts.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operation.
+    pub async fn perform<C: Context>(
         self,
-        core: &Core<'_, '_>,
+        core: &Client<C>,
         client: u32,
         shared: &[Directory],
     ) -> Result<(), Errno> {
@@ -145,7 +154,7 @@ impl Work {
     }
 }
 
-fn file_node(core: &Core<'_, '_>) -> NewNode {
+fn file_node<C: Context>(core: &Client<C>) -> NewNode {
     let chunk_bytes = core.config().chunk_bytes;
     NewNode {
         content: NewContent::File { chunk_bytes },

@@ -75,13 +75,7 @@ impl Workload {
         }
         self.begun += 1;
         let directory = self.directory(scene, phase.place)?;
-        let kind = drawn_kind(phase, random);
-        Some(Operation::Work(self.work(
-            kind,
-            phase.place,
-            directory,
-            random,
-        )))
+        Some(Operation::Work(self.names.next(phase, directory, random)))
     }
 
     /// What a client does once before a phase.
@@ -100,27 +94,23 @@ impl Workload {
             Place::Shared(index) => scene.planted.get(index).map(|planted| planted.id),
         }
     }
+}
 
-    fn work(
-        &mut self,
-        kind: OperationKind,
-        place: Place,
-        directory: FileId,
-        random: &mut RandomStream,
-    ) -> Work {
-        let kind = self.names.possible(kind);
-        let (number, new_number) = self.names.take(kind, random);
+impl Names {
+    /// The next operation of a phase that takes place in this directory, whose names these are. It
+    /// counts as done from now on.
+    pub fn next(&mut self, phase: &Phase, directory: FileId, random: &mut RandomStream) -> Work {
+        let kind = self.possible(drawn_kind(phase, random));
+        let (number, new_number) = self.take(kind, random);
         Work {
             kind,
-            place,
+            place: phase.place,
             directory,
             number,
             new_number,
         }
     }
-}
 
-impl Names {
     /// The kind of operation, or the one that makes what it needs.
     const fn possible(&self, kind: OperationKind) -> OperationKind {
         let no_file = self.files.0 == self.files.1;

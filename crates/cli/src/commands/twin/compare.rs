@@ -1,0 +1,186 @@
+//! `futago twin compare`: a workload on a real cluster on this host and in the twin, side by side.
+
+use crate::{
+    exit::Exit,
+    output,
+    simulation::{self, VERSION, real, sweep},
+};
+use anyhow::Context;
+use clap::Args;
+use futago_des::ranks::Alone;
+use futago_lab::results::{OperationResult, PhaseResult};
+use futago_twin::scenario::Point;
+use serde::Serialize;
+use serde_json::Value;
+use std::{collections::BTreeMap, path::PathBuf};
+
+/// Arguments of `twin compare`.
+#[derive(Args)]
+pub struct Compare {
+    /// The scenario file. Its machine is used for the twin if no other is named.
+    scenario: PathBuf,
+    /// The machine file that `twin calibrate` wrote on this host.
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
+    /// Set a value of the scenario, such as `cluster.servers=4`.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    options: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    version: &'static str,
+    /// Stands for the machine file.
+    machine_hash: Option<String>,
+    rows: Vec<Row>,
+    /// The mean of the errors of throughput, without their signs, in percent.
+    throughput_error_mean_percent: f64,
+    /// The worst of them.
+    throughput_error_worst_percent: f64,
+}
+
+/// One operation of one point.
+#[derive(Serialize)]
+struct Row {
+    parameters: BTreeMap<String, Value>,
+    phase: String,
+    operation: String,
+    throughput: Pair,
+    p50_us: Pair,
+    p99_us: Pair,
+}
+
+/// A figure of both, and by how much the twin's is off.
+#[derive(Serialize)]
+struct Pair {
+    real: f64,
+    twin: f64,
+    error_percent: f64,
+}
+
+impl Pair {
+    fn new(real: f64, twin: f64) -> Self {
+        Self {
+            real,
+            twin,
+            error_percent: (twin / real - 1.0) * 100.0,
+        }
+    }
+}
+
+impl Compare {
+    /// Runs both.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let mut options = self.options.clone();
+        let mut machine_hash = None;
+        if let Some(machine) = &self.machine {
+            let path = std::path::absolute(machine)?;
+            let text = std::fs::read(&path)
+                .with_context(|| format!("cannot read the machine {}", path.display()))?;
+            machine_hash = Some(format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&text)));
+            options.push(format!(
+                "machine={{ file = {:?} }}",
+                path.display().to_string()
+            ));
+        }
+        let points = simulation::points(&self.scenario, &options)?;
+        let bar = output::progress(points.len() as u64, "points");
+        let mut rows = Vec::new();
+        for point in &points {
+            rows.extend(compare(point)?);
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        let errors = rows.iter().map(|row| row.throughput.error_percent.abs());
+        let report = Report {
+            version: VERSION,
+            machine_hash,
+            throughput_error_mean_percent: errors.clone().sum::<f64>() / rows.len().max(1) as f64,
+            throughput_error_worst_percent: errors.fold(0.0, f64::max),
+            rows,
+        };
+        output::print(self.json, &report, text)?;
+        Ok(Exit::Success)
+    }
+}
+
+fn compare(point: &Point) -> anyhow::Result<Vec<Row>> {
+    let real = real::run(&point.body, &point.setup)?;
+    let twin = sweep::run_point(point, &mut Alone)?;
+    let pairs = real.iter().map(|real| &real.result).zip(&twin.phases);
+    Ok(pairs
+        .flat_map(|(real, twin)| rows(point, real, twin))
+        .collect())
+}
+
+fn rows(point: &Point, real: &PhaseResult, twin: &PhaseResult) -> Vec<Row> {
+    let phase = &twin.name;
+    let both = real.operations.iter().filter_map(|(name, operation)| {
+        let twin = twin.operations.get(name)?;
+        Some((name, operation, twin))
+    });
+    both.map(|(name, real, twin)| {
+        let pair = |figure: fn(&OperationResult) -> f64| Pair::new(figure(real), figure(twin));
+        let mut parameters = point.parameters.clone();
+        parameters.remove("machine");
+        Row {
+            parameters,
+            phase: phase.clone(),
+            operation: name.clone(),
+            throughput: pair(|operation| operation.per_s),
+            p50_us: pair(|operation| operation.latency_us.p50),
+            p99_us: pair(|operation| operation.latency_us.p99),
+        }
+    })
+    .collect()
+}
+
+fn text(report: &Report) -> String {
+    let mut text = format!(
+        "{:>7} {:>7} {:18} {:>10} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n",
+        "servers",
+        "clients",
+        "operation",
+        "real/s",
+        "twin/s",
+        "%",
+        "p50 real",
+        "p50 twin",
+        "%",
+        "p99 real",
+        "p99 twin",
+        "%"
+    );
+    for row in &report.rows {
+        let parameter = |key: &str| {
+            row.parameters
+                .get(key)
+                .map_or(String::new(), Value::to_string)
+        };
+        text += &format!(
+            "{:>7} {:>7} {:18} {:>10.0} {:>10.0} {:>7.1} {:>9.1} {:>9.1} {:>7.1} {:>9.1} {:>9.1} {:>7.1}\n",
+            parameter("cluster.servers"),
+            parameter("cluster.clients"),
+            row.operation,
+            row.throughput.real,
+            row.throughput.twin,
+            row.throughput.error_percent,
+            row.p50_us.real,
+            row.p50_us.twin,
+            row.p50_us.error_percent,
+            row.p99_us.real,
+            row.p99_us.twin,
+            row.p99_us.error_percent,
+        );
+    }
+    if let Some(hash) = &report.machine_hash {
+        text += &format!("machine file {hash}\n");
+    }
+    text + &format!(
+        "throughput is off by {:.1} % on average, {:.1} % at worst\n",
+        report.throughput_error_mean_percent, report.throughput_error_worst_percent
+    )
+}
