@@ -77,6 +77,6 @@ mod tests {
         assert_eq!(transmission_ns(512, 125_000_000), 4096);
         assert_eq!(transmission_ns(512, 1_250_000_000), 410);
         assert_eq!(transmission_ns(0, 1), 0);
-        assert_eq!(transmission_ns(u64::MAX / 1_000_000_000, u64::MAX), 0);
+        assert_eq!(transmission_ns(u64::MAX, u64::MAX), 1_000_000_000);
     }
 }
