@@ -3,11 +3,12 @@
 use crate::{
     Client, Context,
     client::UNEXPECTED,
+    join::both,
     join_all,
     layout::{FileHint, Part},
 };
 use alloc::vec::Vec;
-use futago_base::{FileId, Payload, ServerId, record::Truncations};
+use futago_base::{Errno, FileId, Payload, ServerId, record::Truncations};
 use futago_wire::{Failure, Reply, Request};
 
 /// How a file stands, as its home says.
@@ -29,6 +30,15 @@ pub trait ChunkRequest {
     fn request(&self, hint: &FileHint) -> (Request, Payload);
 }
 
+/// A request that changes chunks.
+pub trait ChunkChange: ChunkRequest + Clone {
+    /// Up to where the file must be writable for it, in bytes; 0 if that does not matter.
+    fn reach(&self) -> u64;
+
+    /// What is left of it for a file that was cut at `size` afterwards.
+    fn cut(self, size: u64) -> Option<Self>;
+}
+
 impl<C: Context> Client<C> {
     /// What the client remembers of a file.
     pub(crate) fn hint(&self, id: FileId) -> Option<FileHint> {
@@ -48,6 +58,7 @@ impl<C: Context> Client<C> {
             stored,
             size,
             chunk_bytes,
+            writable,
             truncations,
         } = reply
         else {
@@ -59,6 +70,7 @@ impl<C: Context> Client<C> {
         let hint = FileHint {
             chunk_bytes,
             truncations,
+            writable,
             size_seen: size,
         };
         self.memory.borrow_mut().files.insert(id, hint.clone());
@@ -116,12 +128,107 @@ impl<C: Context> Client<C> {
             self.ask_extent(id, home.0, home.1),
             self.ask_chunks(requests, hint),
         );
-        let (home, chunks) = crate::join::both(asked.0, asked.1).await;
+        let (home, chunks) = both(asked.0, asked.1).await;
         let ((extent, data), mut chunks) = (home?, chunks?);
         if is_newer(&extent.hint.truncations, &hint.truncations) && !requests.is_empty() {
             chunks = self.ask_chunks(requests, &extent.hint).await?;
         }
         Ok((extent, data, chunks))
+    }
+
+    /// Changes what lies at a file's home, and chunks, which lie elsewhere. All of it happens when the
+    /// home's part does: what is cut off later is cut off here, too.
+    pub(crate) async fn change<R: ChunkChange>(
+        &self,
+        id: FileId,
+        home: (Request, Payload),
+        parts: Vec<R>,
+    ) -> Result<Extent, Errno> {
+        let (extent, rest) = self
+            .persist(|| self.change_home(id, home.clone(), &parts))
+            .await?;
+        self.change_chunks(id, &extent.hint, rest).await?;
+        Ok(extent)
+    }
+
+    /// Changes what lies at the home, side by side with the chunks if it has allowed that before.
+    /// Returns the parts that are still to be done.
+    async fn change_home<R: ChunkChange>(
+        &self,
+        id: FileId,
+        (request, data): (Request, Payload),
+        parts: &[R],
+    ) -> Result<(Extent, Vec<R>), Failure> {
+        let hint = self.known_hint(id).await?;
+        let home = self.ask_extent(id, request, data);
+        if parts.iter().any(|part| part.reach() > hint.writable) {
+            let (extent, _) = home.await?;
+            return Ok((extent, parts.to_vec()));
+        }
+        let (home, refused) = both(home, self.try_chunks(parts, &hint)).await;
+        let ((extent, _), refused) = (home?, refused?);
+        if is_newer(&extent.hint.truncations, &hint.truncations) {
+            return Ok((extent, parts.to_vec()));
+        }
+        Ok((extent, refused))
+    }
+
+    /// Changes chunks of a file whose home's part was done when the home told `placed`.
+    pub(crate) async fn change_chunks<R: ChunkChange>(
+        &self,
+        id: FileId,
+        placed: &FileHint,
+        mut parts: Vec<R>,
+    ) -> Result<(), Errno> {
+        let mut hint = placed.clone();
+        let deadline = self.context().now() + self.config().retry;
+        let mut tries = 0;
+        while !parts.is_empty() {
+            parts = self.persist(|| self.try_chunks(&parts, &hint)).await?;
+            if parts.is_empty() {
+                break;
+            }
+            if self.context().now() >= deadline {
+                return Err(Errno::EBUSY);
+            }
+            if tries > 0 {
+                self.pause(tries).await;
+            }
+            tries += 1;
+            hint = match self.persist(|| self.extent(id)).await {
+                // The file was removed after it was changed.
+                Err(Errno::ESTALE) => break,
+                extent => extent?.hint,
+            };
+            if let Some(size) = hint.truncations.limit_since(placed.truncations.latest) {
+                let left = parts.into_iter().filter_map(|part| part.cut(size));
+                parts = left.collect();
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes chunks, side by side. Returns the parts whose servers know more, or less, of the file
+    /// than its home told: it must be asked anew.
+    async fn try_chunks<R: ChunkChange>(
+        &self,
+        parts: &[R],
+        hint: &FileHint,
+    ) -> Result<Vec<R>, Failure> {
+        let sent = parts.iter().map(|part| {
+            let (request, data) = part.request(hint);
+            self.send(part.server(), request, data)
+        });
+        let mut refused = Vec::new();
+        for (part, answer) in parts.iter().zip(join_all(sent).await) {
+            match answer {
+                Ok(_) => {}
+                // The home's part may be done and must not be repeated: only this one is.
+                Err(Failure::Changed | Failure::Busy) => refused.push(part.clone()),
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(refused)
     }
 }
 
@@ -154,6 +261,7 @@ impl ChunkRequest for ReadPart {
 }
 
 /// A part that is written.
+#[derive(Clone)]
 pub struct WritePart {
     pub server: ServerId,
     pub part: Part,
@@ -173,5 +281,19 @@ impl ChunkRequest for WritePart {
             truncations: hint.truncations.clone(),
         };
         (request, self.data.clone())
+    }
+}
+
+impl ChunkChange for WritePart {
+    fn reach(&self) -> u64 {
+        self.part.end()
+    }
+
+    fn cut(mut self, size: u64) -> Option<Self> {
+        let left = size.saturating_sub(self.part.offset);
+        let length = left.min(self.part.len() as u64) as u32;
+        self.part.to = self.part.from + length;
+        self.data = self.data.slice(0, self.part.len());
+        (length > 0).then_some(self)
     }
 }

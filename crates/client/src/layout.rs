@@ -10,9 +10,10 @@ use serde::Serialize;
 pub struct FileHint {
     /// Bytes a chunk; it never changes.
     pub chunk_bytes: u32,
-    /// The shrinkings that chunks may not have heard of. A newer one shows in every answer of the
-    /// file's home.
+    /// The file's shrinkings. A newer one shows in every answer of the file's home.
     pub truncations: Truncations,
+    /// Up to where chunks may be written before the home has been told, in bytes.
+    pub writable: u64,
     /// The size when it was last seen, in bytes: how far it is worth asking for chunks before the
     /// home has told the size.
     pub size_seen: u64,
@@ -23,6 +24,7 @@ impl FileHint {
         Self {
             chunk_bytes,
             truncations: Truncations::default(),
+            writable: 0,
             size_seen,
         }
     }
@@ -44,6 +46,11 @@ pub struct Part {
 impl Part {
     pub const fn len(&self) -> usize {
         (self.to - self.from) as usize
+    }
+
+    /// The byte after the last within the file.
+    pub const fn end(&self) -> u64 {
+        self.offset + (self.to - self.from) as u64
     }
 }
 

@@ -183,8 +183,141 @@ fn extent(truncations: &Truncations) -> Reply {
         stored: 0,
         size: u64::from(CHUNK) + 4,
         chunk_bytes: CHUNK,
+        writable: u64::from(CHUNK) + 4,
         truncations: truncations.clone(),
     }
+}
+
+fn write(offset: u64, length: u64) -> Request {
+    Request::Write {
+        id: id(0, 5),
+        offset,
+        end: offset + length,
+        kill_privileges: false,
+    }
+}
+
+fn look() -> Request {
+    Request::Read {
+        id: id(0, 5),
+        offset: 0,
+        length: 0,
+    }
+}
+
+fn write_chunk(
+    truncations: &Truncations,
+    text: &'static [u8],
+    outcome: Result<Reply, Failure>,
+) -> Exchange {
+    let request = Request::WriteChunk {
+        chunk: ChunkId {
+            file: id(0, 5),
+            index: 1,
+        },
+        offset: 0,
+        chunk_bytes: CHUNK,
+        truncations: truncations.clone(),
+    };
+    Exchange {
+        data: data(text),
+        ..exchange(1, request, outcome)
+    }
+}
+
+fn cut_at(sequence: u64, size: u64) -> Truncations {
+    let mut truncations = Truncations {
+        latest: sequence - 1,
+        ..Truncations::default()
+    };
+    truncations.shrink(size);
+    truncations
+}
+
+#[test]
+fn chunks_beyond_what_the_home_has_allowed_are_written_after_it() {
+    let none = Truncations::default();
+    let refused = Err(Failure::Errno(Errno::ENOSPC));
+    let beyond = vec![
+        exchange(0, look(), Ok(extent(&none))),
+        exchange(0, write(u64::from(CHUNK), 5), refused.clone()),
+    ];
+    let written = play(beyond, |client| async move {
+        client
+            .write(id(0, 5), u64::from(CHUNK), data(b"12345"), false)
+            .await
+    });
+    assert_eq!(written, Err(Errno::ENOSPC));
+    let within = vec![
+        exchange(0, look(), Ok(extent(&none))),
+        exchange(0, write(u64::from(CHUNK), 4), refused),
+        write_chunk(&none, b"1234", Ok(Reply::Done)),
+    ];
+    let written = play(within, |client| async move {
+        client
+            .write(id(0, 5), u64::from(CHUNK), data(b"1234"), false)
+            .await
+    });
+    assert_eq!(written, Err(Errno::ENOSPC));
+}
+
+#[test]
+fn what_a_later_truncation_cut_is_not_written_again() {
+    let (told, later) = (cut_at(1, 0), cut_at(2, u64::from(CHUNK) + 1));
+    let exchanges = vec![
+        exchange(0, look(), Ok(extent(&told))),
+        exchange(0, write(u64::from(CHUNK), 4), Ok(extent(&told))),
+        write_chunk(&told, b"1234", Err(Failure::Changed)),
+        write_chunk(&told, b"1234", Err(Failure::Changed)),
+        // The home says that the file has shrunk since; the size may have been raised again.
+        exchange(0, look(), Ok(extent(&later))),
+        write_chunk(&later, b"1", Ok(Reply::Done)),
+    ];
+    let written = play(exchanges, |client| async move {
+        client
+            .write(id(0, 5), u64::from(CHUNK), data(b"1234"), false)
+            .await
+    });
+    assert_eq!(written, Ok(u64::from(CHUNK) + 4));
+}
+
+#[test]
+fn the_rest_of_an_append_is_written_without_growing_the_file_again() {
+    let none = Truncations::default();
+    let append = Request::Append {
+        id: id(0, 5),
+        length: 4,
+        kill_privileges: false,
+    };
+    let Reply::Extent {
+        size,
+        chunk_bytes,
+        writable,
+        truncations,
+        ..
+    } = extent(&none)
+    else {
+        panic!("not an extent");
+    };
+    let given = Reply::Extent {
+        offset: u64::from(CHUNK),
+        stored: 0,
+        size,
+        chunk_bytes,
+        writable,
+        truncations,
+    };
+    let exchanges = vec![
+        Exchange {
+            data: data(b"1234"),
+            ..exchange(0, append, Ok(given))
+        },
+        write_chunk(&none, b"1234", Ok(Reply::Done)),
+    ];
+    let appended = play(exchanges, |client| async move {
+        client.append(id(0, 5), data(b"1234"), false).await
+    });
+    assert_eq!(appended, Ok(u64::from(CHUNK)));
 }
 
 #[test]

@@ -59,14 +59,13 @@ impl<V: View> Turn<'_, V> {
     fn accept(&mut self, change: PeerChange) {
         match change {
             PeerChange::DropLink(id) => self.drop_link(id),
+            PeerChange::Admit { file, heard } => self.admit_file(file, heard),
             PeerChange::RemoveChunks(file) => self.remove_chunks(file),
             PeerChange::Cut {
                 file,
                 chunk_bytes,
                 truncation,
-            } => {
-                self.cut_chunks(file, chunk_bytes, truncation);
-            }
+            } => self.hear_of(file, chunk_bytes, truncation),
             PeerChange::Transfer {
                 directory,
                 bucket,
@@ -123,8 +122,10 @@ impl<V: View> Turn<'_, V> {
         match change {
             PeerChange::Cut { file, .. } => self.settle_cut(file),
             PeerChange::Resolve { transaction, .. } => self.settle_transaction(transaction),
-            PeerChange::DropLink(_) | PeerChange::RemoveChunks(_) | PeerChange::Transfer { .. } => {
-            }
+            PeerChange::DropLink(_)
+            | PeerChange::Admit { .. }
+            | PeerChange::RemoveChunks(_)
+            | PeerChange::Transfer { .. } => {}
         }
     }
 

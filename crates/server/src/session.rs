@@ -89,6 +89,7 @@ impl<V: View> Turn<'_, V> {
             self.change_opens(file, |opens| opens.retain(|(session, _)| *session != id));
             self.drop_session_locks(file, id);
             self.remove_if_unused(file);
+            self.trim(file);
         }
         self.forget_replies(id, 0, u64::MAX - 1);
         let ended = Session {

@@ -6,8 +6,8 @@ mod cluster;
 
 use cluster::{CHUNK_BYTES, Cluster, ROOT, peers, spot};
 use futago_base::{ChunkId, FileId, ServerId, record::Truncations};
-use futago_server::Config;
-use futago_wire::{AttributeChange, Outcome, Peer, PeerChange, Reply, Request};
+use futago_server::{Config, Input};
+use futago_wire::{AttributeChange, Failure, Outcome, Peer, PeerChange, Reply, Request};
 
 fn write(id: FileId, offset: u64, end: u64) -> Request {
     Request::Write {
@@ -68,7 +68,7 @@ fn two_chunks(cluster: &mut Cluster) -> (FileId, ChunkId) {
     let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
     let chunk = ChunkId { file: id, index: 1 };
     let end = u64::from(CHUNK_BYTES) + 4;
-    cluster.ask(0, write(id, 0, end)).unwrap();
+    cluster.run(0, write(id, 0, end)).unwrap();
     cluster
         .ask_with(1, write_chunk(chunk, 0, &Truncations::default()), b"data")
         .0
@@ -131,12 +131,110 @@ fn truncate_then_extend_never_shows_stale_bytes_even_before_the_cut_arrives() {
     assert!(matches!(&answers[..], [(answered, Ok(_))] if *answered == request));
     let (_, cut) = cluster.ask_with(1, read_chunk(chunk, 4, &Truncations::default()), &[]);
     assert_eq!(&cut.bytes()[..], b"d\0\0\0");
-    let (_, known) = truncations(cluster.ask(0, read(id, 0, 0)));
+}
+
+#[test]
+fn a_server_takes_chunks_of_a_file_only_while_its_home_wants_that() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    let chunk = ChunkId { file: id, index: 1 };
+    let known = Truncations::default();
+    let changed = Err(Failure::Changed);
+    let early = cluster
+        .ask_with(1, write_chunk(chunk, 0, &known), b"data")
+        .0;
+    assert_eq!(early, changed, "the home has not told of the file");
+    cluster.run(0, write(id, 0, 5000)).unwrap();
+    let request = write_chunk(chunk, 0, &known);
+    cluster.ask_with(1, request.clone(), b"data").0.unwrap();
+    cluster.run(0, Request::Unlink(spot(ROOT, "a"))).unwrap();
+    let late = cluster.ask_with(1, request, b"data").0;
+    assert_eq!(late, changed, "the file is gone");
+    assert_eq!(cluster.stores[1].chunks().count(), 0);
+}
+
+#[test]
+fn who_has_missed_a_truncation_that_a_chunk_has_heard_of_must_look_again() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let (id, chunk) = two_chunks(&mut cluster);
+    cluster.run(0, shrink(id, 0)).unwrap();
+    let old = Truncations::default();
+    let stale = cluster.ask_with(1, write_chunk(chunk, 0, &old), b"old").0;
+    assert_eq!(stale, Err(Failure::Changed));
+    let (_, known) = truncations(cluster.run(0, write(id, 0, 5000)));
+    cluster
+        .ask_with(1, write_chunk(chunk, 1, &known), b"new")
+        .0
+        .unwrap();
+    let (_, data) = cluster.ask_with(1, read_chunk(chunk, 4, &old), &[]);
+    assert_eq!(&data.bytes()[..], b"\0new");
+}
+
+/// A file of one session that has written ahead of the size on server 1, and the knowledge with
+/// which it did.
+fn written_ahead(cluster: &mut Cluster) -> (FileId, ChunkId, Truncations) {
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    cluster.ask(0, Request::Open(id)).unwrap();
+    let end = u64::from(CHUNK_BYTES) + 4;
+    let outcome = cluster.run(0, write(id, 0, end));
+    let Ok(Reply::Extent { writable, .. }) = outcome else {
+        panic!("not written: {outcome:?}");
+    };
+    assert_eq!(writable, 2 * end, "an open file may be written ahead");
+    let (_, known) = truncations(outcome);
+    let chunk = ChunkId { file: id, index: 1 };
+    cluster
+        .ask_with(1, write_chunk(chunk, 4, &known), b"ahead")
+        .0
+        .unwrap();
+    (id, chunk, known)
+}
+
+#[test]
+fn what_was_written_ahead_goes_when_the_file_is_closed() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let (id, chunk, known) = written_ahead(&mut cluster);
+    let request = cluster.next_id();
+    let outputs = cluster.request(0, request, Request::Close(id));
+    let (_, cut) = (peers(&outputs), cluster.settle(0, outputs));
+    assert_eq!(cut.len(), 1);
+    let late = cluster
+        .ask_with(1, write_chunk(chunk, 4, &known), b"ahead")
+        .0;
+    assert_eq!(late, Err(Failure::Changed));
+    assert_eq!(cluster.stores[1].chunks().count(), 0);
     assert_eq!(
-        known.steps,
-        [],
-        "once every server has confirmed, nobody needs to be told"
+        cluster.attributes(0, id).attributes.size,
+        u64::from(CHUNK_BYTES) + 4
     );
+}
+
+#[test]
+fn what_a_client_that_is_gone_wrote_ahead_goes_with_its_session() {
+    let config = Config::default();
+    let lease = config.lease;
+    let mut cluster = Cluster::new(2, config);
+    let (_, chunk, known) = written_ahead(&mut cluster);
+    cluster.now = cluster.now + lease + lease;
+    let outputs = cluster.input(0, Input::Tick);
+    cluster.settle(0, outputs);
+    assert_eq!(cluster.stores[1].chunks().count(), 0);
+    let late = write_chunk(chunk, 4, &known);
+    assert_eq!(cluster.ask_with(1, late, b"ahead").0, Err(Failure::Changed));
+}
+
+#[test]
+fn an_append_brings_what_belongs_at_the_home() {
+    let mut cluster = Cluster::one();
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    let request = Request::Append {
+        id,
+        length: 3,
+        kill_privileges: false,
+    };
+    let without = cluster.ask_with(0, request, b"ab").0;
+    assert_eq!(without, Err(Failure::Changed));
+    assert_eq!(cluster.attributes(0, id).attributes.size, 0);
 }
 
 #[test]

@@ -55,7 +55,14 @@ pub enum PeerAnswer {
 pub enum PeerChange {
     /// A name of the file is gone.
     DropLink(FileId),
-    /// The file is gone: so are its chunks.
+    /// Chunks of the file may be written to the receiver from now on.
+    Admit {
+        /// The file.
+        file: FileId,
+        /// The latest shrinking that they need not hear of any more.
+        heard: u64,
+    },
+    /// The file is gone: so are its chunks, and the receiver takes no more of them.
     RemoveChunks(FileId),
     /// The file has shrunk.
     Cut {

@@ -138,7 +138,9 @@ pub enum Reply {
         size: u64,
         /// Bytes a chunk.
         chunk_bytes: u32,
-        /// The shrinkings that chunks may not have heard of.
+        /// Up to where chunks may be written before the home has been told, in bytes.
+        writable: u64,
+        /// The file's shrinkings.
         truncations: Truncations,
     },
     /// A symbolic link's target, an extended attribute's value or a status text.

@@ -24,8 +24,12 @@ pub struct Inode {
     pub device: u32,
     /// Size in bytes of a regular file or symbolic link.
     pub size: u64,
-    /// The largest size the file ever had: chunks beyond it exist nowhere.
-    pub size_max: u64,
+    /// How far chunks may reach, in bytes: the servers of all chunks up to here have been told of the
+    /// file, and beyond there are none. It never falls.
+    pub reach: u64,
+    /// Whether chunks may be written up to `reach` before the size covers them: while the file is
+    /// open, so that its end takes what a client that is gone has left there.
+    pub ahead: bool,
     /// Bytes a chunk.
     pub chunk_bytes: u32,
     /// Last access.
@@ -64,23 +68,40 @@ pub struct Truncation {
     pub size: u64,
 }
 
-/// The shrinkings of a file that some chunk may not have heard of.
+/// The shrinkings of a file, as far as they still matter.
 ///
-/// A chunk that last heard of number *s* must lose what lies beyond the smallest size of all later
-/// ones. Only that minimum matters, so an entry whose size is not below that of a later one is
-/// dropped: sizes rise with the sequence.
+/// Chunks that last heard of number *s* must lose what lies beyond the smallest size of all later
+/// ones, and a writer that was told *s* must not write there. Only that minimum matters, so an entry
+/// whose size is not below that of a later one is dropped: sizes rise with the sequence, and the
+/// last entry is the latest shrinking.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncations {
-    /// The number of the latest shrinking, also when the list has been emptied since.
+    /// The number of the latest shrinking; 0 if there was none.
     pub latest: u64,
     /// The shrinkings that count, oldest first.
     pub steps: Vec<Truncation>,
 }
 
 impl Truncations {
-    /// The most steps that are kept. A home that has as many refuses to shrink the file further
-    /// until the servers have confirmed.
+    /// The most steps that are kept. A home that has as many joins old ones before it shrinks the
+    /// file further, once the servers have confirmed them.
     pub const STEPS_MAX: usize = 16;
+
+    /// Whether the oldest steps must be joined before the next shrinking.
+    pub const fn is_full(&self) -> bool {
+        self.steps.len() >= Self::STEPS_MAX
+    }
+
+    /// Joins the older half of the steps. All servers must have heard of them: whoever was told less
+    /// than one of them is taken to have missed the smallest.
+    pub fn join_oldest(&mut self) {
+        let joined = self.steps.len() / 2;
+        if let (Some(first), Some(last)) = (self.steps.first(), self.steps.get(joined)) {
+            let (size, sequence) = (first.size, last.sequence);
+            self.steps.drain(..=joined);
+            self.steps.insert(0, Truncation { sequence, size });
+        }
+    }
 
     /// Adds a shrinking to `size` bytes and returns its number.
     pub fn shrink(&mut self, size: u64) -> u64 {
@@ -93,7 +114,7 @@ impl Truncations {
         self.latest
     }
 
-    /// The size beyond which a chunk that last heard of `heard` holds nothing any more.
+    /// The size beyond which chunks that last heard of `heard` hold nothing any more.
     pub fn limit_since(&self, heard: u64) -> Option<u64> {
         self.steps
             .iter()
@@ -116,5 +137,28 @@ mod tests {
         assert_eq!(truncations.limit_since(2), Some(50));
         assert_eq!(truncations.limit_since(3), None);
         assert_eq!(truncations.steps.len(), 2);
+    }
+
+    #[test]
+    fn joined_steps_cut_rather_more_than_less() {
+        let mut truncations = Truncations::default();
+        while !truncations.is_full() {
+            truncations.shrink(10 + truncations.latest);
+        }
+        let before = truncations.clone();
+        truncations.join_oldest();
+        assert!(!truncations.is_full());
+        for heard in 0..=truncations.latest {
+            let (new, old) = (truncations.limit_since(heard), before.limit_since(heard));
+            assert!(
+                new <= old && new.is_some() == old.is_some(),
+                "{heard}: {new:?} {old:?}"
+            );
+        }
+        let latest = truncations.latest;
+        assert_eq!(
+            truncations.limit_since(latest - 1),
+            before.limit_since(latest - 1)
+        );
     }
 }

@@ -23,8 +23,11 @@ pub enum Key {
     Header(FileId, BucketStart),
     /// A name in a directory.
     Entry(FileId, NameHash, Name),
-    /// The existence of a chunk, and the latest truncation that it has heard of.
+    /// The existence of a chunk.
     Chunk(ChunkId),
+    /// That chunks of a file whose home is elsewhere may be here, and the number of the latest
+    /// shrinking that they have heard of.
+    Admitted(FileId),
     /// The version of the tree's shape; at the root's home.
     TreeVersion,
     /// Who is about to change something.

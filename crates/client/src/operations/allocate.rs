@@ -2,14 +2,15 @@
 
 use crate::{
     AllocateMode, Client, Context,
-    data::ChunkRequest,
+    data::{ChunkChange, ChunkRequest},
     layout::{FileHint, chunk_servers},
 };
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, ServerId, limits};
-use futago_wire::{Failure, Request};
+use futago_wire::Request;
 
 /// A hole in the chunks of one server.
+#[derive(Clone)]
 struct Hole {
     server: ServerId,
     file: FileId,
@@ -34,6 +35,17 @@ impl ChunkRequest for Hole {
     }
 }
 
+impl ChunkChange for Hole {
+    fn reach(&self) -> u64 {
+        0
+    }
+
+    fn cut(mut self, size: u64) -> Option<Self> {
+        self.to = self.to.min(size);
+        (self.from < self.to).then_some(self)
+    }
+}
+
 impl<C: Context> Client<C> {
     /// What `fallocate` does. Errors: `EINVAL` for an empty range, `EFBIG`, `ENOSPC`.
     pub async fn allocate(
@@ -55,36 +67,28 @@ impl<C: Context> Client<C> {
             AllocateMode::PunchHole | AllocateMode::ZeroRange { keep_size: true } => (end, 0),
             AllocateMode::ZeroRange { keep_size: false } => (end, end),
         };
-        self.persist(|| self.try_punch(id, (offset, hole_end), grow_to))
-            .await
-    }
-
-    async fn try_punch(
-        &self,
-        id: FileId,
-        (from, to): (u64, u64),
-        grow_to: u64,
-    ) -> Result<(), Failure> {
         let request = Request::Punch {
             id,
-            from,
-            to,
+            from: offset,
+            to: hole_end,
             grow_to,
         };
-        let hint = self.known_hint(id).await?;
-        let home = self.map().home(id);
-        let holes: Vec<Hole> = chunk_servers(self.map(), id, hint.chunk_bytes, from, to)
-            .into_iter()
-            .filter(|&server| server != home)
-            .map(|server| Hole {
-                server,
-                file: id,
-                from,
-                to,
-            })
-            .collect();
-        self.ask_home_and_chunks(id, (request, Payload::empty()), &holes, &hint)
-            .await?;
+        let hint = self.persist(|| self.known_hint(id)).await?;
+        let holes = self.holes(id, &hint, offset, hole_end);
+        self.change(id, (request, Payload::empty()), holes).await?;
         Ok(())
+    }
+
+    /// What of a hole lies on other servers than the home.
+    fn holes(&self, id: FileId, hint: &FileHint, from: u64, to: u64) -> Vec<Hole> {
+        let home = self.map().home(id);
+        let servers = chunk_servers(self.map(), id, hint.chunk_bytes, from, to).into_iter();
+        let holes = servers.filter(|&server| server != home).map(|server| Hole {
+            server,
+            file: id,
+            from,
+            to,
+        });
+        holes.collect()
     }
 }

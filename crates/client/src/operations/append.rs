@@ -1,6 +1,6 @@
 //! Writes at the end of a file.
 
-use crate::{Client, Context};
+use crate::{Client, Context, data::Extent};
 use futago_base::{Errno, FileId, Payload, limits};
 use futago_wire::{Failure, Request};
 
@@ -13,24 +13,23 @@ impl<C: Context> Client<C> {
         data: Payload,
         kill_privileges: bool,
     ) -> Result<u64, Errno> {
-        let (offset, stored) = self
+        let extent = self
             .persist(|| self.try_append(id, &data, kill_privileges))
             .await?;
-        let rest = data.slice(stored, data.len());
-        if !rest.is_empty() {
-            let at = offset + stored as u64;
-            self.write(id, at, rest, kill_privileges).await?;
-        }
-        Ok(offset)
+        let rest = data.slice(extent.stored, data.len());
+        let at = extent.offset + extent.stored as u64;
+        let cut = self.cut(id, &extent.hint, at, &rest);
+        self.change_chunks(id, &extent.hint, cut.others).await?;
+        Ok(extent.offset)
     }
 
-    /// Takes a range at the end. Returns where it begins and how much of the data is there already.
+    /// Takes a range at the end, and stores what of the data belongs at the home.
     async fn try_append(
         &self,
         id: FileId,
         data: &Payload,
         kill_privileges: bool,
-    ) -> Result<(u64, usize), Failure> {
+    ) -> Result<Extent, Failure> {
         let length = u32::try_from(data.len()).map_err(|_| Errno::EFBIG)?;
         let request = Request::Append {
             id,
@@ -45,7 +44,13 @@ impl<C: Context> Client<C> {
         } else {
             data.len().min(limits::PAYLOAD_BYTES)
         };
-        let (extent, _) = self.ask_extent(id, request, data.slice(0, sent)).await?;
-        Ok((extent.offset, extent.stored.min(sent)))
+        match self.ask_extent(id, request, data.slice(0, sent)).await {
+            Ok((extent, _)) => Ok(extent),
+            Err(failure) => {
+                // The home wants more of the data if the file is shorter than it was.
+                self.files.borrow_mut().remove(id);
+                Err(failure)
+            }
+        }
     }
 }

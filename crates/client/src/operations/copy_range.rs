@@ -6,12 +6,12 @@
 
 use crate::{
     Client, Context,
-    data::{ChunkRequest, Extent},
+    data::{ChunkChange, ChunkRequest, Extent},
     layout::FileHint,
 };
 use alloc::vec::Vec;
 use futago_base::{ChunkId, Errno, FileId, Payload, ServerId, limits};
-use futago_wire::{Failure, Request};
+use futago_wire::Request;
 
 /// How much is on its way through the client at once.
 const STEP_BYTES: u64 = 4 << 20;
@@ -40,6 +40,7 @@ impl Cursor {
 }
 
 /// A piece that one server copies from chunk to chunk.
+#[derive(Clone)]
 struct CopyPart {
     server: ServerId,
     source: ChunkId,
@@ -48,6 +49,8 @@ struct CopyPart {
     source_hint: FileHint,
     target: ChunkId,
     offset: u32,
+    /// Where it begins within the target.
+    to: u64,
 }
 
 impl ChunkRequest for CopyPart {
@@ -67,6 +70,18 @@ impl ChunkRequest for CopyPart {
             truncations: hint.truncations.clone(),
         };
         (request, Payload::empty())
+    }
+}
+
+impl ChunkChange for CopyPart {
+    fn reach(&self) -> u64 {
+        self.to + u64::from(self.length)
+    }
+
+    fn cut(mut self, size: u64) -> Option<Self> {
+        let left = size.saturating_sub(self.to);
+        self.length = left.min(u64::from(self.length)) as u32;
+        (self.length > 0).then_some(self)
     }
 }
 
@@ -110,16 +125,16 @@ impl<C: Context> Client<C> {
     }
 
     async fn copy_some(&self, at: Cursor) -> Result<u64, Errno> {
-        match self.persist(|| self.copy_on_servers(at)).await? {
+        match self.copy_on_servers(at).await? {
             0 => self.copy_through_client(at).await,
             copied => Ok(copied),
         }
     }
 
     /// Lets servers copy what they can from here on, and returns how much that was.
-    async fn copy_on_servers(&self, at: Cursor) -> Result<u64, Failure> {
-        let source = self.extent(at.source).await?;
-        let target = self.known_hint(at.target).await?;
+    async fn copy_on_servers(&self, at: Cursor) -> Result<u64, Errno> {
+        let source = self.persist(|| self.extent(at.source)).await?;
+        let target = self.persist(|| self.known_hint(at.target)).await?;
         let left = at.left.min(source.size.saturating_sub(at.from));
         let parts = self.parts_on_servers(Cursor { left, ..at }, &source, &target);
         let copied: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
@@ -134,8 +149,7 @@ impl<C: Context> Client<C> {
             kill_privileges: false,
         };
         let home = (request, Payload::empty());
-        self.ask_home_and_chunks(at.target, home, &parts, &target)
-            .await?;
+        self.change(at.target, home, parts).await?;
         Ok(copied)
     }
 
@@ -168,6 +182,7 @@ impl<C: Context> Client<C> {
                 source_hint: source.hint.clone(),
                 target: to,
                 offset: offset as u32,
+                to: at.to,
             });
             at = at.after(length);
         }

@@ -7,14 +7,14 @@ use crate::{
 };
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, limits};
-use futago_wire::{Failure, Request};
+use futago_wire::Request;
 
 /// Data cut at the borders of chunks.
-struct Cut {
+pub struct Cut {
     /// What belongs into chunk 0.
-    first: Payload,
+    pub first: Payload,
     /// The rest.
-    others: Vec<WritePart>,
+    pub others: Vec<WritePart>,
 }
 
 impl<C: Context> Client<C> {
@@ -30,36 +30,23 @@ impl<C: Context> Client<C> {
         let end = offset.checked_add(data.len() as u64);
         let end = end.filter(|&end| end <= limits::FILE_BYTES);
         let end = end.ok_or(Errno::EFBIG)?;
+        if data.is_empty() {
+            return Ok(self.persist(|| self.extent(id)).await?.size);
+        }
         let request = Request::Write {
             id,
             offset,
             end,
             kill_privileges,
         };
-        self.persist(|| self.try_write(id, request.clone(), offset, &data))
-            .await
+        let hint = self.persist(|| self.known_hint(id)).await?;
+        let cut = self.cut(id, &hint, offset, &data);
+        let home = (request, cut.first);
+        Ok(self.change(id, home, cut.others).await?.size)
     }
 
-    /// Sends the parts of the data to their servers, and chunk 0's part with `request` to the home.
-    pub(crate) async fn try_write(
-        &self,
-        id: FileId,
-        request: Request,
-        offset: u64,
-        data: &Payload,
-    ) -> Result<u64, Failure> {
-        if data.is_empty() {
-            return Ok(self.extent(id).await?.size);
-        }
-        let hint = self.known_hint(id).await?;
-        let cut = self.cut(id, &hint, offset, data);
-        let (extent, ..) = self
-            .ask_home_and_chunks(id, (request, cut.first), &cut.others, &hint)
-            .await?;
-        Ok(extent.size)
-    }
-
-    fn cut(&self, id: FileId, hint: &FileHint, offset: u64, data: &Payload) -> Cut {
+    /// Data that begins at `offset`, cut at the borders of chunks.
+    pub(crate) fn cut(&self, id: FileId, hint: &FileHint, offset: u64, data: &Payload) -> Cut {
         let mut cut = Cut {
             first: Payload::empty(),
             others: Vec::new(),

@@ -1,10 +1,12 @@
-//! Hands out the next range at the end of a file, and stores what of it falls into chunk 0.
+//! Hands out the next range at the end of a file, and stores what of it falls into chunk 0. That part
+//! must come along: the caller is told to look again if it took the file for longer.
 
 use super::read::extent;
 use super::write::{note_write, store_first};
 use crate::answer::Result;
 use crate::turn::Turn;
 use futago_base::{Errno, FileId, Payload, View, limits};
+use futago_wire::Failure;
 
 pub fn run<V: View>(
     turn: &mut Turn<'_, V>,
@@ -23,8 +25,11 @@ pub fn run<V: View>(
         return Err(Errno::EINVAL.into());
     }
     let room = u64::from(inode.chunk_bytes).saturating_sub(offset);
-    let stored = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+    let stored = usize::try_from(room.min(u64::from(length))).unwrap_or(usize::MAX);
+    if data.len() < stored {
+        return Err(Failure::Changed.into());
+    }
     store_first(turn, id, offset, data.slice(0, stored));
-    let inode = note_write(turn, id, end, kill_privileges)?;
+    let inode = note_write(turn, id, end, end, kill_privileges)?;
     Ok(extent(&inode, offset, stored as u32).into())
 }

@@ -29,8 +29,8 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, data: &Payload) -
         } => {
             let end = end_of(*offset, data.len())?;
             check(turn, *chunk, (*offset, end), *chunk_bytes)?;
-            let start = chunk.index * u64::from(*chunk_bytes);
-            turn.write_chunk(*chunk, *offset, data.clone(), start, truncations);
+            turn.admit_change(chunk.file, *chunk_bytes, truncations)?;
+            turn.write_chunk(*chunk, *offset, data.clone());
             Ok(Reply::Done.into())
         }
         Request::PunchChunks {
@@ -106,15 +106,11 @@ fn punch<V: View>(
     truncations: &Truncations,
 ) -> Result {
     check_chunk_bytes(chunk_bytes)?;
-    let width = u64::from(chunk_bytes);
-    let chunks: alloc::vec::Vec<ChunkId> = turn
-        .chunks_here(file, (range.0 / width).max(1))
-        .take_while(|chunk| chunk.index * width < range.1)
-        .collect();
-    for chunk in chunks {
-        turn.catch_up(chunk, chunk.index * width, truncations);
+    // Where no chunks may be, there is nothing to punch.
+    if turn.heard(file).is_some() {
+        turn.admit_change(file, chunk_bytes, truncations)?;
+        turn.punch_chunks(file, range, chunk_bytes);
     }
-    turn.punch_chunks(file, 1, range, chunk_bytes);
     Ok(Reply::Done.into())
 }
 
@@ -143,7 +139,7 @@ fn copy<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
         *chunk_bytes,
         source_truncations,
     );
-    let start = target.index * u64::from(*chunk_bytes);
-    turn.write_chunk(*target, *offset, data, start, truncations);
+    turn.admit_change(target.file, *chunk_bytes, truncations)?;
+    turn.write_chunk(*target, *offset, data);
     Ok(Reply::Done.into())
 }

@@ -41,7 +41,7 @@ pub fn run<V: View>(
     turn.set_entry(&place, Some(entry));
     if !data.is_empty() {
         let chunk = ChunkId { file: id, index: 0 };
-        turn.write_chunk(chunk, 0, data.clone(), 0, &Truncations::default());
+        turn.write_chunk(chunk, 0, data.clone());
     }
     if open {
         turn.register_open(id);
@@ -88,7 +88,8 @@ pub fn inode<V: View>(
         linkable: false,
         device: 0,
         size: data.len() as u64,
-        size_max: data.len() as u64,
+        reach: data.len() as u64,
+        ahead: false,
         chunk_bytes: 0,
         accessed: now,
         modified: now,

@@ -19,5 +19,10 @@ pub fn close<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {
     turn.file(id)?;
     turn.unregister_open(id);
     turn.remove_if_unused(id);
+    if turn.state.inode(id).is_some() {
+        turn.trim_if_closed(id);
+        // Nobody sees what is trimmed.
+        turn.answer_at_once();
+    }
     Ok(Reply::Done.into())
 }

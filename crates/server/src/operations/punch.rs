@@ -4,7 +4,7 @@ use super::read::extent;
 use super::write::note_write;
 use crate::answer::Result;
 use crate::turn::Turn;
-use futago_base::{ChunkId, DataChange, Errno, FileId, View, limits};
+use futago_base::{Errno, FileId, View, limits};
 
 pub fn run<V: View>(
     turn: &mut Turn<'_, V>,
@@ -23,14 +23,7 @@ pub fn run<V: View>(
     if from == to && growth > turn.state.space().free_bytes().saturating_mul(servers) {
         return Err(Errno::ENOSPC.into());
     }
-    let end = to.min(u64::from(chunk_bytes));
-    if from < end {
-        let chunk = ChunkId { file: id, index: 0 };
-        let (from, to) = (from as u32, end as u32);
-        turn.state
-            .change_data(DataChange::Punch { chunk, from, to });
-    }
-    turn.punch_chunks(id, 1, (from, to), chunk_bytes);
-    let inode = note_write(turn, id, grow_to, false)?;
+    turn.punch_chunks(id, (from, to), chunk_bytes);
+    let inode = note_write(turn, id, 0, grow_to, false)?;
     Ok(extent(&inode, from, 0).into())
 }

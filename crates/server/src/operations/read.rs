@@ -1,11 +1,9 @@
 //! Reads at a file's home: its size, and what lies in chunk 0.
 
 use crate::answer::{Answer, Result};
+use crate::state::size::writable;
 use crate::turn::Turn;
-use futago_base::{
-    ChunkId, Duration, FileId, Timestamp, View,
-    record::{Inode, Truncations},
-};
+use futago_base::{ChunkId, Duration, FileId, Timestamp, View, record::Inode};
 use futago_wire::Reply;
 
 /// The access time is renewed when it is older than this, or than the last change: `relatime`.
@@ -36,10 +34,8 @@ pub fn extent(inode: &Inode, offset: u64, stored: u32) -> Reply {
         stored,
         size: inode.size,
         chunk_bytes: inode.chunk_bytes,
-        truncations: Truncations {
-            latest: inode.truncations.latest,
-            steps: inode.truncations.steps.clone(),
-        },
+        writable: writable(inode),
+        truncations: inode.truncations.clone(),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::turn::Turn;
 use bytes::Bytes;
 use futago_base::{
     BucketStart, Errno, FileId, Key, Kind, Name, NameHash, Payload, View,
-    record::{Entry, Header, Truncations},
+    record::{Entry, Header},
 };
 use futago_wire::{
     NewDirectory, Reply, Spot,
@@ -17,8 +17,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, repair: &Repair) -> Result {
     match repair {
         Repair::RemoveEntry(at) => turn.install_entry(at, None),
         Repair::RemoveInode(id) => {
-            turn.remove_chunks(*id);
-            turn.remove_node(*id);
+            turn.remove_file(*id);
         }
         Repair::PutEntry(at, entry) => turn.install_entry(at, Some(*entry)),
         Repair::SetLinks(id, links) => turn.state.update_inode(*id, |inode| inode.links = *links),
@@ -76,7 +75,7 @@ fn plant<V: View>(turn: &mut Turn<'_, V>, damage: &Damage) {
         }
         Damage::Chunk(chunk) => {
             let byte = Payload::from(Bytes::from_static(b"x"));
-            turn.write_chunk(*chunk, 0, byte, 0, &Truncations::default());
+            turn.write_chunk(*chunk, 0, byte);
         }
         Damage::Inode(id, kind) => plant_inode(turn, *id, *kind),
         Damage::Bucket(directory, bucket) => plant_bucket(turn, *directory, *bucket),

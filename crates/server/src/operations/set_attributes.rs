@@ -1,13 +1,13 @@
 //! Changes attributes, the size among them.
 
 use crate::answer::{Checked, Result};
-use crate::state::file::without_privileges;
+use crate::state::{file::without_privileges, size::grow};
 use crate::turn::Turn;
 use futago_base::{
-    BucketStart, ChunkId, DataChange, Errno, FileId, Key, Kind, Timestamp, View, limits,
-    record::{Inode, Target, Truncation, Truncations},
+    BucketStart, Errno, FileId, Key, Kind, Timestamp, View, limits,
+    record::{Inode, Target},
 };
-use futago_wire::{AttributeChange, Failure, PeerChange, Reply, SetTime};
+use futago_wire::{AttributeChange, Failure, Reply, SetTime};
 
 pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId, change: &AttributeChange) -> Result {
     turn.unreserved(Target::Inode(id))?;
@@ -48,68 +48,11 @@ fn check_directory<V: View>(
 }
 
 fn set_size<V: View>(turn: &mut Turn<'_, V>, id: FileId, size: u64) -> Checked<()> {
-    let inode = turn.file(id)?.clone();
-    if size < inode.size {
-        return shrink(turn, id, inode, size);
+    if size < turn.file(id)?.size {
+        return turn.shrink(id, size);
     }
     turn.state.update_inode(id, |inode| grow(inode, size));
     Ok(())
-}
-
-/// Raises the size to at least `size`.
-pub const fn grow(inode: &mut Inode, size: u64) {
-    if size > inode.size {
-        inode.size = size;
-    }
-    if size > inode.size_max {
-        inode.size_max = size;
-    }
-}
-
-/// Cuts what is here at once and tells the servers of other chunks; until they have confirmed,
-/// whoever touches a chunk brings the truncation along.
-fn shrink<V: View>(turn: &mut Turn<'_, V>, id: FileId, mut inode: Inode, size: u64) -> Checked<()> {
-    if inode.truncations.steps.len() >= Truncations::STEPS_MAX {
-        return Err(Failure::Busy.into());
-    }
-    let chunk_bytes = inode.chunk_bytes;
-    let servers = turn.chunk_servers_from(id, (size / u64::from(chunk_bytes)).max(1));
-    let truncation = Truncation {
-        sequence: inode.truncations.shrink(size),
-        size,
-    };
-    inode.cuts_pending += servers.len() as u32;
-    inode.size = size;
-    if inode.cuts_pending == 0 {
-        inode.truncations.steps.clear();
-    }
-    turn.state.put_inode(id, inode);
-    cut_first_chunk(turn, id, chunk_bytes, size);
-    turn.cut_chunks(id, chunk_bytes, truncation);
-    for server in servers {
-        turn.send(
-            server,
-            PeerChange::Cut {
-                file: id,
-                chunk_bytes,
-                truncation,
-            },
-        );
-    }
-    Ok(())
-}
-
-/// Chunk 0 lives with the inode and never misses a truncation.
-fn cut_first_chunk<V: View>(turn: &mut Turn<'_, V>, id: FileId, chunk_bytes: u32, size: u64) {
-    if size < u64::from(chunk_bytes) {
-        let chunk = ChunkId { file: id, index: 0 };
-        let from = size as u32;
-        turn.state.change_data(DataChange::Punch {
-            chunk,
-            from,
-            to: chunk_bytes,
-        });
-    }
 }
 
 impl<V: View> Turn<'_, V> {

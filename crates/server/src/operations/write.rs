@@ -1,14 +1,10 @@
 //! Writes at a file's home: chunk 0's part, the size and the times.
 
 use super::read::extent;
-use super::set_attributes::grow;
 use crate::answer::Result;
-use crate::state::file::without_privileges;
+use crate::state::{file::without_privileges, size::grow};
 use crate::turn::Turn;
-use futago_base::{
-    ChunkId, Errno, FileId, Payload, Timestamp, View, limits,
-    record::{Inode, Truncations},
-};
+use futago_base::{ChunkId, Errno, FileId, Payload, Timestamp, View, limits, record::Inode};
 
 pub fn run<V: View>(
     turn: &mut Turn<'_, V>,
@@ -27,7 +23,7 @@ pub fn run<V: View>(
         return Err(Errno::EINVAL.into());
     }
     store_first(turn, id, offset, data.clone());
-    let inode = note_write(turn, id, end, kill_privileges)?;
+    let inode = note_write(turn, id, end, end, kill_privileges)?;
     Ok(extent(&inode, offset, data.len() as u32).into())
 }
 
@@ -35,19 +31,22 @@ pub fn run<V: View>(
 pub fn store_first<V: View>(turn: &mut Turn<'_, V>, id: FileId, offset: u64, data: Payload) {
     if !data.is_empty() {
         let chunk = ChunkId { file: id, index: 0 };
-        turn.write_chunk(chunk, offset as u32, data, 0, &Truncations::default());
+        turn.write_chunk(chunk, offset as u32, data);
     }
 }
 
-/// Raises the size to at least `end` and notes that the file was written.
+/// Lets chunks reach to `reach`, raises the size to at least `end` and notes that the file was
+/// written.
 pub fn note_write<V: View>(
     turn: &mut Turn<'_, V>,
     id: FileId,
+    reach: u64,
     end: u64,
     kill_privileges: bool,
 ) -> crate::answer::Checked<Inode> {
     let mut inode = turn.regular_file(id)?.clone();
     let now = Timestamp::from(turn.now);
+    turn.reach_to(id, &mut inode, reach);
     grow(&mut inode, end);
     inode.modified = now;
     inode.changed = now;

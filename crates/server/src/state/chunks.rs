@@ -1,62 +1,99 @@
 //! The data of files, chunk by chunk, and what truncations mean for chunks.
 
+use crate::answer::Checked;
 use crate::turn::Turn;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use futago_base::{
-    ChunkId, DataChange, FileId, Key, Payload, View,
+    ChunkId, DataChange, FileId, Key, Payload, Value, View,
     record::{Truncation, Truncations},
 };
+use futago_wire::Failure;
 
 impl<V: View> Turn<'_, V> {
-    /// Puts data into a chunk, which is cut first if it has missed a truncation.
-    pub fn write_chunk(
+    /// Lets somebody who knows of `truncations` change chunks of a file, which are cut first if they
+    /// have missed one. Errors: `Changed` if the home has not told of the file, or not any more, or if
+    /// the chunks have heard of a truncation that the caller does not know: it asks the home anew.
+    pub fn admit_change(
         &mut self,
-        chunk: ChunkId,
-        offset: u32,
-        payload: Payload,
-        chunk_start: u64,
+        file: FileId,
+        chunk_bytes: u32,
         truncations: &Truncations,
-    ) {
-        self.catch_up(chunk, chunk_start, truncations);
-        self.hear_of(chunk, truncations.latest);
-        self.state.write_data(chunk, offset, payload);
+    ) -> Checked<()> {
+        let heard = self.heard(file).ok_or(Failure::Changed)?;
+        if truncations.latest < heard {
+            return Err(Failure::Changed.into());
+        }
+        self.catch_up(file, chunk_bytes, heard, truncations);
+        Ok(())
     }
 
-    /// Cuts a chunk that has missed truncations. `chunk_start` is its first byte within the file.
-    pub fn catch_up(&mut self, chunk: ChunkId, chunk_start: u64, truncations: &Truncations) {
-        let Some(heard) = self.heard(chunk) else {
-            return;
-        };
-        if let Some(limit) = truncations.limit_since(heard) {
-            let from = limit.saturating_sub(chunk_start).min(u64::from(u32::MAX)) as u32;
-            self.state.change_data(DataChange::Punch {
-                chunk,
-                from,
-                to: u32::MAX,
-            });
-            self.hear_of(chunk, truncations.latest);
+    /// The home tells that chunks of a file may come here, and which truncations they need not hear
+    /// of any more.
+    pub fn admit_file(&mut self, file: FileId, heard: u64) {
+        self.state.put(Key::Admitted(file), heard);
+    }
+
+    /// The latest truncation that this server's chunks of a file have heard of; nothing if the file
+    /// may not have chunks here.
+    pub fn heard(&self, file: FileId) -> Option<u64> {
+        if self.is_at_home(file) {
+            return self.state.inode(file).map(|inode| inode.truncations.latest);
+        }
+        let admitted = self.state.get(&Key::Admitted(file));
+        admitted.and_then(Value::number).copied()
+    }
+
+    /// Cuts the chunks of a file that have missed truncations.
+    fn catch_up(&mut self, file: FileId, chunk_bytes: u32, heard: u64, truncations: &Truncations) {
+        if let Some(limit) = truncations.limit_since(heard)
+            && !self.is_at_home(file)
+        {
+            self.cut_chunks(file, chunk_bytes, limit);
+            self.admit_file(file, truncations.latest);
         }
     }
 
-    /// The latest truncation that a chunk has heard of, if the chunk exists.
-    fn heard(&self, chunk: ChunkId) -> Option<u64> {
-        self.state
-            .get(&Key::Chunk(chunk))
-            .and_then(futago_base::Value::number)
-            .copied()
+    /// Cuts this server's chunks of a file that has shrunk, unless they have heard of it.
+    pub fn hear_of(&mut self, file: FileId, chunk_bytes: u32, truncation: Truncation) {
+        let truncations = Truncations {
+            latest: truncation.sequence,
+            steps: alloc::vec![truncation],
+        };
+        if let Some(heard) = self.heard(file) {
+            self.catch_up(file, chunk_bytes, heard, &truncations);
+        }
     }
 
-    fn hear_of(&mut self, chunk: ChunkId, latest: u64) {
-        let heard = self.heard(chunk).unwrap_or(0).max(latest);
-        self.state.put(Key::Chunk(chunk), heard);
+    /// Takes away what this server holds of a file beyond `size`.
+    pub fn cut_chunks(&mut self, file: FileId, chunk_bytes: u32, size: u64) {
+        let width = u64::from(chunk_bytes.max(1));
+        let chunks: Vec<ChunkId> = self.chunks_here(file, size / width).collect();
+        for chunk in chunks {
+            let start = chunk.index * width;
+            if start >= size {
+                self.remove_chunk(chunk);
+            } else {
+                self.state.change_data(DataChange::Punch {
+                    chunk,
+                    from: (size - start) as u32,
+                    to: u32::MAX,
+                });
+            }
+        }
+    }
+
+    /// Puts data into a chunk.
+    pub fn write_chunk(&mut self, chunk: ChunkId, offset: u32, payload: Payload) {
+        self.state.put(Key::Chunk(chunk), ());
+        self.state.write_data(chunk, offset, payload);
     }
 
     /// How much of a chunk still counts, in bytes from its start, for somebody who knows of
-    /// `truncations`.
+    /// `truncations`. `chunk_start` is its first byte within the file.
     pub fn valid_end(&self, chunk: ChunkId, chunk_start: u64, truncations: &Truncations) -> u32 {
         let limit = self
-            .heard(chunk)
+            .heard(chunk.file)
             .and_then(|heard| truncations.limit_since(heard));
         limit.map_or(u32::MAX, |limit| {
             limit.saturating_sub(chunk_start).min(u64::from(u32::MAX)) as u32
@@ -105,49 +142,21 @@ impl<V: View> Turn<'_, V> {
         });
     }
 
-    /// Removes all chunks of a file from this server.
+    /// Removes all chunks of a file from this server, which takes no more of them.
     pub fn remove_chunks(&mut self, file: FileId) {
         let chunks: Vec<ChunkId> = self.chunks_here(file, 0).collect();
         for chunk in chunks {
             self.remove_chunk(chunk);
         }
+        self.state.delete(Key::Admitted(file));
     }
 
-    /// Cuts this server's chunks of a file that has shrunk.
-    pub fn cut_chunks(&mut self, file: FileId, chunk_bytes: u32, truncation: Truncation) {
-        let width = u64::from(chunk_bytes.max(1));
-        let truncations = Truncations {
-            latest: truncation.sequence,
-            steps: alloc::vec![truncation],
-        };
-        let chunks: Vec<ChunkId> = self.chunks_here(file, truncation.size / width).collect();
-        for chunk in chunks {
-            let start = chunk.index * width;
-            if start >= truncation.size && self.heard(chunk) < Some(truncation.sequence) {
-                self.remove_chunk(chunk);
-            } else {
-                self.catch_up(chunk, start, &truncations);
-            }
-        }
-    }
-
-    /// A server has confirmed that it cut its chunks. When all have, no chunk needs to be told any
-    /// more.
-    pub fn settle_cut(&mut self, file: FileId) {
-        self.state.update_inode(file, |inode| {
-            inode.cuts_pending = inode.cuts_pending.saturating_sub(1);
-            if inode.cuts_pending == 0 {
-                inode.truncations.steps.clear();
-            }
-        });
-    }
-
-    /// Makes a hole in `from..to` of a file, in the chunks of this server from number `first` on.
-    pub fn punch_chunks(&mut self, file: FileId, first: u64, range: (u64, u64), chunk_bytes: u32) {
+    /// Makes a hole in `from..to` of a file, in the chunks of this server.
+    pub fn punch_chunks(&mut self, file: FileId, range: (u64, u64), chunk_bytes: u32) {
         let width = u64::from(chunk_bytes.max(1));
         let (from, to) = range;
         let chunks: Vec<ChunkId> = self
-            .chunks_here(file, first.max(from / width))
+            .chunks_here(file, from / width)
             .take_while(|chunk| chunk.index * width < to)
             .collect();
         for chunk in chunks {

@@ -2,9 +2,9 @@
 
 use crate::answer::Checked;
 use crate::turn::Turn;
-use alloc::{collections::BTreeSet, vec::Vec};
+use alloc::vec::Vec;
 use futago_base::{
-    Attributes, BucketStart, ChunkId, Errno, FileId, Key, Kind, ServerId, Timestamp, View,
+    Attributes, BucketStart, Errno, FileId, Key, Kind, Timestamp, View,
     record::{Inode, Target},
 };
 use futago_wire::{Failure, FileState, PeerChange, reply::DirectoryState};
@@ -101,7 +101,16 @@ impl<V: View> Turn<'_, V> {
         if used {
             return;
         }
-        for server in self.chunk_servers_from(id, 1) {
+        self.remove_file(id);
+    }
+
+    /// Removes an inode with everything that belongs to it, its chunks on all servers included.
+    pub fn remove_file(&mut self, id: FileId) {
+        let servers = self
+            .state
+            .inode(id)
+            .map(|inode| self.chunk_servers(id, inode, 1));
+        for server in servers.into_iter().flatten() {
             self.send(server, PeerChange::RemoveChunks(id));
         }
         self.remove_chunks(id);
@@ -121,24 +130,6 @@ impl<V: View> Turn<'_, V> {
         }
         self.state.delete(Key::Locks(id));
         self.state.delete(Key::Inode(id));
-    }
-
-    /// The other servers that may hold chunks of a file from number `first` on.
-    pub fn chunk_servers_from(&self, id: FileId, first: u64) -> BTreeSet<ServerId> {
-        let Some(inode) = self.state.inode(id).filter(|inode| inode.chunk_bytes > 0) else {
-            return BTreeSet::new();
-        };
-        let end = inode.size_max.div_ceil(u64::from(inode.chunk_bytes));
-        let round = first + self.server.map.partition_count() as u64;
-        let mut servers = BTreeSet::new();
-        for index in first..end.min(round) {
-            servers.insert(self.server.map.chunk_server(ChunkId { file: id, index }));
-            if servers.len() == usize::from(self.server.map.server_count()) {
-                break;
-            }
-        }
-        servers.remove(&self.server.id());
-        servers
     }
 }
 

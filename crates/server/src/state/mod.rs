@@ -5,3 +5,4 @@ mod chunks;
 mod directory;
 pub mod file;
 mod locks;
+pub mod size;

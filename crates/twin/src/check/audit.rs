@@ -32,6 +32,8 @@ struct Audit<'a> {
     open: Vec<FileId>,
     attached: Vec<FileId>,
     chunks: Vec<(ServerId, ChunkId)>,
+    /// The files that servers other than their homes take chunks of.
+    admitted: Vec<(ServerId, FileId)>,
 }
 
 impl<'a> Audit<'a> {
@@ -57,6 +59,10 @@ impl<'a> Audit<'a> {
                 self.open.push(*id);
                 self.attached.push(*id);
                 map.home(*id)
+            }
+            (Key::Admitted(id), _) => {
+                self.admitted.push((server, *id));
+                server
             }
             (Key::Chunk(chunk), _) => {
                 self.chunks.push((server, *chunk));
@@ -200,7 +206,8 @@ impl<'a> Audit<'a> {
                     .map_or(0, |(offset, piece)| {
                         start + u64::from(*offset) + piece.len() as u64
                     });
-                if end > inode.size {
+                // While it is open, a client that is gone may have written ahead.
+                if end > inode.size && !inode.ahead {
                     let size = inode.size;
                     self.damage(format!(
                         "{server}: {chunk:?}: data up to {end} of {size} bytes"
@@ -211,6 +218,7 @@ impl<'a> Audit<'a> {
                 }
             }
         }
+        self.admissions(map);
         let inodes = &self.inodes;
         let stray = self
             .chunks
@@ -218,6 +226,34 @@ impl<'a> Audit<'a> {
             .filter(|(_, chunk)| !inodes.contains_key(&chunk.file));
         let stray = stray.map(|(server, chunk)| format!("{server}: {chunk:?} of no file"));
         self.damages.extend(stray.collect::<Vec<_>>());
+    }
+}
+
+impl Audit<'_> {
+    /// Whether chunks are where the home knows of them: else they would outlive their file.
+    fn admissions(&mut self, map: &ClusterMap) {
+        let reached = |server: ServerId, chunk: ChunkId| {
+            let inode = self.inodes.get(&chunk.file);
+            let reach = inode.map_or(0, |inode| inode.reach);
+            let width = inode.map_or(1, |inode| u64::from(inode.chunk_bytes));
+            let admitted = self.admitted.contains(&(server, chunk.file));
+            chunk.index == 0
+                || chunk.index * width < reach && (admitted || map.home(chunk.file) == server)
+        };
+        let stray = self.chunks.iter().filter(|(s, c)| !reached(*s, *c));
+        let mut damages: Vec<String> = stray
+            .map(|(server, chunk)| format!("{server}: {chunk:?} is unknown to its home"))
+            .collect();
+        for (server, id) in &self.admitted {
+            match self.inodes.get(id) {
+                None => damages.push(format!("{server}: takes chunks of {id}, which is gone")),
+                Some(inode) if inode.ahead && !self.open.contains(id) => {
+                    damages.push(format!("{id}: written ahead though nobody has it open"));
+                }
+                Some(_) => {}
+            }
+        }
+        self.damages.extend(damages);
     }
 }
 

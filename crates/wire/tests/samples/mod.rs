@@ -113,6 +113,7 @@ fn extent() -> Reply {
         stored: 2,
         size: 3,
         chunk_bytes: 4096,
+        writable: 4,
         truncations,
     }
 }

@@ -1,0 +1,143 @@
+//! A file's size, how far its chunks may reach, and its shrinkings, as its home keeps them.
+//!
+//! Chunks are written side by side with the home, so a client that dies may leave data that its file
+//! does not know of. Three rules bound it. A server takes chunks of a file only after the home has
+//! told it of the file, so that whatever is cut or removed is cut or removed there too. Chunks are
+//! written ahead of the size only while the file is open. And when a session that has the file open
+//! ends, or the file is closed by the last one, it is shrunk to its size: that takes away what was
+//! written ahead, and a late message is refused, because it does not know of this shrinking.
+
+use crate::answer::Checked;
+use crate::turn::Turn;
+use alloc::collections::BTreeSet;
+use futago_base::{
+    ChunkId, FileId, Key, ServerId, View, limits,
+    record::{Inode, Truncation},
+};
+use futago_wire::{Failure, PeerChange};
+
+impl<V: View> Turn<'_, V> {
+    /// Lets chunks reach to `end`. The servers that get chunks of the file for the first time are
+    /// told; the reply waits until they know.
+    ///
+    /// For a session that has the file open the reach doubles, so that somebody who writes one piece
+    /// after the other seldom waits, and may write before the size is raised.
+    pub fn reach_to(&mut self, id: FileId, inode: &mut Inode, end: u64) {
+        if end <= u64::from(inode.chunk_bytes) {
+            return;
+        }
+        let open = self.is_open_here(id);
+        inode.ahead |= open;
+        if end <= inode.reach {
+            return;
+        }
+        let known = self.chunk_servers(id, inode, 1);
+        inode.reach = if open { end.saturating_mul(2) } else { end }.min(limits::FILE_BYTES);
+        for server in self.chunk_servers(id, inode, 1).difference(&known) {
+            let heard = inode.truncations.latest;
+            self.send(*server, PeerChange::Admit { file: id, heard });
+        }
+    }
+
+    /// Whether the present request's session has the file open.
+    fn is_open_here(&self, id: FileId) -> bool {
+        let opens = self.state.get(&Key::Opens(id));
+        let mut opens = opens
+            .and_then(futago_base::Value::opens)
+            .into_iter()
+            .flatten();
+        opens.any(|(session, _)| *session == self.request.session)
+    }
+
+    /// Shrinks a file: cuts what is here at once and tells the servers of other chunks. Errors: `Busy`
+    /// while servers have not confirmed too many earlier ones.
+    pub fn shrink(&mut self, id: FileId, size: u64) -> Checked<()> {
+        let Some(mut inode) = self.state.inode(id).cloned() else {
+            return Ok(());
+        };
+        if inode.truncations.is_full() {
+            if inode.cuts_pending > 0 {
+                return Err(Failure::Busy.into());
+            }
+            inode.truncations.join_oldest();
+        }
+        let chunk_bytes = inode.chunk_bytes;
+        let truncation = Truncation {
+            sequence: inode.truncations.shrink(size),
+            size,
+        };
+        let servers = self.chunk_servers(id, &inode, (size / u64::from(chunk_bytes)).max(1));
+        inode.cuts_pending += servers.len() as u32;
+        inode.size = size;
+        self.state.put_inode(id, inode);
+        self.cut_chunks(id, chunk_bytes, size);
+        for server in servers {
+            let change = PeerChange::Cut {
+                file: id,
+                chunk_bytes,
+                truncation,
+            };
+            self.send(server, change);
+        }
+        Ok(())
+    }
+
+    /// Takes back that chunks may be written ahead of the size, with what has been. If too many
+    /// shrinkings are under way, it happens when they are confirmed.
+    pub fn trim(&mut self, id: FileId) {
+        let Some(inode) = self.state.inode(id).filter(|inode| inode.ahead) else {
+            return;
+        };
+        let (size, reach) = (inode.size, inode.reach);
+        if reach <= size || self.shrink(id, size).is_ok() {
+            self.state.update_inode(id, |inode| inode.ahead = false);
+        }
+    }
+
+    /// Trims a file that nobody has open.
+    pub fn trim_if_closed(&mut self, id: FileId) {
+        if self.state.get(&Key::Opens(id)).is_none() {
+            self.trim(id);
+        }
+    }
+
+    /// A server has confirmed that it cut its chunks.
+    pub fn settle_cut(&mut self, file: FileId) {
+        self.state.update_inode(file, |inode| {
+            inode.cuts_pending = inode.cuts_pending.saturating_sub(1);
+        });
+        self.trim_if_closed(file);
+    }
+
+    /// The other servers that may hold chunks of a file from number `first` on.
+    pub fn chunk_servers(&self, id: FileId, inode: &Inode, first: u64) -> BTreeSet<ServerId> {
+        let mut servers = BTreeSet::new();
+        if inode.chunk_bytes == 0 {
+            return servers;
+        }
+        let end = inode.reach.div_ceil(u64::from(inode.chunk_bytes));
+        let round = first + self.server.map.partition_count() as u64;
+        for index in first..end.min(round) {
+            servers.insert(self.server.map.chunk_server(ChunkId { file: id, index }));
+            if servers.len() == usize::from(self.server.map.server_count()) {
+                break;
+            }
+        }
+        servers.remove(&self.server.id());
+        servers
+    }
+}
+
+/// Raises the size to at least `size`.
+pub fn grow(inode: &mut Inode, size: u64) {
+    inode.size = inode.size.max(size);
+}
+
+/// Up to where chunks may be written before the home has been told.
+pub fn writable(inode: &Inode) -> u64 {
+    if inode.ahead {
+        inode.reach
+    } else {
+        inode.size.min(inode.reach)
+    }
+}
