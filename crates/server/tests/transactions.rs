@@ -7,12 +7,13 @@ mod cluster;
 
 use cluster::{Cluster, ROOT, peers, spot};
 use futago_base::{
-    Duration, FileId, Kind, Partition, ServerId, Time, TransactionId,
+    BucketStart, Duration, FileId, Kind, Partition, ServerId, Time, TransactionId,
     record::{Entry, TransactionState},
 };
 use futago_server::{Config, Input, Output};
 use futago_wire::{
-    Failure, NewDirectory, Outcome, Peer, PeerAnswer, PeerChange, Reply, Request, Step,
+    AttributeChange, Failure, NewDirectory, Outcome, Peer, PeerAnswer, PeerChange, Reply, Request,
+    Step, step::Inherited,
 };
 
 /// A cluster of two servers with the directory `d` on server 1, and the file `a` in the root on
@@ -274,4 +275,54 @@ fn a_directory_with_a_name_on_its_way_in_is_not_removed() {
     let answers = cluster.settle(0, outputs);
     let refused = Err(Failure::Errno(futago_base::Errno::ENOTEMPTY));
     assert!(answers.contains(&(id, refused)), "{answers:?}");
+}
+
+#[test]
+fn what_a_directory_inherits_stays_until_it_is_made() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let inherited = |set_gid, gid| Step::Inherit {
+        directory: ROOT,
+        bucket: BucketStart(0),
+        inherited: Inherited { set_gid, gid },
+    };
+    let put = Step::PutEntry {
+        at: spot(ROOT, "d"),
+        entry: Entry {
+            id: FileId::new(Partition(1), 9),
+            kind: Kind::Directory,
+        },
+        replaces: None,
+    };
+    let change = AttributeChange {
+        mode: Some(0o2755),
+        gid: Some(5),
+        ..AttributeChange::default()
+    };
+    let chmod = Request::SetAttributes { id: ROOT, change };
+    let id = cluster.next_id();
+    let id = TransactionId {
+        session: id.session,
+        sequence: id.sequence,
+    };
+    let steps = vec![inherited(false, 0), put.clone()];
+    let request = prepare(&cluster, id, steps);
+    cluster.ask(0, request).unwrap();
+    let waiting = cluster.next_id();
+    assert_eq!(cluster.request(0, waiting, chmod), []);
+    let commit = Request::Decide {
+        transaction: id,
+        commit: true,
+    };
+    let decide = cluster.next_id();
+    let outputs = cluster.request(0, decide, commit);
+    let answers = cluster.settle(0, outputs);
+    assert!(
+        answers
+            .iter()
+            .any(|(id, outcome)| *id == waiting && outcome.is_ok())
+    );
+    let late = Request::Execute(vec![inherited(false, 0)]);
+    assert_eq!(cluster.ask(0, late), Err(Failure::Changed));
+    let right = Request::Execute(vec![inherited(true, 5)]);
+    assert!(cluster.ask(0, right).is_ok());
 }

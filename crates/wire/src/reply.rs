@@ -1,7 +1,6 @@
 //! What a server answers to a client.
 
-use crate::Step;
-use crate::step::{InspectCursor, Inspected};
+use crate::step::{Inherited, InspectCursor, Inspected, NewDirectory};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
@@ -103,9 +102,14 @@ pub enum Reply {
         /// Whether this request made it.
         created: bool,
     },
-    /// The new directory belongs to another server: prepare `create` there and put an entry in this
-    /// bucket, in one transaction.
-    Elsewhere(Step),
+    /// The new directory belongs to another server: make it there and put an entry in this bucket, in
+    /// one transaction that also checks what was inherited.
+    Elsewhere {
+        /// The directory.
+        new: NewDirectory,
+        /// What it inherits from the bucket's header.
+        inherited: Inherited,
+    },
     /// Entries of a bucket.
     Listing {
         /// In the order of (hash, name).

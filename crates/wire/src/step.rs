@@ -82,6 +82,24 @@ pub enum Step {
         /// New group.
         gid: Option<u32>,
     },
+    /// Changes nothing: what a new directory has inherited from a bucket must still be so.
+    Inherit {
+        /// The directory above the new one.
+        directory: FileId,
+        /// The bucket.
+        bucket: BucketStart,
+        /// What was inherited.
+        inherited: Inherited,
+    },
+}
+
+/// What new nodes inherit from their directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inherited {
+    /// Whether the directory has its set-group-id bit, which hands down itself and the group.
+    pub set_gid: bool,
+    /// The directory's group.
+    pub gid: u32,
 }
 
 /// A directory to be made.

@@ -6,7 +6,7 @@ use crate::{
 };
 use alloc::vec;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, Time, Timestamp, record::Entry};
-use futago_wire::{Failure, FileState, NewDirectory, Reply, Request, Spot, Step};
+use futago_wire::{Failure, FileState, NewDirectory, Reply, Request, Spot, Step, step::Inherited};
 
 impl<C: Context> Client<C> {
     /// Makes an empty directory. Errors: `EEXIST`, `ENOENT`, `ENOSPC`.
@@ -38,8 +38,8 @@ impl<C: Context> Client<C> {
             Reply::Found {
                 state: Some(state), ..
             } => Ok(self.seen(state)),
-            Reply::Elsewhere(Step::CreateDirectory(new)) => {
-                let id = self.make_elsewhere(at, new, age).await?;
+            Reply::Elsewhere { new, inherited } => {
+                let id = self.make_elsewhere(at, new, inherited, age).await?;
                 match self.try_attributes(id).await {
                     // It was made, and somebody has removed it since.
                     Err(GONE) => Ok(self.just_made(id, &new)),
@@ -78,6 +78,7 @@ impl<C: Context> Client<C> {
         &self,
         at: Spot,
         new: NewDirectory,
+        inherited: Inherited,
         age: Time,
     ) -> Result<FileId, Failure> {
         let (home, parent) = (self.map().owner(new.home), self.server_of(&at));
@@ -90,12 +91,17 @@ impl<C: Context> Client<C> {
             id,
             kind: Kind::Directory,
         };
-        let step = Step::PutEntry {
+        let inherit = Step::Inherit {
+            directory: at.directory,
+            bucket: at.bucket,
+            inherited,
+        };
+        let put = Step::PutEntry {
             at,
             entry,
             replaces: None,
         };
-        let prepared = transaction.prepare(parent, vec![step]).await;
+        let prepared = transaction.prepare(parent, vec![inherit, put]).await;
         transaction.conclude(prepared.map(|_| id)).await
     }
 }

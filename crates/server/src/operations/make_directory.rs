@@ -8,7 +8,7 @@ use futago_base::{
     Errno, Kind, Partition, View,
     record::{Entry, Header},
 };
-use futago_wire::{NewDirectory, Reply, Spot, Step};
+use futago_wire::{NewDirectory, Reply, Spot, step::Inherited};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 pub fn run<V: View>(turn: &mut Turn<'_, V>, at: &Spot, mode: u16, uid: u32, gid: u32) -> Result {
@@ -25,7 +25,8 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, at: &Spot, mode: u16, uid: u32, gid:
         depth: header.depth.saturating_add(1),
     };
     if turn.server.map.owner(new.home) != turn.server.id() {
-        return Ok(Reply::Elsewhere(Step::CreateDirectory(new)).into());
+        let inherited = inherited(&header);
+        return Ok(Reply::Elsewhere { new, inherited }.into());
     }
     let id = turn.draw_id(new.home);
     let entry = Entry {
@@ -41,6 +42,14 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, at: &Spot, mode: u16, uid: u32, gid:
         created: true,
     }
     .into())
+}
+
+/// What a directory hands down.
+pub const fn inherited(header: &Header) -> Inherited {
+    Inherited {
+        set_gid: header.mode & SET_GID != 0,
+        gid: header.gid,
+    }
 }
 
 /// Directories near the root are spread over the cluster; deeper ones stay beside their entry, so

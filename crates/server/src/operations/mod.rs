@@ -8,7 +8,7 @@ mod create_unnamed;
 mod inspect;
 mod locks;
 mod lookup;
-mod make_directory;
+pub mod make_directory;
 mod open;
 mod punch;
 mod read;

@@ -33,16 +33,20 @@ fn check_size(inode: &Inode, change: &AttributeChange) -> Checked<()> {
     }
 }
 
-/// The copies in the headers of a wide directory change with it, in a transaction.
+/// The copies in the headers of a wide directory change with it, in a transaction. What is about to
+/// be made in it has inherited what is there now.
 fn check_directory<V: View>(
     turn: &Turn<'_, V>,
     id: FileId,
     change: &AttributeChange,
 ) -> Checked<()> {
     turn.unreserved(Target::Header(id, BucketStart(0)))?;
-    let wide = turn.bucket(id, BucketStart(0))?.level > 0;
-    if wide && (change.mode.is_some() || change.gid.is_some()) {
-        return Err(Failure::Changed.into());
+    let header = turn.bucket(id, BucketStart(0))?;
+    if change.mode.is_some() || change.gid.is_some() {
+        if header.level > 0 {
+            return Err(Failure::Changed.into());
+        }
+        turn.no_pending_entries(id, BucketStart(0), &header)?;
     }
     Ok(())
 }

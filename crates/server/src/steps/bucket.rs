@@ -1,6 +1,7 @@
 //! Buckets: their removal with the directory, and their copies of its attributes.
 
 use crate::answer::{Checked, Refusal};
+use crate::operations::make_directory::inherited;
 use crate::state::bucket::end_of;
 use crate::turn::Turn;
 use alloc::{vec, vec::Vec};
@@ -8,7 +9,7 @@ use futago_base::{
     BucketStart, Errno, FileId, Key, NameHash, Value, View,
     record::{Header, Target},
 };
-use futago_wire::Failure;
+use futago_wire::{Failure, step::Inherited};
 
 const FIRST: BucketStart = BucketStart(0);
 
@@ -25,6 +26,34 @@ impl<V: View> Turn<'_, V> {
             return Err(Failure::Changed.into());
         }
         Ok(vec![Target::Header(directory, bucket)])
+    }
+
+    /// What is about to be made in the bucket has inherited what the header says now.
+    pub fn check_set_header(
+        &self,
+        directory: FileId,
+        bucket: BucketStart,
+        level: u8,
+    ) -> Checked<Vec<Target>> {
+        let targets = self.check_header(directory, bucket, level)?;
+        let header = self.bucket(directory, bucket)?;
+        self.no_pending_entries(directory, bucket, &header)?;
+        Ok(targets)
+    }
+
+    /// The header stays as it is until the transaction is decided: a change of it waits for the entry
+    /// that the transaction has reserved.
+    pub fn check_inherited(
+        &self,
+        directory: FileId,
+        bucket: BucketStart,
+        expected: Inherited,
+    ) -> Checked<Vec<Target>> {
+        self.unreserved(Target::Header(directory, bucket))?;
+        if inherited(&self.bucket(directory, bucket)?) != expected {
+            return Err(Failure::Changed.into());
+        }
+        Ok(Vec::new())
     }
 
     pub fn check_remove_bucket(

@@ -34,7 +34,12 @@ impl<V: View> Turn<'_, V> {
                 bucket,
                 level,
                 ..
-            } => self.check_header(*directory, *bucket, *level),
+            } => self.check_set_header(*directory, *bucket, *level),
+            Step::Inherit {
+                directory,
+                bucket,
+                inherited,
+            } => self.check_inherited(*directory, *bucket, *inherited),
         }
     }
 
@@ -70,6 +75,7 @@ impl<V: View> Turn<'_, V> {
             } => {
                 self.install_header(directory, bucket, mode, gid);
             }
+            Step::Inherit { .. } => {}
         }
     }
 }

@@ -4,10 +4,10 @@
 //! (Concurrency Computat. Pract. Exper. 29, 2017): an operation may come next if no other one that
 //! is still to come had returned before it was called.
 
-use super::slices::{Part, is_watch, parts};
+use super::slices::{Part, is_partial, is_watch, parts};
 use super::watch::Watch;
-use super::{History, snapshot::difference};
-use crate::model::{Call, Tree, attempt};
+use super::{History, Record, snapshot::difference};
+use crate::model::{Call, Observed, Tree, attempt};
 use futago_base::Time;
 use std::collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
@@ -26,14 +26,28 @@ pub enum Verdict {
 /// After so many states the search gives up.
 const STATES_MAX: usize = 400_000;
 
+/// What the operations of a history ran in.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Bytes a chunk.
+    pub chunk_bytes: u64,
+    /// Whether servers may be full.
+    pub limited: bool,
+}
+
 /// Looks for an order of `history` that leads from `before` to `after`.
-pub fn linearize(history: &History, before: &Tree, after: &Tree, chunk_bytes: u64) -> Verdict {
+pub fn linearize(history: &History, before: &Tree, after: &Tree, setting: Setting) -> Verdict {
+    let Setting {
+        chunk_bytes,
+        limited,
+    } = setting;
     let mut search = Search {
         history,
         parts: parts(history, chunk_bytes),
         alone: alone(history),
         after,
         chunk_bytes,
+        limited,
         visited: BTreeSet::new(),
         best: (0, String::new()),
     };
@@ -53,6 +67,12 @@ pub fn linearize(history: &History, before: &Tree, after: &Tree, chunk_bytes: u6
     } else {
         Verdict::Unexplained(search.best.1)
     }
+}
+
+/// What a client saw of an operation that was done as a whole, or not at all.
+fn observed(record: &Record) -> Option<&Observed> {
+    let (_, observed) = record.returned.as_ref()?;
+    (!is_partial(record)).then_some(observed)
 }
 
 /// Which operations no other one overlaps.
@@ -83,6 +103,7 @@ struct Search<'a> {
     alone: Vec<bool>,
     after: &'a Tree,
     chunk_bytes: u64,
+    limited: bool,
     visited: BTreeSet<u64>,
     best: (u32, String),
 }
@@ -155,14 +176,18 @@ impl Search<'_> {
         let ready = part
             .after
             .is_none_or(|first| state.done & (1 << first) != 0);
-        if state.done & (1 << index) != 0 || !ready || record.called > frontier {
+        let late = part
+            .before
+            .is_some_and(|last| state.done & (1 << last) != 0);
+        if state.done & (1 << index) != 0 || !ready || late || record.called > frontier {
             return None;
         }
         let call = Call {
             operation: &record.operation,
             index: part.operation,
             client: record.client,
-            observed: record.returned.as_ref().map(|(_, observed)| observed),
+            observed: observed(record),
+            limited: self.limited,
             alone: self.alone[part.operation],
             chunk_bytes: self.chunk_bytes,
         };
@@ -178,10 +203,22 @@ impl Search<'_> {
             tree,
             ..state.clone()
         };
+        self.forget_finished(&mut next, part.operation);
         for (&index, watch) in &mut next.watches {
             watch.look(&next.tree, &self.history[index].operation);
         }
         Some(next)
+    }
+
+    /// Where an operation took place does not matter any more once all of it has.
+    fn forget_finished(&self, state: &mut State, operation: usize) {
+        let mut parts = self.parts.iter().enumerate();
+        let waits = |(index, part): (usize, &Part)| {
+            part.operation == operation && part.before.is_none() && state.done & (1 << index) == 0
+        };
+        if !parts.any(waits) {
+            state.tree.placed.remove(&operation);
+        }
     }
 
     fn is_over(&mut self, state: &State) -> bool {

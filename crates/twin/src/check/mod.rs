@@ -9,5 +9,5 @@ mod watch;
 
 pub use audit::audit;
 pub use history::{History, Record};
-pub use linearize::{Verdict, linearize};
+pub use linearize::{Setting, Verdict, linearize};
 pub use snapshot::snapshot;

@@ -2,7 +2,7 @@
 
 use super::{History, Record};
 use crate::model::{Operation, Slice};
-use futago_base::Kind;
+use futago_base::{Errno, Kind};
 
 /// A part of an operation that takes effect at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Part {
     pub required: bool,
     /// The part that must have taken effect before.
     pub after: Option<usize>,
+    /// The part that must not have.
+    pub before: Option<usize>,
 }
 
 /// Whether an operation looks at a directory over a while instead of at one moment.
@@ -37,18 +39,64 @@ pub(super) fn parts(history: &History, chunk_bytes: u64) -> Vec<Part> {
             continue;
         }
         let first = parts.len();
+        let may_be_repeated = is_write(&record.operation) && may_be_cut(history, record);
         for slice in slices(record, chunk_bytes) {
             let follows =
                 matches!(record.operation, Operation::Append { .. }) || slice == Slice::Links;
-            parts.push(Part {
+            let part = Part {
                 operation: index,
                 slice,
-                required: record.returned.is_some(),
+                required: record.returned.is_some() && !is_partial(record),
                 after: (follows && parts.len() > first).then_some(first),
-            });
+                before: None,
+            };
+            parts.push(part);
+            if let (Slice::Chunk(chunk), true) = (slice, may_be_repeated) {
+                parts.push(Part {
+                    slice: Slice::Early(chunk),
+                    required: false,
+                    before: Some(first),
+                    ..part
+                });
+            }
         }
     }
     parts
+}
+
+/// Whether it may have been done in part: its client died, or a server was full.
+pub(super) fn is_partial(record: &Record) -> bool {
+    let spans_chunks = is_write(&record.operation)
+        || matches!(
+            record.operation,
+            Operation::Append { .. } | Operation::CopyRange { .. }
+        );
+    match &record.returned {
+        None => true,
+        Some((_, observed)) => spans_chunks && *observed == Err(Errno::ENOSPC),
+    }
+}
+
+const fn is_write(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Write { .. } | Operation::Allocate { .. }
+    )
+}
+
+/// Whether a file may have been cut, to a smaller size or to the one that it has, while an operation
+/// was under way.
+fn may_be_cut(history: &History, record: &Record) -> bool {
+    let cuts = |other: &&Record| {
+        matches!(
+            other.operation,
+            Operation::Truncate { .. } | Operation::Close(_)
+        )
+    };
+    history
+        .iter()
+        .filter(cuts)
+        .any(|other| other.overlaps(record))
 }
 
 /// Whether it changes nothing, so that without an answer it did not happen.
@@ -71,7 +119,7 @@ const fn is_reading(operation: &Operation) -> bool {
 
 fn slices(record: &Record, chunk_bytes: u64) -> Vec<Slice> {
     use Operation as O;
-    let failed = matches!(record.returned, Some((_, Err(_))));
+    let failed = matches!(record.returned, Some((_, Err(_)))) && !is_partial(record);
     let (offset, length) = match record.operation {
         O::Unlink { .. } if !failed => return vec![Slice::Entry, Slice::Links],
         O::Read { offset, length, .. } | O::Write { offset, length, .. } => {
@@ -84,9 +132,31 @@ fn slices(record: &Record, chunk_bytes: u64) -> Vec<Slice> {
             let chunks = chunks.filter(|_| !failed);
             return std::iter::once(Slice::Home).chain(chunks).collect();
         }
+        O::CopyRange {
+            from,
+            offset,
+            length,
+            ..
+        } if is_partial(record) => {
+            return copied_pieces(from, offset, length, chunk_bytes);
+        }
         _ => return vec![Slice::Whole],
     };
     let chunks = (offset / chunk_bytes).max(1)..(offset + length).div_ceil(chunk_bytes);
     let chunks = chunks.filter(|_| !failed).map(Slice::Chunk);
     std::iter::once(Slice::Home).chain(chunks).collect()
+}
+
+/// The pieces that a copy is done in: each lies within one chunk of either file. A piece grows the
+/// file, and is copied.
+fn copied_pieces(from: u64, offset: u64, length: u64, chunk_bytes: u64) -> Vec<Slice> {
+    let mut slices = Vec::new();
+    let mut at = 0;
+    while at < length {
+        let room = |position: u64| chunk_bytes - position % chunk_bytes;
+        let piece = room(from + at).min(room(offset + at)).min(length - at);
+        slices.extend([Slice::Grown(at + piece), Slice::Copied(at, at + piece)]);
+        at += piece;
+    }
+    slices
 }

@@ -6,7 +6,7 @@ mod scenario;
 mod shrink;
 mod step;
 
-pub use run::{Failure, FailureKind, run};
+pub use run::{Checked, Failure, FailureKind, run};
 pub use scenario::{Burst, Death, Scenario};
 pub use shrink::{shrink, try_run};
 pub use step::{Known, Step};

@@ -2,14 +2,15 @@
 
 use super::perform::perform;
 use super::{Burst, Known, Scenario, Step};
-use crate::check::{History, Record, Verdict, audit, linearize, snapshot};
+use crate::check::{History, Record, Setting, Verdict, audit, linearize, snapshot};
 use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
 use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::random::Random;
 use crate::sequential::World;
-use futago_base::{ClusterMap, Duration, Errno, Time, map::Policy};
+use futago_base::{ClusterMap, Duration, Errno, FileId, Kind, NameHash, Time, map::Policy};
 use futago_client::{Client, Context};
 use futago_server::Config;
+use futago_wire::ListedEntry;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::rc::Rc;
@@ -38,8 +39,6 @@ pub struct Failure {
     pub text: String,
 }
 
-/// More than any scenario fills.
-const MEMORY_BYTES: u64 = 1 << 40;
 const CHUNK_BYTES: u32 = 4096;
 const GRACE: Duration = Duration::from_secs(2);
 const LEASE: Duration = Duration::from_secs(8);
@@ -50,13 +49,23 @@ const CLOCK_AHEAD_MAX: Duration = Duration::from_millis(50);
 /// No operation takes longer, whatever happens.
 const END: Duration = Duration::from_secs(100);
 
+/// What was checked of a scenario in which nothing went wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// The histories of bursts.
+    pub histories: u64,
+    /// Those of them whose search for an order took too long.
+    pub undecided: u64,
+}
+
 /// Runs a scenario. An error says what went wrong.
-pub fn run(scenario: &Scenario) -> Result<(), Failure> {
+pub fn run(scenario: &Scenario) -> Result<Checked, Failure> {
     let mut run = Run::new(scenario)?;
     for burst in &scenario.bursts {
         run.burst(burst)?;
     }
-    run.end()
+    run.end()?;
+    Ok(run.checked)
 }
 
 struct Run {
@@ -65,6 +74,8 @@ struct Run {
     /// The clients that live, by their place in the scenario.
     clients: Vec<usize>,
     tree: Tree,
+    setting: Setting,
+    checked: Checked,
 }
 
 fn failure(kind: FailureKind, text: impl Into<String>) -> Failure {
@@ -88,7 +99,7 @@ impl Run {
         let mut world = World::new(Cluster::new(
             map,
             &config,
-            MEMORY_BYTES,
+            scenario.memory_bytes,
             Network::new(scenario.seed),
         ));
         let mut clocks = Random::new(scenario.seed, 3);
@@ -102,6 +113,11 @@ impl Run {
             seed: scenario.seed,
             clients: Vec::new(),
             tree,
+            setting: Setting {
+                chunk_bytes: u64::from(CHUNK_BYTES),
+                limited: scenario.memory_bytes < Scenario::MEMORY_UNLIMITED,
+            },
+            checked: Checked::default(),
         };
         run.clients = (0..scenario.clients).map(|_| run.add_client()).collect();
         Ok(run)
@@ -207,9 +223,13 @@ impl Run {
     fn judge(&mut self, history: &History, burst: &Burst) -> Result<(), Failure> {
         punctual(history, burst)?;
         let after = self.check_records()?;
-        match linearize(history, &self.tree, &after, u64::from(CHUNK_BYTES)) {
-            Verdict::Explained | Verdict::Undecided => {
-                self.tree = after;
+        let verdict = linearize(history, &self.tree, &after, self.setting);
+        self.tree = after;
+        self.checked.histories += 1;
+        match verdict {
+            Verdict::Explained => Ok(()),
+            Verdict::Undecided => {
+                self.checked.undecided += 1;
                 Ok(())
             }
             Verdict::Unexplained(text) => Err(failure(FailureKind::Order, text)),
@@ -225,7 +245,7 @@ impl Run {
         Ok(snapshot(&stores, &self.world.cluster.sessions))
     }
 
-    /// All clients leave; nothing of them may stay.
+    /// All clients leave; nothing of them may stay. Then everything is removed; nothing of it may.
     fn end(&mut self) -> Result<(), Failure> {
         for client in self.clients.clone() {
             let node = &mut self.world.cluster.clients[client];
@@ -240,12 +260,53 @@ impl Run {
         self.world.run(NETWORK, |_| false);
         let after = self.check_records()?;
         let history = History::new();
-        match linearize(&history, &self.tree, &after, u64::from(CHUNK_BYTES)) {
-            Verdict::Unexplained(text) => Err(failure(
-                FailureKind::Order,
-                format!("after all have left: {text}"),
-            )),
-            _ => Ok(()),
+        if let Verdict::Unexplained(text) = linearize(&history, &self.tree, &after, self.setting) {
+            let text = format!("after all have left: {text}");
+            return Err(failure(FailureKind::Order, text));
+        }
+        self.remove_everything()
+    }
+
+    fn remove_everything(&mut self) -> Result<(), Failure> {
+        let client = self.add_client();
+        let node = &mut self.world.cluster.clients[client];
+        let (core, removed) = (node.core.clone(), Rc::new(Cell::new(None)));
+        let result = removed.clone();
+        node.spawn(async move { result.set(Some(remove_entries(&core, FileId::ROOT).await)) });
+        self.world.run_client(client);
+        self.world.run(END, |_| removed.get().is_some());
+        if removed.get() != Some(Ok(())) {
+            let text = format!("cannot remove everything: {:?}\n", removed.get());
+            return Err(failure(FailureKind::Error, text));
+        }
+        self.world.run(NETWORK, |_| false);
+        let left = self.check_records()?;
+        let stores = self.world.cluster.stores();
+        let chunks: usize = stores.iter().map(|store| store.chunks().count()).sum();
+        if left.nodes.len() > 1 || chunks > 0 {
+            let text = format!("{chunks} chunks are left of {left:?}\n");
+            return Err(failure(FailureKind::Damage, text));
+        }
+        Ok(())
+    }
+}
+
+/// Removes what is in a directory.
+async fn remove_entries(core: &Client<SimulatedContext>, directory: FileId) -> Result<(), Errno> {
+    loop {
+        let entries = core
+            .read_directory(directory, NameHash(0), 100, false)
+            .await?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        for ListedEntry { name, entry, .. } in entries {
+            if entry.kind == Kind::Directory {
+                Box::pin(remove_entries(core, entry.id)).await?;
+                core.remove_directory(directory, &name).await?;
+            } else {
+                core.unlink(directory, &name).await?;
+            }
         }
     }
 }
@@ -263,8 +324,7 @@ async fn follow(
         let Some(operation) = step.operation(&known) else {
             continue;
         };
-        // As programs do: data beyond the first chunk only of open files.
-        let opened = step.needs_open(&operation);
+        let opened = step.opened(&operation);
         let open = opened.map(Operation::Open);
         let close = opened.map(Operation::Close);
         for operation in open.into_iter().chain([operation]).chain(close) {

@@ -18,6 +18,8 @@ pub struct Scenario {
     pub spread_depth: u16,
     /// A bucket with more entries than this splits.
     pub split_entries: u64,
+    /// The memory of each server, in bytes.
+    pub memory_bytes: u64,
     /// What happens, one burst after the other. Between them everything comes to rest.
     pub bursts: Vec<Burst>,
     /// What the servers do wrong.
@@ -49,6 +51,9 @@ const LATE_MAX: Duration = Duration::from_millis(1000);
 const APART_MAX: Duration = Duration::from_millis(1500);
 
 impl Scenario {
+    /// More memory than any scenario fills, in bytes.
+    pub const MEMORY_UNLIMITED: u64 = 1 << 40;
+
     /// The scenario of a seed.
     pub fn draw(seed: u64) -> Self {
         let mut random = Random::new(seed, 2);
@@ -64,21 +69,18 @@ impl Scenario {
             clients,
             spread_depth: random.below(4) as u16,
             split_entries: *random.pick(&[2, 4, 4, 8]),
+            memory_bytes: draw_memory(&mut random),
             bursts,
             defect: Defect::None,
         }
     }
 
-    /// The scenario of a seed with a network that keeps its promises and clients that live, and with
-    /// operations that clients may die in.
+    /// The scenario of a seed with a network that keeps its promises and clients that live.
     pub fn draw_without_faults(seed: u64) -> Self {
         let mut scenario = Self::draw(seed);
         for burst in &mut scenario.bursts {
             burst.faults = Faults::default();
             burst.death = None;
-            for step in burst.scripts.iter_mut().flatten() {
-                step.narrow();
-            }
         }
         scenario
     }
@@ -86,8 +88,8 @@ impl Scenario {
     /// What surrounds the operations, in few words.
     pub fn circumstances(&self) -> String {
         let mut text = format!(
-            "{} servers, directories spread to depth {}, buckets split beyond {} entries",
-            self.servers, self.spread_depth, self.split_entries
+            "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries",
+            self.servers, self.memory_bytes, self.spread_depth, self.split_entries
         );
         for (number, burst) in self.bursts.iter().enumerate() {
             let faults = &burst.faults;
@@ -121,6 +123,7 @@ impl Burst {
         let sequential = random.chance(300);
         let busy = random.below(clients as u64) as usize;
         let deadly = !harmless && random.chance(350);
+        let wide = random.chance(600);
         let scripts = (0..clients).map(|client| {
             let steps = match (sequential, client == busy) {
                 (true, true) => 4 + random.below(20),
@@ -128,7 +131,7 @@ impl Burst {
                 (false, _) => 1 + random.below(6),
             };
             (0..steps)
-                .map(|_| Step::draw(random, sequential, sequential && !deadly))
+                .map(|_| Step::draw(random, sequential, wide))
                 .collect()
         });
         let scripts: Vec<Vec<Step>> = scripts.collect();
@@ -150,6 +153,15 @@ impl Burst {
             faults,
             death,
         }
+    }
+}
+
+/// Mostly more than any scenario fills; sometimes so little that servers get full.
+fn draw_memory(random: &mut Random) -> u64 {
+    if random.chance(150) {
+        (10 << 10) + random.below(40 << 10)
+    } else {
+        Scenario::MEMORY_UNLIMITED
     }
 }
 

@@ -1,11 +1,11 @@
 //! Makes a failing scenario small.
 
-use super::{Failure, Scenario, run};
+use super::{Checked, Failure, Scenario, run};
 use crate::cluster::Faults;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a scenario; a panic is a failure like others.
-pub fn try_run(scenario: &Scenario) -> Result<(), Failure> {
+pub fn try_run(scenario: &Scenario) -> Result<Checked, Failure> {
     catch_unwind(AssertUnwindSafe(|| run(scenario))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
@@ -71,6 +71,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
             }
         }
     }
+    add(&|s| s.memory_bytes = Scenario::MEMORY_UNLIMITED);
     add(&|s| s.servers = (s.servers - 1).max(1));
     all
 }

@@ -32,7 +32,7 @@ enum Sort {
     Lock,
     ReadDirectory,
     Parent,
-    /// Only where nothing else happens: it makes no promise about what runs beside it.
+    /// Only where nothing runs beside it: it is several operations, each by itself.
     SeekOrCopy,
 }
 
@@ -128,8 +128,7 @@ impl Step {
     /// chunk.
     pub fn draw(random: &mut Random, alone: bool, wide: bool) -> Self {
         let sorts = WEIGHTS.iter().filter(|(sort, _)| match sort {
-            Sort::SeekOrCopy => alone && wide,
-            Sort::Append => wide,
+            Sort::SeekOrCopy => alone,
             _ => true,
         });
         let total = sorts.clone().map(|(_, weight)| weight).sum();
@@ -146,14 +145,6 @@ impl Step {
             sort: chosen,
             draws: std::array::from_fn(|_| random.next() as u16),
             wide,
-        }
-    }
-
-    /// Keeps to the first chunk of files.
-    pub fn narrow(&mut self) {
-        self.wide = false;
-        if matches!(self.sort, Sort::Append | Sort::SeekOrCopy) {
-            self.sort = Sort::Lookup;
         }
     }
 
@@ -218,9 +209,7 @@ impl Step {
             Sort::Lookup => O::Lookup { directory, name },
             Sort::Create => self.create(directory, name),
             Sort::MakeDirectory => {
-                // A set-group-id bit that comes or goes while a directory is made inside is inherited or
-                // not, as it happens: it is given only where nothing runs beside it.
-                let mode = if self.wide && self.draws[7].is_multiple_of(32) {
+                let mode = if self.draws[7].is_multiple_of(32) {
                     0o2755
                 } else {
                     0o755
@@ -263,14 +252,14 @@ impl Step {
         })
     }
 
-    /// The file that a program would have open for this.
-    pub const fn needs_open(&self, operation: &Operation) -> Option<FileId> {
+    /// The file that is opened for this, as programs do, or not, as the library allows.
+    pub fn opened(&self, operation: &Operation) -> Option<FileId> {
         match operation {
             Operation::Write { id, .. }
             | Operation::Append { id, .. }
             | Operation::Allocate { id, .. }
             | Operation::CopyRange { target: id, .. }
-                if self.wide =>
+                if self.wide && self.flag(5) =>
             {
                 Some(*id)
             }
@@ -339,7 +328,7 @@ impl Step {
 
     fn set_attributes(&self, id: FileId) -> Operation {
         let number = u32::from(self.draws[3] % 4);
-        if self.flag(1) || !self.wide {
+        if self.flag(1) {
             Operation::SetMode {
                 id,
                 mode: *[0o700, 0o755, 0o1777, 0o775]

@@ -15,6 +15,8 @@ pub struct Call<'a> {
     pub client: usize,
     /// What the client saw; `None` if it died first.
     pub observed: Option<&'a Observed>,
+    /// Whether servers may be full.
+    pub limited: bool,
     /// Whether no other operation overlapped it, so that everything it saw must be exact.
     pub alone: bool,
     /// Bytes a chunk.
@@ -30,6 +32,13 @@ pub enum Slice {
     Home,
     /// What happens to one chunk that is not the first; for an append counted from its offset's.
     Chunk(u64),
+    /// What happens to one chunk before the home has had its part; it happens again afterwards if the
+    /// file has been cut meanwhile.
+    Early(u64),
+    /// The target of a copy grows by so much.
+    Grown(u64),
+    /// A piece of a copy, from and to so far from its beginning, is done.
+    Copied(u64, u64),
     /// An unlinked name vanishes.
     Entry,
     /// The count of links of a file whose name has vanished follows.
@@ -93,6 +102,7 @@ pub fn attempt(tree: &Tree, call: &Call<'_>, slice: Slice) -> Option<Tree> {
 }
 
 fn may_fail(call: &Call<'_>, errno: Errno, errors: &[Errno]) -> bool {
+    let full = call.limited && errno == Errno::ENOSPC;
     let interrupted = matches!(call.operation, Operation::SetLock { wait: true, .. });
     // A file that is gone was never there or is stale, as the implementation likes.
     let errno = if errno == Errno::ESTALE {
@@ -100,7 +110,7 @@ fn may_fail(call: &Call<'_>, errno: Errno, errors: &[Errno]) -> bool {
     } else {
         errno
     };
-    errors.contains(&errno) || (interrupted && errno == Errno::EINTR)
+    full || errors.contains(&errno) || (interrupted && errno == Errno::EINTR)
 }
 
 fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expected, Errors> {

@@ -1,7 +1,7 @@
 //! Data: sizes and bytes.
 
 use super::apply::{Errors, Expected};
-use super::{Call, Content, File, Node, NodeId, Operation, Slice, Tree};
+use super::{Call, Content, File, Node, NodeId, Operation, Placed, Slice, Tree};
 use futago_base::{Errno, FileId, Kind};
 use futago_client::AllocateMode;
 
@@ -32,7 +32,7 @@ pub(super) fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expe
             target,
             offset,
             length,
-        } => copy(tree, (*source, *from), (*target, *offset), *length),
+        } => part.copy(tree, (*source, *from), (*target, *offset), *length),
         _ => Err(vec![Errno::ENOSYS]),
     }
 }
@@ -59,12 +59,21 @@ fn file_mut(tree: &mut Tree, id: FileId) -> Result<&mut File, Errors> {
     file.ok_or_else(|| vec![Errno::ENOENT])
 }
 
+/// What was placed before is cut, too, whenever its chunks follow.
 fn truncate(tree: &mut Tree, id: FileId, size: u64) -> Result<Expected, Errors> {
+    let node = regular(tree, id)?;
     let file = file_mut(tree, id)?;
     if size < file.size {
         file.data.clear(size, u64::MAX);
+        for placed in tree
+            .placed
+            .values_mut()
+            .filter(|placed| placed.node == node)
+        {
+            placed.cut = placed.cut.min(size);
+        }
     }
-    file.size = size;
+    file_mut(tree, id)?.size = size;
     Ok(Expected::Any)
 }
 
@@ -107,30 +116,6 @@ fn seek_hole(tree: &Tree, call: &Call<'_>, id: FileId, offset: u64) -> Result<Ex
     }
 }
 
-fn copy(
-    tree: &mut Tree,
-    (source, from): (FileId, u64),
-    (target, offset): (FileId, u64),
-    length: u64,
-) -> Result<Expected, Errors> {
-    if source == target && from < offset + length && offset < from + length {
-        return Err(vec![Errno::EINVAL]);
-    }
-    let data = file(tree, source)?;
-    let length = length.min(data.size.saturating_sub(from));
-    let piece = data.data.within(from, from + length);
-    if length > 0 {
-        let copy = file_mut(tree, target)?;
-        copy.data.clear(offset, offset + length);
-        for run in piece.runs() {
-            let shift = |position| position - from + offset;
-            copy.data.write(shift(run.from), shift(run.to), run.tag);
-        }
-        copy.size = copy.size.max(offset + length);
-    }
-    Ok(Expected::Number(length))
-}
-
 /// What of an operation is to take effect.
 struct Part<'a> {
     call: &'a Call<'a>,
@@ -143,10 +128,29 @@ impl Part<'_> {
         let chunk = self.call.chunk_bytes;
         let (low, high) = match self.slice {
             Slice::Home => (0, chunk),
-            Slice::Chunk(index) => (index * chunk, (index + 1) * chunk),
+            Slice::Chunk(index) | Slice::Early(index) => (index * chunk, (index + 1) * chunk),
             _ => (0, u64::MAX),
         };
         (from.max(low), to.min(high).max(from.max(low)))
+    }
+
+    /// The same of a change, without what has been cut since the home's part was done.
+    fn changed_piece(&self, tree: &Tree, from: u64, to: u64) -> (u64, u64) {
+        let placed = tree.placed.get(&self.call.index);
+        let (from, to) = self.piece(from, to);
+        (
+            from,
+            placed.map_or(to, |placed| to.min(placed.cut)).max(from),
+        )
+    }
+
+    /// Remembers that the home's part is done.
+    fn place(&self, tree: &mut Tree, id: FileId, offset: u64) {
+        if let (true, Some(node)) = (self.at_home(), tree.find(id)) {
+            let cut = u64::MAX;
+            let placed = Placed { node, offset, cut };
+            tree.placed.insert(self.call.index, placed);
+        }
     }
 
     /// Whether what the home decides is part of this slice.
@@ -162,12 +166,13 @@ impl Part<'_> {
         length: u64,
         tag: u8,
     ) -> Result<Expected, Errors> {
+        let (from, to) = self.changed_piece(tree, offset, offset + length);
+        self.place(tree, id, offset);
         let file = match file_mut(tree, id) {
             // A chunk of a file that is gone takes anything.
             Err(_) if !self.at_home() => return Ok(Expected::Any),
             file => file?,
         };
-        let (from, to) = self.piece(offset, offset + length);
         file.data.write(from, to, tag);
         if !self.at_home() {
             return Ok(Expected::Any);
@@ -185,7 +190,7 @@ impl Part<'_> {
     ) -> Result<Expected, Errors> {
         let index = self.call.index;
         if let Slice::Chunk(step) = self.slice {
-            let offset = tree.appends.get(&index).copied().unwrap_or(0);
+            let offset = tree.placed.get(&index).map_or(0, |placed| placed.offset);
             let chunk = offset / self.call.chunk_bytes + step;
             if chunk > 0 {
                 let slice = Slice::Chunk(chunk);
@@ -196,7 +201,6 @@ impl Part<'_> {
         }
         let offset = file(tree, id)?.size;
         self.write(tree, id, offset, length, tag)?;
-        tree.appends.insert(index, offset);
         Ok(Expected::Number(offset))
     }
 
@@ -208,24 +212,60 @@ impl Part<'_> {
         offset: u64,
         length: u64,
     ) -> Result<Expected, Errors> {
+        let end = offset + length;
+        let (from, to) = self.changed_piece(tree, offset, end);
+        self.place(tree, id, offset);
         let file = match file_mut(tree, id) {
             Err(_) if !self.at_home() => return Ok(Expected::Done),
             file => file?,
         };
-        let end = offset + length;
         let (clears, grows) = match mode {
             AllocateMode::Allocate { keep_size } => (false, !keep_size),
             AllocateMode::PunchHole => (true, false),
             AllocateMode::ZeroRange { keep_size } => (true, !keep_size),
         };
         if clears {
-            let (from, to) = self.piece(offset, end);
             file.data.clear(from, to);
         }
         if grows && self.at_home() {
             file.size = file.size.max(end);
         }
         Ok(Expected::Done)
+    }
+
+    fn copy(
+        &self,
+        tree: &mut Tree,
+        (source, from): (FileId, u64),
+        (target, offset): (FileId, u64),
+        length: u64,
+    ) -> Result<Expected, Errors> {
+        if source == target && from < offset + length && offset < from + length {
+            return Err(vec![Errno::EINVAL]);
+        }
+        let data = file(tree, source)?;
+        let length = length.min(data.size.saturating_sub(from));
+        let (low, high) = match self.slice {
+            Slice::Copied(low, high) => (low.min(length), high.min(length)),
+            Slice::Grown(_) => (0, 0),
+            _ => (0, length),
+        };
+        let piece = data.data.within(from + low, from + high);
+        let copy = file_mut(tree, target)?;
+        copy.data.clear(offset + low, offset + high);
+        for run in piece.runs() {
+            let shift = |position| position - from + offset;
+            copy.data.write(shift(run.from), shift(run.to), run.tag);
+        }
+        let grown = match self.slice {
+            Slice::Grown(grown) => grown.min(length),
+            Slice::Copied(..) => 0,
+            _ => length,
+        };
+        if grown > 0 {
+            copy.size = copy.size.max(offset + grown);
+        }
+        Ok(Expected::Number(length))
     }
 
     fn read(&self, tree: &Tree, id: FileId, offset: u64, length: u64) -> Result<Expected, Errors> {

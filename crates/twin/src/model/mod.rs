@@ -12,4 +12,4 @@ mod tree;
 pub use apply::{Call, Slice, attempt};
 pub use content::{Content, Run};
 pub use operation::{LockRequest, NewKind, Observed, Operation, Outcome};
-pub use tree::{Body, File, Locker, Node, NodeId, Tree};
+pub use tree::{Body, File, Locker, Node, NodeId, Placed, Tree};

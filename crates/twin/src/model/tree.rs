@@ -62,6 +62,17 @@ pub struct File {
     pub locks: BTreeMap<Locker, Content>,
 }
 
+/// The home's part of an operation whose chunks may be still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Placed {
+    /// The file.
+    pub node: NodeId,
+    /// Where it takes place.
+    pub offset: u64,
+    /// The smallest size that the file has been cut to since.
+    pub cut: u64,
+}
+
 /// The tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tree {
@@ -69,8 +80,8 @@ pub struct Tree {
     pub nodes: BTreeMap<NodeId, Rc<Node>>,
     /// Files that have lost a name by an operation, but whose count of links does not say so yet.
     pub dropping: BTreeMap<usize, NodeId>,
-    /// Where the appends that are under way write.
-    pub appends: BTreeMap<usize, u64>,
+    /// What operations that change chunks have had done at the home.
+    pub placed: BTreeMap<usize, Placed>,
 }
 
 impl Node {
@@ -135,7 +146,7 @@ impl Tree {
         Self {
             nodes: BTreeMap::from([(Self::ROOT, Rc::new(root))]),
             dropping: BTreeMap::new(),
-            appends: BTreeMap::new(),
+            placed: BTreeMap::new(),
         }
     }
 
