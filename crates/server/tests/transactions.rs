@@ -255,7 +255,7 @@ fn a_directory_with_a_name_on_its_way_in_is_not_removed() {
     let (mut cluster, directory, entry) = two_servers();
     let transaction = prepare_rename(&mut cluster, directory, entry);
     let id = cluster.next_id();
-    let bucket = futago_base::BucketStart(0);
+    let bucket = BucketStart(0);
     let removal = Request::Execute(vec![Step::RemoveBucket {
         directory,
         bucket,
