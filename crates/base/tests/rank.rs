@@ -47,7 +47,7 @@ fn transaction() -> impl Strategy<Value = TransactionId> {
 }
 
 fn key_of_file() -> impl Strategy<Value = Key> {
-    (0..9, number(), number(), name()).prop_map(|(sort, id, second, name)| {
+    (0..10, number(), number(), name()).prop_map(|(sort, id, second, name)| {
         let file = FileId(id);
         match sort {
             0 => Key::Inode(file),
@@ -61,6 +61,7 @@ fn key_of_file() -> impl Strategy<Value = Key> {
             5 => Key::SessionFile(SessionId(second), file),
             6 => Key::Opens(file),
             7 => Key::Locks(file),
+            8 => Key::Admitted(file),
             _ => Key::LockWaiters(file),
         }
     })

@@ -19,7 +19,7 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
     /// The number of sorts that [`Rank::sort`] tells apart.
-    pub const SORTS: usize = 25;
+    pub const SORTS: usize = 26;
 
     /// The number of the key's sort; sorts are in the order of keys, too.
     pub const fn sort(self) -> usize {
@@ -84,26 +84,27 @@ impl Key {
             Self::Header(directory, bucket) => Rank::hashed(3, directory.0, bucket.0),
             Self::Entry(directory, hash, _) => Rank::hashed(4, directory.0, hash.0),
             Self::Chunk(chunk) => Rank::numbered(5, chunk.file.0, chunk.index),
-            Self::TreeVersion => Rank::new(6, 0, 0),
-            Self::Locator(target) => Rank::of_locator(7, target),
-            Self::Participant(id) => Rank::of_transaction(11, *id),
-            Self::TransactionStatus(id) => Rank::of_transaction(12, *id),
-            Self::Reply(id) => Rank::of_request(13, *id),
-            Self::OutboxChannel(server) => Rank::new(14, u64::from(server.0), 0),
-            Self::Outbox(server, number) => Rank::numbered(15, u64::from(server.0), *number),
-            Self::Inbox(server) => Rank::new(16, u64::from(server.0), 0),
+            Self::Admitted(id) => Rank::new(6, id.0, 0),
+            Self::TreeVersion => Rank::new(7, 0, 0),
+            Self::Locator(target) => Rank::of_locator(8, target),
+            Self::Participant(id) => Rank::of_transaction(12, *id),
+            Self::TransactionStatus(id) => Rank::of_transaction(13, *id),
+            Self::Reply(id) => Rank::of_request(14, *id),
+            Self::OutboxChannel(server) => Rank::new(15, u64::from(server.0), 0),
+            Self::Outbox(server, number) => Rank::numbered(16, u64::from(server.0), *number),
+            Self::Inbox(server) => Rank::new(17, u64::from(server.0), 0),
             Self::OutboxWaiter(server, number, _) => {
-                Rank::numbered(17, u64::from(server.0), *number)
+                Rank::numbered(18, u64::from(server.0), *number)
             }
-            Self::HeldReply(id) => Rank::of_request(18, *id),
-            Self::Session(id) => Rank::new(19, id.0, 0),
+            Self::HeldReply(id) => Rank::of_request(19, *id),
+            Self::Session(id) => Rank::new(20, id.0, 0),
             Self::SessionFile(session, file) => {
-                Rank::new(20, session.0, file.0 >> (64 - SECOND_BITS))
+                Rank::new(21, session.0, file.0 >> (64 - SECOND_BITS))
             }
-            Self::Opens(id) => Rank::new(21, id.0, 0),
-            Self::Locks(id) => Rank::new(22, id.0, 0),
-            Self::LockWaiters(id) => Rank::new(23, id.0, 0),
-            Self::Parked(transaction, _) => Rank::of_transaction(24, *transaction),
+            Self::Opens(id) => Rank::new(22, id.0, 0),
+            Self::Locks(id) => Rank::new(23, id.0, 0),
+            Self::LockWaiters(id) => Rank::new(24, id.0, 0),
+            Self::Parked(transaction, _) => Rank::of_transaction(25, *transaction),
         }
     }
 }

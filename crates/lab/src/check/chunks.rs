@@ -16,8 +16,8 @@ pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Data beyond the end within the file's last chunk is no fault: an interrupted write may leave it,
-/// and a file that grows over it was told to.
+/// Data beyond the end of an open file is no fault: a write that is under way puts it there before the
+/// size is raised, and it goes with the last close if that does not happen.
 fn fault_of(records: &Records<'_>, stored: &StoredChunk) -> Option<Fault> {
     let chunk = stored.chunk;
     let file = records
@@ -31,5 +31,6 @@ fn fault_of(records: &Records<'_>, stored: &StoredChunk) -> Option<Fault> {
         return Some(Fault::MisplacedChunk(chunk));
     }
     let start = chunk.index.saturating_mul(u64::from(file.chunk_bytes));
-    (stored.end > 0 && start >= file.size).then_some(Fault::ChunkBeyondEnd(chunk))
+    let beyond = stored.end > 0 && start >= file.size && !file.open;
+    beyond.then_some(Fault::ChunkBeyondEnd(chunk))
 }

@@ -449,6 +449,14 @@ fn chunks_without_a_file_or_beyond_its_end_or_elsewhere_go() {
 }
 
 #[test]
+fn an_open_file_may_be_written_ahead_of_its_size() {
+    let mut cluster = Cluster::new();
+    cluster.chunk(FILE, 3);
+    cluster.nodes.get_mut(&FILE).unwrap().4 = true;
+    assert_eq!(cluster.check(), []);
+}
+
+#[test]
 fn an_inode_away_from_home_and_a_missing_root_are_reported() {
     let cluster = Cluster::new();
     let mut listings = cluster.listings();

@@ -245,6 +245,9 @@ impl Part<'_> {
         }
         let data = file(tree, source)?;
         let length = length.min(data.size.saturating_sub(from));
+        if length == 0 {
+            return Ok(Expected::Number(0));
+        }
         let (low, high) = match self.slice {
             Slice::Copied(low, high) => (low.min(length), high.min(length)),
             Slice::Grown(_) => (0, 0),
