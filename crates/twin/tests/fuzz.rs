@@ -118,3 +118,13 @@ fn servers_that_forget_locators_are_noticed() {
 fn servers_that_forget_what_peers_delivered_are_noticed() {
     assert!(noticed(Defect::ForgetsInbox, &doubled()).len() > 5);
 }
+
+#[test]
+fn servers_that_forget_shrinkings_are_noticed() {
+    assert!(!noticed(Defect::ForgetsShrinkings, &doubled()).is_empty());
+}
+
+#[test]
+fn servers_that_take_chunks_of_files_that_are_gone_are_noticed() {
+    assert!(noticed(Defect::KeepsAdmissions, &Faults::default()).len() > 5);
+}

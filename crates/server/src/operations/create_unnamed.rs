@@ -1,13 +1,13 @@
 //! Makes a file without a name, which only its opener knows.
 
 use super::create::{check, inode};
-use crate::answer::Result;
+use crate::answer::{Refusal, Result};
 use crate::turn::Turn;
 use futago_base::{
     BucketStart, Errno, FileId, Kind, Payload, View,
     record::{Entry, Inode},
 };
-use futago_wire::{NewContent, NewNode, Reply};
+use futago_wire::{Failure, NewContent, NewNode, Reply};
 
 pub fn run<V: View>(turn: &mut Turn<'_, V>, directory: FileId, node: &NewNode) -> Result {
     let NewContent::File { .. } = node.content else {
@@ -15,6 +15,13 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, directory: FileId, node: &NewNode) -
     };
     let data = Payload::empty();
     check(node, &data)?;
+    let parent = match turn.file(directory) {
+        Err(Refusal::Failure(Failure::Errno(_))) => return Err(Errno::ENOENT.into()),
+        parent => parent?.kind,
+    };
+    if parent != Kind::Directory {
+        return Err(Errno::ENOTDIR.into());
+    }
     let header = turn.bucket(directory, BucketStart(0))?;
     let id = turn.draw_id(directory.home());
     let inode = Inode {

@@ -5,9 +5,11 @@ mod history;
 mod linearize;
 mod slices;
 mod snapshot;
+mod times;
 mod watch;
 
 pub use audit::audit;
 pub use history::{History, Record};
 pub use linearize::{Setting, Verdict, linearize};
 pub use snapshot::snapshot;
+pub use times::backwards;

@@ -55,6 +55,7 @@ fn node(
         None => Body::File(File {
             kind: inode.kind,
             links: inode.links,
+            linkable: inode.linkable,
             size: if inode.kind == Kind::File {
                 inode.size
             } else {

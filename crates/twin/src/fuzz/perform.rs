@@ -24,6 +24,18 @@ pub(super) async fn perform(core: &Core, operation: &Operation) -> Observed {
             Ok(Outcome::File(state, false))
         }
         O::Create { .. } => create(core, operation).await,
+        O::CreateUnnamed { directory, mode } => {
+            let node = NewNode {
+                content: NewContent::File {
+                    chunk_bytes: core.config().chunk_bytes,
+                },
+                mode: *mode,
+                uid: 0,
+                gid: 0,
+            };
+            let state = core.create_unnamed(*directory, node).await?;
+            Ok(Outcome::File(state, true))
+        }
         O::MakeDirectory {
             directory,
             name,

@@ -2,7 +2,7 @@
 
 use super::perform::perform;
 use super::{Burst, Known, Scenario, Step};
-use crate::check::{History, Record, Setting, Verdict, audit, linearize, snapshot};
+use crate::check::{History, Record, Setting, Verdict, audit, backwards, linearize, snapshot};
 use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
 use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::random::Random;
@@ -26,6 +26,8 @@ pub enum FailureKind {
     Error,
     /// Records are left behind or do not fit together.
     Damage,
+    /// A time ran backwards.
+    Time,
     /// No order of the operations explains what clients saw.
     Order,
 }
@@ -222,6 +224,9 @@ impl Run {
 
     fn judge(&mut self, history: &History, burst: &Burst) -> Result<(), Failure> {
         punctual(history, burst)?;
+        if let Some(text) = backwards(history) {
+            return Err(failure(FailureKind::Time, text));
+        }
         let after = self.check_records()?;
         let verdict = linearize(history, &self.tree, &after, self.setting);
         self.tree = after;

@@ -49,6 +49,8 @@ pub struct Death {
 /// The most that a message is late, and a partition lasts.
 const LATE_MAX: Duration = Duration::from_millis(1000);
 const APART_MAX: Duration = Duration::from_millis(1500);
+/// The same between servers; between a client and a server it would cost the client its session.
+const SERVERS_APART_MAX: Duration = Duration::from_secs(6);
 
 impl Scenario {
     /// More memory than any scenario fills, in bytes.
@@ -178,15 +180,18 @@ fn draw_faults(random: &mut Random, servers: u16, clients: usize) -> Faults {
         let server =
             |random: &mut Random| Party::Server(ServerId(random.below(u64::from(servers)) as u16));
         let from = random.below(20_000_000);
+        let one = server(random);
+        let (other, longest) = if random.chance(500) {
+            (server(random), SERVERS_APART_MAX)
+        } else {
+            let client = random.below(clients as u64) as usize;
+            (Party::Client(client), APART_MAX)
+        };
         Partition {
-            one: server(random),
-            other: if random.chance(500) {
-                server(random)
-            } else {
-                Party::Client(random.below(clients as u64) as usize)
-            },
+            one,
+            other,
             from: Duration(from),
-            to: Duration(from + random.below(APART_MAX.0)),
+            to: Duration(from + random.below(longest.0)),
         }
     });
     Faults {

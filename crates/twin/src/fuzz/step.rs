@@ -13,6 +13,7 @@ use futago_client::{AllocateMode, RenameFlags, XattrMode};
 enum Sort {
     Lookup,
     Create,
+    CreateUnnamed,
     MakeDirectory,
     Unlink,
     RemoveDirectory,
@@ -40,6 +41,7 @@ enum Sort {
 const WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Lookup, 8),
     (Sort::Create, 16),
+    (Sort::CreateUnnamed, 2),
     (Sort::MakeDirectory, 9),
     (Sort::Unlink, 8),
     (Sort::RemoveDirectory, 6),
@@ -208,6 +210,10 @@ impl Step {
         Some(match self.sort {
             Sort::Lookup => O::Lookup { directory, name },
             Sort::Create => self.create(directory, name),
+            Sort::CreateUnnamed => O::CreateUnnamed {
+                directory,
+                mode: 0o600,
+            },
             Sort::MakeDirectory => {
                 let mode = if self.draws[7].is_multiple_of(32) {
                     0o2755

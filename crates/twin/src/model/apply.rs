@@ -118,6 +118,7 @@ fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expected, Error
     match call.operation {
         O::Lookup { .. }
         | O::Create { .. }
+        | O::CreateUnnamed { .. }
         | O::MakeDirectory { .. }
         | O::Unlink { .. }
         | O::RemoveDirectory { .. }

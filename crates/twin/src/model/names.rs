@@ -12,6 +12,7 @@ pub(super) fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expe
     match call.operation {
         O::Lookup { directory, name } => lookup(tree, *directory, name),
         O::Create { .. } => create(tree, call),
+        O::CreateUnnamed { directory, mode } => create_unnamed(tree, call, *directory, *mode),
         O::MakeDirectory {
             directory,
             name,
@@ -65,6 +66,11 @@ fn inherited_gid(tree: &Tree, parent: NodeId) -> (u32, bool) {
 }
 
 fn insert(tree: &mut Tree, call: &Call<'_>, parent: NodeId, name: &Name, mode: u16, body: Body) {
+    make(tree, call, parent, mode, body);
+    put(tree, parent, name, call.new_node());
+}
+
+fn make(tree: &mut Tree, call: &Call<'_>, parent: NodeId, mode: u16, body: Body) {
     let (gid, _) = inherited_gid(tree, parent);
     let node = Node {
         id: None,
@@ -75,7 +81,22 @@ fn insert(tree: &mut Tree, call: &Call<'_>, parent: NodeId, name: &Name, mode: u
         body,
     };
     tree.nodes.insert(call.new_node(), Rc::new(node));
-    put(tree, parent, name, call.new_node());
+}
+
+fn create_unnamed(
+    tree: &mut Tree,
+    call: &Call<'_>,
+    parent: FileId,
+    mode: u16,
+) -> Result<Expected, Errors> {
+    let parent = directory(tree, parent)?;
+    let file = File {
+        links: 0,
+        linkable: true,
+        ..new_file(NewKind::File(0), 0, Some(call.client))
+    };
+    make(tree, call, parent, mode, Body::File(file));
+    Ok(Expected::File(call.new_node(), true))
 }
 
 fn create(tree: &mut Tree, call: &Call<'_>) -> Result<Expected, Errors> {
@@ -114,6 +135,7 @@ fn new_file(kind: NewKind, tag: u8, opener: Option<usize>) -> File {
     let mut file = File {
         kind: Kind::Fifo,
         links: 1,
+        linkable: false,
         size: 0,
         data: Content::default(),
         target: Vec::new(),
@@ -226,8 +248,9 @@ fn link(tree: &mut Tree, id: FileId, parent: FileId, name: &Name) -> Result<Expe
     match file {
         Some(file) if is_directory(tree, file) => errors.push(Errno::EPERM),
         Some(file) => {
-            let links = tree.node(file).and_then(Node::file).map(|file| file.links);
-            errors.extend((links == Some(0)).then_some(Errno::ENOENT));
+            let file = tree.node(file).and_then(Node::file);
+            let gone = file.is_some_and(|file| file.links == 0 && !file.linkable);
+            errors.extend(gone.then_some(Errno::ENOENT));
         }
         None => errors.push(Errno::ENOENT),
     }
@@ -241,6 +264,7 @@ fn link(tree: &mut Tree, id: FileId, parent: FileId, name: &Name) -> Result<Expe
     };
     if let Some(file) = tree.node_mut(node).and_then(Node::file_mut) {
         file.links += 1;
+        file.linkable = false;
     }
     put(tree, parent, name, node);
     Ok(Expected::File(node, false))

@@ -39,6 +39,10 @@ pub enum Operation {
         open: bool,
         tag: u8,
     },
+    CreateUnnamed {
+        directory: FileId,
+        mode: u16,
+    },
     MakeDirectory {
         directory: FileId,
         name: Name,

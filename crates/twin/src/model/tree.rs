@@ -50,6 +50,8 @@ pub struct File {
     pub kind: Kind,
     /// Number of names.
     pub links: u32,
+    /// Whether it was made without a name and may be given one.
+    pub linkable: bool,
     /// Size of a regular file.
     pub size: u64,
     /// Data of a regular file, also beyond its size while a write is under way.

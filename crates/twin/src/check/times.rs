@@ -1,0 +1,43 @@
+//! Times never run backwards: who looks at a file later sees no earlier ones, and what a client makes
+//! is not older than what it has seen before.
+
+use super::{History, Record};
+use crate::model::{Operation, Outcome};
+use futago_base::{Attributes, Kind};
+
+/// The first two operations between which a time ran backwards.
+pub fn backwards(history: &History) -> Option<String> {
+    let seen = || {
+        history
+            .iter()
+            .filter_map(|record| Some((record, attributes(record)?)))
+    };
+    seen().find_map(|(later, after)| {
+        let mut earlier = seen().filter(|(earlier, _)| earlier.end() < later.called);
+        let (earlier, _) = earlier.find(|(earlier, before)| {
+            let same = before.id == after.id
+                && (before.changed > after.changed || before.modified > after.modified);
+            let caused =
+                earlier.client == later.client && is_new(later) && before.changed > after.born;
+            same || caused
+        })?;
+        Some(format!("{earlier:?}\nis earlier than\n{later:?}\n"))
+    })
+}
+
+/// What an operation has seen of a file, as far as its times are exact: a directory's are put together
+/// by those that ask for its attributes.
+fn attributes(record: &Record) -> Option<&Attributes> {
+    let (_, Ok(Outcome::File(state, _))) = record.returned.as_ref()? else {
+        return None;
+    };
+    let attributes = &state.attributes;
+    let exact = attributes.kind != Kind::Directory
+        || is_new(record)
+        || matches!(record.operation, Operation::Attributes(_));
+    exact.then_some(attributes)
+}
+
+const fn is_new(record: &Record) -> bool {
+    matches!(record.returned, Some((_, Ok(Outcome::File(_, true)))))
+}
