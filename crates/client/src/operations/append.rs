@@ -48,7 +48,7 @@ impl<C: Context> Client<C> {
             Ok((extent, _)) => Ok(extent),
             Err(failure) => {
                 // The home wants more of the data if the file is shorter than it was.
-                self.files.borrow_mut().remove(id);
+                self.memory.borrow_mut().files.remove(id);
                 Err(failure)
             }
         }

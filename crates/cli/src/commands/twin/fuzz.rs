@@ -2,7 +2,7 @@
 
 use crate::{exit::Exit, output};
 use clap::Args;
-use futago_twin::fuzz::{Scenario, shrink, try_run};
+use futago_twin::fuzz::{Checked, Failure, Scenario, shrink, try_run};
 use serde::Serialize;
 
 /// Arguments of `twin fuzz`.
@@ -34,8 +34,15 @@ struct Report {
     clean: u64,
     /// Operations of all seeds.
     operations: u64,
+    /// Histories whose order of operations was looked for.
+    histories: u64,
+    /// Those of them for which that took too long.
+    undecided: u64,
     failures: Vec<Failed>,
 }
+
+/// One history in so many may stay undecided; with more, the run counts as failed.
+const UNDECIDED_SHARE: u64 = 1000;
 
 #[derive(Serialize)]
 struct Failed {
@@ -60,15 +67,17 @@ impl Fuzz {
         let mut report = Report {
             clean: 0,
             operations: 0,
+            histories: 0,
+            undecided: 0,
             failures: Vec::new(),
         };
         let bar = output::progress(seeds.end - seeds.start, "seeds");
         for seed in seeds {
             let scenario = Scenario::draw(seed);
             report.operations += scenario.operations() as u64;
-            match self.try_seed(seed, &scenario) {
-                None => report.clean += 1,
-                Some(failed) => report.failures.push(failed),
+            match try_run(&scenario) {
+                Ok(checked) => report.add(checked),
+                Err(failure) => report.failures.push(self.failed(&scenario, &failure)),
             }
             bar.inc(1);
             if report.failures.len() >= self.failures.max(1) {
@@ -77,23 +86,35 @@ impl Fuzz {
         }
         bar.finish_and_clear();
         output::print(self.json, &report, text)?;
-        Ok(if report.failures.is_empty() {
+        Ok(if report.is_sound() {
             Exit::Success
         } else {
             Exit::Wrong
         })
     }
 
-    fn try_seed(&self, seed: u64, scenario: &Scenario) -> Option<Failed> {
-        let failure = try_run(scenario).err()?;
-        let (smallest, failure) = shrink(scenario, &failure, self.shrink);
-        Some(Failed {
+    fn failed(&self, scenario: &Scenario, failure: &Failure) -> Failed {
+        let seed = scenario.seed;
+        let (smallest, failure) = shrink(scenario, failure, self.shrink);
+        Failed {
             seed,
             kind: format!("{:?}", failure.kind).to_lowercase(),
             text: failure.text,
             circumstances: smallest.circumstances(),
             replay: format!("futago twin fuzz --seed {seed}"),
-        })
+        }
+    }
+}
+
+impl Report {
+    const fn add(&mut self, checked: Checked) {
+        self.clean += 1;
+        self.histories += checked.histories;
+        self.undecided += checked.undecided;
+    }
+
+    const fn is_sound(&self) -> bool {
+        self.failures.is_empty() && self.undecided * UNDECIDED_SHARE <= self.histories
     }
 }
 
@@ -110,8 +131,15 @@ fn text(report: &Report) -> String {
     });
     let failures: String = failures.collect();
     let Report {
-        clean, operations, ..
+        clean,
+        operations,
+        histories,
+        undecided,
+        ..
     } = report;
     let failed = report.failures.len();
-    format!("{failures}{clean} seeds clean, {failed} failed, {operations} operations\n")
+    format!(
+        "{failures}{clean} seeds clean, {failed} failed, {operations} operations\n\
+         {undecided} of {histories} histories undecided\n"
+    )
 }
