@@ -8,7 +8,7 @@ use super::slices::{Part, is_partial, is_watch, parts};
 use super::watch::Watch;
 use super::{History, Record, snapshot::difference};
 use crate::model::{Call, Observed, Tree, attempt};
-use futago_base::Time;
+use futago_base::{Duration, Time};
 use std::collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
 
@@ -33,21 +33,18 @@ pub struct Setting {
     pub chunk_bytes: u64,
     /// Whether servers may be full.
     pub limited: bool,
+    /// How long an operation waits for servers that cannot be reached.
+    pub grace: Duration,
 }
 
 /// Looks for an order of `history` that leads from `before` to `after`.
 pub fn linearize(history: &History, before: &Tree, after: &Tree, setting: Setting) -> Verdict {
-    let Setting {
-        chunk_bytes,
-        limited,
-    } = setting;
     let mut search = Search {
         history,
-        parts: parts(history, chunk_bytes),
+        parts: parts(history, setting),
         alone: alone(history),
         after,
-        chunk_bytes,
-        limited,
+        setting,
         visited: BTreeSet::new(),
         best: (0, String::new()),
     };
@@ -102,8 +99,7 @@ struct Search<'a> {
     parts: Vec<Part>,
     alone: Vec<bool>,
     after: &'a Tree,
-    chunk_bytes: u64,
-    limited: bool,
+    setting: Setting,
     visited: BTreeSet<u64>,
     best: (u32, String),
 }
@@ -187,9 +183,9 @@ impl Search<'_> {
             index: part.operation,
             client: record.client,
             observed: observed(record),
-            limited: self.limited,
+            limited: self.setting.limited,
             alone: self.alone[part.operation],
-            chunk_bytes: self.chunk_bytes,
+            chunk_bytes: self.setting.chunk_bytes,
         };
         let Some(tree) = attempt(&state.tree, &call, part.slice) else {
             self.note(

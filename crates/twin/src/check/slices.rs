@@ -1,6 +1,6 @@
 //! Which parts of an operation take effect by themselves.
 
-use super::{History, Record};
+use super::{History, Record, Setting};
 use crate::model::{Operation, Slice};
 use futago_base::{Errno, Kind};
 
@@ -32,7 +32,7 @@ pub(super) fn is_watch(record: &Record) -> bool {
 }
 
 /// The parts of all operations but the watches.
-pub(super) fn parts(history: &History, chunk_bytes: u64) -> Vec<Part> {
+pub(super) fn parts(history: &History, setting: Setting) -> Vec<Part> {
     let mut parts = Vec::new();
     for (index, record) in history.iter().enumerate() {
         if is_watch(record) || (is_reading(&record.operation) && record.returned.is_none()) {
@@ -40,13 +40,13 @@ pub(super) fn parts(history: &History, chunk_bytes: u64) -> Vec<Part> {
         }
         let first = parts.len();
         let may_be_repeated = is_write(&record.operation) && may_be_cut(history, record);
-        for slice in slices(record, chunk_bytes) {
+        for slice in slices(record, setting.chunk_bytes) {
             let follows =
                 matches!(record.operation, Operation::Append { .. }) || slice == Slice::Links;
             let part = Part {
                 operation: index,
                 slice,
-                required: record.returned.is_some() && !is_partial(record),
+                required: !is_partial(record) && !may_follow(record, slice, setting),
                 after: (follows && parts.len() > first).then_some(first),
                 before: None,
             };
@@ -75,6 +75,12 @@ pub(super) fn is_partial(record: &Record) -> bool {
         None => true,
         Some((_, observed)) => spans_chunks && *observed == Err(Errno::ENOSPC),
     }
+}
+
+/// Whether a message to another server that the operation has caused may arrive after its return: it
+/// returns after a grace time even if that server cannot be reached.
+fn may_follow(record: &Record, slice: Slice, setting: Setting) -> bool {
+    slice == Slice::Links && record.end().since(record.called) >= setting.grace
 }
 
 const fn is_write(operation: &Operation) -> bool {

@@ -24,18 +24,7 @@ pub(super) async fn perform(core: &Core, operation: &Operation) -> Observed {
             Ok(Outcome::File(state, false))
         }
         O::Create { .. } => create(core, operation).await,
-        O::CreateUnnamed { directory, mode } => {
-            let node = NewNode {
-                content: NewContent::File {
-                    chunk_bytes: core.config().chunk_bytes,
-                },
-                mode: *mode,
-                uid: 0,
-                gid: 0,
-            };
-            let state = core.create_unnamed(*directory, node).await?;
-            Ok(Outcome::File(state, true))
-        }
+        O::CreateUnnamed { directory, mode } => create_unnamed(core, *directory, *mode).await,
         O::MakeDirectory {
             directory,
             name,
@@ -125,6 +114,18 @@ async fn create(core: &Core, operation: &Operation) -> Observed {
         .create(*directory, name, node, *exclusive, *open, data)
         .await?;
     Ok(Outcome::File(state, created))
+}
+
+async fn create_unnamed(core: &Core, directory: FileId, mode: u16) -> Observed {
+    let chunk_bytes = core.config().chunk_bytes;
+    let node = NewNode {
+        content: NewContent::File { chunk_bytes },
+        mode,
+        uid: 0,
+        gid: 0,
+    };
+    let state = core.create_unnamed(directory, node).await?;
+    Ok(Outcome::File(state, true))
 }
 
 async fn attributes(core: &Core, operation: &Operation) -> Observed {

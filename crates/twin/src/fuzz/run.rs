@@ -118,6 +118,7 @@ impl Run {
             setting: Setting {
                 chunk_bytes: u64::from(CHUNK_BYTES),
                 limited: scenario.memory_bytes < Scenario::MEMORY_UNLIMITED,
+                grace: GRACE,
             },
             checked: Checked::default(),
         };
