@@ -20,8 +20,6 @@ pub enum Defect {
     ForgetsLocators,
     /// It does not confirm what it has got from other servers.
     ForgetsInbox,
-    /// It does not remember which shrinkings of files its chunks have heard of.
-    ForgetsShrinkings,
     /// It goes on taking chunks of files that are gone.
     KeepsAdmissions,
 }
@@ -145,7 +143,7 @@ fn message(output: Output, clock: Time) -> (Receiver, Frame) {
 
 fn spoil(batch: &mut Batch, defect: Defect) {
     let forgotten = |key: &Key| match defect {
-        Defect::None | Defect::ForgetsShrinkings | Defect::KeepsAdmissions => false,
+        Defect::None | Defect::KeepsAdmissions => false,
         Defect::ForgetsReplies => matches!(key, Key::Reply(_)),
         Defect::ForgetsLocators => matches!(key, Key::Locator(_)),
         Defect::ForgetsInbox => matches!(key, Key::Inbox(_)),
@@ -155,9 +153,6 @@ fn spoil(batch: &mut Batch, defect: Defect) {
         .retain(|(key, value)| value.is_none() || !forgotten(key));
     for (key, value) in &mut batch.records {
         let admission = matches!(key, Key::Admitted(_));
-        if admission && defect == Defect::ForgetsShrinkings && value.is_some() {
-            *value = Some(Value::Number(0));
-        }
         if admission && defect == Defect::KeepsAdmissions && value.is_none() {
             *value = Some(Value::Number(0));
         }
