@@ -1,7 +1,7 @@
 #!/bin/sh
 # What takes too long for every change. The benchmarks print and never fail: a busy machine proves
 # nothing. Needs mpich, libclang-dev, valgrind, and a nightly toolchain with rust-src and miri.
-# Usage: crates/des/proof.sh [matrix | races | soak | speed | instructions]...
+# Usage: [EVENTS=N] crates/des/proof.sh [matrix | races | soak | speed | instructions]...
 set -eu
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}
@@ -32,23 +32,27 @@ soak() {
     cargo test --quiet --release --package futago-des --test soak -- --ignored --nocapture
 }
 
-# All executors beside a bare loop, memory, and Chord beside real time.
+# All executors beside a bare loop, memory, and Chord beside real time. EVENTS sizes the runs.
 speed() {
     build --bins
     for lps in 1024 16384 100000 1000000; do
-        "$program" phold --lps "$lps" --end $((10000000 / lps)) --threads 2 --compare --rounds 3
+        "$program" phold --lps "$lps" --end "$(events_over "$lps")" --threads 2 --compare --rounds 3
     done
     echo "8 start events:"
-    "$program" phold --lps 16384 --start-events 8 --end 50 --threads 2 --compare --rounds 3
+    "$program" phold --lps 16384 --start-events 8 --end "$(events_over 200000)" --threads 2 \
+        --compare --rounds 3
     for executor in sequential conservative optimistic; do
-        "$program" phold --lps 16384 --end 300 --executor "$executor" --threads 2 --json |
+        "$program" phold --lps 16384 --end "$(events_over 100000)" --executor "$executor" --threads 2 --json |
             report "$executor" peak_rss_bytes gvt_share
-        "$program" chord --nodes 100000 --end 60 --executor "$executor" --threads 2 --json |
+        "$program" chord --nodes 100000 --end "$(events_over 166667)" --executor "$executor" \
+            --threads 2 --json |
             report "$executor" times_real_time mean_hops expected_hops
     done
-    mpirun -n 2 "$program" phold --lps 16384 --end 100 --executor optimistic --mpi --json |
+    mpirun -n 2 "$program" phold --lps 16384 --end "$(events_over 100000)" --executor optimistic --mpi --json |
         report "optimistic on 2 ranks" peak_rss_bytes gvt_share
 }
+
+events_over() { awk "BEGIN { printf \"%.3f\", ${EVENTS:-10000000} / $1 }"; }
 
 # Prints the named numbers of the JSON statistics in one line, after a title.
 report() {
