@@ -130,7 +130,8 @@ impl Statistics {
             events_between_partitions: sum(|tally| tally.events_sent_away),
             windows: most(|tally| tally.windows),
             gvt_rounds: most(|tally| tally.gvt_rounds),
-            gvt_share: agreeing_s / (shape.wall_s * tallies.len() as f64).max(1e-9),
+            // The time of a run is its first thread's; others may have begun a moment before.
+            gvt_share: (agreeing_s / (shape.wall_s * tallies.len() as f64).max(1e-9)).min(1.0),
             queue_peak: most(|tally| tally.queue_peak),
             history_peak: most(|tally| tally.history_peak),
             effective_lookahead: shape.lookahead,
