@@ -16,6 +16,9 @@ pub enum Error {
     /// The engine could not run it.
     #[error(transparent)]
     Engine(#[from] futago_des::Error),
+    /// An event could not be taken back: a mistake in the world itself.
+    #[error(transparent)]
+    Undo(#[from] futago_des::checker::Broken),
 }
 
 fn wrong(part: impl Into<String>, reason: impl Into<String>) -> Error {

@@ -58,12 +58,9 @@ impl Conductor {
         saved
     }
 
-    /// Tells all hosts and links of the round.
+    /// Tells all hosts and links of the round; the one after the last is the end.
     fn announce<M: Mode>(&self, ctx: &mut Context<'_, World, M>) {
         let round = self.state.round;
-        if round >= self.scene.round_count() {
-            return;
-        }
         let barrier = Time::from_ticks(self.scene.barrier_ns);
         for listener in 0..self.scene.conductor().0 {
             ctx.send(ProcessId(listener), barrier, Event::Round(round));

@@ -43,6 +43,13 @@ pub enum Event {
     Return(u32),
 }
 
+impl Event {
+    /// Whether it happens because time has passed.
+    pub const fn is_timer(&self) -> bool {
+        matches!(self, Self::Timer(_) | Self::Tick { .. })
+    }
+}
+
 /// A packet on its way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Packet {

@@ -26,7 +26,7 @@ pub use client::{Names, Work, own_name};
 pub use latency::Latency;
 pub use measured::{Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, ResourceClass};
 pub use options::RunOptions;
-pub use run::{run, run_on};
+pub use run::{check, run, run_on};
 pub use setup::{
     Amount, ClientCosts, Costs, Directory, Faults, Hop, Host, HostPartition, MessageSize, Network,
     OperationKind, Path, Phase, Place, Protocol, ServerCosts, ServerStop, Setup, SharedLink, Store,

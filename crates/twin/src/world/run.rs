@@ -4,6 +4,7 @@ use super::gather::Gathered;
 use super::model::WorldModel;
 use super::scene::Scene;
 use super::{Error, Measured, RunOptions, Setup};
+use futago_des::checker::Checked;
 use futago_des::ranks::{Alone, Ranks};
 use futago_des::{Placement, Settings};
 
@@ -31,6 +32,18 @@ pub fn run_on(
     let outcome = futago_des::run_on(&model, &settings(setup, options), ranks)?;
     let gathered = Gathered::new(&model, &outcome.processes).share(ranks)?;
     Ok(gathered.measured(&model.scene, outcome.statistics))
+}
+
+/// Runs a world with every event taken back and repeated, and with rollbacks of random hosts; for
+/// tests of the world itself.
+///
+/// # Errors
+///
+/// [`Error::Undo`] with the first thing that was not restored, or as [`run`].
+pub fn check(setup: &Setup) -> Result<Checked, Error> {
+    let model = WorldModel::new(Scene::new(setup.clone())?);
+    let settings = settings(setup, &RunOptions::default());
+    Ok(futago_des::check(&model, &settings)?)
 }
 
 fn settings(setup: &Setup, options: &RunOptions) -> Settings {

@@ -1,6 +1,6 @@
 //! Whoever runs a world, it is the same world.
 
-use crate::setups::mixed;
+use crate::setups::{faulty, mixed};
 use futago_des::Executor;
 use futago_twin::world::{Measured, RunOptions, Setup, run};
 
@@ -31,5 +31,12 @@ fn assert_same_for_all(setup: &Setup) {
 fn executors_and_threads_make_no_difference() {
     for seed in 1..=12 {
         assert_same_for_all(&mixed(3, 5, seed));
+    }
+}
+
+#[test]
+fn they_make_no_difference_to_faults() {
+    for seed in 1..=12 {
+        assert_same_for_all(&faulty(3, 5, seed));
     }
 }

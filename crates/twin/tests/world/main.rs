@@ -1,5 +1,8 @@
 //! The simulated world: what it predicts, and that it does not matter who runs it.
 
+mod checkers;
 mod executors;
 mod predictions;
+mod scale;
+mod setup;
 mod setups;

@@ -3,8 +3,8 @@
 use futago_base::{Duration, map::Policy};
 use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_twin::world::{
-    Amount, Costs, Directory, Faults, Hop, Host, Latency, MessageSize, Network, OperationKind,
-    Path, Phase, Place, Protocol, Setup, Store,
+    Amount, Costs, Directory, Faults, Hop, Host, HostPartition, Latency, MessageSize, Network,
+    OperationKind, Path, Phase, Place, Protocol, ServerStop, Setup, SharedLink, Store,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -130,5 +130,42 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
         phase("own", Place::Own, 6),
         phase("shared again", Place::Shared(0), 6),
     ];
+    setup
+}
+
+/// The same with all sorts of faults, two servers and a client on one host, and a shared link.
+pub fn faulty(servers: u32, clients: u32, seed: u64) -> Setup {
+    let mut setup = mixed(servers, clients, seed);
+    setup.hosts[0].servers = 2;
+    setup.hosts[0].clients = 1;
+    setup.hosts[0].cores = 2;
+    setup.network.shared_links = vec![SharedLink {
+        name: "trunk".into(),
+        bytes_per_s: SERVER_BYTES_PER_S,
+    }];
+    setup.network.paths[0][0].hops[1].shared_link = Some(0);
+    setup.protocol.keep_alive = true;
+    setup.protocol.server.lease = Duration::from_millis(200);
+    setup.protocol.server.tick = Duration::from_millis(2);
+    setup.protocol.client.retry = Duration::from_millis(100);
+    setup.protocol.calls.give_up = Duration::from_millis(300);
+    setup.faults = Faults {
+        lost: 0.03,
+        doubled: 0.03,
+        late: 0.05,
+        late_ns: 3_000_000,
+        partitions: vec![HostPartition {
+            one: 0,
+            other: servers + 1,
+            from_ns: 5_000_000,
+            until_ns: 500_000_000,
+        }],
+        dead_clients: vec![(1, 4_000_000)],
+        stopped_servers: vec![ServerStop {
+            server: 2,
+            at_ns: 12_000_000,
+            back_ns: 30_000_000,
+        }],
+    };
     setup
 }

@@ -430,8 +430,12 @@ impl ClientProcess {
         }
     }
 
-    fn begin_operation(&mut self, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
+    fn begin_operation(&mut self, at: &mut Moment<'_>, mut undo: Option<&mut ClientUndo>) {
         self.state.next_ns = None;
+        // A round that is not certain may begin in the middle of an operation.
+        if let (Some(undo), Some(interrupted)) = (undo.as_deref_mut(), self.task.take()) {
+            undo.task.ended(interrupted);
+        }
         let next = self.state.workload.next(at.scene, at.ns, at.random);
         let Some(operation) = next else {
             return self.finish_round(at);

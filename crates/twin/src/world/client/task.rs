@@ -105,20 +105,55 @@ impl Task {
             answer,
         });
         let leaves = Leaves::new(tools.calls, &mut self.sequences, self.random);
-        let empty = Memory::new(&tools.config);
-        let memory = std::mem::replace(tools.memory, empty);
-        let core = Client::with_memory(&leaves, tools.map.clone(), tools.config, memory);
         let ended = {
-            let future = pin!(self.operation.perform(&core, tools.client, tools.shared));
-            replay(future, &leaves, &self.steps)
+            let lent = Lent::new(&leaves, tools.map, tools.config, tools.memory);
+            let ended = lent.core().map(|core| {
+                let performed = self.operation.perform(core, tools.client, tools.shared);
+                replay(pin!(performed), &leaves, &self.steps)
+            });
+            ended.flatten()
         };
         self.wake = leaves.wake();
-        *tools.memory = core.into_memory();
         if ended.is_none() {
             let changes = tools.memory.take_changes();
             tools.memory.take_back(changes);
         }
         ended
+    }
+}
+
+/// A core with a memory that is lent to it, and comes back even if the core panics: what runs ahead
+/// may meet what never happens.
+struct Lent<'a, 'b> {
+    core: Option<Client<&'a Leaves<'b>>>,
+    memory: &'a mut Memory,
+}
+
+impl<'a, 'b> Lent<'a, 'b> {
+    fn new(
+        leaves: &'a Leaves<'b>,
+        map: &ClusterMap,
+        config: Config,
+        memory: &'a mut Memory,
+    ) -> Self {
+        let lent = std::mem::replace(memory, Memory::new(&config));
+        let core = Client::with_memory(leaves, map.clone(), config, lent);
+        Self {
+            core: Some(core),
+            memory,
+        }
+    }
+
+    const fn core(&self) -> Option<&Client<&'a Leaves<'b>>> {
+        self.core.as_ref()
+    }
+}
+
+impl Drop for Lent<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(core) = self.core.take() {
+            *self.memory = core.into_memory();
+        }
     }
 }
 

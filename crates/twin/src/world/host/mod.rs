@@ -119,19 +119,19 @@ impl Host {
                 process: self.process_undo(event),
             })
         });
-        self.cores.forget_changes();
         if let Event::Packet(packet) = event {
             self.receive_packet(now.ticks(), packet, ctx);
         } else if let Event::Round(round) = event {
             self.begin_round(*round, now.ticks(), ctx);
-        } else {
+        } else if !(self.is_over() && event.is_timer()) {
             let undo = saved.as_mut().and_then(WorldUndo::host);
             let undo = undo.map(|undo| &mut undo.process);
             self.run(now.ticks(), event, undo, ctx.random());
             self.release(now.ticks(), ctx);
         }
-        if let Some(undo) = saved.as_mut().and_then(WorldUndo::host) {
-            undo.cores = self.cores.take_changes();
+        match saved.as_mut().and_then(WorldUndo::host) {
+            Some(undo) => undo.cores = self.cores.take_changes(),
+            None => self.cores.forget_changes(),
         }
         saved
     }
@@ -162,6 +162,11 @@ impl Host {
             }
             Event::Packet(_) | Event::Round(_) | Event::Finished => Concerned::Nobody,
         }
+    }
+
+    /// Whether all clients are through with everything: nobody waits for anything any more.
+    fn is_over(&self) -> bool {
+        self.state.round == self.scene.round_count()
     }
 
     fn process_undo(&mut self, event: &Event) -> ProcessUndo {
@@ -257,6 +262,9 @@ impl Host {
         self.state.round = round;
         self.state.round_began_ns = ns;
         self.state.finished = 0;
+        if self.is_over() {
+            return;
+        }
         let (_, first) = self.scene.first[self.number as usize];
         for client in first..first + self.clients.len() as u32 {
             ctx.schedule(Time::ZERO, Event::Begin(client));

@@ -1,0 +1,53 @@
+//! A setup that makes no sense is refused with the part that does not.
+
+use crate::setups::ppmds;
+use futago_twin::world::{OperationKind, Place, RunOptions, Setup, run};
+
+#[track_caller]
+fn assert_refused(change: impl FnOnce(&mut Setup), part: &str) {
+    let mut setup = ppmds(2, 2, 1_000, 1_000);
+    change(&mut setup);
+    let error = run(&setup, &RunOptions::default()).expect_err("it makes no sense");
+    assert!(error.to_string().starts_with(part), "{error}");
+}
+
+#[test]
+fn nonsense_is_refused() {
+    assert_refused(|setup| setup.hosts[1].cores = 0, "hosts[1].cores");
+    assert_refused(|setup| setup.hosts[3].group = 7, "hosts[3].group");
+    assert_refused(|setup| setup.hosts.truncate(2), "hosts: there is no client");
+    assert_refused(
+        |setup| setup.network.packet_bytes = 0,
+        "network.packet_bytes",
+    );
+    assert_refused(
+        |setup| setup.network.paths[0][0].hops[1].shared_link = Some(0),
+        "network.paths[0][0]: there is no such shared link",
+    );
+    assert_refused(|setup| setup.protocol.partitions = 1, "protocol.partitions");
+    assert_refused(
+        |setup| setup.directories[0].buckets = 3,
+        "directories[0].buckets",
+    );
+    assert_refused(
+        |setup| setup.directories[0].name = "a/b".into(),
+        "directories[0].name",
+    );
+    assert_refused(
+        |setup| setup.phases[0].place = Place::Shared(1),
+        "phases[0].place",
+    );
+    assert_refused(
+        |setup| setup.phases[0].mix = vec![(OperationKind::Stat, 0)],
+        "phases[0].mix",
+    );
+    assert_refused(
+        |setup| setup.store.concurrency = Some(0),
+        "store.concurrency",
+    );
+    assert_refused(|setup| setup.faults.lost = 1.5, "faults.lost");
+    assert_refused(
+        |setup| setup.faults.dead_clients = vec![(2, 0)],
+        "faults.dead_clients",
+    );
+}
