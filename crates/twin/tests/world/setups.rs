@@ -146,9 +146,9 @@ pub fn faulty(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.network.paths[0][0].hops[1].shared_link = Some(0);
     setup.protocol.keep_alive = true;
     setup.protocol.server.lease = Duration::from_millis(200);
-    setup.protocol.server.tick = Duration::from_millis(2);
-    setup.protocol.client.retry = Duration::from_millis(100);
-    setup.protocol.calls.give_up = Duration::from_millis(300);
+    setup.protocol.server.tick = Duration::from_millis(10);
+    setup.protocol.client.retry = Duration::from_millis(40);
+    setup.protocol.calls.give_up = Duration::from_millis(80);
     setup.faults = Faults {
         lost: 0.03,
         doubled: 0.03,
@@ -158,7 +158,7 @@ pub fn faulty(servers: u32, clients: u32, seed: u64) -> Setup {
             one: 0,
             other: servers + 1,
             from_ns: 5_000_000,
-            until_ns: 500_000_000,
+            until_ns: 60_000_000,
         }],
         dead_clients: vec![(1, 4_000_000)],
         stopped_servers: vec![ServerStop {
