@@ -7,7 +7,7 @@ mod cluster;
 
 use cluster::{Cluster, ROOT, peers, spot};
 use futago_base::{
-    BucketStart, Duration, FileId, Kind, Partition, ServerId, Time, TransactionId,
+    BucketStart, Duration, Errno, FileId, Kind, Partition, ServerId, Time, TransactionId,
     record::{Entry, TransactionState},
 };
 use futago_server::{Config, Input, Output};
@@ -92,7 +92,7 @@ fn prepare_rename(cluster: &mut Cluster, directory: FileId, entry: Entry) -> Tra
 fn found(outcome: &Outcome) -> bool {
     match outcome {
         Ok(Reply::Found { .. }) => true,
-        Err(Failure::Errno(futago_base::Errno::ENOENT)) => false,
+        Err(Failure::Errno(Errno::ENOENT)) => false,
         other => panic!("neither found nor missing: {other:?}"),
     }
 }
@@ -170,6 +170,43 @@ fn a_request_that_meets_a_locator_waits_and_asks_the_status_server() {
         (decide, Ok(Reply::Decided(TransactionState::Committed)))
     );
     assert!(answers[1].0 == id && found(&answers[1].1));
+}
+
+#[test]
+fn data_of_a_closed_file_waits_until_it_is_decided_whether_the_file_stays() {
+    let (mut cluster, directory, entry) = two_servers();
+    let id = cluster.next_id();
+    let transaction = TransactionId {
+        session: id.session,
+        sequence: id.sequence,
+    };
+    let here = vec![
+        Step::RemoveEntry {
+            at: spot(ROOT, "a"),
+            expected: entry,
+        },
+        Step::DropLink(entry.id),
+    ];
+    let there = vec![Step::Touch(directory)];
+    for (server, steps) in [(0, here), (1, there)] {
+        let prepare = prepare(&cluster, transaction, steps);
+        cluster.ask(server, prepare).unwrap();
+    }
+    let read = cluster.next_id();
+    let request = Request::Read {
+        id: entry.id,
+        offset: 0,
+        length: 1,
+    };
+    assert_eq!(cluster.request(0, read, request), [], "no answer yet");
+    let decide = cluster.next_id();
+    let commit = Request::Decide {
+        transaction,
+        commit: true,
+    };
+    let outputs = cluster.request(0, decide, commit);
+    let answers = cluster.settle(0, outputs);
+    assert!(answers.contains(&(read, Err(Failure::Errno(Errno::ESTALE)))));
 }
 
 #[test]

@@ -23,8 +23,12 @@ impl<V: View> Turn<'_, V> {
         self.state.inode(id).ok_or_else(|| Errno::ESTALE.into())
     }
 
-    /// A regular file's inode; others have no data.
+    /// A regular file's inode; others have no data. A file that nobody has open may be about to
+    /// vanish with its last name: that is decided first.
     pub fn regular_file(&self, id: FileId) -> Checked<&Inode> {
+        if self.state.get(&Key::Opens(id)).is_none() {
+            self.unreserved(Target::Inode(id))?;
+        }
         let inode = self.file(id)?;
         match inode.kind {
             Kind::File => Ok(inode),
