@@ -5,8 +5,15 @@ use crate::{
     client::{GONE, UNEXPECTED, all_or_failure},
     join_all,
 };
-use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
-use futago_base::{BucketStart, Errno, FileId, Name, NameHash, Payload, ServerId, record::Header};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    vec::Vec,
+};
+use futago_base::{
+    BucketStart, Errno, FileId, Name, NameHash, Payload, ServerId,
+    record::{Header, HeaderSum},
+};
 use futago_wire::{Failure, Reply, Request, Spot};
 use serde::Serialize;
 
@@ -173,6 +180,50 @@ impl<C: Context> Client<C> {
                 .map(|start| self.header(directory, start));
             headers.extend(all_or_failure(join_all(asked).await)?);
         }
+    }
+
+    /// What all buckets of a directory count together: each server adds up its own. The level of the
+    /// first bucket tells about how many there are; where there are few, only their servers are asked.
+    pub(crate) async fn header_sum(
+        &self,
+        directory: FileId,
+        first_level: u8,
+    ) -> Result<HeaderSum, Failure> {
+        let servers = self.map().servers().count() as u64;
+        if first_level < 16 && 1 << first_level < servers {
+            let buckets = BucketStart::tiling(first_level);
+            let server_of = |start| self.map().bucket_server(directory, start);
+            let asked: BTreeSet<ServerId> = buckets.map(server_of).collect();
+            let sum = self.sum_at(directory, asked).await?;
+            if sum.is_whole() {
+                return Ok(sum);
+            }
+        }
+        let sum = self.sum_at(directory, self.map().servers()).await?;
+        if sum.is_whole() {
+            Ok(sum)
+        } else {
+            Err(Failure::Changed)
+        }
+    }
+
+    async fn sum_at(
+        &self,
+        directory: FileId,
+        servers: impl IntoIterator<Item = ServerId>,
+    ) -> Result<HeaderSum, Failure> {
+        let request = Request::SumHeaders(directory);
+        let asked = servers
+            .into_iter()
+            .map(|server| self.ask(server, request.clone()));
+        let mut whole = HeaderSum::default();
+        for reply in all_or_failure(join_all(asked).await)? {
+            match reply {
+                Reply::HeaderSum(sum) => whole.join(&sum),
+                _ => return Err(UNEXPECTED),
+            }
+        }
+        Ok(whole)
     }
 
     async fn header(

@@ -94,6 +94,25 @@ fn common_operations_send_one_message() {
 }
 
 #[test]
+fn the_attributes_of_a_wide_directory_take_one_message_to_each_server() {
+    let cluster = cluster(4);
+    let (client, stranger) = (cluster.client(), cluster.client());
+    let wide = cluster.run(make_directory(&client, ROOT, "wide"));
+    for number in 0..200 {
+        cluster.run(make_file(&client, wide, &format!("file-{number}")));
+    }
+    for client in [&client, &stranger] {
+        let (state, _) = cluster.traced(client.attributes(wide));
+        assert_eq!(state.unwrap().attributes.size, 200);
+        let (state, sent) = cluster.traced(client.attributes(wide));
+        assert_eq!(state.unwrap().attributes.size, 200);
+        let mut expected = vec!["GetAttributes"];
+        expected.extend(["SumHeaders"; 4]);
+        assert_eq!(sent_names(&sent), expected);
+    }
+}
+
+#[test]
 fn directories_near_the_root_are_spread() {
     let cluster = cluster(4);
     let client = cluster.client();

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
     Attributes, BucketStart, Errno, FileId, Name, Space, Timestamp,
-    record::{Entry, Header, RangeLock, TransactionState, Truncations},
+    record::{Entry, Header, HeaderSum, RangeLock, TransactionState, Truncations},
 };
 use serde::{Deserialize, Serialize};
 
@@ -170,6 +170,8 @@ pub enum Reply {
         /// The position to continue after; `None` at the end.
         next: Option<InspectCursor>,
     },
+    /// What several buckets of a directory count together.
+    HeaderSum(HeaderSum),
 }
 
 /// What a server tells a client without being asked.

@@ -404,4 +404,7 @@ pub enum Request {
     KeepAlive,
     /// The client leaves: its registrations and locks are given up now.
     EndSession,
+    /// Asks what the server's buckets of a directory count together.
+    /// Answer: [`Reply::HeaderSum`](crate::Reply::HeaderSum).
+    SumHeaders(FileId),
 }

@@ -1,6 +1,6 @@
 //! Records of directories: entries and the headers of their buckets.
 
-use crate::{FileId, Kind, Timestamp};
+use crate::{BucketStart, FileId, Kind, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// What a name in a directory leads to.
@@ -32,4 +32,73 @@ pub struct Header {
     pub pending: u32,
     /// When an entry last came or went.
     pub modified: Timestamp,
+}
+
+/// What several buckets of a directory count together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeaderSum {
+    /// How many hashes the buckets cover.
+    pub hashes: u64,
+    /// Number of entries.
+    pub entries: u64,
+    /// How many of them are directories.
+    pub subdirectories: u32,
+    /// When an entry last came or went.
+    pub modified: Timestamp,
+}
+
+impl HeaderSum {
+    /// Adds a bucket.
+    pub fn add(&mut self, header: &Header) {
+        self.join(&Self {
+            hashes: BucketStart::width(header.level),
+            entries: header.entries,
+            subdirectories: header.subdirectories,
+            modified: header.modified,
+        });
+    }
+
+    /// Adds what other buckets count together. Numbers that make no sense stay at the largest.
+    pub fn join(&mut self, other: &Self) {
+        self.hashes = self.hashes.saturating_add(other.hashes);
+        self.entries = self.entries.saturating_add(other.entries);
+        self.subdirectories = self.subdirectories.saturating_add(other.subdirectories);
+        self.modified = self.modified.max(other.modified);
+    }
+
+    /// Whether the buckets are all that the directory has. While a bucket moves from server to server
+    /// it is nowhere, and one that has moved between two questions may be counted twice.
+    pub const fn is_whole(&self) -> bool {
+        self.hashes == BucketStart::width(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(level: u8, entries: u64) -> Header {
+        Header {
+            level,
+            mode: 0,
+            gid: 0,
+            depth: 0,
+            entries,
+            subdirectories: 1,
+            pending: 0,
+            modified: Timestamp::default(),
+        }
+    }
+
+    #[test]
+    fn a_sum_is_whole_once_every_bucket_is_in_it() {
+        let (mut here, mut there) = (HeaderSum::default(), HeaderSum::default());
+        here.add(&header(1, 5));
+        here.add(&header(2, 7));
+        there.add(&header(2, 9));
+        assert!(!here.is_whole() && !there.is_whole());
+        here.join(&there);
+        assert!(here.is_whole());
+        assert_eq!((here.entries, here.subdirectories), (21, 3));
+    }
 }

@@ -9,7 +9,7 @@ mod session;
 mod transaction;
 mod value;
 
-pub use directory::{Entry, Header};
+pub use directory::{Entry, Header, HeaderSum};
 pub use inode::{DirectoryPlace, Inode, Truncation, Truncations};
 pub use key::{Key, Sort};
 pub use lock::{LockKind, LockOwner, LockRange, LockSpace, LockWaiter, RangeLock};

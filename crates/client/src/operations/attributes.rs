@@ -1,7 +1,7 @@
 //! Asks for attributes.
 
 use crate::{Client, Context};
-use futago_base::{BucketStart, Errno, FileId, record::Header};
+use futago_base::{Errno, FileId, record::HeaderSum};
 use futago_wire::{Failure, FileState};
 
 impl<C: Context> Client<C> {
@@ -21,29 +21,25 @@ impl<C: Context> Client<C> {
         match state.directory {
             Some(directory) if directory.header.level > 0 => {
                 let id = state.attributes.id;
-                let headers = self.headers(id, directory.header).await?;
-                Ok(folded(state, &headers))
+                let sum = self.header_sum(id, directory.header.level).await?;
+                Ok(folded(state, &sum))
             }
             _ => Ok(state),
         }
     }
 }
 
-/// A directory's attributes from the headers of all its buckets.
-fn folded(mut state: FileState, headers: &[(BucketStart, Header)]) -> FileState {
+/// A directory's attributes from what all its buckets count together.
+fn folded(mut state: FileState, sum: &HeaderSum) -> FileState {
     let Some(directory) = state.directory else {
         return state;
     };
-    let headers = headers.iter().map(|(_, header)| header);
-    let subdirectories: u32 = headers.clone().map(|header| header.subdirectories).sum();
     let attributes = &mut state.attributes;
-    attributes.links = 2 + subdirectories;
-    attributes.size = headers.clone().map(|header| header.entries).sum();
-    for header in headers {
-        attributes.changed = attributes.changed.max(header.modified);
-        if header.modified > directory.modified_set_at {
-            attributes.modified = attributes.modified.max(header.modified);
-        }
+    attributes.links = sum.subdirectories.saturating_add(2);
+    attributes.size = sum.entries;
+    attributes.changed = attributes.changed.max(sum.modified);
+    if sum.modified > directory.modified_set_at {
+        attributes.modified = attributes.modified.max(sum.modified);
     }
     state
 }

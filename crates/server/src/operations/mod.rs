@@ -16,6 +16,7 @@ mod read_directory;
 mod repair;
 mod seek;
 mod set_attributes;
+mod sum_headers;
 mod transaction;
 mod unlink;
 mod write;
@@ -57,6 +58,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
             turn.no_pending_entries(*directory, *bucket, &header)?;
             Ok(Reply::Header(header).into())
         }
+        Request::SumHeaders(directory) => sum_headers::run(turn, *directory),
         Request::GetAttributes(ids) => attributes::run(turn, ids),
         Request::SetAttributes { id, change } => set_attributes::run(turn, *id, change),
         Request::ReadLink(id) => match turn.file(*id)? {
@@ -136,6 +138,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
         Request::Lookup(_)
             | Request::ReadDirectory { .. }
             | Request::GetHeader { .. }
+            | Request::SumHeaders(_)
             | Request::GetAttributes(_)
             | Request::ReadLink(_)
             | Request::Read { .. }
