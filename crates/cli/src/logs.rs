@@ -1,7 +1,13 @@
 //! Logs of every process, on standard error.
 
-use std::sync::OnceLock;
-use tracing_subscriber::{EnvFilter, fmt};
+use std::{io, sync::OnceLock};
+use tracing_subscriber::{
+    EnvFilter, fmt,
+    fmt::{
+        format::Writer,
+        time::{FormatTime, SystemTime},
+    },
+};
 
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -26,21 +32,93 @@ impl Format {
 /// The environment variable by which started processes learn the form of log lines.
 pub const FORMAT_VARIABLE: &str = "FUTAGO_LOG_FORMAT";
 
-static CHOSEN: OnceLock<Format> = OnceLock::new();
+static CHOSEN: OnceLock<Log> = OnceLock::new();
+
+/// How this process logs.
+struct Log {
+    format: Format,
+    role: String,
+}
 
 /// The form that this process was told to use.
 pub fn chosen_format() -> &'static str {
-    CHOSEN.get().copied().unwrap_or_default().word()
+    CHOSEN
+        .get()
+        .map_or(Format::default(), |log| log.format)
+        .word()
 }
 
+/// What a process that runs in the background says when it can be used.
+const READY: &str = "futago: ready";
+
 /// Starts logging. What is logged is chosen by the environment variable `FUTAGO_LOG`; warnings if it
-/// says nothing.
-pub fn start(format: Format) {
-    CHOSEN.get_or_init(|| format);
+/// says nothing. `role` says in each JSON object what this process is.
+pub fn start(format: Format, role: String) {
+    CHOSEN.get_or_init(|| Log { format, role });
     let filter = EnvFilter::try_from_env("FUTAGO_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let logs = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let logs = fmt().with_env_filter(filter);
     match format {
-        Format::Text => logs.init(),
-        Format::Json => logs.json().init(),
+        Format::Text => logs.with_writer(io::stderr).init(),
+        Format::Json => {
+            logs.json().with_writer(|| WithRole).init();
+            std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+        }
+    }
+}
+
+/// Whether log lines are JSON objects.
+pub fn is_json() -> bool {
+    chosen_format() == Format::Json.word()
+}
+
+/// The line that says that this process can be used.
+pub fn ready_line() -> String {
+    let Some(log) = CHOSEN.get().filter(|log| log.format == Format::Json) else {
+        return format!("{READY}\n");
+    };
+    let mut time = String::new();
+    // Without a clock the time stays empty.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+    let line = serde_json::json!({
+        "role": log.role,
+        "timestamp": time,
+        "level": "INFO",
+        "target": "futago",
+        "fields": { "message": READY },
+    });
+    format!("{line}\n")
+}
+
+/// Whether a line of a log is that line.
+pub fn says_ready(line: &str) -> bool {
+    let message = |line| {
+        let value: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(value["fields"]["message"] == READY)
+    };
+    line == READY || message(line).unwrap_or_default()
+}
+
+/// Standard error, for JSON objects that are written whole; each gets the role of this process.
+struct WithRole;
+
+impl io::Write for WithRole {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut line = Vec::with_capacity(bytes.len() + 32);
+        let role = CHOSEN.get().map(|log| log.role.as_str());
+        match (bytes.strip_prefix(b"{"), role) {
+            (Some(rest), Some(role)) => {
+                line.extend_from_slice(b"{\"role\":");
+                serde_json::to_writer(&mut line, role)?;
+                line.push(b',');
+                line.extend_from_slice(rest);
+            }
+            _ => line.extend_from_slice(bytes),
+        }
+        io::Write::write_all(&mut io::stderr(), &line)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::Write::flush(&mut io::stderr())
     }
 }

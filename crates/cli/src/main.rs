@@ -41,7 +41,7 @@ FUTAGO_LOG chooses what is logged, such as FUTAGO_LOG=debug.";
 
 fn main() -> ExitCode {
     let futago = Futago::parse();
-    logs::start(futago.log_format);
+    logs::start(futago.log_format, futago.command.role());
     let json = futago.command.wants_json();
     match futago.command.run() {
         Ok(exit) => ExitCode::from(exit as u8),
@@ -57,6 +57,8 @@ fn report(json: bool, error: &anyhow::Error, code: u8) {
     if json {
         let value = serde_json::json!({ "error": format!("{error:#}"), "exit_code": code });
         eprintln!("{value}");
+    } else if logs::is_json() {
+        tracing::error!(exit_code = code, "{error:#}");
     } else {
         eprintln!("futago: {error:#}");
     }

@@ -15,9 +15,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The line that a process prints when it can be used.
-pub const READY: &str = "futago: ready";
-
 /// A process that was started and its log.
 pub struct Started {
     child: Child,
@@ -69,7 +66,7 @@ impl Started {
 
     /// Whether it has said that it is ready. Fails if it has ended, with the end of its log.
     fn is_ready(&mut self) -> anyhow::Result<bool> {
-        if self.log_text().lines().any(|line| line == READY) {
+        if self.log_text().lines().any(logs::says_ready) {
             return Ok(true);
         }
         if let Some(status) = self.child.try_wait()? {

@@ -37,6 +37,15 @@ macro_rules! commands {
                 match self { $(Self::$variant(arguments) => arguments.run(),)* }
             }
 
+            /// What a process that runs it is, for the log.
+            pub fn role(&self) -> String {
+                match self {
+                    Self::Serve(serve) => serve.role(),
+                    Self::Mount(_) => "mount".to_owned(),
+                    _ => "command".to_owned(),
+                }
+            }
+
             /// Whether errors are to be told as JSON too.
             pub const fn wants_json(&self) -> bool {
                 match self { $(Self::$variant(arguments) => arguments.json(),)* }

@@ -3,10 +3,10 @@
 use crate::{
     cluster::{
         records::{ProcessRecord, Role},
-        runtime_directory, spawn,
+        runtime_directory,
     },
     exit::Exit,
-    output,
+    logs, output,
 };
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -40,6 +40,11 @@ pub struct Serve {
 }
 
 impl Serve {
+    /// What this process is, for the log.
+    pub fn role(&self) -> String {
+        format!("server-{}", self.process)
+    }
+
     /// It prints nothing but a line that says that it is ready.
     pub const fn json(&self) -> bool {
         false
@@ -75,7 +80,7 @@ impl Serve {
         };
         let result = server::run(&config, || {
             // Who started this process may be gone; serving goes on.
-            let _ = output::write_all(format!("{}\n", spawn::READY).as_bytes());
+            let _ = output::write_all(logs::ready_line().as_bytes());
         });
         record.remove(&directory);
         result.with_context(|| format!("serving as process {}", self.process))?;

@@ -2,6 +2,7 @@
 
 use crate::common::{Cluster, futago};
 use futago_node::Cluster as Description;
+use std::os::unix::fs::PermissionsExt;
 
 fn runtime_directory(description: &Description) -> std::path::PathBuf {
     description.runtime_directory.clone().unwrap()
@@ -116,6 +117,114 @@ fn a_launcher_starts_and_ends_servers_on_hosts() {
         (0, &"127.0.0.1".into())
     );
     assert_eq!(cluster.json(&["down"]).0, 0);
+}
+
+/// Takes the options that people give to srun and runs the command here; notes the host.
+const FAKE_SRUN: &str = r#"#!/bin/sh
+while :; do
+    case $1 in
+    -w) echo "$2" >>"$(dirname "$0")/hosts-used"; shift 2 ;;
+    --) shift; break ;;
+    -*) shift ;;
+    *) break ;;
+    esac
+done
+exec "$@"
+"#;
+
+#[test]
+fn srun_starts_a_cluster_that_can_be_mounted_measured_and_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    std::fs::write(path("srun"), FAKE_SRUN).unwrap();
+    std::fs::set_permissions(path("srun"), PermissionsExt::from_mode(0o755)).unwrap();
+    crate::common::write(path("hosts").as_ref(), b"127.0.0.1\n127.0.0.2\n");
+    let search = format!(
+        "{}:{}",
+        directory.path().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let port = {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        listener.local_addr().unwrap().port().to_string()
+    };
+    let file = path("c.toml");
+    let run = |arguments: &[&str]| {
+        let mut command = futago();
+        command.env("PATH", &search).env("FUTAGO_CLUSTER", &file);
+        command.args(arguments).assert().success();
+    };
+    let launcher = "srun --overlap -N1 -n1 -w {host} --";
+    let hosts = path("hosts");
+    run(&[
+        "up",
+        "--launcher",
+        launcher,
+        "--hosts",
+        &hosts,
+        "--port",
+        &port,
+        "--memory",
+        "512MiB",
+    ]);
+    run(&["status"]);
+    run(&["bench", "metadata", "--clients", "2", "--files", "20"]);
+    if std::path::Path::new("/dev/fuse").exists() {
+        let point = path("mount");
+        std::fs::create_dir(&point).unwrap();
+        run(&["mount", &point]);
+        std::fs::write(format!("{point}/file"), b"through srun").unwrap();
+        run(&["cat", "/file"]);
+        run(&["umount", &point]);
+    }
+    run(&["down"]);
+    let used = std::fs::read_to_string(path("hosts-used")).unwrap();
+    assert!(used.contains("127.0.0.1") && used.contains("127.0.0.2"));
+    assert!(!std::path::Path::new(&file).exists());
+}
+
+#[test]
+fn logs_of_started_processes_are_json_objects_line_by_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("c.toml");
+    let run = |arguments: &[&str]| {
+        let mut command = futago();
+        command
+            .env("FUTAGO_LOG", "debug")
+            .env("FUTAGO_CLUSTER", &file);
+        command
+            .args(["--log-format", "json"])
+            .args(arguments)
+            .assert()
+            .success();
+    };
+    run(&["up", "--servers", "2", "--memory", "256MiB"]);
+    let logs = runtime_directory(&Description::load(&file).unwrap());
+    let mut roles = Vec::from(["server-0", "server-1"]);
+    let point = directory.path().join("mount");
+    std::fs::create_dir(&point).unwrap();
+    if std::path::Path::new("/dev/fuse").exists() {
+        run(&["mount", point.to_str().unwrap()]);
+        std::fs::write(point.join("file"), b"something to log").unwrap();
+        roles.push("mount");
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for log in std::fs::read_dir(&logs).unwrap() {
+        let log = log.unwrap().path();
+        if log.extension().is_none_or(|extension| extension != "log") {
+            continue;
+        }
+        for line in std::fs::read_to_string(&log).unwrap().lines() {
+            let object: serde_json::Value = serde_json::from_str(line)
+                .unwrap_or_else(|error| panic!("{error} in {line:?} of {}", log.display()));
+            for key in ["timestamp", "level", "target", "role"] {
+                assert!(object[key].is_string(), "{key} is missing in {line}");
+            }
+            seen.insert(object["role"].as_str().unwrap().to_owned());
+        }
+    }
+    run(&["down"]);
+    assert!(roles.iter().all(|role| seen.contains(*role)), "{seen:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Serving a mount in this process.
 
-use crate::{cluster::spawn, output};
+use crate::{logs, output};
 use anyhow::bail;
 use futago_gate_fuse::{Options, UnmountMode, mount};
 use futago_node::{Cluster, Futago};
@@ -29,7 +29,7 @@ pub fn serve(cluster: &Cluster, directory: &Path, options: &[String]) -> anyhow:
         std::process::exit(0);
     });
     // Who started this process may be gone; serving goes on.
-    let _ = output::write_all(format!("{}\n", spawn::READY).as_bytes());
+    let _ = output::write_all(logs::ready_line().as_bytes());
     mounted.wait()?;
     Ok(())
 }
