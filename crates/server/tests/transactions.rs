@@ -310,7 +310,7 @@ fn a_directory_with_a_name_on_its_way_in_is_not_removed() {
         },
     );
     let answers = cluster.settle(0, outputs);
-    let refused = Err(Failure::Errno(futago_base::Errno::ENOTEMPTY));
+    let refused = Err(Failure::Errno(Errno::ENOTEMPTY));
     assert!(answers.contains(&(id, refused)), "{answers:?}");
 }
 

@@ -72,7 +72,7 @@ fn places(scenario: &Scenario) -> Vec<(usize, usize)> {
 
 /// The mistakes that the first seeds lead to, with a defect.
 fn noticed(defect: Defect, faults: &Faults) -> Vec<String> {
-    let failures = (0..150).filter_map(|seed| {
+    let failures = (0..250).filter_map(|seed| {
         let mut scenario = Scenario {
             defect,
             ..Scenario::draw(seed)

@@ -23,9 +23,10 @@ impl<C: Context> Client<C> {
         let home = Request::Read { id, offset, length };
         let end = offset.saturating_add(u64::from(length));
         let end = end.min(limits::FILE_BYTES);
-        // What probably exists is asked for at once, the rest when the home has told the size.
+        // What probably exists is asked for at once, the rest when the home has told the size. No chunk
+        // is asked twice: others may change it in between, and it must look the same all through.
         let hint = self.hint(id).unwrap_or_else(|| FileHint::new(0, 0));
-        let known = end.min(hint.size_seen).max(offset);
+        let known = end.min(end_of_chunks(&hint)).max(offset);
         let mut parts = self.read_parts(id, &hint, offset, known);
         let (extent, first, mut answers) = self
             .ask_home_and_chunks(id, (home, Payload::empty()), &parts, &hint)
@@ -46,6 +47,12 @@ impl<C: Context> Client<C> {
         });
         with_server.collect()
     }
+}
+
+/// Where the last chunk ends that probably exists.
+fn end_of_chunks(hint: &FileHint) -> u64 {
+    let width = u64::from(hint.chunk_bytes).max(1);
+    hint.size_seen.div_ceil(width).saturating_mul(width)
 }
 
 /// Puts the pieces of `offset..end` together, without copying if there is only one.

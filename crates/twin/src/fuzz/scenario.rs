@@ -125,7 +125,8 @@ impl Burst {
         let sequential = random.chance(300);
         let busy = random.below(clients as u64) as usize;
         let deadly = !harmless && random.chance(350);
-        let wide = random.chance(600);
+        let data = random.chance(300);
+        let wide = data || random.chance(500);
         let scripts = (0..clients).map(|client| {
             let steps = match (sequential, client == busy) {
                 (true, true) => 4 + random.below(20),
@@ -133,7 +134,7 @@ impl Burst {
                 (false, _) => 1 + random.below(6),
             };
             (0..steps)
-                .map(|_| Step::draw(random, sequential, wide))
+                .map(|_| Step::draw(random, sequential, data, wide))
                 .collect()
         });
         let scripts: Vec<Vec<Step>> = scripts.collect();

@@ -64,6 +64,21 @@ const WEIGHTS: &[(Sort, u64)] = &[
     (Sort::SeekOrCopy, 3),
 ];
 
+/// The same where clients work on data rather than on names.
+const DATA_WEIGHTS: &[(Sort, u64)] = &[
+    (Sort::Create, 3),
+    (Sort::Unlink, 1),
+    (Sort::Attributes, 1),
+    (Sort::Truncate, 6),
+    (Sort::Open, 2),
+    (Sort::Close, 2),
+    (Sort::Read, 8),
+    (Sort::Write, 10),
+    (Sort::Append, 6),
+    (Sort::Allocate, 4),
+    (Sort::SeekOrCopy, 4),
+];
+
 /// A step: its sort, and numbers that pick what it works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -126,10 +141,11 @@ impl Known {
 }
 
 impl Step {
-    /// A step for a client that is `alone` or not; `wide` if it may touch data beyond a file's first
-    /// chunk.
-    pub fn draw(random: &mut Random, alone: bool, wide: bool) -> Self {
-        let sorts = WEIGHTS.iter().filter(|(sort, _)| match sort {
+    /// A step for a client that is `alone` or not, mostly on names or mostly on `data`; `wide` if it may
+    /// touch data beyond a file's first chunk.
+    pub fn draw(random: &mut Random, alone: bool, data: bool, wide: bool) -> Self {
+        let weights = if data { DATA_WEIGHTS } else { WEIGHTS };
+        let sorts = weights.iter().filter(|(sort, _)| match sort {
             Sort::SeekOrCopy => alone,
             _ => true,
         });

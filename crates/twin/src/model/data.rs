@@ -248,6 +248,13 @@ impl Part<'_> {
         if length == 0 {
             return Ok(Expected::Number(0));
         }
+        let length = match self.call.observed {
+            // A server that got full ended the copy early.
+            Some(Ok(super::Outcome::Number(copied))) if self.call.limited && *copied > 0 => {
+                length.min(*copied)
+            }
+            _ => length,
+        };
         let (low, high) = match self.slice {
             Slice::Copied(low, high) => (low.min(length), high.min(length)),
             Slice::Grown(_) => (0, 0),
