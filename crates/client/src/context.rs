@@ -15,7 +15,7 @@ pub trait Context {
     /// The client's session.
     fn session(&self) -> SessionId;
 
-    /// A number that this session has not used yet, for a request or a transaction; they rise from 1.
+    /// A number that the client's session has not used yet, for a request or a transaction; they rise from 1.
     ///
     /// A request's call starts before any other number is drawn or the number is never used for a
     /// request: what is drawn and not under way counts as done with.

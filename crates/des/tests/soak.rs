@@ -56,7 +56,7 @@ fn run_with(executor: Executor, threads: u32) -> Outcome<Holder> {
 
 /// One test, in a process of its own: the operating system tells a process's memory, not a test's.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes; crates/des/proof.sh soak runs it"]
 fn a_badly_balanced_run_stays_within_its_memory() {
     for threads in [2, 4] {
         let found = run_with(Executor::Optimistic, threads).statistics;

@@ -54,6 +54,14 @@ fn two_servers() -> (Cluster, FileId, Entry) {
     )
 }
 
+fn next_transaction(cluster: &mut Cluster) -> TransactionId {
+    let id = cluster.next_id();
+    TransactionId {
+        session: id.session,
+        sequence: id.sequence,
+    }
+}
+
 fn prepare(cluster: &Cluster, id: TransactionId, steps: Vec<Step>) -> Request {
     Request::Prepare {
         transaction: id,
@@ -66,11 +74,7 @@ fn prepare(cluster: &Cluster, id: TransactionId, steps: Vec<Step>) -> Request {
 
 /// Prepares the rename of `/a` to `/d/b` on both servers.
 fn prepare_rename(cluster: &mut Cluster, directory: FileId, entry: Entry) -> TransactionId {
-    let id = cluster.next_id();
-    let id = TransactionId {
-        session: id.session,
-        sequence: id.sequence,
-    };
+    let id = next_transaction(cluster);
     let here = vec![
         Step::RemoveEntry {
             at: spot(ROOT, "a"),
@@ -175,11 +179,7 @@ fn a_request_that_meets_a_locator_waits_and_asks_the_status_server() {
 #[test]
 fn data_of_a_closed_file_waits_until_it_is_decided_whether_the_file_stays() {
     let (mut cluster, directory, entry) = two_servers();
-    let id = cluster.next_id();
-    let transaction = TransactionId {
-        session: id.session,
-        sequence: id.sequence,
-    };
+    let transaction = next_transaction(&mut cluster);
     let here = vec![
         Step::RemoveEntry {
             at: spot(ROOT, "a"),
@@ -336,11 +336,7 @@ fn what_a_directory_inherits_stays_until_it_is_made() {
         ..AttributeChange::default()
     };
     let chmod = Request::SetAttributes { id: ROOT, change };
-    let id = cluster.next_id();
-    let id = TransactionId {
-        session: id.session,
-        sequence: id.sequence,
-    };
+    let id = next_transaction(&mut cluster);
     let steps = vec![inherited(false, 0), put.clone()];
     let request = prepare(&cluster, id, steps);
     cluster.ask(0, request).unwrap();

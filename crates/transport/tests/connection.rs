@@ -128,7 +128,7 @@ fn an_idle_peer_is_not_cut_off() {
     in_virtual_time(async {
         let (mut stream, mut receiver) = raw_and_receiver(&Budget::new(0));
         let late = spawn_local(async move {
-            tokio::time::sleep(std::time::Duration::from_secs(100_000)).await;
+            tokio::time::advance(std::time::Duration::from_secs(100_000)).await;
             stream.write_all(&bytes_of(&frame(1, 0))).await.unwrap();
             stream
         });

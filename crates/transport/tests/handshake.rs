@@ -171,7 +171,7 @@ fn a_slow_peer_is_not_waited_for() {
         let (mut client, mut server) = duplex(1 << 16);
         let dripping = async {
             for byte in recorded {
-                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                tokio::time::advance(std::time::Duration::from_secs(1)).await;
                 if client.write_all(&[byte]).await.is_err() {
                     return;
                 }

@@ -116,10 +116,10 @@ pub enum Request {
         node: NewNode,
         /// Fail with `EEXIST` if the name is taken; otherwise an existing entry is the answer.
         exclusive: bool,
-        /// Register the new file as open by this session.
+        /// Register the new file as open by the client's session.
         open: bool,
     },
-    /// Makes a regular file without a name, open by this session: `O_TMPFILE`. It may be given a name
+    /// Makes a regular file without a name, open by the client's session: `O_TMPFILE`. It may be given a name
     /// by a transaction that adds a link; it is gone with its last close if it has none. To the
     /// directory's home. Answer: [`Reply::Found`](crate::Reply::Found).
     CreateUnnamed {
@@ -173,7 +173,7 @@ pub enum Request {
     },
     /// Reads a symbolic link. To its home. Answer: [`Reply::Bytes`](crate::Reply::Bytes).
     ReadLink(FileId),
-    /// Registers the file as open by this session: it lives until the last close, whatever happens
+    /// Registers the file as open by the client's session: it lives until the last close, whatever happens
     /// to its names. To its home. Answer: [`Reply::Opened`](crate::Reply::Opened).
     Open(FileId),
     /// Takes one registration back.
@@ -351,7 +351,7 @@ pub enum Request {
         /// Answer only when the lock is granted or the wait is cancelled.
         wait: bool,
     },
-    /// Ends the wait of an earlier [`Request::SetLock`] of this session: it answers `EINTR`, unless
+    /// Ends the wait of an earlier [`Request::SetLock`] of the same client: it answers `EINTR`, unless
     /// it has been granted.
     CancelLock {
         /// The file.

@@ -121,52 +121,67 @@ pub const STEPS: &[Step] = &[
         command: "crates/des/proof.sh instructions",
         ready: always,
     },
+    Step {
+        name: "twin-executors",
+        limit_s: 3600,
+        command: "crates/twin/proof.sh executors",
+        ready: always,
+    },
+    Step {
+        name: "twin-scale",
+        limit_s: 3600,
+        command: "crates/twin/proof.sh scale",
+        ready: always,
+    },
+    Step {
+        name: "twin-speed",
+        limit_s: 3600,
+        command: "crates/twin/proof.sh speed",
+        ready: always,
+    },
 ];
 
-/// Runs the steps (those named, or all) and writes the report, failures included.
+/// How many lines of a step's output its report keeps, the last ones.
+const REPORT_LINES: usize = 80;
+
+/// Runs the steps (those named, or all) and writes a report of each, failures included, to the
+/// folder of the day.
 pub fn run(only: &[String]) -> anyhow::Result<bool> {
+    let circumstances = circumstances()?;
+    let date = said_by("date", &["-u", "+%Y-%m-%d"])?;
     let outcomes = step::run_all(STEPS, only)?;
-    let succeeded = outcomes.iter().all(|outcome| outcome.failure.is_none());
-    let total: Tally = outcomes.iter().map(|outcome| outcome.tally).sum();
-    if !outcomes.is_empty() {
-        let date = said_by("date", &["-u", "+%Y-%m-%d"])?;
-        let report = workspace::root()
-            .join("docs/proof")
-            .join(format!("{date}.md"));
-        fs::write(&report, describe(&date, &outcomes, total)?)
+    let folder = workspace::root().join("docs/proof").join(date);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    for outcome in &outcomes {
+        let report = folder.join(format!("{}.md", outcome.name));
+        fs::write(&report, describe(outcome, &circumstances)?)
             .with_context(|| format!("cannot write {}", report.display()))?;
-        println!("\nthe report: {}", report.display());
     }
-    println!("\n{total}");
-    Ok(succeeded)
+    let total: Tally = outcomes.iter().map(|outcome| outcome.tally).sum();
+    println!("\nthe reports: {}\n\n{total}", folder.display());
+    Ok(outcomes.iter().all(|outcome| outcome.failure.is_none()))
 }
 
-fn describe(date: &str, outcomes: &[Outcome], total: Tally) -> anyhow::Result<String> {
-    let mut text = format!("# Proof of {date}\n\n");
-    let names: Vec<_> = outcomes.iter().map(|outcome| outcome.name).collect();
-    let ran = if outcomes.len() == STEPS.len() {
-        "all".into()
-    } else {
-        names.join(", ")
-    };
-    writeln!(text, "What `make proof` saw: {total}. Steps: {ran}.\n")?;
-    writeln!(
-        text,
-        "- commit: {}",
-        said_by("git", &["describe", "--always", "--dirty"])?
-    )?;
+/// What ran, and on what.
+fn circumstances() -> anyhow::Result<String> {
+    let mut text = String::new();
+    let commit = said_by("git", &["describe", "--always", "--dirty"])?;
+    writeln!(text, "- commit: {commit}")?;
     writeln!(text, "- kernel: {}", said_by("uname", &["-srm"])?)?;
     writeln!(text, "- cores: {}", said_by("nproc", &[])?)?;
     writeln!(text, "- compiler: {}", said_by("rustc", &["--version"])?)?;
-    for outcome in outcomes {
-        writeln!(text, "\n## {}\n", outcome.name)?;
-        let verdict = outcome.failure.as_deref().unwrap_or("ok");
-        let seconds = outcome.took.as_secs_f64();
-        writeln!(text, "{verdict}: {} in {seconds:.1} s\n", outcome.tally)?;
-        let lines: Vec<_> = outcome.output.lines().collect();
-        let end = lines[lines.len().saturating_sub(80)..].join("\n");
-        writeln!(text, "```text\n{end}\n```")?;
-    }
+    Ok(text)
+}
+
+fn describe(outcome: &Outcome, circumstances: &str) -> anyhow::Result<String> {
+    let mut text = format!("# {}\n\n", outcome.name);
+    let verdict = outcome.failure.as_deref().unwrap_or("ok");
+    let seconds = outcome.took.as_secs_f64();
+    writeln!(text, "{verdict}: {} in {seconds:.1} s\n", outcome.tally)?;
+    writeln!(text, "{circumstances}- command: `{}`\n", outcome.command)?;
+    let lines: Vec<_> = outcome.output.lines().collect();
+    let end = lines[lines.len().saturating_sub(REPORT_LINES)..].join("\n");
+    writeln!(text, "```text\n{end}\n```")?;
     Ok(text)
 }
 

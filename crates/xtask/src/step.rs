@@ -36,6 +36,8 @@ pub fn always() -> bool {
 pub struct Outcome {
     /// The step's name.
     pub name: &'static str,
+    /// Its command line.
+    pub command: &'static str,
     /// The cases it counted; a failure that counted no failed case is one failed case itself.
     pub tally: Tally,
     /// Why it failed, if it did.
@@ -94,6 +96,7 @@ fn run(step: &Step) -> anyhow::Result<Outcome> {
     }
     let outcome = Outcome {
         name: step.name,
+        command: step.command,
         tally,
         failure,
         output,

@@ -27,7 +27,7 @@ pub enum Defect {
 /// Whom a server's message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
-    /// The client that has this session.
+    /// The client whose session it is.
     Session(SessionId),
     /// Another server.
     Server(ServerId),

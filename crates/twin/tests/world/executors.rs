@@ -1,17 +1,8 @@
 //! Whoever runs a world, it is the same world.
 
-use crate::setups::{faulty, mixed};
+use crate::setups::{faulty, mixed, run_by};
 use futago_des::Executor;
-use futago_twin::world::{Measured, RunOptions, Setup, run};
-
-fn run_by(setup: &Setup, executor: Executor, threads: u32) -> Measured {
-    let options = RunOptions {
-        executor,
-        threads,
-        watch: None,
-    };
-    run(setup, &options).expect("it runs")
-}
+use futago_twin::world::Setup;
 
 #[track_caller]
 fn assert_same_for_all(setup: &Setup, threads: &[u32]) {
@@ -42,7 +33,7 @@ fn they_make_no_difference_to_faults() {
 }
 
 #[test]
-#[ignore = "all combinations take minutes on a busy machine"]
+#[ignore = "takes minutes; crates/twin/proof.sh executors runs it"]
 fn no_combination_makes_a_difference() {
     for (seed, _) in seeds() {
         for setup in [mixed(3, 5, seed), faulty(3, 5, seed)] {

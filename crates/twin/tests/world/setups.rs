@@ -1,10 +1,12 @@
 //! Worlds for tests.
 
 use futago_base::{Duration, map::Policy};
+use futago_des::Executor;
 use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_twin::world::{
-    Amount, Costs, Directory, Faults, Hop, Host, HostPartition, Latency, MessageSize, Network,
-    OperationKind, Path, Phase, Place, Protocol, ServerStop, Setup, SharedLink, Store,
+    Amount, Costs, Directory, Faults, Hop, Host, HostPartition, Latency, Measured, MessageSize,
+    Network, OperationKind, Path, Phase, Place, Protocol, RunOptions, ServerStop, Setup,
+    SharedLink, Store, run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -168,4 +170,14 @@ pub fn faulty(servers: u32, clients: u32, seed: u64) -> Setup {
         }],
     };
     setup
+}
+
+/// What a world comes to under one executor.
+pub fn run_by(setup: &Setup, executor: Executor, threads: u32) -> Measured {
+    let options = RunOptions {
+        executor,
+        threads,
+        watch: None,
+    };
+    run(setup, &options).expect("it runs")
 }
