@@ -1,19 +1,43 @@
 //! Whoever runs a world, it is the same world.
 
 use crate::setups::{faulty, mixed, run_by};
-use futago_des::Executor;
-use futago_twin::world::Setup;
+use futago_des::{Executor, ranks::in_process};
+use futago_twin::world::{Measured, RunOptions, Setup, run_on};
+use std::thread;
 
+/// What every rank of several says.
+fn run_on_ranks(setup: &Setup, options: &RunOptions, ranks: u32) -> Vec<Measured> {
+    thread::scope(|scope| {
+        let ranks = in_process(ranks).into_iter();
+        let ranks = ranks.map(|mut rank| {
+            scope.spawn(move || run_on(setup, options, &mut rank).expect("it runs"))
+        });
+        let ranks: Vec<_> = ranks.collect();
+        let joined = ranks.into_iter().map(|rank| rank.join());
+        joined.map(|measured| measured.expect("no panic")).collect()
+    })
+}
+
+/// Compares with the sequential executor for some numbers of ranks and of threads on each.
 #[track_caller]
-fn assert_same_for_all(setup: &Setup, threads: &[u32]) {
+fn assert_same_for_all(setup: &Setup, splits: &[(u32, u32)]) {
     let reference = run_by(setup, Executor::Sequential, 1);
     let phases = format!("{:?}", reference.phases);
     for executor in [Executor::Conservative, Executor::Optimistic] {
-        for &threads in threads {
-            let measured = run_by(setup, executor, threads);
-            let case = format!("{executor:?} on {threads} threads, seed {}", setup.seed);
-            assert_eq!(measured.engine.digest, reference.engine.digest, "{case}");
-            assert_eq!(format!("{:?}", measured.phases), phases, "{case}");
+        for &(ranks, threads) in splits {
+            let options = RunOptions {
+                executor,
+                threads,
+                watch: None,
+            };
+            let case = format!(
+                "{executor:?}, {ranks} ranks, {threads} threads, seed {}",
+                setup.seed
+            );
+            for measured in run_on_ranks(setup, &options, ranks) {
+                assert_eq!(measured.engine.digest, reference.engine.digest, "{case}");
+                assert_eq!(format!("{:?}", measured.phases), phases, "{case}");
+            }
         }
     }
 }
@@ -21,15 +45,20 @@ fn assert_same_for_all(setup: &Setup, threads: &[u32]) {
 #[test]
 fn executors_and_threads_make_no_difference() {
     for (seed, threads) in seeds() {
-        assert_same_for_all(&mixed(3, 5, seed), &[threads]);
+        assert_same_for_all(&mixed(3, 5, seed), &[(1, threads)]);
     }
 }
 
 #[test]
 fn they_make_no_difference_to_faults() {
     for (seed, threads) in seeds().skip(1).take(2) {
-        assert_same_for_all(&faulty(2, 3, seed), &[threads]);
+        assert_same_for_all(&faulty(2, 3, seed), &[(1, threads)]);
     }
+}
+
+#[test]
+fn ranks_make_no_difference() {
+    assert_same_for_all(&mixed(2, 2, 1), &[(2, 1)]);
 }
 
 #[test]
@@ -37,7 +66,7 @@ fn they_make_no_difference_to_faults() {
 fn no_combination_makes_a_difference() {
     for (seed, _) in seeds() {
         for setup in [mixed(3, 5, seed), faulty(3, 5, seed)] {
-            assert_same_for_all(&setup, &[1, 2, 4]);
+            assert_same_for_all(&setup, &[(1, 1), (1, 2), (1, 4), (2, 1), (4, 1)]);
         }
     }
 }
