@@ -95,6 +95,13 @@ impl BucketStart {
         1 << (Self::LEVEL_MAX - level)
     }
 
+    /// Whether a bucket at `level` can begin here: whether halving leads to such a range.
+    pub const fn is_range(self, level: u8) -> bool {
+        level <= Self::LEVEL_MAX
+            && self.0 < Self::width(0)
+            && self.0.is_multiple_of(Self::width(level))
+    }
+
     /// Whether this bucket, at `level`, covers `hash`.
     pub const fn covers(self, level: u8, hash: NameHash) -> bool {
         hash.0 >= self.0 && hash.0 - self.0 < Self::width(level)

@@ -15,7 +15,7 @@ use futago_client::Context as _;
 use futago_node::{Client, Cluster, Futago, Options};
 use futago_wire::{
     AttributeChange, Failure, ListedEntry, NewContent, NewNode, Reply, Request,
-    step::{Inspected, Repair},
+    check::{Inspected, Repair},
 };
 use rustix::process::{getegid, geteuid};
 use std::{future::Future, rc::Rc};

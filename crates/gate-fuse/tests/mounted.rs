@@ -74,7 +74,6 @@ fn start_servers(sockets: &Path) -> (Cluster, Servers) {
         servers: (0..SERVERS).map(ServerId).collect(),
         memory_bytes: 1 << 30,
         root_owner,
-        allow_damage: false,
     });
     (cluster, servers.expect("servers"))
 }

@@ -35,7 +35,6 @@ fn start(count: u16) -> Running {
             servers: vec![ServerId(n)],
             memory_bytes: 1 << 30,
             root_owner: (0, 0),
-            allow_damage: false,
         };
         Servers::start(&config).unwrap()
     };

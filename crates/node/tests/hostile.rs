@@ -61,7 +61,6 @@ fn config(cluster: &Cluster) -> Config {
         servers: vec![ServerId(0)],
         memory_bytes: 1 << 30,
         root_owner: (0, 0),
-        allow_damage: false,
     }
 }
 

@@ -46,7 +46,6 @@ fn start() -> Running {
         servers: vec![ServerId(0)],
         memory_bytes: 1 << 30,
         root_owner: (0, 0),
-        allow_damage: false,
     });
     Running {
         directory,

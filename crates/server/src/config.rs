@@ -24,8 +24,6 @@ pub struct Config {
     pub root_uid: u32,
     /// Group of the root directory.
     pub root_gid: u32,
-    /// Accept [`Repair::Plant`](futago_wire::step::Repair::Plant): for tests of `fsck` only.
-    pub accept_damage: bool,
 }
 
 impl Default for Config {
@@ -40,7 +38,6 @@ impl Default for Config {
             root_mode: 0o755,
             root_uid: 0,
             root_gid: 0,
-            accept_damage: false,
         }
     }
 }

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use futago_base::{
     Batch, ClusterMap, FileId, Name, Overlay, Payload, RequestId, ServerId, Time, View, Work,
 };
-use futago_wire::{NewDirectory, Outcome, Peer, PeerAnswer, Request};
+use futago_wire::{Outcome, Peer, PeerAnswer, Request};
 
 pub use config::Config;
 
@@ -131,15 +131,7 @@ impl Server {
         let mut turn = turn::Turn::new(self, Overlay::new(empty), now);
         if self.map.home(FileId::ROOT) == self.id {
             turn.draw_id(FileId::ROOT.home());
-            let root = NewDirectory {
-                home: FileId::ROOT.home(),
-                parent: FileId::ROOT,
-                mode: self.config.root_mode,
-                uid: self.config.root_uid,
-                gid: self.config.root_gid,
-                depth: 0,
-            };
-            turn.put_directory(FileId::ROOT, &root);
+            turn.put_root();
         }
         turn.decide().batch
     }

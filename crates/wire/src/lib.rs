@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod check;
 pub mod codec;
 pub mod header;
 pub mod peer;

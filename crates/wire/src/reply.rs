@@ -1,6 +1,7 @@
 //! What a server answers to a client.
 
-use crate::step::{Inherited, InspectCursor, Inspected, NewDirectory};
+use crate::check::{Inspected, InspectedKey};
+use crate::step::{Inherited, NewDirectory};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
@@ -168,7 +169,7 @@ pub enum Reply {
         /// The records.
         records: Vec<Inspected>,
         /// The position to continue after; `None` at the end.
-        next: Option<InspectCursor>,
+        next: Option<InspectedKey>,
     },
     /// What several buckets of a directory count together.
     HeaderSum(HeaderSum),

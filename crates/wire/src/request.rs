@@ -394,12 +394,12 @@ pub enum Request {
     /// Answer: [`Reply::Records`](crate::Reply::Records).
     Inspect {
         /// Continue after this position; start with `None`.
-        after: Option<crate::step::InspectCursor>,
+        after: Option<crate::check::InspectedKey>,
         /// Stop after about so many records.
         records_max: u32,
     },
     /// Mends one piece of damage that a check has found. To the server that holds it.
-    Repair(crate::step::Repair),
+    Repair(crate::check::Repair),
     /// Shows that the client lives.
     KeepAlive,
     /// The client leaves: its registrations and locks are given up now.

@@ -1,11 +1,7 @@
 //! The steps of a transaction: what `rename`, `link`, `rmdir`, a `mkdir` on another server and
-//! attribute changes of wide directories consist of. And the vocabulary of checking and repairing.
+//! attribute changes of wide directories consist of.
 
-use alloc::vec::Vec;
-use futago_base::{
-    BucketStart, ChunkId, FileId, Kind, Name, Partition,
-    record::{Entry, Header},
-};
+use futago_base::{BucketStart, FileId, Partition, record::Entry};
 use serde::{Deserialize, Serialize};
 
 use crate::{AttributeChange, Spot};
@@ -117,109 +113,4 @@ pub struct NewDirectory {
     pub gid: u32,
     /// How many directories lie between it and the root.
     pub depth: u16,
-}
-
-/// How far an inspection has come: the last record that was listed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum InspectCursor {
-    /// An inode.
-    Inode(FileId),
-    /// A bucket.
-    Header(FileId, BucketStart),
-    /// An entry.
-    Entry(FileId, futago_base::NameHash, Name),
-    /// A chunk.
-    Chunk(ChunkId),
-}
-
-/// A record as a check sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Inspected {
-    /// An inode: identity, kind, links, size, largest size, parent of a directory, open registrations.
-    Inode {
-        /// The file.
-        id: FileId,
-        /// What it is.
-        kind: Kind,
-        /// Its count of names.
-        links: u32,
-        /// Its size in bytes.
-        size: u64,
-        /// Bytes a chunk.
-        chunk_bytes: u32,
-        /// A directory's parent.
-        parent: Option<FileId>,
-        /// Whether somebody has it open.
-        open: bool,
-    },
-    /// A bucket's header.
-    Header {
-        /// The directory.
-        directory: FileId,
-        /// The bucket.
-        bucket: BucketStart,
-        /// The header.
-        header: Header,
-    },
-    /// An entry.
-    Entry {
-        /// The directory.
-        directory: FileId,
-        /// The name.
-        name: Name,
-        /// What it leads to.
-        entry: Entry,
-    },
-    /// A chunk, and the bytes that it holds up to its last one.
-    Chunk {
-        /// The chunk.
-        chunk: ChunkId,
-        /// The byte after its last one.
-        end: u32,
-    },
-}
-
-/// A repair of one piece of damage. Each is safe to repeat.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Repair {
-    /// Removes an entry that leads nowhere.
-    RemoveEntry(Spot),
-    /// Removes an inode that no entry leads to, with its attributes and chunk 0.
-    RemoveInode(FileId),
-    /// Puts an entry for a node that had lost its name.
-    PutEntry(Spot, Entry),
-    /// Sets a file's count of links.
-    SetLinks(FileId, u32),
-    /// Sets a directory's parent.
-    SetParent(FileId, FileId),
-    /// Counts a bucket's entries anew.
-    RecountBucket(FileId, BucketStart),
-    /// Removes the header and the entries of a bucket whose directory is gone.
-    RemoveBucket(FileId, BucketStart),
-    /// Removes chunks of a file that is gone, or that lie beyond its size.
-    RemoveChunks(Vec<ChunkId>),
-    /// Puts damage into the records, so that checks can be tested: only a server that was started
-    /// for tests accepts it.
-    Plant(alloc::boxed::Box<Damage>),
-}
-
-/// Damage to plant in a test.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Damage {
-    /// An entry that leads to a file that does not exist.
-    DanglingEntry(Spot, Entry),
-    /// An entry vanishes, but its inode stays.
-    LostEntry(Spot),
-    /// A wrong count of links.
-    Links(FileId, u32),
-    /// A wrong parent.
-    Parent(FileId, FileId),
-    /// Wrong counts in a header.
-    Counts(FileId, BucketStart, u64),
-    /// A chunk of a file that does not exist, or beyond a file's size.
-    Chunk(ChunkId),
-    /// An inode without a name.
-    Inode(FileId, Kind),
-    /// A bucket of a directory that does not exist.
-    Bucket(FileId, BucketStart),
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// A file's attributes and what its home must remember of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inode {
     /// What sort of node it is.
     pub kind: Kind,
@@ -51,7 +51,7 @@ pub struct Inode {
 }
 
 /// What only directories have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryPlace {
     /// The directory above; the root's is itself.
     pub parent: FileId,

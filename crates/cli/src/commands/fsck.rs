@@ -21,6 +21,9 @@ pub struct Fsck {
     /// begins with lost+found.
     #[arg(long)]
     repair: bool,
+    /// How long something must not fit together to count as damage: what others are just doing does not.
+    #[arg(long, value_name = "SECONDS", default_value_t = SETTLE_S)]
+    settle: u64,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -43,23 +46,21 @@ struct Row {
     kind: &'static str,
     server: u16,
     text: String,
-    repairable: bool,
 }
 
 impl From<&Finding> for Row {
     fn from(finding: &Finding) -> Self {
         Self {
-            kind: finding.fault.kind(),
+            kind: finding.fault.kind().into(),
             server: finding.server.0,
             text: finding.fault.to_string(),
-            repairable: !finding.repairs.is_empty(),
         }
     }
 }
 
 /// How long an operation under way may make records look as if they did not fit: longer than
 /// servers leave an undecided transaction alone.
-const SETTLE: Duration = Duration::from_secs(3);
+const SETTLE_S: u64 = 3;
 
 type Counts = BTreeMap<&'static str, usize>;
 
@@ -72,7 +73,8 @@ impl Fsck {
     /// Checks. Ends with 1 if anything was wrong, mended or not.
     pub fn run(self) -> anyhow::Result<Exit> {
         let connection = Connection::open(&self.cluster.load()?)?;
-        let (findings, records) = confirmed(&connection)?;
+        let settle = Duration::from_secs(self.settle);
+        let (findings, records) = confirmed(&connection, settle)?;
         let mut report = Report {
             clean: findings.is_empty(),
             findings: findings.iter().map(Row::from).collect(),
@@ -82,7 +84,7 @@ impl Fsck {
         };
         if self.repair && !findings.is_empty() {
             report.repairs = mend(&connection, &findings)?;
-            let (remaining, _) = confirmed(&connection)?;
+            let (remaining, _) = confirmed(&connection, settle)?;
             report.remaining = remaining.iter().map(Row::from).collect();
         }
         output::print(self.json, &report, text)?;
@@ -95,12 +97,12 @@ impl Fsck {
 }
 
 /// What is wrong now and a moment later: what others are just doing does not count.
-fn confirmed(connection: &Connection) -> anyhow::Result<(Vec<Finding>, Counts)> {
+fn confirmed(connection: &Connection, settle: Duration) -> anyhow::Result<(Vec<Finding>, Counts)> {
     let (first, counts) = look(connection)?;
     if first.is_empty() {
         return Ok((first, counts));
     }
-    std::thread::sleep(SETTLE);
+    std::thread::sleep(settle);
     let (mut second, counts) = look(connection)?;
     second.retain(|finding| first.contains(finding));
     Ok((second, counts))

@@ -34,9 +34,6 @@ pub struct Serve {
     /// Where to offer Prometheus metrics, such as 127.0.0.1:9100.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Accept requests that damage records, so that fsck can be tested.
-    #[arg(long, hide = true)]
-    accept_damage: bool,
 }
 
 impl Serve {
@@ -76,7 +73,6 @@ impl Serve {
             servers,
             memory_bytes,
             root_owner: (geteuid().as_raw(), getegid().as_raw()),
-            allow_damage: self.accept_damage,
         };
         let result = server::run(&config, || {
             // Who started this process may be gone; serving goes on.

@@ -85,9 +85,6 @@ pub struct Up {
     /// Stay until interrupted, then end the cluster.
     #[arg(long)]
     foreground: bool,
-    /// Accept requests that damage records, so that fsck can be tested.
-    #[arg(long, hide = true)]
-    accept_damage: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -261,7 +258,6 @@ impl Up {
         if let Some(address) = self.metrics_of(process)? {
             command.extend(["--metrics".to_owned(), address.to_string()]);
         }
-        command.extend(self.accept_damage.then(|| "--accept-damage".to_owned()));
         match host {
             None => Ok((command, None)),
             Some(host) => {

@@ -1,78 +1,288 @@
 //! Each kind of damage is planted in a live cluster: the first run finds it and ends with 1, the
-//! run after the repair is clean.
+//! run after the repair is clean, and all files are still there.
 
 use crate::common::{Cluster, write};
-use bytes::Bytes;
 use futago_base::{
-    BucketStart, ChunkId, FileId, Kind, Name, Partition, Payload, ServerId, record::Entry,
+    BucketStart, ChunkId, ClusterMap, FileId, Kind, Name, Partition, Payload, ServerId,
+    record::{Entry, Header, Inode},
 };
 use futago_client::Context;
+use futago_lab::check::FaultKind;
 use futago_node::{Futago, Options};
 use futago_wire::{
-    Request, Spot,
-    step::{Damage, Repair},
+    Reply, Request,
+    check::{Inspected, InspectedKey, Repair},
 };
+use strum::IntoEnumIterator;
 
-/// A cluster with a directory and a file in it, and a client that may do damage.
+const FIRST: BucketStart = BucketStart(0);
+const HALF: BucketStart = BucketStart(1 << 62);
+const CONTENTS: &[u8] = b"contents";
+
+/// A cluster with a directory of its own for each kind of damage, and a client that does the damage.
 struct Patient {
     cluster: Cluster,
     client: Futago,
+    map: ClusterMap,
+}
+
+/// What is to be damaged.
+#[derive(Clone, Copy)]
+struct Victim {
+    /// A directory with the file `file` and the directory `below`.
     directory: FileId,
     file: FileId,
+    below: FileId,
+    /// Something that does not exist.
+    nobody: FileId,
+}
+
+type Changes = Vec<(ServerId, Repair)>;
+
+fn path_of(kind: FaultKind) -> &'static str {
+    kind.into()
 }
 
 impl Patient {
     fn new() -> Self {
-        let cluster = Cluster::up(&["--servers", "4", "--accept-damage"]);
-        let local = cluster.path("directory");
-        std::fs::create_dir(&local).unwrap();
-        write(&local.join("file"), b"contents");
-        cluster
-            .command(&["put", "-r", local.to_str().unwrap(), "/"])
-            .assert()
-            .success();
+        let cluster = Cluster::up(&["--servers", "4"]);
+        for kind in FaultKind::iter() {
+            let local = cluster.path("local").join(path_of(kind));
+            std::fs::create_dir_all(local.join("below")).unwrap();
+            write(&local.join("file"), CONTENTS);
+            let local = local.to_str().unwrap();
+            cluster
+                .command(&["put", "-r", local, "/"])
+                .assert()
+                .success();
+        }
         let client = Futago::connect(&cluster.load(), Options::default()).unwrap();
-        let mut patient = Self {
+        let map = cluster.load().map().unwrap();
+        Self {
             cluster,
             client,
-            directory: FileId::ROOT,
-            file: FileId::ROOT,
-        };
-        patient.directory = patient.id("/directory");
-        patient.file = patient.id("/directory/file");
-        assert_eq!(patient.fsck(&[]), (0, Vec::new()));
-        patient
+            map,
+        }
     }
 
-    fn id(&self, path: &'static str) -> FileId {
+    fn id(&self, path: String) -> FileId {
         let found = self
             .client
             .run_blocking(move |client| async move { client.resolve(path.as_bytes(), true).await });
         found.unwrap().unwrap().attributes.id
     }
 
-    fn spot(&self, directory: FileId, name: &'static str) -> Spot {
-        Spot {
+    fn victim(&self, kind: FaultKind) -> Victim {
+        let path = path_of(kind);
+        let directory = self.id(format!("/{path}"));
+        Victim {
             directory,
-            bucket: BucketStart(0),
-            name: Name::new(Bytes::from_static(name.as_bytes())).unwrap(),
+            file: self.id(format!("/{path}/file")),
+            below: self.id(format!("/{path}/below")),
+            nobody: FileId::new(Partition(kind as u16), 99_999),
         }
     }
 
-    fn plant(&self, server: ServerId, damage: Damage) {
-        let request = Request::Repair(Repair::Plant(Box::new(damage)));
+    fn victims(&self) -> Vec<(FaultKind, Victim)> {
+        FaultKind::iter()
+            .map(|kind| (kind, self.victim(kind)))
+            .collect()
+    }
+
+    fn ask(&self, server: ServerId, request: Request) -> Reply {
         let answer = self.client.run_blocking(move |client| async move {
             let context = client.context();
             let sequence = context.next_sequence();
-            context
-                .call(server, sequence, request, Payload::empty())
-                .await
+            let payload = Payload::empty();
+            context.call(server, sequence, request, payload).await
         });
-        answer.unwrap().unwrap();
+        answer.unwrap().unwrap().0
     }
 
-    fn home(&self, id: FileId) -> ServerId {
-        self.cluster.load().map().unwrap().home(id)
+    /// A record as it is now.
+    fn record(&self, server: ServerId, key: InspectedKey) -> Inspected {
+        let mut after = None;
+        loop {
+            let request = Request::Inspect {
+                after,
+                records_max: u32::MAX,
+            };
+            let Reply::Records { records, next } = self.ask(server, request) else {
+                panic!("{server} lists no records");
+            };
+            if let Some(found) = records.into_iter().find(|record| record.key() == key) {
+                return found;
+            }
+            assert!(next.is_some(), "no {key:?} at {server}");
+            after = next;
+        }
+    }
+
+    fn inode(&self, id: FileId) -> Inode {
+        match self.record(self.map.home(id), InspectedKey::Inode(id)) {
+            Inspected::Inode { inode, .. } => *inode,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn header(&self, directory: FileId) -> Header {
+        let key = InspectedKey::Header(directory, FIRST);
+        match self.record(self.map.home(directory), key) {
+            Inspected::Header { header, .. } => header,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn beside(&self, server: ServerId) -> ServerId {
+        ServerId((server.0 + 1) % self.map.server_count())
+    }
+
+    /// Takes a record from the server where it belongs to another.
+    fn misplace(&self, home: ServerId, key: InspectedKey) -> Changes {
+        let record = self.record(home, key.clone());
+        vec![
+            (home, Repair::Remove(key)),
+            (self.beside(home), Repair::Put(record)),
+        ]
+    }
+
+    fn put_chunk(&self, server: ServerId, chunk: ChunkId) -> Changes {
+        let record = Inspected::Chunk { chunk, end: 1 };
+        vec![(server, Repair::Put(record))]
+    }
+
+    /// What makes this kind of damage.
+    fn damage(&self, kind: FaultKind, victim: Victim) -> Changes {
+        match kind {
+            FaultKind::NoRoot
+            | FaultKind::MisplacedInode
+            | FaultKind::LostInode
+            | FaultKind::Orphan
+            | FaultKind::WrongLinks => self.damage_of_inodes(kind, victim),
+            FaultKind::DanglingEntry
+            | FaultKind::WrongKind
+            | FaultKind::EntryWithoutBucket
+            | FaultKind::SecondName
+            | FaultKind::WrongParent
+            | FaultKind::Loop => self.damage_of_names(kind, victim),
+            FaultKind::MissingBucket
+            | FaultKind::OverlappingBucket
+            | FaultKind::StrayBucket
+            | FaultKind::MisplacedBucket
+            | FaultKind::WrongCounts => self.damage_of_buckets(kind, victim),
+            FaultKind::ChunkWithoutFile | FaultKind::ChunkBeyondEnd | FaultKind::MisplacedChunk => {
+                self.damage_of_chunks(kind, victim)
+            }
+        }
+    }
+
+    fn damage_of_inodes(&self, kind: FaultKind, victim: Victim) -> Changes {
+        let Victim { file, nobody, .. } = victim;
+        match kind {
+            FaultKind::NoRoot => vec![(
+                self.map.home(FileId::ROOT),
+                Repair::Remove(InspectedKey::Inode(FileId::ROOT)),
+            )],
+            FaultKind::MisplacedInode => {
+                self.misplace(self.map.home(file), InspectedKey::Inode(file))
+            }
+            FaultKind::LostInode => vec![(
+                self.map.home(victim.directory),
+                Repair::Remove(InspectedKey::Entry(victim.directory, name("file"))),
+            )],
+            FaultKind::Orphan => {
+                let inode = Inode {
+                    links: 0,
+                    ..self.inode(file)
+                };
+                let record = Inspected::Inode {
+                    id: nobody,
+                    inode: Box::new(inode),
+                    open: false,
+                };
+                vec![(self.map.home(nobody), Repair::Put(record))]
+            }
+            _ => vec![(self.map.home(file), Repair::SetLinks(file, 9))],
+        }
+    }
+
+    fn damage_of_names(&self, kind: FaultKind, victim: Victim) -> Changes {
+        let Victim {
+            directory,
+            file,
+            below,
+            nobody,
+        } = victim;
+        let home = self.map.home(directory);
+        match kind {
+            FaultKind::DanglingEntry => {
+                vec![(home, put_entry(directory, "ghost", nobody, Kind::File))]
+            }
+            FaultKind::WrongKind => vec![(home, put_entry(directory, "file", file, Kind::Fifo))],
+            FaultKind::EntryWithoutBucket => {
+                self.misplace(home, InspectedKey::Entry(directory, name("file")))
+            }
+            FaultKind::SecondName => vec![(
+                self.map.home(FileId::ROOT),
+                put_entry(FileId::ROOT, "again", below, Kind::Directory),
+            )],
+            FaultKind::Loop => vec![
+                (
+                    home,
+                    Repair::Remove(InspectedKey::Entry(directory, name("below"))),
+                ),
+                (
+                    self.map.home(below),
+                    put_entry(below, "below", below, Kind::Directory),
+                ),
+                (self.map.home(below), Repair::SetParent(below, below)),
+            ],
+            _ => vec![(self.map.home(below), Repair::SetParent(below, nobody))],
+        }
+    }
+
+    fn damage_of_buckets(&self, kind: FaultKind, victim: Victim) -> Changes {
+        let Victim {
+            directory, nobody, ..
+        } = victim;
+        let home = self.map.home(directory);
+        let header = self.header(directory);
+        match kind {
+            FaultKind::MissingBucket => {
+                vec![(home, Repair::Remove(InspectedKey::Header(directory, FIRST)))]
+            }
+            FaultKind::OverlappingBucket => {
+                let half = Header { level: 1, ..header };
+                let server = self.map.bucket_server(directory, HALF);
+                vec![(server, put_header(directory, HALF, half))]
+            }
+            FaultKind::StrayBucket => {
+                vec![(self.map.home(nobody), put_header(nobody, FIRST, header))]
+            }
+            FaultKind::MisplacedBucket => {
+                vec![(self.beside(home), put_header(directory, FIRST, header))]
+            }
+            _ => {
+                let entries = 77;
+                vec![(
+                    home,
+                    put_header(directory, FIRST, Header { entries, ..header }),
+                )]
+            }
+        }
+    }
+
+    fn damage_of_chunks(&self, kind: FaultKind, victim: Victim) -> Changes {
+        let chunk = |file, index| ChunkId { file, index };
+        let in_place = |chunk| self.put_chunk(self.map.chunk_server(chunk), chunk);
+        match kind {
+            FaultKind::ChunkWithoutFile => in_place(chunk(victim.nobody, 1)),
+            FaultKind::ChunkBeyondEnd => in_place(chunk(victim.file, 5)),
+            _ => {
+                let chunk = chunk(victim.file, 0);
+                self.put_chunk(self.beside(self.map.chunk_server(chunk)), chunk)
+            }
+        }
     }
 
     /// The exit code and the kinds of what was found.
@@ -80,119 +290,115 @@ impl Patient {
         let (code, report) = self.cluster.json(&[&["fsck"], arguments].concat());
         assert_eq!(report["remaining"].as_array().unwrap().len(), 0, "{report}");
         let findings = report["findings"].as_array().unwrap().iter();
-        (
-            code,
-            findings
-                .map(|finding| finding["kind"].as_str().unwrap().to_owned())
-                .collect(),
-        )
+        let kinds = findings.map(|finding| finding["kind"].as_str().unwrap().to_owned());
+        (code, kinds.collect())
     }
 
     /// Plants damage and checks that it is found, mended, and gone.
-    fn suffers(&self, server: ServerId, damage: Damage, kind: &str) {
-        let shown = format!("{damage:?}");
-        self.plant(server, damage);
-        let (code, kinds) = self.fsck(&["--repair"]);
-        assert_eq!(code, 1, "{shown}");
-        assert!(
-            kinds.iter().any(|found| found == kind),
-            "{shown}: {kinds:?}"
-        );
-        assert_eq!(
-            self.fsck(&[]),
-            (0, Vec::new()),
-            "after the repair of {shown}"
-        );
+    fn recovers_from(&self, kinds: &[FaultKind], settle: &[&str]) {
+        let damage: Vec<Changes> = kinds
+            .iter()
+            .map(|&kind| self.damage(kind, self.victim(kind)))
+            .collect();
+        for (server, change) in damage.into_iter().flatten() {
+            self.ask(server, Request::Repair(change));
+        }
+        let (code, found) = self.fsck(settle);
+        assert_eq!(code, 1, "{kinds:?}");
+        for kind in kinds {
+            let kind = path_of(*kind);
+            assert!(found.iter().any(|found| found == kind), "{kind}: {found:?}");
+        }
+        let repair = [&["--repair"], settle].concat();
+        assert_eq!(self.fsck(&repair), (1, found), "{kinds:?}");
+        let clean = (0, Vec::new());
+        assert_eq!(self.fsck(settle), clean, "after the repair of {kinds:?}");
+    }
+
+    /// All files and directories are there, if not under their names.
+    fn assert_whole(&self, victims: &[(FaultKind, Victim)]) {
+        let local = self.cluster.path("after");
+        self.cluster
+            .command(&["get", "-r", "/", local.to_str().unwrap()])
+            .assert()
+            .success();
+        for (kind, victim) in victims {
+            let named = local.join(path_of(*kind));
+            let lost = |id: FileId| local.join(format!("lost+found.{:016x}", id.0));
+            let file = match kind {
+                FaultKind::LostInode => lost(victim.file),
+                _ => named.join("file"),
+            };
+            let below = match kind {
+                FaultKind::Loop => lost(victim.below),
+                _ => named.join("below"),
+            };
+            assert_eq!(std::fs::read(&file).unwrap(), CONTENTS, "{file:?}");
+            assert!(below.is_dir(), "{below:?}");
+        }
     }
 }
 
-fn nobody(partition: u16) -> FileId {
-    FileId::new(Partition(partition), 99_999)
+fn name(text: &'static str) -> Name {
+    Name::new(text.as_bytes()).unwrap()
 }
 
-#[test]
-fn damage_of_names_is_mended() {
-    let patient = Patient::new();
-    let home = patient.home(patient.directory);
-    let ghost = Entry {
-        id: nobody(5),
-        kind: Kind::File,
-    };
-    let spot = patient.spot(patient.directory, "ghost");
-    patient.suffers(home, Damage::DanglingEntry(spot, ghost), "dangling_entry");
-    let spot = patient.spot(patient.directory, "file");
-    patient.suffers(home, Damage::LostEntry(spot), "lost_inode");
-    let lost: &'static str = format!("/lost+found.{:016x}", patient.file.0).leak();
-    patient
-        .cluster
-        .command(&["cat", lost])
-        .assert()
-        .success()
-        .stdout("contents");
-    let counts = Damage::Counts(patient.directory, BucketStart(0), 77);
-    patient.suffers(home, counts, "wrong_counts");
+fn put_entry(directory: FileId, text: &'static str, id: FileId, kind: Kind) -> Repair {
+    Repair::Put(Inspected::Entry {
+        directory,
+        name: name(text),
+        entry: Entry { id, kind },
+    })
 }
 
-#[test]
-fn damage_of_nodes_is_mended() {
-    let patient = Patient::new();
-    let file_home = patient.home(patient.file);
-    patient.suffers(file_home, Damage::Links(patient.file, 9), "wrong_links");
-    let directory_home = patient.home(patient.directory);
-    let parent = Damage::Parent(patient.directory, nobody(3));
-    patient.suffers(directory_home, parent, "wrong_parent");
-    for kind in [Kind::File, Kind::Directory] {
-        let id = FileId::new(Partition(6), 70_000 + kind as u64);
-        patient.suffers(patient.home(id), Damage::Inode(id, kind), "lost_inode");
-    }
-}
-
-#[test]
-fn damage_of_buckets_and_chunks_is_mended() {
-    let patient = Patient::new();
-    let map = patient.cluster.load().map().unwrap();
-    let gone = nobody(7);
-    let bucket = Damage::Bucket(gone, BucketStart(0));
-    patient.suffers(
-        map.bucket_server(gone, BucketStart(0)),
+fn put_header(directory: FileId, bucket: BucketStart, header: Header) -> Repair {
+    Repair::Put(Inspected::Header {
+        directory,
         bucket,
-        "stray_bucket",
-    );
-    let beyond = ChunkId {
-        file: patient.file,
-        index: 5,
-    };
-    patient.suffers(
-        map.chunk_server(beyond),
-        Damage::Chunk(beyond),
-        "chunk_beyond_end",
-    );
-    let stray = ChunkId {
-        file: gone,
-        index: 1,
-    };
-    patient.suffers(
-        map.chunk_server(stray),
-        Damage::Chunk(stray),
-        "chunk_without_file",
-    );
+        header,
+    })
 }
 
 #[test]
-fn a_server_that_was_not_started_for_tests_takes_no_damage() {
+fn every_kind_of_damage_is_mended() {
+    let patient = Patient::new();
+    let victims = patient.victims();
+    for kind in FaultKind::iter() {
+        patient.recovers_from(&[kind], &["--settle", "0"]);
+    }
+    patient.assert_whole(&victims);
+}
+
+#[test]
+fn all_kinds_of_damage_at_once_are_mended() {
+    let patient = Patient::new();
+    let victims = patient.victims();
+    let kinds: Vec<FaultKind> = FaultKind::iter().collect();
+    patient.recovers_from(&kinds, &[]);
+    patient.assert_whole(&victims);
+}
+
+#[test]
+fn a_server_takes_no_record_that_it_could_not_work_with() {
     let cluster = Cluster::up(&[]);
     let client = Futago::connect(&cluster.load(), Options::default()).unwrap();
-    let damage = Box::new(Damage::Links(FileId::ROOT, 3));
+    let record = Inspected::Chunk {
+        chunk: ChunkId {
+            file: FileId::ROOT,
+            index: 0,
+        },
+        end: u32::MAX,
+    };
     let answer = client.run_blocking(move |client| async move {
         let context = client.context();
         let sequence = context.next_sequence();
-        let request = Request::Repair(Repair::Plant(damage));
+        let request = Request::Repair(Repair::Put(record));
         context
             .call(ServerId(0), sequence, request, Payload::empty())
             .await
     });
     assert_eq!(
         answer.unwrap().unwrap_err(),
-        futago_base::Errno::EPERM.into()
+        futago_base::Errno::EINVAL.into()
     );
 }

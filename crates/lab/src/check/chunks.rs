@@ -2,16 +2,13 @@
 
 use super::{Fault, Finding, Records, records::StoredChunk};
 use futago_base::Kind;
-use futago_wire::step::Repair;
+use futago_wire::check::{InspectedKey, Repair};
 
 pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     for stored in &records.chunks {
         if let Some(fault) = fault_of(records, stored) {
-            findings.push(Finding {
-                fault,
-                server: stored.server,
-                repairs: vec![(stored.server, Repair::RemoveChunks(vec![stored.chunk]))],
-            });
+            let remove = Repair::Remove(InspectedKey::Chunk(stored.chunk));
+            findings.push(Finding::at(stored.server, fault, vec![remove]));
         }
     }
 }

@@ -1,46 +1,42 @@
 //! Entries: whether they lie in a bucket and lead to what they say.
 
 use super::{Fault, Finding, Records, records::NamedEntry};
-use futago_base::{BucketStart, record::Entry};
-use futago_wire::{Spot, step::Repair};
+use futago_base::record::Entry;
 
 pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     for entry in &records.entries {
-        let Some((fault, mended)) = fault_of(records, entry) else {
-            continue;
-        };
-        let spot = Spot {
-            directory: entry.directory,
-            bucket: entry.bucket.unwrap_or(BucketStart(0)),
-            name: entry.name.clone(),
-        };
-        let repair = match mended {
-            Some(entry) => Repair::PutEntry(spot, entry),
-            None => Repair::RemoveEntry(spot),
-        };
-        findings.push(Finding {
-            fault,
-            server: entry.server,
-            repairs: vec![(entry.server, repair)],
-        });
+        findings.extend(check_entry(records, entry));
     }
 }
 
-/// What is wrong with an entry, and what it should be instead, if it should be at all.
-fn fault_of(records: &Records<'_>, entry: &NamedEntry<'_>) -> Option<(Fault, Option<Entry>)> {
+/// What is wrong with an entry. One that lies in no bucket goes to the one that it belongs to, if
+/// nothing else is in its place there.
+fn check_entry(records: &Records<'_>, entry: &NamedEntry<'_>) -> Option<Finding> {
     let (directory, name, target) = (entry.directory, entry.name.clone(), entry.entry);
-    if entry.bucket.is_none() {
-        return Some((Fault::EntryWithoutBucket(directory, name, target), None));
-    }
-    let Some(node) = records.nodes.get(&target.id) else {
-        return Some((Fault::DanglingEntry(directory, name, target), None));
-    };
-    let mended = Entry {
+    let node = records.nodes.get(&target.id);
+    let truth = node.map(|node| Entry {
         id: target.id,
         kind: node.kind,
+    });
+    let (fault, repairs) = match truth {
+        _ if !entry.is_in_place() => {
+            let put = truth.map(|truth| entry.put(truth)).unwrap_or_default();
+            let repairs = [put, entry.remove_here()].concat();
+            (Fault::EntryWithoutBucket(directory, name, target), repairs)
+        }
+        None => {
+            let fault = Fault::DanglingEntry(directory, name, target);
+            (fault, entry.remove_here())
+        }
+        Some(truth) if truth != target => {
+            let fault = Fault::WrongKind(directory, name, target, truth.kind);
+            (fault, entry.put(truth))
+        }
+        Some(_) => return None,
     };
-    (node.kind != target.kind).then_some((
-        Fault::WrongKind(directory, name, target, node.kind),
-        Some(mended),
-    ))
+    Some(Finding {
+        fault,
+        server: entry.server,
+        repairs,
+    })
 }

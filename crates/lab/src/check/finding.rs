@@ -1,7 +1,7 @@
 //! What a check finds.
 
 use futago_base::{BucketStart, ChunkId, FileId, Kind, Name, ServerId, record::Entry};
-use futago_wire::step::Repair;
+use futago_wire::check::Repair;
 use std::fmt;
 
 /// One thing that does not fit, and how to mend it.
@@ -11,12 +11,30 @@ pub struct Finding {
     pub fault: Fault,
     /// The server that holds the record that is wrong.
     pub server: ServerId,
-    /// What mends it, and where; empty if nothing can.
+    /// What mends it, and where.
     pub repairs: Vec<(ServerId, Repair)>,
 }
 
+impl Finding {
+    /// A finding that is mended where it was found.
+    pub(super) fn at(server: ServerId, fault: Fault, repairs: Vec<Repair>) -> Self {
+        Self {
+            fault,
+            server,
+            repairs: repairs.into_iter().map(|repair| (server, repair)).collect(),
+        }
+    }
+}
+
 /// What is wrong with a record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::EnumDiscriminants)]
+#[strum_discriminants(
+    doc = "The sort of a fault; programs know it by a short constant name.",
+    name(FaultKind),
+    allow(missing_docs),
+    derive(PartialOrd, Ord, strum::EnumIter, strum::IntoStaticStr),
+    strum(serialize_all = "snake_case")
+)]
 pub enum Fault {
     /// The root directory has no inode.
     NoRoot,
@@ -42,7 +60,7 @@ pub enum Fault {
     Loop(FileId),
     /// A directory has no bucket for the hashes from here on.
     MissingBucket(FileId, BucketStart),
-    /// A bucket begins before the one before it ends.
+    /// A bucket does not end before the next one begins.
     OverlappingBucket(FileId, BucketStart),
     /// A bucket of something that is no directory, or with an impossible range.
     StrayBucket(FileId, BucketStart),
@@ -60,29 +78,9 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// A short constant name, for programs.
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::NoRoot => "no_root",
-            Self::MisplacedInode(_) => "misplaced_inode",
-            Self::DanglingEntry(..) => "dangling_entry",
-            Self::WrongKind(..) => "wrong_kind",
-            Self::EntryWithoutBucket(..) => "entry_without_bucket",
-            Self::SecondName(..) => "second_name",
-            Self::LostInode(..) => "lost_inode",
-            Self::Orphan(..) => "orphan",
-            Self::WrongLinks(..) => "wrong_links",
-            Self::WrongParent(..) => "wrong_parent",
-            Self::Loop(_) => "loop",
-            Self::MissingBucket(..) => "missing_bucket",
-            Self::OverlappingBucket(..) => "overlapping_bucket",
-            Self::StrayBucket(..) => "stray_bucket",
-            Self::MisplacedBucket(..) => "misplaced_bucket",
-            Self::WrongCounts(..) => "wrong_counts",
-            Self::ChunkWithoutFile(_) => "chunk_without_file",
-            Self::ChunkBeyondEnd(_) => "chunk_beyond_end",
-            Self::MisplacedChunk(_) => "misplaced_chunk",
-        }
+    /// Its sort.
+    pub fn kind(&self) -> FaultKind {
+        self.into()
     }
 }
 
@@ -188,7 +186,7 @@ impl Fault {
         write!(f, "bucket {:016x} of directory {directory} ", bucket.0)?;
         match self {
             Self::MissingBucket(..) => write!(f, "is missing"),
-            Self::OverlappingBucket(..) => write!(f, "begins before the one before it ends"),
+            Self::OverlappingBucket(..) => write!(f, "does not end before the next one begins"),
             Self::StrayBucket(..) => write!(f, "belongs to no directory"),
             Self::WrongCounts(.., counted, found) => write!(
                 f,

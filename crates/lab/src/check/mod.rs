@@ -1,7 +1,7 @@
 //! The check of a whole file system: do the records of all servers fit together?
 //!
-//! A pure function from what the servers list ([`Inspected`](futago_wire::step::Inspected)) to
-//! [`Finding`]s, each with the [`Repair`](futago_wire::step::Repair)s that mend it. It presumes that
+//! A pure function from what the servers list ([`Inspected`](futago_wire::check::Inspected)) to
+//! [`Finding`]s, each with the [`Repair`](futago_wire::check::Repair)s that mend it. It presumes that
 //! nothing is under way: while an operation is, a record may be ahead of another for a moment.
 //!
 //! One file a rule:
@@ -19,9 +19,10 @@ mod finding;
 mod inodes;
 mod plan;
 mod records;
+mod tiles;
 mod tree;
 
-pub use finding::{Fault, Finding};
+pub use finding::{Fault, FaultKind, Finding};
 pub use plan::repair_plan;
 pub use records::{Listing, Records};
 

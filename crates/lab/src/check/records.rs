@@ -1,11 +1,12 @@
 //! The records of all servers, indexed for the rules.
 
+use super::tiles;
 use futago_base::{
-    BucketStart, ChunkId, ClusterMap, FileId, Kind, Name, NameHash, ServerId,
-    record::{Entry, Header},
+    BucketStart, ChunkId, ClusterMap, FileId, Kind, Name, NameHash, ServerId, Timestamp,
+    record::{Entry, Header, Inode},
 };
-use futago_wire::step::Inspected;
-use std::collections::BTreeMap;
+use futago_wire::check::{Inspected, InspectedKey, Repair};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What one server has listed.
 #[derive(Clone, Debug)]
@@ -19,10 +20,14 @@ pub struct Listing {
 /// A node, from its inode.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    /// The server that has the inode.
+    /// Its home.
     pub server: ServerId,
     /// What the node is.
     pub kind: Kind,
+    /// Permission bits.
+    pub mode: u16,
+    /// Group.
+    pub gid: u32,
     /// The number of names that it counts.
     pub links: u32,
     /// Its size in bytes.
@@ -31,35 +36,71 @@ pub struct Node {
     pub chunk_bytes: u32,
     /// The directory that it believes to lie in, if it is a directory.
     pub parent: Option<FileId>,
+    /// Last change of its contents; of a directory, only as far as a user has set it.
+    pub modified: Timestamp,
     /// Whether somebody has it open.
     pub open: bool,
 }
 
-/// A bucket and what is counted in it.
+impl Node {
+    fn new(server: ServerId, inode: &Inode, open: bool) -> Self {
+        Self {
+            server,
+            kind: inode.kind,
+            mode: inode.mode,
+            gid: inode.gid,
+            links: inode.links,
+            size: inode.size,
+            chunk_bytes: inode.chunk_bytes,
+            parent: inode.place.map(|place| place.parent),
+            modified: inode.modified,
+            open,
+        }
+    }
+
+    /// The root directory, whose inode has to be made anew.
+    fn new_root(server: ServerId) -> Self {
+        Self {
+            server,
+            kind: Kind::Directory,
+            mode: 0o755,
+            gid: 0,
+            links: 1,
+            size: 0,
+            chunk_bytes: 0,
+            parent: Some(FileId::ROOT),
+            modified: Timestamp::default(),
+            open: false,
+        }
+    }
+}
+
+/// An inode away from its home.
+#[derive(Clone, Copy, Debug)]
+pub struct MisplacedInode<'a> {
+    /// The server that has it.
+    pub server: ServerId,
+    /// The file.
+    pub id: FileId,
+    /// The inode.
+    pub inode: &'a Inode,
+    /// Whether it is the only one of its file: then it belongs to its home.
+    pub only: bool,
+}
+
+/// A bucket as it should be, and what lies in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
-    /// The server that has the header.
+    /// The server that it belongs to.
     pub server: ServerId,
-    /// The header.
+    /// The header as it is; nothing if the bucket is missing.
+    pub found: Option<Header>,
+    /// The header as it should be, up to what it counts.
     pub header: Header,
     /// How many entries lie in it.
     pub entries: u64,
     /// How many of them lead to directories.
     pub subdirectories: u32,
-}
-
-impl Bucket {
-    /// Whether `start` and the header's level name a range of hashes that halving can lead to.
-    pub(super) fn is_range(&self, start: BucketStart) -> bool {
-        let level = self.header.level;
-        level <= BucketStart::LEVEL_MAX
-            && start.0 < 1 << 63
-            && start.0.is_multiple_of(BucketStart::width(level))
-    }
-
-    fn covers(&self, start: BucketStart, hash: NameHash) -> bool {
-        self.is_range(start) && start.covers(self.header.level, hash)
-    }
 }
 
 /// A name, from its entry.
@@ -73,8 +114,61 @@ pub struct NamedEntry<'a> {
     pub name: &'a Name,
     /// What it leads to.
     pub entry: Entry,
-    /// The bucket that it lies in, if there is one on its server.
-    pub bucket: Option<BucketStart>,
+    /// The server and the bucket that it belongs to; nothing if there is no directory, or if another
+    /// entry has its place.
+    pub place: Option<(ServerId, BucketStart)>,
+}
+
+impl NamedEntry<'_> {
+    /// Whether it is where it belongs.
+    pub fn is_in_place(&self) -> bool {
+        self.place.is_some_and(|(server, _)| server == self.server)
+    }
+
+    /// Puts an entry of this name where it belongs, if it belongs anywhere.
+    pub(super) fn put(&self, entry: Entry) -> Vec<(ServerId, Repair)> {
+        let put = |place| put_entry(place, self.directory, self.name.clone(), entry);
+        self.place.map(put).into_iter().flatten().collect()
+    }
+
+    /// Removes it from where it is.
+    pub(super) fn remove_here(&self) -> Vec<(ServerId, Repair)> {
+        self.remove_from(self.server)
+    }
+
+    /// Removes it from where it belongs, so that it is no name any more.
+    pub(super) fn remove_name(&self) -> Vec<(ServerId, Repair)> {
+        self.remove_from(self.place.map_or(self.server, |(server, _)| server))
+    }
+
+    fn remove_from(&self, server: ServerId) -> Vec<(ServerId, Repair)> {
+        let key = InspectedKey::Entry(self.directory, self.name.clone());
+        let mut repairs = vec![(server, Repair::Remove(key))];
+        if let Some((at, start)) = self.place
+            && at == server
+        {
+            repairs.push((at, Repair::RecountBucket(self.directory, start)));
+        }
+        repairs
+    }
+}
+
+/// Puts an entry into the bucket where it belongs.
+pub(super) fn put_entry(
+    (server, start): (ServerId, BucketStart),
+    directory: FileId,
+    name: Name,
+    entry: Entry,
+) -> [(ServerId, Repair); 2] {
+    let record = Inspected::Entry {
+        directory,
+        name,
+        entry,
+    };
+    [
+        (server, Repair::Put(record)),
+        (server, Repair::RecountBucket(directory, start)),
+    ]
 }
 
 /// A chunk: where it is and the byte after its last one.
@@ -92,14 +186,20 @@ pub struct StoredChunk {
 #[derive(Debug)]
 pub struct Records<'a> {
     pub(super) map: &'a ClusterMap,
+    /// All nodes, also those whose inodes have to be put in their places first.
     pub(super) nodes: BTreeMap<FileId, Node>,
-    pub(super) misplaced_nodes: Vec<(FileId, Node)>,
+    pub(super) misplaced_inodes: Vec<MisplacedInode<'a>>,
+    pub(super) root_is_missing: bool,
     /// By directory, then first hash, then server: a bucket may wrongly be on two servers.
-    pub(super) buckets: BTreeMap<(FileId, BucketStart, ServerId), Bucket>,
+    pub(super) headers: BTreeMap<(FileId, BucketStart, ServerId), Header>,
+    /// The buckets of all directories as they should be: they tile the hashes.
+    pub(super) buckets: BTreeMap<(FileId, BucketStart), Bucket>,
     pub(super) entries: Vec<NamedEntry<'a>>,
     pub(super) chunks: Vec<StoredChunk>,
+    /// Which names are on which servers, wherever they belong.
+    taken: BTreeSet<(FileId, &'a Name, ServerId)>,
     /// The positions in `entries` of the names of each node, as far as they count.
-    pub(super) names: BTreeMap<FileId, Vec<usize>>,
+    names: BTreeMap<FileId, Vec<usize>>,
 }
 
 impl<'a> Records<'a> {
@@ -108,10 +208,13 @@ impl<'a> Records<'a> {
         let mut records = Self {
             map,
             nodes: BTreeMap::new(),
-            misplaced_nodes: Vec::new(),
+            misplaced_inodes: Vec::new(),
+            root_is_missing: false,
+            headers: BTreeMap::new(),
             buckets: BTreeMap::new(),
             entries: Vec::new(),
             chunks: Vec::new(),
+            taken: BTreeSet::new(),
             names: BTreeMap::new(),
         };
         for listing in listings {
@@ -119,16 +222,20 @@ impl<'a> Records<'a> {
                 records.add(listing.server, record);
             }
         }
+        records.adopt_inodes();
+        records.buckets = tiles::of_all(&records);
         records.place_entries();
         records.collect_names();
         records
     }
 
-    /// How many nodes, buckets, entries and chunks there are.
+    /// How many inodes, buckets, entries and chunks there are.
     pub fn counts(&self) -> [(&'static str, usize); 4] {
+        let away = self.misplaced_inodes.iter().filter(|inode| !inode.only);
+        let made = usize::from(self.root_is_missing);
         [
-            ("inodes", self.nodes.len() + self.misplaced_nodes.len()),
-            ("buckets", self.buckets.len()),
+            ("inodes", self.nodes.len() + away.count() - made),
+            ("buckets", self.headers.len()),
             ("entries", self.entries.len()),
             ("chunks", self.chunks.len()),
         ]
@@ -136,31 +243,28 @@ impl<'a> Records<'a> {
 
     fn add(&mut self, server: ServerId, record: &'a Inspected) {
         match record {
-            Inspected::Inode { id, .. } => self.add_node(server, *id, record),
+            Inspected::Inode { id, inode, open } => self.add_inode(server, *id, inode, *open),
             Inspected::Header {
                 directory,
                 bucket,
                 header,
             } => {
-                let found = Bucket {
-                    server,
-                    header: *header,
-                    entries: 0,
-                    subdirectories: 0,
-                };
-                self.buckets.insert((*directory, *bucket, server), found);
+                self.headers.insert((*directory, *bucket, server), *header);
             }
             Inspected::Entry {
                 directory,
                 name,
                 entry,
-            } => self.entries.push(NamedEntry {
-                server,
-                directory: *directory,
-                name,
-                entry: *entry,
-                bucket: None,
-            }),
+            } => {
+                self.taken.insert((*directory, name, server));
+                self.entries.push(NamedEntry {
+                    server,
+                    directory: *directory,
+                    name,
+                    entry: *entry,
+                    place: None,
+                });
+            }
             Inspected::Chunk { chunk, end } => self.chunks.push(StoredChunk {
                 server,
                 chunk: *chunk,
@@ -169,74 +273,65 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn add_node(&mut self, server: ServerId, id: FileId, record: &Inspected) {
-        let &Inspected::Inode {
-            kind,
-            links,
-            size,
-            chunk_bytes,
-            parent,
-            open,
-            ..
-        } = record
-        else {
-            return;
-        };
-        let node = Node {
-            server,
-            kind,
-            links,
-            size,
-            chunk_bytes,
-            parent,
-            open,
-        };
+    fn add_inode(&mut self, server: ServerId, id: FileId, inode: &'a Inode, open: bool) {
         if self.map.home(id) == server {
-            self.nodes.insert(id, node);
+            self.nodes.insert(id, Node::new(server, inode, open));
         } else {
-            self.misplaced_nodes.push((id, node));
+            self.misplaced_inodes.push(MisplacedInode {
+                server,
+                id,
+                inode,
+                only: false,
+            });
         }
     }
 
-    /// Finds the bucket of each entry on the entry's own server and counts what lies in it.
+    /// A misplaced inode is its file's if there is none at home.
+    fn adopt_inodes(&mut self) {
+        for misplaced in &mut self.misplaced_inodes {
+            let home = self.map.home(misplaced.id);
+            self.nodes.entry(misplaced.id).or_insert_with(|| {
+                misplaced.only = true;
+                Node::new(home, misplaced.inode, false)
+            });
+        }
+        self.nodes.entry(FileId::ROOT).or_insert_with(|| {
+            self.root_is_missing = true;
+            Node::new_root(self.map.home(FileId::ROOT))
+        });
+    }
+
+    /// Finds the bucket that each entry belongs to and counts the entries that lie there already.
     fn place_entries(&mut self) {
-        for entry in &mut self.entries {
+        let mut entries = std::mem::take(&mut self.entries);
+        for entry in &mut entries {
             let hash = entry.name.hash();
-            let last = (entry.directory, BucketStart(hash.0), ServerId(u16::MAX));
-            let first = (entry.directory, BucketStart(0), ServerId(0));
-            let covering =
-                self.buckets
-                    .range_mut(first..=last)
-                    .rev()
-                    .find(|((_, start, server), bucket)| {
-                        *server == entry.server && bucket.covers(*start, hash)
-                    });
-            if let Some(((_, start, _), bucket)) = covering {
-                entry.bucket = Some(*start);
-                bucket.entries += 1;
-                bucket.subdirectories += u32::from(entry.entry.kind == Kind::Directory);
+            let Some((server, start)) = self.place_of(entry.directory, hash) else {
+                continue;
+            };
+            if server == entry.server {
+                self.count(entry.directory, start, entry.entry.kind);
+                entry.place = Some((server, start));
+            } else if self.taken.insert((entry.directory, entry.name, server)) {
+                entry.place = Some((server, start));
             }
         }
+        self.entries = entries;
     }
 
-    /// Only a name in a sound bucket of an existing directory counts.
+    fn count(&mut self, directory: FileId, start: BucketStart, kind: Kind) {
+        if let Some(bucket) = self.buckets.get_mut(&(directory, start)) {
+            bucket.entries += 1;
+            bucket.subdirectories += u32::from(kind == Kind::Directory);
+        }
+    }
+
     fn collect_names(&mut self) {
         for (position, entry) in self.entries.iter().enumerate() {
-            if self.counts_as_name(entry) {
+            if entry.place.is_some() {
                 self.names.entry(entry.entry.id).or_default().push(position);
             }
         }
-    }
-
-    fn counts_as_name(&self, entry: &NamedEntry<'_>) -> bool {
-        let directory_exists = self
-            .nodes
-            .get(&entry.directory)
-            .is_some_and(|node| node.kind == Kind::Directory);
-        directory_exists
-            && entry
-                .bucket
-                .is_some_and(|start| self.map.bucket_server(entry.directory, start) == entry.server)
     }
 
     /// The names that lead to a node.
@@ -245,20 +340,22 @@ impl<'a> Records<'a> {
         positions.iter().map(|&position| &self.entries[position])
     }
 
-    /// Where a new name of the directory belongs: the sound bucket that covers its hash.
-    pub(super) fn bucket_for(
+    /// Whether an entry of a directory has a name, on whatever server.
+    pub(super) fn is_taken(&self, directory: FileId, name: &Name) -> bool {
+        self.map
+            .servers()
+            .any(|server| self.taken.contains(&(directory, name, server)))
+    }
+
+    /// The server and the bucket that a name belongs to; nothing if there is no such directory.
+    pub(super) fn place_of(
         &self,
         directory: FileId,
         hash: NameHash,
-    ) -> Option<(BucketStart, ServerId)> {
-        let first = (directory, BucketStart(0), ServerId(0));
-        let last = (directory, BucketStart(hash.0), ServerId(u16::MAX));
-        self.buckets
-            .range(first..=last)
-            .rev()
-            .find(|((_, start, server), bucket)| {
-                bucket.covers(*start, hash) && self.map.bucket_server(directory, *start) == *server
-            })
-            .map(|((_, start, server), _)| (*start, *server))
+    ) -> Option<(ServerId, BucketStart)> {
+        let first = (directory, BucketStart(0));
+        let last = (directory, BucketStart(hash.0));
+        let (&(_, start), bucket) = self.buckets.range(first..=last).next_back()?;
+        Some((bucket.server, start))
     }
 }

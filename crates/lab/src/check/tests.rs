@@ -4,13 +4,9 @@ use super::*;
 use futago_base::{
     BucketStart, ChunkId, ClusterMap, FileId, Kind, Name, NameHash, Partition, ServerId, Timestamp,
     map::Policy,
-    record::{Entry, Header},
+    record::{DirectoryPlace, Entry, Header, Inode, Truncations},
 };
-use futago_wire::{
-    Spot,
-    step::{Inspected, Repair},
-};
-use std::collections::BTreeMap;
+use futago_wire::check::{Inspected, InspectedKey, Repair};
 
 const CHUNK_BYTES: u32 = 4096;
 const HALF: BucketStart = BucketStart(1 << 62);
@@ -18,10 +14,7 @@ const HALF: BucketStart = BucketStart(1 << 62);
 /// The records of a small cluster, which a test damages.
 struct Cluster {
     map: ClusterMap,
-    nodes: BTreeMap<FileId, (Kind, u32, u64, Option<FileId>, bool)>,
-    buckets: BTreeMap<(ServerId, FileId, BucketStart), (u8, u64, u32)>,
-    entries: BTreeMap<(ServerId, FileId, NameHash, Name), Entry>,
-    chunks: BTreeMap<(ServerId, ChunkId), u32>,
+    listings: Vec<Listing>,
 }
 
 fn name(text: &str) -> Name {
@@ -40,19 +33,17 @@ impl Cluster {
     /// `/directory/{file,below/}` and `/link`, a second name of the file, on four servers; the
     /// directory has two buckets.
     fn new() -> Self {
-        let mut cluster = Self {
-            map: ClusterMap::new(1, Policy::Modular, 16, 4).unwrap(),
-            nodes: BTreeMap::new(),
-            buckets: BTreeMap::new(),
-            entries: BTreeMap::new(),
-            chunks: BTreeMap::new(),
+        let map = ClusterMap::new(1, Policy::Modular, 16, 4).unwrap();
+        let listing = |server| Listing {
+            server,
+            records: Vec::new(),
         };
+        let listings = map.servers().map(listing).collect();
+        let mut cluster = Self { map, listings };
         cluster.add_directory(FileId::ROOT, FileId::ROOT, &[(BucketStart(0), 0)]);
         cluster.add_directory(DIRECTORY, FileId::ROOT, &[(BucketStart(0), 1), (HALF, 1)]);
         cluster.add_directory(BELOW, DIRECTORY, &[(BucketStart(0), 0)]);
-        cluster
-            .nodes
-            .insert(FILE, (Kind::File, 2, 9000, None, false));
+        cluster.add_inode(FILE, inode(Kind::File, 2, 9000), false);
         cluster.name(FileId::ROOT, "directory", DIRECTORY, Kind::Directory);
         cluster.name(FileId::ROOT, "link", FILE, Kind::File);
         cluster.name(DIRECTORY, "file", FILE, Kind::File);
@@ -64,188 +55,266 @@ impl Cluster {
         cluster
     }
 
+    fn add_inode(&mut self, id: FileId, inode: Inode, open: bool) {
+        let inode = Box::new(inode);
+        self.put(self.map.home(id), Inspected::Inode { id, inode, open });
+    }
+
     fn add_directory(&mut self, id: FileId, parent: FileId, buckets: &[(BucketStart, u8)]) {
-        self.nodes
-            .insert(id, (Kind::Directory, 0, 0, Some(parent), false));
-        for &(start, level) in buckets {
-            let server = self.map.bucket_server(id, start);
-            self.buckets.insert((server, id, start), (level, 0, 0));
+        self.add_inode(id, directory(parent), false);
+        for &(bucket, level) in buckets {
+            let server = self.map.bucket_server(id, bucket);
+            self.put_header(server, id, bucket, level);
         }
     }
 
-    fn bucket_of(&self, directory: FileId, hash: NameHash) -> (ServerId, BucketStart) {
-        self.buckets
-            .iter()
-            .find(|((_, of, start), (level, ..))| *of == directory && start.covers(*level, hash))
-            .map(|((server, _, start), _)| (*server, *start))
-            .unwrap()
+    fn put_header(&mut self, server: ServerId, directory: FileId, bucket: BucketStart, level: u8) {
+        let record = Inspected::Header {
+            directory,
+            bucket,
+            header: header(level),
+        };
+        self.put(server, record);
     }
 
-    fn spot(&self, directory: FileId, text: &str) -> (ServerId, Spot) {
-        let name = name(text);
-        let (server, bucket) = self.bucket_of(directory, name.hash());
-        (
-            server,
-            Spot {
-                directory,
+    /// The server of the bucket that covers a name.
+    fn server_of(&self, directory: FileId, text: &str) -> ServerId {
+        let hash = name(text).hash();
+        let covers = |record: &Inspected| match record {
+            Inspected::Header {
+                directory: of,
                 bucket,
-                name,
-            },
-        )
+                header,
+            } => *of == directory && bucket.covers(header.level, hash),
+            _ => false,
+        };
+        let found = self.listings.iter().find(|l| l.records.iter().any(covers));
+        found.unwrap().server
     }
 
     fn name(&mut self, directory: FileId, text: &str, id: FileId, kind: Kind) {
-        let (server, spot) = self.spot(directory, text);
-        self.apply(server, &Repair::PutEntry(spot, Entry { id, kind }));
+        let server = self.server_of(directory, text);
+        self.name_at(server, directory, text, Entry { id, kind });
+    }
+
+    fn name_at(&mut self, server: ServerId, directory: FileId, text: &str, entry: Entry) {
+        let record = Inspected::Entry {
+            directory,
+            name: name(text),
+            entry,
+        };
+        self.put(server, record);
     }
 
     fn lose(&mut self, directory: FileId, text: &str) {
-        let (server, spot) = self.spot(directory, text);
-        self.apply(server, &Repair::RemoveEntry(spot));
+        let server = self.server_of(directory, text);
+        self.remove(server, &InspectedKey::Entry(directory, name(text)));
+    }
+
+    /// What a name leads to.
+    fn entry(&self, directory: FileId, text: &str) -> Option<Entry> {
+        let server = self.server_of(directory, text);
+        let key = InspectedKey::Entry(directory, name(text));
+        match self.records(server).iter().find(|r| r.key() == key) {
+            Some(Inspected::Entry { entry, .. }) => Some(*entry),
+            _ => None,
+        }
     }
 
     fn chunk(&mut self, file: FileId, index: u64) {
         let chunk = ChunkId { file, index };
-        self.chunks
-            .insert((self.map.chunk_server(chunk), chunk), 100);
+        let record = Inspected::Chunk { chunk, end: 100 };
+        self.put(self.map.chunk_server(chunk), record);
+    }
+
+    fn chunks(&self) -> usize {
+        let all = self.listings.iter().flat_map(|listing| &listing.records);
+        all.filter(|record| matches!(record, Inspected::Chunk { .. }))
+            .count()
+    }
+
+    fn inode(&mut self, id: FileId) -> Option<&mut Inode> {
+        let home = self.map.home(id);
+        let records = self.listings[home.0 as usize].records.iter_mut();
+        records
+            .filter_map(|record| match record {
+                Inspected::Inode { id: of, inode, .. } if *of == id => Some(&mut **inode),
+                _ => None,
+            })
+            .next()
+    }
+
+    fn parent(&mut self, id: FileId) -> FileId {
+        self.inode(id).unwrap().place.unwrap().parent
+    }
+
+    fn set_parent(&mut self, id: FileId, parent: FileId) {
+        let place = &mut self.inode(id).unwrap().place;
+        place.as_mut().unwrap().parent = parent;
+    }
+
+    fn records(&self, server: ServerId) -> &[Inspected] {
+        &self.listings[server.0 as usize].records
+    }
+
+    fn put(&mut self, server: ServerId, record: Inspected) {
+        self.remove(server, &record.key());
+        self.listings[server.0 as usize].records.push(record);
+    }
+
+    fn remove(&mut self, server: ServerId, key: &InspectedKey) {
+        let records = &mut self.listings[server.0 as usize].records;
+        records.retain(|record| record.key() != *key);
     }
 
     fn recount(&mut self) {
-        let all: Vec<_> = self.buckets.keys().copied().collect();
-        for (server, directory, start) in all {
-            self.apply(server, &Repair::RecountBucket(directory, start));
+        for server in self.map.servers() {
+            for record in self.records(server).to_vec() {
+                if let InspectedKey::Header(directory, bucket) = record.key() {
+                    self.recount_bucket(server, directory, bucket);
+                }
+            }
         }
+    }
+
+    fn recount_bucket(&mut self, server: ServerId, directory: FileId, bucket: BucketStart) {
+        let records = self.records(server);
+        let key = InspectedKey::Header(directory, bucket);
+        let Some(Inspected::Header { mut header, .. }) =
+            records.iter().find(|r| r.key() == key).cloned()
+        else {
+            return;
+        };
+        let lies_in =
+            |of: FileId, hash: NameHash| of == directory && bucket.covers(header.level, hash);
+        let kinds: Vec<Kind> = records
+            .iter()
+            .filter_map(|record| match record {
+                Inspected::Entry {
+                    directory,
+                    name,
+                    entry,
+                } if lies_in(*directory, name.hash()) => Some(entry.kind),
+                _ => None,
+            })
+            .collect();
+        header.entries = kinds.len() as u64;
+        header.subdirectories = kinds.iter().filter(|k| **k == Kind::Directory).count() as u32;
+        self.put(
+            server,
+            Inspected::Header {
+                directory,
+                bucket,
+                header,
+            },
+        );
     }
 
     /// What a server does about a repair, in its simplest form.
     fn apply(&mut self, server: ServerId, repair: &Repair) {
         match repair {
-            Repair::RemoveEntry(spot) => {
-                let key = (server, spot.directory, spot.name.hash(), spot.name.clone());
-                self.entries.remove(&key);
+            Repair::Put(record) => self.put(server, record.clone()),
+            Repair::Remove(key) => self.remove(server, key),
+            Repair::MakeRoot => self.add_inode(FileId::ROOT, directory(FileId::ROOT), false),
+            Repair::RemoveFile(id) => {
+                for listing in &mut self.listings {
+                    listing.records.retain(|record| match record.key() {
+                        InspectedKey::Inode(of) => of != *id,
+                        InspectedKey::Chunk(chunk) => chunk.file != *id,
+                        _ => true,
+                    });
+                }
             }
-            Repair::PutEntry(spot, entry) => {
-                let key = (server, spot.directory, spot.name.hash(), spot.name.clone());
-                self.entries.insert(key, *entry);
-            }
-            Repair::RemoveInode(id) => {
-                self.nodes.remove(id);
-                self.chunks.retain(|(_, chunk), _| chunk.file != *id);
-            }
-            Repair::SetLinks(id, links) => self.nodes.get_mut(id).unwrap().1 = *links,
-            Repair::SetParent(id, parent) => self.nodes.get_mut(id).unwrap().3 = Some(*parent),
-            Repair::RecountBucket(directory, start) => {
-                self.recount_bucket(server, *directory, *start)
-            }
-            Repair::RemoveBucket(directory, start) => {
-                let (level, ..) = self.buckets.remove(&(server, *directory, *start)).unwrap();
-                self.entries.retain(|(at, of, hash, _), _| {
-                    (*at, *of) != (server, *directory) || !start.covers(level, *hash)
-                });
-            }
-            Repair::RemoveChunks(chunks) => {
-                self.chunks
-                    .retain(|(at, chunk), _| *at != server || !chunks.contains(chunk));
-            }
-            Repair::Plant(_) => unreachable!("a plan never damages"),
-        }
-    }
-
-    fn recount_bucket(&mut self, server: ServerId, directory: FileId, start: BucketStart) {
-        let Some(bucket) = self.buckets.get_mut(&(server, directory, start)) else {
-            return;
-        };
-        let (mut entries, mut subdirectories) = (0, 0);
-        for ((at, of, hash, _), entry) in &self.entries {
-            if (*at, *of) == (server, directory) && start.covers(bucket.0, *hash) {
-                entries += 1;
-                subdirectories += u32::from(entry.kind == Kind::Directory);
+            Repair::SetLinks(id, links) => self.inode(*id).unwrap().links = *links,
+            Repair::SetParent(id, parent) => self.set_parent(*id, *parent),
+            Repair::RecountBucket(directory, bucket) => {
+                self.recount_bucket(server, *directory, *bucket);
             }
         }
-        (bucket.1, bucket.2) = (entries, subdirectories);
-    }
-
-    fn listings(&self) -> Vec<Listing> {
-        let mut listings: Vec<Listing> = self
-            .map
-            .servers()
-            .map(|server| Listing {
-                server,
-                records: Vec::new(),
-            })
-            .collect();
-        let mut put = |server: ServerId, record| listings[server.0 as usize].records.push(record);
-        for (&id, &(kind, links, size, parent, open)) in &self.nodes {
-            put(
-                self.map.home(id),
-                Inspected::Inode {
-                    id,
-                    kind,
-                    links,
-                    size,
-                    chunk_bytes: CHUNK_BYTES,
-                    parent,
-                    open,
-                },
-            );
-        }
-        for (&(server, directory, bucket), &(level, entries, subdirectories)) in &self.buckets {
-            let header = header(level, entries, subdirectories);
-            put(
-                server,
-                Inspected::Header {
-                    directory,
-                    bucket,
-                    header,
-                },
-            );
-        }
-        for ((server, directory, _, name), &entry) in &self.entries {
-            put(
-                *server,
-                Inspected::Entry {
-                    directory: *directory,
-                    name: name.clone(),
-                    entry,
-                },
-            );
-        }
-        for (&(server, chunk), &end) in &self.chunks {
-            put(server, Inspected::Chunk { chunk, end });
-        }
-        listings
     }
 
     fn check(&self) -> Vec<Finding> {
-        let listings = self.listings();
-        check(&Records::new(&self.map, &listings))
+        check(&Records::new(&self.map, &self.listings))
     }
 
-    /// What is found now; after the repairs nothing is.
-    fn found_and_mended(&mut self) -> Vec<&'static str> {
+    /// What is found now, without repeats; after the repairs nothing is.
+    fn found_and_mended(&mut self) -> Vec<FaultKind> {
         let findings = self.check();
         for (server, repair) in repair_plan(&findings) {
             self.apply(server, &repair);
         }
         assert_eq!(self.check(), [], "after the repair of {findings:?}");
-        findings
-            .iter()
-            .map(|finding| finding.fault.kind())
-            .collect()
+        let mut kinds: Vec<FaultKind> = findings.iter().map(|f| f.fault.kind()).collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    }
+
+    /// Everything still has the names that it had at first.
+    fn assert_names(&self) {
+        let names = [
+            (FileId::ROOT, "directory", DIRECTORY),
+            (FileId::ROOT, "link", FILE),
+            (DIRECTORY, "file", FILE),
+            (DIRECTORY, "below", BELOW),
+        ];
+        for (directory, name, id) in names {
+            let entry = self.entry(directory, name);
+            assert_eq!(entry.map(|entry| entry.id), Some(id), "{name}");
+        }
     }
 }
 
-fn header(level: u8, entries: u64, subdirectories: u32) -> Header {
+fn header(level: u8) -> Header {
     Header {
         level,
         mode: 0o755,
         gid: 0,
         depth: 0,
-        entries,
-        subdirectories,
+        entries: 0,
+        subdirectories: 0,
         pending: 0,
         modified: Timestamp::default(),
     }
+}
+
+fn directory(parent: FileId) -> Inode {
+    Inode {
+        place: Some(DirectoryPlace {
+            parent,
+            modified_set_at: Timestamp::default(),
+        }),
+        ..inode(Kind::Directory, 1, 0)
+    }
+}
+
+fn inode(kind: Kind, links: u32, size: u64) -> Inode {
+    Inode {
+        kind,
+        mode: 0o755,
+        uid: 0,
+        gid: 0,
+        links,
+        linkable: false,
+        device: 0,
+        size,
+        reach: size,
+        ahead: false,
+        chunk_bytes: CHUNK_BYTES,
+        accessed: Timestamp::default(),
+        modified: Timestamp::default(),
+        changed: Timestamp::default(),
+        born: Timestamp::default(),
+        truncations: Truncations::default(),
+        cuts_pending: 0,
+        target: Vec::new().into(),
+        place: None,
+    }
+}
+
+/// A server other than `server`.
+fn beside(server: ServerId) -> ServerId {
+    ServerId((server.0 + 1) % 4)
 }
 
 #[test]
@@ -258,26 +327,36 @@ fn an_entry_that_leads_nowhere_goes() {
     let mut cluster = Cluster::new();
     cluster.name(DIRECTORY, "ghost", id(5, 5), Kind::File);
     cluster.recount();
-    assert_eq!(cluster.found_and_mended(), ["dangling_entry"]);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::DanglingEntry]);
 }
 
 #[test]
 fn an_entry_that_lies_about_the_kind_is_set_right() {
     let mut cluster = Cluster::new();
     cluster.name(DIRECTORY, "file", FILE, Kind::Fifo);
-    assert_eq!(cluster.found_and_mended(), ["wrong_kind"]);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::WrongKind]);
 }
 
 #[test]
-fn an_entry_on_the_wrong_server_goes() {
+fn a_second_entry_of_a_name_on_the_wrong_server_goes() {
     let mut cluster = Cluster::new();
-    let (server, spot) = cluster.spot(DIRECTORY, "file");
-    let entry = Entry {
-        id: FILE,
-        kind: Kind::File,
-    };
-    cluster.apply(ServerId((server.0 + 2) % 4), &Repair::PutEntry(spot, entry));
-    assert_eq!(cluster.found_and_mended(), ["entry_without_bucket"]);
+    let wrong = beside(beside(cluster.server_of(DIRECTORY, "file")));
+    let (id, kind) = (BELOW, Kind::Directory);
+    cluster.name_at(wrong, DIRECTORY, "file", Entry { id, kind });
+    assert_eq!(cluster.found_and_mended(), [FaultKind::EntryWithoutBucket]);
+    cluster.assert_names();
+}
+
+#[test]
+fn an_entry_that_is_only_on_the_wrong_server_goes_where_it_belongs() {
+    let mut cluster = Cluster::new();
+    let wrong = beside(beside(cluster.server_of(DIRECTORY, "file")));
+    let entry = cluster.entry(DIRECTORY, "file").unwrap();
+    cluster.lose(DIRECTORY, "file");
+    cluster.recount();
+    cluster.name_at(wrong, DIRECTORY, "file", entry);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::EntryWithoutBucket]);
+    cluster.assert_names();
 }
 
 #[test]
@@ -285,11 +364,24 @@ fn a_directory_that_lost_its_name_gets_one_in_the_root() {
     let mut cluster = Cluster::new();
     cluster.lose(DIRECTORY, "below");
     cluster.recount();
-    assert_eq!(cluster.found_and_mended(), ["lost_inode"]);
-    assert_eq!(cluster.nodes[&BELOW].3, Some(FileId::ROOT));
-    let (server, spot) = cluster.spot(FileId::ROOT, &format!("lost+found.{:016x}", BELOW.0));
-    let key = (server, FileId::ROOT, spot.name.hash(), spot.name);
-    assert_eq!(cluster.entries[&key].id, BELOW);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::LostInode]);
+    assert_eq!(cluster.parent(BELOW), FileId::ROOT);
+    let lost = format!("lost+found.{:016x}", BELOW.0);
+    assert_eq!(cluster.entry(FileId::ROOT, &lost).unwrap().id, BELOW);
+}
+
+#[test]
+fn what_is_found_takes_no_name_from_something_else() {
+    let mut cluster = Cluster::new();
+    let lost = format!("lost+found.{:016x}", BELOW.0);
+    cluster.name(FileId::ROOT, &lost, FILE, Kind::File);
+    cluster.inode(FILE).unwrap().links = 3;
+    cluster.lose(DIRECTORY, "below");
+    cluster.recount();
+    assert_eq!(cluster.found_and_mended(), [FaultKind::LostInode]);
+    assert_eq!(cluster.entry(FileId::ROOT, &lost).unwrap().id, FILE);
+    let other = format!("{lost}.1");
+    assert_eq!(cluster.entry(FileId::ROOT, &other).unwrap().id, BELOW);
 }
 
 #[test]
@@ -298,41 +390,37 @@ fn a_file_that_lost_its_last_name_keeps_its_data() {
     cluster.lose(DIRECTORY, "file");
     cluster.lose(FileId::ROOT, "link");
     cluster.recount();
-    assert_eq!(cluster.found_and_mended(), ["lost_inode"]);
-    assert_eq!(cluster.nodes[&FILE].1, 1);
-    assert_eq!(cluster.chunks.len(), 3);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::LostInode]);
+    assert_eq!(cluster.inode(FILE).unwrap().links, 1);
+    assert_eq!(cluster.chunks(), 3);
 }
 
 #[test]
 fn a_removed_file_lives_only_while_it_is_open() {
     let mut cluster = Cluster::new();
     let removed = id(2, 7);
-    cluster
-        .nodes
-        .insert(removed, (Kind::File, 0, 10, None, true));
+    cluster.add_inode(removed, inode(Kind::File, 0, 10), true);
     cluster.chunk(removed, 0);
     assert_eq!(cluster.check(), []);
-    cluster
-        .nodes
-        .insert(removed, (Kind::File, 0, 10, None, false));
-    assert_eq!(cluster.found_and_mended(), ["orphan"]);
-    assert!(!cluster.nodes.contains_key(&removed));
+    cluster.add_inode(removed, inode(Kind::File, 0, 10), false);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::Orphan]);
+    assert!(cluster.inode(removed).is_none());
 }
 
 #[test]
 fn a_wrong_count_of_links_is_set_right() {
     let mut cluster = Cluster::new();
-    cluster.nodes.get_mut(&FILE).unwrap().1 = 3;
-    assert_eq!(cluster.found_and_mended(), ["wrong_links"]);
-    assert_eq!(cluster.nodes[&FILE].1, 2);
+    cluster.inode(FILE).unwrap().links = 3;
+    assert_eq!(cluster.found_and_mended(), [FaultKind::WrongLinks]);
+    assert_eq!(cluster.inode(FILE).unwrap().links, 2);
 }
 
 #[test]
 fn a_wrong_parent_is_set_right() {
     let mut cluster = Cluster::new();
-    cluster.nodes.get_mut(&BELOW).unwrap().3 = Some(FileId::ROOT);
-    assert_eq!(cluster.found_and_mended(), ["wrong_parent"]);
-    assert_eq!(cluster.nodes[&BELOW].3, Some(DIRECTORY));
+    cluster.set_parent(BELOW, FileId::ROOT);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::WrongParent]);
+    assert_eq!(cluster.parent(BELOW), DIRECTORY);
 }
 
 #[test]
@@ -340,8 +428,20 @@ fn of_two_names_of_a_directory_the_one_that_it_knows_stays() {
     let mut cluster = Cluster::new();
     cluster.name(FileId::ROOT, "again", BELOW, Kind::Directory);
     cluster.recount();
-    assert_eq!(cluster.found_and_mended(), ["second_name"]);
-    assert_eq!(cluster.nodes[&BELOW].3, Some(DIRECTORY));
+    assert_eq!(cluster.found_and_mended(), [FaultKind::SecondName]);
+    cluster.assert_names();
+}
+
+#[test]
+fn a_second_name_that_also_lies_about_the_kind_goes() {
+    let mut cluster = Cluster::new();
+    cluster.name(FileId::ROOT, "again", BELOW, Kind::File);
+    cluster.recount();
+    assert_eq!(
+        cluster.found_and_mended(),
+        [FaultKind::WrongKind, FaultKind::SecondName]
+    );
+    cluster.assert_names();
 }
 
 #[test]
@@ -349,21 +449,28 @@ fn a_ring_of_directories_is_opened_once() {
     let mut cluster = Cluster::new();
     cluster.lose(FileId::ROOT, "directory");
     cluster.name(BELOW, "up", DIRECTORY, Kind::Directory);
-    cluster.nodes.get_mut(&DIRECTORY).unwrap().3 = Some(BELOW);
+    cluster.set_parent(DIRECTORY, BELOW);
     cluster.recount();
-    assert_eq!(cluster.found_and_mended(), ["loop"]);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::Loop]);
 }
 
 #[test]
 fn wrong_counts_of_a_bucket_are_set_right() {
     let mut cluster = Cluster::new();
     let server = cluster.map.bucket_server(DIRECTORY, HALF);
-    cluster
-        .buckets
-        .get_mut(&(server, DIRECTORY, HALF))
-        .unwrap()
-        .1 = 77;
-    assert_eq!(cluster.found_and_mended(), ["wrong_counts"]);
+    let header = Header {
+        entries: 77,
+        ..header(1)
+    };
+    cluster.put(
+        server,
+        Inspected::Header {
+            directory: DIRECTORY,
+            bucket: HALF,
+            header,
+        },
+    );
+    assert_eq!(cluster.found_and_mended(), [FaultKind::WrongCounts]);
 }
 
 #[test]
@@ -373,17 +480,56 @@ fn a_bucket_without_its_directory_goes_with_its_entries() {
     cluster.add_directory(gone, FileId::ROOT, &[(BucketStart(0), 0)]);
     cluster.name(gone, "file", FILE, Kind::File);
     cluster.recount();
-    cluster.nodes.remove(&gone);
-    assert_eq!(cluster.found_and_mended(), ["stray_bucket"]);
+    cluster.remove(cluster.map.home(gone), &InspectedKey::Inode(gone));
+    assert_eq!(
+        cluster.found_and_mended(),
+        [FaultKind::EntryWithoutBucket, FaultKind::StrayBucket]
+    );
 }
 
 #[test]
 fn a_bucket_that_nobody_looks_for_goes() {
     let mut cluster = Cluster::new();
-    let server = cluster.map.bucket_server(DIRECTORY, HALF);
-    let wrong = ServerId((server.0 + 1) % 4);
-    cluster.buckets.insert((wrong, DIRECTORY, HALF), (1, 0, 0));
-    assert_eq!(cluster.found_and_mended(), ["misplaced_bucket"]);
+    let wrong = beside(cluster.map.bucket_server(DIRECTORY, HALF));
+    cluster.put_header(wrong, DIRECTORY, HALF, 1);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::MisplacedBucket]);
+}
+
+#[test]
+fn a_bucket_that_nobody_looks_for_takes_no_entries_of_another_with_it() {
+    for (start, level) in [(BucketStart(0), 0), (HALF, 1), (BucketStart(HALF.0 / 2), 2)] {
+        for server in (0..4).map(ServerId) {
+            let mut cluster = Cluster::new();
+            if cluster.map.bucket_server(DIRECTORY, start) != server {
+                cluster.put_header(server, DIRECTORY, start, level);
+                assert_eq!(cluster.found_and_mended(), [FaultKind::MisplacedBucket]);
+                cluster.assert_names();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bucket_that_is_on_another_server_with_its_entries_comes_back() {
+    let mut cluster = Cluster::new();
+    let (home, wrong) = (ServerId(0), ServerId(1));
+    for record in cluster.records(home).to_vec() {
+        if let InspectedKey::Header(FileId::ROOT, _) | InspectedKey::Entry(FileId::ROOT, _) =
+            record.key()
+        {
+            cluster.remove(home, &record.key());
+            cluster.put(wrong, record);
+        }
+    }
+    assert_eq!(
+        cluster.found_and_mended(),
+        [
+            FaultKind::EntryWithoutBucket,
+            FaultKind::MissingBucket,
+            FaultKind::MisplacedBucket
+        ]
+    );
+    cluster.assert_names();
 }
 
 #[test]
@@ -391,89 +537,130 @@ fn a_bucket_with_an_impossible_range_goes() {
     for (start, level) in [
         (BucketStart(3), 1),
         (BucketStart(1 << 63), 0),
-        (BucketStart(0), 200),
+        (BucketStart(HALF.0 / 2), 200),
     ] {
-        let mut cluster = Cluster::new();
-        let wrong = ServerId((cluster.map.bucket_server(DIRECTORY, start).0 + 1) % 4);
-        let listing = Listing {
-            server: wrong,
-            records: vec![Inspected::Header {
-                directory: DIRECTORY,
-                bucket: start,
-                header: header(level, 0, 0),
-            }],
-        };
-        let mut listings = cluster.listings();
-        listings.push(listing);
-        let findings = check(&Records::new(&cluster.map, &listings));
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        assert_eq!(findings[0].fault, Fault::StrayBucket(DIRECTORY, start));
-        cluster.recount();
+        for server in (0..4).map(ServerId) {
+            let mut cluster = Cluster::new();
+            cluster.put_header(server, DIRECTORY, start, level);
+            assert_eq!(cluster.found_and_mended(), [FaultKind::StrayBucket]);
+            cluster.assert_names();
+        }
     }
 }
 
 #[test]
-fn missing_and_overlapping_buckets_are_reported() {
-    let mut cluster = Cluster::new();
-    let server = cluster.map.bucket_server(DIRECTORY, HALF);
-    cluster.buckets.remove(&(server, DIRECTORY, HALF));
-    let kinds: Vec<_> = cluster.check().iter().map(|f| f.fault.kind()).collect();
-    assert!(kinds.contains(&"missing_bucket"), "{kinds:?}");
+fn a_missing_bucket_is_made_around_its_entries() {
+    for bucket in [BucketStart(0), HALF] {
+        let mut cluster = Cluster::new();
+        let server = cluster.map.bucket_server(DIRECTORY, bucket);
+        cluster.remove(server, &InspectedKey::Header(DIRECTORY, bucket));
+        assert_eq!(cluster.found_and_mended(), [FaultKind::MissingBucket]);
+        cluster.assert_names();
+    }
+}
 
+#[test]
+fn a_directory_without_any_bucket_gets_one() {
+    let mut cluster = Cluster::new();
+    let home = cluster.map.home(BELOW);
+    cluster.remove(home, &InspectedKey::Header(BELOW, BucketStart(0)));
+    assert_eq!(cluster.found_and_mended(), [FaultKind::MissingBucket]);
+}
+
+#[test]
+fn a_bucket_that_reaches_into_the_next_is_cut() {
     let mut cluster = Cluster::new();
     let home = cluster.map.home(DIRECTORY);
-    cluster
-        .buckets
-        .get_mut(&(home, DIRECTORY, BucketStart(0)))
-        .unwrap()
-        .0 = 0;
-    let kinds: Vec<_> = cluster.check().iter().map(|f| f.fault.kind()).collect();
-    assert!(kinds.contains(&"overlapping_bucket"), "{kinds:?}");
+    cluster.put_header(home, DIRECTORY, BucketStart(0), 0);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::OverlappingBucket]);
+    cluster.assert_names();
+}
+
+#[test]
+fn a_bucket_that_comes_up_within_another_leaves_its_names() {
+    for start in [HALF, BucketStart(HALF.0 / 2), BucketStart(HALF.0 / 2 * 3)] {
+        let mut cluster = Cluster::new();
+        let server = cluster.map.bucket_server(FileId::ROOT, start);
+        let level = if start == HALF { 1 } else { 2 };
+        cluster.put_header(server, FileId::ROOT, start, level);
+        let kinds = cluster.found_and_mended();
+        assert!(kinds.contains(&FaultKind::OverlappingBucket), "{kinds:?}");
+        cluster.assert_names();
+    }
 }
 
 #[test]
 fn chunks_without_a_file_or_beyond_its_end_or_elsewhere_go() {
     let mut cluster = Cluster::new();
     cluster.chunk(id(7, 70), 4);
-    assert_eq!(cluster.found_and_mended(), ["chunk_without_file"]);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::ChunkWithoutFile]);
     cluster.chunk(FILE, 3);
-    assert_eq!(cluster.found_and_mended(), ["chunk_beyond_end"]);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::ChunkBeyondEnd]);
     let chunk = ChunkId {
         file: FILE,
         index: 1,
     };
-    let wrong = ServerId((cluster.map.chunk_server(chunk).0 + 1) % 4);
-    cluster.chunks.insert((wrong, chunk), 1);
-    assert_eq!(cluster.found_and_mended(), ["misplaced_chunk"]);
-    assert_eq!(cluster.chunks.len(), 3);
+    let wrong = beside(cluster.map.chunk_server(chunk));
+    cluster.put(wrong, Inspected::Chunk { chunk, end: 1 });
+    assert_eq!(cluster.found_and_mended(), [FaultKind::MisplacedChunk]);
+    assert_eq!(cluster.chunks(), 3);
 }
 
 #[test]
 fn an_open_file_may_be_written_ahead_of_its_size() {
     let mut cluster = Cluster::new();
     cluster.chunk(FILE, 3);
-    cluster.nodes.get_mut(&FILE).unwrap().4 = true;
+    cluster.add_inode(FILE, inode(Kind::File, 2, 9000), true);
     assert_eq!(cluster.check(), []);
 }
 
 #[test]
-fn an_inode_away_from_home_and_a_missing_root_are_reported() {
-    let cluster = Cluster::new();
-    let mut listings = cluster.listings();
-    let root_home = cluster.map.home(FileId::ROOT).0 as usize;
-    let position = listings[root_home]
-        .records
-        .iter()
-        .position(|record| matches!(record, Inspected::Inode { id, .. } if *id == FileId::ROOT))
-        .unwrap();
-    let root = listings[root_home].records.remove(position);
-    listings[(root_home + 1) % 4].records.push(root);
-    let findings = check(&Records::new(&cluster.map, &listings));
-    let kinds: Vec<_> = findings.iter().map(|f| f.fault.kind()).collect();
-    assert!(
-        kinds.contains(&"no_root") && kinds.contains(&"misplaced_inode"),
-        "{kinds:?}"
+fn an_inode_away_from_home_goes_home() {
+    for id in [FileId::ROOT, DIRECTORY, BELOW, FILE] {
+        let mut cluster = Cluster::new();
+        let inode = cluster.inode(id).unwrap().clone();
+        let home = cluster.map.home(id);
+        cluster.remove(home, &InspectedKey::Inode(id));
+        let record = Inspected::Inode {
+            id,
+            inode: Box::new(inode.clone()),
+            open: false,
+        };
+        cluster.put(beside(home), record);
+        assert_eq!(cluster.found_and_mended(), [FaultKind::MisplacedInode]);
+        assert_eq!(cluster.inode(id), Some(&mut inode.clone()));
+        cluster.assert_names();
+    }
+}
+
+#[test]
+fn a_second_inode_away_from_home_goes() {
+    let mut cluster = Cluster::new();
+    let record = Inspected::Inode {
+        id: FILE,
+        inode: Box::new(inode(Kind::File, 7, 1)),
+        open: false,
+    };
+    cluster.put(beside(cluster.map.home(FILE)), record);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::MisplacedInode]);
+    assert_eq!(cluster.inode(FILE).unwrap().links, 2);
+    assert_eq!(cluster.chunks(), 3);
+}
+
+#[test]
+fn a_lost_root_is_made_anew_around_its_names() {
+    let mut cluster = Cluster::new();
+    let home = cluster.map.home(FileId::ROOT);
+    cluster.remove(home, &InspectedKey::Inode(FileId::ROOT));
+    assert_eq!(cluster.found_and_mended(), [FaultKind::NoRoot]);
+    cluster.assert_names();
+    cluster.remove(home, &InspectedKey::Inode(FileId::ROOT));
+    cluster.remove(home, &InspectedKey::Header(FileId::ROOT, BucketStart(0)));
+    assert_eq!(
+        cluster.found_and_mended(),
+        [FaultKind::NoRoot, FaultKind::MissingBucket]
     );
+    cluster.assert_names();
 }
 
 #[test]
@@ -481,7 +668,35 @@ fn many_kinds_of_damage_at_once_are_mended_together() {
     let mut cluster = Cluster::new();
     cluster.lose(DIRECTORY, "below");
     cluster.name(DIRECTORY, "ghost", id(5, 5), Kind::File);
-    cluster.nodes.get_mut(&FILE).unwrap().1 = 9;
+    cluster.inode(FILE).unwrap().links = 9;
     cluster.chunk(id(7, 70), 4);
     assert!(cluster.found_and_mended().len() >= 4);
+}
+
+/// Every record of a sound cluster in turn is lost, on a second server, or only there. A chunk that is lost is a hole.
+#[test]
+fn whatever_record_is_lost_or_on_another_server_is_mended() {
+    for server in (0..4).map(ServerId) {
+        for record in Cluster::new().records(server) {
+            let mut cluster = Cluster::new();
+            cluster.remove(server, &record.key());
+            let hole = matches!(record, Inspected::Chunk { .. });
+            assert_eq!(
+                cluster.found_and_mended().is_empty(),
+                hole,
+                "lost {record:?}"
+            );
+            for wrong in (0..4).map(ServerId).filter(|wrong| *wrong != server) {
+                let mut cluster = Cluster::new();
+                cluster.put(wrong, record.clone());
+                assert!(!cluster.found_and_mended().is_empty(), "twice {record:?}");
+                cluster.assert_names();
+                let mut cluster = Cluster::new();
+                cluster.remove(server, &record.key());
+                cluster.put(wrong, record.clone());
+                assert!(!cluster.found_and_mended().is_empty(), "moved {record:?}");
+                cluster.assert_names();
+            }
+        }
+    }
 }

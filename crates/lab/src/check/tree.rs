@@ -3,10 +3,10 @@
 
 use super::{
     Fault, Finding, Records,
-    records::{NamedEntry, Node},
+    records::{NamedEntry, Node, put_entry},
 };
-use futago_base::{BucketStart, FileId, Kind, Name, ServerId, record::Entry};
-use futago_wire::{Spot, step::Repair};
+use futago_base::{FileId, Kind, Name, ServerId, record::Entry};
+use futago_wire::check::Repair;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
@@ -54,26 +54,16 @@ fn report_second_names(
         findings.push(Finding {
             fault: Fault::SecondName(name.directory, name.name.clone(), id),
             server: name.server,
-            repairs: vec![(name.server, Repair::RemoveEntry(spot(name)))],
+            repairs: name.remove_name(),
         });
-    }
-}
-
-fn spot(name: &NamedEntry<'_>) -> Spot {
-    Spot {
-        directory: name.directory,
-        bucket: name.bucket.unwrap_or(BucketStart(0)),
-        name: name.name.clone(),
     }
 }
 
 fn check_parent(id: FileId, node: &Node, parent: FileId, findings: &mut Vec<Finding>) {
     if node.parent != Some(parent) {
-        findings.push(Finding {
-            fault: Fault::WrongParent(id, node.parent, parent),
-            server: node.server,
-            repairs: vec![(node.server, Repair::SetParent(id, parent))],
-        });
+        let fault = Fault::WrongParent(id, node.parent, parent);
+        let repairs = vec![Repair::SetParent(id, parent)];
+        findings.push(Finding::at(node.server, fault, repairs));
     }
 }
 
@@ -94,54 +84,52 @@ fn check_loops(
                 None => break,
             }
         }
-        if !settled.contains(&at) && parents.contains_key(&at) {
-            findings.push(open_ring(records, at));
+        if !settled.contains(&at)
+            && parents.contains_key(&at)
+            && let Some(node) = records.nodes.get(&at)
+        {
+            findings.push(open_ring(records, at, node));
         }
         settled.append(&mut walked);
     }
 }
 
-fn open_ring(records: &Records<'_>, id: FileId) -> Finding {
-    let mut repairs: Vec<(ServerId, Repair)> = records
-        .names_of(id)
-        .map(|name| (name.server, Repair::RemoveEntry(spot(name))))
-        .collect();
-    let node = records.nodes.get(&id);
-    if let Some(node) = node {
-        repairs.extend(reconnect(records, id, node));
-    }
+fn open_ring(records: &Records<'_>, id: FileId, node: &Node) -> Finding {
+    let names = records.names_of(id).flat_map(NamedEntry::remove_name);
     Finding {
         fault: Fault::Loop(id),
-        server: node.map_or(records.map.home(id), |node| node.server),
-        repairs,
+        server: node.server,
+        repairs: names.chain(reconnect(records, id, node)).collect(),
     }
 }
 
 /// Gives a node that has lost its name a new one in the root directory: `lost+found.` and its
-/// identity. Empty if the root directory is damaged itself.
+/// identity, and a number if that name is taken.
 pub(super) fn reconnect(records: &Records<'_>, id: FileId, node: &Node) -> Vec<(ServerId, Repair)> {
-    let Ok(name) = Name::new(format!("lost+found.{:016x}", id.0)) else {
+    let root = FileId::ROOT;
+    let Some(name) = lost_names(id).find(|name| !records.is_taken(root, name)) else {
         return Vec::new();
     };
-    let Some((bucket, server)) = records.bucket_for(FileId::ROOT, name.hash()) else {
+    let Some(place) = records.place_of(root, name.hash()) else {
         return Vec::new();
     };
-    let spot = Spot {
-        directory: FileId::ROOT,
-        bucket,
-        name,
-    };
-    let entry = Entry {
-        id,
-        kind: node.kind,
-    };
-    let place = if node.kind == Kind::Directory {
-        Repair::SetParent(id, FileId::ROOT)
+    let kind = node.kind;
+    let settle = if kind == Kind::Directory {
+        Repair::SetParent(id, root)
     } else {
         Repair::SetLinks(id, 1)
     };
-    vec![
-        (server, Repair::PutEntry(spot, entry)),
-        (node.server, place),
-    ]
+    let mut repairs = put_entry(place, root, name, Entry { id, kind }).to_vec();
+    repairs.push((node.server, settle));
+    repairs
+}
+
+/// Names for a node that has lost its own, the preferred one first.
+fn lost_names(id: FileId) -> impl Iterator<Item = Name> {
+    let first = format!("lost+found.{:016x}", id.0);
+    let others = (1_u64..).map({
+        let first = first.clone();
+        move |number| format!("{first}.{number}")
+    });
+    std::iter::once(first).chain(others).flat_map(Name::new)
 }

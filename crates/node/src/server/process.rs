@@ -27,8 +27,6 @@ pub struct Config {
     pub memory_bytes: u64,
     /// Who owns the root directory, as (user, group).
     pub root_owner: (u32, u32),
-    /// Whether to accept requests that plant damage: only for tests.
-    pub allow_damage: bool,
 }
 
 /// Memory for large messages on their way in, all connections of the process together.
@@ -39,7 +37,6 @@ impl Config {
         futago_server::Config {
             root_uid: self.root_owner.0,
             root_gid: self.root_owner.1,
-            accept_damage: self.allow_damage,
             ..futago_server::Config::default()
         }
     }

@@ -119,8 +119,9 @@ impl<V: View> Turn<'_, V> {
         let entries = |entry: Option<Entry>| u64::from(entry.is_some());
         let directories =
             |entry: Option<Entry>| u32::from(entry.is_some_and(|e| e.kind == Kind::Directory));
-        header.entries = header.entries + entries(after) - entries(before);
-        header.subdirectories = header.subdirectories + directories(after) - directories(before);
+        header.entries = (header.entries + entries(after)).saturating_sub(entries(before));
+        header.subdirectories =
+            (header.subdirectories + directories(after)).saturating_sub(directories(before));
         header.modified = header.modified.max(Timestamp::from(self.now));
         self.state
             .put(Key::Header(place.directory, place.bucket), header);

@@ -49,6 +49,20 @@ impl<V: View> Turn<'_, V> {
         self.state.put(Key::Header(id, BucketStart(0)), header);
     }
 
+    /// Puts the inode and the first bucket of the root directory.
+    pub fn put_root(&mut self) {
+        let config = self.server.config();
+        let root = NewDirectory {
+            home: FileId::ROOT.home(),
+            parent: FileId::ROOT,
+            mode: config.root_mode,
+            uid: config.root_uid,
+            gid: config.root_gid,
+            depth: 0,
+        };
+        self.put_directory(FileId::ROOT, &root);
+    }
+
     /// Puts this server's part of a directory of the root that is split evenly from the start.
     pub fn plant(&mut self, planted: &PlantedDirectory) {
         let (id, level, now) = (planted.id, planted.level, self.now);
