@@ -91,6 +91,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "widening",
+        limit_s: 300,
+        command: "tests/with-futago cargo xtask suite widening",
+        ready: has_program,
+    },
+    Step {
         name: "real-input",
         limit_s: 720,
         command: "tests/with-futago tests/real-input/run --small",

@@ -7,6 +7,7 @@ mod hostile;
 pub mod mounts;
 mod pjdfstest;
 pub mod tools;
+mod widening;
 
 use std::path::PathBuf;
 
@@ -30,6 +31,8 @@ pub enum Suite {
     Mounts(mounts::Mounts),
     /// One directory with very many entries, used through several mounts at once
     Entries(entries::Entries),
+    /// How a directory spreads over the servers of a mounted Futago as it grows
+    Widening(widening::Widening),
     /// Hostile bytes against the servers of a mounted Futago
     Hostile(hostile::Hostile),
 }
@@ -43,6 +46,7 @@ impl Suite {
             Self::Fio(fio) => fio.run()?,
             Self::Mounts(mounts) => mounts.run()?,
             Self::Entries(entries) => entries.run()?,
+            Self::Widening(widening) => widening.run()?,
             Self::Hostile(hostile) => hostile.run()?,
         };
         println!("{tally}");
