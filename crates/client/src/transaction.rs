@@ -7,17 +7,41 @@ use crate::{
     join_all,
 };
 use alloc::{collections::BTreeMap, vec::Vec};
-use futago_base::{FileId, ServerId, Time, TransactionId, record::TransactionState};
-use futago_wire::{Failure, Reply, Request, Step};
+use futago_base::{Errno, FileId, ServerId, Time, TransactionId, record::TransactionState};
+use futago_wire::{Failure, Reply, Request, Step, step::Fact};
 
-/// The steps of a change, by the server that does them.
+type Steps = BTreeMap<ServerId, Vec<Step>>;
+
+/// What is to be done, and what that rests on, by the server that it concerns.
+///
+/// What a client sees at several moments need never have been so at one. A change holds only if all
+/// that it rests on still does; so does an outcome that is concluded from what was seen.
 #[derive(Debug, Default)]
-pub struct Plan(BTreeMap<ServerId, Vec<Step>>);
+pub struct Plan {
+    steps: Steps,
+    seen: Steps,
+    concluded: Option<Result<(), Errno>>,
+}
 
 impl Plan {
-    /// Adds a step.
+    /// Adds a step of the change.
     pub fn add(&mut self, server: ServerId, step: Step) {
-        self.0.entry(server).or_default().push(step);
+        self.steps.entry(server).or_default().push(step);
+    }
+
+    /// Adds something that was seen. The steps of the change expect it by themselves.
+    pub fn saw(&mut self, server: ServerId, fact: Fact) {
+        self.confirm(server, Step::Expect(fact));
+    }
+
+    /// Adds a step that confirms what was seen.
+    pub fn confirm(&mut self, server: ServerId, step: Step) {
+        self.seen.entry(server).or_default().push(step);
+    }
+
+    /// Concludes an outcome from what was seen: nothing is to be changed.
+    pub fn conclude(&mut self, outcome: Result<(), Errno>) {
+        self.concluded.get_or_insert(outcome);
     }
 }
 
@@ -102,9 +126,20 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Does all steps of a plan or none.
+    /// Does all steps of a plan or none, or makes sure of what was concluded.
     pub(crate) async fn execute(&self, plan: Plan, age: Time) -> Result<(), Failure> {
-        let mut steps = plan.0;
+        let (steps, outcome) = match plan.concluded {
+            Some(outcome) => (plan.seen, outcome),
+            None => (plan.steps, Ok(())),
+        };
+        match self.execute_steps(steps, age).await {
+            // The directory was empty when the plan was made.
+            Err(Failure::Errno(Errno::ENOTEMPTY)) => Err(Failure::Changed),
+            done => done.and(outcome.map_err(Failure::from)),
+        }
+    }
+
+    async fn execute_steps(&self, mut steps: Steps, age: Time) -> Result<(), Failure> {
         let participants: Vec<ServerId> = steps.keys().copied().collect();
         let Some((status_server, first)) = steps.pop_first() else {
             return Ok(());

@@ -87,6 +87,31 @@ pub enum Step {
         /// What was inherited.
         inherited: Inherited,
     },
+    /// Changes nothing: what a client has seen must still be so.
+    Expect(Fact),
+}
+
+/// Something that a client has seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fact {
+    /// What a name leads to, or that it does not exist.
+    Entry {
+        /// The name.
+        at: Spot,
+        /// What it leads to.
+        entry: Option<Entry>,
+    },
+    /// A bucket with names in it.
+    NotEmpty {
+        /// The directory.
+        directory: FileId,
+        /// The bucket.
+        bucket: BucketStart,
+        /// Its level.
+        level: u8,
+    },
+    /// A file that could be given another name.
+    Linkable(FileId),
 }
 
 /// What new nodes inherit from their directory.

@@ -2,7 +2,7 @@
 
 use crate::{Client, Context, transaction::Plan};
 use futago_base::{Errno, FileId, Kind, Name, Time, record::Entry};
-use futago_wire::{Failure, FileState, Step};
+use futago_wire::{Failure, FileState, Step, step::Fact};
 
 impl<C: Context> Client<C> {
     /// Adds a name for the file `id`. Errors: `EEXIST`, `ENOENT`, `EPERM` for a directory, `EMLINK`.
@@ -35,17 +35,23 @@ impl<C: Context> Client<C> {
         if kind == Kind::Directory {
             return Err(Errno::EPERM.into());
         }
-        let Err(at) = self.find_place(directory, name).await? else {
-            return Err(Errno::EEXIST.into());
-        };
         let mut plan = Plan::default();
-        plan.add(self.map().home(id), Step::AddLink(id));
-        let put = Step::PutEntry {
-            entry: Entry { id, kind },
-            replaces: None,
-            at: at.clone(),
-        };
-        plan.add(self.server_of(&at), put);
+        let home = self.map().home(id);
+        match self.look(&mut plan, directory, name).await? {
+            Ok(_) => {
+                plan.saw(home, Fact::Linkable(id));
+                plan.conclude(Err(Errno::EEXIST));
+            }
+            Err(at) => {
+                plan.add(home, Step::AddLink(id));
+                let put = Step::PutEntry {
+                    entry: Entry { id, kind },
+                    replaces: None,
+                    at: at.clone(),
+                };
+                plan.add(self.server_of(&at), put);
+            }
+        }
         self.execute(plan, age).await?;
         Ok(state)
     }

@@ -3,9 +3,10 @@
 use crate::{
     Client, Context,
     client::{GONE, UNEXPECTED},
+    transaction::Plan,
 };
 use futago_base::{Errno, FileId, Name, Payload, record::Entry};
-use futago_wire::{Failure, FileState, Reply, Request, Spot};
+use futago_wire::{Failure, FileState, Reply, Request, Spot, step::Fact};
 
 /// A name that exists.
 #[derive(Clone, Debug)]
@@ -69,6 +70,28 @@ impl<C: Context> Client<C> {
             Err(errno) => Err(errno.into()),
             Ok(_) => Err(UNEXPECTED),
         }
+    }
+
+    /// As [`Client::find_place`], for a plan that rests on it.
+    pub(crate) async fn look(
+        &self,
+        plan: &mut Plan,
+        directory: FileId,
+        name: &Name,
+    ) -> Result<Result<Found, Spot>, Failure> {
+        let found = self.find_place(directory, name).await?;
+        self.note(plan, &found);
+        Ok(found)
+    }
+
+    /// Lets a plan rest on what was found at a name.
+    pub(crate) fn note(&self, plan: &mut Plan, found: &Result<Found, Spot>) {
+        let (at, entry) = match found {
+            Ok(found) => (&found.at, Some(found.entry)),
+            Err(at) => (at, None),
+        };
+        let at = at.clone();
+        plan.saw(self.server_of(&at), Fact::Entry { at, entry });
     }
 
     /// The whole state of a file that was found.

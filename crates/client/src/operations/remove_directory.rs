@@ -2,7 +2,7 @@
 
 use crate::{Client, Context, client::GONE, transaction::Plan};
 use futago_base::{Errno, FileId, Kind, Name, Time, record::Entry};
-use futago_wire::{Failure, FileState, Step};
+use futago_wire::{Failure, FileState, Step, step::Fact};
 
 impl<C: Context> Client<C> {
     /// Removes an empty directory. Errors: `ENOENT`, `ENOTDIR`, `ENOTEMPTY`.
@@ -18,11 +18,12 @@ impl<C: Context> Client<C> {
         name: &Name,
         age: Time,
     ) -> Result<(), Failure> {
-        let found = self.find(directory, name).await?;
+        let mut plan = Plan::default();
+        let found = self.look(&mut plan, directory, name).await?;
+        let found = found.map_err(|_| Errno::ENOENT)?;
         if found.entry.kind != Kind::Directory {
             return Err(Errno::ENOTDIR.into());
         }
-        let mut plan = Plan::default();
         let step = Step::RemoveEntry {
             at: found.at.clone(),
             expected: found.entry,
@@ -33,7 +34,7 @@ impl<C: Context> Client<C> {
         self.execute(plan, age).await
     }
 
-    /// Adds the steps that remove a directory if it is empty.
+    /// Adds the steps that remove a directory, or concludes that it is not empty.
     pub(crate) async fn plan_removal(
         &self,
         plan: &mut Plan,
@@ -48,15 +49,24 @@ impl<C: Context> Client<C> {
             return Err(Errno::ENOTDIR.into());
         };
         for (bucket, header) in self.headers(entry.id, home.header).await? {
+            let (directory, level) = (entry.id, header.level);
+            let server = self.map().bucket_server(directory, bucket);
             if header.entries > 0 {
-                return Err(Errno::ENOTEMPTY.into());
+                let fact = Fact::NotEmpty {
+                    directory,
+                    bucket,
+                    level,
+                };
+                plan.saw(server, fact);
+                plan.conclude(Err(Errno::ENOTEMPTY));
+                return Ok(());
             }
             let step = Step::RemoveBucket {
-                directory: entry.id,
+                directory,
                 bucket,
-                level: header.level,
+                level,
             };
-            plan.add(self.map().bucket_server(entry.id, bucket), step);
+            plan.add(server, step);
         }
         Ok(())
     }

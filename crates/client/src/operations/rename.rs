@@ -61,43 +61,31 @@ impl<C: Context> Client<C> {
         let sought = [from, to].map(|end| self.find_place(end.directory, end.name));
         let mut found = join_all(sought).await;
         let (target, source) = (found.pop(), found.pop());
-        let source = source.ok_or(UNEXPECTED)??.map_err(|_| Errno::ENOENT)?;
-        let target = target.ok_or(UNEXPECTED)??;
-        if flags.no_replace && target.is_ok() {
-            return Err(Errno::EEXIST.into());
+        let (source, target) = (source.ok_or(UNEXPECTED)??, target.ok_or(UNEXPECTED)??);
+        let mut plan = Plan::default();
+        self.note(&mut plan, &source);
+        self.note(&mut plan, &target);
+        let source = source.map_err(|_| Errno::ENOENT)?;
+        let replaces = target.as_ref().ok().map(|target| target.entry);
+        if let Some(outcome) = conclusion(source.entry, replaces, flags) {
+            plan.conclude(outcome);
+            return self.execute(plan, age).await;
         }
-        // Two names of one file: POSIX wants nothing to be done.
-        if target.as_ref().is_ok_and(|t| t.entry.id == source.entry.id) {
-            return self.check_both(from, to, source.entry.id).await;
-        }
-        let plan = match (flags.exchange, target) {
+        match (flags.exchange, target) {
             (true, Err(_)) => return Err(Errno::ENOENT.into()),
-            (true, Ok(target)) => self.plan_exchange(&source, &target).await?,
-            (false, target) => self.plan_rename(&source, target).await?,
-        };
-        self.execute(plan, age).await
-    }
-
-    /// Whether two names lead to one file at the same time: they were looked up side by side, so one
-    /// may have been renamed to the other in between. Looks at the second again, then at the first.
-    async fn check_both(&self, first: End<'_>, second: End<'_>, id: FileId) -> Result<(), Failure> {
-        for end in [second, first] {
-            match self.find_place(end.directory, end.name).await? {
-                Ok(found) if found.entry.id == id => {}
-                _ => return Err(Failure::Changed),
-            }
+            (true, Ok(target)) => self.plan_exchange(&mut plan, &source, &target).await?,
+            (false, target) => self.plan_rename(&mut plan, &source, target).await?,
         }
-        Ok(())
+        self.execute(plan, age).await
     }
 
     async fn plan_rename(
         &self,
+        plan: &mut Plan,
         source: &Found,
         target: Result<Found, Spot>,
-    ) -> Result<Plan, Failure> {
+    ) -> Result<(), Failure> {
         let replaces = target.as_ref().ok().map(|target| target.entry);
-        check_kinds(source.entry, replaces)?;
-        let mut plan = Plan::default();
         let remove = Step::RemoveEntry {
             at: source.at.clone(),
             expected: source.entry,
@@ -107,33 +95,27 @@ impl<C: Context> Client<C> {
             .as_ref()
             .map_or_else(Clone::clone, |target| target.at.clone());
         let to = at.directory;
-        self.plan_put(&mut plan, at, source.entry, replaces);
+        self.plan_put(plan, at, source.entry, replaces);
         if let Ok(target) = target {
-            self.plan_replacement(&mut plan, target).await?;
+            self.plan_replacement(plan, target).await?;
         }
         let moved = Move {
             entry: source.entry,
             from: source.at.directory,
             to,
         };
-        self.plan_moves(&mut plan, &[moved]).await?;
-        Ok(plan)
+        self.plan_moves(plan, &[moved]).await
     }
 
-    async fn plan_exchange(&self, source: &Found, target: &Found) -> Result<Plan, Failure> {
-        let mut plan = Plan::default();
-        self.plan_put(
-            &mut plan,
-            source.at.clone(),
-            target.entry,
-            Some(source.entry),
-        );
-        self.plan_put(
-            &mut plan,
-            target.at.clone(),
-            source.entry,
-            Some(target.entry),
-        );
+    async fn plan_exchange(
+        &self,
+        plan: &mut Plan,
+        source: &Found,
+        target: &Found,
+    ) -> Result<(), Failure> {
+        let (one, other) = (source.entry, target.entry);
+        self.plan_put(plan, source.at.clone(), other, Some(one));
+        self.plan_put(plan, target.at.clone(), one, Some(other));
         let (from, to) = (source.at.directory, target.at.directory);
         let moves = [
             Move {
@@ -147,8 +129,7 @@ impl<C: Context> Client<C> {
                 to: from,
             },
         ];
-        self.plan_moves(&mut plan, &moves).await?;
-        Ok(plan)
+        self.plan_moves(plan, &moves).await
     }
 
     fn plan_put(&self, plan: &mut Plan, at: Spot, entry: Entry, replaces: Option<Entry>) {
@@ -192,42 +173,56 @@ impl<C: Context> Client<C> {
     }
 
     /// No directory may come to lie below itself. The version of the tree is taken before the tree is
-    /// looked at and validated with the change, so that no other rename can slip in between.
+    /// looked at and validated with the outcome, so that no other rename can slip in between.
     async fn plan_reshaping(&self, plan: &mut Plan, moves: &[Move]) -> Result<(), Failure> {
         let server = self.map().home(FileId::ROOT);
         let Reply::Number(expected) = self.ask(server, Request::GetTreeVersion).await? else {
             return Err(UNEXPECTED);
         };
+        let advance = Step::AdvanceTree { expected };
+        plan.confirm(server, advance.clone());
+        plan.add(server, advance);
         for moved in moves.iter().filter(|moved| moved.reshapes()) {
-            self.check_not_below(moved.to, moved.entry.id).await?;
+            if self.lies_below(moved.to, moved.entry.id).await? {
+                plan.conclude(Err(Errno::EINVAL));
+            }
         }
-        plan.add(server, Step::AdvanceTree { expected });
         Ok(())
     }
 
-    /// Walks from `directory` up to the root. Fails with `EINVAL` if it meets `moved`.
-    async fn check_not_below(&self, directory: FileId, moved: FileId) -> Result<(), Failure> {
+    /// Whether `directory` is `above` or lies below it: walks from there up to the root.
+    async fn lies_below(&self, directory: FileId, above: FileId) -> Result<bool, Failure> {
         let mut at = directory;
-        loop {
-            if at == moved {
-                return Err(Errno::EINVAL.into());
-            }
+        while at != above {
             if at == FileId::ROOT {
-                return Ok(());
+                return Ok(false);
             }
-            at = self.parent_at_home(at).await?;
+            let state = self.existing(at).await?;
+            at = state.directory.ok_or(Errno::ENOTDIR)?.parent;
         }
+        Ok(true)
     }
 }
 
-const fn check_kinds(source: Entry, target: Option<Entry>) -> Result<(), Failure> {
-    let source_is_directory = matches!(source.kind, Kind::Directory);
-    match target {
-        Some(target) => match (source_is_directory, matches!(target.kind, Kind::Directory)) {
-            (true, false) => Err(Failure::Errno(Errno::ENOTDIR)),
-            (false, true) => Err(Failure::Errno(Errno::EISDIR)),
-            _ => Ok(()),
-        },
-        None => Ok(()),
+/// What two names decide together, without a change.
+fn conclusion(
+    source: Entry,
+    target: Option<Entry>,
+    flags: RenameFlags,
+) -> Option<Result<(), Errno>> {
+    let target = target?;
+    if flags.no_replace {
+        return Some(Err(Errno::EEXIST));
+    }
+    // Two names of one file: POSIX wants nothing to be done.
+    if source.id == target.id {
+        return Some(Ok(()));
+    }
+    let is_directory = |entry: Entry| entry.kind == Kind::Directory;
+    match (is_directory(source), is_directory(target)) {
+        _ if flags.exchange => None,
+        (true, false) => Some(Err(Errno::ENOTDIR)),
+        (false, true) => Some(Err(Errno::EISDIR)),
+        _ => None,
     }
 }

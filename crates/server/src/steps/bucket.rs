@@ -78,6 +78,21 @@ impl<V: View> Turn<'_, V> {
         Ok(targets)
     }
 
+    pub fn check_not_empty(
+        &self,
+        directory: FileId,
+        bucket: BucketStart,
+        level: u8,
+    ) -> Checked<Vec<Target>> {
+        let targets = self.check_header(directory, bucket, level)?;
+        let header = self.bucket(directory, bucket)?;
+        self.no_pending_entries(directory, bucket, &header)?;
+        if header.entries == 0 {
+            return Err(Failure::Changed.into());
+        }
+        Ok(targets)
+    }
+
     /// Fails if a transaction is about to change a name of the bucket: whether the bucket is empty
     /// depends on it.
     pub fn no_pending_entries(

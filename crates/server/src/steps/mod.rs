@@ -9,7 +9,7 @@ use crate::answer::Checked;
 use crate::turn::Turn;
 use alloc::vec::Vec;
 use futago_base::{FileId, View, record::Target};
-use futago_wire::Step;
+use futago_wire::{Step, step::Fact};
 
 impl<V: View> Turn<'_, V> {
     /// Checks that a step can be done, and says what it reserves.
@@ -40,6 +40,19 @@ impl<V: View> Turn<'_, V> {
                 bucket,
                 inherited,
             } => self.check_inherited(*directory, *bucket, *inherited),
+            Step::Expect(fact) => self.check_fact(fact),
+        }
+    }
+
+    fn check_fact(&self, fact: &Fact) -> Checked<Vec<Target>> {
+        match fact {
+            Fact::Entry { at, entry } => self.check_entry(at, *entry),
+            Fact::NotEmpty {
+                directory,
+                bucket,
+                level,
+            } => self.check_not_empty(*directory, *bucket, *level),
+            Fact::Linkable(id) => self.check_add_link(*id),
         }
     }
 
@@ -75,7 +88,7 @@ impl<V: View> Turn<'_, V> {
             } => {
                 self.install_header(directory, bucket, mode, gid);
             }
-            Step::Inherit { .. } => {}
+            Step::Inherit { .. } | Step::Expect(_) => {}
         }
     }
 }
