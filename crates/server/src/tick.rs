@@ -67,6 +67,7 @@ impl<V: View> Turn<'_, V> {
         self.release_overdue();
         self.press_all();
         self.abort_overdue();
+        self.turn_away();
         self.expire_sessions();
     }
 
@@ -98,6 +99,26 @@ impl<V: View> Turn<'_, V> {
             .collect();
         for transaction in waiting {
             self.press(transaction, None);
+        }
+    }
+
+    /// Nobody can tell what becomes of a transaction while the server that decides about it cannot be
+    /// reached: who waits for that is sent away, and gives up when it likes.
+    fn turn_away(&mut self) {
+        let patience = self.server.config().grace.times(2);
+        let (from, to) = Key::whole_sort(Sort::Participant);
+        let undecided: Vec<TransactionId> = self
+            .state
+            .range(from, to)
+            .filter_map(|(key, value)| match (key, value.participant()) {
+                (Key::Participant(id), Some(participant)) => Some((*id, participant.since)),
+                _ => None,
+            })
+            .filter(|(_, since)| self.now.since(*since) > patience)
+            .map(|(id, _)| id)
+            .collect();
+        for transaction in undecided {
+            self.turn_parked_away(transaction);
         }
     }
 

@@ -211,6 +211,20 @@ impl<'a, V: View> Turn<'a, V> {
         self.press(transaction, age);
     }
 
+    /// Sends the requests that wait for a transaction away, to come again later: nothing has happened.
+    pub fn turn_parked_away(&mut self, transaction: TransactionId) {
+        let (from, to) = Key::parked(transaction);
+        let parked: Vec<RequestId> = self
+            .state
+            .range(from, to)
+            .filter_map(|(_, value)| value.message().map(|message| message.request))
+            .collect();
+        for request in parked {
+            self.state.delete(Key::Parked(transaction, request));
+            self.answer(request, Err(Failure::Busy), Payload::empty());
+        }
+    }
+
     /// Remembers that a transaction is resolved.
     pub fn unpark_after(&mut self, transaction: TransactionId) {
         self.resolved.push(transaction);

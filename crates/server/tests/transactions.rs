@@ -177,6 +177,34 @@ fn a_request_that_meets_a_locator_waits_and_asks_the_status_server() {
 }
 
 #[test]
+fn who_waits_for_a_status_server_that_is_lost_is_sent_away() {
+    let (mut cluster, directory, entry) = two_servers();
+    let transaction = prepare_rename(&mut cluster, directory, entry);
+    let id = cluster.next_id();
+    let busy = Output::Answer {
+        request: id,
+        outcome: Err(Failure::Busy),
+        payload: futago_base::Payload::empty(),
+    };
+    for attempt in 0..3 {
+        let outputs = cluster.request(1, id, Request::Lookup(spot(directory, "b")));
+        assert!(!outputs.contains(&busy), "attempt {attempt}: {outputs:?}");
+        cluster.now = cluster.now + Duration::from_secs(5);
+        let outputs = cluster.input(1, Input::Tick);
+        assert!(outputs.contains(&busy), "attempt {attempt}: {outputs:?}");
+    }
+    // Once the status server has come back, whoever asks again is answered.
+    let answer = PeerAnswer::State {
+        transaction,
+        state: TransactionState::Aborted,
+    };
+    cluster.request(1, id, Request::Lookup(spot(directory, "b")));
+    let outputs = cluster.input(1, Input::PeerAnswer(answer));
+    let missing = |output: &Output| matches!(output, Output::Answer { request, outcome: Err(Failure::Errno(Errno::ENOENT)), .. } if *request == id);
+    assert!(outputs.iter().any(missing), "{outputs:?}");
+}
+
+#[test]
 fn data_of_a_closed_file_waits_until_it_is_decided_whether_the_file_stays() {
     let (mut cluster, directory, entry) = two_servers();
     let transaction = next_transaction(&mut cluster);
