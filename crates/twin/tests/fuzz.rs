@@ -120,6 +120,11 @@ fn servers_that_forget_what_peers_delivered_are_noticed() {
 }
 
 #[test]
+fn servers_that_forget_shrinkings_are_noticed() {
+    assert!(noticed(Defect::ForgetsShrinkings, &Faults::default()).len() > 2);
+}
+
+#[test]
 fn servers_that_take_chunks_of_files_that_are_gone_are_noticed() {
     assert!(noticed(Defect::KeepsAdmissions, &Faults::default()).len() > 5);
 }

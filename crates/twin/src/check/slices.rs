@@ -1,8 +1,9 @@
 //! Which parts of an operation take effect by themselves.
 
 use super::{History, Record, Setting};
-use crate::model::{Operation, Slice};
+use crate::model::{Operation, Outcome, Slice};
 use futago_base::{Errno, Kind};
+use std::ops::Range;
 
 /// A part of an operation that takes effect at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,6 @@ pub(super) struct Part {
 
 /// Whether an operation looks at a directory over a while instead of at one moment.
 pub(super) fn is_watch(record: &Record) -> bool {
-    use crate::model::Outcome;
     match (&record.operation, &record.returned) {
         (Operation::ReadDirectory { .. }, Some((_, Ok(_)))) => true,
         (Operation::Attributes(_), Some((_, Ok(Outcome::File(state, _))))) => {
@@ -40,13 +40,15 @@ pub(super) fn parts(history: &History, setting: Setting) -> Vec<Part> {
         }
         let first = parts.len();
         let may_be_repeated = is_write(&record.operation) && may_be_cut(history, record);
-        for slice in slices(record, setting.chunk_bytes) {
+        for slice in slices(record, setting) {
             let follows =
                 matches!(record.operation, Operation::Append { .. }) || slice == Slice::Links;
             let part = Part {
                 operation: index,
                 slice,
-                required: !is_partial(record) && !may_follow(record, slice, setting),
+                required: !is_partial(record)
+                    && !matches!(slice, Slice::Grown(_) | Slice::Copied(..))
+                    && !may_follow(record, slice, setting),
                 after: (follows && parts.len() > first).then_some(first),
                 before: None,
             };
@@ -123,8 +125,9 @@ const fn is_reading(operation: &Operation) -> bool {
     )
 }
 
-fn slices(record: &Record, chunk_bytes: u64) -> Vec<Slice> {
+fn slices(record: &Record, setting: Setting) -> Vec<Slice> {
     use Operation as O;
+    let chunk_bytes = setting.chunk_bytes;
     let failed = matches!(record.returned, Some((_, Err(_)))) && !is_partial(record);
     let (offset, length) = match record.operation {
         O::Unlink { .. } if !failed => return vec![Slice::Entry, Slice::Links],
@@ -143,8 +146,16 @@ fn slices(record: &Record, chunk_bytes: u64) -> Vec<Slice> {
             offset,
             length,
             ..
-        } if is_partial(record) => {
-            return copied_pieces(from, offset, length, chunk_bytes);
+        } => {
+            let pieces = |done| copied_pieces(from, offset, done..length, chunk_bytes);
+            return match &record.returned {
+                _ if is_partial(record) => pieces(0),
+                // A server that got full may have ended it early: of the rest, parts may be done.
+                Some((_, Ok(Outcome::Number(copied)))) if setting.limited => {
+                    [vec![Slice::Whole], pieces(*copied)].concat()
+                }
+                _ => vec![Slice::Whole],
+            };
         }
         _ => return vec![Slice::Whole],
     };
@@ -153,14 +164,14 @@ fn slices(record: &Record, chunk_bytes: u64) -> Vec<Slice> {
     std::iter::once(Slice::Home).chain(chunks).collect()
 }
 
-/// The pieces that a copy is done in: each lies within one chunk of either file. A piece grows the
-/// file, and is copied.
-fn copied_pieces(from: u64, offset: u64, length: u64, chunk_bytes: u64) -> Vec<Slice> {
+/// The pieces that this part of a copy is done in: each lies within one chunk of either file. A piece
+/// grows the file, and is copied.
+fn copied_pieces(from: u64, offset: u64, part: Range<u64>, chunk_bytes: u64) -> Vec<Slice> {
     let mut slices = Vec::new();
-    let mut at = 0;
-    while at < length {
+    let mut at = part.start;
+    while at < part.end {
         let room = |position: u64| chunk_bytes - position % chunk_bytes;
-        let piece = room(from + at).min(room(offset + at)).min(length - at);
+        let piece = room(from + at).min(room(offset + at)).min(part.end - at);
         slices.extend([Slice::Grown(at + piece), Slice::Copied(at, at + piece)]);
         at += piece;
     }

@@ -2,6 +2,7 @@
 
 use futago_base::{
     Batch, ClusterMap, Duration, Key, Payload, RequestId, ServerId, SessionId, Time, Value,
+    record::Truncations,
 };
 use futago_driver::HybridClock;
 use futago_server::{Config, Decision, Input, Output, Server};
@@ -22,6 +23,8 @@ pub enum Defect {
     ForgetsInbox,
     /// It goes on taking chunks of files that are gone.
     KeepsAdmissions,
+    /// It does not remember that files were truncated.
+    ForgetsShrinkings,
 }
 
 /// Whom a server's message is for.
@@ -143,7 +146,7 @@ fn message(output: Output, clock: Time) -> (Receiver, Frame) {
 
 fn spoil(batch: &mut Batch, defect: Defect) {
     let forgotten = |key: &Key| match defect {
-        Defect::None | Defect::KeepsAdmissions => false,
+        Defect::None | Defect::KeepsAdmissions | Defect::ForgetsShrinkings => false,
         Defect::ForgetsReplies => matches!(key, Key::Reply(_)),
         Defect::ForgetsLocators => matches!(key, Key::Locator(_)),
         Defect::ForgetsInbox => matches!(key, Key::Inbox(_)),
@@ -152,9 +155,14 @@ fn spoil(batch: &mut Batch, defect: Defect) {
         .records
         .retain(|(key, value)| value.is_none() || !forgotten(key));
     for (key, value) in &mut batch.records {
-        let admission = matches!(key, Key::Admitted(_));
-        if admission && defect == Defect::KeepsAdmissions && value.is_none() {
-            *value = Some(Value::Number(0));
+        match (defect, key, value) {
+            (Defect::KeepsAdmissions, Key::Admitted(_), value @ None) => {
+                *value = Some(Value::Number(0));
+            }
+            (Defect::ForgetsShrinkings, Key::Inode(_), Some(Value::Inode(inode))) => {
+                inode.truncations = Truncations::default();
+            }
+            _ => {}
         }
     }
 }

@@ -245,12 +245,14 @@ impl Part<'_> {
         }
         let data = file(tree, source)?;
         let length = length.min(data.size.saturating_sub(from));
-        if length == 0 {
+        if length == 0 && self.slice == Slice::Whole {
             return Ok(Expected::Number(0));
         }
-        let length = match self.call.observed {
+        let length = match (self.slice, self.call.observed) {
             // A server that got full ended the copy early.
-            Some(Ok(super::Outcome::Number(copied))) if self.call.limited && *copied > 0 => {
+            (Slice::Whole, Some(Ok(super::Outcome::Number(copied))))
+                if self.call.limited && *copied > 0 =>
+            {
                 length.min(*copied)
             }
             _ => length,
@@ -275,7 +277,10 @@ impl Part<'_> {
         if grown > 0 {
             copy.size = copy.size.max(offset + grown);
         }
-        Ok(Expected::Number(length))
+        Ok(match self.slice {
+            Slice::Whole => Expected::Number(length),
+            _ => Expected::Any,
+        })
     }
 
     fn read(&self, tree: &Tree, id: FileId, offset: u64, length: u64) -> Result<Expected, Errors> {
