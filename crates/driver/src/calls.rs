@@ -182,6 +182,11 @@ impl Calls {
             .map_or(self.counters.drawn, |(&oldest, _)| oldest.saturating_sub(1))
     }
 
+    /// Learns the time that another session of the same program has seen.
+    pub fn observe(&mut self, clock: Time, now: Time) {
+        self.counters.clock.observe(clock, now);
+    }
+
     /// The session's hybrid clock.
     pub fn clock(&mut self, now: Time) -> Time {
         self.counters.clock.read(now)

@@ -12,6 +12,7 @@ use std::{
     collections::BTreeMap,
     future::Future,
     rc::Rc,
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::{
@@ -24,7 +25,7 @@ use tokio::{
 pub struct NodeContext(Rc<Shared>);
 
 struct Shared {
-    setup: Setup,
+    setup: Arc<Setup>,
     state: RefCell<State>,
     /// Told when the next deadline is earlier than the timer.
     deadline_changed: Notify,
@@ -66,7 +67,7 @@ fn new_calls(setup: &Setup) -> Calls {
 }
 
 impl NodeContext {
-    pub(super) fn new(setup: Setup) -> Self {
+    pub(super) fn new(setup: Arc<Setup>) -> Self {
         let calls = new_calls(&setup);
         let state = State {
             calls,
@@ -184,7 +185,10 @@ impl NodeContext {
     /// Changes the calls and does what comes of it.
     fn change(&self, change: impl FnOnce(&mut Calls, Time)) {
         let mut state = self.0.state.borrow_mut();
-        change(&mut state.calls, wall_clock());
+        let (clock, now) = (&self.0.setup.clock, wall_clock());
+        clock.teach(&mut state.calls, now);
+        change(&mut state.calls, now);
+        clock.learn(&mut state.calls, now);
         while let Some(output) = state.calls.next_output() {
             self.perform(&mut state, output);
         }

@@ -32,6 +32,7 @@ pub(super) type Job = Box<dyn FnOnce(Rc<Client>) + Send>;
 /// thread.
 #[derive(Clone, Debug)]
 pub struct Futago {
+    setup: Arc<runtime::Setup>,
     jobs: mpsc::UnboundedSender<Job>,
     // Dropped after `jobs`, whose end is what stops the thread.
     _thread: Arc<Thread>,
@@ -74,12 +75,27 @@ impl Futago {
     /// # Errors
     /// A cluster map that cannot be made, or a thread that cannot be started.
     pub fn connect(cluster: &Cluster, options: Options) -> io::Result<Self> {
+        Self::start(Arc::new(runtime::Setup::new(cluster, options)?))
+    }
+
+    /// Starts another client of the same cluster: a thread and a session of its own, so it has
+    /// registrations and locks of its own. They share the memory for answers on their way in, and what
+    /// one of them has seen is in the past of what another one does later.
+    ///
+    /// # Errors
+    /// A thread that cannot be started.
+    pub fn sibling(&self) -> io::Result<Self> {
+        Self::start(Arc::clone(&self.setup))
+    }
+
+    fn start(setup: Arc<runtime::Setup>) -> io::Result<Self> {
         let (jobs, queue) = mpsc::unbounded_channel();
-        let setup = runtime::Setup::new(cluster, options)?;
+        let of_thread = Arc::clone(&setup);
         let thread = thread::Builder::new()
             .name("futago-client".into())
-            .spawn(move || runtime::run(setup, queue))?;
+            .spawn(move || runtime::run(of_thread, queue))?;
         Ok(Self {
+            setup,
             jobs,
             _thread: Arc::new(Thread(Mutex::new(Some(thread)))),
         })
@@ -98,8 +114,11 @@ impl Futago {
         self.jobs.send(job).is_ok()
     }
 
-    /// Runs an operation and waits for its result.
-    pub async fn run<F, Fut, T>(&self, operation: F) -> Result<T, Stopped>
+    /// Runs an operation, which begins at once. What is returned waits for its result.
+    pub fn run<F, Fut, T>(
+        &self,
+        operation: F,
+    ) -> impl Future<Output = Result<T, Stopped>> + use<F, Fut, T>
     where
         F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static,
@@ -110,7 +129,7 @@ impl Futago {
             // Nobody is left to hear of it if the caller has gone.
             let _ = done.send(operation(client).await);
         });
-        result.await.map_err(|_| Stopped)
+        async { result.await.map_err(|_| Stopped) }
     }
 
     /// As [`Futago::run`], for threads without a runtime.

@@ -5,6 +5,7 @@ mod connection;
 mod context;
 mod handle;
 mod runtime;
+mod shared_clock;
 
 pub use context::NodeContext;
 pub use handle::{Futago, Options};

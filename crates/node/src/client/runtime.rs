@@ -1,11 +1,12 @@
 //! The client's thread.
 
 use super::handle::{Job, Options};
+use super::shared_clock::SharedClock;
 use super::{Client, NodeContext};
 use crate::Cluster;
 use futago_base::{ClusterMap, Duration};
 use futago_transport::{Budget, shared_memory::keep_watch};
-use std::{io, rc::Rc, time};
+use std::{io, rc::Rc, sync::Arc, time};
 use tokio::{
     runtime::Builder,
     sync::mpsc,
@@ -13,17 +14,18 @@ use tokio::{
     time::{interval, timeout},
 };
 
-/// What a client is made of.
-#[derive(Clone)]
+/// What a client is made of, and its siblings with it.
+#[derive(Debug)]
 pub struct Setup {
     pub cluster: Cluster,
     pub map: ClusterMap,
     pub options: Options,
     /// Memory for answers on their way in.
     pub budget: Budget,
+    pub clock: SharedClock,
 }
 
-/// Memory for large answers on their way in, all servers together.
+/// Memory for large answers on their way in, all servers and siblings together.
 const INCOMING_BYTES: usize = 256 << 20;
 
 /// How long a client that leaves waits for servers that are connected and do not answer.
@@ -39,12 +41,13 @@ impl Setup {
             map,
             options,
             budget: Budget::new(INCOMING_BYTES),
+            clock: SharedClock::default(),
         })
     }
 }
 
 /// Runs jobs until all handles are gone, then ends the session.
-pub fn run(setup: Setup, jobs: mpsc::UnboundedReceiver<Job>) {
+pub fn run(setup: Arc<Setup>, jobs: mpsc::UnboundedReceiver<Job>) {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return tracing::error!(%error, "cannot start the client's runtime"),
@@ -52,7 +55,7 @@ pub fn run(setup: Setup, jobs: mpsc::UnboundedReceiver<Job>) {
     LocalSet::new().block_on(&runtime, serve(setup, jobs));
 }
 
-async fn serve(setup: Setup, mut jobs: mpsc::UnboundedReceiver<Job>) {
+async fn serve(setup: Arc<Setup>, mut jobs: mpsc::UnboundedReceiver<Job>) {
     let (map, config) = (setup.map.clone(), setup.options.client);
     let context = NodeContext::new(setup);
     spawn_local(context.clone().keep_time());
