@@ -102,6 +102,13 @@ impl<C: Context> Client<C> {
         }
     }
 
+    /// How large the chunks of a file are, in bytes; its home is asked only if the client does not
+    /// remember. Errors: `ESTALE` if the file is gone.
+    pub async fn chunk_bytes(&self, id: FileId) -> Result<u32, Errno> {
+        let hint = self.persist(|| self.known_hint(id)).await?;
+        Ok(hint.chunk_bytes)
+    }
+
     /// Asks the servers of chunks, side by side.
     pub(crate) async fn ask_chunks<R: ChunkRequest>(
         &self,

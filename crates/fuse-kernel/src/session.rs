@@ -84,24 +84,33 @@ impl Connection {
         self.mounted.unmounter.clone()
     }
 
-    /// Requests for an event loop of the caller's: when the descriptor is readable, each call of
-    /// [`Incoming::take_one`] takes one, without waiting.
+    /// Requests for event loops of the caller's, at least one: when a descriptor is readable, each call
+    /// of [`Incoming::take_one`] takes one, without waiting. A request comes to one of the loops that
+    /// wait; all of them wake up.
     ///
     /// # Errors
-    /// When the descriptor cannot be told not to wait.
-    pub fn incoming(&self) -> io::Result<Incoming> {
-        self.device.never_wait()?;
-        let all = [Arc::clone(&self.device)];
-        Ok(self.incoming_at(&self.device, &Arc::from(all)))
+    /// When a descriptor cannot be told not to wait.
+    pub fn incoming(&self, loops: usize) -> io::Result<Vec<Incoming>> {
+        let all = self.devices(loops);
+        all.iter().try_for_each(|device| device.never_wait())?;
+        Ok(self.incoming_of(&all))
     }
 
-    fn incoming_at(&self, device: &Arc<Device>, all: &Arc<[Arc<Device>]>) -> Incoming {
-        Incoming {
+    /// So many devices, each with a descriptor of its own where the kernel grants it.
+    fn devices(&self, count: usize) -> Arc<[Arc<Device>]> {
+        let mut devices = vec![Arc::clone(&self.device)];
+        devices.resize_with(count.max(1), || Arc::new(self.device.clone_or_share()));
+        devices.into()
+    }
+
+    fn incoming_of(&self, all: &Arc<[Arc<Device>]>) -> Vec<Incoming> {
+        let of_device = |device| Incoming {
             device: Arc::clone(device),
             all: Arc::clone(all),
             granted: self.granted.clone(),
             buffer: BytesMut::new(),
-        }
+        };
+        all.iter().map(of_device).collect()
     }
 
     /// Serves requests on `threads` reader threads (at least one), each with a descriptor of its
@@ -114,17 +123,14 @@ impl Connection {
         handler: Arc<impl Handler + Send + Sync>,
         threads: usize,
     ) -> Result<Session, SessionError> {
-        let first = Arc::clone(&self.device);
-        let mut devices = vec![first];
-        devices.resize_with(threads.max(1), || Arc::new(self.device.clone_or_share()));
-        let all: Arc<[Arc<Device>]> = devices.into();
+        let all = self.incoming_of(&self.devices(threads));
         let mut session = Session {
             readers: Vec::new(),
             connection: self,
         };
-        for (index, device) in all.iter().enumerate() {
+        for (index, incoming) in all.into_iter().enumerate() {
             let reader = Reader {
-                incoming: session.connection.incoming_at(device, &all),
+                incoming,
                 handler: Arc::clone(&handler),
             };
             let thread = thread::Builder::new().name(format!("fuse-{index}"));
@@ -258,12 +264,14 @@ impl Incoming {
     }
 
     /// A request that no reader knows is answered already, or was read by a reader that has not
-    /// come to note it down yet: EAGAIN has the kernel ask again in the second case.
+    /// come to note it down yet: EAGAIN has the kernel ask again in the second case. It looks for the
+    /// request among those that were read through the descriptor on which it is told so.
     fn interrupt(&self, handler: &impl Handler, unique: u64, target: u64) {
         if self.all.iter().any(|device| device.interrupt(target)) {
-            handler.interrupt(target);
-        } else {
-            let _ = write(&self.device, unique, -libc::EAGAIN, &[]);
+            return handler.interrupt(target);
+        }
+        for device in &*self.all {
+            let _ = write(device, unique, -libc::EAGAIN, &[]);
         }
     }
 }

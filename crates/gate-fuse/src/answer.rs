@@ -108,11 +108,11 @@ impl Answer {
         }
     }
 
-    /// The file that the caller would have open, had it been there to be answered.
-    pub const fn opened_file(&self) -> Option<FileId> {
+    /// The file that the caller would have open, had it been there to be answered, and its number.
+    pub const fn opened_file(&self) -> Option<(FileId, u64)> {
         match self {
-            Self::Opened(id, _) => Some(*id),
-            Self::Created(attributes, _) => Some(attributes.id),
+            Self::Opened(id, handle) => Some((*id, *handle)),
+            Self::Created(attributes, handle) => Some((attributes.id, *handle)),
             _ => None,
         }
     }

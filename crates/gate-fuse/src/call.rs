@@ -1,16 +1,19 @@
 //! One request on its way through the adapter.
 
 use crate::answer::Answer;
+use crate::clients::{ClientIndex, Clients};
 use crate::directory_nodes::DirectoryNodes;
 use crate::interruption::{Interruption, Interruptions};
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
+use crate::open_files::OpenFiles;
 use crate::translate;
-use futago_base::{Attributes, Duration, FileId, Kind, Name};
+use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
 use futago_client::Context;
 use futago_fuse_kernel::{Entry, Header};
-use futago_node::Client;
+use futago_node::{Client, Futago};
 use std::fs;
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,8 +26,10 @@ const CANCEL_MAX: Duration = Duration::from_secs(1);
 const KILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
 
 /// What a mount's requests share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shared {
+    /// The clients that do the work.
+    pub clients: Clients,
     /// Requests under way.
     pub interruptions: Interruptions,
     /// Locks that were asked for.
@@ -33,10 +38,25 @@ pub struct Shared {
     pub cuts: Cuts,
     /// Directories that the kernel knows.
     pub directories: DirectoryNodes,
+    /// Who has registered which open files.
+    pub open_files: OpenFiles,
     last_handle: AtomicU64,
 }
 
 impl Shared {
+    /// What a mount begins with.
+    pub fn new(first: Futago) -> Self {
+        Self {
+            clients: Clients::new(first),
+            interruptions: Interruptions::default(),
+            locks: LockNotes::default(),
+            cuts: Cuts::default(),
+            directories: DirectoryNodes::default(),
+            open_files: OpenFiles::default(),
+            last_handle: AtomicU64::default(),
+        }
+    }
+
     /// A number for an open file or directory.
     pub fn next_handle(&self) -> u64 {
         self.last_handle.fetch_add(1, Ordering::Relaxed) + 1
@@ -47,6 +67,8 @@ impl Shared {
 pub struct Call {
     /// The client that does the work.
     pub client: Rc<Client>,
+    /// Which client that is.
+    pub index: ClientIndex,
     /// What the mount's requests share.
     pub shared: Arc<Shared>,
     /// Who asks, and about what.
@@ -58,6 +80,28 @@ pub struct Call {
 }
 
 impl Call {
+    /// A number for a file that the call's client has just registered as open.
+    pub fn opened(&self) -> u64 {
+        let handle = self.shared.next_handle();
+        self.shared.open_files.opened(handle, self.index);
+        handle
+    }
+
+    /// Has a client of the mount, whose session it concerns, do something. Errors: the operation's,
+    /// and `EIO` if that client has stopped.
+    pub async fn run_at<F, Fut, T>(&self, client: ClientIndex, operation: F) -> Result<T, Errno>
+    where
+        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<T, Errno>> + 'static,
+        T: Send + 'static,
+    {
+        if client == self.index {
+            operation(Rc::clone(&self.client)).await
+        } else {
+            self.shared.clients.run(client, operation).await
+        }
+    }
+
     /// What a name of the request's directory leads to, with a node.
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
         let nodes = &self.shared.directories;

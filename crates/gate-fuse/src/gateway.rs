@@ -1,9 +1,12 @@
 //! Requests in, answers out.
 
 use crate::answer::{self, Outcome};
-use crate::call::{Call, Shared};
+use crate::call::Call;
+use crate::clients::{ClientIndex, FIRST};
+use crate::crew::Crew;
 use crate::lock_notes::Holder;
-use crate::operations::locks;
+use crate::operations::{locks, open};
+use crate::pace::Pace;
 use crate::{dispatch, local};
 use futago_base::{Errno, FileId};
 use futago_fuse_kernel::{Forget, Handler, Incoming, Operation, ParseError, Reply, Request, Taken};
@@ -15,77 +18,113 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::io::unix::{AsyncFd, AsyncFdReadyMutGuard};
 use tokio::task::{spawn_local, yield_now};
 
 /// How many requests are taken before what they have started gets its turn.
 const TURN_REQUESTS: usize = 64;
 
-/// A mount's end of the kernel's connection, on the client's thread.
+/// A thread's end of the kernel's connection, on the thread of its client.
 pub struct Gateway {
     client: Rc<Client>,
-    shared: Arc<Shared>,
+    index: ClientIndex,
+    crew: Arc<Crew>,
 }
 
 impl Gateway {
-    pub fn new(client: Rc<Client>, shared: Arc<Shared>) -> Self {
-        Self { client, shared }
+    pub fn new(client: Rc<Client>, index: ClientIndex, crew: Arc<Crew>) -> Self {
+        Self {
+            client,
+            index,
+            crew,
+        }
     }
 
-    /// Takes requests until the end of the mount.
-    pub async fn serve(self, incoming: Incoming) -> io::Result<()> {
+    /// Takes requests until the end of the mount, or until there are too few of them; then it gives
+    /// back what they come from.
+    pub async fn serve(self, incoming: Incoming) -> io::Result<Option<Incoming>> {
         // The end of the mount shows as an error.
         let interest = Interest::READABLE | Interest::ERROR;
         // SAFETY: `incoming` keeps its one descriptor open for as long as it lives.
         let registered = unsafe { AsyncFd::register_with_interest(incoming, interest) };
         let mut incoming = registered.map_err(io::Error::from)?;
+        let mut pace = Pace::default();
         loop {
-            let mut ready = incoming.ready_mut(interest).await?;
-            for _ in 0..TURN_REQUESTS {
-                match ready.get_inner_mut().take_one(&self)? {
-                    Taken::Request => {}
-                    Taken::Nothing => {
-                        ready.clear_ready();
-                        break;
-                    }
-                    Taken::End => return Ok(()),
-                }
+            let ready = incoming.ready_mut(interest).await?;
+            let Some(found) = self.take_turn(ready)? else {
+                return Ok(None);
+            };
+            if !self.crew.follow(self.index, &mut pace, found) {
+                return Ok(Some(incoming.into_inner()));
             }
-            drop(ready);
             yield_now().await;
         }
+    }
+
+    /// Takes the requests that are there, up to a limit. Returns how many, `None` at the end of the
+    /// mount.
+    fn take_turn(
+        &self,
+        mut ready: AsyncFdReadyMutGuard<'_, Incoming>,
+    ) -> io::Result<Option<usize>> {
+        for found in 0..TURN_REQUESTS {
+            match ready.get_inner_mut().take_one(self)? {
+                Taken::Request => {}
+                Taken::Nothing => {
+                    ready.clear_ready();
+                    return Ok(Some(found));
+                }
+                Taken::End => return Ok(None),
+            }
+        }
+        Ok(Some(TURN_REQUESTS))
     }
 }
 
 impl Handler for Gateway {
     fn handle(&self, request: Request, reply: Reply) {
-        let file = match self.shared.directories.file(request.header.node) {
+        let shared = Arc::clone(&self.crew.shared);
+        let Request { header, operation } = request;
+        let file = match shared.directories.file(header.node) {
             Ok(file) => file,
             Err(errno) => return answer::send(Err(errno), reply),
         };
-        if let Some(outcome) = local::answer(&self.shared, file, &request.operation) {
+        if let Some(outcome) = local::answer(&shared, file, &operation) {
             return answer::send(outcome, reply);
         }
-        let interruption = self.shared.interruptions.begin(reply.unique());
+        let interruption = shared.interruptions.begin(reply.unique());
         if reply.is_interrupted() {
             interruption.raise();
         }
-        let call = Call {
-            client: Rc::clone(&self.client),
-            shared: Arc::clone(&self.shared),
-            header: request.header,
-            file,
-            interruption,
+        let index = if locks::concerns_locks(&operation) {
+            FIRST
+        } else {
+            self.index
         };
-        spawn_local(serve(call, request.operation, reply));
+        let run = move |client| {
+            let call = Call {
+                client,
+                index,
+                shared,
+                header,
+                file,
+                interruption,
+            };
+            serve(call, operation, reply)
+        };
+        if index == self.index {
+            spawn_local(run(Rc::clone(&self.client)));
+        } else {
+            self.crew.shared.clients.spawn(index, run);
+        }
     }
 
     fn interrupt(&self, unique: u64) {
-        self.shared.interruptions.raise(unique);
+        self.crew.shared.interruptions.raise(unique);
     }
 
     fn forget(&self, nodes: &[Forget]) {
-        self.shared.directories.forget(nodes);
+        self.crew.shared.directories.forget(nodes);
     }
 
     fn malformed(&self, error: &ParseError) {
@@ -169,8 +208,8 @@ async fn undo(call: &Call, outcome: Outcome) {
     let Ok(answer) = outcome else { return };
     call.shared.directories.forget(&answer.nodes());
     let mut result = Ok(());
-    if let Some(id) = answer.opened_file() {
-        result = call.client.close(id).await;
+    if let Some((id, handle)) = answer.opened_file() {
+        result = open::close(call, id, handle).await;
     } else if let Some(unlock) = answer.unlock() {
         result = call.client.set_lock(call.file, unlock, None).await;
     }

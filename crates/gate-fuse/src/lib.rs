@@ -3,10 +3,13 @@
 //! The adapter is thin and keeps next to nothing: the kernel's node ids are file ids, and nothing
 //! is cached. It remembers where the kernel knows which directory, so that one that another mount
 //! has moved gets a node of its own there; which locks were asked for through this mount, so that
-//! closing a file without locks costs nothing; and where a listing was cut between names of one hash.
+//! closing a file without locks costs nothing; where a listing was cut between names of one hash; and,
+//! as a mount may have several clients, which of them a closed file concerns.
 //!
 //! ```text
 //! mount            mounting and unmounting
+//! crew             the threads that take requests; pace: how each judges whether more are needed
+//! clients          the clients, one a thread; open_files: which of them registered which open files
 //! gateway          requests in, answers out, interruptions
 //! directory_nodes  which of the kernel's nodes are which directories
 //! local            what is answered without asking anybody
@@ -19,6 +22,8 @@
 
 mod answer;
 mod call;
+mod clients;
+mod crew;
 mod directory_nodes;
 mod dispatch;
 mod gateway;
@@ -27,7 +32,9 @@ mod listing;
 mod local;
 mod lock_notes;
 mod mount;
+mod open_files;
 mod operations;
+mod pace;
 mod translate;
 
 pub use futago_fuse_kernel::{UnmountMode, Unmounter};

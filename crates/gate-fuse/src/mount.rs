@@ -1,18 +1,22 @@
 //! Mounting and unmounting.
 
 use crate::call::Shared;
-use crate::gateway::Gateway;
+use crate::crew::Crew;
+use crate::open_files::CLIENTS_MAX;
 use futago_fuse_kernel::{
-    Connection, Incoming, MountEntry, MountOptions, SessionError, UnmountMode, Unmounter, Wanted,
-    mounts,
+    Connection, MountEntry, MountOptions, SessionError, UnmountMode, Unmounter, Wanted, mounts,
 };
 use futago_node::Futago;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::Receiver;
+use std::thread;
 use thiserror::Error;
+
+/// The most threads that a mount has unless it is told otherwise.
+const THREADS_DEFAULT_MAX: usize = 8;
 
 /// How a mount is to look.
 #[derive(Clone, Debug)]
@@ -26,6 +30,16 @@ pub struct Options {
     pub read_only: bool,
     /// Take the mount away when this process ends, however it ends.
     pub auto_unmount: bool,
+    /// How many threads may serve the mount, 1 to [`Options::THREADS_MAX`]; as many of them do as there
+    /// are requests for.
+    pub threads: usize,
+    /// Have all threads serve all the time: slower, and what a test of them wants.
+    pub all_threads: bool,
+}
+
+impl Options {
+    /// The most threads that a mount can have.
+    pub const THREADS_MAX: usize = CLIENTS_MAX;
 }
 
 impl Default for Options {
@@ -38,8 +52,16 @@ impl Default for Options {
             allow_other: is_root,
             read_only: false,
             auto_unmount: false,
+            threads: default_threads(),
+            all_threads: false,
         }
     }
+}
+
+/// One thread for every two cores, as every request has a caller that needs one too.
+fn default_threads() -> usize {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    (cores / 2).clamp(1, THREADS_DEFAULT_MAX)
 }
 
 /// Why nothing was mounted.
@@ -71,10 +93,19 @@ pub enum MountFailure {
 #[derive(Debug)]
 pub struct Mounted {
     connection: Connection,
-    shared: Arc<Shared>,
     ended: Receiver<io::Result<()>>,
-    // Dropped last: the session of the client ends with it.
-    _client: Futago,
+    // Dropped last, when the mount is gone.
+    clients: ClientsEnd,
+}
+
+/// Ends the sessions of the clients when it is dropped.
+#[derive(Debug)]
+struct ClientsEnd(Arc<Shared>);
+
+impl Drop for ClientsEnd {
+    fn drop(&mut self) {
+        self.0.clients.end();
+    }
 }
 
 /// Mounts on `directory` what a client sees. What a dead process left there is taken away first.
@@ -91,26 +122,15 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
             "the kernel lacks a feature of FUSE; going on without it"
         );
     }
-    let shared = Arc::new(Shared::default());
-    let incoming = connection.incoming().map_err(MountFailure::Device)?;
-    let ended = serve(&client, incoming, Arc::clone(&shared));
+    let threads = options.threads.clamp(1, Options::THREADS_MAX);
+    let incoming = connection.incoming(threads).map_err(MountFailure::Device)?;
+    let shared = Arc::new(Shared::new(client));
+    let ended = Crew::start(&shared, incoming, options.all_threads);
     Ok(Mounted {
         connection,
-        shared,
         ended,
-        _client: client,
+        clients: ClientsEnd(shared),
     })
-}
-
-/// Serves on the client's thread, which so has the kernel's requests, the servers' answers and
-/// nothing in between. Tells of the end.
-fn serve(client: &Futago, incoming: Incoming, shared: Arc<Shared>) -> Receiver<io::Result<()>> {
-    let (report, ended) = mpsc::channel();
-    client.spawn(|client| async move {
-        // Nobody may be left to hear of it.
-        let _ = report.send(Gateway::new(client, shared).serve(incoming).await);
-    });
-    ended
 }
 
 fn mount_options(options: &Options) -> MountOptions {
@@ -170,7 +190,7 @@ impl Mounted {
     pub fn wait(self) -> io::Result<()> {
         let stopped = |_| Err(io::Error::other("the client has stopped"));
         let ended = self.ended.recv().unwrap_or_else(stopped);
-        self.shared.interruptions.raise_all();
+        self.clients.0.interruptions.raise_all();
         ended
     }
 }

@@ -1,95 +1,14 @@
 //! Two mounts of one cluster of four servers, used through system calls.
 
-use futago_base::ServerId;
-use futago_gate_fuse::{MountFailure, Mounted, Options, UnmountMode, mount};
-use futago_node::server::{Config, Servers};
-use futago_node::{Cluster, Futago, ServerEntry};
-use futago_transport::Address;
+mod fixture;
+
+use fixture::{Twins, client, unnamed};
+use futago_gate_fuse::{MountFailure, Options, mount};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
-
-/// Small chunks, so that files of a few pages lie on all servers.
-const CHUNK_BYTES: u32 = 4096;
-const SERVERS: u16 = 4;
-
-struct Twins {
-    mounted: Vec<Mounted>,
-    points: Vec<TempDir>,
-    cluster: Cluster,
-    // Dropped after the mounts, and before its sockets.
-    servers: Option<Servers>,
-    _sockets: TempDir,
-}
-
-impl Twins {
-    /// Two mounts; `None`, with a word about why, where nothing can be mounted.
-    fn start() -> Option<Self> {
-        if File::options()
-            .read(true)
-            .write(true)
-            .open("/dev/fuse")
-            .is_err()
-        {
-            println!("skipped: /dev/fuse is missing or closed to this user");
-            return None;
-        }
-        let sockets = TempDir::new().expect("folder");
-        let (cluster, servers) = start_servers(sockets.path());
-        let points: Vec<TempDir> = (0..2).map(|_| TempDir::new().expect("folder")).collect();
-        let mounted = points
-            .iter()
-            .map(|point| mount(client(&cluster), point.path(), &Options::default()))
-            .collect::<Result<_, _>>()
-            .expect("mounts");
-        Some(Self {
-            mounted,
-            points,
-            cluster,
-            servers: Some(servers),
-            _sockets: sockets,
-        })
-    }
-
-    fn path(&self, mount: usize, name: &str) -> PathBuf {
-        self.points[mount].path().join(name)
-    }
-}
-
-fn start_servers(sockets: &Path) -> (Cluster, Servers) {
-    let entry = |number: u16| ServerEntry {
-        address: Address::Unix(sockets.join(format!("{number}.sock"))),
-        host: None,
-        process: 0,
-    };
-    let mut cluster = Cluster::new("test", (0..SERVERS).map(entry).collect()).expect("a cluster");
-    cluster.chunk_bytes = CHUNK_BYTES;
-    // SAFETY: geteuid and getegid have no preconditions.
-    let root_owner = unsafe { (libc::geteuid(), libc::getegid()) };
-    let servers = Servers::start(&Config {
-        cluster: cluster.clone(),
-        servers: (0..SERVERS).map(ServerId).collect(),
-        memory_bytes: 1 << 30,
-        root_owner,
-    });
-    (cluster, servers.expect("servers"))
-}
-
-fn client(cluster: &Cluster) -> Futago {
-    Futago::connect(cluster, futago_node::Options::default()).expect("a client")
-}
-
-impl Drop for Twins {
-    fn drop(&mut self) {
-        for mounted in self.mounted.drain(..) {
-            let ended = mounted.unmount(UnmountMode::Lazy);
-            assert!(ended.is_ok() || std::thread::panicking(), "{ended:?}");
-        }
-    }
-}
+use std::path::PathBuf;
 
 #[test]
 fn what_one_mount_changes_the_other_sees_at_once() {
@@ -219,16 +138,6 @@ fn a_file_without_a_name_gets_one() {
     assert_eq!(fs::read(twins.path(1, "named")).expect("read"), b"content");
 }
 
-fn unnamed(directory: &Path) -> Option<File> {
-    let path = format!("{}\0", directory.display());
-    let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC;
-    // SAFETY: the path ends with NUL; a non-negative result is a descriptor that nobody owns.
-    unsafe {
-        let fd = libc::open(path.as_ptr().cast(), flags, 0o600);
-        (fd >= 0).then(|| File::from_raw_fd(fd))
-    }
-}
-
 #[test]
 fn a_listing_has_every_name_once() {
     let Some(twins) = Twins::start() else { return };
@@ -259,8 +168,6 @@ fn a_directory_is_mounted_on_once() {
     assert!(matches!(again, Err(MountFailure::Busy { .. })), "{again:?}");
 }
 
-extern "C" fn take_notice(_: libc::c_int) {}
-
 /// The servers end while a thread waits for a lock that the other mount holds.
 #[test]
 fn a_signal_ends_the_wait_for_a_lock_at_a_server_that_is_gone() {
@@ -270,15 +177,7 @@ fn a_signal_ends_the_wait_for_a_lock_at_a_server_that_is_gone() {
     let holder = File::create(twins.path(0, "file")).expect("made");
     holder.lock().expect("locked");
     let waiter = File::open(twins.path(1, "file")).expect("open");
-    // SAFETY: the handler does nothing; without SA_RESTART it ends system calls.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = take_notice as *const () as usize;
-        assert_eq!(
-            libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()),
-            0
-        );
-    }
+    fixture::let_signals_interrupt();
     let servers = twins.servers.take().expect("servers");
     let (tell, told) = std::sync::mpsc::channel();
     let waiting = std::thread::spawn(move || {

@@ -61,6 +61,18 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "mounts-all-threads",
+        limit_s: 300,
+        command: "tests/with-futago --mounts 2 --threads 3 --all-threads cargo xtask suite mounts --seeds 5 --rounds 1000",
+        ready: has_program,
+    },
+    Step {
+        name: "pjdfstest-all-threads",
+        limit_s: 300,
+        command: "tests/with-futago --threads 3 --all-threads cargo xtask suite pjdfstest",
+        ready: has_program,
+    },
+    Step {
         name: "fsx",
         limit_s: 300,
         command: "tests/with-futago cargo xtask suite fsx --seeds 2 --operations 10000",
@@ -69,7 +81,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "fio",
         limit_s: 300,
-        command: "tests/with-futago cargo xtask suite fio --size 8m",
+        command: "tests/with-futago --threads 4 cargo xtask suite fio --size 8m",
         ready: has_program,
     },
     Step {

@@ -12,7 +12,8 @@ use crate::{
     output,
 };
 use anyhow::{Context, ensure};
-use clap::Args;
+use clap::{Args, builder::TypedValueParser};
+use futago_gate_fuse::Options;
 use serde::Serialize;
 use std::{
     path::{Path, PathBuf},
@@ -36,6 +37,13 @@ pub struct Mount {
     /// Mount options, as mount(8) separates them by commas: ro, allow_other, no_allow_other.
     #[arg(short, long = "options", value_delimiter = ',')]
     options: Vec<String>,
+    /// How many threads may serve the mount; as many do as there are requests for. By default one for
+    /// every two cores, at most 8.
+    #[arg(long, value_name = "N", value_parser = thread_count())]
+    threads: Option<u16>,
+    /// Have all threads serve all the time, so that they can be tested.
+    #[arg(long, hide = true)]
+    all_threads: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -58,10 +66,7 @@ impl Mount {
             return self.serve();
         }
         let interrupted = spawn::interruption()?;
-        let mut extra: Vec<String> = Vec::new();
-        if !self.options.is_empty() {
-            extra.extend(["--options".to_owned(), self.options.join(",")]);
-        }
+        let extra = self.extra();
         let mount = in_background(&self.cluster, &self.directory, &extra, &interrupted)?;
         output::print(self.json, &Report { mount }, |report| {
             format!("mounted at {}\n", report.mount.display())
@@ -69,18 +74,42 @@ impl Mount {
         Ok(Exit::Success)
     }
 
+    /// What the process that serves the mount is told beyond where it is.
+    fn extra(&self) -> Vec<String> {
+        let mut extra = threads_argument(self.threads);
+        if !self.options.is_empty() {
+            extra.extend(["--options".to_owned(), self.options.join(",")]);
+        }
+        extra.extend(self.all_threads.then(|| "--all-threads".to_owned()));
+        extra
+    }
+
     fn serve(self) -> anyhow::Result<Exit> {
         let cluster = self.cluster.load()?;
+        let mut options = gateway::parse_options(&cluster, &self.options)?;
+        options.threads = self.threads.map_or(options.threads, usize::from);
+        options.all_threads = self.all_threads;
         let path = mounts::absolute(&self.directory)?;
         let runtime = runtime_directory::of(&cluster);
         runtime_directory::make(&runtime)?;
         let record = ProcessRecord::of(std::process::id(), Role::Mount(path.clone()))?;
         record.save(&runtime)?;
-        let result = gateway::serve(&cluster, &path, &self.options);
+        let result = gateway::serve(&cluster, &path, &options);
         record.remove(&runtime);
         result.with_context(|| format!("mounting at {}", path.display()))?;
         Ok(Exit::Success)
     }
+}
+
+/// What `--threads` may say.
+pub fn thread_count() -> impl TypedValueParser<Value = u16> {
+    clap::value_parser!(u16).range(1..=Options::THREADS_MAX as i64)
+}
+
+/// `--threads` once more, for the process that serves the mount.
+pub fn threads_argument(threads: Option<u16>) -> Vec<String> {
+    let word = |threads: u16| ["--threads".to_owned(), threads.to_string()];
+    threads.map(word).into_iter().flatten().collect()
 }
 
 /// Starts a process that serves the mount and waits until it can be used. Returns the mount point.

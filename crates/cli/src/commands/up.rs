@@ -57,6 +57,9 @@ pub struct Up {
     /// Mount the file system here as soon as it is ready.
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
+    /// How many threads may serve the mount, as `futago mount --threads`.
+    #[arg(long, value_name = "N", requires = "mount", value_parser = mount::thread_count())]
+    threads: Option<u16>,
     /// Memory for data and records, of all servers together, such as 4GiB. By default half of what
     /// each host has left, control groups considered.
     #[arg(long)]
@@ -280,7 +283,8 @@ impl Up {
         let Some(directory) = &self.mount else {
             return Ok(None);
         };
-        mount::in_background(&self.cluster, directory, &[], interrupted).map(Some)
+        let extra = mount::threads_argument(self.threads);
+        mount::in_background(&self.cluster, directory, &extra, interrupted).map(Some)
     }
 
     fn report(

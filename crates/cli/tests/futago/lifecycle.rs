@@ -235,6 +235,12 @@ fn wrong_arguments_and_missing_files_have_their_exit_codes() {
         .assert()
         .code(3);
     futago().args(["bench", "metadata"]).assert().code(2);
+    for threads in ["0", "65", "many"] {
+        let mount = ["mount", "--cluster", "c.toml", "--threads", threads, "/mnt"];
+        let output = futago().args(mount).assert().code(2).get_output().clone();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("--threads"), "{error}");
+    }
     let error = futago()
         .args(["df", "--json", "--cluster", "/nonexistent.toml"])
         .output()

@@ -1,5 +1,6 @@
 //! File data.
 
+use super::open::take_part;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use futago_base::{Errno, FileId, Payload};
@@ -25,6 +26,12 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
     let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
     let (client, id) = (&call.client, call.file);
     let appends = write.flags & libc::O_APPEND as u32 != 0 && !write.from_cache;
+    let end = if appends {
+        u64::MAX
+    } else {
+        write.offset.saturating_add(bytes.into())
+    };
+    take_part(call, id, write.handle, end).await?;
     if appends {
         client.append(id, data, write.kill_suidgid).await?;
     } else {
@@ -48,6 +55,8 @@ pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {
         _ => return Err(Errno::EOPNOTSUPP),
     };
     let (client, id) = (&call.client, call.file);
+    let end = range.offset.saturating_add(range.length);
+    take_part(call, id, range.handle, end).await?;
     client
         .allocate(id, mode, range.offset, range.length)
         .await?;
@@ -66,6 +75,8 @@ pub async fn seek(call: &Call, offset: u64, whence: u32) -> Outcome {
 pub async fn copy(call: &Call, copy: &CopyFileRange) -> Outcome {
     let length = copy.length.min(COPY_BYTES_MAX);
     let (target, target_offset) = (FileId(copy.target_node), copy.target_offset);
+    let end = target_offset.saturating_add(length);
+    take_part(call, target, copy.target_handle, end).await?;
     let copied = (call.client)
         .copy_range(call.file, copy.offset, target, target_offset, length)
         .await?;

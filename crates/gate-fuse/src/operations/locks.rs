@@ -6,7 +6,7 @@ use crate::lock_notes::Holder;
 use crate::translate::{lock_change, lock_in_the_way};
 use futago_base::{Duration, Errno, FileId, record::LockSpace};
 use futago_client::{Cancel, Context};
-use futago_fuse_kernel::LockRequest;
+use futago_fuse_kernel::{LockRequest, Operation};
 use futago_wire::LockChange;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -14,6 +14,15 @@ use std::pin::pin;
 /// How often a request looks whether an earlier one of its holder, whose caller was let go, is
 /// settled.
 const SETTLED_POLL: Duration = Duration::from_millis(20);
+
+/// Whether an operation concerns locks. One client has those of the whole mount, as they belong to its
+/// session.
+pub const fn concerns_locks(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::GetLock(_) | Operation::SetLock { .. } | Operation::Flush { .. }
+    )
+}
 
 pub async fn test(call: &Call, request: &LockRequest) -> Outcome {
     let change = lock_change(request, LockSpace::Range);

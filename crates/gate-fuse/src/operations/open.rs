@@ -3,9 +3,12 @@
 use super::nodes::new_file;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
+use crate::clients::FIRST;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, record::LockSpace};
 use futago_fuse_kernel::{Create, Header, Release};
+use futago_node::Client;
 use futago_wire::AttributeChange;
+use std::rc::Rc;
 
 pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
     let id = call.file;
@@ -13,7 +16,7 @@ pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
     if has(flags, libc::O_TRUNC) {
         truncate_or_close(call, id, kill_privileges).await?;
     }
-    Ok(Answer::Opened(id, call.shared.next_handle()))
+    Ok(Answer::Opened(id, call.opened()))
 }
 
 /// The kernel found no such name, so it has not checked the caller's rights to an existing file.
@@ -29,7 +32,7 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
     if !is_new {
         attributes = existing(call, attributes, create.flags, create.kill_suidgid).await?;
     }
-    Ok(Answer::Created(attributes, call.shared.next_handle()))
+    Ok(Answer::Created(attributes, call.opened()))
 }
 
 async fn existing(
@@ -96,8 +99,7 @@ async fn truncate_or_close(
 pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     let (directory, node) = (call.file, new_file(call, create.mode));
     let made = call.client.create_unnamed(directory, node).await?;
-    let handle = call.shared.next_handle();
-    Ok(Answer::Created(made.attributes, handle))
+    Ok(Answer::Created(made.attributes, call.opened()))
 }
 
 /// Every close of a descriptor ends the `fcntl` locks that its process has on the file.
@@ -110,13 +112,51 @@ pub async fn flush(call: &Call, lock_owner: u64) -> Outcome {
 /// `F_OFD_SETLK`.
 pub async fn release(call: &Call, release: Release) -> Outcome {
     let id = call.file;
-    for (space, owner) in call.shared.locks.forget_handle(id, release.handle) {
-        if let Err(error) = call.client.release_locks(id, space, owner).await {
+    let owners = call.shared.locks.forget_handle(id, release.handle);
+    if !owners.is_empty() {
+        let released = move |client| release_locks_of(client, id, owners);
+        call.run_at(FIRST, released).await?;
+    }
+    close(call, id, release.handle).await?;
+    Ok(Answer::Done)
+}
+
+/// Takes all registrations of an open file back.
+pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
+    let mut result = Ok(());
+    for client in call.shared.open_files.closed(handle) {
+        let closed = move |client: Rc<Client>| async move { client.close(id).await };
+        result = result.and(call.run_at(client, closed).await);
+    }
+    result
+}
+
+/// Has the call's client register an open file, too, before it changes the file's data up to `end`: who
+/// writes beyond the first chunk may write ahead of the size, as far as servers allow those who have the
+/// file open.
+pub async fn take_part(call: &Call, id: FileId, handle: u64, end: u64) -> Result<(), Errno> {
+    let (client, files) = (&call.client, &call.shared.open_files);
+    if files.is_registered(handle, call.index) || end <= client.chunk_bytes(id).await?.into() {
+        return Ok(());
+    }
+    client.open(id).await?;
+    if !files.registered(handle, call.index) {
+        client.close(id).await?;
+    }
+    Ok(())
+}
+
+async fn release_locks_of(
+    client: Rc<Client>,
+    id: FileId,
+    owners: Vec<(LockSpace, u64)>,
+) -> Result<(), Errno> {
+    for (space, owner) in owners {
+        if let Err(error) = client.release_locks(id, space, owner).await {
             tracing::debug!(%id, %error, "cannot release locks of a file that is closed");
         }
     }
-    call.client.close(id).await?;
-    Ok(Answer::Done)
+    Ok(())
 }
 
 async fn release_locks(call: &Call, space: LockSpace, owner: u64) -> Result<(), Errno> {

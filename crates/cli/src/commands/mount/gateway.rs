@@ -11,11 +11,10 @@ use std::{path::Path, thread, time::Duration};
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
 /// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it.
-pub fn serve(cluster: &Cluster, directory: &Path, options: &[String]) -> anyhow::Result<()> {
-    let options = parse_options(cluster, options)?;
+pub fn serve(cluster: &Cluster, directory: &Path, options: &Options) -> anyhow::Result<()> {
     let client = Futago::connect(cluster, futago_node::Options::default())?;
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let mounted = mount(client, directory, &options)?;
+    let mounted = mount(client, directory, options)?;
     let unmounter = mounted.unmounter();
     thread::spawn(move || {
         if signals.forever().next().is_none() {
@@ -34,7 +33,8 @@ pub fn serve(cluster: &Cluster, directory: &Path, options: &[String]) -> anyhow:
     Ok(())
 }
 
-fn parse_options(cluster: &Cluster, words: &[String]) -> anyhow::Result<Options> {
+/// What the words after `--options` ask for.
+pub fn parse_options(cluster: &Cluster, words: &[String]) -> anyhow::Result<Options> {
     let mut options = Options {
         source: cluster.name.clone(),
         ..Options::default()
