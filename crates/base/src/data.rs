@@ -2,7 +2,6 @@
 
 use crate::Payload;
 use alloc::{collections::BTreeMap, vec::Vec};
-use bytes::BytesMut;
 use serde::{Serialize, Serializer};
 
 /// A piece of data at an offset of a chunk, in bytes.
@@ -163,6 +162,7 @@ impl Extents {
         loop {
             if let Some((start, before)) = self.last_before(offset)
                 && end(start, &before) == offset
+                && before.goes_on_with(&payload)
                 && joinable(&before, &payload)
             {
                 self.by_offset.remove(&start);
@@ -172,7 +172,7 @@ impl Extents {
             }
             let next = end(offset, &payload);
             match self.by_offset.get(&next) {
-                Some(after) if joinable(after, &payload) => {
+                Some(after) if payload.goes_on_with(after) && joinable(after, &payload) => {
                     payload = joined(&payload, after);
                     self.by_offset.remove(&next);
                 }
@@ -187,19 +187,20 @@ fn end(start: u32, payload: &Payload) -> u32 {
     start + payload.len() as u32
 }
 
+/// Whether a neighbour is worth the copying; what takes no memory is joined without any.
 fn joinable(neighbour: &Payload, payload: &Payload) -> bool {
-    neighbour.len() <= payload.len().max(SMALL_BYTES)
-        && neighbour.len() + payload.len() <= JOIN_BYTES
+    !neighbour.takes_memory()
+        || neighbour.len() <= payload.len().max(SMALL_BYTES)
+            && neighbour.len() + payload.len() <= JOIN_BYTES
 }
 
 fn joined(first: &Payload, second: &Payload) -> Payload {
-    let mut whole = BytesMut::with_capacity(first.len() + second.len());
-    whole.extend_from_slice(first.bytes());
-    whole.extend_from_slice(second.bytes());
-    Payload::from(whole.freeze())
+    let pieces = [(0, first.clone()), (first.len(), second.clone())];
+    Payload::gather(first.len() + second.len(), &pieces)
 }
 
-/// Two chunks are equal if they read the same, however they are cut into extents.
+/// Two chunks are equal if they read the same, and the same of it is patterns, however they are cut
+/// into extents.
 impl PartialEq for Extents {
     fn eq(&self, other: &Self) -> bool {
         runs(self) == runs(other)
@@ -215,16 +216,27 @@ impl Serialize for Extents {
     }
 }
 
-/// Maximal runs of data.
-fn runs(extents: &Extents) -> Vec<(u32, Vec<u8>)> {
-    let mut runs: Vec<(u32, Vec<u8>)> = Vec::new();
+/// Maximal runs of data of one sort.
+fn runs(extents: &Extents) -> Vec<Piece> {
+    let mut runs: Vec<(u32, Vec<(usize, Payload)>)> = Vec::new();
     for (&start, payload) in &extents.by_offset {
         match runs.last_mut() {
-            Some((first, data)) if *first as usize + data.len() == start as usize => {
-                data.extend_from_slice(payload.bytes());
+            Some((first, pieces)) if goes_on(*first, pieces, start, payload) => {
+                pieces.push(((start - *first) as usize, payload.clone()));
             }
-            _ => runs.push((start, payload.bytes().to_vec())),
+            _ => runs.push((start, alloc::vec![(0, payload.clone())])),
         }
     }
-    runs
+    let whole = |(start, pieces): (u32, Vec<(usize, Payload)>)| {
+        let length = pieces.last().map_or(0, |(at, last)| at + last.len());
+        (start, Payload::gather(length, &pieces))
+    };
+    runs.into_iter().map(whole).collect()
+}
+
+/// Whether an extent goes on with a run that begins at `first`.
+fn goes_on(first: u32, pieces: &[(usize, Payload)], start: u32, payload: &Payload) -> bool {
+    pieces.last().is_some_and(|(at, last)| {
+        first as usize + at + last.len() == start as usize && last.goes_on_with(payload)
+    })
 }

@@ -17,6 +17,7 @@ pub mod limits;
 pub mod map;
 pub mod name;
 pub mod overlay;
+pub mod pattern;
 pub mod payload;
 pub mod record;
 pub mod reversible;
@@ -31,6 +32,7 @@ pub use ids::{ChunkId, FileId, Partition, RequestId, ServerId, SessionId, Transa
 pub use map::ClusterMap;
 pub use name::{BucketStart, Name, NameHash};
 pub use overlay::Overlay;
+pub use pattern::Pattern;
 pub use payload::Payload;
 pub use record::{Key, Value};
 pub use time::{Duration, Time, Timestamp};

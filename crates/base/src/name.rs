@@ -112,6 +112,11 @@ impl BucketStart {
         Self(self.0 + Self::width(level + 1))
     }
 
+    /// The bucket at `level` that covers `hash`.
+    pub const fn covering(level: u8, hash: NameHash) -> Self {
+        Self(hash.0 & !(Self::width(level) - 1))
+    }
+
     /// The first hash after this bucket at `level`; `None` after the last.
     pub const fn end(self, level: u8) -> Option<Self> {
         let end = self.0 + Self::width(level);
@@ -172,5 +177,8 @@ mod tests {
         assert_eq!(upper.end(2), None);
         assert!(bucket.covers(1, NameHash((1 << 63) - 1)));
         assert!(!bucket.covers(2, NameHash(upper.0)));
+        assert_eq!(BucketStart::covering(2, NameHash(upper.0 - 1)), bucket);
+        assert_eq!(BucketStart::covering(2, NameHash(upper.0)), upper);
+        assert_eq!(BucketStart::covering(0, NameHash(upper.0)), BucketStart(0));
     }
 }

@@ -1,86 +1,228 @@
 //! File data on its way: reference-counted, never copied by the cores.
 
-use bytes::Bytes;
+use crate::Pattern;
+use alloc::vec;
+use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
 /// A piece of file data. Cloning and slicing share the memory.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Bytes", into = "Bytes")]
-pub struct Payload {
-    bytes: Bytes,
-    /// The size of the buffer that `bytes` keeps in memory.
-    buffer_bytes: usize,
+///
+/// It is real bytes, or a part of a [`Pattern`], which takes no memory, however long it is: in a
+/// simulation a terabyte costs nothing, and what is read can still be checked. Nobody who only moves
+/// data needs to know which of the two it is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Plain", into = "Plain")]
+pub struct Payload(Content);
+
+#[derive(Clone, Debug)]
+enum Content {
+    Bytes {
+        bytes: Bytes,
+        /// The size of the buffer that `bytes` keeps in memory.
+        buffer_bytes: usize,
+    },
+    Pattern(Part),
+}
+
+/// The bytes `offset..offset + length` of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Part {
+    pattern: Pattern,
+    offset: u64,
+    length: usize,
+}
+
+impl Part {
+    fn bytes(self) -> Bytes {
+        let mut buffer = vec![0; self.length];
+        self.pattern.fill(self.offset, &mut buffer);
+        buffer.into()
+    }
 }
 
 impl Payload {
     /// No data.
     pub const fn empty() -> Self {
-        Self {
-            bytes: Bytes::new(),
-            buffer_bytes: 0,
-        }
+        Self::within(Bytes::new(), 0)
     }
 
     /// Data that is a slice of a buffer of `buffer_bytes` bytes, which stays in memory as long as
     /// the slice does.
     pub const fn within(bytes: Bytes, buffer_bytes: usize) -> Self {
-        Self {
+        Self(Content::Bytes {
             bytes,
             buffer_bytes,
+        })
+    }
+
+    /// `length` bytes of a pattern, from `offset` on.
+    pub const fn of_pattern(pattern: Pattern, offset: u64, length: usize) -> Self {
+        Self(Content::Pattern(Part {
+            pattern,
+            offset,
+            length,
+        }))
+    }
+
+    /// `length` bytes of pieces at offsets, in order, with zeros between and after them. They are not
+    /// copied if they are one piece.
+    pub fn gather(length: usize, pieces: &[(usize, Self)]) -> Self {
+        if let Some(whole) = seamless(pieces)
+            && whole.len() == length
+        {
+            return whole;
         }
+        let mut whole = BytesMut::with_capacity(length);
+        for (at, piece) in pieces {
+            whole.resize(*at, 0);
+            whole.extend_from_slice(&piece.bytes());
+        }
+        whole.resize(length, 0);
+        Self::from(whole.freeze())
     }
 
     /// The length in bytes.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
+    pub const fn len(&self) -> usize {
+        match &self.0 {
+            Content::Bytes { bytes, .. } => bytes.len(),
+            Content::Pattern(part) => part.length,
+        }
     }
 
     /// Whether there is no data.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The bytes `from..to`. Panics if they are not within the payload, as slices do.
     pub fn slice(&self, from: usize, to: usize) -> Self {
-        Self::within(self.bytes.slice(from..to), self.buffer_bytes)
+        match &self.0 {
+            Content::Bytes {
+                bytes,
+                buffer_bytes,
+            } => Self::within(bytes.slice(from..to), *buffer_bytes),
+            Content::Pattern(part) => {
+                assert!(from <= to && to <= part.length, "{from}..{to} of {part:?}");
+                Self::of_pattern(part.pattern, part.offset + from as u64, to - from)
+            }
+        }
     }
 
-    /// The bytes themselves.
-    pub const fn bytes(&self) -> &Bytes {
-        &self.bytes
+    /// The bytes themselves; those of a pattern are computed.
+    pub fn bytes(&self) -> Bytes {
+        match &self.0 {
+            Content::Bytes { bytes, .. } => bytes.clone(),
+            Content::Pattern(part) => part.bytes(),
+        }
+    }
+
+    /// Whether this and then `next` would be one piece of the same sort: both are bytes, or `next`
+    /// goes on with the pattern.
+    pub fn goes_on_with(&self, next: &Self) -> bool {
+        match (&self.0, &next.0) {
+            (Content::Bytes { .. }, Content::Bytes { .. }) => true,
+            (Content::Pattern(_), Content::Pattern(_)) => self.extended(next).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether it takes memory.
+    pub const fn takes_memory(&self) -> bool {
+        matches!(self.0, Content::Bytes { .. })
+    }
+
+    /// The pattern of which this and then `next` are parts, if they are.
+    fn extended(&self, next: &Self) -> Option<Self> {
+        let (Content::Pattern(first), Content::Pattern(second)) = (&self.0, &next.0) else {
+            return None;
+        };
+        let end = first.offset + first.length as u64;
+        let continued = first.pattern == second.pattern && end == second.offset;
+        let length = first.length + second.length;
+        continued.then(|| Self::of_pattern(first.pattern, first.offset, length))
     }
 
     /// The same data, in a buffer of its own if it would keep a much larger one in memory: what is
     /// stored for long wastes less than half of its memory.
     #[must_use]
     pub fn compact(self) -> Self {
-        if self.len() * 2 > self.buffer_bytes {
-            return self;
+        match &self.0 {
+            Content::Bytes {
+                bytes,
+                buffer_bytes,
+            } if bytes.len() * 2 <= *buffer_bytes => Self::from(Bytes::copy_from_slice(bytes)),
+            _ => self,
         }
-        Self::from(Bytes::copy_from_slice(&self.bytes))
+    }
+}
+
+/// What pieces are together, if that can be said without copying.
+fn seamless(pieces: &[(usize, Payload)]) -> Option<Payload> {
+    let ((0, first), rest) = pieces.split_first()? else {
+        return None;
+    };
+    rest.iter().try_fold(first.clone(), |whole, (at, piece)| {
+        (whole.len() == *at)
+            .then(|| whole.extended(piece))
+            .flatten()
+    })
+}
+
+impl Default for Payload {
+    fn default() -> Self {
+        Self::empty()
     }
 }
 
 impl From<Bytes> for Payload {
     /// Takes data that has its buffer for itself.
     fn from(bytes: Bytes) -> Self {
-        Self {
-            buffer_bytes: bytes.len(),
-            bytes,
-        }
-    }
-}
-
-impl From<Payload> for Bytes {
-    fn from(payload: Payload) -> Self {
-        payload.bytes
+        let buffer_bytes = bytes.len();
+        Self::within(bytes, buffer_bytes)
     }
 }
 
 impl PartialEq for Payload {
+    /// By value: a pattern equals the bytes that it stands for.
     fn eq(&self, other: &Self) -> bool {
-        self.bytes == other.bytes
+        let same = |part: &Part, bytes: &[u8]| {
+            part.length == bytes.len()
+                && part.pattern.first_difference(part.offset, bytes).is_none()
+        };
+        match (&self.0, &other.0) {
+            (Content::Bytes { bytes, .. }, Content::Bytes { bytes: others, .. }) => bytes == others,
+            (Content::Pattern(part), Content::Bytes { bytes, .. })
+            | (Content::Bytes { bytes, .. }, Content::Pattern(part)) => same(part, bytes),
+            (Content::Pattern(part), Content::Pattern(others)) => {
+                part == others || part.length == others.length && same(part, &others.bytes())
+            }
+        }
     }
 }
 
 impl Eq for Payload {}
+
+/// As it is written: a pattern stays one.
+#[derive(Serialize, Deserialize)]
+enum Plain {
+    Bytes(Bytes),
+    Pattern(Part),
+}
+
+impl From<Payload> for Plain {
+    fn from(payload: Payload) -> Self {
+        match payload.0 {
+            Content::Bytes { bytes, .. } => Self::Bytes(bytes),
+            Content::Pattern(part) => Self::Pattern(part),
+        }
+    }
+}
+
+impl From<Plain> for Payload {
+    fn from(plain: Plain) -> Self {
+        match plain {
+            Plain::Bytes(bytes) => bytes.into(),
+            Plain::Pattern(part) => Self(Content::Pattern(part)),
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! Extents against a byte array with a map of its holes.
 
 use bytes::Bytes;
-use futago_base::Payload;
 use futago_base::data::{EXTENT_BYTES, Extents};
+use futago_base::{Pattern, Payload};
 use proptest::prelude::*;
 
 /// Small enough that changes collide, large enough for pieces on both sides of every threshold.
@@ -37,17 +37,30 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// The data that a write puts: not the same byte throughout, so that a shift shows.
-fn pattern(length: u32, tag: u8) -> Vec<u8> {
-    (0..length)
-        .map(|i| tag.wrapping_add((i % 251) as u8))
-        .collect()
+/// A third of all writes put parts of one of two patterns, which often go on with each other.
+fn pattern(tag: u8) -> Option<Pattern> {
+    let seed = u64::from(tag % 2);
+    tag.is_multiple_of(3).then_some(Pattern { seed })
 }
 
-/// The payload of a write, as a slice of a buffer that is sometimes much larger.
-fn payload(length: u32, tag: u8) -> Payload {
+/// The data that a write puts: not the same byte throughout, so that a shift shows.
+fn data(offset: u32, length: u32, tag: u8) -> Vec<u8> {
+    let mut data: Vec<u8> = (0..length)
+        .map(|i| tag.wrapping_add((i % 251) as u8))
+        .collect();
+    if let Some(pattern) = pattern(tag) {
+        pattern.fill(offset.into(), &mut data);
+    }
+    data
+}
+
+/// The payload of a write: a pattern, or a slice of a buffer that is sometimes much larger.
+fn payload(offset: u32, length: u32, tag: u8) -> Payload {
+    if let Some(pattern) = pattern(tag) {
+        return Payload::of_pattern(pattern, offset.into(), length as usize);
+    }
     let mut buffer = vec![0xee; usize::from(tag) * 8];
-    buffer.extend(pattern(length, tag));
+    buffer.extend(data(offset, length, tag));
     let buffer_bytes = buffer.len();
     let start = usize::from(tag) * 8;
     Payload::within(Bytes::from(buffer).slice(start..), buffer_bytes)
@@ -62,10 +75,10 @@ fn apply(extents: &mut Extents, model: &mut Model, change: &Change) {
             length,
             tag,
         } => {
-            extents.write(offset, payload(length, tag));
+            extents.write(offset, payload(offset, length, tag));
             for (cell, byte) in model[offset as usize..]
                 .iter_mut()
-                .zip(pattern(length, tag))
+                .zip(data(offset, length, tag))
             {
                 *cell = Some(byte);
             }
@@ -165,6 +178,23 @@ fn a_small_slice_does_not_keep_a_large_buffer() {
         large.bytes().as_ptr(),
         "shared"
     );
+}
+
+/// A terabyte in small pieces is as large as one extent.
+#[test]
+fn a_pattern_takes_no_memory_and_stays_in_one_piece() {
+    let (pattern, mut extents) = (Pattern { seed: 7 }, Extents::default());
+    let part = |offset: u32| Payload::of_pattern(pattern, offset.into(), 4096);
+    let offsets = (0..1000).map(|place| place * 7 % 1000 * 4096);
+    for offset in offsets {
+        extents.write(offset, part(offset));
+    }
+    let whole = Payload::of_pattern(pattern, 0, 1000 * 4096);
+    assert_eq!(extents.read(0, u32::MAX), [(0, whole)]);
+    extents.write(5000, Payload::from(Bytes::from_static(b"x")));
+    assert_eq!(extents.read(0, u32::MAX).len(), 3);
+    extents.write(4096, part(4096));
+    assert_eq!(extents.read(0, u32::MAX).len(), 1);
 }
 
 #[test]

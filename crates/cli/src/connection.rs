@@ -250,7 +250,7 @@ impl Connection {
                 return Ok(());
             }
             offset += data.len() as u64;
-            each(data.bytes())?;
+            each(&data.bytes())?;
         }
     }
 

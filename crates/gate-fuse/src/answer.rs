@@ -74,7 +74,7 @@ impl Answer {
             Self::Created(of, handle) => {
                 reply.created(&translate::entry(of.id.0, &of), handle, UNCACHED);
             }
-            Self::Data(data) => reply.data(data.bytes()),
+            Self::Data(data) => reply.data(&data.bytes()),
             Self::Target(target) => reply.data(&target),
             Self::Xattr(value, room) => send_xattr(&value, room as usize, reply),
             Self::Written(bytes) => reply.written(bytes),

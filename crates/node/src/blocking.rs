@@ -285,7 +285,7 @@ impl File {
         let id = self.id;
         let reading =
             move |client: Rc<Client>| async move { client.read(id, offset, length).await };
-        Ok(self.file_system.run(reading)?.bytes().clone())
+        Ok(self.file_system.run(reading)?.bytes())
     }
 
     /// Writes at `offset`.

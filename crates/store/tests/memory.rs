@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use futago_base::{
-    Batch, ChunkId, DataChange, FileId, Kind, Name, NameHash, Partition, Payload, Timestamp, Value,
-    View,
+    Batch, ChunkId, DataChange, FileId, Kind, Name, NameHash, Partition, Pattern, Payload,
+    Timestamp, Value, View,
     data::EXTENT_BYTES,
     overlay::RECORD_BYTES,
     record::{Entry, Inode, Key, Truncations},
@@ -82,7 +82,10 @@ fn data_change() -> impl Strategy<Value = DataChange> {
     (chunk, 0..500_u32, 0..100_u32, any::<u8>(), any::<bool>()).prop_map(
         |(chunk, offset, length, byte, write)| {
             if write {
-                let payload = Payload::from(Bytes::from(vec![byte; length as usize]));
+                let payload = match byte % 3 {
+                    0 => Payload::of_pattern(Pattern { seed: 1 }, offset.into(), length as usize),
+                    _ => Payload::from(Bytes::from(vec![byte; length as usize])),
+                };
                 DataChange::Write {
                     chunk,
                     offset,

@@ -229,7 +229,7 @@ impl Sender {
         }
         let (head, payload) = frame.encode(crc32c::crc32c_append);
         let mut queue = self.queue.borrow_mut();
-        for piece in [head, payload.bytes().clone()] {
+        for piece in [head, payload.bytes()] {
             if !piece.is_empty() {
                 self.queued_bytes.set(self.queued_bytes.get() + piece.len());
                 queue.push_back(piece);

@@ -201,7 +201,7 @@ impl Frame {
     pub fn encode(&self, crc32c: Crc32c) -> (Bytes, Payload) {
         let body = self.body.encode();
         let mut raw = raw_header(&self.header, body.len(), self.payload.len());
-        raw.crc32c = U32::new(checksum(crc32c, &raw, &body, self.payload.bytes()));
+        raw.crc32c = U32::new(checksum(crc32c, &raw, &body, &self.payload.bytes()));
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(raw.as_bytes());
         bytes.extend_from_slice(&body);
@@ -227,7 +227,7 @@ impl Frame {
             return Err(DecodeError::Truncated);
         }
         let sent = core::mem::take(&mut raw.crc32c).get();
-        if sent != checksum(crc32c, &raw, body, payload.bytes()) {
+        if sent != checksum(crc32c, &raw, body, &payload.bytes()) {
             return Err(DecodeError::Checksum);
         }
         let header = header(&raw)?;

@@ -6,7 +6,6 @@ use crate::{
     layout::{FileHint, Part, parts},
 };
 use alloc::vec::Vec;
-use bytes::BytesMut;
 use futago_base::{Errno, FileId, Payload, limits};
 use futago_wire::{Failure, Request};
 
@@ -72,19 +71,13 @@ fn assemble(
     for (ReadPart { part, .. }, (_, data)) in parts.iter().zip(answers) {
         pieces.push((wanted(part, end), data));
     }
-    pieces.retain(|(wanted, _)| *wanted > 0);
-    if let [(wanted, data)] = &pieces[..]
-        && data.len() >= *wanted
-    {
-        return data.slice(0, *wanted);
+    let mut length = 0;
+    let mut placed = Vec::new();
+    for (wanted, data) in pieces.into_iter().filter(|(wanted, _)| *wanted > 0) {
+        placed.push((length, data.slice(0, data.len().min(wanted))));
+        length += wanted;
     }
-    let mut whole = BytesMut::with_capacity(pieces.iter().map(|(wanted, _)| wanted).sum());
-    for (wanted, data) in pieces {
-        let length = data.len().min(wanted);
-        whole.extend_from_slice(&data.bytes()[..length]);
-        whole.resize(whole.len() + (wanted - length), 0);
-    }
-    Payload::from(whole.freeze())
+    Payload::gather(length, &placed)
 }
 
 /// How much of a part lies before the end of the file.

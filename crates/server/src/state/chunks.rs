@@ -3,7 +3,6 @@
 use crate::answer::Checked;
 use crate::turn::Turn;
 use alloc::vec::Vec;
-use bytes::{Bytes, BytesMut};
 use futago_base::{
     ChunkId, DataChange, FileId, Key, Payload, Value, View,
     record::{Truncation, Truncations},
@@ -109,18 +108,11 @@ impl<V: View> Turn<'_, V> {
             Some(extents) if from < valid => extents.read(from, to.min(valid)),
             _ => Vec::new(),
         };
-        if let [(start, piece)] = pieces.as_slice()
-            && *start == from
-            && piece.len() == (to - from) as usize
-        {
-            return piece.clone();
-        }
-        let mut whole = BytesMut::zeroed((to - from) as usize);
-        for (start, piece) in pieces {
-            let at = (start - from) as usize;
-            whole[at..at + piece.len()].copy_from_slice(piece.bytes());
-        }
-        Payload::from(Bytes::from(whole))
+        let pieces = pieces.into_iter();
+        let pieces: Vec<_> = pieces
+            .map(|(start, piece)| ((start - from) as usize, piece))
+            .collect();
+        Payload::gather((to - from) as usize, &pieces)
     }
 
     /// The chunks of a file that this server holds, from number `first` on.

@@ -85,7 +85,7 @@ fn data(id: FileId, inode: &Inode, stores: &[&MemoryStore]) -> Content {
         let extents = stores.iter().find_map(|store| store.data(chunk));
         for (offset, piece) in extents.into_iter().flat_map(|e| e.read(0, u32::MAX)) {
             let start = index * chunk_bytes + u64::from(offset);
-            for run in Content::of_bytes(start, piece.bytes()).runs() {
+            for run in Content::of_bytes(start, &piece.bytes()).runs() {
                 content.write(run.from, run.to, run.tag);
             }
         }

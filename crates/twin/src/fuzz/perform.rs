@@ -192,7 +192,7 @@ async fn data(core: &Core, operation: &Operation) -> Observed {
     match operation {
         O::Read { id, offset, length } => {
             let data = core.read(*id, *offset, *length).await?;
-            Ok(Outcome::Bytes(data.bytes().clone()))
+            Ok(Outcome::Bytes(data.bytes()))
         }
         O::Write {
             id,
