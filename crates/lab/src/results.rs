@@ -11,6 +11,9 @@ pub struct PointResult {
     pub parameters: BTreeMap<String, Value>,
     /// Successful operations a second, by operation.
     pub throughput: BTreeMap<String, f64>,
+    /// File data that they moved, in MiB a second, by operation; those without data are not there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bandwidth_mib_per_s: BTreeMap<String, f64>,
     /// How long operations took.
     pub latency_us: BTreeMap<String, LatencySummary>,
     /// What the busiest resource allows, of the phase that comes closest to it.
@@ -48,6 +51,9 @@ pub struct LatencySummary {
 pub struct Bound {
     /// The resource: a class of the machine, or `clients` if they ask for no more.
     pub resource: String,
+    /// File data in MiB a second, by operation; those without data are not there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bandwidth_mib_per_s: BTreeMap<String, f64>,
     /// Operations a second, by operation.
     #[serde(flatten)]
     pub per_s: BTreeMap<String, f64>,
@@ -77,6 +83,9 @@ pub struct OperationResult {
     pub errors: BTreeMap<String, u64>,
     /// Successes a second.
     pub per_s: f64,
+    /// File data that they moved, in MiB a second; 0 for operations without data.
+    #[serde(default)]
+    pub mib_per_s: f64,
     /// How long they took.
     pub latency_us: LatencySummary,
 }
@@ -139,11 +148,20 @@ impl PhaseResult {
         let per_s = self.operations.iter();
         self.bound = Bound {
             resource: resource.to_owned(),
+            bandwidth_mib_per_s: of_data(&self.operations)
+                .map(|(name, mib_per_s)| (name.clone(), mib_per_s * room))
+                .collect(),
             per_s: per_s
                 .map(|(name, o)| (name.clone(), o.per_s * room))
                 .collect(),
         };
     }
+}
+
+/// The operations that move file data, and how much they do.
+fn of_data(operations: &BTreeMap<String, OperationResult>) -> impl Iterator<Item = (&String, f64)> {
+    let with_data = operations.iter().map(|(name, o)| (name, o.mib_per_s));
+    with_data.filter(|(_, mib_per_s)| *mib_per_s > 0.0)
 }
 
 impl PointResult {
@@ -153,6 +171,7 @@ impl PointResult {
         let mut point = Self {
             parameters,
             throughput: BTreeMap::new(),
+            bandwidth_mib_per_s: BTreeMap::new(),
             latency_us: BTreeMap::new(),
             bound: Bound::default(),
             utilisation: BTreeMap::new(),
@@ -177,6 +196,13 @@ impl PointResult {
                     .bound
                     .per_s
                     .extend(bound.map(|per_s| (name.clone(), *per_s)));
+                let bound = phase.bound.bandwidth_mib_per_s.get(operation);
+                let bounds = &mut point.bound.bandwidth_mib_per_s;
+                bounds.extend(bound.map(|mib_per_s| (name.clone(), *mib_per_s)));
+                if result.mib_per_s > 0.0 {
+                    let bandwidth = &mut point.bandwidth_mib_per_s;
+                    bandwidth.insert(name.clone(), result.mib_per_s);
+                }
                 point.throughput.insert(name.clone(), result.per_s);
                 point.latency_us.insert(name, result.latency_us);
             }
@@ -226,6 +252,7 @@ mod tests {
             count: 10,
             errors: BTreeMap::new(),
             per_s,
+            mib_per_s: 0.0,
             latency_us,
         };
         let resource = |utilisation_max, wait_us| ResourceResult {

@@ -207,7 +207,7 @@ impl File for OpenFile {
             if part.is_empty() {
                 break;
             }
-            data.extend_from_slice(part.bytes());
+            data.extend_from_slice(&part.bytes());
         }
         Ok(data)
     }

@@ -5,9 +5,10 @@ use super::{
     target::{File, FileSystem},
 };
 use anyhow::{anyhow, ensure};
+use futago_base::Pattern;
 use futago_lab::{
     statistics::{ClientPhase, Latencies},
-    workload::{Contents, IoPhase, IoWorkload, MetadataPhase, MetadataWorkload, Transfer},
+    workload::{IoPhase, IoWorkload, MetadataPhase, MetadataWorkload, Transfer},
 };
 use std::{sync::Arc, thread, time::Instant};
 
@@ -137,7 +138,7 @@ impl Place<'_> {
 fn io_operation(
     file: &Arc<dyn File>,
     phase: IoPhase,
-    contents: Contents,
+    contents: Pattern,
     transfer: Transfer,
     path: &str,
 ) -> anyhow::Result<u64> {

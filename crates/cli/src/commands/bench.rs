@@ -10,7 +10,7 @@ use crate::{
 };
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
-use futago_lab::workload::{IoWorkload, MetadataWorkload};
+use futago_lab::workload::{Access, FileLayout, IoWorkload, MetadataWorkload};
 use std::path::PathBuf;
 
 /// Arguments of `bench`.
@@ -76,18 +76,23 @@ struct Io {
     /// Bytes an operation.
     #[arg(long, default_value = "1MiB")]
     transfer: ByteSize,
-    /// All clients in one file, their transfers taking turns.
+    /// All clients in one file, their blocks taking turns.
     #[arg(long)]
     shared_file: bool,
+    /// Bytes of one client that lie together in a shared file, and that strided transfers pass by; as
+    /// much as a transfer unless told.
+    #[arg(long)]
+    block: Option<ByteSize>,
     /// Transfers in random order, each once.
     #[arg(long)]
     random: bool,
+    /// The first transfer of every block, then the second of every block, and so on.
+    #[arg(long, conflicts_with = "random")]
+    strided: bool,
 }
 
 /// The largest file that the metadata benchmark makes: its data travels in one message.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// The largest transfer of the I/O benchmark.
-const TRANSFER_BYTES_MAX: u64 = 1 << 30;
 
 impl Bench {
     /// Whether JSON is asked for.
@@ -158,19 +163,23 @@ impl Metadata {
 
 impl Io {
     fn work(self) -> anyhow::Result<(Common, Work)> {
-        let (size_bytes, transfer_bytes) = (self.size.as_u64(), self.transfer.as_u64());
-        if size_bytes == 0 || transfer_bytes == 0 || transfer_bytes > TRANSFER_BYTES_MAX {
-            return Err(usage(
-                "--size and --transfer must be positive, --transfer at most 1GiB",
-            ));
-        }
         let workload = IoWorkload {
             clients: self.common.clients,
-            size_bytes,
-            transfer_bytes: transfer_bytes as u32,
-            shared_file: self.shared_file,
-            random: self.random,
+            size_bytes: self.size.as_u64(),
+            transfer_bytes: u32::try_from(self.transfer.as_u64()).unwrap_or(u32::MAX),
+            block_bytes: self.block.unwrap_or(self.transfer).as_u64(),
+            file: match self.shared_file {
+                true => FileLayout::Shared,
+                false => FileLayout::Own,
+            },
+            access: match (self.random, self.strided) {
+                (true, _) => Access::Random,
+                (_, true) => Access::Strided,
+                _ => Access::Sequential,
+            },
         };
+        let checked = workload.check();
+        checked.map_err(|mistake| usage(&format!("--{} {}", mistake.of, mistake.reason)))?;
         Ok((self.common, Work::Io(workload)))
     }
 }

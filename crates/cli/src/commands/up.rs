@@ -21,9 +21,13 @@ use futago_node::Cluster;
 use serde::Serialize;
 use std::{
     fs::{self, File},
+    io,
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -88,6 +92,10 @@ pub struct Up {
     /// Stay until interrupted, then end the cluster.
     #[arg(long)]
     foreground: bool,
+    /// As --foreground, and end the cluster when standard input ends too: whoever holds its other end
+    /// takes the cluster along, however it ends.
+    #[arg(long, hide = true)]
+    until_input_ends: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -121,6 +129,9 @@ impl Up {
     /// Starts the cluster; leaves nothing behind if that fails or is interrupted.
     pub fn run(self) -> anyhow::Result<Exit> {
         let interrupted = spawn::interruption()?;
+        if self.until_input_ends {
+            interrupt_when_input_ends(interrupted.clone());
+        }
         self.make_way()?;
         let cluster = self.new_cluster()?;
         let directory = runtime_directory::of(&cluster);
@@ -140,7 +151,7 @@ impl Up {
             self.take_back(&cluster, &mut started);
             return Err(error);
         }
-        if self.foreground {
+        if self.foreground || self.until_input_ends {
             while !interrupted.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(100));
             }
@@ -334,6 +345,14 @@ impl Up {
         }
         let _ = fs::remove_file(&self.cluster.path);
     }
+}
+
+fn interrupt_when_input_ends(interrupted: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        // An error ends it just as well.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        interrupted.store(true, Ordering::Relaxed);
+    });
 }
 
 fn drop_directory(directory: &Path) {

@@ -1,5 +1,6 @@
 //! Simulations: the points of a scenario, run side by side, and by several processes together.
 
+pub mod local_cluster;
 pub mod ranks;
 pub mod real;
 pub mod sweep;

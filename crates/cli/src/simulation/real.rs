@@ -1,36 +1,33 @@
 //! The phases of a scenario on a real cluster on this host.
 
+use super::local_cluster::LocalCluster;
 use crate::{
-    cluster::ClusterFile,
     connection::Connection,
     exit::{Exit, Problem},
 };
 use anyhow::{Context, bail};
-use futago_base::{Errno, FileId};
+use futago_base::{Errno, FileId, Payload};
 use futago_des::{ProcessId, RandomStream};
 use futago_lab::{
     results::{Bound, LatencySummary, OperationResult, PhaseResult},
     statistics::Latencies,
+    workload::IoPhase,
 };
 use futago_node::{Client, Cluster, Futago, Options};
 use futago_twin::{
     scenario::Body,
-    world::{Amount, Latency, Names, OperationKind, Phase, Place, Setup, own_name},
+    world::{
+        Activity, Amount, Latency, Names, OperationKind, Phase, Place, Setup, Work, find_file,
+        make_file, own_name,
+    },
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::{
     collections::BTreeMap,
-    process::{Command, Stdio},
     rc::Rc,
     thread,
     time::{Duration, Instant},
 };
-
-/// A cluster of server processes on this host, which ends with this value.
-pub struct LocalCluster {
-    directory: tempfile::TempDir,
-    cluster: Cluster,
-}
 
 /// A phase on a real cluster: what came of it, and what it cost.
 pub struct RealPhase {
@@ -42,47 +39,6 @@ pub struct RealPhase {
     pub server_cpu_us: u64,
     /// Requests that the servers were sent, by name.
     pub requests: BTreeMap<String, u64>,
-}
-
-impl LocalCluster {
-    /// Starts so many servers, each a process.
-    pub fn start(body: &Body) -> anyhow::Result<Self> {
-        let directory = tempfile::tempdir()?;
-        let path = directory.path().join("cluster.toml");
-        let output = Command::new(std::env::current_exe()?)
-            .args(["up", "--memory", "2GiB", "--servers"])
-            .arg(body.cluster.servers.to_string())
-            .arg("--partitions")
-            .arg(body.cluster.partitions.to_string())
-            .arg("--cluster")
-            .arg(&path)
-            .stdin(Stdio::null())
-            .output()?;
-        if !output.status.success() {
-            bail!(
-                "futago up: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
-        }
-        let cluster = ClusterFile { path }.load()?;
-        Ok(Self { directory, cluster })
-    }
-}
-
-impl Drop for LocalCluster {
-    fn drop(&mut self) {
-        let ended = std::env::current_exe().and_then(|program| {
-            let file = self.directory.path().join("cluster.toml");
-            Command::new(program)
-                .arg("down")
-                .arg("--cluster")
-                .arg(file)
-                .output()
-        });
-        if let Err(error) = ended {
-            eprintln!("futago: the cluster of the measurement is left running: {error}");
-        }
-    }
 }
 
 /// Whether a real cluster on this host can do what the scenario says.
@@ -106,7 +62,7 @@ fn check(setup: &Setup) -> anyhow::Result<()> {
 /// Runs all phases of a scenario on a cluster of its own.
 pub fn run(body: &Body, setup: &Setup) -> anyhow::Result<Vec<RealPhase>> {
     check(setup)?;
-    let local = LocalCluster::start(body)?;
+    let local = LocalCluster::start(body, setup)?;
     let watch = Connection::open(&local.cluster)?;
     let clients =
         (0..body.cluster.clients).map(|number| RealClient::new(&local.cluster, setup, number));
@@ -146,21 +102,16 @@ fn run_phase(
     clients: &mut [RealClient],
     watch: &Connection,
 ) -> anyhow::Result<RealPhase> {
+    together(clients, |client| client.prepare(phase))?;
+    together(clients, |client| client.find(phase))?;
     let before = (totals(watch)?, own_cpu_us());
     let began = Instant::now();
-    let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
-        let running: Vec<_> = clients
-            .iter_mut()
-            .map(|client| scope.spawn(move || client.run(phase, began)))
-            .collect();
-        let ended = running.into_iter().map(|client| client.join());
-        ended
-            .map(|part| part.unwrap_or_else(|_| bail!("a client's thread panicked")))
-            .collect()
-    });
+    let parts = together(clients, |client| client.run(phase, began))?;
     let client_cpu_us = own_cpu_us() - before.1;
     let after = totals(watch)?;
-    let parts = parts.into_iter().collect::<anyhow::Result<Vec<Part>>>()?;
+    for part in &parts {
+        part.check()?;
+    }
     let requests = after.1.into_iter().map(|(name, count)| {
         let earlier = before.0.1.get(&name).copied().unwrap_or(0);
         (name, count.saturating_sub(earlier))
@@ -175,13 +126,54 @@ fn run_phase(
     })
 }
 
+/// Lets all clients do something side by side, each on a thread.
+fn together<T: Send>(
+    clients: &mut [RealClient],
+    each: impl Fn(&mut RealClient) -> anyhow::Result<T> + Sync,
+) -> anyhow::Result<Vec<T>> {
+    let each = &each;
+    thread::scope(|scope| {
+        let running = clients
+            .iter_mut()
+            .map(|client| scope.spawn(|| each(client)));
+        let running: Vec<_> = running.collect();
+        let ended = running.into_iter().map(|client| client.join());
+        ended
+            .map(|part| part.unwrap_or_else(|_| bail!("a client's thread panicked")))
+            .collect()
+    })
+}
+
 /// What one client measured in a phase.
 #[derive(Default)]
 struct Part {
-    latencies: BTreeMap<OperationKind, (Latencies, f64)>,
-    errors: BTreeMap<(OperationKind, Errno), u64>,
+    tallies: BTreeMap<OperationKind, Tally>,
     ended: Duration,
+    /// What it has read, to be checked when no time is taken any more.
+    read: Vec<(Work, Payload)>,
 }
+
+/// How operations of one kind went.
+#[derive(Default)]
+struct Tally {
+    latencies: Latencies,
+    total_us: f64,
+    bytes: u64,
+    errors: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    fn merge(&mut self, other: Self) {
+        self.latencies.merge(&other.latencies);
+        self.total_us += other.total_us;
+        self.bytes += other.bytes;
+        for (errno, count) in other.errors {
+            *self.errors.entry(errno).or_default() += count;
+        }
+    }
+}
+
+const MIB: f64 = (1 << 20) as f64;
 
 fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
     let longest = parts
@@ -193,36 +185,26 @@ fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
         Amount::Operations(_) => longest.as_secs_f64(),
         Amount::Duration { measured_ns, .. } => measured_ns as f64 / 1e9,
     };
-    let mut operations: BTreeMap<OperationKind, (Latencies, f64, BTreeMap<String, u64>)> =
-        BTreeMap::new();
-    for part in parts {
-        for (kind, (latencies, total_us)) in part.latencies {
-            let all = operations.entry(kind).or_default();
-            all.0.merge(&latencies);
-            all.1 += total_us;
-        }
-        for ((kind, errno), count) in part.errors {
-            let errors = &mut operations.entry(kind).or_default().2;
-            *errors.entry(errno.name().to_owned()).or_default() += count;
-        }
+    let mut operations: BTreeMap<OperationKind, Tally> = BTreeMap::new();
+    for (kind, tally) in parts.into_iter().flat_map(|part| part.tallies) {
+        operations.entry(kind).or_default().merge(tally);
     }
-    let results = operations
-        .into_iter()
-        .map(|(kind, (latencies, total_us, errors))| {
-            let name: &str = (&kind).into();
-            let count = latencies.count();
-            let result = OperationResult {
-                count,
-                errors,
-                per_s: count as f64 / measured_s,
-                latency_us: LatencySummary {
-                    p50: latencies.quantile_us(0.5),
-                    p99: latencies.quantile_us(0.99),
-                    mean: total_us / count.max(1) as f64,
-                },
-            };
-            (name.to_owned(), result)
-        });
+    let results = operations.into_iter().map(|(kind, tally)| {
+        let name: &str = (&kind).into();
+        let count = tally.latencies.count();
+        let result = OperationResult {
+            count,
+            errors: tally.errors,
+            per_s: count as f64 / measured_s,
+            mib_per_s: tally.bytes as f64 / MIB / measured_s,
+            latency_us: LatencySummary {
+                p50: tally.latencies.quantile_us(0.5),
+                p99: tally.latencies.quantile_us(0.99),
+                mean: tally.total_us / count.max(1) as f64,
+            },
+        };
+        (name.to_owned(), result)
+    });
     PhaseResult {
         name: phase.name.clone(),
         measured_s,
@@ -240,6 +222,10 @@ struct RealClient {
     /// Directories and the names in them: the client's own first, then the shared ones.
     places: Vec<(FileId, Names)>,
     random: RandomStream,
+    /// The file that the phase is about.
+    file: Option<FileId>,
+    /// The data of the phase's writes, made beforehand.
+    data: Vec<Payload>,
 }
 
 fn perform<T: Send + 'static, F: Future<Output = Result<T, Errno>> + 'static>(
@@ -257,6 +243,8 @@ impl RealClient {
             shared: setup.directories.clone(),
             places: Vec::new(),
             random: RandomStream::new(setup.seed, ProcessId(number)),
+            file: None,
+            data: Vec::new(),
         })
     }
 
@@ -291,49 +279,154 @@ impl RealClient {
         Ok(())
     }
 
-    /// Performs its part of a phase on the client's own thread.
-    fn run(&mut self, phase: &Phase, began: Instant) -> anyhow::Result<Part> {
-        let place = match phase.place {
+    /// The place of a phase's directory and names.
+    const fn place(phase: &Phase) -> usize {
+        match phase.place {
             Place::Own => 0,
             Place::Shared(number) => number + 1,
+        }
+    }
+
+    /// Makes the file of its data, and writes what is to be read.
+    fn prepare(&self, phase: &Phase) -> anyhow::Result<()> {
+        let Activity::Data(data) = phase.activity else {
+            return Ok(());
         };
-        let (directory, mut names) = self.places[place];
-        let (phase, number, shared) = (phase.clone(), self.number, self.shared.clone());
-        let mut random = self.random.clone();
-        let (part, names, random) = perform(&self.futago, move |client| async move {
+        let (directory, number) = (self.places[Self::place(phase)].0, self.number);
+        perform(&self.futago, move |client| async move {
+            let file = make_file(&client, number, directory, &data).await?;
+            let turns = if data.fill {
+                data.workload.transfer_count()
+            } else {
+                0
+            };
+            for turn in 0..turns {
+                let work = Work::Data(data.transfer(IoPhase::Write, number, file, turn));
+                work.perform(&client, number, &[], work.data()).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Finds the file that the phase is about, and makes what it is to write.
+    fn find(&mut self, phase: &Phase) -> anyhow::Result<()> {
+        let Activity::Data(data) = phase.activity else {
+            return Ok(());
+        };
+        let (place, number, shared) = (phase.place, self.number, self.shared.clone());
+        let find = move |client: Rc<Client>| async move {
+            find_file(&client, number, place, &data, &shared).await
+        };
+        let file = perform(&self.futago, find)?;
+        let (_, _, most) = window(phase.amount);
+        let turns = 0..most.min(data.workload.transfer_count());
+        let works = turns.map(|turn| Work::Data(data.transfer(data.phase, number, file, turn)));
+        self.data = works.map(|work| work.data().bytes().into()).collect();
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn works(&self, phase: &Phase) -> Works {
+        let (directory, names) = self.places[Self::place(phase)];
+        Works {
+            phase: phase.clone(),
+            client: self.number,
+            directory,
+            names,
+            random: self.random.clone(),
+            file: self.file.unwrap_or(directory),
+            data: self.data.clone(),
+        }
+    }
+
+    /// Performs its part of a phase on the client's own thread.
+    fn run(&mut self, phase: &Phase, began: Instant) -> anyhow::Result<Part> {
+        let (mut works, shared) = (self.works(phase), self.shared.clone());
+        let (number, (warm, until, most)) = (self.number, window(phase.amount));
+        let (part, works) = perform(&self.futago, move |client| async move {
             let mut part = Part::default();
-            let (warm, until, most) = window(phase.amount);
             let mut begun = 0;
             while begun < most && began.elapsed() < until {
+                let (work, data) = works.next(begun);
                 begun += 1;
-                let work = names.next(&phase, directory, &mut random);
                 let started = Instant::now();
-                let outcome = work.perform(&client, number, &shared).await;
+                let outcome = work.perform(&client, number, &shared, data).await;
                 let latency = started.elapsed();
                 part.ended = began.elapsed();
                 if part.ended < warm || part.ended > until {
                     continue;
                 }
-                part.add(work.kind, outcome, latency);
+                part.add(&work, &outcome, latency);
+                part.keep(work, outcome, &works);
             }
-            Ok((part, names, random))
+            Ok((part, works))
         })?;
-        self.places[place].1 = names;
-        self.random = random;
+        self.places[Self::place(phase)].1 = works.names;
+        self.random = works.random;
         Ok(part)
     }
 }
 
-impl Part {
-    fn add(&mut self, kind: OperationKind, outcome: Result<(), Errno>, latency: Duration) {
-        match outcome {
-            Ok(()) => {
-                let (latencies, total_us) = self.latencies.entry(kind).or_default();
-                latencies.record(latency.as_nanos() as u64);
-                *total_us += latency.as_secs_f64() * 1e6;
+/// A client's operations in a phase.
+struct Works {
+    phase: Phase,
+    client: u32,
+    directory: FileId,
+    names: Names,
+    random: RandomStream,
+    file: FileId,
+    data: Vec<Payload>,
+}
+
+impl Works {
+    /// The next one, and what it writes.
+    fn next(&mut self, turn: u64) -> (Work, Payload) {
+        match &self.phase.activity {
+            Activity::Names(mix) => {
+                let (place, directory) = (self.phase.place, self.directory);
+                let work = self.names.next(mix, place, directory, &mut self.random);
+                (work, Payload::empty())
             }
-            Err(errno) => *self.errors.entry((kind, errno)).or_default() += 1,
+            Activity::Data(data) => {
+                let work = Work::Data(data.transfer(data.phase, self.client, self.file, turn));
+                let made = self
+                    .data
+                    .get((turn % data.workload.transfer_count()) as usize);
+                (work, made.cloned().unwrap_or_default())
+            }
         }
+    }
+}
+
+impl Part {
+    fn add(&mut self, work: &Work, outcome: &Result<Payload, Errno>, latency: Duration) {
+        let tally = self.tallies.entry(work.kind()).or_default();
+        match outcome {
+            Ok(_) => {
+                tally.latencies.record(latency.as_nanos() as u64);
+                tally.total_us += latency.as_secs_f64() * 1e6;
+                tally.bytes += work.bytes();
+            }
+            Err(errno) => *tally.errors.entry(errno.name().to_owned()).or_default() += 1,
+        }
+    }
+
+    /// Keeps what has been read, but each transfer once.
+    fn keep(&mut self, work: Work, outcome: Result<Payload, Errno>, works: &Works) {
+        if let (Ok(read), OperationKind::Read) = (outcome, work.kind())
+            && self.read.len() < works.data.len()
+        {
+            self.read.push((work, read));
+        }
+    }
+
+    /// Whether it has read what had been written.
+    fn check(&self) -> anyhow::Result<()> {
+        for (work, read) in &self.read {
+            let checked = work.check(read);
+            checked.with_context(|| format!("{work:?} has not read what had been written"))?;
+        }
+        Ok(())
     }
 }
 

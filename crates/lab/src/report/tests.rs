@@ -12,6 +12,7 @@ fn point(servers: u64, clients: u64) -> PointResult {
     let operation = OperationResult {
         count: 10,
         errors: BTreeMap::from([("EIO".to_owned(), 2)]),
+        mib_per_s: 0.0,
         per_s,
         latency_us,
     };

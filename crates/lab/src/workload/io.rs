@@ -1,6 +1,7 @@
 //! Large files: write them and read another client's (the pattern of IOR).
 
-use super::{Contents, neighbour, shuffled};
+use super::{contents, neighbour, permutation::Permutation};
+use futago_base::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// Large files, or one that all share.
@@ -12,10 +13,37 @@ pub struct IoWorkload {
     pub size_bytes: u64,
     /// Bytes a transfer; the last one of a client may be shorter.
     pub transfer_bytes: u32,
-    /// All clients in one file, their transfers taking turns, instead of a file each.
-    pub shared_file: bool,
-    /// Transfers in a random order, each once, instead of one after the other.
-    pub random: bool,
+    /// Bytes of one client that lie together in a shared file, and that strided transfers pass by; a
+    /// multiple of the transfer.
+    pub block_bytes: u64,
+    /// Who uses which file.
+    pub file: FileLayout,
+    /// In which order.
+    pub access: Access,
+}
+
+/// Who uses which file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileLayout {
+    /// A file each.
+    #[default]
+    Own,
+    /// All clients in one file, their blocks taking turns.
+    Shared,
+}
+
+/// The order of a client's transfers; each is made once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    /// One after the other.
+    #[default]
+    Sequential,
+    /// The first of every block, then the second of every block, and so on.
+    Strided,
+    /// A random order that depends on nothing but the client.
+    Random,
 }
 
 /// The phases, in their order.
@@ -42,7 +70,7 @@ impl IoPhase {
 }
 
 /// One transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
     /// Where in the file, in bytes.
     pub offset: u64,
@@ -50,7 +78,42 @@ pub struct Transfer {
     pub length: u32,
 }
 
+/// A size that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Which one: `size`, `transfer` or `block`.
+    pub of: &'static str,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+/// The largest transfer, in bytes.
+pub const TRANSFER_BYTES_MAX: u32 = 1 << 30;
+
+/// The largest size of one client's data, in bytes: all clients' offsets fit in a file.
+pub const SIZE_BYTES_MAX: u64 = 1 << 42;
+
 impl IoWorkload {
+    /// Whether its sizes make sense.
+    ///
+    /// # Errors
+    ///
+    /// The first one that does not.
+    pub const fn check(&self) -> Result<(), Mistake> {
+        let (of, reason) = if self.size_bytes == 0 || self.size_bytes > SIZE_BYTES_MAX {
+            ("size", "must be between 1 byte and 4 TiB")
+        } else if self.transfer_bytes == 0 || self.transfer_bytes > TRANSFER_BYTES_MAX {
+            ("transfer", "must be between 1 byte and 1 GiB")
+        } else if self.block_bytes == 0 || self.block_bytes > SIZE_BYTES_MAX {
+            ("block", "must be between 1 byte and 4 TiB")
+        } else if !self.block_bytes.is_multiple_of(self.transfer_bytes as u64) {
+            ("block", "must be a multiple of the transfer size")
+        } else {
+            return Ok(());
+        };
+        Err(Mistake { of, reason })
+    }
+
     /// Whose data a client handles in a phase.
     pub const fn owner(&self, phase: IoPhase, client: u32) -> u32 {
         match phase {
@@ -61,49 +124,77 @@ impl IoWorkload {
 
     /// The files of the run, relative to its directory.
     pub fn files(&self) -> Vec<String> {
-        let count = if self.shared_file { 1 } else { self.clients };
+        let count = match self.file {
+            FileLayout::Shared => 1,
+            FileLayout::Own => self.clients,
+        };
         (0..count).map(|owner| self.path(owner)).collect()
     }
 
     /// The file that holds an owner's data.
     pub fn path(&self, owner: u32) -> String {
-        if self.shared_file {
-            "shared".to_owned()
-        } else {
-            format!("client-{owner}")
+        match self.file {
+            FileLayout::Shared => "shared".to_owned(),
+            FileLayout::Own => format!("client-{owner}"),
         }
     }
 
     /// What the owner's file holds.
-    pub const fn contents(&self, owner: u32) -> Contents {
-        Contents::of(if self.shared_file { 0 } else { owner }, 0)
+    pub const fn contents(&self, owner: u32) -> Pattern {
+        match self.file {
+            FileLayout::Shared => contents(0, 0),
+            FileLayout::Own => contents(owner, 0),
+        }
+    }
+
+    /// How many transfers each client makes.
+    pub const fn transfer_count(&self) -> u64 {
+        self.size_bytes.div_ceil(self.transfer_bytes as u64)
     }
 
     /// The transfers of an owner's data, in their order.
     pub fn transfers(&self, owner: u32) -> impl Iterator<Item = Transfer> + use<> {
         let workload = *self;
-        let transfer_bytes = u64::from(self.transfer_bytes.max(1));
-        let count = self.size_bytes.div_ceil(transfer_bytes);
-        let order = self.random.then(|| shuffled(count, u64::from(owner)));
-        (0..count).map(move |number| {
-            let number = order
-                .as_ref()
-                .map_or(number, |order| order[number as usize]);
-            workload.transfer(owner, number)
-        })
+        (0..self.transfer_count()).map(move |turn| workload.transfer(owner, turn))
     }
 
-    fn transfer(&self, owner: u32, number: u64) -> Transfer {
-        let transfer_bytes = u64::from(self.transfer_bytes.max(1));
-        let length = transfer_bytes.min(self.size_bytes - number * transfer_bytes);
-        let place = if self.shared_file {
-            number * u64::from(self.clients) + u64::from(owner)
-        } else {
-            number
+    /// The transfer of an owner's data whose turn it is; after the last one it begins anew.
+    pub fn transfer(&self, owner: u32, turn: u64) -> Transfer {
+        let turn = turn % self.transfer_count();
+        let place = match self.access {
+            Access::Sequential => turn,
+            Access::Strided => self.strided(turn),
+            Access::Random => Permutation::new(self.transfer_count(), owner.into()).at(turn),
         };
+        let begin = place * u64::from(self.transfer_bytes);
+        let length = u64::from(self.transfer_bytes).min(self.size_bytes - begin);
         Transfer {
-            offset: place * transfer_bytes,
+            offset: self.offset(owner, begin),
             length: length as u32,
+        }
+    }
+
+    /// The place of a strided transfer in the owner's data; the last block may have fewer than the
+    /// others.
+    const fn strided(&self, turn: u64) -> u64 {
+        let in_block = self.block_bytes / self.transfer_bytes as u64;
+        let blocks = self.transfer_count().div_ceil(in_block);
+        let in_last = self.transfer_count() - (blocks - 1) * in_block;
+        let (row, block) = match turn.checked_sub(in_last * blocks) {
+            None => (turn / blocks, turn % blocks),
+            Some(rest) => (in_last + rest / (blocks - 1), rest % (blocks - 1)),
+        };
+        block * in_block + row
+    }
+
+    /// Where in its file a byte of an owner's data lies.
+    const fn offset(&self, owner: u32, at: u64) -> u64 {
+        match self.file {
+            FileLayout::Own => at,
+            FileLayout::Shared => {
+                let (block, within) = (at / self.block_bytes, at % self.block_bytes);
+                (block * self.clients as u64 + owner as u64) * self.block_bytes + within
+            }
         }
     }
 }
@@ -111,47 +202,87 @@ impl IoWorkload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const PLAIN: IoWorkload = IoWorkload {
         clients: 2,
         size_bytes: 1000,
         transfer_bytes: 100,
-        shared_file: false,
-        random: false,
+        block_bytes: 100,
+        file: FileLayout::Own,
+        access: Access::Sequential,
     };
 
-    fn covered(workload: IoWorkload, owners: &[u32]) -> Vec<(u64, u32)> {
-        let mut pieces: Vec<(u64, u32)> = owners
-            .iter()
-            .flat_map(|&owner| workload.transfers(owner))
-            .map(|transfer| (transfer.offset, transfer.length))
-            .collect();
-        pieces.sort_unstable();
-        pieces
+    fn workload() -> impl Strategy<Value = IoWorkload> {
+        let file = prop_oneof![Just(FileLayout::Own), Just(FileLayout::Shared)];
+        let access = prop_oneof![
+            Just(Access::Sequential),
+            Just(Access::Strided),
+            Just(Access::Random)
+        ];
+        let sizes = (1..4_u32, 1..500_u64, 1..40_u32, 1..6_u64);
+        (sizes, file, access).prop_map(
+            |((clients, size_bytes, transfer_bytes, count), file, access)| IoWorkload {
+                clients,
+                size_bytes,
+                transfer_bytes,
+                block_bytes: u64::from(transfer_bytes) * count,
+                file,
+                access,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn every_client_has_its_bytes_once_and_nobody_anothers(workload in workload()) {
+            let mut seen = std::collections::BTreeSet::new();
+            for owner in 0..workload.clients {
+                for Transfer { offset, length } in workload.transfers(owner) {
+                    prop_assert!(length > 0);
+                    for at in offset..offset + u64::from(length) {
+                        prop_assert!(seen.insert((workload.path(owner), at)), "{owner} {at}");
+                    }
+                }
+            }
+            let expected = workload.size_bytes * u64::from(workload.clients);
+            prop_assert_eq!(seen.len() as u64, expected);
+        }
+    }
+
+    fn offsets(workload: IoWorkload, owner: u32) -> Vec<u64> {
+        let transfers = workload.transfers(owner);
+        transfers.map(|transfer| transfer.offset / 100).collect()
     }
 
     #[test]
-    fn transfers_of_an_own_file_cover_it_once_in_any_order() {
+    fn orders_are_what_they_are_called() {
+        let strided = IoWorkload {
+            access: Access::Strided,
+            block_bytes: 400,
+            ..PLAIN
+        };
+        assert_eq!(offsets(PLAIN, 0), (0..10).collect::<Vec<_>>());
+        assert_eq!(offsets(strided, 0), [0, 4, 8, 1, 5, 9, 2, 6, 3, 7]);
         let random = IoWorkload {
-            random: true,
+            access: Access::Random,
             ..PLAIN
         };
-        let expected: Vec<_> = (0..10).map(|number| (number * 100, 100)).collect();
-        assert_eq!(covered(PLAIN, &[0]), expected);
-        assert_eq!(covered(random, &[0]), expected);
-        assert!(random.transfers(0).ne(PLAIN.transfers(0)));
-        assert!(random.transfers(0).eq(random.transfers(0)));
+        assert_ne!(offsets(random, 0), offsets(PLAIN, 0));
+        assert_ne!(offsets(random, 0), offsets(random, 1));
+        assert_eq!(PLAIN.transfer(0, 13), PLAIN.transfer(0, 3));
     }
 
     #[test]
-    fn transfers_of_a_shared_file_take_turns() {
+    fn blocks_of_a_shared_file_take_turns() {
         let shared = IoWorkload {
-            shared_file: true,
+            file: FileLayout::Shared,
+            block_bytes: 200,
+            size_bytes: 400,
             ..PLAIN
         };
-        let expected: Vec<_> = (0..20).map(|number| (number * 100, 100)).collect();
-        assert_eq!(covered(shared, &[0, 1]), expected);
-        assert_eq!(shared.transfers(1).next().map(|t| t.offset), Some(100));
+        assert_eq!(offsets(shared, 0), [0, 1, 4, 5]);
+        assert_eq!(offsets(shared, 1), [2, 3, 6, 7]);
         assert_eq!(shared.path(0), shared.path(1));
         assert_eq!(shared.contents(0), shared.contents(1));
     }
@@ -171,5 +302,32 @@ mod tests {
         assert_eq!(PLAIN.owner(IoPhase::Write, 1), 1);
         assert_eq!(PLAIN.owner(IoPhase::Read, 1), 0);
         assert_eq!(PLAIN.owner(IoPhase::Read, 0), 1);
+    }
+
+    #[test]
+    fn sizes_that_make_no_sense_are_refused() {
+        let mistake = |workload: IoWorkload| workload.check().map_err(|mistake| mistake.of);
+        assert_eq!(mistake(PLAIN), Ok(()));
+        assert_eq!(
+            mistake(IoWorkload {
+                size_bytes: 0,
+                ..PLAIN
+            }),
+            Err("size")
+        );
+        assert_eq!(
+            mistake(IoWorkload {
+                transfer_bytes: 0,
+                ..PLAIN
+            }),
+            Err("transfer")
+        );
+        assert_eq!(
+            mistake(IoWorkload {
+                block_bytes: 150,
+                ..PLAIN
+            }),
+            Err("block")
+        );
     }
 }

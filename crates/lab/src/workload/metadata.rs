@@ -1,6 +1,6 @@
 //! Many small files: make them, look at another client's, remove them (the pattern of mdtest).
 
-use super::{Contents, neighbour};
+use super::{contents, neighbour};
 use serde::{Deserialize, Serialize};
 
 /// Many small files.
@@ -87,7 +87,7 @@ impl MetadataWorkload {
     /// What a file holds.
     pub fn contents(&self, owner: u32, index: u64) -> Vec<u8> {
         let mut data = vec![0; self.bytes as usize];
-        Contents::of(owner, index).fill(0, &mut data);
+        contents(owner, index).fill(0, &mut data);
         data
     }
 }

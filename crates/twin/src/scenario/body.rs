@@ -103,7 +103,7 @@ impl Body {
         network.map_err(|problem| problem.inside("machine"))?;
         let cluster = self.cluster.check();
         cluster.map_err(|problem| problem.inside("cluster"))?;
-        let workload = self.workload.check();
+        let workload = self.workload.check(self.cluster.servers);
         workload.map_err(|problem| problem.inside("workload"))
     }
 
@@ -122,7 +122,7 @@ impl Body {
             store: self.machine.store,
             protocol: self.cluster.protocol(),
             directories: self.workload.world_directories(),
-            phases: self.workload.world_phases(),
+            phases: self.workload.world_phases(clients),
             faults: self.faults.clone(),
         };
         match setup.check() {

@@ -8,12 +8,14 @@
 mod base;
 mod body;
 mod cluster;
+mod data;
 mod result;
 mod sweep;
 mod workload;
 
 pub use body::{Body, Limits, Run};
 pub use cluster::{Cluster, ProtocolSettings};
+pub use data::Data;
 pub use result::summarize;
 pub use workload::{Directory, Phase, Workload};
 

@@ -47,6 +47,7 @@ fn operation_result(operation: &MeasuredOperation) -> OperationResult {
         count: operation.count,
         errors: operation.errors.clone(),
         per_s: operation.per_s,
+        mib_per_s: operation.mib_per_s,
         latency_us: LatencySummary {
             p50: operation.p50_us,
             p99: operation.p99_us,

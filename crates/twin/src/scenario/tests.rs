@@ -1,5 +1,5 @@
 use super::*;
-use crate::world::{Amount, OperationKind, Place};
+use crate::world::{Activity, Amount, OperationKind, Place};
 
 const SMALL: &str = r#"
 description = "small"
@@ -48,7 +48,8 @@ fn a_scenario_without_a_sweep_is_one_point() {
     assert_eq!((setup.server_count(), setup.client_count()), (2, 3));
     assert_eq!(setup.phases[0].name, "create");
     assert_eq!(setup.phases[0].place, Place::Shared(0));
-    assert_eq!(setup.phases[0].mix, [(OperationKind::Create, 1)]);
+    let creates = Activity::Names(vec![(OperationKind::Create, 1)]);
+    assert_eq!(setup.phases[0].activity, creates);
     assert_eq!(setup.phases[0].amount, Amount::Operations(5));
     let expected = serde_json::json!({"cluster.servers": 2, "cluster.clients": 3, "seed": 1});
     assert_eq!(serde_json::to_value(&point.parameters).unwrap(), expected);
@@ -141,6 +142,31 @@ fn a_machine_may_come_from_a_file_beside_the_scenario() {
     );
 }
 
+/// What an earlier phase has written whole is read as it is; the rest is written before.
+#[test]
+fn what_is_read_is_written_before_once() {
+    let text = |written: &str| {
+        let phases = SMALL.find("[[workload.phases]]").unwrap();
+        format!(
+            "{}[[workload.phases]]\ndata = {{ operation = \"write\", size = \"{written}\" }}\n\
+             [[workload.phases]]\ndata = {{ operation = \"read\", size = \"8MiB\", transfer = \"4KiB\" }}",
+            &SMALL[..phases]
+        )
+    };
+    let read = |written: &str| {
+        let phase = load(&text(written), &[]).unwrap()[0].setup.phases[1].clone();
+        match phase.activity {
+            Activity::Data(data) => (phase.amount, data.fill),
+            Activity::Names(_) => panic!("{phase:?}"),
+        }
+    };
+    assert_eq!(read("8MiB"), (Amount::Operations(2048), false));
+    assert_eq!(read("4MiB"), (Amount::Operations(2048), true));
+    let options = ["sweep={ workload.phases.1.data.transfer = [\"4KiB\", \"1MiB\"] }"];
+    let points = load(&text("8MiB"), &options).unwrap();
+    assert_eq!(points[1].setup.phases[1].amount, Amount::Operations(8));
+}
+
 #[test]
 fn mistakes_of_scenarios_are_told() {
     let replaced = |from: &str, to: &str| load(&SMALL.replace(from, to), &[]);
@@ -175,6 +201,42 @@ fn mistakes_of_scenarios_are_told() {
         with("[sweep]\ncluster.servers = [1, 2]\ncluster.clients = { from = 1, to = 500000 }"),
         load(SMALL, &["cluster.sevrers=3"]),
         load(SMALL, &["machine.network.links.0.bandwidth_mb_per_s=0"]),
+    ];
+    let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
+    insta::assert_snapshot!(text.join("\n"));
+}
+
+#[test]
+fn mistakes_of_workloads_are_told() {
+    let replaced = |from: &str, to: &str| load(&SMALL.replace(from, to), &[]);
+    let phases = SMALL.find("[[workload.phases]]").unwrap();
+    let data = |keys: &str| {
+        let text = format!(
+            "{}[[workload.phases]]\ndata = {{ {keys} }}",
+            &SMALL[..phases]
+        );
+        load(&text, &[])
+    };
+    let errors = [
+        replaced("create = 1", "write = 1"),
+        replaced(
+            "operations = 5",
+            "operations = 5\ndata = { operation = \"write\" }",
+        ),
+        data("operation = \"copy\""),
+        data("operation = \"write\", transfer = \"0\""),
+        data("operation = \"write\", transfer = \"1 MIB/s\""),
+        data("operation = \"write\", block = \"1000\""),
+        data("operation = \"write\", acess = \"random\""),
+        data("operation = \"write\", file = \"shared\""),
+        replaced(
+            "name = \"shared\"",
+            "name = \"shared\"\nnames = \"in-turns\"",
+        ),
+        replaced(
+            "name = \"shared\"",
+            "name = \"shared\"\nnames = \"in-turn\"",
+        ),
     ];
     let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
     insta::assert_snapshot!(text.join("\n"));

@@ -1,6 +1,7 @@
 //! What clients do, phase by phase.
 
-use crate::world::{self, Amount, Latency, OperationKind, Place};
+use super::data::Data;
+use crate::world::{self, Activity, Amount, FileNames, Latency, OperationKind, Place};
 use futago_lab::document::Problem;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -29,6 +30,9 @@ pub struct Directory {
     /// Clients know the buckets from the start.
     #[serde(default)]
     pub known: bool,
+    /// What clients call their files in it.
+    #[serde(default)]
+    pub names: FileNames,
 }
 
 const fn one() -> u64 {
@@ -45,9 +49,14 @@ pub struct Phase {
     /// The directory that all clients use, by its name; without it each has its own.
     #[serde(default)]
     pub directory: Option<String>,
-    /// The operations, with weights.
+    /// The operations on names, with weights.
+    #[serde(default)]
     pub mix: BTreeMap<OperationKind, u32>,
-    /// How many operations each client performs; all of the phase is measured.
+    /// Transfers of large files, instead of operations on names.
+    #[serde(default)]
+    pub data: Option<Data>,
+    /// How many operations each client performs; all of the phase is measured. Of transfers it makes
+    /// each once, if nothing is said.
     #[serde(default)]
     pub operations: Option<u64>,
     /// For how long it is measured, in milliseconds, instead of a number of operations.
@@ -62,11 +71,19 @@ pub struct Phase {
 }
 
 impl Workload {
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    /// Whether its parts fit together, and a cluster of so many servers.
+    pub(super) fn check(&self, servers: u32) -> Result<(), Problem> {
         for (number, directory) in self.directories.iter().enumerate() {
             let problem = |text: &str, key| below("directories", number, Problem::new(text), key);
             if !directory.buckets.is_power_of_two() {
                 return Err(problem("this must be a power of two", "buckets"));
+            }
+            if directory.names == FileNames::InTurn && directory.buckets < u64::from(servers) {
+                let text =
+                    format!("files take turns only if each of {servers} servers has a bucket");
+                let wide = servers.next_power_of_two();
+                let problem = Problem::new(text).suggest(format!("say `buckets = {wide}` or more"));
+                return Err(below("directories", number, problem, "names"));
             }
             let earlier = &self.directories[..number];
             if earlier.iter().any(|other| other.name == directory.name) {
@@ -90,9 +107,13 @@ impl Workload {
             let names: Vec<&str> = self.directories.iter().map(|d| d.name.as_str()).collect();
             return Err((Problem::unknown("directory", name, &names), "directory"));
         }
-        if phase.mix.values().all(|weight| *weight == 0) {
-            let problem = Problem::new("some operation must have a weight above 0");
-            return Err((problem, "mix"));
+        match &phase.data {
+            Some(data) => {
+                let shared = phase.directory.is_some();
+                let checked = data.check(shared, !phase.mix.is_empty());
+                checked.map_err(|problem| (problem, "data"))?;
+            }
+            None => check_mix(&phase.mix).map_err(|problem| (problem, "mix"))?,
         }
         let positive = |ms: f64| ms > 0.0 && ms < 1e9;
         match (phase.operations, phase.measured_ms) {
@@ -101,7 +122,7 @@ impl Workload {
                 let text = "a phase lasts for `operations` or for `measured_ms`, not both";
                 Err((Problem::new(text), "measured_ms"))
             }
-            (None, None) => {
+            (None, None) if phase.data.is_none() => {
                 let text = "say how long the phase is: `operations` or `measured_ms`";
                 Err((Problem::new(text), ""))
             }
@@ -128,27 +149,47 @@ impl Workload {
                 name: directory.name.clone(),
                 buckets: directory.buckets,
                 known: directory.known,
+                names: directory.names,
             })
             .collect()
     }
 
-    pub(super) fn world_phases(&self) -> Vec<world::Phase> {
-        let phases = self.phases.iter().map(|phase| world::Phase {
-            name: phase.name(),
-            place: match phase.directory.as_ref().and_then(|name| self.place(name)) {
+    /// The phases for so many clients.
+    pub(super) fn world_phases(&self, clients: u32) -> Vec<world::Phase> {
+        let mut phases: Vec<world::Phase> = Vec::new();
+        for phase in &self.phases {
+            let place = match phase.directory.as_ref().and_then(|name| self.place(name)) {
                 Some(place) => Place::Shared(place),
                 None => Place::Own,
-            },
-            mix: phase
-                .mix
-                .iter()
-                .map(|(kind, weight)| (*kind, *weight))
-                .collect(),
-            amount: phase.amount(),
-            think: phase.think,
-        });
-        phases.collect()
+            };
+            let activity = match &phase.data {
+                Some(data) => Activity::Data(data.activity(clients, place, &phases)),
+                None => Activity::Names(phase.mix.clone().into_iter().collect()),
+            };
+            phases.push(world::Phase {
+                name: phase.name(),
+                place,
+                amount: phase.amount(&activity),
+                activity,
+                think: phase.think,
+            });
+        }
+        phases
     }
+}
+
+fn check_mix(mix: &BTreeMap<OperationKind, u32>) -> Result<(), Problem> {
+    let of_data = [OperationKind::Write, OperationKind::Read];
+    if let Some(kind) = of_data.into_iter().find(|kind| mix.contains_key(kind)) {
+        let name: &str = (&kind).into();
+        let problem = Problem::new("this is not an operation on names").inside(name);
+        return Err(problem.suggest(format!("say `data = {{ operation = \"{name}\" }}`")));
+    }
+    if mix.values().all(|weight| *weight == 0) {
+        let problem = Problem::new("some operation must have a weight above 0");
+        return Err(problem.suggest("or say `data = …` for transfers of large files"));
+    }
+    Ok(())
 }
 
 /// A mistake in a part of a list.
@@ -162,18 +203,23 @@ fn below(list: &str, number: usize, problem: Problem, key: &str) -> Problem {
 
 impl Phase {
     fn name(&self) -> String {
-        let operations: Vec<&str> = self.mix.keys().map(|kind| kind.into()).collect();
+        let mut operations: Vec<&str> = self.mix.keys().map(|kind| kind.into()).collect();
+        operations.extend(self.data.as_ref().map(|data| data.operation.name()));
         self.name.clone().unwrap_or_else(|| operations.join("+"))
     }
 
-    fn amount(&self) -> Amount {
+    fn amount(&self, activity: &Activity) -> Amount {
+        let all = match activity {
+            Activity::Data(data) => data.workload.transfer_count(),
+            Activity::Names(_) => 1,
+        };
         let ns = |ms: f64| (ms * 1e6) as u64;
         match self.measured_ms {
             Some(measured) => Amount::Duration {
                 warm_up_ns: ns(self.warm_up_ms),
                 measured_ns: ns(measured),
             },
-            None => Amount::Operations(self.operations.unwrap_or(1)),
+            None => Amount::Operations(self.operations.unwrap_or(all)),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Whether a setup makes sense.
 
-use super::{Amount, Host, Place, Setup};
+use super::{Activity, Amount, Data, Host, OperationKind, Place, Setup};
+
+use futago_lab::workload::FileLayout;
 
 /// Why a world cannot be made, or did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -142,12 +144,18 @@ impl Setup {
     fn check_phase(&self, index: usize) -> Result<(), Error> {
         let phase = &self.phases[index];
         let part = |field: &str| format!("phases[{index}].{field}");
-        let weighs = phase.mix.iter().any(|&(_, weight)| weight > 0);
-        require(
-            weighs,
-            || part("mix"),
-            "some operation has a weight above zero",
-        )?;
+        match &phase.activity {
+            Activity::Names(mix) => {
+                let weighs = mix.iter().any(|&(_, weight)| weight > 0);
+                let reason = "some operation has a weight above zero";
+                require(weighs, || part("mix"), reason)?;
+                let of_names =
+                    |&(kind, _): &_| !matches!(kind, OperationKind::Write | OperationKind::Read);
+                let reason = "writing and reading are phases of their own";
+                require(mix.iter().all(of_names), || part("mix"), reason)?;
+            }
+            Activity::Data(data) => self.check_data(data, phase.place, part)?,
+        }
         require(
             phase.think.is_valid(),
             || part("think"),
@@ -162,6 +170,22 @@ impl Setup {
             Amount::Duration { measured_ns, .. } => measured_ns > 0,
         };
         require(lasts, || part("amount"), "it is above zero")
+    }
+
+    fn check_data(
+        &self,
+        data: &Data,
+        place: Place,
+        part: impl Fn(&str) -> String,
+    ) -> Result<(), Error> {
+        let workload = &data.workload;
+        let checked = workload.check();
+        checked.map_err(|mistake| wrong(part(mistake.of), mistake.reason))?;
+        let all = workload.clients as usize == self.client_count();
+        require(all, || part("clients"), "all clients take part")?;
+        let shared = workload.file == FileLayout::Shared && place == Place::Own;
+        let reason = "a shared file lies in a directory that clients share";
+        require(!shared, || part("file"), reason)
     }
 
     fn check_faults(&self) -> Result<(), Error> {

@@ -113,6 +113,8 @@ impl Gathered {
     }
 }
 
+const MIB: f64 = (1 << 20) as f64;
+
 fn operation(tally: &OperationTally, measured_s: f64) -> MeasuredOperation {
     let latencies = &tally.latency_ns;
     let count = latencies.len();
@@ -125,6 +127,7 @@ fn operation(tally: &OperationTally, measured_s: f64) -> MeasuredOperation {
             .map(|(errno, &count)| (errno.name().to_string(), count))
             .collect(),
         per_s: ratio(count as f64, measured_s),
+        mib_per_s: ratio(tally.bytes as f64 / MIB, measured_s),
         mean_us: ratio(tally.total_ns as f64 / 1e3, count as f64),
         p50_us: quantile_us(0.5),
         p99_us: quantile_us(0.99),

@@ -38,6 +38,8 @@ pub struct MeasuredOperation {
     pub errors: BTreeMap<String, u64>,
     /// Successes a second.
     pub per_s: f64,
+    /// File data that they moved, in MiB a second.
+    pub mib_per_s: f64,
     /// Mean latency of the successes, in microseconds.
     pub mean_us: f64,
     /// Half of them took no longer.

@@ -70,7 +70,7 @@ impl Message {
     /// Its size on the network, in bytes.
     pub fn size_bytes(&self, how: MessageSize) -> u64 {
         match how {
-            MessageSize::Fixed(bytes) => u64::from(bytes),
+            MessageSize::Fixed(bytes) => u64::from(bytes) + self.payload.len() as u64,
             MessageSize::Encoded => (HEADER_BYTES + self.body_bytes() + self.payload.len()) as u64,
         }
     }

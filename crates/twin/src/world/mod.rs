@@ -22,12 +22,13 @@ mod setup;
 mod statistics;
 
 pub use check::Error;
-pub use client::{Names, Work, own_name};
+pub use client::{DataWork, NameWork, Names, Work, find_file, make_file, own_name};
 pub use latency::Latency;
 pub use measured::{Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, ResourceClass};
 pub use options::RunOptions;
 pub use run::{check, run, run_on};
 pub use setup::{
-    Amount, ClientCosts, Costs, Directory, Faults, Hop, Host, HostPartition, MessageSize, Network,
-    OperationKind, Path, Phase, Place, Protocol, ServerCosts, ServerStop, Setup, SharedLink, Store,
+    Activity, Amount, ClientCosts, Costs, Data, Directory, Faults, FileNames, Hop, Host,
+    HostPartition, MessageSize, Network, OperationKind, Path, Phase, Place, Protocol, ServerCosts,
+    ServerStop, Setup, SharedLink, Store,
 };

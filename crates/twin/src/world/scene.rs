@@ -1,12 +1,12 @@
 //! What never changes during a run, resolved for quick look-up.
 
-use super::{Amount, Error, Path, Phase, Setup};
+use super::{Amount, Error, FileNames, Path, Phase, Setup};
 use crate::world::message::Party;
-use futago_base::{ClusterMap, Duration, FileId, Name, Partition};
+use futago_base::{BucketStart, ClusterMap, Duration, FileId, Name, Partition, ServerId};
 use futago_client::Buckets;
 use futago_des::ProcessId;
 use futago_server::PlantedDirectory;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Time does not begin at zero for the real code, so that "never" and "at first" differ.
 const BIRTH_NS: u64 = 1_000_000_000;
@@ -61,11 +61,12 @@ impl Scene {
             part: "protocol.partitions".into(),
             reason: error.to_string(),
         })?;
+        let planted: Vec<PlantedDirectory> = planted(&setup, map.partition_count());
+        check_turns(&setup, &map, &planted)?;
         let mut server = protocol.server.clone();
         if !protocol.keep_alive {
             server.lease = Duration::MAX;
         }
-        let planted: Vec<PlantedDirectory> = planted(&setup, map.partition_count());
         let known = setup.directories.iter().zip(&planted);
         let known = known.map(|(directory, planted)| {
             (directory.known && planted.level > 0)
@@ -140,19 +141,20 @@ impl Scene {
         self.link_process(self.setup.network.shared_links.len() as u32)
     }
 
-    /// How many rounds there are: each phase has one in which it is prepared, and one of its own.
+    /// How many rounds there are.
     pub fn round_count(&self) -> u32 {
-        2 * self.setup.phases.len() as u32
+        Stage::COUNT * self.setup.phases.len() as u32
     }
 
-    /// The phase that a round prepares or performs.
+    /// The phase that a round belongs to.
     pub fn phase_of(&self, round: u32) -> Option<&Phase> {
-        self.setup.phases.get(round as usize / 2)
+        self.setup.phases.get((round / Stage::COUNT) as usize)
     }
 
     /// What of a round is measured: the phase, from when and until when.
     pub fn window(&self, round: u32, began_ns: u64) -> Option<Window> {
-        let phase = self.phase_of(round).filter(|_| !round.is_multiple_of(2))?;
+        let performs = Stage::of(round) == Stage::Perform;
+        let phase = self.phase_of(round).filter(|_| performs)?;
         let (from_ns, until_ns) = match phase.amount {
             Amount::Operations(_) => (began_ns, u64::MAX),
             Amount::Duration {
@@ -164,10 +166,33 @@ impl Scene {
             }
         };
         Some(Window {
-            phase: round / 2,
+            phase: round / Stage::COUNT,
             from_ns,
             until_ns,
         })
+    }
+}
+
+/// What the rounds of a phase are for, in their order. All clients begin each together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Making what the phase needs.
+    Prepare,
+    /// Finding what the phase is about, which another client may have made.
+    Find,
+    /// The phase itself.
+    Perform,
+}
+
+impl Stage {
+    const COUNT: u32 = 3;
+
+    pub const fn of(round: u32) -> Self {
+        match round % Self::COUNT {
+            0 => Self::Prepare,
+            1 => Self::Find,
+            _ => Self::Perform,
+        }
     }
 }
 
@@ -190,6 +215,23 @@ fn planted(setup: &Setup, partitions: usize) -> Vec<PlantedDirectory> {
         })
     });
     planted.collect()
+}
+
+/// Names can only be dealt out to all servers if each has a bucket.
+fn check_turns(setup: &Setup, map: &ClusterMap, planted: &[PlantedDirectory]) -> Result<(), Error> {
+    for (index, (directory, planted)) in setup.directories.iter().zip(planted).enumerate() {
+        let buckets = BucketStart::tiling(planted.level);
+        let servers = buckets.map(|bucket| map.bucket_server(planted.id, bucket));
+        let servers: BTreeSet<ServerId> = servers.collect();
+        let all = servers.len() == usize::from(map.server_count());
+        if directory.names == FileNames::InTurn && !all {
+            return Err(Error::Setup {
+                part: format!("directories[{index}].names"),
+                reason: "files take turns only if every server has a bucket".into(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The shortest time from any host to a shared link or host, or from a link to the next.

@@ -3,6 +3,7 @@
 use super::Latency;
 use futago_base::map::Policy;
 use futago_driver::{AdmissionConfig, CallsConfig};
+use futago_lab::workload::{IoPhase, IoWorkload};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -67,7 +68,7 @@ pub struct Network {
 pub enum MessageSize {
     /// As large as its encoding, with header and data.
     Encoded,
-    /// So many bytes, whatever it says.
+    /// So many bytes, whatever it says, and the data that goes with it.
     Fixed(u32),
 }
 
@@ -130,6 +131,10 @@ pub struct ServerCosts {
     pub record_written_ns: f64,
     /// For each byte of file data that it reads or writes.
     pub byte_ns: f64,
+    /// For each byte of file data that comes with a message.
+    pub byte_received_ns: f64,
+    /// For each byte of file data that goes with a message.
+    pub byte_sent_ns: f64,
 }
 
 /// What a client pays.
@@ -140,6 +145,10 @@ pub struct ClientCosts {
     pub operation_ns: f64,
     /// For each message that it receives.
     pub input_ns: f64,
+    /// For each byte of file data that comes with a message.
+    pub byte_received_ns: f64,
+    /// For each byte of file data that goes with a message.
+    pub byte_sent_ns: f64,
 }
 
 /// How long a change takes from the end of its handler until its answers may leave. It occupies
@@ -187,6 +196,20 @@ pub struct Directory {
     pub buckets: u64,
     /// Clients know the buckets from the start and need not learn them by asking the wrong one.
     pub known: bool,
+    /// What clients call their files in it.
+    pub names: FileNames,
+}
+
+/// What clients call the files of a directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileNames {
+    /// By client and number. The hash of the protocol deals them out to servers as if at random.
+    #[default]
+    Numbered,
+    /// By client, number, and what makes the hash of the protocol deal a client's files out to the
+    /// servers one after the other; each client begins with another server.
+    InTurn,
 }
 
 /// What a client does.
@@ -223,6 +246,10 @@ pub enum OperationKind {
     RemoveDirectory,
     /// Gives the oldest of the client's files a new name.
     Rename,
+    /// Writes a part of a large file; in phases of [`Activity::Data`] only.
+    Write,
+    /// Reads a part of a large file; in phases of [`Activity::Data`] only.
+    Read,
 }
 
 /// Where a phase takes place.
@@ -250,6 +277,28 @@ pub enum Amount {
     },
 }
 
+/// What clients do in a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activity {
+    /// Operations on names, with weights. A client that has nothing to unlink, stat or rename
+    /// creates a file instead, and one that has no directory to remove makes one.
+    Names(Vec<(OperationKind, u32)>),
+    /// Transfers of large files.
+    Data(Data),
+}
+
+/// Transfers of large files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Data {
+    /// Whether they are written or read.
+    pub phase: IoPhase,
+    /// Which files, in which pieces and order.
+    pub workload: IoWorkload,
+    /// Every client writes its data before the phase: what is read must be there.
+    pub fill: bool,
+}
+
 /// One phase of the workload. A client has one operation under way (a closed loop).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
@@ -257,9 +306,8 @@ pub struct Phase {
     pub name: String,
     /// Where.
     pub place: Place,
-    /// What, with weights. A client that has nothing to unlink, stat or rename creates a file
-    /// instead, and one that has no directory to remove makes one.
-    pub mix: Vec<(OperationKind, u32)>,
+    /// What.
+    pub activity: Activity,
     /// How much.
     pub amount: Amount,
     /// The time between an operation's end and the beginning of the next one.

@@ -16,7 +16,8 @@ pub enum Output {
         kind: OperationKind,
         began_ns: u64,
         ended_ns: u64,
-        error: Option<Errno>,
+        /// The bytes of file data that it has moved.
+        outcome: Result<u64, Errno>,
     },
     /// A resource has been used, or will have been.
     Use {
@@ -75,6 +76,7 @@ pub struct OperationTally {
     #[serde(with = "encoded")]
     pub latency_ns: Histogram<u64>,
     pub total_ns: u128,
+    pub bytes: u64,
     pub errors: BTreeMap<Errno, u64>,
     /// When the measured part began, and when the last operation ended.
     pub from_ns: u64,
@@ -90,6 +92,7 @@ impl Default for OperationTally {
         Self {
             latency_ns,
             total_ns: 0,
+            bytes: 0,
             errors: BTreeMap::new(),
             from_ns: u64::MAX,
             last_ns: 0,
@@ -98,12 +101,13 @@ impl Default for OperationTally {
 }
 
 impl OperationTally {
-    pub fn add(&mut self, window: Window, [began, ended]: [u64; 2], error: Option<Errno>) {
+    pub fn add(&mut self, window: Window, [began, ended]: [u64; 2], outcome: Result<u64, Errno>) {
         self.from_ns = window.from_ns;
         self.last_ns = self.last_ns.max(ended);
-        match error {
-            Some(errno) => *self.errors.entry(errno).or_default() += 1,
-            None => {
+        match outcome {
+            Err(errno) => *self.errors.entry(errno).or_default() += 1,
+            Ok(bytes) => {
+                self.bytes += bytes;
                 self.total_ns += u128::from(ended - began);
                 // It grows as needed; only `saturating_record` would not.
                 let recorded = self.latency_ns.record(ended - began);
@@ -120,6 +124,7 @@ impl OperationTally {
             *self.errors.entry(errno).or_default() += count;
         }
         self.total_ns += other.total_ns;
+        self.bytes += other.bytes;
         self.from_ns = self.from_ns.min(other.from_ns);
         self.last_ns = self.last_ns.max(other.last_ns);
     }

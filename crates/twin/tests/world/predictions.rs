@@ -2,8 +2,8 @@
 
 use crate::setups::{CLIENT_BYTES_PER_S, ppmds};
 use futago_twin::world::{
-    Latency, Measured, MeasuredOperation, MeasuredPhase, MessageSize, OperationKind, ResourceClass,
-    RunOptions, Setup, SharedLink, run,
+    Activity, FileNames, Latency, Measured, MeasuredOperation, MeasuredPhase, MessageSize,
+    OperationKind, ResourceClass, RunOptions, Setup, SharedLink, run,
 };
 
 /// Start-up of the evaluation of PPMDS.
@@ -23,7 +23,7 @@ fn creates(phase: &MeasuredPhase) -> &MeasuredOperation {
 }
 
 #[track_caller]
-fn assert_near(found: f64, expected: f64, tolerance: f64) {
+pub fn assert_near(found: f64, expected: f64, tolerance: f64) {
     let off = found / expected - 1.0;
     assert!(off.abs() <= tolerance, "{found}, not {expected}");
 }
@@ -135,20 +135,54 @@ fn flows_balance_and_littles_law_holds() {
         // The clients are all either waiting for an answer or thinking.
         let cycle_s = (create.mean_us + think_ns as f64 / 1e3) / 1e6;
         assert_near(create.per_s * cycle_s, f64::from(clients), 0.01);
-        for (class, resource) in &phase.resources {
-            // Each create uses everything once.
+        // Each create uses everything once.
+        for resource in phase.resources.values() {
             assert_near(resource.uses_per_s, create.per_s, 0.01);
-            let busy = resource.uses_per_s * resource.service_us / 1e6;
-            if resource.units > 0 {
-                assert_near(resource.utilisation * resource.units as f64, busy, 0.01);
-            }
-            let waiting = resource.uses_per_s * resource.wait_us / 1e6;
-            assert!(
-                (resource.queue_mean - waiting).abs() <= 0.01 * waiting.max(0.01),
-                "{class:?}: {resource:?}"
-            );
         }
+        assert_balanced(&phase);
     }
+}
+
+/// At every resource, busy time is uses times service, and by Little's law those who wait are uses
+/// times waiting.
+#[track_caller]
+pub fn assert_balanced(phase: &MeasuredPhase) {
+    for (class, resource) in &phase.resources {
+        let busy = resource.uses_per_s * resource.service_us / 1e6;
+        if resource.units > 0 {
+            assert_near(resource.utilisation * resource.units as f64, busy, 0.01);
+        }
+        let waiting = resource.uses_per_s * resource.wait_us / 1e6;
+        assert!(
+            (resource.queue_mean - waiting).abs() <= 0.01 * waiting.max(0.01),
+            "{class:?}: {resource:?}"
+        );
+    }
+}
+
+/// Names in turn let each server have its share at every moment; at random, servers are now and then
+/// idle while others have too much to do.
+#[test]
+fn names_in_turn_reach_the_bound_that_random_names_miss() {
+    let mut setup = ppmds(2, 33, STARTUP_NS, 3 * MEASURED_NS);
+    setup.store.latency = Latency::Constant(100_000);
+    setup.protocol.partitions = 4096;
+    setup.directories[0].buckets = 4096;
+    let bound_per_s = 2.0 * 1e9 / (STARTUP_NS as f64 + 410.0);
+    let at_random = creates(&phase(&setup)).per_s;
+    setup.directories[0].names = FileNames::InTurn;
+    setup.phases.push(setup.phases[0].clone());
+    setup.phases[1].activity = Activity::Names(vec![(OperationKind::Stat, 1)]);
+    let measured = measure(&setup);
+    let in_turn = creates(&measured.phases[0]).per_s;
+    assert!(
+        at_random < 0.98 * bound_per_s,
+        "{at_random} of {bound_per_s}"
+    );
+    assert_near(in_turn, bound_per_s, 0.002);
+    // Files are found again by the same names.
+    let stat = &measured.phases[1].operations[&OperationKind::Stat];
+    assert!(stat.count > 0 && stat.errors.is_empty(), "{stat:?}");
 }
 
 #[test]

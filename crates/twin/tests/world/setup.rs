@@ -1,7 +1,10 @@
 //! A setup that makes no sense is refused with the part that does not.
 
-use crate::setups::ppmds;
-use futago_twin::world::{OperationKind, Place, RunOptions, Setup, run};
+use crate::setups::{own_files, ppmds, transfers};
+use futago_lab::workload::{FileLayout, IoPhase, IoWorkload};
+use futago_twin::world::{
+    Activity, Amount, FileNames, OperationKind, Phase, Place, RunOptions, Setup, run,
+};
 
 #[track_caller]
 fn assert_refused(change: impl FnOnce(&mut Setup), part: &str) {
@@ -9,6 +12,13 @@ fn assert_refused(change: impl FnOnce(&mut Setup), part: &str) {
     change(&mut setup);
     let error = run(&setup, &RunOptions::default()).expect_err("it makes no sense");
     assert!(error.to_string().starts_with(part), "{error}");
+}
+
+fn reads(change: impl FnOnce(&mut IoWorkload)) -> Phase {
+    let mut workload = own_files(2);
+    change(&mut workload);
+    let all = Amount::Operations(64);
+    transfers("read", Place::Own, IoPhase::Read, workload, all)
 }
 
 #[test]
@@ -38,8 +48,31 @@ fn nonsense_is_refused() {
         "phases[0].place",
     );
     assert_refused(
-        |setup| setup.phases[0].mix = vec![(OperationKind::Stat, 0)],
+        |setup| setup.phases[0].activity = Activity::Names(vec![(OperationKind::Stat, 0)]),
         "phases[0].mix",
+    );
+    assert_refused(
+        |setup| setup.phases[0].activity = Activity::Names(vec![(OperationKind::Read, 1)]),
+        "phases[0].mix",
+    );
+    assert_refused(
+        |setup| setup.phases[0] = reads(|workload| workload.file = FileLayout::Shared),
+        "phases[0].file",
+    );
+    assert_refused(
+        |setup| setup.phases[0] = reads(|workload| workload.transfer_bytes = 0),
+        "phases[0].transfer",
+    );
+    assert_refused(
+        |setup| setup.phases[0] = reads(|workload| workload.clients = 3),
+        "phases[0].clients",
+    );
+    assert_refused(
+        |setup| {
+            setup.directories[0].buckets = 1;
+            setup.directories[0].names = FileNames::InTurn;
+        },
+        "directories[0].names",
     );
     assert_refused(
         |setup| setup.store.concurrency = Some(0),

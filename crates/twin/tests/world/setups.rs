@@ -3,10 +3,11 @@
 use futago_base::{Duration, map::Policy};
 use futago_des::Executor;
 use futago_driver::{AdmissionConfig, CallsConfig};
+use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload};
 use futago_twin::world::{
-    Amount, Costs, Directory, Faults, Hop, Host, HostPartition, Latency, Measured, MessageSize,
-    Network, OperationKind, Path, Phase, Place, Protocol, RunOptions, ServerStop, Setup,
-    SharedLink, Store, run,
+    Activity, Amount, Costs, Data, Directory, Faults, FileNames, Hop, Host, HostPartition, Latency,
+    Measured, MessageSize, Network, OperationKind, Path, Phase, Place, Protocol, RunOptions,
+    ServerStop, Setup, SharedLink, Store, run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -76,11 +77,12 @@ pub fn ppmds(servers: u32, clients: u32, startup_ns: u64, measured_ns: u64) -> S
             name: "shared".into(),
             buckets: u64::from(servers.next_power_of_two()),
             known: true,
+            names: FileNames::Numbered,
         }],
         phases: vec![Phase {
             name: "create".into(),
             place: Place::Shared(0),
-            mix: vec![(OperationKind::Create, 1)],
+            activity: Activity::Names(vec![(OperationKind::Create, 1)]),
             amount: Amount::Duration {
                 warm_up_ns: 20_000_000,
                 measured_ns,
@@ -114,7 +116,7 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     let phase = |name: &str, place, count| Phase {
         name: name.into(),
         place,
-        mix: vec![
+        activity: Activity::Names(vec![
             (OperationKind::Create, 6),
             (OperationKind::Stat, 2),
             (OperationKind::Lookup, 2),
@@ -123,7 +125,7 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
             (OperationKind::Rename, 2),
             (OperationKind::MakeDirectory, 2),
             (OperationKind::RemoveDirectory, 1),
-        ],
+        ]),
         amount: Amount::Operations(count),
         think: Latency::Uniform(0, 30_000),
     };
@@ -132,7 +134,79 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
         phase("own", Place::Own, 6),
         phase("shared again", Place::Shared(0), 6),
     ];
+    setup.phases.extend(small_transfers(clients));
+    setup.protocol.client.chunk_bytes = 4096;
+    setup.costs.client.byte_sent_ns = 0.2;
+    setup.costs.server.byte_received_ns = 0.3;
     setup
+}
+
+/// Small pieces that cross the borders of chunks: of one file, written in a random order and read in
+/// another, and of a file each, which is only read.
+fn small_transfers(clients: u32) -> [Phase; 3] {
+    let phase = |name: &str, phase, file, access| {
+        let place = match file {
+            FileLayout::Shared => Place::Shared(0),
+            FileLayout::Own => Place::Own,
+        };
+        let workload = IoWorkload {
+            size_bytes: 20_000,
+            transfer_bytes: 3_000,
+            block_bytes: 6_000,
+            file,
+            access,
+            ..own_files(clients)
+        };
+        transfers(name, place, phase, workload, Amount::Operations(7))
+    };
+    let mut own = phase(
+        "read own",
+        IoPhase::Read,
+        FileLayout::Own,
+        Access::Sequential,
+    );
+    if let Activity::Data(data) = &mut own.activity {
+        data.fill = true;
+    }
+    [
+        phase("write", IoPhase::Write, FileLayout::Shared, Access::Random),
+        phase("read", IoPhase::Read, FileLayout::Shared, Access::Strided),
+        own,
+    ]
+}
+
+/// A file of 64 MiB for each client, in transfers of 1 MiB.
+pub const fn own_files(clients: u32) -> IoWorkload {
+    IoWorkload {
+        clients,
+        size_bytes: 64 << 20,
+        transfer_bytes: 1 << 20,
+        block_bytes: 1 << 20,
+        file: FileLayout::Own,
+        access: Access::Sequential,
+    }
+}
+
+/// A phase of transfers, of what has been written by an earlier one if they are read.
+pub fn transfers(
+    name: &str,
+    place: Place,
+    phase: IoPhase,
+    workload: IoWorkload,
+    amount: Amount,
+) -> Phase {
+    let fill = false;
+    Phase {
+        name: name.into(),
+        place,
+        activity: Activity::Data(Data {
+            phase,
+            workload,
+            fill,
+        }),
+        amount,
+        think: Latency::ZERO,
+    }
 }
 
 /// The same with all sorts of faults, two servers and a client on one host, and a shared link.
@@ -141,6 +215,8 @@ pub fn faulty(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.hosts[0].servers = 2;
     setup.hosts[0].clients = 1;
     setup.hosts[0].cores = 2;
+    setup.phases.truncate(3);
+    setup.phases.extend(small_transfers(clients + 1));
     setup.network.shared_links = vec![SharedLink {
         name: "trunk".into(),
         bytes_per_s: SERVER_BYTES_PER_S,

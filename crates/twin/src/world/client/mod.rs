@@ -1,6 +1,8 @@
 //! A simulated client: the real core and driver, and a workload.
 
+mod data;
 mod leaves;
+mod names;
 mod operation;
 mod task;
 mod workload;
@@ -19,6 +21,8 @@ use serde::Serialize;
 use task::{Progress, Task, Tools};
 use workload::Workload;
 
+pub use data::{DataWork, find_file, make_file};
+pub use names::NameWork;
 pub use operation::{Work, own_name};
 pub use workload::Names;
 
@@ -186,7 +190,8 @@ impl ClientProcess {
             return;
         }
         at.ns = at.ns.max(self.state.free_ns);
-        at.occupy(at.scene.setup.costs.client.input_ns);
+        let costs = at.scene.setup.costs.client;
+        at.occupy(costs.input_ns + costs.byte_received_ns * message.payload.len() as f64);
         self.state.free_ns = at.ns;
         if *outcome == Err(Failure::SessionExpired) {
             if id.session == self.calls.session() {
@@ -321,10 +326,13 @@ impl ClientProcess {
         }
     }
 
-    fn send(&self, to: ServerId, frame: Frame, at: &mut Moment<'_>) {
+    fn send(&mut self, to: ServerId, frame: Frame, at: &mut Moment<'_>) {
         let Body::Request(request) = frame.body else {
             return;
         };
+        let byte_ns = at.scene.setup.costs.client.byte_sent_ns;
+        at.occupy(byte_ns * frame.payload.len() as f64);
+        self.state.free_ns = self.state.free_ns.max(at.ns);
         let id = futago_base::RequestId {
             session: frame.header.session,
             sequence: frame.header.sequence,
@@ -405,8 +413,10 @@ impl ClientProcess {
         undo: Option<&mut ClientUndo>,
     ) {
         let workload = &mut self.state.workload;
-        if let Ok(Some(own)) = result {
-            workload.own = Some(own);
+        match (operation, result) {
+            (Operation::MakeOwn, Ok(Some(own))) => workload.own = Some(own),
+            (Operation::MakeFile(..) | Operation::FindFile(..), Ok(file)) => workload.file = file,
+            _ => {}
         }
         let window = at.scene.window(workload.round, workload.began_ns);
         if let (Some(window), Some(kind)) = (window, operation.kind()) {
@@ -415,7 +425,7 @@ impl ClientProcess {
                 kind,
                 began_ns,
                 ended_ns: at.ns,
-                error: result.err(),
+                outcome: result.map(|_| operation.bytes()),
             });
         }
         let phase = at.scene.phase_of(workload.round);
@@ -436,7 +446,10 @@ impl ClientProcess {
         if let (Some(undo), Some(interrupted)) = (undo.as_deref_mut(), self.task.take()) {
             undo.task.ended(interrupted);
         }
-        let next = self.state.workload.next(at.scene, at.ns, at.random);
+        let next = self
+            .state
+            .workload
+            .next(at.scene, self.number, at.ns, at.random);
         let Some(operation) = next else {
             return self.finish_round(at);
         };

@@ -1,9 +1,11 @@
 //! What a client does with the real client core, simulated or real.
 
-use crate::world::{Directory, OperationKind, Place};
-use futago_base::{Errno, FileId, Name, NameHash, Payload};
-use futago_client::{Client, Context, RenameFlags};
-use futago_wire::{NewContent, NewNode};
+use super::data::{DataWork, find_file, make_file};
+use super::names::NameWork;
+use crate::world::{Data, Directory, OperationKind, Place};
+use futago_base::{Errno, FileId, Name, Payload};
+use futago_client::{Client, Context};
+use futago_lab::workload::IoPhase;
 use serde::Serialize;
 
 /// An operation, small enough to be copied.
@@ -11,6 +13,10 @@ use serde::Serialize;
 pub enum Operation {
     /// Makes the client's own directory below the root.
     MakeOwn,
+    /// Makes the file of the client's data in a directory.
+    MakeFile(FileId, Data),
+    /// Finds the file of the data that the client's phase is about.
+    FindFile(Place, Data),
     /// Asks for a directory's inode, as who is about to use it does.
     Ask(FileId),
     /// Shows all servers that the client lives.
@@ -21,21 +27,12 @@ pub enum Operation {
 
 /// An operation of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Work {
-    /// What it does.
-    pub kind: OperationKind,
-    /// Where.
-    pub place: Place,
-    /// The directory of that place.
-    pub directory: FileId,
-    /// The number of the file or directory that it is about; where a listing begins.
-    pub number: u64,
-    /// The number that it gets by a rename.
-    pub new_number: u64,
+pub enum Work {
+    /// On names.
+    Names(NameWork),
+    /// On file data.
+    Data(DataWork),
 }
-
-/// How many names a listing asks for.
-const LISTED_NAMES: u32 = 1000;
 
 /// What a client calls its own directory.
 ///
@@ -46,17 +43,8 @@ pub fn own_name(client: u32) -> Result<Name, Errno> {
     Name::new(format!("client-{client}"))
 }
 
-fn file_name(client: u32, number: u64) -> Result<Name, Errno> {
-    Name::new(format!("{client}.{number}"))
-}
-
-fn directory_name(client: u32, number: u64) -> Result<Name, Errno> {
-    Name::new(format!("{client}.d{number}"))
-}
-
 impl Operation {
-    /// Performs it for a client. Returns the directory that it made, if it was to make the client's
-    /// own.
+    /// Performs it for a client. Returns the directory or file that it was to make or find.
     pub async fn perform<C: Context>(
         self,
         core: &Client<C>,
@@ -71,23 +59,70 @@ impl Operation {
                     .await?;
                 Ok(Some(made.attributes.id))
             }
+            Self::MakeFile(directory, data) => {
+                let made = make_file(core, client, directory, &data);
+                made.await.map(Some)
+            }
+            Self::FindFile(place, data) => {
+                let found = find_file(core, client, place, &data, shared);
+                found.await.map(Some)
+            }
             Self::Ask(directory) => core.parent(directory).await.map(|_| None),
             Self::KeepAlive => core.keep_alive().await.map(|()| None),
-            Self::Work(work) => work.perform(core, client, shared).await.map(|()| None),
+            Self::Work(work) => {
+                let read = work.perform(core, client, shared, work.data()).await?;
+                work.check(&read).map(|()| None)
+            }
         }
     }
 
     /// What it is measured as; `None` if it is not.
     pub const fn kind(self) -> Option<OperationKind> {
         match self {
-            Self::Work(work) => Some(work.kind),
-            Self::MakeOwn | Self::Ask(_) | Self::KeepAlive => None,
+            Self::Work(work) => Some(work.kind()),
+            _ => None,
+        }
+    }
+
+    /// The bytes of file data that it moves.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Work(work) => work.bytes(),
+            _ => 0,
         }
     }
 }
 
 impl Work {
-    /// Performs it for a client; `shared` are the directories that [`Place::Shared`] counts.
+    /// What it is measured as.
+    pub const fn kind(&self) -> OperationKind {
+        match self {
+            Self::Names(work) => work.kind,
+            Self::Data(work) => match work.phase {
+                IoPhase::Write => OperationKind::Write,
+                IoPhase::Read => OperationKind::Read,
+            },
+        }
+    }
+
+    /// The bytes of file data that it moves.
+    pub const fn bytes(&self) -> u64 {
+        match self {
+            Self::Names(_) => 0,
+            Self::Data(work) => work.transfer.length as u64,
+        }
+    }
+
+    /// The data that it writes; nothing if it does not write.
+    pub const fn data(&self) -> Payload {
+        match self {
+            Self::Data(work) if matches!(work.phase, IoPhase::Write) => work.data(),
+            _ => Payload::empty(),
+        }
+    }
+
+    /// Performs it for a client, with what [`Work::data`] said; `shared` are the directories that
+    /// [`Place::Shared`] counts. Returns what it has read.
     ///
     /// # Errors
     ///
@@ -97,69 +132,28 @@ impl Work {
         core: &Client<C>,
         client: u32,
         shared: &[Directory],
-    ) -> Result<(), Errno> {
-        let Self {
-            directory, number, ..
-        } = self;
-        match self.kind {
-            OperationKind::Create => {
-                let (name, node) = (file_name(client, number)?, file_node(core));
-                let data = Payload::empty();
-                let made = core.create(directory, &name, node, true, false, data);
-                made.await.map(drop)
+        data: Payload,
+    ) -> Result<Payload, Errno> {
+        match self {
+            Self::Names(work) => {
+                let done = work.perform(core, client, shared).await;
+                done.map(|()| Payload::empty())
             }
-            OperationKind::Stat => {
-                let name = file_name(client, number)?;
-                core.lookup(directory, &name).await.map(drop)
-            }
-            OperationKind::Lookup => {
-                let path = self.path(client, shared);
-                core.resolve(path.as_bytes(), true).await.map(drop)
-            }
-            OperationKind::ReadDirectory => {
-                let listed = core.read_directory(directory, NameHash(number), LISTED_NAMES, false);
-                listed.await.map(drop)
-            }
-            OperationKind::Unlink => core.unlink(directory, &file_name(client, number)?).await,
-            OperationKind::MakeDirectory => {
-                let name = directory_name(client, number)?;
-                let made = core.make_directory(directory, &name, 0o755, 0, 0);
-                made.await.map(drop)
-            }
-            OperationKind::RemoveDirectory => {
-                let name = directory_name(client, number)?;
-                core.remove_directory(directory, &name).await
-            }
-            OperationKind::Rename => {
-                let old = file_name(client, number)?;
-                let new = file_name(client, self.new_number)?;
-                let flags = RenameFlags::default();
-                core.rename(directory, &old, directory, &new, flags).await
-            }
+            Self::Data(work) => work.perform(core, data).await,
         }
     }
-}
 
-impl Work {
-    /// The path of its file.
-    fn path(&self, client: u32, shared: &[Directory]) -> String {
-        let number = self.number;
-        match self.place {
-            Place::Own => format!("/client-{client}/{client}.{number}"),
-            Place::Shared(index) => {
-                let name = shared.get(index).map_or("", |directory| &directory.name);
-                format!("/{name}/{client}.{number}")
+    /// Whether it has read what had been written.
+    ///
+    /// # Errors
+    ///
+    /// `EIO` if it has not.
+    pub fn check(&self, read: &Payload) -> Result<(), Errno> {
+        match self {
+            Self::Data(work) if work.phase == IoPhase::Read && *read != work.data() => {
+                Err(Errno::EIO)
             }
+            _ => Ok(()),
         }
-    }
-}
-
-fn file_node<C: Context>(core: &Client<C>) -> NewNode {
-    let chunk_bytes = core.config().chunk_bytes;
-    NewNode {
-        content: NewContent::File { chunk_bytes },
-        mode: 0o644,
-        uid: 0,
-        gid: 0,
     }
 }

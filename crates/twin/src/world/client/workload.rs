@@ -1,10 +1,12 @@
 //! Which operation a client performs next.
 
+use super::names::NameWork;
 use super::operation::{Operation, Work};
-use crate::world::scene::Scene;
-use crate::world::{Amount, OperationKind, Phase, Place};
+use crate::world::scene::{Scene, Stage};
+use crate::world::{Activity, Amount, OperationKind, Phase, Place};
 use futago_base::{FileId, NameHash};
 use futago_des::RandomStream;
+use futago_lab::workload::IoPhase;
 use serde::Serialize;
 
 /// The names that a client has in one place: those from the first number up to the last.
@@ -22,6 +24,10 @@ pub struct Workload {
     pub began_ns: u64,
     /// Operations of the round that have begun.
     begun: u64,
+    /// The file that the phase is about.
+    pub file: Option<FileId>,
+    /// Transfers that have been written before the phase.
+    filled: u64,
     /// It has nothing more to do in this round.
     pub finished: bool,
     /// Its own directory.
@@ -36,6 +42,8 @@ impl Workload {
             round: 0,
             began_ns: 0,
             begun: 0,
+            file: None,
+            filled: 0,
             finished: true,
             own: None,
             names: Names {
@@ -51,41 +59,76 @@ impl Workload {
         self.began_ns = now_ns;
         self.begun = 0;
         self.finished = false;
+        if matches!(Stage::of(round), Stage::Prepare) {
+            self.file = None;
+            self.filled = 0;
+        }
     }
 
     /// The next operation; `None` if there is no more in this round.
     pub fn next(
         &mut self,
         scene: &Scene,
+        client: u32,
         now_ns: u64,
         random: &mut RandomStream,
     ) -> Option<Operation> {
         let phase = scene.phase_of(self.round)?;
-        if self.round.is_multiple_of(2) {
-            return self.prepare(scene, phase);
+        self.begun += 1;
+        let turn = self.begun - 1;
+        let directory = self.directory(scene, phase.place);
+        match Stage::of(self.round) {
+            Stage::Prepare => self.prepare(client, phase, directory, turn),
+            Stage::Find if turn > 0 => None,
+            Stage::Find => match phase.activity {
+                Activity::Names(_) => directory.map(Operation::Ask),
+                Activity::Data(data) => Some(Operation::FindFile(phase.place, data)),
+            },
+            Stage::Perform if !self.goes_on(scene, phase, turn, now_ns) => None,
+            Stage::Perform => {
+                let work = match &phase.activity {
+                    Activity::Names(mix) => self.names.next(mix, phase.place, directory?, random),
+                    Activity::Data(data) => {
+                        Work::Data(data.transfer(data.phase, client, self.file?, turn))
+                    }
+                };
+                Some(Operation::Work(work))
+            }
         }
-        let goes_on = match phase.amount {
-            Amount::Operations(count) => self.begun < count,
+    }
+
+    fn goes_on(&self, scene: &Scene, phase: &Phase, turn: u64, now_ns: u64) -> bool {
+        match phase.amount {
+            Amount::Operations(count) => turn < count,
             Amount::Duration { .. } => scene
                 .window(self.round, self.began_ns)
                 .is_some_and(|window| now_ns < window.until_ns),
-        };
-        if !goes_on {
-            return None;
         }
-        self.begun += 1;
-        let directory = self.directory(scene, phase.place)?;
-        Some(Operation::Work(self.names.next(phase, directory, random)))
     }
 
-    /// What a client does once before a phase.
-    fn prepare(&mut self, scene: &Scene, phase: &Phase) -> Option<Operation> {
-        self.begun += 1;
-        match phase.place {
-            _ if self.begun > 1 => None,
-            Place::Own if self.own.is_none() => Some(Operation::MakeOwn),
-            place => self.directory(scene, place).map(Operation::Ask),
-        }
+    /// Makes what the phase needs: first the client's own directory, then the file of its data, then
+    /// what is to be read from it. What fails twice is left.
+    fn prepare(
+        &mut self,
+        client: u32,
+        phase: &Phase,
+        directory: Option<FileId>,
+        turn: u64,
+    ) -> Option<Operation> {
+        let Some(directory) = directory else {
+            return (turn < 2).then_some(Operation::MakeOwn);
+        };
+        let Activity::Data(data) = phase.activity else {
+            return None;
+        };
+        let Some(file) = self.file else {
+            return (turn < 4).then_some(Operation::MakeFile(directory, data));
+        };
+        let filled = self.filled;
+        self.filled += 1;
+        let more = data.fill && filled < data.workload.transfer_count();
+        let transfer = || data.transfer(IoPhase::Write, client, file, filled);
+        more.then(|| Operation::Work(Work::Data(transfer())))
     }
 
     fn directory(&self, scene: &Scene, place: Place) -> Option<FileId> {
@@ -97,18 +140,24 @@ impl Workload {
 }
 
 impl Names {
-    /// The next operation of a phase that takes place in this directory, whose names these are. It
-    /// counts as done from now on.
-    pub fn next(&mut self, phase: &Phase, directory: FileId, random: &mut RandomStream) -> Work {
-        let kind = self.possible(drawn_kind(phase, random));
+    /// The next operation of a mix in a place, whose directory this is, and whose names these are.
+    /// It counts as done from now on.
+    pub fn next(
+        &mut self,
+        mix: &[(OperationKind, u32)],
+        place: Place,
+        directory: FileId,
+        random: &mut RandomStream,
+    ) -> Work {
+        let kind = self.possible(drawn_kind(mix, random));
         let (number, new_number) = self.take(kind, random);
-        Work {
+        Work::Names(NameWork {
             kind,
-            place: phase.place,
+            place,
             directory,
             number,
             new_number,
-        }
+        })
     }
 
     /// The kind of operation, or the one that makes what it needs.
@@ -145,6 +194,8 @@ impl Names {
                 let span = (1 << 63) - 1 - NameHash::FIRST;
                 (NameHash::FIRST + random.below(span), 0)
             }
+            // They are not about names.
+            OperationKind::Write | OperationKind::Read => (0, 0),
         }
     }
 }
@@ -159,13 +210,13 @@ const fn removed(numbers: &mut (u64, u64)) -> u64 {
     numbers.0 - 1
 }
 
-fn drawn_kind(phase: &Phase, random: &mut RandomStream) -> OperationKind {
-    if let [(kind, _)] = phase.mix[..] {
+fn drawn_kind(mix: &[(OperationKind, u32)], random: &mut RandomStream) -> OperationKind {
+    if let [(kind, _)] = *mix {
         return kind;
     }
-    let total: u64 = phase.mix.iter().map(|&(_, weight)| u64::from(weight)).sum();
+    let total: u64 = mix.iter().map(|&(_, weight)| u64::from(weight)).sum();
     let mut drawn = random.below(total);
-    for &(kind, weight) in &phase.mix {
+    for &(kind, weight) in mix {
         if drawn < u64::from(weight) {
             return kind;
         }

@@ -303,7 +303,7 @@ impl Host {
                 kind,
                 began_ns,
                 ended_ns,
-                error,
+                outcome,
             } => {
                 if !(window.from_ns..window.until_ns).contains(&ended_ns) {
                     return;
@@ -311,7 +311,7 @@ impl Host {
                 // A thread that panicked has stopped the run anyway.
                 if let Ok(mut table) = self.operations.lock() {
                     let tally = table.entry((window.phase, kind)).or_default();
-                    tally.add(window, [began_ns, ended_ns], error);
+                    tally.add(window, [began_ns, ended_ns], outcome);
                 }
             }
         }

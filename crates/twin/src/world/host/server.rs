@@ -180,6 +180,10 @@ impl ServerProcess {
         // The input is decided when it is its turn; nothing that comes later can change that.
         at.ns = at.ns.max(self.state.free_ns);
         let now = self.state.clock.read(wall(at.ns));
+        let received = match &input {
+            Input::Request { payload, .. } => payload.len(),
+            _ => 0,
+        };
         let decision = self.core.handle(&self.store, input, now);
         let Decision {
             batch,
@@ -187,7 +191,10 @@ impl ServerProcess {
             work,
         } = decision;
         let begun_ns = at.ns;
-        at.occupy(cost_ns(&at.scene.setup.costs.server, name, work));
+        let costs = &at.scene.setup.costs.server;
+        let sent = outputs.iter().map(data_bytes).sum::<usize>();
+        let moved_ns = costs.byte_received_ns * received as f64 + costs.byte_sent_ns * sent as f64;
+        at.occupy(cost_ns(costs, name, work) + moved_ns);
         if at.ns > begun_ns {
             self.state.free_ns = at.ns;
             at.used(ResourceClass::Server, [arrived_ns, begun_ns, at.ns]);
@@ -318,6 +325,14 @@ fn cost_ns(costs: &ServerCosts, name: Option<&str>, work: Work) -> f64 {
         + costs.record_scanned_ns * f64::from(work.records_scanned)
         + costs.record_written_ns * f64::from(work.records_written)
         + costs.byte_ns * work.data_bytes as f64
+}
+
+/// The file data that goes with a message.
+const fn data_bytes(output: &Output) -> usize {
+    match output {
+        Output::Answer { payload, .. } => payload.len(),
+        Output::Peer { .. } | Output::PeerAnswer { .. } => 0,
+    }
 }
 
 const fn answer(request: RequestId, outcome: Outcome, payload: Payload) -> Output {

@@ -1,0 +1,89 @@
+//! A cluster of server processes on this host that lasts as long as its owner.
+
+use crate::cluster::ClusterFile;
+use anyhow::{Context, bail};
+use bytesize::ByteSize;
+use futago_node::Cluster;
+use futago_twin::{
+    scenario::Body,
+    world::{Activity, Setup},
+};
+use std::{
+    io::{BufRead, BufReader, Read},
+    process::{Child, ChildStdin, Command, Stdio},
+};
+
+/// A cluster of server processes on this host. It ends with this value, and also if this process is
+/// killed: `futago up` holds the other end of a pipe and notices.
+pub struct LocalCluster {
+    /// What the servers are reached by.
+    pub cluster: Cluster,
+    up: Child,
+    /// The cluster lives as long as this is open.
+    input: Option<ChildStdin>,
+}
+
+/// Memory of each server for records, and for data that is not evenly spread.
+const SERVER_BYTES: u64 = 1 << 30;
+
+impl LocalCluster {
+    /// Starts the servers of a scenario, each a process.
+    pub fn start(body: &Body, setup: &Setup) -> anyhow::Result<Self> {
+        let name = format!("futago-measurement-{}.toml", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let servers = body.cluster.servers;
+        let policy = serde_json::to_value(setup.protocol.policy)?;
+        let memory = u64::from(servers) * SERVER_BYTES + 2 * data_bytes(setup);
+        let mut up = Command::new(std::env::current_exe()?)
+            .args(["up", "--until-input-ends", "--cluster"])
+            .arg(&path)
+            .args(["--servers", &servers.to_string()])
+            .args(["--partitions", &body.cluster.partitions.to_string()])
+            .args(["--policy", policy.as_str().unwrap_or_default()])
+            .args(["--chunk-size", &format!("{}B", body.cluster.chunk.as_u64())])
+            .args(["--memory", &ByteSize(memory).to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("starting futago up")?;
+        let input = up.stdin.take();
+        wait_until_ready(&mut up)?;
+        let cluster = ClusterFile { path }.load()?;
+        Ok(Self { cluster, up, input })
+    }
+}
+
+/// It prints a line when all servers are ready, and ends without one if they are not.
+fn wait_until_ready(up: &mut Child) -> anyhow::Result<()> {
+    let output = up.stdout.take().context("futago up has no output")?;
+    let mut line = String::new();
+    if BufReader::new(output).read_line(&mut line)? > 0 {
+        return Ok(());
+    }
+    let mut reason = String::new();
+    if let Some(mut errors) = up.stderr.take() {
+        errors.read_to_string(&mut reason)?;
+    }
+    up.wait()?;
+    bail!("futago up: {}", reason.trim())
+}
+
+/// What all phases write together, in bytes.
+fn data_bytes(setup: &Setup) -> u64 {
+    let phases = setup.phases.iter();
+    let bytes = phases.map(|phase| match &phase.activity {
+        Activity::Names(_) => 0,
+        Activity::Data(data) => data.workload.size_bytes * u64::from(data.workload.clients),
+    });
+    bytes.sum()
+}
+
+impl Drop for LocalCluster {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        if let Err(error) = self.up.wait() {
+            eprintln!("futago: the cluster of the measurement may be left running: {error}");
+        }
+    }
+}

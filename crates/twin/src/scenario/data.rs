@@ -1,0 +1,97 @@
+//! Transfers of large files.
+
+use crate::world::{self, Activity, Amount, Place};
+use bytesize::ByteSize;
+use futago_lab::document::Problem;
+use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload};
+use serde::Deserialize;
+
+/// What of large files is transferred, and in which pieces.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    /// Whether it is written or read.
+    pub operation: IoPhase,
+    /// A file for each client, or one for all.
+    #[serde(default)]
+    pub file: FileLayout,
+    /// The order of transfers.
+    #[serde(default)]
+    pub access: Access,
+    /// The data of each client.
+    #[serde(default = "size")]
+    pub size: ByteSize,
+    /// The data of one operation.
+    #[serde(default = "transfer")]
+    pub transfer: ByteSize,
+    /// What lies together of one client in a shared file, and what strided transfers pass by; as much
+    /// as a transfer if nothing is said.
+    #[serde(default)]
+    pub block: Option<ByteSize>,
+}
+
+const fn size() -> ByteSize {
+    ByteSize::mib(64)
+}
+
+const fn transfer() -> ByteSize {
+    ByteSize::mib(1)
+}
+
+impl Data {
+    /// Whether it makes sense, in a phase with or without a shared directory, and a mix beside.
+    pub(super) fn check(&self, shared: bool, mixed: bool) -> Result<(), Problem> {
+        if mixed {
+            let text = "a phase has operations on names, `mix`, or transfers, `data`, not both";
+            return Err(Problem::new(text));
+        }
+        if self.file == FileLayout::Shared && !shared {
+            let problem = Problem::new("a shared file needs a directory that all clients share");
+            let problem = problem.suggest("say `directory = …` in the phase");
+            return Err(problem.inside("file"));
+        }
+        let checked = self.workload(1).check();
+        checked.map_err(|mistake| Problem::new(mistake.reason).inside(mistake.of))
+    }
+
+    fn workload(&self, clients: u32) -> IoWorkload {
+        IoWorkload {
+            clients,
+            size_bytes: self.size.as_u64(),
+            transfer_bytes: u32::try_from(self.transfer.as_u64()).unwrap_or(u32::MAX),
+            block_bytes: self.block.unwrap_or(self.transfer).as_u64(),
+            file: self.file,
+            access: self.access,
+        }
+    }
+
+    /// For so many clients, after other phases: what none of them has written is written before it is
+    /// read.
+    pub(super) fn activity(
+        &self,
+        clients: u32,
+        place: Place,
+        earlier: &[world::Phase],
+    ) -> world::Data {
+        let workload = self.workload(clients);
+        let written = |phase: &world::Phase| phase.place == place && writes_all(phase, &workload);
+        let fill = self.operation == IoPhase::Read && !earlier.iter().any(written);
+        world::Data {
+            phase: self.operation,
+            workload,
+            fill,
+        }
+    }
+}
+
+/// Whether a phase writes every byte of what a workload reads.
+fn writes_all(phase: &world::Phase, read: &IoWorkload) -> bool {
+    let Activity::Data(data) = &phase.activity else {
+        return false;
+    };
+    let written = &data.workload;
+    let same_places = written.file == read.file
+        && (read.file == FileLayout::Own || written.block_bytes == read.block_bytes);
+    let each = matches!(phase.amount, Amount::Operations(n) if n >= written.transfer_count());
+    data.phase == IoPhase::Write && same_places && each && written.size_bytes >= read.size_bytes
+}

@@ -1,0 +1,120 @@
+//! Transfers of large files.
+
+use super::operation::own_name;
+use crate::world::{Data, Directory, Place};
+use futago_base::{Errno, FileId, Name, Pattern, Payload};
+use futago_client::{Client, Context};
+use futago_lab::workload::{IoPhase, Transfer};
+use futago_wire::{NewContent, NewNode};
+use serde::Serialize;
+
+/// A transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DataWork {
+    /// Whether it writes or reads.
+    pub phase: IoPhase,
+    /// The file.
+    pub file: FileId,
+    /// Where, and how much.
+    pub transfer: Transfer,
+    /// What the file holds, or will.
+    pub contents: Pattern,
+}
+
+impl DataWork {
+    /// The data itself.
+    pub const fn data(&self) -> Payload {
+        let Transfer { offset, length } = self.transfer;
+        Payload::of_pattern(self.contents, offset, length as usize)
+    }
+
+    /// Performs it, with the data if it writes. Returns what it reads.
+    pub async fn perform<C: Context>(
+        self,
+        core: &Client<C>,
+        data: Payload,
+    ) -> Result<Payload, Errno> {
+        let Transfer { offset, length } = self.transfer;
+        match self.phase {
+            IoPhase::Write => {
+                let written = core.write(self.file, offset, data, false);
+                written.await.map(|_| Payload::empty())
+            }
+            IoPhase::Read => core.read(self.file, offset, length).await,
+        }
+    }
+}
+
+impl Data {
+    /// The transfer of a client's phase whose turn it is.
+    pub fn transfer(&self, phase: IoPhase, client: u32, file: FileId, turn: u64) -> DataWork {
+        let owner = self.workload.owner(phase, client);
+        DataWork {
+            phase,
+            file,
+            transfer: self.workload.transfer(owner, turn),
+            contents: self.workload.contents(owner),
+        }
+    }
+}
+
+/// Makes the file that is to hold a client's data, unless it is there.
+///
+/// # Errors
+///
+/// Those of the operation.
+pub async fn make_file<C: Context>(
+    core: &Client<C>,
+    client: u32,
+    directory: FileId,
+    data: &Data,
+) -> Result<FileId, Errno> {
+    let name = Name::new(data.workload.path(client))?;
+    let node = file_node(core);
+    let made = core.create(directory, &name, node, false, false, Payload::empty());
+    made.await.map(|(state, _)| state.attributes.id)
+}
+
+/// Finds the file that a client's phase is about; `shared` are the directories that
+/// [`Place::Shared`] counts.
+///
+/// # Errors
+///
+/// Those of the operation.
+pub async fn find_file<C: Context>(
+    core: &Client<C>,
+    client: u32,
+    place: Place,
+    data: &Data,
+    shared: &[Directory],
+) -> Result<FileId, Errno> {
+    let owner = data.workload.owner(data.phase, client);
+    let directory = place_name(place, owner, shared)?;
+    let file = data.workload.path(owner);
+    let path = [b"/", directory.as_bytes(), b"/", file.as_bytes()].concat();
+    core.resolve(&path, true)
+        .await
+        .map(|state| state.attributes.id)
+}
+
+/// What the directory of a place is called, which may be one client's own.
+pub fn place_name(place: Place, client: u32, shared: &[Directory]) -> Result<Name, Errno> {
+    match place {
+        Place::Own => own_name(client),
+        Place::Shared(index) => {
+            let directory = shared.get(index).ok_or(Errno::ENOENT)?;
+            Name::new(directory.name.clone())
+        }
+    }
+}
+
+/// A regular file as clients of workloads make it.
+pub fn file_node<C: Context>(core: &Client<C>) -> NewNode {
+    let chunk_bytes = core.config().chunk_bytes;
+    NewNode {
+        content: NewContent::File { chunk_bytes },
+        mode: 0o644,
+        uid: 0,
+        gid: 0,
+    }
+}
