@@ -266,3 +266,34 @@ fn a_host_is_measured_and_compared_with_its_twin() {
     assert_eq!(code, 2);
     assert!(err.contains("clients do not think"), "{err}");
 }
+
+/// Whoever kills a measurement does not leave its servers running.
+#[test]
+fn a_killed_measurement_takes_its_cluster_along() {
+    let directory = directory();
+    let mut calibrate = std::process::Command::new(env!("CARGO_BIN_EXE_futago"))
+        .current_dir(directory.path())
+        .env("TMPDIR", directory.path())
+        .env("XDG_RUNTIME_DIR", directory.path())
+        .args(["twin", "calibrate", "--rounds", "1000", "--out", "m.toml"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let name = format!("futago-measurement-{}.toml", calibrate.id());
+    let file = directory.path().join(name);
+    let is_up = || {
+        let status = futago().arg("status").arg("--cluster").arg(&file).output();
+        status.unwrap().status.success()
+    };
+    while !is_up() {
+        std::thread::yield_now();
+    }
+    let cluster = futago_node::Cluster::load(&file).unwrap();
+    let runtime_directory = cluster.runtime_directory.unwrap();
+    calibrate.kill().unwrap();
+    calibrate.wait().unwrap();
+    // `up` removes both when the servers' processes are gone.
+    while file.exists() || runtime_directory.exists() {
+        std::thread::yield_now();
+    }
+}

@@ -43,7 +43,14 @@ workload.phases = [
   { mix = { unlink = 1 }, operations = 500 },
   { mix = { make-directory = 1 }, operations = 250 },
   { mix = { remove-directory = 1 }, operations = 250 },
+  { data = { operation = 'write', size = '2MiB', transfer = '4KiB' } },
+  { data = { operation = 'read', size = '2MiB', transfer = '4KiB' } },
+  { name = 'write-large', data = { operation = 'write', size = '64MiB', transfer = '1MiB' } },
+  { name = 'read-large', data = { operation = 'read', size = '64MiB', transfer = '1MiB' } },
 ]";
+
+/// What a byte of file data costs is the difference between transfers of these sizes.
+const TRANSFER_BYTES: [f64; 2] = [4096.0, 1_048_576.0];
 
 /// Something that was measured several times.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -69,7 +76,7 @@ impl Spread {
 }
 
 /// What one operation costs.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct OperationCost {
     /// The request that it sends most of.
     request: String,
@@ -148,7 +155,8 @@ fn measure(rounds: u32) -> anyhow::Result<BTreeMap<String, OperationCost>> {
 }
 
 fn sample(phase: &real::RealPhase) -> Option<Sample> {
-    let operation = phase.result.operations.get(&phase.result.name)?;
+    // Each phase is about one operation.
+    let operation = phase.result.operations.values().next()?;
     let (request, _) = phase.requests.iter().max_by_key(|(_, count)| **count)?;
     let all: u64 = phase.requests.values().sum();
     let count = operation.count.max(1) as f64;
@@ -179,8 +187,40 @@ fn cost(samples: &[Sample]) -> OperationCost {
     }
 }
 
+/// What a byte of data costs a server or client, by the difference between large and small transfers,
+/// in nanoseconds.
+fn byte_ns(
+    operations: &BTreeMap<String, OperationCost>,
+    small: &str,
+    operation_ns: fn(&OperationCost) -> f64,
+) -> f64 {
+    let large = format!("{small}-large");
+    let (Some(small), Some(large)) = (operations.get(small), operations.get(&large)) else {
+        return 0.0;
+    };
+    let [few, many] = TRANSFER_BYTES;
+    ((operation_ns(large) - operation_ns(small)) / (many - few)).max(0.0)
+}
+
+/// The costs of both sides' bytes.
+fn data_costs(operations: &BTreeMap<String, OperationCost>) -> [String; 2] {
+    let server = |cost: &OperationCost| cost.server_ns.median * cost.requests.max(1.0);
+    let client = |cost: &OperationCost| cost.client_ns.median;
+    let both = |received: f64, sent: f64| {
+        format!("byte_received_ns = {received:.4}\nbyte_sent_ns = {sent:.4}\n")
+    };
+    let of = |small, operation_ns| byte_ns(operations, small, operation_ns);
+    [
+        both(of("write", server), of("read", server)),
+        both(of("read", client), of("write", client)),
+    ]
+}
+
 /// The machine file. Every figure has its spread beside it.
 fn machine(operations: &BTreeMap<String, OperationCost>, cores: usize) -> String {
+    let [server_bytes, client_bytes] = data_costs(operations);
+    let mut operations = operations.clone();
+    operations.retain(|name, _| !name.ends_with("-large"));
     let median = |figure: fn(&OperationCost) -> &Spread| {
         Spread::of(
             operations
@@ -203,8 +243,8 @@ fn machine(operations: &BTreeMap<String, OperationCost>, cores: usize) -> String
          [network]\nlocal_ns = {:.0}\npacket_bytes = 65_536\n\n\
          [costs]\nwake_up_ns = {:.0}\n\n\
          # {:.0} to {:.0} by operation.\n\
-         [costs.client]\noperation_ns = {:.0}\ninput_ns = {:.0}\n\n\
-         [costs.server]\ninput_ns = {:.0}\n\n\
+         [costs.client]\noperation_ns = {:.0}\ninput_ns = {:.0}\n{client_bytes}\n\
+         [costs.server]\ninput_ns = {:.0}\n{server_bytes}\n\
          # Messages included; least and most of all rounds.\n\
          [costs.server.request_ns]\n",
         idle.median,
@@ -254,6 +294,11 @@ mod tests {
         let operations = BTreeMap::from([
             ("create".to_owned(), cost_of("create", 5000.0)),
             ("stat".to_owned(), cost_of("lookup", 3000.0)),
+            ("write".to_owned(), cost_of("write", 4000.0)),
+            (
+                "write-large".to_owned(),
+                cost_of("write_chunk", 4000.0 + 0.5 * (1_048_576.0 - 4096.0)),
+            ),
         ]);
         let text = machine(&operations, 2);
         let machine = Machine::parse("machine.toml", &text).unwrap();
@@ -263,6 +308,9 @@ mod tests {
         assert_eq!(machine.costs.client.operation_ns, 4000.0);
         assert_eq!(machine.costs.server.request_ns["lookup"], 3000.0);
         assert_eq!(machine.costs.server.request_ns["create"], 5000.0);
+        assert_eq!(machine.costs.server.byte_received_ns, 0.5);
+        assert_eq!(machine.costs.server.byte_sent_ns, 0.0);
+        assert!(!machine.costs.server.request_ns.contains_key("write_chunk"));
         assert!(text.contains("create = 5000 # 4999 to 5002"), "{text}");
         assert!(machine.lay_out(4, 4).is_ok());
     }

@@ -61,6 +61,16 @@ struct Pair {
     error_percent: f64,
 }
 
+impl Row {
+    /// The phase, and the operation if the phase is called otherwise and may have several.
+    fn label(&self) -> String {
+        match self.phase.contains(&self.operation) {
+            true => self.phase.clone(),
+            false => format!("{}: {}", self.phase, self.operation),
+        }
+    }
+}
+
 impl Pair {
     fn new(real: f64, twin: f64) -> Self {
         Self {
@@ -143,7 +153,7 @@ fn text(report: &Report) -> String {
         "{:>7} {:>7} {:18} {:>10} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n",
         "servers",
         "clients",
-        "operation",
+        "phase",
         "real/s",
         "twin/s",
         "%",
@@ -164,7 +174,7 @@ fn text(report: &Report) -> String {
             "{:>7} {:>7} {:18} {:>10.0} {:>10.0} {:>7.1} {:>9.1} {:>9.1} {:>7.1} {:>9.1} {:>9.1} {:>7.1}\n",
             parameter("cluster.servers"),
             parameter("cluster.clients"),
-            row.operation,
+            row.label(),
             row.throughput.real,
             row.throughput.twin,
             row.throughput.error_percent,

@@ -185,6 +185,9 @@ fn phase_text(phase: &PhaseResult) -> String {
             "  {name}: {:.0}/s, p50 {:.1} µs, p99 {:.1} µs, mean {:.1} µs",
             operation.per_s, latency.p50, latency.p99, latency.mean
         );
+        if operation.mib_per_s > 0.0 {
+            text += &format!(", {:.1} MiB/s", operation.mib_per_s);
+        }
         if failed > 0 {
             text += &format!(", {failed} failed {:?}", operation.errors);
         }
@@ -217,7 +220,9 @@ fn bound_text(phase: &PhaseResult) -> String {
     let bound = &phase.bound;
     let allowed = bound.per_s.iter().map(|(name, per_s)| {
         let measured = phase.operations.get(name).map_or(0.0, |o| o.per_s);
-        format!("{name} {per_s:.0}/s (measured {measured:.0}/s)")
+        let bandwidth = bound.bandwidth_mib_per_s.get(name);
+        let bandwidth = bandwidth.map_or(String::new(), |most| format!(", {most:.1} MiB/s"));
+        format!("{name} {per_s:.0}/s{bandwidth} (measured {measured:.0}/s)")
     });
     let allowed: Vec<String> = allowed.collect();
     let busy = phase
