@@ -162,3 +162,21 @@ fn the_locks_of_a_session_that_ends_go_to_those_who_wait() {
         ]
     );
 }
+
+#[test]
+fn who_waits_for_a_lock_of_a_file_that_goes_is_told() {
+    let mut locker = Locker::new();
+    locker.take(1, LockKind::Exclusive, 0, 9).unwrap();
+    let (waiting, outputs) = locker.set(2, change(Some(LockKind::Shared), 0, 9), true);
+    assert_eq!(outputs, [], "no answer yet");
+    let id = locker.cluster.next_id();
+    let outputs = locker
+        .cluster
+        .request(0, id, Request::Unlink(spot(ROOT, "a")));
+    let stale = Err(Failure::Errno(Errno::ESTALE));
+    assert!(outputs.contains(&answer(waiting, stale)), "{outputs:?}");
+    assert!(
+        outputs.contains(&answer(id, Ok(Reply::Done))),
+        "{outputs:?}"
+    );
+}

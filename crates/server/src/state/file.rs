@@ -132,7 +132,7 @@ impl<V: View> Turn<'_, V> {
         for key in xattrs {
             self.state.delete(key);
         }
-        self.state.delete(Key::Locks(id));
+        self.drop_locks(id);
         self.state.delete(Key::Inode(id));
     }
 }

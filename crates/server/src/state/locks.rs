@@ -158,6 +158,15 @@ impl<V: View> Turn<'_, V> {
         self.put_lock_waiters(file, still_waiting);
     }
 
+    /// Takes all locks of a file that is gone away; who waits for one is told.
+    pub fn drop_locks(&mut self, file: FileId) {
+        self.state.delete(Key::Locks(file));
+        for waiter in self.lock_waiters(file) {
+            self.answer_late(waiter.request, Err(Failure::Errno(Errno::ESTALE)));
+        }
+        self.put_lock_waiters(file, Vec::new());
+    }
+
     /// Ends the wait of one request of the present session.
     pub fn cancel_lock(&mut self, file: FileId, sequence: u64) {
         let session = self.request.session;
