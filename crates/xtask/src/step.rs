@@ -187,9 +187,52 @@ fn report(outcome: &Outcome) {
         println!("       {line}");
     }
     let Some(why) = &outcome.failure else { return };
-    println!("     {why}; the end of what it wrote:");
-    let lines: Vec<_> = outcome.output.lines().collect();
-    for line in &lines[lines.len().saturating_sub(80)..] {
+    println!("     {why}; what failed, and the end of what it wrote:");
+    for line in failures(&outcome.output) {
+        println!("     ! {line}");
+    }
+    let lines: Vec<_> = outcome
+        .output
+        .lines()
+        .filter(|line| !line.is_empty())
+        .collect();
+    for line in &lines[lines.len().saturating_sub(60)..] {
         println!("     | {line}");
+    }
+}
+
+/// The names of failed tests, and every panic with the line that says why: they may stand far above
+/// the end of what many test binaries wrote.
+fn failures(output: &str) -> Vec<&str> {
+    let lines: Vec<_> = output.lines().collect();
+    let mut found = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        if line.starts_with("test ") && line.ends_with("... FAILED") {
+            found.push(*line);
+        } else if line.starts_with("thread '") && line.contains("panicked at") {
+            found.extend(&lines[index..lines.len().min(index + 4)]);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failures;
+
+    #[test]
+    fn names_and_reasons_of_failures_are_found_amid_everything_else() {
+        let output = "test a ... ok\ntest b ... FAILED\n\nthread 'b' (7) panicked at src/b.rs:1:2:\n\
+            left\nright\nnote\nmore\ntest result: FAILED. 1 passed; 1 failed\nDoc-tests x\n";
+        assert_eq!(
+            failures(output),
+            [
+                "test b ... FAILED",
+                "thread 'b' (7) panicked at src/b.rs:1:2:",
+                "left",
+                "right",
+                "note"
+            ]
+        );
     }
 }
