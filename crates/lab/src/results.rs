@@ -68,6 +68,9 @@ pub struct PhaseResult {
     pub measured_s: f64,
     /// The operations.
     pub operations: BTreeMap<String, OperationResult>,
+    /// What became of changes that several servers take part in.
+    #[serde(default)]
+    pub transactions: TransactionResult,
     /// The classes of resources.
     pub resources: BTreeMap<String, ResourceResult>,
     /// What the busiest resource allows.
@@ -88,6 +91,30 @@ pub struct OperationResult {
     pub mib_per_s: f64,
     /// How long they took.
     pub latency_us: LatencySummary,
+}
+
+/// What became of transactions: changes that several servers take part in. What one server does alone
+/// is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransactionResult {
+    /// How many have begun.
+    pub begun: u64,
+    /// How many took effect.
+    pub committed: u64,
+    /// How many were given up.
+    pub aborted: u64,
+    /// How often a request met what a transaction had reserved, and waited for it.
+    pub conflicts: u64,
+    /// Attempts at operations of any kind that came to nothing and were made again.
+    pub retries: u64,
+    /// Those that took effect, a second.
+    pub committed_per_s: f64,
+    /// Those that were given up, a second.
+    pub aborted_per_s: f64,
+    /// Conflicts over operations that ended.
+    pub conflicts_per_operation: f64,
+    /// Retries over operations that ended.
+    pub retries_per_operation: f64,
 }
 
 /// How busy resources of one class were.
@@ -226,14 +253,17 @@ impl PointResult {
         point
     }
 
-    /// A figure of the result by its name, such as `throughput.create` or `latency_us.stat.p99`; or
-    /// a parameter by its key.
+    /// A figure of the result by its name, such as `throughput.create`, `latency_us.stat.p99` or, as
+    /// parts of lists are numbered, `phases.0.measured_s`; or a parameter by its key.
     pub fn figure(&self, name: &str) -> Option<f64> {
         if let Some(parameter) = self.parameters.get(name) {
             return parameter.as_f64();
         }
         let json = serde_json::to_value(self).ok()?;
-        let found = name.split('.').try_fold(&json, |at, part| at.get(part))?;
+        let found = name.split('.').try_fold(&json, |at, part| match at {
+            Value::Array(parts) => parts.get(part.parse::<usize>().ok()?),
+            _ => at.get(part),
+        })?;
         found.as_f64()
     }
 }
@@ -270,6 +300,7 @@ mod tests {
             resources: resources
                 .map(|(name, busy, wait)| ((*name).to_owned(), resource(*busy, *wait)))
                 .collect(),
+            transactions: TransactionResult::default(),
             bound: Bound::default(),
         };
         phase.find_bound(10);
@@ -302,6 +333,11 @@ mod tests {
         assert_eq!(point.figure("latency_us.warm/create.p99"), Some(2.0));
         assert_eq!(point.figure("seed"), Some(3.0));
         assert_eq!(point.figure("throughput.create"), None);
+        assert_eq!(
+            point.figure("phases.1.operations.create.per_s"),
+            Some(500.0)
+        );
+        assert_eq!(point.figure("phases.2.measured_s"), None);
         assert_eq!(point.utilisation["nic"], 0.9);
         assert_eq!(point.bound.resource, "clients");
     }

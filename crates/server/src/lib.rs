@@ -25,6 +25,7 @@ use futago_base::{
 use futago_wire::{Outcome, Peer, PeerAnswer, Request};
 
 pub use config::Config;
+pub use transactions::TransactionCounts;
 
 /// What a server is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub struct Decision {
     pub outputs: Vec<Output>,
     /// What it took to decide.
     pub work: Work,
+    /// What became of transactions.
+    pub transactions: TransactionCounts,
 }
 
 /// A directory that a cluster has from the start: see [`Server::plant`].

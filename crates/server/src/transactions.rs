@@ -15,6 +15,20 @@ use futago_base::{
 };
 use futago_wire::{Peer, PeerChange, Step, codec};
 
+/// What became of transactions in a decision, for whoever adds it up. Each transaction is counted
+/// by the server that keeps its status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionCounts {
+    /// Those whose status was made.
+    pub begun: u32,
+    /// Those that were decided to take effect.
+    pub committed: u32,
+    /// Those that were decided to take none.
+    pub aborted: u32,
+    /// Requests that met what a transaction has reserved here, and wait for it.
+    pub conflicts: u32,
+}
+
 /// A step together with the identity that was drawn for it.
 pub type PreparedStep = (Step, Option<FileId>);
 
@@ -68,6 +82,7 @@ impl<V: View> Turn<'_, V> {
             unresolved: 0,
         };
         self.state.put(Key::TransactionStatus(id), status);
+        self.transactions.begun += 1;
     }
 
     /// Decides a transaction, unless it is decided already, and tells the participants. Unknown
@@ -79,11 +94,13 @@ impl<V: View> Turn<'_, V> {
         if status.state != TransactionState::Active {
             return status.state;
         }
-        status.state = if commit {
-            TransactionState::Committed
+        if commit {
+            status.state = TransactionState::Committed;
+            self.transactions.committed += 1;
         } else {
-            TransactionState::Aborted
-        };
+            status.state = TransactionState::Aborted;
+            self.transactions.aborted += 1;
+        }
         let state = status.state;
         let others: Vec<ServerId> = status
             .participants

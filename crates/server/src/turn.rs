@@ -1,7 +1,7 @@
 //! One decision in the making: from an input to a batch and outputs.
 
 use crate::answer::{Answer, Refusal};
-use crate::{Decision, Output, Server, operations};
+use crate::{Decision, Output, Server, TransactionCounts, operations};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
@@ -19,6 +19,7 @@ pub struct Turn<'a, V> {
     pub request: RequestId,
     /// Buckets that have got new entries, to be split if they are too large.
     pub grown: Vec<(FileId, BucketStart)>,
+    pub transactions: TransactionCounts,
     outputs: Vec<Output>,
     /// The messages to other servers that the present request has caused: its reply waits for them.
     caused: Vec<(ServerId, u64)>,
@@ -40,13 +41,14 @@ const NO_REQUEST: RequestId = RequestId {
 };
 
 impl<'a, V: View> Turn<'a, V> {
-    pub const fn new(server: &'a Server, state: Overlay<'a, V>, now: Time) -> Self {
+    pub fn new(server: &'a Server, state: Overlay<'a, V>, now: Time) -> Self {
         Self {
             server,
             now,
             state,
             request: NO_REQUEST,
             grown: Vec::new(),
+            transactions: TransactionCounts::default(),
             outputs: Vec::new(),
             caused: Vec::new(),
             resolved: Vec::new(),
@@ -62,6 +64,7 @@ impl<'a, V: View> Turn<'a, V> {
             batch: self.state.into_batch(),
             outputs: self.outputs,
             work,
+            transactions: self.transactions,
         }
     }
 
@@ -121,6 +124,7 @@ impl<'a, V: View> Turn<'a, V> {
     fn serve(&mut self, id: RequestId, request: &Request, payload: &Payload) {
         let before = self.state.savepoint();
         let outputs = self.outputs.len();
+        let transactions = self.transactions;
         self.request = id;
         self.caused.clear();
         let result = match operations::run(self, request, payload) {
@@ -130,6 +134,7 @@ impl<'a, V: View> Turn<'a, V> {
         if matches!(result, Err(Refusal::Failure(_) | Refusal::Conflict(_))) {
             self.state.restore(before);
             self.outputs.truncate(outputs);
+            self.transactions = transactions;
             self.caused.clear();
         }
         match result {
@@ -204,6 +209,7 @@ impl<'a, V: View> Turn<'a, V> {
             payload: payload.clone(),
         };
         self.state.put(Key::Parked(transaction, id), message);
+        self.transactions.conflicts += 1;
         let age = match request {
             Request::Prepare { age, .. } => Some(*age),
             _ => None,

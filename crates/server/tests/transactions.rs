@@ -10,7 +10,7 @@ use futago_base::{
     BucketStart, Duration, Errno, FileId, Kind, Partition, ServerId, Time, TransactionId,
     record::{Entry, TransactionState},
 };
-use futago_server::{Config, Input, Output};
+use futago_server::{Config, Input, Output, TransactionCounts};
 use futago_wire::{
     AttributeChange, Failure, NewDirectory, Outcome, Peer, PeerAnswer, PeerChange, Reply, Request,
     Step, step::Inherited,
@@ -280,6 +280,39 @@ fn an_older_transaction_does_not_wait_for_a_younger_one() {
         cluster.run(0, late),
         Ok(Reply::Decided(TransactionState::Aborted))
     );
+    let counts = TransactionCounts {
+        begun: 2,
+        committed: 0,
+        aborted: 1,
+        conflicts: 1,
+    };
+    assert_eq!(cluster.transactions, counts);
+}
+
+#[test]
+fn a_transaction_is_counted_by_the_server_that_keeps_its_status() {
+    let (mut cluster, directory, entry) = two_servers();
+    let transaction = prepare_rename(&mut cluster, directory, entry);
+    let decide = |commit| Request::Decide {
+        transaction,
+        commit,
+    };
+    cluster.run(0, decide(true)).unwrap();
+    cluster.run(0, decide(false)).unwrap();
+    // What has failed has not begun.
+    let unknown = next_transaction(&mut cluster);
+    let missing = Step::RemoveEntry {
+        at: spot(ROOT, "a"),
+        expected: entry,
+    };
+    let request = prepare(&cluster, unknown, vec![missing]);
+    assert_eq!(cluster.run(0, request), Err(Failure::Changed));
+    let counts = TransactionCounts {
+        begun: 1,
+        committed: 1,
+        ..TransactionCounts::default()
+    };
+    assert_eq!(cluster.transactions, counts);
 }
 
 #[test]

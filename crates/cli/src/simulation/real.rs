@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use futago_base::{Errno, FileId, Payload};
 use futago_des::{ProcessId, RandomStream};
 use futago_lab::{
-    results::{Bound, LatencySummary, OperationResult, PhaseResult},
+    results::{Bound, LatencySummary, OperationResult, PhaseResult, TransactionResult},
     statistics::Latencies,
     workload::IoPhase,
 };
@@ -17,8 +17,8 @@ use futago_node::{Client, Cluster, Futago, Options};
 use futago_twin::{
     scenario::Body,
     world::{
-        Activity, Amount, Latency, Names, OperationKind, Phase, Place, Setup, Work, find_file,
-        make_file, own_name,
+        Activity, Amount, Data, Latency, Mix, NameWork, Names, OperationKind, Phase, Place, Setup,
+        Work, find_file, make_file, own_name,
     },
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -43,7 +43,7 @@ pub struct RealPhase {
 
 /// Whether a real cluster on this host can do what the scenario says.
 fn check(setup: &Setup) -> anyhow::Result<()> {
-    let grown = setup.directories.iter().any(|d| d.buckets != 1 || d.known);
+    let grown = setup.directories.iter().any(|d| d.buckets != 1 || d.known) || setup.wide.each > 0;
     let reason = if grown {
         "directories begin with one bucket, which clients do not know"
     } else if setup
@@ -102,7 +102,8 @@ fn run_phase(
     clients: &mut [RealClient],
     watch: &Connection,
 ) -> anyhow::Result<RealPhase> {
-    together(clients, |client| client.prepare(phase))?;
+    let count = clients.len() as u32;
+    together(clients, |client| client.prepare(phase, count))?;
     together(clients, |client| client.find(phase))?;
     let before = (totals(watch)?, own_cpu_us());
     let began = Instant::now();
@@ -209,6 +210,7 @@ fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
         name: phase.name.clone(),
         measured_s,
         operations: results.collect(),
+        transactions: TransactionResult::default(),
         resources: BTreeMap::new(),
         bound: Bound::default(),
     }
@@ -219,7 +221,7 @@ struct RealClient {
     futago: Futago,
     number: u32,
     shared: Vec<futago_twin::world::Directory>,
-    /// Directories and the names in them: the client's own first, then the shared ones.
+    /// Directories and the names in them, by [`Place::index`].
     places: Vec<(FileId, Names)>,
     random: RandomStream,
     /// The file that the phase is about.
@@ -269,7 +271,10 @@ impl RealClient {
                 .make_directory(FileId::ROOT, &name, 0o755, 0, 0)
                 .await
         })?;
-        self.places = vec![(own.attributes.id, Names::default())];
+        self.places = vec![
+            (own.attributes.id, Names::default()),
+            (FileId::ROOT, Names::default()),
+        ];
         for directory in &setup.directories {
             let path = format!("/{}", directory.name).into_bytes();
             let find = move |client: Rc<Client>| async move { client.resolve(&path, true).await };
@@ -279,20 +284,38 @@ impl RealClient {
         Ok(())
     }
 
-    /// The place of a phase's directory and names.
-    const fn place(phase: &Phase) -> usize {
-        match phase.place {
-            Place::Own => 0,
-            Place::Shared(number) => number + 1,
+    /// Makes what the phase needs.
+    fn prepare(&self, phase: &Phase, clients: u32) -> anyhow::Result<()> {
+        let directory = self.places[phase.place.index()].0;
+        match &phase.activity {
+            Activity::Names(mix) => self.make_common(phase.place, directory, mix, clients),
+            Activity::Data(data) => self.make_data(directory, *data),
         }
     }
 
+    /// Makes its share of the common files.
+    fn make_common(
+        &self,
+        place: Place,
+        directory: FileId,
+        mix: &Mix,
+        clients: u32,
+    ) -> anyhow::Result<()> {
+        let (number, shared) = (self.number, self.shared.clone());
+        let files = (0..).map_while(|made| mix.common_file(number, clients, made));
+        let files: Vec<u64> = files.collect();
+        perform(&self.futago, move |client| async move {
+            for file in files {
+                let work = NameWork::make_common(place, directory, file);
+                work.perform(&client, number, &shared).await?;
+            }
+            Ok(())
+        })
+    }
+
     /// Makes the file of its data, and writes what is to be read.
-    fn prepare(&self, phase: &Phase) -> anyhow::Result<()> {
-        let Activity::Data(data) = phase.activity else {
-            return Ok(());
-        };
-        let (directory, number) = (self.places[Self::place(phase)].0, self.number);
+    fn make_data(&self, directory: FileId, data: Data) -> anyhow::Result<()> {
+        let number = self.number;
         perform(&self.futago, move |client| async move {
             let file = make_file(&client, number, directory, &data).await?;
             let turns = if data.fill {
@@ -327,7 +350,7 @@ impl RealClient {
     }
 
     fn works(&self, phase: &Phase) -> Works {
-        let (directory, names) = self.places[Self::place(phase)];
+        let (directory, names) = self.places[phase.place.index()];
         Works {
             phase: phase.clone(),
             client: self.number,
@@ -361,7 +384,7 @@ impl RealClient {
             }
             Ok((part, works))
         })?;
-        self.places[Self::place(phase)].1 = works.names;
+        self.places[phase.place.index()].1 = works.names;
         self.random = works.random;
         Ok(part)
     }

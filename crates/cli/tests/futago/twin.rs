@@ -126,6 +126,28 @@ fn people_are_told_the_bottleneck_and_get_a_report() {
 }
 
 #[test]
+fn transactions_are_counted_by_phase() {
+    let directory = directory();
+    let options = [
+        "cluster.servers=3",
+        "cluster.clients=4",
+        "workload.phases.0.mix={ exchange = 1 }",
+        "workload.phases.0.common=2",
+        "workload.directories.0.buckets=16",
+        "sweep={}",
+    ];
+    let arguments: Vec<&str> = options.iter().flat_map(|set| ["--set", set]).collect();
+    let all = &points(directory.path(), &arguments)[0]["phases"][0]["transactions"];
+    let count = |what: &str| all[what].as_u64().unwrap();
+    assert_eq!(count("committed"), 20, "{all}");
+    assert_eq!(count("begun"), 20 + count("aborted"), "{all}");
+    assert!(count("conflicts") > 0 && count("retries") > 0, "{all}");
+    let arguments = [&["twin", "run", "tiny.toml"], &arguments[..]].concat();
+    let (_, out, _) = run(directory.path(), &arguments);
+    assert!(out.contains(" begun, 20 committed ("), "{out}");
+}
+
+#[test]
 fn mistakes_name_line_and_key_and_are_wrong_usage() {
     let directory = directory();
     let bad = SCENARIO.replace("servers = 1", "sevrers = 1");

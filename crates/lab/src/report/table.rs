@@ -1,6 +1,6 @@
 //! Points as rows.
 
-use crate::results::PointResult;
+use crate::results::{PointResult, TransactionResult};
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -46,6 +46,11 @@ impl Table {
             let names = ["/s", " p50 µs", " p99 µs", " allowed/s"];
             columns.extend(names.map(|name| format!("{operation}{name}")));
         }
+        let transacting = transacting(points);
+        for name in transacting.values() {
+            let names = [" commits/s", " aborts/s", " conflicts/op", " retries/op"];
+            columns.extend(names.map(|of| format!("{name}{of}")));
+        }
         columns.extend(["limited by", "busiest", "busy", "failed"].map(str::to_owned));
         let further: Vec<&String> = checks.first().map_or(Vec::new(), |c| c.keys().collect());
         columns.extend(further.iter().map(|name| (*name).clone()));
@@ -54,6 +59,9 @@ impl Table {
             let mut row: Vec<Value> = keys.iter().map(|key| parameter(point, key)).collect();
             for operation in &operations {
                 row.extend(operation_cells(point, operation));
+            }
+            for phase in transacting.keys() {
+                row.extend(transaction_cells(point, *phase));
             }
             row.extend(resource_cells(point));
             let check = checks.get(number);
@@ -125,6 +133,31 @@ fn operation_cells(point: &PointResult, operation: &str) -> [Value; 4] {
         of(latency.map(|latency| latency.p50)),
         of(latency.map(|latency| latency.p99)),
         of(point.bound.per_s.get(operation).copied()),
+    ]
+}
+
+/// The phases with transactions, by number and name.
+fn transacting(points: &[PointResult]) -> BTreeMap<usize, &str> {
+    let phases = points
+        .iter()
+        .flat_map(|point| point.phases.iter().enumerate());
+    let transacting = phases.filter(|(_, phase)| phase.transactions.begun > 0);
+    transacting
+        .map(|(number, phase)| (number, phase.name.as_str()))
+        .collect()
+}
+
+fn transaction_cells(point: &PointResult, phase: usize) -> [Value; 4] {
+    let transactions = point.phases.get(phase).map(|phase| phase.transactions);
+    let of = |figure: fn(&TransactionResult) -> f64| {
+        let figure = transactions.as_ref().map(figure);
+        figure.map_or(Value::Null, Value::from)
+    };
+    [
+        of(|all| all.committed_per_s),
+        of(|all| all.aborted_per_s),
+        of(|all| all.conflicts_per_operation),
+        of(|all| all.retries_per_operation),
     ]
 }
 

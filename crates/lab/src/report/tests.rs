@@ -1,5 +1,7 @@
 use super::*;
-use crate::results::{Bound, LatencySummary, OperationResult, PhaseResult, ResourceResult};
+use crate::results::{
+    Bound, LatencySummary, OperationResult, PhaseResult, ResourceResult, TransactionResult,
+};
 use std::collections::BTreeMap;
 
 fn point(servers: u64, clients: u64) -> PointResult {
@@ -25,6 +27,11 @@ fn point(servers: u64, clients: u64) -> PointResult {
         name: "create".to_owned(),
         measured_s: 1.0,
         operations: BTreeMap::from([("create".to_owned(), operation)]),
+        transactions: TransactionResult {
+            begun: servers - 2,
+            committed_per_s: 0.1,
+            ..TransactionResult::default()
+        },
         resources: BTreeMap::from([("server-nic-send".to_owned(), resource)]),
         bound: Bound::default(),
     };

@@ -7,7 +7,7 @@ use futago_base::{
     BucketStart, ClusterMap, Duration, FileId, Name, Payload, RequestId, ServerId, SessionId, Time,
     map::Policy,
 };
-use futago_server::{Config, Input, Output, Server};
+use futago_server::{Config, Input, Output, Server, TransactionCounts};
 use futago_store::MemoryStore;
 use futago_wire::{
     FileState, NewContent, NewNode, Outcome, Peer, PeerAnswer, Reply, Request, Spot,
@@ -21,6 +21,8 @@ pub struct Cluster {
     pub stores: Vec<MemoryStore>,
     pub now: Time,
     pub sequence: u64,
+    /// What all servers together have counted.
+    pub transactions: TransactionCounts,
 }
 
 impl Cluster {
@@ -49,6 +51,7 @@ impl Cluster {
             stores,
             now,
             sequence: 0,
+            transactions: TransactionCounts::default(),
         }
     }
 
@@ -62,6 +65,11 @@ impl Cluster {
         let server = usize::from(to);
         let decision = self.servers[server].handle(&self.stores[server], input, self.now);
         self.stores[server].apply(decision.batch);
+        let (all, more) = (&mut self.transactions, decision.transactions);
+        all.begun += more.begun;
+        all.committed += more.committed;
+        all.aborted += more.aborted;
+        all.conflicts += more.conflicts;
         decision.outputs
     }
 

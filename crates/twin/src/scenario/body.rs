@@ -122,6 +122,7 @@ impl Body {
             store: self.machine.store,
             protocol: self.cluster.protocol(),
             directories: self.workload.world_directories(),
+            wide: self.workload.wide,
             phases: self.workload.world_phases(clients),
             faults: self.faults.clone(),
         };

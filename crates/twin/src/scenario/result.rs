@@ -1,9 +1,12 @@
 //! From what a world has measured to results.
 
 use super::Point;
-use crate::world::{Measured, MeasuredOperation, MeasuredPhase, MeasuredResource};
+use crate::world::{
+    Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredTransactions,
+};
 use futago_lab::results::{
     Bound, LatencySummary, OperationResult, PhaseResult, PointResult, ResourceResult,
+    TransactionResult,
 };
 
 /// What came of a point.
@@ -35,6 +38,7 @@ fn phase_result(phase: &MeasuredPhase, clients: u32) -> PhaseResult {
         name: phase.name.clone(),
         measured_s: phase.measured_s,
         operations: operations.collect(),
+        transactions: transaction_result(phase),
         resources: resources.collect(),
         bound: Bound::default(),
     };
@@ -53,6 +57,34 @@ fn operation_result(operation: &MeasuredOperation) -> OperationResult {
             p99: operation.p99_us,
             mean: operation.mean_us,
         },
+    }
+}
+
+fn transaction_result(phase: &MeasuredPhase) -> TransactionResult {
+    let MeasuredTransactions {
+        begun,
+        committed,
+        aborted,
+        conflicts,
+        retries,
+    } = phase.transactions;
+    let ended = phase.operations.values();
+    let ended = ended.map(|operation| operation.count + operation.errors.values().sum::<u64>());
+    let ended = ended.sum::<u64>().max(1) as f64;
+    let per_s = |count: u64| match phase.measured_s {
+        0.0 => 0.0,
+        measured_s => count as f64 / measured_s,
+    };
+    TransactionResult {
+        begun,
+        committed,
+        aborted,
+        conflicts,
+        retries,
+        committed_per_s: per_s(committed),
+        aborted_per_s: per_s(aborted),
+        conflicts_per_operation: conflicts as f64 / ended,
+        retries_per_operation: retries as f64 / ended,
     }
 }
 

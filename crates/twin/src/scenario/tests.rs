@@ -48,7 +48,7 @@ fn a_scenario_without_a_sweep_is_one_point() {
     assert_eq!((setup.server_count(), setup.client_count()), (2, 3));
     assert_eq!(setup.phases[0].name, "create");
     assert_eq!(setup.phases[0].place, Place::Shared(0));
-    let creates = Activity::Names(vec![(OperationKind::Create, 1)]);
+    let creates = Activity::Names(vec![(OperationKind::Create, 1)].into());
     assert_eq!(setup.phases[0].activity, creates);
     assert_eq!(setup.phases[0].amount, Amount::Operations(5));
     let expected = serde_json::json!({"cluster.servers": 2, "cluster.clients": 3, "seed": 1});
@@ -237,6 +237,9 @@ fn mistakes_of_workloads_are_told() {
             "name = \"shared\"",
             "name = \"shared\"\nnames = \"in-turn\"",
         ),
+        replaced("directory = \"shared\"", "common = 3"),
+        with("[workload.wide]\nbuckets = 3"),
+        with("[workload.wide]\nevery = 3"),
     ];
     let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
     insta::assert_snapshot!(text.join("\n"));

@@ -1,7 +1,9 @@
 //! What clients do, phase by phase.
 
 use super::data::Data;
-use crate::world::{self, Activity, Amount, FileNames, Latency, OperationKind, Place};
+use crate::world::{
+    self, Activity, Amount, FileNames, Latency, Mix, OperationKind, Place, WideDirectories,
+};
 use futago_lab::document::Problem;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -14,6 +16,9 @@ pub struct Workload {
     /// Directories below the root that are there from the start.
     #[serde(default)]
     pub directories: Vec<Directory>,
+    /// Empty directories of the clients below the root that are there from the start.
+    #[serde(default)]
+    pub wide: WideDirectories,
     /// The phases, in their order.
     pub phases: Vec<Phase>,
 }
@@ -35,6 +40,9 @@ pub struct Directory {
     pub names: FileNames,
 }
 
+/// How phases name the root.
+const ROOT: &str = "/";
+
 const fn one() -> u64 {
     1
 }
@@ -46,12 +54,15 @@ pub struct Phase {
     /// What reports call it; the operation's name if there is one operation.
     #[serde(default)]
     pub name: Option<String>,
-    /// The directory that all clients use, by its name; without it each has its own.
+    /// The directory that all clients use, by its name, or `/` for the root; without it each has its own.
     #[serde(default)]
     pub directory: Option<String>,
     /// The operations on names, with weights.
     #[serde(default)]
     pub mix: BTreeMap<OperationKind, u32>,
+    /// So many files belong to all clients together.
+    #[serde(default)]
+    pub common: u64,
     /// Transfers of large files, instead of operations on names.
     #[serde(default)]
     pub data: Option<Data>,
@@ -90,6 +101,10 @@ impl Workload {
                 return Err(problem("there is another directory of this name", "name"));
             }
         }
+        if !self.wide.buckets.is_power_of_two() {
+            let problem = Problem::new("this must be a power of two");
+            return Err(problem.inside("buckets").inside("wide"));
+        }
         if self.phases.is_empty() {
             return Err(Problem::new("there is no phase").inside("phases"));
         }
@@ -104,8 +119,14 @@ impl Workload {
         if let Some(name) = &phase.directory
             && self.place(name).is_none()
         {
-            let names: Vec<&str> = self.directories.iter().map(|d| d.name.as_str()).collect();
+            let names = self.directories.iter().map(|d| d.name.as_str());
+            let names: Vec<&str> = names.chain([ROOT]).collect();
             return Err((Problem::unknown("directory", name, &names), "directory"));
+        }
+        if phase.common > 0 && phase.directory.is_none() {
+            let problem = Problem::new("common files need a directory that all clients share");
+            let problem = problem.suggest("say `directory = …` in the phase");
+            return Err((problem, "common"));
         }
         match &phase.data {
             Some(data) => {
@@ -138,8 +159,12 @@ impl Workload {
         }
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
-        self.directories.iter().position(|d| d.name == name)
+    fn place(&self, name: &str) -> Option<Place> {
+        if name == ROOT {
+            return Some(Place::Root);
+        }
+        let place = self.directories.iter().position(|d| d.name == name);
+        place.map(Place::Shared)
     }
 
     pub(super) fn world_directories(&self) -> Vec<world::Directory> {
@@ -158,13 +183,14 @@ impl Workload {
     pub(super) fn world_phases(&self, clients: u32) -> Vec<world::Phase> {
         let mut phases: Vec<world::Phase> = Vec::new();
         for phase in &self.phases {
-            let place = match phase.directory.as_ref().and_then(|name| self.place(name)) {
-                Some(place) => Place::Shared(place),
-                None => Place::Own,
-            };
+            let named = phase.directory.as_ref().and_then(|name| self.place(name));
+            let place = named.unwrap_or(Place::Own);
             let activity = match &phase.data {
                 Some(data) => Activity::Data(data.activity(clients, place, &phases)),
-                None => Activity::Names(phase.mix.clone().into_iter().collect()),
+                None => Activity::Names(Mix {
+                    operations: phase.mix.clone().into_iter().collect(),
+                    common: phase.common,
+                }),
             };
             phases.push(world::Phase {
                 name: phase.name(),

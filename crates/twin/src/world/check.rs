@@ -1,6 +1,6 @@
 //! Whether a setup makes sense.
 
-use super::{Activity, Amount, Data, Host, OperationKind, Place, Setup};
+use super::{Activity, Amount, Data, Host, Mix, OperationKind, Place, Setup};
 
 use futago_lab::workload::FileLayout;
 
@@ -34,6 +34,11 @@ fn require(holds: bool, part: impl FnOnce() -> String, reason: &str) -> Result<(
     } else {
         Err(wrong(part(), reason))
     }
+}
+
+fn check_buckets(buckets: u64, part: impl FnOnce() -> String) -> Result<(), Error> {
+    let tiles = buckets.is_power_of_two() && buckets <= 1 << 20;
+    require(tiles, part, "it is a power of two, up to 1048576")
 }
 
 impl Setup {
@@ -131,28 +136,28 @@ impl Setup {
     fn check_directories(&self) -> Result<(), Error> {
         for (index, directory) in self.directories.iter().enumerate() {
             let part = |field: &str| format!("directories[{index}].{field}");
-            let buckets = directory.buckets;
-            let tiles = buckets.is_power_of_two() && buckets <= 1 << 20;
-            let reason = "it is a power of two, up to 1048576";
-            require(tiles, || part("buckets"), reason)?;
+            check_buckets(directory.buckets, || part("buckets"))?;
             futago_base::Name::new(directory.name.clone())
                 .map_err(|_| wrong(part("name"), "no entry can have this name"))?;
         }
-        Ok(())
+        check_buckets(self.wide.buckets, || "wide.buckets".into())
     }
 
     fn check_phase(&self, index: usize) -> Result<(), Error> {
         let phase = &self.phases[index];
         let part = |field: &str| format!("phases[{index}].{field}");
         match &phase.activity {
-            Activity::Names(mix) => {
-                let weighs = mix.iter().any(|&(_, weight)| weight > 0);
+            Activity::Names(Mix { operations, common }) => {
+                let weighs = operations.iter().any(|&(_, weight)| weight > 0);
                 let reason = "some operation has a weight above zero";
                 require(weighs, || part("mix"), reason)?;
                 let of_names =
                     |&(kind, _): &_| !matches!(kind, OperationKind::Write | OperationKind::Read);
                 let reason = "writing and reading are phases of their own";
-                require(mix.iter().all(of_names), || part("mix"), reason)?;
+                require(operations.iter().all(of_names), || part("mix"), reason)?;
+                let shared = *common == 0 || phase.place != Place::Own;
+                let reason = "common files lie in a directory that clients share";
+                require(shared, || part("common"), reason)?;
             }
             Activity::Data(data) => self.check_data(data, phase.place, part)?,
         }

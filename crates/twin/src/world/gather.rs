@@ -3,9 +3,10 @@
 use super::model::WorldModel;
 use super::process::World;
 use super::scene::Scene;
-use super::statistics::{OperationTable, OperationTally, Usage};
+use super::statistics::{OperationTable, OperationTally, TransactionTable, Usage};
 use super::{
-    Amount, Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, Phase, ResourceClass,
+    Amount, Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredTransactions,
+    Phase, ResourceClass,
 };
 use futago_des::ProcessId;
 use futago_des::ranks::{Ranks, share};
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 pub struct Gathered {
     operations: OperationTable,
     resources: BTreeMap<(u32, ResourceClass), Use>,
+    transactions: TransactionTable,
 }
 
 /// How the resources of one class were used in one phase.
@@ -33,10 +35,14 @@ impl Gathered {
         let mut gathered = Self {
             operations: model.operations(),
             resources: BTreeMap::new(),
+            transactions: TransactionTable::new(),
         };
         for (id, process) in processes {
             let usage = match process {
-                World::Host(host) => &host.usage,
+                World::Host(host) => {
+                    gathered.add_transactions(&host.transactions);
+                    &host.usage
+                }
                 World::Link(link) => &link.usage,
                 World::Conductor(_) => continue,
             };
@@ -48,6 +54,13 @@ impl Gathered {
             }
         }
         gathered
+    }
+
+    fn add_transactions(&mut self, table: &TransactionTable) {
+        for (&phase, transactions) in table {
+            let all = self.transactions.entry(phase).or_default();
+            all.merge(transactions);
+        }
     }
 
     /// What all ranks have counted.
@@ -71,6 +84,7 @@ impl Gathered {
             entry.all.merge(&usage.all);
             entry.busiest_ns = entry.busiest_ns.max(usage.busiest_ns);
         }
+        self.add_transactions(&other.transactions);
     }
 
     /// The results.
@@ -92,13 +106,18 @@ impl Gathered {
             .map(|tally| tally.from_ns)
             .min()
             .unwrap_or(0);
-        let last_ns = tallies.map(|tally| tally.last_ns).max().unwrap_or(0);
+        let last_ns = tallies
+            .clone()
+            .map(|tally| tally.last_ns)
+            .max()
+            .unwrap_or(0);
         let measured_s = match phase.amount {
             Amount::Operations(_) => last_ns.saturating_sub(began_ns),
             Amount::Duration { measured_ns, .. } => measured_ns,
         } as f64
             / 1e9;
         let resources = self.resources.iter().filter(|((of, _), _)| *of == number);
+        let transactions = self.transactions.get(&number).copied();
         MeasuredPhase {
             name: phase.name.clone(),
             began_s: began_ns as f64 / 1e9,
@@ -106,6 +125,10 @@ impl Gathered {
             operations: operations
                 .map(|(&(_, kind), tally)| (kind, operation(tally, measured_s)))
                 .collect(),
+            transactions: MeasuredTransactions {
+                retries: tallies.map(|tally| tally.retries).sum(),
+                ..transactions.unwrap_or_default()
+            },
             resources: resources
                 .map(|(&(_, class), usage)| (class, resource(scene, class, usage, measured_s)))
                 .collect(),

@@ -25,6 +25,8 @@ pub struct MeasuredPhase {
     pub measured_s: f64,
     /// By kind of operation; those that never occurred are not there.
     pub operations: BTreeMap<OperationKind, MeasuredOperation>,
+    /// What became of changes that several servers take part in.
+    pub transactions: MeasuredTransactions,
     /// By class of resource; those that the world does not have are not there.
     pub resources: BTreeMap<ResourceClass, MeasuredResource>,
 }
@@ -48,6 +50,22 @@ pub struct MeasuredOperation {
     pub p99_us: f64,
     /// The longest.
     pub max_us: f64,
+}
+
+/// What became of transactions in the measured part. What one server does alone is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredTransactions {
+    /// How many have begun.
+    pub begun: u64,
+    /// How many took effect.
+    pub committed: u64,
+    /// How many were given up: because something was no longer as expected, for an older one that
+    /// wanted the same, or because they had kept others waiting for too long.
+    pub aborted: u64,
+    /// How often a request met what a transaction had reserved, and waited for it.
+    pub conflicts: u64,
+    /// Attempts at operations of any kind that came to nothing and were made again.
+    pub retries: u64,
 }
 
 /// A class of resources, all of which do the same for the system.

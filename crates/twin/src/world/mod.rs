@@ -24,11 +24,14 @@ mod statistics;
 pub use check::Error;
 pub use client::{DataWork, NameWork, Names, Work, find_file, make_file, own_name};
 pub use latency::Latency;
-pub use measured::{Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, ResourceClass};
+pub use measured::{
+    Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredTransactions,
+    ResourceClass,
+};
 pub use options::RunOptions;
 pub use run::{check, run, run_on};
 pub use setup::{
     Activity, Amount, ClientCosts, Costs, Data, Directory, Faults, FileNames, Hop, Host,
-    HostPartition, MessageSize, Network, OperationKind, Path, Phase, Place, Protocol, ServerCosts,
-    ServerStop, Setup, SharedLink, Store,
+    HostPartition, MessageSize, Mix, Network, OperationKind, Path, Phase, Place, Protocol,
+    ServerCosts, ServerStop, Setup, SharedLink, Store, WideDirectories,
 };

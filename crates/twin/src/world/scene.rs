@@ -1,6 +1,7 @@
 //! What never changes during a run, resolved for quick look-up.
 
-use super::{Amount, Error, FileNames, Path, Phase, Setup};
+use super::client::directory_name;
+use super::{Amount, Error, FileNames, Path, Phase, Setup, WideDirectories};
 use crate::world::message::Party;
 use futago_base::{BucketStart, ClusterMap, Duration, FileId, Name, Partition, ServerId};
 use futago_client::Buckets;
@@ -31,6 +32,7 @@ pub struct Scene {
     pub map: ClusterMap,
     /// The servers' settings; sessions last for ever unless clients show that they live.
     pub server: futago_server::Config,
+    /// The shared directories, and after them the clients' own.
     pub planted: Vec<PlantedDirectory>,
     /// The buckets of each planted directory that clients know from the start.
     pub known: Vec<Option<Arc<Buckets>>>,
@@ -127,6 +129,10 @@ impl Scene {
             .map_or(sender, |link| link.min(sender))
     }
 
+    pub fn client_count(&self) -> u32 {
+        self.client_hosts.len() as u32
+    }
+
     pub fn host_count(&self) -> u32 {
         self.setup.hosts.len() as u32
     }
@@ -204,14 +210,26 @@ pub struct Window {
     pub until_ns: u64,
 }
 
+impl Window {
+    pub fn contains(&self, at_ns: u64) -> bool {
+        (self.from_ns..self.until_ns).contains(&at_ns)
+    }
+}
+
 fn planted(setup: &Setup, partitions: usize) -> Vec<PlantedDirectory> {
-    let directories = (0_u64..).zip(&setup.directories);
-    let planted = directories.filter_map(|(index, directory)| {
+    let shared = setup.directories.iter();
+    let shared = shared.map(|directory| (Name::new(directory.name.clone()), directory.buckets));
+    let WideDirectories { each, buckets } = setup.wide;
+    let clients = 0..setup.client_count() as u32;
+    let own = clients
+        .flat_map(|client| (0..each).map(move |number| (directory_name(client, number), buckets)));
+    let planted = (0_u64..).zip(shared.chain(own));
+    let planted = planted.filter_map(|(index, (name, buckets))| {
         let home = Partition((index % partitions as u64) as u16);
         Some(PlantedDirectory {
             id: FileId::new(home, PLANTED_COUNTER + index),
-            name: Name::new(directory.name.clone()).ok()?,
-            level: directory.buckets.ilog2() as u8,
+            name: name.ok()?,
+            level: buckets.ilog2() as u8,
         })
     });
     planted.collect()

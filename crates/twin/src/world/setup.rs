@@ -24,6 +24,8 @@ pub struct Setup {
     pub protocol: Protocol,
     /// Directories below the root that exist from the start.
     pub directories: Vec<Directory>,
+    /// Empty directories of the clients that exist from the start.
+    pub wide: WideDirectories,
     /// What the clients do, phase by phase; all begin a phase together.
     pub phases: Vec<Phase>,
     /// What goes wrong.
@@ -200,6 +202,26 @@ pub struct Directory {
     pub names: FileNames,
 }
 
+/// Empty directories below the root that belong to one client each: its first directories in
+/// [`Place::Root`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WideDirectories {
+    /// How many each client has.
+    pub each: u64,
+    /// How many buckets each has, a power of two.
+    pub buckets: u64,
+}
+
+impl Default for WideDirectories {
+    fn default() -> Self {
+        Self {
+            each: 0,
+            buckets: 1,
+        }
+    }
+}
+
 /// What clients call the files of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -232,7 +254,7 @@ pub enum FileNames {
 pub enum OperationKind {
     /// Makes an empty file.
     Create,
-    /// Asks for the attributes of a file by its name in the directory.
+    /// Asks for the attributes of one of the files by its name in the directory.
     Stat,
     /// The same by a path from the root.
     Lookup,
@@ -246,6 +268,12 @@ pub enum OperationKind {
     RemoveDirectory,
     /// Gives the oldest of the client's files a new name.
     Rename,
+    /// Gives one of the files another name.
+    Link,
+    /// Exchanges two of the files.
+    Exchange,
+    /// Changes the permissions of the phase's directory.
+    SetAttributes,
     /// Writes a part of a large file; in phases of [`Activity::Data`] only.
     Write,
     /// Reads a part of a large file; in phases of [`Activity::Data`] only.
@@ -260,6 +288,19 @@ pub enum Place {
     Shared(usize),
     /// Each client has a directory below the root to itself, which it makes beforehand.
     Own,
+    /// The root.
+    Root,
+}
+
+impl Place {
+    /// A number for each place: these two first, then the shared directories.
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Own => 0,
+            Self::Root => 1,
+            Self::Shared(number) => 2 + number,
+        }
+    }
 }
 
 /// How long a phase lasts.
@@ -281,11 +322,30 @@ pub enum Amount {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activity {
-    /// Operations on names, with weights. A client that has nothing to unlink, stat or rename
-    /// creates a file instead, and one that has no directory to remove makes one.
-    Names(Vec<(OperationKind, u32)>),
+    /// Operations on names.
+    Names(Mix),
     /// Transfers of large files.
     Data(Data),
+}
+
+/// Operations on names. A client that has nothing to unlink, stat or rename creates a file instead, and
+/// one that has no directory to remove makes one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mix {
+    /// The operations, with weights.
+    pub operations: Vec<(OperationKind, u32)>,
+    /// So many files of the place, made beforehand, belong to all clients together. Where there are
+    /// any, `stat`, `lookup`, `link` and `exchange` are about them and not about the client's own.
+    pub common: u64,
+}
+
+impl From<Vec<(OperationKind, u32)>> for Mix {
+    fn from(operations: Vec<(OperationKind, u32)>) -> Self {
+        Self {
+            operations,
+            ..Self::default()
+        }
+    }
 }
 
 /// Transfers of large files.

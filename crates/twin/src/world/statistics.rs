@@ -1,8 +1,9 @@
 //! What is counted as events become certain.
 
 use super::scene::Window;
-use super::{OperationKind, ResourceClass};
+use super::{MeasuredTransactions, OperationKind, ResourceClass};
 use futago_base::Errno;
+use futago_server::TransactionCounts;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ pub enum Output {
         ended_ns: u64,
         /// The bytes of file data that it has moved.
         outcome: Result<u64, Errno>,
+        /// Attempts that came to nothing before.
+        retries: u32,
     },
     /// A resource has been used, or will have been.
     Use {
@@ -26,6 +29,12 @@ pub enum Output {
         arrived_ns: u64,
         started_ns: u64,
         ended_ns: u64,
+    },
+    /// A server has decided something about transactions.
+    Transactions {
+        window: Window,
+        at_ns: u64,
+        counts: TransactionCounts,
     },
 }
 
@@ -43,7 +52,7 @@ pub struct Usage {
 
 impl Usage {
     pub fn add(&mut self, window: Window, [arrived, started, ended]: [u64; 3]) {
-        if (window.from_ns..window.until_ns).contains(&ended) {
+        if window.contains(ended) {
             self.uses += 1;
             self.service_ns += ended - started;
             self.wait_ns += started - arrived;
@@ -69,6 +78,26 @@ fn overlap_ns(window: Window, from: u64, until: u64) -> u64 {
 /// The uses of one host's or link's resources, by phase and class.
 pub type UsageTable = BTreeMap<(u32, ResourceClass), Usage>;
 
+/// What became of the transactions that one host's servers keep, by phase.
+pub type TransactionTable = BTreeMap<u32, MeasuredTransactions>;
+
+impl MeasuredTransactions {
+    pub(super) fn add(&mut self, counts: TransactionCounts) {
+        self.begun += u64::from(counts.begun);
+        self.committed += u64::from(counts.committed);
+        self.aborted += u64::from(counts.aborted);
+        self.conflicts += u64::from(counts.conflicts);
+    }
+
+    pub(super) const fn merge(&mut self, other: &Self) {
+        self.begun += other.begun;
+        self.committed += other.committed;
+        self.aborted += other.aborted;
+        self.conflicts += other.conflicts;
+        self.retries += other.retries;
+    }
+}
+
 /// How the operations of one kind went in one phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OperationTally {
@@ -78,6 +107,7 @@ pub struct OperationTally {
     pub total_ns: u128,
     pub bytes: u64,
     pub errors: BTreeMap<Errno, u64>,
+    pub retries: u64,
     /// When the measured part began, and when the last operation ended.
     pub from_ns: u64,
     pub last_ns: u64,
@@ -94,6 +124,7 @@ impl Default for OperationTally {
             total_ns: 0,
             bytes: 0,
             errors: BTreeMap::new(),
+            retries: 0,
             from_ns: u64::MAX,
             last_ns: 0,
         }
@@ -101,9 +132,16 @@ impl Default for OperationTally {
 }
 
 impl OperationTally {
-    pub fn add(&mut self, window: Window, [began, ended]: [u64; 2], outcome: Result<u64, Errno>) {
+    pub fn add(
+        &mut self,
+        window: Window,
+        [began, ended]: [u64; 2],
+        outcome: Result<u64, Errno>,
+        retries: u32,
+    ) {
         self.from_ns = window.from_ns;
         self.last_ns = self.last_ns.max(ended);
+        self.retries += u64::from(retries);
         match outcome {
             Err(errno) => *self.errors.entry(errno).or_default() += 1,
             Ok(bytes) => {
@@ -125,6 +163,7 @@ impl OperationTally {
         }
         self.total_ns += other.total_ns;
         self.bytes += other.bytes;
+        self.retries += other.retries;
         self.from_ns = self.from_ns.min(other.from_ns);
         self.last_ns = self.last_ns.max(other.last_ns);
     }

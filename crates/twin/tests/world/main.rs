@@ -7,3 +7,4 @@ mod predictions;
 mod scale;
 mod setup;
 mod setups;
+mod transactions;

@@ -172,7 +172,7 @@ fn names_in_turn_reach_the_bound_that_random_names_miss() {
     let at_random = creates(&phase(&setup)).per_s;
     setup.directories[0].names = FileNames::InTurn;
     setup.phases.push(setup.phases[0].clone());
-    setup.phases[1].activity = Activity::Names(vec![(OperationKind::Stat, 1)]);
+    setup.phases[1].activity = Activity::Names(vec![(OperationKind::Stat, 1)].into());
     let measured = measure(&setup);
     let in_turn = creates(&measured.phases[0]).per_s;
     assert!(

@@ -3,7 +3,7 @@
 use crate::setups::{own_files, ppmds, transfers};
 use futago_lab::workload::{FileLayout, IoPhase, IoWorkload};
 use futago_twin::world::{
-    Activity, Amount, FileNames, OperationKind, Phase, Place, RunOptions, Setup, run,
+    Activity, Amount, FileNames, Mix, OperationKind, Phase, Place, RunOptions, Setup, run,
 };
 
 #[track_caller]
@@ -43,30 +43,7 @@ fn nonsense_is_refused() {
         |setup| setup.directories[0].name = "a/b".into(),
         "directories[0].name",
     );
-    assert_refused(
-        |setup| setup.phases[0].place = Place::Shared(1),
-        "phases[0].place",
-    );
-    assert_refused(
-        |setup| setup.phases[0].activity = Activity::Names(vec![(OperationKind::Stat, 0)]),
-        "phases[0].mix",
-    );
-    assert_refused(
-        |setup| setup.phases[0].activity = Activity::Names(vec![(OperationKind::Read, 1)]),
-        "phases[0].mix",
-    );
-    assert_refused(
-        |setup| setup.phases[0] = reads(|workload| workload.file = FileLayout::Shared),
-        "phases[0].file",
-    );
-    assert_refused(
-        |setup| setup.phases[0] = reads(|workload| workload.transfer_bytes = 0),
-        "phases[0].transfer",
-    );
-    assert_refused(
-        |setup| setup.phases[0] = reads(|workload| workload.clients = 3),
-        "phases[0].clients",
-    );
+    assert_refused(|setup| setup.wide.buckets = 3, "wide.buckets");
     assert_refused(
         |setup| {
             setup.directories[0].buckets = 1;
@@ -82,5 +59,45 @@ fn nonsense_is_refused() {
     assert_refused(
         |setup| setup.faults.dead_clients = vec![(2, 0)],
         "faults.dead_clients",
+    );
+}
+
+#[test]
+fn nonsense_in_phases_is_refused() {
+    assert_refused(
+        |setup| setup.phases[0].place = Place::Shared(1),
+        "phases[0].place",
+    );
+    assert_refused(
+        |setup| setup.phases[0].activity = Activity::Names(vec![(OperationKind::Stat, 0)].into()),
+        "phases[0].mix",
+    );
+    assert_refused(
+        |setup| setup.phases[0].activity = Activity::Names(vec![(OperationKind::Read, 1)].into()),
+        "phases[0].mix",
+    );
+    assert_refused(
+        |setup| {
+            let operations = vec![(OperationKind::Stat, 1)];
+            let mix = Mix {
+                operations,
+                common: 1,
+            };
+            setup.phases[0].place = Place::Own;
+            setup.phases[0].activity = Activity::Names(mix);
+        },
+        "phases[0].common",
+    );
+    assert_refused(
+        |setup| setup.phases[0] = reads(|workload| workload.file = FileLayout::Shared),
+        "phases[0].file",
+    );
+    assert_refused(
+        |setup| setup.phases[0] = reads(|workload| workload.transfer_bytes = 0),
+        "phases[0].transfer",
+    );
+    assert_refused(
+        |setup| setup.phases[0] = reads(|workload| workload.clients = 3),
+        "phases[0].clients",
     );
 }

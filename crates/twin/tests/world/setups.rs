@@ -6,8 +6,8 @@ use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload};
 use futago_twin::world::{
     Activity, Amount, Costs, Data, Directory, Faults, FileNames, Hop, Host, HostPartition, Latency,
-    Measured, MessageSize, Network, OperationKind, Path, Phase, Place, Protocol, RunOptions,
-    ServerStop, Setup, SharedLink, Store, run,
+    Measured, MessageSize, Mix, Network, OperationKind, Path, Phase, Place, Protocol, RunOptions,
+    ServerStop, Setup, SharedLink, Store, WideDirectories, run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -79,10 +79,11 @@ pub fn ppmds(servers: u32, clients: u32, startup_ns: u64, measured_ns: u64) -> S
             known: true,
             names: FileNames::Numbered,
         }],
+        wide: WideDirectories::default(),
         phases: vec![Phase {
             name: "create".into(),
             place: Place::Shared(0),
-            activity: Activity::Names(vec![(OperationKind::Create, 1)]),
+            activity: Activity::Names(vec![(OperationKind::Create, 1)].into()),
             amount: Amount::Duration {
                 warm_up_ns: 20_000_000,
                 measured_ns,
@@ -91,6 +92,38 @@ pub fn ppmds(servers: u32, clients: u32, startup_ns: u64, measured_ns: u64) -> S
         }],
         faults: Faults::default(),
     }
+}
+
+fn names(name: &str, place: Place, mix: Mix, count: u64) -> Phase {
+    Phase {
+        name: name.into(),
+        place,
+        activity: Activity::Names(mix),
+        amount: Amount::Operations(count),
+        think: Latency::Uniform(0, 30_000),
+    }
+}
+
+/// With so many files that belong to all clients.
+fn of_all_kinds(common: u64) -> Mix {
+    let operations = vec![
+        (OperationKind::Create, 6),
+        (OperationKind::Stat, 2),
+        (OperationKind::Lookup, 2),
+        (OperationKind::ReadDirectory, 1),
+        (OperationKind::Unlink, 2),
+        (OperationKind::Rename, 2),
+        (OperationKind::Link, 2),
+        (OperationKind::Exchange, 3),
+        (OperationKind::SetAttributes, 1),
+        (OperationKind::MakeDirectory, 2),
+        (OperationKind::RemoveDirectory, 1),
+    ];
+    Mix { operations, common }
+}
+
+fn removals() -> Mix {
+    vec![(OperationKind::RemoveDirectory, 1)].into()
 }
 
 /// Every kind of operation at once, in shared and own directories that split while they are used,
@@ -113,26 +146,16 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.protocol.server.grace = Duration::from_millis(20);
     setup.protocol.calls.resend_min = Duration::from_millis(5);
     setup.directories[0].buckets = 1;
-    let phase = |name: &str, place, count| Phase {
-        name: name.into(),
-        place,
-        activity: Activity::Names(vec![
-            (OperationKind::Create, 6),
-            (OperationKind::Stat, 2),
-            (OperationKind::Lookup, 2),
-            (OperationKind::ReadDirectory, 1),
-            (OperationKind::Unlink, 2),
-            (OperationKind::Rename, 2),
-            (OperationKind::MakeDirectory, 2),
-            (OperationKind::RemoveDirectory, 1),
-        ]),
-        amount: Amount::Operations(count),
-        think: Latency::Uniform(0, 30_000),
+    setup.wide = WideDirectories {
+        each: 2,
+        buckets: 4,
     };
     setup.phases = vec![
-        phase("shared", Place::Shared(0), 12),
-        phase("own", Place::Own, 6),
-        phase("shared again", Place::Shared(0), 6),
+        names("shared", Place::Shared(0), of_all_kinds(0), 12),
+        names("own", Place::Own, of_all_kinds(0), 6),
+        names("shared again", Place::Shared(0), of_all_kinds(0), 6),
+        names("common", Place::Shared(0), of_all_kinds(3), 8),
+        names("wide", Place::Root, removals(), 3),
     ];
     setup.phases.extend(small_transfers(clients));
     setup.protocol.client.chunk_bytes = 4096;
@@ -215,7 +238,7 @@ pub fn faulty(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.hosts[0].servers = 2;
     setup.hosts[0].clients = 1;
     setup.hosts[0].cores = 2;
-    setup.phases.truncate(3);
+    setup.phases.truncate(5);
     setup.phases.extend(small_transfers(clients + 1));
     setup.network.shared_links = vec![SharedLink {
         name: "trunk".into(),

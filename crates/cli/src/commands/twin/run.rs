@@ -193,6 +193,7 @@ fn phase_text(phase: &PhaseResult) -> String {
         }
         text += "\n";
     }
+    text += &transactions_text(phase);
     text += &format!(
         "  {:20} {:>9} {:>12} {:>10} {:>10} {:>9} {:>9} {:>9}\n",
         "resource", "units", "uses/s", "use us", "wait us", "busy", "busiest", "queue"
@@ -213,6 +214,24 @@ fn phase_text(phase: &PhaseResult) -> String {
         );
     }
     text + &bound_text(phase)
+}
+
+/// What became of transactions, if there were any.
+fn transactions_text(phase: &PhaseResult) -> String {
+    let all = &phase.transactions;
+    if all.begun == 0 {
+        return String::new();
+    }
+    format!(
+        "  transactions: {} begun, {} committed ({:.0}/s), {} aborted ({:.0}/s); {} conflicts, {} retries\n",
+        all.begun,
+        all.committed,
+        all.committed_per_s,
+        all.aborted,
+        all.aborted_per_s,
+        all.conflicts,
+        all.retries
+    )
 }
 
 /// What limits the phase, and what it allows beside what was measured.

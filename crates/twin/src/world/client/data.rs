@@ -89,23 +89,25 @@ pub async fn find_file<C: Context>(
     shared: &[Directory],
 ) -> Result<FileId, Errno> {
     let owner = data.workload.owner(data.phase, client);
-    let directory = place_name(place, owner, shared)?;
+    let directory = place_path(place, owner, shared)?;
     let file = data.workload.path(owner);
-    let path = [b"/", directory.as_bytes(), b"/", file.as_bytes()].concat();
+    let path = [&directory, &b"/"[..], file.as_bytes()].concat();
     core.resolve(&path, true)
         .await
         .map(|state| state.attributes.id)
 }
 
-/// What the directory of a place is called, which may be one client's own.
-pub fn place_name(place: Place, client: u32, shared: &[Directory]) -> Result<Name, Errno> {
-    match place {
-        Place::Own => own_name(client),
+/// The path of a place's directory, which may be one client's own.
+pub fn place_path(place: Place, client: u32, shared: &[Directory]) -> Result<Vec<u8>, Errno> {
+    let name = match place {
+        Place::Root => return Ok(Vec::new()),
+        Place::Own => own_name(client)?,
         Place::Shared(index) => {
             let directory = shared.get(index).ok_or(Errno::ENOENT)?;
-            Name::new(directory.name.clone())
+            Name::new(directory.name.clone())?
         }
-    }
+    };
+    Ok([b"/", name.as_bytes()].concat())
 }
 
 /// A regular file as clients of workloads make it.

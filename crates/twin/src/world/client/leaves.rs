@@ -34,6 +34,7 @@ struct State<'a> {
     random: u64,
     answer: Option<Answer>,
     wake: Option<Time>,
+    pauses: u32,
 }
 
 impl<'a> Leaves<'a> {
@@ -48,6 +49,7 @@ impl<'a> Leaves<'a> {
             random,
             answer: None,
             wake: None,
+            pauses: 0,
         }))
     }
 
@@ -65,6 +67,11 @@ impl<'a> Leaves<'a> {
     /// When the operation wants to go on without an answer.
     pub fn wake(&self) -> Option<Time> {
         self.0.borrow().wake
+    }
+
+    /// How often the operation has paused: each time before it tries again.
+    pub fn pauses(&self) -> u32 {
+        self.0.borrow().pauses
     }
 }
 
@@ -121,6 +128,7 @@ impl Context for &Leaves<'_> {
 
     async fn sleep(&self, span: Duration) {
         let until = self.now() + span;
+        self.0.borrow_mut().pauses += 1;
         poll_fn(|_| {
             let mut state = self.0.borrow_mut();
             if state.now >= until {

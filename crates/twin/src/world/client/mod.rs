@@ -7,22 +7,23 @@ mod operation;
 mod task;
 mod workload;
 
+use super::Place;
 use super::host::Moment;
 use super::message::{Content, Message, Party, session_of};
 use super::scene::{Scene, engine_ns, wall};
 use super::statistics::Output;
-use futago_base::{Errno, FileId, ServerId, Time};
+use futago_base::{ServerId, Time};
 use futago_client::{Memory, MemoryUndo};
 use futago_driver::{CallOutput, Calls, CallsUndo};
 use futago_wire::{Body, Failure, Frame, Header, MessageKind};
 use leaves::Answer;
 use operation::Operation;
 use serde::Serialize;
-use task::{Progress, Task, Tools};
+use task::{Ended, Progress, Task, Tools};
 use workload::Workload;
 
 pub use data::{DataWork, find_file, make_file};
-pub use names::NameWork;
+pub use names::{NameWork, directory_name};
 pub use operation::{Work, own_name};
 pub use workload::Names;
 
@@ -31,7 +32,7 @@ pub use workload::Names;
 pub struct ClientProcess {
     number: u32,
     state: State,
-    /// The names that it has, by place: in its own directory first, then in the shared ones.
+    /// The names that it has, by [`Place::index`](super::Place::index).
     names: Vec<Names>,
     calls: Calls,
     memory: Memory,
@@ -117,10 +118,13 @@ impl ClientProcess {
         }
         memory.keep_changes();
         let period_ns = scene.server.lease.0 / 4;
+        let mut names =
+            vec![Names::default(); Place::Shared(scene.setup.directories.len()).index()];
+        names[Place::Root.index()] = Names::with_directories(scene.setup.wide.each);
         Self {
             number,
             state: State {
-                workload: Workload::new(),
+                workload: Workload::new(names[place_index(scene, 0)]),
                 expired: 0,
                 dead: false,
                 free_ns: 0,
@@ -128,7 +132,7 @@ impl ClientProcess {
                 next_ns: None,
                 keep_alive_ns: protocol.keep_alive.then_some(period_ns),
             },
-            names: vec![Names::default(); 1 + scene.planted.len()],
+            names,
             calls: new_calls(number, 0, scene),
             memory,
             task: None,
@@ -149,6 +153,12 @@ impl ClientProcess {
             keep_alive: TaskUndo::of(&self.keep_alive),
         }
     }
+}
+
+/// The place of a round's phase, by its number.
+fn place_index(scene: &Scene, round: u32) -> usize {
+    let phase = scene.phase_of(round);
+    phase.map_or(Place::Own, |phase| phase.place).index()
 }
 
 fn new_calls(number: u32, expired: u32, scene: &Scene) -> Calls {
@@ -231,11 +241,8 @@ impl ClientProcess {
 
     /// Remembers the names in the place of the last phase, and takes up those of the next.
     fn change_place(&mut self, scene: &Scene, round: u32, undo: Option<&mut ClientUndo>) {
-        let place = |round| match scene.phase_of(round).map(|phase| phase.place) {
-            Some(super::Place::Shared(index)) => 1 + index,
-            Some(super::Place::Own) | None => 0,
-        };
-        let (before, after) = (place(self.state.workload.round), place(round));
+        let before = place_index(scene, self.state.workload.round);
+        let after = place_index(scene, round);
         if let Some(undo) = undo {
             undo.names = Some((before, self.names[before]));
         }
@@ -385,21 +392,21 @@ impl ClientProcess {
             calls: &mut self.calls,
             memory: &mut self.memory,
         };
-        let Some(result) = current.go_on(now, answer, tools) else {
+        let Some(ended) = current.go_on(now, answer, tools) else {
             return;
         };
         let changes = self.memory.take_changes();
         let (operation, began_ns) = (current.operation, current.began_ns);
-        let ended = task.take();
-        if let (Some(undo), Some(ended)) = (undo.as_deref_mut(), ended) {
+        let task = task.take();
+        if let (Some(undo), Some(task)) = (undo.as_deref_mut(), task) {
             undo.memory.push(changes);
             match slot {
-                Slot::Main => undo.task.ended(ended),
-                Slot::KeepAlive => undo.keep_alive.ended(ended),
+                Slot::Main => undo.task.ended(task),
+                Slot::KeepAlive => undo.keep_alive.ended(task),
             }
         }
         if matches!(slot, Slot::Main) {
-            self.conclude(operation, began_ns, result, at, undo);
+            self.conclude(operation, began_ns, ended, at, undo);
         }
     }
 
@@ -408,12 +415,12 @@ impl ClientProcess {
         &mut self,
         operation: Operation,
         began_ns: u64,
-        result: Result<Option<FileId>, Errno>,
+        Ended { outcome, retries }: Ended,
         at: &mut Moment<'_>,
         undo: Option<&mut ClientUndo>,
     ) {
         let workload = &mut self.state.workload;
-        match (operation, result) {
+        match (operation, outcome) {
             (Operation::MakeOwn, Ok(Some(own))) => workload.own = Some(own),
             (Operation::MakeFile(..) | Operation::FindFile(..), Ok(file)) => workload.file = file,
             _ => {}
@@ -425,7 +432,8 @@ impl ClientProcess {
                 kind,
                 began_ns,
                 ended_ns: at.ns,
-                outcome: result.map(|_| operation.bytes()),
+                outcome: outcome.map(|_| operation.bytes()),
+                retries,
             });
         }
         let phase = at.scene.phase_of(workload.round);

@@ -1,9 +1,10 @@
 //! Operations on names.
 
-use super::data::{file_node, place_name};
+use super::data::{file_node, place_path};
 use crate::world::{Directory, FileNames, OperationKind, Place};
 use futago_base::{BucketStart, ClusterMap, Errno, FileId, Name, NameHash, Payload, ServerId};
 use futago_client::{Client, Context, RenameFlags};
+use futago_wire::AttributeChange;
 use serde::Serialize;
 
 /// An operation on names.
@@ -17,18 +18,58 @@ pub struct NameWork {
     pub directory: FileId,
     /// The number of the file or directory that it is about; where a listing begins.
     pub number: u64,
-    /// The number that it gets by a rename.
+    /// The number that it gets by a rename or link, or that of the file it is exchanged with.
     pub new_number: u64,
+    /// Whether the file that it is about belongs to all clients.
+    pub common: bool,
 }
 
 /// How many names a listing asks for.
 const LISTED_NAMES: u32 = 1000;
 
-fn directory_name(client: u32, number: u64) -> Result<Name, Errno> {
+/// What a client calls a directory.
+pub fn directory_name(client: u32, number: u64) -> Result<Name, Errno> {
     Name::new(format!("{client}.d{number}"))
 }
 
+/// Who a file belongs to.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Client(u32),
+    All,
+}
+
+impl Owner {
+    /// What its names begin with.
+    fn prefix(self) -> String {
+        match self {
+            Self::Client(client) => client.to_string(),
+            Self::All => "common".to_owned(),
+        }
+    }
+
+    /// The server, by its turn, that its first file goes to.
+    fn first_turn(self) -> u64 {
+        match self {
+            Self::Client(client) => u64::from(client),
+            Self::All => 0,
+        }
+    }
+}
+
 impl NameWork {
+    /// Makes a file that belongs to all clients, unless it is there.
+    pub const fn make_common(place: Place, directory: FileId, number: u64) -> Self {
+        Self {
+            kind: OperationKind::Create,
+            place,
+            directory,
+            number,
+            new_number: 0,
+            common: true,
+        }
+    }
+
     /// Performs it for a client.
     pub async fn perform<C: Context>(
         self,
@@ -39,27 +80,30 @@ impl NameWork {
         let Self {
             directory, number, ..
         } = self;
-        let file_name = |number| self.file_name(core.map(), client, number, shared);
+        let own = Owner::Client(client);
+        let owner = if self.common { Owner::All } else { own };
+        let file_name = |owner, number| self.file_name(core.map(), owner, number, shared);
         match self.kind {
             OperationKind::Create => {
-                let (name, node) = (file_name(number)?, file_node(core));
+                let (name, node) = (file_name(owner, number)?, file_node(core));
                 let data = Payload::empty();
-                let made = core.create(directory, &name, node, true, false, data);
+                let exclusive = !self.common;
+                let made = core.create(directory, &name, node, exclusive, false, data);
                 made.await.map(drop)
             }
             OperationKind::Stat => {
-                let name = file_name(number)?;
+                let name = file_name(owner, number)?;
                 core.lookup(directory, &name).await.map(drop)
             }
             OperationKind::Lookup => {
-                let path = self.path(client, &file_name(number)?, shared)?;
+                let path = self.path(client, &file_name(owner, number)?, shared)?;
                 core.resolve(&path, true).await.map(drop)
             }
             OperationKind::ReadDirectory => {
                 let listed = core.read_directory(directory, NameHash(number), LISTED_NAMES, false);
                 listed.await.map(drop)
             }
-            OperationKind::Unlink => core.unlink(directory, &file_name(number)?).await,
+            OperationKind::Unlink => core.unlink(directory, &file_name(own, number)?).await,
             OperationKind::MakeDirectory => {
                 let name = directory_name(client, number)?;
                 let made = core.make_directory(directory, &name, 0o755, 0, 0);
@@ -70,11 +114,21 @@ impl NameWork {
                 core.remove_directory(directory, &name).await
             }
             OperationKind::Rename => {
-                let old = file_name(number)?;
-                let new = file_name(self.new_number)?;
-                let flags = RenameFlags::default();
-                core.rename(directory, &old, directory, &new, flags).await
+                let names = [file_name(own, number)?, file_name(own, self.new_number)?];
+                self.rename(core, names, false).await
             }
+            OperationKind::Exchange => {
+                let names = [
+                    file_name(owner, number)?,
+                    file_name(owner, self.new_number)?,
+                ];
+                self.rename(core, names, true).await
+            }
+            OperationKind::Link => {
+                let names = [file_name(owner, number)?, file_name(own, self.new_number)?];
+                self.link(core, names).await
+            }
+            OperationKind::SetAttributes => self.set_attributes(core).await,
             // They are no operations on names.
             OperationKind::Write | OperationKind::Read => Err(Errno::EINVAL),
         }
@@ -82,18 +136,49 @@ impl NameWork {
 }
 
 impl NameWork {
-    /// What a client calls a file of the directory.
+    async fn rename<C: Context>(
+        self,
+        core: &Client<C>,
+        [old, new]: [Name; 2],
+        exchange: bool,
+    ) -> Result<(), Errno> {
+        let flags = RenameFlags {
+            exchange,
+            ..RenameFlags::default()
+        };
+        let directory = self.directory;
+        core.rename(directory, &old, directory, &new, flags).await
+    }
+
+    async fn link<C: Context>(self, core: &Client<C>, [old, new]: [Name; 2]) -> Result<(), Errno> {
+        let found = core.lookup(self.directory, &old).await?;
+        let linked = core.link(found.attributes.id, self.directory, &new);
+        linked.await.map(drop)
+    }
+
+    async fn set_attributes<C: Context>(self, core: &Client<C>) -> Result<(), Errno> {
+        let change = AttributeChange {
+            mode: Some(0o755),
+            ..AttributeChange::default()
+        };
+        let set = core.set_attributes(self.directory, change);
+        set.await.map(drop)
+    }
+}
+
+impl NameWork {
+    /// What a file of the directory is called.
     fn file_name(
         &self,
         map: &ClusterMap,
-        client: u32,
+        owner: Owner,
         number: u64,
         shared: &[Directory],
     ) -> Result<Name, Errno> {
         let named_in_turn = |directory: &&Directory| directory.names == FileNames::InTurn;
         match self.shared(shared).filter(named_in_turn) {
-            Some(directory) => self.name_in_turn(map, client, number, directory),
-            None => Name::new(format!("{client}.{number}")),
+            Some(directory) => self.name_in_turn(map, owner, number, directory),
+            None => Name::new(format!("{}.{number}", owner.prefix())),
         }
     }
 
@@ -101,15 +186,16 @@ impl NameWork {
     fn name_in_turn(
         &self,
         map: &ClusterMap,
-        client: u32,
+        owner: Owner,
         number: u64,
         directory: &Directory,
     ) -> Result<Name, Errno> {
-        let turn = (u64::from(client) + number) % u64::from(map.server_count());
+        let turn = (owner.first_turn() + number) % u64::from(map.server_count());
         let level = directory.buckets.ilog2() as u8;
+        let prefix = owner.prefix();
         let mut attempt = 0_u64;
         loop {
-            let name = Name::new(format!("{client}.{number}.{attempt}"))?;
+            let name = Name::new(format!("{prefix}.{number}.{attempt}"))?;
             let bucket = BucketStart::covering(level, name.hash());
             if map.bucket_server(self.directory, bucket) == ServerId(turn as u16) {
                 return Ok(name);
@@ -120,13 +206,13 @@ impl NameWork {
 
     /// The path of a file.
     fn path(&self, client: u32, file: &Name, shared: &[Directory]) -> Result<Vec<u8>, Errno> {
-        let directory = place_name(self.place, client, shared)?;
-        Ok([b"/", directory.as_bytes(), b"/", file.as_bytes()].concat())
+        let directory = place_path(self.place, client, shared)?;
+        Ok([&directory, &b"/"[..], file.as_bytes()].concat())
     }
 
     fn shared<'a>(&self, shared: &'a [Directory]) -> Option<&'a Directory> {
         match self.place {
-            Place::Own => None,
+            Place::Own | Place::Root => None,
             Place::Shared(index) => shared.get(index),
         }
     }

@@ -45,6 +45,14 @@ pub struct Progress {
     wake: Option<Time>,
 }
 
+/// How an operation has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    pub outcome: Result<Option<FileId>, Errno>,
+    /// Attempts that came to nothing before.
+    pub retries: u32,
+}
+
 /// What an operation works with.
 pub struct Tools<'a> {
     pub client: u32,
@@ -92,12 +100,7 @@ impl Task {
 
     /// Goes on, with an answer or because time has passed. Returns how the operation ended, if it
     /// did. The memory changes only if it did; the changes have been kept.
-    pub fn go_on(
-        &mut self,
-        now: Time,
-        answer: Option<Answer>,
-        tools: Tools<'_>,
-    ) -> Option<Result<Option<FileId>, Errno>> {
+    pub fn go_on(&mut self, now: Time, answer: Option<Answer>, tools: Tools<'_>) -> Option<Ended> {
         let session = tools.calls.session();
         self.steps.push(Step {
             now,
@@ -105,7 +108,7 @@ impl Task {
             answer,
         });
         let leaves = Leaves::new(tools.calls, &mut self.sequences, self.random);
-        let ended = {
+        let outcome = {
             let lent = Lent::new(&leaves, tools.map, tools.config, tools.memory);
             let ended = lent.core().map(|core| {
                 let performed = self.operation.perform(core, tools.client, tools.shared);
@@ -114,11 +117,12 @@ impl Task {
             ended.flatten()
         };
         self.wake = leaves.wake();
-        if ended.is_none() {
+        if outcome.is_none() {
             let changes = tools.memory.take_changes();
             tools.memory.take_back(changes);
         }
-        ended
+        let retries = leaves.pauses();
+        outcome.map(|outcome| Ended { outcome, retries })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::names::NameWork;
 use super::operation::{Operation, Work};
 use crate::world::scene::{Scene, Stage};
-use crate::world::{Activity, Amount, OperationKind, Phase, Place};
+use crate::world::{Activity, Amount, Mix, OperationKind, Phase, Place};
 use futago_base::{FileId, NameHash};
 use futago_des::RandomStream;
 use futago_lab::workload::IoPhase;
@@ -37,7 +37,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    pub const fn new() -> Self {
+    pub const fn new(names: Names) -> Self {
         Self {
             round: 0,
             began_ns: 0,
@@ -46,10 +46,7 @@ impl Workload {
             filled: 0,
             finished: true,
             own: None,
-            names: Names {
-                files: (0, 0),
-                directories: (0, 0),
-            },
+            names,
         }
     }
 
@@ -78,7 +75,7 @@ impl Workload {
         let turn = self.begun - 1;
         let directory = self.directory(scene, phase.place);
         match Stage::of(self.round) {
-            Stage::Prepare => self.prepare(client, phase, directory, turn),
+            Stage::Prepare => self.prepare(scene, client, phase, directory, turn),
             Stage::Find if turn > 0 => None,
             Stage::Find => match phase.activity {
                 Activity::Names(_) => directory.map(Operation::Ask),
@@ -106,10 +103,11 @@ impl Workload {
         }
     }
 
-    /// Makes what the phase needs: first the client's own directory, then the file of its data, then
-    /// what is to be read from it. What fails twice is left.
+    /// Makes what the phase needs: first the client's own directory, then its share of the common
+    /// files, or the file of its data and what is to be read from it. What fails twice is left.
     fn prepare(
         &mut self,
+        scene: &Scene,
         client: u32,
         phase: &Phase,
         directory: Option<FileId>,
@@ -118,86 +116,141 @@ impl Workload {
         let Some(directory) = directory else {
             return (turn < 2).then_some(Operation::MakeOwn);
         };
-        let Activity::Data(data) = phase.activity else {
-            return None;
-        };
-        let Some(file) = self.file else {
-            return (turn < 4).then_some(Operation::MakeFile(directory, data));
-        };
         let filled = self.filled;
-        self.filled += 1;
-        let more = data.fill && filled < data.workload.transfer_count();
-        let transfer = || data.transfer(IoPhase::Write, client, file, filled);
-        more.then(|| Operation::Work(Work::Data(transfer())))
+        match &phase.activity {
+            Activity::Names(mix) => {
+                self.filled += 1;
+                let file = mix.common_file(client, scene.client_count(), filled)?;
+                let work = NameWork::make_common(phase.place, directory, file);
+                Some(Operation::Work(Work::Names(work)))
+            }
+            Activity::Data(data) => {
+                let Some(file) = self.file else {
+                    return (turn < 4).then_some(Operation::MakeFile(directory, *data));
+                };
+                self.filled += 1;
+                let more = data.fill && filled < data.workload.transfer_count();
+                let transfer = || data.transfer(IoPhase::Write, client, file, filled);
+                more.then(|| Operation::Work(Work::Data(transfer())))
+            }
+        }
     }
 
     fn directory(&self, scene: &Scene, place: Place) -> Option<FileId> {
         match place {
             Place::Own => self.own,
+            Place::Root => Some(FileId::ROOT),
             Place::Shared(index) => scene.planted.get(index).map(|planted| planted.id),
         }
     }
 }
 
+impl Mix {
+    /// The common file that a client of so many makes when it has made `made` of them.
+    pub fn common_file(&self, client: u32, clients: u32, made: u64) -> Option<u64> {
+        let number = u64::from(client) + made * u64::from(clients);
+        (number < self.common).then_some(number)
+    }
+}
+
 impl Names {
+    /// Those of a client with so many directories.
+    pub fn with_directories(count: u64) -> Self {
+        Self {
+            directories: (0, count),
+            ..Self::default()
+        }
+    }
+
     /// The next operation of a mix in a place, whose directory this is, and whose names these are.
     /// It counts as done from now on.
     pub fn next(
         &mut self,
-        mix: &[(OperationKind, u32)],
+        mix: &Mix,
         place: Place,
         directory: FileId,
         random: &mut RandomStream,
     ) -> Work {
-        let kind = self.possible(drawn_kind(mix, random));
-        let (number, new_number) = self.take(kind, random);
+        let files = if mix.common > 0 {
+            (0, mix.common)
+        } else {
+            self.files
+        };
+        let kind = self.possible(drawn_kind(&mix.operations, random), files);
+        let common = mix.common > 0 && is_about_any_file(kind);
+        let (number, new_number) = self.take(kind, files, random);
         Work::Names(NameWork {
             kind,
             place,
             directory,
             number,
             new_number,
+            common,
         })
     }
 
-    /// The kind of operation, or the one that makes what it needs.
-    const fn possible(&self, kind: OperationKind) -> OperationKind {
-        let no_file = self.files.0 == self.files.1;
-        let no_directory = self.directories.0 == self.directories.1;
+    /// The kind of operation, or the one that makes what it needs; `files` are those that it may be
+    /// about.
+    const fn possible(&self, kind: OperationKind, files: (u64, u64)) -> OperationKind {
+        let (own, any) = (count(self.files), count(files));
         match kind {
-            OperationKind::Stat
-            | OperationKind::Lookup
-            | OperationKind::Unlink
-            | OperationKind::Rename
-                if no_file =>
-            {
+            OperationKind::Stat | OperationKind::Lookup | OperationKind::Link if any == 0 => {
                 OperationKind::Create
             }
-            OperationKind::RemoveDirectory if no_directory => OperationKind::MakeDirectory,
+            OperationKind::Exchange if any < 2 => OperationKind::Create,
+            OperationKind::Unlink | OperationKind::Rename if own == 0 => OperationKind::Create,
+            OperationKind::RemoveDirectory if count(self.directories) == 0 => {
+                OperationKind::MakeDirectory
+            }
             kind => kind,
         }
     }
 
-    /// What an operation is about; it counts as done from now on.
-    fn take(&mut self, kind: OperationKind, random: &mut RandomStream) -> (u64, u64) {
+    /// What an operation is about, one of `files` if any will do; it counts as done from now on.
+    fn take(
+        &mut self,
+        kind: OperationKind,
+        files: (u64, u64),
+        random: &mut RandomStream,
+    ) -> (u64, u64) {
         match kind {
             OperationKind::Create => (added(&mut self.files), 0),
             OperationKind::MakeDirectory => (added(&mut self.directories), 0),
             OperationKind::Unlink => (removed(&mut self.files), 0),
             OperationKind::RemoveDirectory => (removed(&mut self.directories), 0),
             OperationKind::Rename => (removed(&mut self.files), added(&mut self.files)),
-            OperationKind::Stat | OperationKind::Lookup => {
-                let (first, end) = self.files;
-                (first + random.below(end - first), 0)
+            OperationKind::Stat | OperationKind::Lookup => (chosen(files, random), 0),
+            OperationKind::Link => (chosen(files, random), added(&mut self.files)),
+            OperationKind::Exchange => {
+                let one = chosen(files, random);
+                let other = chosen((files.0, files.1 - 1), random);
+                (one, other + u64::from(other >= one))
             }
             OperationKind::ReadDirectory => {
                 let span = (1 << 63) - 1 - NameHash::FIRST;
                 (NameHash::FIRST + random.below(span), 0)
             }
             // They are not about names.
-            OperationKind::Write | OperationKind::Read => (0, 0),
+            OperationKind::SetAttributes | OperationKind::Write | OperationKind::Read => (0, 0),
         }
     }
+}
+
+/// Whether an operation may be about a file of anybody.
+const fn is_about_any_file(kind: OperationKind) -> bool {
+    matches!(
+        kind,
+        OperationKind::Stat | OperationKind::Lookup | OperationKind::Link | OperationKind::Exchange
+    )
+}
+
+const fn count((first, end): (u64, u64)) -> u64 {
+    end - first
+}
+
+/// One of some files.
+fn chosen(files: (u64, u64), random: &mut RandomStream) -> u64 {
+    files.0 + random.below(count(files))
 }
 
 const fn added(numbers: &mut (u64, u64)) -> u64 {

@@ -18,7 +18,7 @@ use super::event::Event;
 use super::message::Party;
 use super::process::{World, WorldUndo};
 use super::scene::Scene;
-use super::statistics::{OperationTable, Output, UsageTable};
+use super::statistics::{OperationTable, Output, TransactionTable, UsageTable};
 use cores::{Cores, CoresUndo};
 use futago_base::ServerId;
 use futago_des::{Context, Forward, Mode, RandomStream, Saved, Time};
@@ -41,6 +41,8 @@ pub struct Host {
     /// What certain events have left behind.
     #[serde(skip)]
     pub usage: UsageTable,
+    #[serde(skip)]
+    pub transactions: TransactionTable,
     #[serde(skip)]
     operations: Arc<Mutex<OperationTable>>,
     #[serde(skip)]
@@ -95,6 +97,7 @@ impl Host {
             servers: (0..setup.servers).map(server).collect(),
             clients: (0..setup.clients).map(client).collect(),
             usage: UsageTable::new(),
+            transactions: TransactionTable::new(),
             operations,
             out: Consequences::default(),
         }
@@ -304,14 +307,25 @@ impl Host {
                 began_ns,
                 ended_ns,
                 outcome,
+                retries,
             } => {
-                if !(window.from_ns..window.until_ns).contains(&ended_ns) {
+                if !window.contains(ended_ns) {
                     return;
                 }
                 // A thread that panicked has stopped the run anyway.
                 if let Ok(mut table) = self.operations.lock() {
                     let tally = table.entry((window.phase, kind)).or_default();
-                    tally.add(window, [began_ns, ended_ns], outcome);
+                    tally.add(window, [began_ns, ended_ns], outcome, retries);
+                }
+            }
+            Output::Transactions {
+                window,
+                at_ns,
+                counts,
+            } => {
+                if window.contains(at_ns) {
+                    let table = self.transactions.entry(window.phase).or_default();
+                    table.add(counts);
                 }
             }
         }

@@ -8,6 +8,7 @@ use crate::world::statistics::Output;
 use crate::world::{Latency, ResourceClass};
 use futago_des::RandomStream;
 use futago_des::random::{Distribution, Exponential, LogNormal};
+use futago_server::TransactionCounts;
 
 /// What a process's event leads to.
 #[derive(Debug, Default)]
@@ -59,6 +60,22 @@ impl Moment<'_> {
                 arrived_ns,
                 started_ns,
                 ended_ns,
+            });
+        }
+    }
+}
+
+impl Moment<'_> {
+    /// Counts what a server has decided about transactions.
+    pub fn count_transactions(&mut self, counts: TransactionCounts) {
+        if let Some(window) = self.window
+            && counts != TransactionCounts::default()
+        {
+            let at_ns = self.ns;
+            self.out.outputs.push(Output::Transactions {
+                window,
+                at_ns,
+                counts,
             });
         }
     }

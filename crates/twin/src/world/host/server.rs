@@ -189,6 +189,7 @@ impl ServerProcess {
             batch,
             outputs,
             work,
+            transactions,
         } = decision;
         let begun_ns = at.ns;
         let costs = &at.scene.setup.costs.server;
@@ -199,6 +200,7 @@ impl ServerProcess {
             self.state.free_ns = at.ns;
             at.used(ResourceClass::Server, [arrived_ns, begun_ns, at.ns]);
         }
+        at.count_transactions(transactions);
         let changes = is_stored(&batch);
         if let Some(after) = self.core.tick_after(&batch) {
             self.set_tick(at.ns.saturating_add(after.0), at);
