@@ -1,8 +1,9 @@
 //! One directory with very many entries, created, listed and removed through several mounts at once.
 
 use std::fs::{self, File};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, ensure};
@@ -16,6 +17,9 @@ pub struct Entries {
     /// How many entries the directory gets, over all mounts
     #[arg(long, default_value_t = 1_000_000)]
     entries: usize,
+    /// How many threads create and remove through each mount
+    #[arg(long, default_value = "4")]
+    threads: NonZeroUsize,
     /// Mounts of the same file system (or paths of one directory)
     #[arg(required = true)]
     directories: Vec<PathBuf>,
@@ -56,10 +60,7 @@ impl Entries {
                 .enumerate()
                 .map(begin)
                 .collect();
-            let ended = threads.into_iter().map(|thread| thread.join());
-            ended
-                .map(|result| result.unwrap_or_else(|_| Err(anyhow!("it panicked"))))
-                .collect()
+            threads.into_iter().map(joined).collect()
         });
         let seconds = started.elapsed().as_secs_f64();
         println!("{name:<12} {:>9} entries {seconds:>8.1} s", self.entries);
@@ -75,22 +76,46 @@ impl Entries {
 
     /// Each mount creates the names whose number leaves its own remainder.
     fn create(&self, mount: usize, place: &Path) -> anyhow::Result<()> {
-        for number in (mount..self.entries).step_by(self.directories.len()) {
+        self.share_out(mount, |number| {
             let path = place.join(name_of(number));
             File::create_new(&path).with_context(|| format!("cannot create {}", path.display()))?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Each mount removes what the next one has created.
     fn remove(&self, mount: usize, place: &Path) -> anyhow::Result<()> {
         let other = (mount + 1) % self.directories.len();
-        for number in (other..self.entries).step_by(self.directories.len()) {
+        self.share_out(other, |number| {
             let path = place.join(name_of(number));
-            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-        Ok(())
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))
+        })
     }
+
+    /// Shares the numbers that leave this remainder out to threads.
+    fn share_out<W>(&self, remainder: usize, work: W) -> anyhow::Result<()>
+    where
+        W: Fn(usize) -> anyhow::Result<()> + Sync,
+    {
+        let (mounts, threads) = (self.directories.len(), self.threads.get());
+        thread::scope(|scope| {
+            let work = &work;
+            let begin = |thread| {
+                let first = remainder + thread * mounts;
+                let mut numbers = (first..self.entries).step_by(mounts * threads);
+                scope.spawn(move || numbers.try_for_each(work))
+            };
+            let threads: Vec<_> = (0..threads).map(begin).collect();
+            let ended = threads.into_iter().map(joined);
+            ended.fold(Ok(()), Result::and)
+        })
+    }
+}
+
+/// What a thread has ended with.
+fn joined(thread: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+    let ended = thread.join();
+    ended.unwrap_or_else(|_| Err(anyhow!("it panicked")))
 }
 
 fn name_of(number: usize) -> String {
