@@ -165,13 +165,14 @@ impl<V: View> Turn<'_, V> {
     }
 
     /// Sees to it that a transaction which has reserved something here gets decided: at once if it
-    /// is younger than the transaction `age` that wants the same, else after the grace time.
-    pub fn press(&mut self, id: TransactionId, age: Option<Time>) {
+    /// is younger than `other`, by its age, that wants the same, else after the grace time. Of two of one age,
+    /// the greater identity is the younger: or each of them might wait for the other.
+    pub fn press(&mut self, id: TransactionId, other: Option<(Time, TransactionId)>) {
         let Some(participant) = self.participant(id).cloned() else {
             return self.unpark_after(id);
         };
         let overdue = self.now.since(participant.since) > self.server.config().grace;
-        let abort = overdue || age.is_some_and(|age| age < participant.age);
+        let abort = overdue || other.is_some_and(|other| other < (participant.age, id));
         if participant.status_server == self.server.id() {
             self.press_here(id, abort);
         } else {

@@ -210,11 +210,13 @@ impl<'a, V: View> Turn<'a, V> {
         };
         self.state.put(Key::Parked(transaction, id), message);
         self.transactions.conflicts += 1;
-        let age = match request {
-            Request::Prepare { age, .. } => Some(*age),
+        let other = match request {
+            Request::Prepare {
+                transaction, age, ..
+            } => Some((*age, *transaction)),
             _ => None,
         };
-        self.press(transaction, age);
+        self.press(transaction, other);
     }
 
     /// Sends the requests that wait for a transaction away, to come again later: nothing has happened.

@@ -7,7 +7,8 @@ mod cluster;
 
 use cluster::{Cluster, ROOT, peers, spot};
 use futago_base::{
-    BucketStart, Duration, Errno, FileId, Kind, Partition, ServerId, Time, TransactionId,
+    BucketStart, Duration, Errno, FileId, Kind, Partition, ServerId, SessionId, Time,
+    TransactionId,
     record::{Entry, TransactionState},
 };
 use futago_server::{Config, Input, Output, TransactionCounts};
@@ -287,6 +288,34 @@ fn an_older_transaction_does_not_wait_for_a_younger_one() {
         conflicts: 1,
     };
     assert_eq!(cluster.transactions, counts);
+}
+
+/// Two that have begun in the same moment must not wait for each other until the grace time is over.
+#[test]
+fn of_two_transactions_of_one_age_one_gives_way_at_once() {
+    let (mut cluster, directory, entry) = two_servers();
+    let first = prepare_rename(&mut cluster, directory, entry);
+    let age = Time(cluster.now.0 - 2_000);
+    let remove = |transaction| Request::Prepare {
+        transaction,
+        age,
+        status_server: ServerId(0),
+        participants: vec![ServerId(0)],
+        steps: vec![Step::RemoveEntry {
+            at: spot(ROOT, "a"),
+            expected: entry,
+        }],
+    };
+    let of_session = |session| TransactionId {
+        session: SessionId(session),
+        ..first
+    };
+    assert_eq!(
+        cluster.run(0, remove(of_session(6))),
+        Ok(Reply::Prepared(None))
+    );
+    let waits = cluster.next_id();
+    assert_eq!(cluster.request(0, waits, remove(of_session(8))), []);
 }
 
 #[test]
