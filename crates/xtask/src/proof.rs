@@ -46,7 +46,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "mounts",
         limit_s: 3600,
-        command: "tests/with-futago --mounts 3 cargo xtask suite mounts --seeds 100 --rounds 1000",
+        command: "tests/with-futago --mounts 3 cargo run --quiet --release --package xtask -- suite mounts --seeds 100 --rounds 1000",
         ready: has_program,
     },
     Step {
