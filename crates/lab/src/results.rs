@@ -71,6 +71,10 @@ pub struct PhaseResult {
     /// What became of changes that several servers take part in.
     #[serde(default)]
     pub transactions: TransactionResult,
+    /// Where operations arrive whether others have ended or not, those that had arrived and had not begun
+    /// when the measured part ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<u64>,
     /// The classes of resources.
     pub resources: BTreeMap<String, ResourceResult>,
     /// What the busiest resource allows.
@@ -136,6 +140,9 @@ pub struct ResourceResult {
     pub queue_mean: f64,
 }
 
+/// What results call the clients where operations arrive.
+const CLIENT: &str = "client";
+
 /// From here on a resource counts as saturated.
 pub const SATURATED: f64 = 0.95;
 
@@ -145,32 +152,36 @@ impl PhaseResult {
     /// Throughput over utilisation is what a resource serves if it is always busy. Clients that
     /// never wait take a cycle less the waiting; by Little's law the cycle is clients over
     /// throughput (Denning and Buzen, *The operational analysis of queueing network models*, 1978).
+    /// Clients at which operations arrive are a resource themselves.
     pub fn find_bound(&mut self, clients: u32) {
         let throughput: f64 = self
             .operations
             .values()
             .map(|operation| operation.per_s)
             .sum();
-        let limited = self.resources.iter().filter(|(_, r)| r.units > 0);
+        let open = self.resources.get(CLIENT);
+        let limited = self.resources.iter();
+        let limited = limited.filter(|(name, r)| r.units > 0 && *name != CLIENT);
         let busiest = limited.max_by(|a, b| a.1.utilisation_max.total_cmp(&b.1.utilisation_max));
         let of_resource = busiest.map_or(f64::INFINITY, |(_, r)| 1.0 / r.utilisation_max);
         let cycle_us = f64::from(clients) / throughput * 1e6;
         let waits = self.resources.values().map(|r| r.uses_per_s * r.wait_us);
         let idle_us = cycle_us - waits.sum::<f64>() / throughput;
-        let of_clients = if idle_us > 0.0 {
-            cycle_us / idle_us
-        } else {
-            f64::INFINITY
+        let of_clients = match open {
+            Some(client) => 1.0 / client.utilisation_max,
+            None if idle_us > 0.0 => cycle_us / idle_us,
+            None => f64::INFINITY,
         };
         let room = of_resource.min(of_clients).max(1.0);
         if !room.is_finite() {
             return;
         }
         let name = busiest.map_or("", |(name, _)| name.as_str());
-        let resource = if of_resource <= of_clients {
-            name
-        } else {
-            "clients"
+        let resource = match open {
+            // Clients are busy too while they wait for what is saturated.
+            Some(_) if of_resource > of_clients.max(1.0 / SATURATED) => CLIENT,
+            None if of_resource > of_clients => "clients",
+            _ => name,
         };
         let per_s = self.operations.iter();
         self.bound = Bound {
@@ -301,6 +312,7 @@ mod tests {
                 .map(|(name, busy, wait)| ((*name).to_owned(), resource(*busy, *wait)))
                 .collect(),
             transactions: TransactionResult::default(),
+            left: None,
             bound: Bound::default(),
         };
         phase.find_bound(10);
@@ -320,6 +332,17 @@ mod tests {
         let phase = phase("p", 500.0, &[("nic", 0.5, 1_000.0)]);
         assert_eq!(phase.bound.resource, "clients");
         assert!((phase.bound.per_s["create"] - 500.0 * 20.0 / 19.0).abs() < 1e-6);
+    }
+
+    /// They are busy too while they wait for something else that is saturated.
+    #[test]
+    fn clients_at_which_operations_arrive_are_a_resource() {
+        let bound = |nic: f64| {
+            let resources = [("client", 1.0, 9_000.0), ("nic", nic, 0.0)];
+            phase("p", 900.0, &resources).bound.resource
+        };
+        assert_eq!(bound(0.5), "client");
+        assert_eq!(bound(0.99), "nic");
     }
 
     #[test]

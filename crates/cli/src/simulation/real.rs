@@ -52,6 +52,8 @@ fn check(setup: &Setup) -> anyhow::Result<()> {
         .any(|phase| phase.think != Latency::ZERO)
     {
         "clients do not think"
+    } else if setup.phases.iter().any(|phase| phase.arrivals.is_some()) {
+        "operations do not arrive by themselves"
     } else {
         return Ok(());
     };
@@ -211,6 +213,7 @@ fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
         measured_s,
         operations: results.collect(),
         transactions: TransactionResult::default(),
+        left: None,
         resources: BTreeMap::new(),
         bound: Bound::default(),
     }

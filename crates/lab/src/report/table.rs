@@ -51,6 +51,8 @@ impl Table {
             let names = [" commits/s", " aborts/s", " conflicts/op", " retries/op"];
             columns.extend(names.map(|of| format!("{name}{of}")));
         }
+        let open = points.iter().any(|point| left(point).is_some());
+        columns.extend(open.then(|| "left".to_owned()));
         columns.extend(["limited by", "busiest", "busy", "failed"].map(str::to_owned));
         let further: Vec<&String> = checks.first().map_or(Vec::new(), |c| c.keys().collect());
         columns.extend(further.iter().map(|name| (*name).clone()));
@@ -63,6 +65,7 @@ impl Table {
             for phase in transacting.keys() {
                 row.extend(transaction_cells(point, *phase));
             }
+            row.extend(open.then(|| left(point).map_or(Value::Null, Value::from)));
             row.extend(resource_cells(point));
             let check = checks.get(number);
             row.extend(further.iter().map(|name| {
@@ -145,6 +148,12 @@ fn transacting(points: &[PointResult]) -> BTreeMap<usize, &str> {
     transacting
         .map(|(number, phase)| (number, phase.name.as_str()))
         .collect()
+}
+
+/// Operations that had not begun when their phase was over.
+fn left(point: &PointResult) -> Option<u64> {
+    let left = point.phases.iter().filter_map(|phase| phase.left);
+    left.reduce(|one, other| one + other)
 }
 
 fn transaction_cells(point: &PointResult, phase: usize) -> [Value; 4] {

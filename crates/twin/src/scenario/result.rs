@@ -3,6 +3,7 @@
 use super::Point;
 use crate::world::{
     Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredTransactions,
+    ResourceClass,
 };
 use futago_lab::results::{
     Bound, LatencySummary, OperationResult, PhaseResult, PointResult, ResourceResult,
@@ -34,11 +35,13 @@ fn phase_result(phase: &MeasuredPhase, clients: u32) -> PhaseResult {
         let name: &str = class.into();
         (name.to_owned(), resource_result(resource))
     });
+    let open = phase.resources.contains_key(&ResourceClass::Client);
     let mut result = PhaseResult {
         name: phase.name.clone(),
         measured_s: phase.measured_s,
         operations: operations.collect(),
         transactions: transaction_result(phase),
+        left: open.then_some(phase.left),
         resources: resources.collect(),
         bound: Bound::default(),
     };

@@ -238,6 +238,25 @@ fn mistakes_of_workloads_are_told() {
             "name = \"shared\"\nnames = \"in-turn\"",
         ),
         replaced("directory = \"shared\"", "common = 3"),
+        replaced("operations = 5", "operations = 5\ncommon = 3"),
+        replaced(
+            "operations = 5",
+            "operations = 5\npopularity = { zipf = 1 }",
+        ),
+        replaced(
+            "operations = 5",
+            "operations = 5\npopularity = { zipf = -1 }",
+        ),
+        replaced("operations = 5", "operations = 5\npopularity = \"unifrom\""),
+        replaced("operations = 5", "operations = 5\narrivals = { per_s = 0 }"),
+        replaced(
+            "operations = 5",
+            "operations = 5\narrivals = { process = \"poisson\" }",
+        ),
+        replaced(
+            "operations = 5",
+            "operations = 5\narrivals = { per_s = 9 }\nthink = { constant_ns = 3 }",
+        ),
         with("[workload.wide]\nbuckets = 3"),
         with("[workload.wide]\nevery = 3"),
     ];

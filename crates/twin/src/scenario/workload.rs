@@ -2,7 +2,8 @@
 
 use super::data::Data;
 use crate::world::{
-    self, Activity, Amount, FileNames, Latency, Mix, OperationKind, Place, WideDirectories,
+    self, Activity, Amount, Arrivals, FileNames, Latency, Mix, OperationKind, Place, Popularity,
+    WideDirectories,
 };
 use futago_lab::document::Problem;
 use serde::Deserialize;
@@ -63,6 +64,9 @@ pub struct Phase {
     /// So many files belong to all clients together.
     #[serde(default)]
     pub common: u64,
+    /// How a file is chosen where any will do.
+    #[serde(default)]
+    pub popularity: Popularity,
     /// Transfers of large files, instead of operations on names.
     #[serde(default)]
     pub data: Option<Data>,
@@ -79,6 +83,9 @@ pub struct Phase {
     /// The time between an operation's end and the beginning of the next one.
     #[serde(default)]
     pub think: Latency,
+    /// When operations arrive, if that does not depend on the end of earlier ones.
+    #[serde(default)]
+    pub arrivals: Option<Arrivals>,
 }
 
 impl Workload {
@@ -123,11 +130,8 @@ impl Workload {
             let names: Vec<&str> = names.chain([ROOT]).collect();
             return Err((Problem::unknown("directory", name, &names), "directory"));
         }
-        if phase.common > 0 && phase.directory.is_none() {
-            let problem = Problem::new("common files need a directory that all clients share");
-            let problem = problem.suggest("say `directory = …` in the phase");
-            return Err((problem, "common"));
-        }
+        check_choice(phase)?;
+        check_arrivals(phase)?;
         match &phase.data {
             Some(data) => {
                 let shared = phase.directory.is_some();
@@ -190,6 +194,7 @@ impl Workload {
                 None => Activity::Names(Mix {
                     operations: phase.mix.clone().into_iter().collect(),
                     common: phase.common,
+                    popularity: phase.popularity,
                 }),
             };
             phases.push(world::Phase {
@@ -198,10 +203,57 @@ impl Workload {
                 amount: phase.amount(&activity),
                 activity,
                 think: phase.think,
+                arrivals: phase.arrivals,
             });
         }
         phases
     }
+}
+
+/// Whether there is something to choose, where and how it is said.
+fn check_choice(phase: &Phase) -> Result<(), (Problem, &'static str)> {
+    if phase.common > 0 && phase.directory.is_none() {
+        let problem = Problem::new("common files need a directory that all clients share");
+        let problem = problem.suggest("say `directory = …` in the phase");
+        return Err((problem, "common"));
+    }
+    if let Popularity::Zipf(exponent) = phase.popularity
+        && !(exponent > 0.0 && exponent.is_finite())
+    {
+        let text = format!("{exponent} must be more than 0");
+        return Err((Problem::new(text).inside("zipf"), "popularity"));
+    }
+    if phase.mix.keys().any(|kind| kind.chooses()) {
+        return Ok(());
+    }
+    let text = "no operation of the mix chooses a file: `stat`, `lookup`, `link` and `exchange` do";
+    match phase {
+        Phase { common: 1.., .. } => Err((Problem::new(text), "common")),
+        Phase {
+            popularity: Popularity::Zipf(_),
+            ..
+        } => Err((Problem::new(text), "popularity")),
+        _ => Ok(()),
+    }
+}
+
+fn check_arrivals(phase: &Phase) -> Result<(), (Problem, &'static str)> {
+    let Some(arrivals) = phase.arrivals else {
+        return Ok(());
+    };
+    if !arrivals.is_valid() {
+        let text = format!(
+            "{} must be more than 0, and not more than {:.0}",
+            arrivals.per_s,
+            Arrivals::PER_S_MAX
+        );
+        return Err((Problem::new(text).inside("per_s"), "arrivals"));
+    }
+    if phase.think != Latency::ZERO {
+        let text = "operations arrive by themselves, `arrivals`, or after `think`, not both";
+        return Err((Problem::new(text), "think"));
+    }
+    Ok(())
 }
 
 fn check_mix(mix: &BTreeMap<OperationKind, u32>) -> Result<(), Problem> {

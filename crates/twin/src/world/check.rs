@@ -1,6 +1,6 @@
 //! Whether a setup makes sense.
 
-use super::{Activity, Amount, Data, Host, Mix, OperationKind, Place, Setup};
+use super::{Activity, Amount, Data, Host, Latency, Mix, OperationKind, Place, Setup};
 
 use futago_lab::workload::FileLayout;
 
@@ -147,7 +147,11 @@ impl Setup {
         let phase = &self.phases[index];
         let part = |field: &str| format!("phases[{index}].{field}");
         match &phase.activity {
-            Activity::Names(Mix { operations, common }) => {
+            Activity::Names(Mix {
+                operations,
+                common,
+                popularity,
+            }) => {
                 let weighs = operations.iter().any(|&(_, weight)| weight > 0);
                 let reason = "some operation has a weight above zero";
                 require(weighs, || part("mix"), reason)?;
@@ -158,6 +162,8 @@ impl Setup {
                 let shared = *common == 0 || phase.place != Place::Own;
                 let reason = "common files lie in a directory that clients share";
                 require(shared, || part("common"), reason)?;
+                let reason = "its exponent is above zero";
+                require(popularity.is_valid(), || part("popularity"), reason)?;
             }
             Activity::Data(data) => self.check_data(data, phase.place, part)?,
         }
@@ -166,6 +172,12 @@ impl Setup {
             || part("think"),
             "it cannot be drawn from",
         )?;
+        if let Some(arrivals) = phase.arrivals {
+            let reason = "it is above zero, and not above a billion";
+            require(arrivals.is_valid(), || part("arrivals.per_s"), reason)?;
+            let reason = "what arrives does not wait for the end of what came before";
+            require(phase.think == Latency::ZERO, || part("think"), reason)?;
+        }
         if let Place::Shared(directory) = phase.place {
             let known = directory < self.directories.len();
             require(known, || part("place"), "there is no such directory")?;

@@ -20,6 +20,7 @@ pub struct Gathered {
     operations: OperationTable,
     resources: BTreeMap<(u32, ResourceClass), Use>,
     transactions: TransactionTable,
+    left: BTreeMap<u32, u64>,
 }
 
 /// How the resources of one class were used in one phase.
@@ -36,11 +37,12 @@ impl Gathered {
             operations: model.operations(),
             resources: BTreeMap::new(),
             transactions: TransactionTable::new(),
+            left: BTreeMap::new(),
         };
         for (id, process) in processes {
             let usage = match process {
                 World::Host(host) => {
-                    gathered.add_transactions(&host.transactions);
+                    gathered.add_counts(&host.transactions, &host.left);
                     &host.usage
                 }
                 World::Link(link) => &link.usage,
@@ -56,10 +58,13 @@ impl Gathered {
         gathered
     }
 
-    fn add_transactions(&mut self, table: &TransactionTable) {
-        for (&phase, transactions) in table {
+    fn add_counts(&mut self, transactions: &TransactionTable, left: &BTreeMap<u32, u64>) {
+        for (&phase, transactions) in transactions {
             let all = self.transactions.entry(phase).or_default();
             all.merge(transactions);
+        }
+        for (&phase, left) in left {
+            *self.left.entry(phase).or_default() += left;
         }
     }
 
@@ -84,7 +89,7 @@ impl Gathered {
             entry.all.merge(&usage.all);
             entry.busiest_ns = entry.busiest_ns.max(usage.busiest_ns);
         }
-        self.add_transactions(&other.transactions);
+        self.add_counts(&other.transactions, &other.left);
     }
 
     /// The results.
@@ -129,6 +134,7 @@ impl Gathered {
                 retries: tallies.map(|tally| tally.retries).sum(),
                 ..transactions.unwrap_or_default()
             },
+            left: self.left.get(&number).copied().unwrap_or(0),
             resources: resources
                 .map(|(&(_, class), usage)| (class, resource(scene, class, usage, measured_s)))
                 .collect(),
@@ -191,6 +197,7 @@ fn units_at(scene: &Scene, id: ProcessId, class: ResourceClass) -> u64 {
         ResourceClass::ServerNicSend | ResourceClass::ServerNicReceive => u64::from(serves),
         ResourceClass::ClientCpu if !serves => u64::from(host.cores),
         ResourceClass::ServerCpu if serves => u64::from(host.cores),
+        ResourceClass::Client => u64::from(host.clients),
         ResourceClass::Server => servers,
         ResourceClass::Store => servers * u64::from(scene.setup.store.concurrency.unwrap_or(0)),
         ResourceClass::ClientCpu | ResourceClass::ServerCpu | ResourceClass::SharedLink => 0,

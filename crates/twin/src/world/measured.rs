@@ -27,6 +27,8 @@ pub struct MeasuredPhase {
     pub operations: BTreeMap<OperationKind, MeasuredOperation>,
     /// What became of changes that several servers take part in.
     pub transactions: MeasuredTransactions,
+    /// Operations that had arrived and had not begun when the measured part ended.
+    pub left: u64,
     /// By class of resource; those that the world does not have are not there.
     pub resources: BTreeMap<ResourceClass, MeasuredResource>,
 }
@@ -86,6 +88,8 @@ pub struct MeasuredTransactions {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum ResourceClass {
+    /// Clients at which operations arrive: one at a time each.
+    Client,
     /// Sending, at hosts without servers.
     ClientNicSend,
     /// Receiving, at hosts without servers.

@@ -3,6 +3,7 @@
 //!
 //! A [`Setup`] says what there is; [`Measured`] what came of it.
 
+mod arrivals;
 mod check;
 mod client;
 mod conductor;
@@ -21,6 +22,7 @@ mod scene;
 mod setup;
 mod statistics;
 
+pub use arrivals::{ArrivalProcess, Arrivals};
 pub use check::Error;
 pub use client::{DataWork, NameWork, Names, Work, find_file, make_file, own_name};
 pub use latency::Latency;
@@ -32,6 +34,6 @@ pub use options::RunOptions;
 pub use run::{check, run, run_on};
 pub use setup::{
     Activity, Amount, ClientCosts, Costs, Data, Directory, Faults, FileNames, Hop, Host,
-    HostPartition, MessageSize, Mix, Network, OperationKind, Path, Phase, Place, Protocol,
-    ServerCosts, ServerStop, Setup, SharedLink, Store, WideDirectories,
+    HostPartition, MessageSize, Mix, Network, OperationKind, Path, Phase, Place, Popularity,
+    Protocol, ServerCosts, ServerStop, Setup, SharedLink, Store, WideDirectories,
 };

@@ -1,7 +1,11 @@
 //! What a world is made of: plain data, written by hand, by a scenario file or by a preset.
 
-use super::Latency;
+use super::{Arrivals, Latency};
 use futago_base::map::Policy;
+use futago_des::{
+    RandomStream,
+    random::{Distribution, Zipf},
+};
 use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::workload::{IoPhase, IoWorkload};
 use serde::{Deserialize, Serialize};
@@ -330,13 +334,54 @@ pub enum Activity {
 
 /// Operations on names. A client that has nothing to unlink, stat or rename creates a file instead, and
 /// one that has no directory to remove makes one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mix {
     /// The operations, with weights.
     pub operations: Vec<(OperationKind, u32)>,
     /// So many files of the place, made beforehand, belong to all clients together. Where there are
     /// any, `stat`, `lookup`, `link` and `exchange` are about them and not about the client's own.
     pub common: u64,
+    /// How a file is chosen where any will do.
+    pub popularity: Popularity,
+}
+
+/// How often each of several files is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Popularity {
+    /// All as often.
+    #[default]
+    Uniform,
+    /// The one of rank *k* as often as *k* to the power of minus this; the oldest has rank 1.
+    Zipf(f64),
+}
+
+impl Popularity {
+    /// The rank of one of so many, from 0.
+    pub(super) fn draw(self, count: u64, random: &mut RandomStream) -> u64 {
+        match self {
+            Self::Uniform => random.below(count),
+            Self::Zipf(exponent) => Zipf::new(count, exponent).sample(random) as u64 - 1,
+        }
+    }
+
+    /// Whether it can be drawn from.
+    pub(super) fn is_valid(self) -> bool {
+        match self {
+            Self::Uniform => true,
+            Self::Zipf(exponent) => exponent > 0.0 && exponent.is_finite(),
+        }
+    }
+}
+
+impl OperationKind {
+    /// Whether it is about any of several files, by [`Popularity`].
+    pub const fn chooses(self) -> bool {
+        matches!(
+            self,
+            Self::Stat | Self::Lookup | Self::Link | Self::Exchange
+        )
+    }
 }
 
 impl From<Vec<(OperationKind, u32)>> for Mix {
@@ -359,7 +404,7 @@ pub struct Data {
     pub fill: bool,
 }
 
-/// One phase of the workload. A client has one operation under way (a closed loop).
+/// One phase of the workload. A client has one operation under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
     /// What reports call it.
@@ -372,6 +417,9 @@ pub struct Phase {
     pub amount: Amount,
     /// The time between an operation's end and the beginning of the next one.
     pub think: Latency,
+    /// When operations arrive, if it is not the end of the one before and `think` that decides (a
+    /// closed loop).
+    pub arrivals: Option<Arrivals>,
 }
 
 /// What goes wrong. Probabilities are those of a message between hosts.

@@ -15,7 +15,7 @@ pub enum Output {
     Operation {
         window: Window,
         kind: OperationKind,
-        began_ns: u64,
+        arrived_ns: u64,
         ended_ns: u64,
         /// The bytes of file data that it has moved.
         outcome: Result<u64, Errno>,
@@ -36,6 +36,8 @@ pub enum Output {
         at_ns: u64,
         counts: TransactionCounts,
     },
+    /// An operation has arrived, and has not begun when the measured part ended.
+    Left { window: Window, arrived_ns: u64 },
 }
 
 /// How one resource was used in one phase.
@@ -135,7 +137,7 @@ impl OperationTally {
     pub fn add(
         &mut self,
         window: Window,
-        [began, ended]: [u64; 2],
+        [arrived, ended]: [u64; 2],
         outcome: Result<u64, Errno>,
         retries: u32,
     ) {
@@ -146,9 +148,9 @@ impl OperationTally {
             Err(errno) => *self.errors.entry(errno).or_default() += 1,
             Ok(bytes) => {
                 self.bytes += bytes;
-                self.total_ns += u128::from(ended - began);
+                self.total_ns += u128::from(ended - arrived);
                 // It grows as needed; only `saturating_record` would not.
-                let recorded = self.latency_ns.record(ended - began);
+                let recorded = self.latency_ns.record(ended - arrived);
                 debug_assert!(recorded.is_ok());
             }
         }

@@ -3,7 +3,8 @@
 use crate::setups::{own_files, ppmds, transfers};
 use futago_lab::workload::{FileLayout, IoPhase, IoWorkload};
 use futago_twin::world::{
-    Activity, Amount, FileNames, Mix, OperationKind, Phase, Place, RunOptions, Setup, run,
+    Activity, Amount, FileNames, Mix, OperationKind, Phase, Place, Popularity, RunOptions, Setup,
+    run,
 };
 
 #[track_caller]
@@ -82,6 +83,7 @@ fn nonsense_in_phases_is_refused() {
             let mix = Mix {
                 operations,
                 common: 1,
+                popularity: Popularity::Uniform,
             };
             setup.phases[0].place = Place::Own;
             setup.phases[0].activity = Activity::Names(mix);

@@ -5,9 +5,10 @@ use futago_des::Executor;
 use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload};
 use futago_twin::world::{
-    Activity, Amount, Costs, Data, Directory, Faults, FileNames, Hop, Host, HostPartition, Latency,
-    Measured, MessageSize, Mix, Network, OperationKind, Path, Phase, Place, Protocol, RunOptions,
-    ServerStop, Setup, SharedLink, Store, WideDirectories, run,
+    Activity, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Faults, FileNames, Hop,
+    Host, HostPartition, Latency, Measured, MessageSize, Mix, Network, OperationKind, Path, Phase,
+    Place, Popularity, Protocol, RunOptions, ServerStop, Setup, SharedLink, Store, WideDirectories,
+    run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -89,6 +90,7 @@ pub fn ppmds(servers: u32, clients: u32, startup_ns: u64, measured_ns: u64) -> S
                 measured_ns,
             },
             think: Latency::ZERO,
+            arrivals: None,
         }],
         faults: Faults::default(),
     }
@@ -101,6 +103,7 @@ fn names(name: &str, place: Place, mix: Mix, count: u64) -> Phase {
         activity: Activity::Names(mix),
         amount: Amount::Operations(count),
         think: Latency::Uniform(0, 30_000),
+        arrivals: None,
     }
 }
 
@@ -119,7 +122,11 @@ fn of_all_kinds(common: u64) -> Mix {
         (OperationKind::MakeDirectory, 2),
         (OperationKind::RemoveDirectory, 1),
     ];
-    Mix { operations, common }
+    Mix {
+        operations,
+        common,
+        popularity: Popularity::Zipf(0.8),
+    }
 }
 
 fn removals() -> Mix {
@@ -157,6 +164,16 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
         names("common", Place::Shared(0), of_all_kinds(3), 8),
         names("wide", Place::Root, removals(), 3),
     ];
+    let faster = [ArrivalProcess::Poisson, ArrivalProcess::Constant];
+    for (phase, process) in setup.phases[2..4].iter_mut().zip(faster) {
+        phase.think = Latency::ZERO;
+        let per_s = 20_000.0;
+        phase.arrivals = Some(Arrivals { per_s, process });
+    }
+    setup.phases[3].amount = Amount::Duration {
+        warm_up_ns: 200_000,
+        measured_ns: 800_000,
+    };
     setup.phases.extend(small_transfers(clients));
     setup.protocol.client.chunk_bytes = 4096;
     setup.costs.client.byte_sent_ns = 0.2;
@@ -229,6 +246,7 @@ pub fn transfers(
         }),
         amount,
         think: Latency::ZERO,
+        arrivals: None,
     }
 }
 

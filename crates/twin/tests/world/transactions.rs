@@ -66,8 +66,11 @@ fn clients_that_want_the_same_abort_and_try_again_until_all_have_had_their_way()
         .enumerate()
     {
         let operations = vec![(kind, 1)];
-        let common = 16;
-        setup.phases[phase].activity = Activity::Names(Mix { operations, common });
+        setup.phases[phase].activity = Activity::Names(Mix {
+            operations,
+            common: 16,
+            ..Mix::default()
+        });
     }
     assert_eq!(measure(&setup).transactions.begun, 0);
     setup.phases.pop();

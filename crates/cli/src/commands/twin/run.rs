@@ -194,6 +194,9 @@ fn phase_text(phase: &PhaseResult) -> String {
         text += "\n";
     }
     text += &transactions_text(phase);
+    if let Some(left) = phase.left {
+        text += &format!("  {left} operations had arrived and had not begun at the end\n");
+    }
     text += &format!(
         "  {:20} {:>9} {:>12} {:>10} {:>10} {:>9} {:>9} {:>9}\n",
         "resource", "units", "uses/s", "use us", "wait us", "busy", "busiest", "queue"

@@ -7,11 +7,11 @@ mod operation;
 mod task;
 mod workload;
 
-use super::Place;
 use super::host::Moment;
 use super::message::{Content, Message, Party, session_of};
 use super::scene::{Scene, engine_ns, wall};
 use super::statistics::Output;
+use super::{Place, ResourceClass};
 use futago_base::{ServerId, Time};
 use futago_client::{Memory, MemoryUndo};
 use futago_driver::{CallOutput, Calls, CallsUndo};
@@ -180,7 +180,8 @@ impl ClientProcess {
         if self.state.dead {
             return self.finish_round(at);
         }
-        self.state.next_ns = Some(at.ns);
+        let (number, workload) = (self.number, &mut self.state.workload);
+        self.state.next_ns = Some(workload.first_ns(at.scene, number, at.random));
         self.go_on(at, undo);
     }
 
@@ -396,7 +397,8 @@ impl ClientProcess {
             return;
         };
         let changes = self.memory.take_changes();
-        let (operation, began_ns) = (current.operation, current.began_ns);
+        let operation = current.operation;
+        let times = [current.arrived_ns, current.began_ns];
         let task = task.take();
         if let (Some(undo), Some(task)) = (undo.as_deref_mut(), task) {
             undo.memory.push(changes);
@@ -406,7 +408,7 @@ impl ClientProcess {
             }
         }
         if matches!(slot, Slot::Main) {
-            self.conclude(operation, began_ns, ended, at, undo);
+            self.conclude(operation, times, ended, at, undo);
         }
     }
 
@@ -414,7 +416,7 @@ impl ClientProcess {
     fn conclude(
         &mut self,
         operation: Operation,
-        began_ns: u64,
+        [arrived_ns, began_ns]: [u64; 2],
         Ended { outcome, retries }: Ended,
         at: &mut Moment<'_>,
         undo: Option<&mut ClientUndo>,
@@ -430,20 +432,19 @@ impl ClientProcess {
             at.out.outputs.push(Output::Operation {
                 window,
                 kind,
-                began_ns,
+                arrived_ns,
                 ended_ns: at.ns,
                 outcome: outcome.map(|_| operation.bytes()),
                 retries,
             });
         }
-        let phase = at.scene.phase_of(workload.round);
-        let think_ns = match phase {
-            Some(phase) if operation.kind().is_some() => phase.think.draw(at.random),
-            _ => 0,
-        };
-        let next_ns = at.ns.saturating_add(think_ns);
+        if workload.arrivals(at.scene).is_some() {
+            let times = [arrived_ns, began_ns, at.ns];
+            at.used(ResourceClass::Client, times);
+        }
+        let next_ns = workload.next_ns(at.scene, at.ns, at.random);
         self.state.next_ns = Some(next_ns);
-        if think_ns == 0 {
+        if next_ns <= at.ns {
             self.begin_operation(at, undo);
         }
     }
@@ -459,13 +460,30 @@ impl ClientProcess {
             .workload
             .next(at.scene, self.number, at.ns, at.random);
         let Some(operation) = next else {
+            self.leave_the_rest(at);
             return self.finish_round(at);
         };
         let began_ns = at.ns;
         at.occupy(at.scene.setup.costs.client.operation_ns);
         self.state.free_ns = at.ns;
-        self.task = Some(Task::new(operation, began_ns, at.random.bits()));
+        let mut task = Task::new(operation, began_ns, at.random.bits());
+        if self.state.workload.arrivals(at.scene).is_some() {
+            task.arrived_ns = self.state.workload.arrival_ns;
+        }
+        self.task = Some(task);
         self.step(Slot::Main, None, at, undo);
+    }
+
+    /// The phase is over: counts the operations that have arrived and will not begin.
+    fn leave_the_rest(&mut self, at: &mut Moment<'_>) {
+        let workload = &mut self.state.workload;
+        let Some(window) = at.scene.window(workload.round, workload.began_ns) else {
+            return;
+        };
+        let left = workload.left(at.scene, at.random);
+        let left = left.into_iter();
+        let left = left.map(|arrived_ns| Output::Left { window, arrived_ns });
+        at.out.outputs.extend(left);
     }
 
     fn keep_session_alive(&mut self, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {

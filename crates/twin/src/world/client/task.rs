@@ -20,6 +20,8 @@ use std::task::{Context, Poll, Waker};
 #[derive(Debug, Serialize)]
 pub struct Task {
     pub operation: Operation,
+    /// When it arrived, and when it began.
+    pub arrived_ns: u64,
     pub began_ns: u64,
     random: u64,
     steps: Vec<Step>,
@@ -69,6 +71,7 @@ impl Task {
     pub const fn new(operation: Operation, began_ns: u64, random: u64) -> Self {
         Self {
             operation,
+            arrived_ns: began_ns,
             began_ns,
             random,
             steps: Vec::new(),

@@ -3,7 +3,7 @@
 use super::names::NameWork;
 use super::operation::{Operation, Work};
 use crate::world::scene::{Scene, Stage};
-use crate::world::{Activity, Amount, Mix, OperationKind, Phase, Place};
+use crate::world::{Activity, Amount, Arrivals, Mix, OperationKind, Phase, Place};
 use futago_base::{FileId, NameHash};
 use futago_des::RandomStream;
 use futago_lab::workload::IoPhase;
@@ -24,6 +24,8 @@ pub struct Workload {
     pub began_ns: u64,
     /// Operations of the round that have begun.
     begun: u64,
+    /// When the next operation arrives, or has arrived, if operations do.
+    pub arrival_ns: u64,
     /// The file that the phase is about.
     pub file: Option<FileId>,
     /// Transfers that have been written before the phase.
@@ -42,6 +44,7 @@ impl Workload {
             round: 0,
             began_ns: 0,
             begun: 0,
+            arrival_ns: 0,
             file: None,
             filled: 0,
             finished: true,
@@ -60,6 +63,62 @@ impl Workload {
             self.file = None;
             self.filled = 0;
         }
+    }
+
+    /// How operations arrive, if they do in this round.
+    pub fn arrivals(&self, scene: &Scene) -> Option<Arrivals> {
+        let performs = Stage::of(self.round) == Stage::Perform;
+        let phase = scene.phase_of(self.round).filter(|_| performs)?;
+        phase.arrivals
+    }
+
+    /// When the first operation of the round begins.
+    pub fn first_ns(&mut self, scene: &Scene, client: u32, random: &mut RandomStream) -> u64 {
+        let Some(arrivals) = self.arrivals(scene) else {
+            return self.began_ns;
+        };
+        let first_ns = arrivals.first_ns(client, scene.client_count(), random);
+        self.arrival_ns = self.began_ns.saturating_add(first_ns);
+        self.arrived_by_the_end(scene)
+    }
+
+    /// When the next operation begins if one has ended now and its client thinks as phases say.
+    pub fn next_ns(&mut self, scene: &Scene, now_ns: u64, random: &mut RandomStream) -> u64 {
+        if let Some(arrivals) = self.arrivals(scene) {
+            self.arrive(arrivals, scene, random);
+            return self.arrived_by_the_end(scene).max(now_ns);
+        }
+        let performs = Stage::of(self.round) == Stage::Perform;
+        let phase = scene.phase_of(self.round).filter(|_| performs);
+        let think_ns = phase.map_or(0, |phase| phase.think.draw(random));
+        now_ns.saturating_add(think_ns)
+    }
+
+    /// Whoever waits for an arrival beyond the end of the phase waits for that end.
+    fn arrived_by_the_end(&self, scene: &Scene) -> u64 {
+        let window = scene.window(self.round, self.began_ns);
+        window.map_or(self.arrival_ns, |window| {
+            self.arrival_ns.min(window.until_ns)
+        })
+    }
+
+    fn arrive(&mut self, arrivals: Arrivals, scene: &Scene, random: &mut RandomStream) {
+        let gap_ns = arrivals.gap_ns(scene.client_count(), random);
+        self.arrival_ns = self.arrival_ns.saturating_add(gap_ns);
+    }
+
+    /// Operations that have arrived and will not begin, as the phase is over: when each arrived.
+    pub fn left(&mut self, scene: &Scene, random: &mut RandomStream) -> Vec<u64> {
+        let window = scene.window(self.round, self.began_ns);
+        let (Some(arrivals), Some(window)) = (self.arrivals(scene), window) else {
+            return Vec::new();
+        };
+        let mut left = Vec::new();
+        while window.until_ns < u64::MAX && self.arrival_ns < window.until_ns {
+            left.push(self.arrival_ns);
+            self.arrive(arrivals, scene, random);
+        }
+        left
     }
 
     /// The next operation; `None` if there is no more in this round.
@@ -177,8 +236,19 @@ impl Names {
             self.files
         };
         let kind = self.possible(drawn_kind(&mix.operations, random), files);
-        let common = mix.common > 0 && is_about_any_file(kind);
-        let (number, new_number) = self.take(kind, files, random);
+        let common = mix.common > 0 && kind.chooses();
+        let mut chosen =
+            |(first, end): (u64, u64)| first + mix.popularity.draw(end - first, random);
+        let (number, new_number) = match kind {
+            OperationKind::Stat | OperationKind::Lookup => (chosen(files), 0),
+            OperationKind::Link => (chosen(files), added(&mut self.files)),
+            OperationKind::Exchange => {
+                let one = chosen(files);
+                let other = chosen((files.0, files.1 - 1));
+                (one, other + u64::from(other >= one))
+            }
+            kind => self.take(kind, random),
+        };
         Work::Names(NameWork {
             kind,
             place,
@@ -206,51 +276,26 @@ impl Names {
         }
     }
 
-    /// What an operation is about, one of `files` if any will do; it counts as done from now on.
-    fn take(
-        &mut self,
-        kind: OperationKind,
-        files: (u64, u64),
-        random: &mut RandomStream,
-    ) -> (u64, u64) {
+    /// What an operation is about that does not choose; it counts as done from now on.
+    fn take(&mut self, kind: OperationKind, random: &mut RandomStream) -> (u64, u64) {
         match kind {
             OperationKind::Create => (added(&mut self.files), 0),
             OperationKind::MakeDirectory => (added(&mut self.directories), 0),
             OperationKind::Unlink => (removed(&mut self.files), 0),
             OperationKind::RemoveDirectory => (removed(&mut self.directories), 0),
             OperationKind::Rename => (removed(&mut self.files), added(&mut self.files)),
-            OperationKind::Stat | OperationKind::Lookup => (chosen(files, random), 0),
-            OperationKind::Link => (chosen(files, random), added(&mut self.files)),
-            OperationKind::Exchange => {
-                let one = chosen(files, random);
-                let other = chosen((files.0, files.1 - 1), random);
-                (one, other + u64::from(other >= one))
-            }
             OperationKind::ReadDirectory => {
                 let span = (1 << 63) - 1 - NameHash::FIRST;
                 (NameHash::FIRST + random.below(span), 0)
             }
-            // They are not about names.
-            OperationKind::SetAttributes | OperationKind::Write | OperationKind::Read => (0, 0),
+            // They are not about names, or choose.
+            _ => (0, 0),
         }
     }
 }
 
-/// Whether an operation may be about a file of anybody.
-const fn is_about_any_file(kind: OperationKind) -> bool {
-    matches!(
-        kind,
-        OperationKind::Stat | OperationKind::Lookup | OperationKind::Link | OperationKind::Exchange
-    )
-}
-
 const fn count((first, end): (u64, u64)) -> u64 {
     end - first
-}
-
-/// One of some files.
-fn chosen(files: (u64, u64), random: &mut RandomStream) -> u64 {
-    files.0 + random.below(count(files))
 }
 
 const fn added(numbers: &mut (u64, u64)) -> u64 {
@@ -276,4 +321,78 @@ fn drawn_kind(mix: &[(OperationKind, u32)], random: &mut RandomStream) -> Operat
         drawn -= u64::from(weight);
     }
     OperationKind::Create
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Popularity;
+    use futago_des::ProcessId;
+
+    const DRAWS: usize = 100_000;
+
+    /// How often each of twenty files is looked at.
+    fn frequencies(popularity: Popularity) -> [u32; 20] {
+        let mix = Mix {
+            operations: vec![(OperationKind::Stat, 1)],
+            common: 20,
+            popularity,
+        };
+        let mut random = RandomStream::new(1, ProcessId(0));
+        let mut counts = [0; 20];
+        for _ in 0..DRAWS {
+            let directory = FileId::ROOT;
+            let next = Names::default().next(&mix, Place::Root, directory, &mut random);
+            let Work::Names(work) = next else {
+                panic!("{next:?}")
+            };
+            counts[work.number as usize] += 1;
+        }
+        counts
+    }
+
+    /// Each count is within five standard deviations of what the formula says.
+    #[test]
+    fn files_are_as_popular_as_the_formula_says() {
+        for exponent in [0.5, 1.0, 1.1, 2.5] {
+            let weight = |rank: usize| ((rank + 1) as f64).powf(-exponent);
+            let all: f64 = (0..20).map(weight).sum();
+            let counts = frequencies(Popularity::Zipf(exponent));
+            for (rank, count) in counts.into_iter().enumerate() {
+                let share = weight(rank) / all;
+                let expected = DRAWS as f64 * share;
+                let deviation = (expected * (1.0 - share)).sqrt();
+                let off = (f64::from(count) - expected).abs() / deviation;
+                assert!(off < 5.0, "{exponent}, {rank}: {count}, not {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_preference_all_files_are_as_popular() {
+        let expected = DRAWS as f64 / 20.0;
+        for count in frequencies(Popularity::Uniform) {
+            let off = (f64::from(count) - expected).abs();
+            assert!(off < 5.0 * expected.sqrt(), "{count}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_never_exchanged_with_itself() {
+        let mix = Mix {
+            operations: vec![(OperationKind::Exchange, 1)],
+            common: 3,
+            popularity: Popularity::Zipf(1.0),
+        };
+        let mut random = RandomStream::new(1, ProcessId(0));
+        for _ in 0..1000 {
+            let directory = FileId::ROOT;
+            let next = Names::default().next(&mix, Place::Root, directory, &mut random);
+            let Work::Names(work) = next else {
+                panic!("{next:?}")
+            };
+            assert!(work.number != work.new_number, "{work:?}");
+            assert!(work.number.max(work.new_number) < 3, "{work:?}");
+        }
+    }
 }

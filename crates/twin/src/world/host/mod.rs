@@ -25,6 +25,7 @@ use futago_des::{Context, Forward, Mode, RandomStream, Saved, Time};
 use nic::Nic;
 use serde::Serialize;
 use server::ServerUndo;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// A host: a logical process of the engine.
@@ -43,6 +44,9 @@ pub struct Host {
     pub usage: UsageTable,
     #[serde(skip)]
     pub transactions: TransactionTable,
+    /// Operations that have not begun, by phase.
+    #[serde(skip)]
+    pub left: BTreeMap<u32, u64>,
     #[serde(skip)]
     operations: Arc<Mutex<OperationTable>>,
     #[serde(skip)]
@@ -98,6 +102,7 @@ impl Host {
             clients: (0..setup.clients).map(client).collect(),
             usage: UsageTable::new(),
             transactions: TransactionTable::new(),
+            left: BTreeMap::new(),
             operations,
             out: Consequences::default(),
         }
@@ -304,7 +309,7 @@ impl Host {
             Output::Operation {
                 window,
                 kind,
-                began_ns,
+                arrived_ns,
                 ended_ns,
                 outcome,
                 retries,
@@ -315,7 +320,7 @@ impl Host {
                 // A thread that panicked has stopped the run anyway.
                 if let Ok(mut table) = self.operations.lock() {
                     let tally = table.entry((window.phase, kind)).or_default();
-                    tally.add(window, [began_ns, ended_ns], outcome, retries);
+                    tally.add(window, [arrived_ns, ended_ns], outcome, retries);
                 }
             }
             Output::Transactions {
@@ -327,6 +332,13 @@ impl Host {
                     let table = self.transactions.entry(window.phase).or_default();
                     table.add(counts);
                 }
+            }
+            Output::Left { window, arrived_ns } => {
+                *self.left.entry(window.phase).or_default() += 1;
+                let key = (window.phase, ResourceClass::Client);
+                let until_ns = window.until_ns;
+                let usage = self.usage.entry(key).or_default();
+                usage.add(window, [arrived_ns, until_ns, until_ns]);
             }
         }
     }
