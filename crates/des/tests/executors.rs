@@ -207,6 +207,27 @@ fn a_skewed_model_rolls_back_and_agrees() {
     assert_eq!(found.statistics.digest, expected.statistics.digest);
 }
 
+/// Ranks hear from each other only when GVT is computed. With a thread each, what they do depends
+/// on nothing else.
+#[test]
+fn ranks_that_seldom_hear_from_each_other_do_not_run_off() {
+    let model = Chord::new(ChordSettings {
+        nodes: 48,
+        lookup_every_s: 5.0,
+        ..ChordSettings::default()
+    });
+    for ranks in [2, 4] {
+        let optimistic = Settings {
+            placement: Placement::RoundRobin,
+            gvt_interval: 1_024,
+            ..settings(Executor::Optimistic, 1, 40.0)
+        };
+        let found = &run_ranks(&model, &optimistic, ranks)[0].statistics;
+        assert!(found.events_rolled_back > 0);
+        assert!(found.efficiency > 0.5, "{}", found.efficiency);
+    }
+}
+
 #[test]
 fn a_tiny_history_is_enough() {
     let model = Phold {

@@ -1,8 +1,11 @@
-use super::Padded;
-use super::primitives::{AtomicUsize, Ordering, spin_loop, yield_now};
+use std::sync::PoisonError;
 
-/// A barrier that threads spin on: windows are much shorter than the 20 µs that waking a sleeping
-/// core takes.
+use super::Padded;
+use super::primitives::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, spin_loop};
+
+/// A barrier that threads spin on for a while: windows are much shorter than the 20 µs that waking
+/// a sleeping core takes. Then they sleep. To yield instead would be cheap on an idle machine; on a
+/// busy one every turn waits for the time slices of everybody else.
 ///
 /// All that a thread did before `wait` is visible to all others after it.
 #[derive(Debug)]
@@ -10,11 +13,13 @@ pub(crate) struct Barrier {
     count: usize,
     arrived: Padded<AtomicUsize>,
     generation: Padded<AtomicUsize>,
+    /// How many threads sleep.
+    sleepers: Mutex<usize>,
+    opened: Condvar,
 }
 
-/// Turns before a waiting thread offers its core to others, in case there are more threads than
-/// cores.
-const SPINS: u32 = 2_000;
+/// Turns before a waiting thread sleeps. Under loom it does so at once.
+const SPINS: u32 = if cfg!(loom) { 0 } else { 2_000 };
 
 impl Barrier {
     pub fn new(count: usize) -> Barrier {
@@ -22,6 +27,8 @@ impl Barrier {
             count,
             arrived: Padded(AtomicUsize::new(0)),
             generation: Padded(AtomicUsize::new(0)),
+            sleepers: Mutex::new(0),
+            opened: Condvar::new(),
         }
     }
 
@@ -31,20 +38,43 @@ impl Barrier {
         let generation = self.generation.0.load(Ordering::Relaxed);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
             self.arrived.0.store(0, Ordering::Relaxed);
-            self.generation
-                .0
-                .store(generation.wrapping_add(1), Ordering::Release);
-            return;
+            self.open(generation.wrapping_add(1));
+        } else if (0..SPINS).all(|_| self.spin(generation)) {
+            self.sleep(generation);
         }
-        let mut turns = 0;
-        while self.generation.0.load(Ordering::Acquire) == generation {
-            turns += 1;
-            if turns < SPINS && cfg!(not(loom)) {
-                spin_loop();
-            } else {
-                yield_now();
-            }
+    }
+
+    fn open(&self, generation: usize) {
+        let sleepers = self.sleepers();
+        self.generation.0.store(generation, Ordering::Release);
+        if *sleepers > 0 {
+            self.opened.notify_all();
         }
+    }
+
+    /// Takes a turn of waiting; false if the barrier has opened.
+    #[inline]
+    fn spin(&self, generation: usize) -> bool {
+        spin_loop();
+        self.is_closed(generation)
+    }
+
+    fn sleep(&self, generation: usize) {
+        let mut sleepers = self.sleepers();
+        *sleepers += 1;
+        while self.is_closed(generation) {
+            let woken = self.opened.wait(sleepers);
+            sleepers = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        *sleepers -= 1;
+    }
+
+    fn is_closed(&self, generation: usize) -> bool {
+        self.generation.0.load(Ordering::Acquire) == generation
+    }
+
+    fn sleepers(&self) -> MutexGuard<'_, usize> {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

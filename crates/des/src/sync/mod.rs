@@ -10,17 +10,15 @@ pub(crate) use mail::MailGrid;
 #[cfg(loom)]
 pub(crate) mod primitives {
     pub use loom::hint::spin_loop;
-    pub use loom::sync::Mutex;
     pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-    pub use loom::thread::yield_now;
+    pub use loom::sync::{Condvar, Mutex, MutexGuard};
 }
 
 #[cfg(not(loom))]
 pub(crate) mod primitives {
     pub use std::hint::spin_loop;
-    pub use std::sync::Mutex;
     pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-    pub use std::thread::yield_now;
+    pub use std::sync::{Condvar, Mutex, MutexGuard};
 }
 
 /// A value on cache lines of its own (two: processors fetch them in pairs), so that neighbours

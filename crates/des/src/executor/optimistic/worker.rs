@@ -6,12 +6,13 @@ use super::Shared;
 use super::gvt::Agreed;
 use super::history::History;
 use super::post::{Message, Post};
-use super::throttle::Throttle;
+use super::throttle::{Progress, Throttle};
 use super::time_warp::TimeWarp;
 use crate::event::{EventKey, Head, ProcessId};
 use crate::fault::Error;
 use crate::partition::Partition;
 use crate::ranks::Ranks;
+use crate::sync::primitives::spin_loop;
 use crate::watch::Reading;
 use crate::{Model, Process, Time};
 
@@ -19,8 +20,12 @@ use crate::{Model, Process, Time};
 const BATCH: u32 = 64;
 
 /// Looks at the mail that an idle thread takes before it asks for GVT: a round stops everybody,
-/// and those that are behind should rather catch up.
+/// and those that are behind should rather catch up. It does not yield in between: on a busy
+/// machine every look would wait for other programs' time slices, and all threads for the round.
 const PATIENCE: u32 = 64;
+
+/// Turns between two of them.
+const PAUSE: u32 = 16;
 
 /// Rounds' worth of events that a history may hold if no limit is given.
 const DEFAULT_HISTORY_ROUNDS: usize = 16;
@@ -39,6 +44,8 @@ pub(super) struct Worker<'a, M: Model> {
     idle_turns: u32,
     /// The time of the farthest event executed since the last round.
     reach: Time,
+    /// Whether an event had to wait since the last round.
+    held_back: bool,
     /// Wall-clock time spent on computing GVT.
     agreeing_s: f64,
     failed: bool,
@@ -64,6 +71,7 @@ impl<'a, M: Model> Worker<'a, M> {
             executed_before_round: 0,
             idle_turns: 0,
             reach: Time::ZERO,
+            held_back: false,
             agreeing_s: 0.0,
             failed: shared.team.has_failed(started),
         }
@@ -112,7 +120,7 @@ impl<'a, M: Model> Worker<'a, M> {
             0
         };
         if executed == 0 {
-            std::thread::yield_now();
+            (0..PAUSE).for_each(|_| spin_loop());
         }
     }
 
@@ -123,11 +131,13 @@ impl<'a, M: Model> Worker<'a, M> {
         let (gvt, history) = (self.gvt, self.warp.history_len());
         let oldest = || self.warp.oldest_record_time();
         let horizon = self.throttle.horizon_with(gvt.time(), history, oldest);
-        let reach = &mut self.reach;
+        let (reach, held_back) = (&mut self.reach, &mut self.held_back);
         let wanted = |head: &Head| {
             let may_run = head.time() < horizon || head.key() <= gvt;
             if may_run {
                 *reach = (*reach).max(head.time());
+            } else {
+                *held_back = true;
             }
             may_run
         };
@@ -156,6 +166,7 @@ impl<'a, M: Model> Worker<'a, M> {
         let start = Instant::now();
         let Agreed { gvt, failed } = self.agree(line);
         self.agreeing_s += seconds_since(start);
+        self.adapt_to(gvt);
         self.gvt = gvt;
         let committed = self.warp.commit_before(gvt, self.throttle.crowded());
         self.failed |= self.shared.team.has_failed(committed);
@@ -190,16 +201,25 @@ impl<'a, M: Model> Worker<'a, M> {
         shared.team.meet(line, carry, give_up);
     }
 
+    /// Has the throttle learn from the round that has led to this GVT.
+    fn adapt_to(&mut self, gvt: EventKey) {
+        let rolled_back = self.warp.partition().tally.events_rolled_back;
+        self.throttle.adapt(Progress {
+            gvt: [self.gvt.time(), gvt.time()],
+            farthest: self.reach,
+            held_back: std::mem::take(&mut self.held_back),
+            executed: self.warp.executed(),
+            rolled_back,
+        });
+    }
+
     fn end_round(&mut self) {
-        let waited = self.idle_turns > 0;
         self.rounds += 1;
         self.idle_turns = 0;
         self.executed_before_round = self.warp.executed();
-        let (executed, time) = (self.warp.executed(), self.reach);
+        let time = self.reach;
         let tally = &self.warp.partition().tally;
         let (committed, rolled_back) = (tally.events_committed, tally.events_rolled_back);
-        self.throttle
-            .adapt(time.since(self.gvt.time()), waited, executed, rolled_back);
         self.reach = self.gvt.time();
         let job = self.shared.team.job;
         let certain_until = self.gvt.time().min(job.settings.end);
