@@ -58,7 +58,8 @@ fn they_make_no_difference_to_faults() {
 
 #[test]
 fn ranks_make_no_difference() {
-    assert_same_for_all(&mixed(2, 2, 1), &[(2, 1)]);
+    assert_same_for_all(&mixed(2, 2, 1), &[(2, 1), (4, 1)]);
+    assert_same_for_all(&faulty(2, 3, 2), &[(2, 1), (4, 1)]);
 }
 
 #[test]
@@ -66,7 +67,7 @@ fn ranks_make_no_difference() {
 fn no_combination_makes_a_difference() {
     for (seed, _) in seeds() {
         for setup in [mixed(3, 5, seed), faulty(3, 5, seed)] {
-            assert_same_for_all(&setup, &[(1, 1), (1, 2), (1, 4), (2, 1), (4, 1)]);
+            assert_same_for_all(&setup, &[(1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (4, 1)]);
         }
     }
 }
