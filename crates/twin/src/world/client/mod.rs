@@ -5,6 +5,8 @@ mod leaves;
 mod names;
 mod operation;
 mod task;
+#[cfg(test)]
+mod tests;
 mod workload;
 
 use super::host::Moment;

@@ -7,6 +7,7 @@ mod network;
 mod nic;
 mod server;
 
+pub use cores::Cores;
 pub use moment::{Consequences, Moment};
 pub use network::forward;
 pub use nic::transmission_ns;
@@ -19,7 +20,7 @@ use super::message::Party;
 use super::process::{World, WorldUndo};
 use super::scene::Scene;
 use super::statistics::{OperationTable, Output, TransactionTable, UsageTable};
-use cores::{Cores, CoresUndo};
+use cores::CoresUndo;
 use futago_base::ServerId;
 use futago_des::{Context, Forward, Mode, RandomStream, Saved, Time};
 use nic::Nic;
