@@ -18,7 +18,6 @@ use futago_wire::{
     check::{Inspected, Repair},
 };
 use rustix::process::{getegid, geteuid};
-use std::{future::Future, rc::Rc};
 
 /// A client of a cluster.
 pub struct Connection {
@@ -47,12 +46,11 @@ impl Connection {
         &self.map
     }
 
-    fn run<F, Fut, T>(&self, what: impl FnOnce() -> String, operation: F) -> anyhow::Result<T>
-    where
-        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, Errno>> + 'static,
-        T: Send + 'static,
-    {
+    fn run<T>(
+        &self,
+        what: impl FnOnce() -> String,
+        operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
+    ) -> anyhow::Result<T> {
         self.futago
             .run_blocking(operation)?
             .map_err(|errno| match errno {
@@ -69,7 +67,7 @@ impl Connection {
 
     /// Sends one request to one server.
     fn call(&self, server: ServerId, request: Request) -> anyhow::Result<(Reply, Payload)> {
-        let answer = self.futago.run_blocking(move |client| async move {
+        let answer = self.futago.run_blocking(async |client| {
             let context = client.context();
             let sequence = context.next_sequence();
             context
@@ -87,11 +85,10 @@ impl Connection {
 
     /// The file that a path leads to, symbolic links followed.
     pub fn resolve(&self, path: &RemotePath) -> anyhow::Result<Attributes> {
-        let bytes = path.bytes().to_vec();
         self.run(
             || path.to_string(),
-            move |client| async move {
-                let found = client.resolve(&bytes, true).await?;
+            async |client| {
+                let found = client.resolve(path.bytes(), true).await?;
                 Ok(client.attributes(found.attributes.id).await?.attributes)
             },
         )
@@ -108,25 +105,21 @@ impl Connection {
 
     /// The directory that a path leads to, if it leads to one.
     pub fn directory_at(&self, path: &RemotePath) -> anyhow::Result<Option<FileId>> {
-        let bytes = path.bytes().to_vec();
         self.run(
             || path.to_string(),
-            move |client| async move {
-                match client.resolve(&bytes, true).await {
-                    Ok(found) if found.attributes.kind == Kind::Directory => {
-                        Ok(Some(found.attributes.id))
-                    }
-                    Ok(_) | Err(Errno::ENOENT) => Ok(None),
-                    Err(errno) => Err(errno),
+            async |client| match client.resolve(path.bytes(), true).await {
+                Ok(found) if found.attributes.kind == Kind::Directory => {
+                    Ok(Some(found.attributes.id))
                 }
+                Ok(_) | Err(Errno::ENOENT) => Ok(None),
+                Err(errno) => Err(errno),
             },
         )
     }
 
     /// The directory and the name that a path ends in.
     pub fn locate(&self, path: &RemotePath) -> anyhow::Result<(FileId, Name)> {
-        let bytes = path.bytes().to_vec();
-        let locate = move |client: Rc<Client>| async move { client.locate(&bytes).await };
+        let locate = async |client: &Client| client.locate(path.bytes()).await;
         let place = self.run(|| path.to_string(), locate)?;
         Ok((place.directory, place.name))
     }
@@ -138,8 +131,7 @@ impl Connection {
         directory: FileId,
         name: &Name,
     ) -> anyhow::Result<Attributes> {
-        let name = name.clone();
-        let lookup = move |client: Rc<Client>| async move { client.lookup(directory, &name).await };
+        let lookup = async |client: &Client| client.lookup(directory, name).await;
         Ok(self.run(|| path.to_string(), lookup)?.attributes)
     }
 
@@ -152,7 +144,7 @@ impl Connection {
     ) -> anyhow::Result<()> {
         let mut after = NameHash(0);
         loop {
-            let list = move |client: Rc<Client>| async move {
+            let list = async |client: &Client| {
                 client.read_directory(directory, after, ENTRIES, true).await
             };
             let entries = self.run(|| format!("listing {path}"), list)?;
@@ -171,21 +163,17 @@ impl Connection {
         name: &Name,
         mode: u16,
     ) -> anyhow::Result<FileId> {
-        let (shown, name) = (name.clone(), name.clone());
-        let make = move |client: Rc<Client>| async move {
+        let make = async |client: &Client| {
             let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-            match client
-                .make_directory(directory, &name, mode, uid, gid)
-                .await
-            {
-                Err(Errno::EEXIST) => client.lookup(directory, &name).await,
+            match client.make_directory(directory, name, mode, uid, gid).await {
+                Err(Errno::EEXIST) => client.lookup(directory, name).await,
                 made => made,
             }
         };
-        let made = self.run(|| format!("making {shown}"), make)?.attributes;
+        let made = self.run(|| format!("making {name}"), make)?.attributes;
         anyhow::ensure!(
             made.kind == Kind::Directory,
-            "{shown} exists and is no directory"
+            "{name} exists and is no directory"
         );
         Ok(made.id)
     }
@@ -205,11 +193,10 @@ impl Connection {
             uid: geteuid().as_raw(),
             gid: getegid().as_raw(),
         };
-        let (shown, name) = (name.clone(), name.clone());
-        let create = move |client: Rc<Client>| async move {
+        let create = async |client: &Client| {
             let data = Payload::empty();
             let (state, created) = client
-                .create(directory, &name, node, false, false, data)
+                .create(directory, name, node, false, false, data)
                 .await?;
             if created || state.attributes.kind != Kind::File {
                 return Ok(state);
@@ -220,14 +207,13 @@ impl Connection {
             };
             client.set_attributes(state.attributes.id, empty).await
         };
-        Ok(self.run(|| format!("making {shown}"), create)?.attributes)
+        Ok(self.run(|| format!("making {name}"), create)?.attributes)
     }
 
     /// Writes at an offset.
     pub fn write(&self, id: FileId, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
         let data = Payload::from(Bytes::from(data));
-        let write =
-            move |client: Rc<Client>| async move { client.write(id, offset, data, false).await };
+        let write = async |client: &Client| client.write(id, offset, data, false).await;
         self.run(|| format!("writing at {offset}"), write)?;
         Ok(())
     }
@@ -242,9 +228,8 @@ impl Connection {
         let id = file.id;
         let mut offset = 0;
         loop {
-            let read = move |client: Rc<Client>| async move {
-                client.read(id, offset, limits::PAYLOAD_BYTES as u32).await
-            };
+            let read =
+                async |client: &Client| client.read(id, offset, limits::PAYLOAD_BYTES as u32).await;
             let data = self.run(|| format!("reading {path} at {offset}"), read)?;
             if data.is_empty() {
                 return Ok(());
@@ -256,19 +241,17 @@ impl Connection {
 
     /// Removes a name that is not a directory's.
     pub fn unlink(&self, directory: FileId, name: &Name) -> anyhow::Result<()> {
-        let (shown, name) = (name.clone(), name.clone());
         self.run(
-            || shown.to_string(),
-            move |client| async move { client.unlink(directory, &name).await },
+            || name.to_string(),
+            async |client| client.unlink(directory, name).await,
         )
     }
 
     /// Removes an empty directory.
     pub fn remove_directory(&self, directory: FileId, name: &Name) -> anyhow::Result<()> {
-        let (shown, name) = (name.clone(), name.clone());
         self.run(
-            || shown.to_string(),
-            move |client| async move { client.remove_directory(directory, &name).await },
+            || name.to_string(),
+            async |client| client.remove_directory(directory, name).await,
         )
     }
 

@@ -2,16 +2,18 @@
 
 use crate::{Config, Context, Memory, layout::FileHint};
 use alloc::{vec, vec::Vec};
-use core::{cell::RefCell, future::Future};
+use atomic_refcell::AtomicRefCell;
+use core::future::Future;
 use futago_base::{ClusterMap, Duration, Errno, FileId, Kind, Payload, ServerId, Time};
 use futago_wire::{Failure, FileState, Reply, Request};
 
-/// A client of a cluster. Operations take `&self` and may run side by side on one thread.
+/// A client of a cluster. Operations take `&self` and may run side by side, on several threads if these
+/// take turns: whoever polls one while another thread polls another one panics.
 pub struct Client<C> {
     context: C,
     map: ClusterMap,
     config: Config,
-    pub(crate) memory: RefCell<Memory>,
+    pub(crate) memory: AtomicRefCell<Memory>,
 }
 
 /// What a server answered.
@@ -35,7 +37,7 @@ impl<C: Context> Client<C> {
             context,
             map,
             config,
-            memory: RefCell::new(memory),
+            memory: AtomicRefCell::new(memory),
         }
     }
 

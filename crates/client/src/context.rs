@@ -4,7 +4,8 @@ use core::future::Future;
 use futago_base::{Duration, Payload, ServerId, SessionId, Time};
 use futago_wire::{Failure, Reply, Request};
 
-/// What operations need from the world. Futures need not be `Send`: a client is single-threaded.
+/// What operations need from the world. Futures need not be `Send`: an operation stays on
+/// one thread.
 pub trait Context {
     /// The present time.
     fn now(&self) -> Time;

@@ -14,7 +14,6 @@ use futago_fuse_kernel::{Entry, Header};
 use futago_node::{Client, Futago};
 use std::fs;
 use std::future::Future;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,7 +65,7 @@ impl Shared {
 /// A request's surroundings.
 pub struct Call {
     /// The client that does the work.
-    pub client: Rc<Client>,
+    pub client: Arc<Client>,
     /// Which client that is.
     pub index: ClientIndex,
     /// What the mount's requests share.
@@ -91,12 +90,12 @@ impl Call {
     /// and `EIO` if that client has stopped.
     pub async fn run_at<F, Fut, T>(&self, client: ClientIndex, operation: F) -> Result<T, Errno>
     where
-        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        F: FnOnce(Arc<Client>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, Errno>> + 'static,
         T: Send + 'static,
     {
         if client == self.index {
-            operation(Rc::clone(&self.client)).await
+            operation(Arc::clone(&self.client)).await
         } else {
             self.shared.clients.run(client, operation).await
         }

@@ -6,8 +6,7 @@ use futago_node::{Client, Futago};
 use std::future::Future;
 use std::io;
 use std::mem;
-use std::rc::Rc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// Which client of a mount.
@@ -41,7 +40,7 @@ impl Clients {
     /// Runs an operation on a client's thread and does not wait for it.
     pub fn spawn<F, Fut>(&self, index: ClientIndex, operation: F)
     where
-        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        F: FnOnce(Arc<Client>) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + 'static,
     {
         if let Some(client) = locked(&self.0).get(index) {
@@ -54,7 +53,7 @@ impl Clients {
     /// stopped.
     pub async fn run<F, Fut, T>(&self, index: ClientIndex, operation: F) -> Result<T, Errno>
     where
-        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        F: FnOnce(Arc<Client>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, Errno>> + 'static,
         T: Send + 'static,
     {

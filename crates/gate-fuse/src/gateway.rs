@@ -14,7 +14,6 @@ use futago_node::Client;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use tokio::io::Interest;
@@ -26,13 +25,13 @@ const TURN_REQUESTS: usize = 64;
 
 /// A thread's end of the kernel's connection, on the thread of its client.
 pub struct Gateway {
-    client: Rc<Client>,
+    client: Arc<Client>,
     index: ClientIndex,
     crew: Arc<Crew>,
 }
 
 impl Gateway {
-    pub fn new(client: Rc<Client>, index: ClientIndex, crew: Arc<Crew>) -> Self {
+    pub fn new(client: Arc<Client>, index: ClientIndex, crew: Arc<Crew>) -> Self {
         Self {
             client,
             index,
@@ -113,7 +112,7 @@ impl Handler for Gateway {
             serve(call, operation, reply)
         };
         if index == self.index {
-            spawn_local(run(Rc::clone(&self.client)));
+            spawn_local(run(Arc::clone(&self.client)));
         } else {
             self.crew.shared.clients.spawn(index, run);
         }

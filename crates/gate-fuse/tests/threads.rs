@@ -26,7 +26,7 @@ const FILE_BYTES: usize = 40_000;
 fn wait_for_files(twins: &Twins, files: u64) {
     let client = client(&twins.cluster);
     let count = || {
-        let space = client.run_blocking(|client| async move { client.space().await });
+        let space = client.run_blocking(async |client| client.space().await);
         space.expect("a client").expect("servers").files
     };
     // A close tells the servers a little later.
@@ -36,7 +36,7 @@ fn wait_for_files(twins: &Twins, files: u64) {
 }
 
 fn files(twins: &Twins) -> u64 {
-    let space = client(&twins.cluster).run_blocking(|client| async move { client.space().await });
+    let space = client(&twins.cluster).run_blocking(async |client| client.space().await);
     space.expect("a client").expect("servers").files
 }
 

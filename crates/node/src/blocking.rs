@@ -7,7 +7,7 @@ use crate::{Client, Cluster, Futago, Options};
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, Space, limits};
 use futago_wire::{AttributeChange, ListedEntry, NewContent, NewNode};
-use std::{future::Future, io, rc::Rc};
+use std::io;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,12 +69,10 @@ impl FileSystem {
     ///
     /// # Errors
     /// The operation's, as an error of the operating system.
-    pub fn run<F, Fut, T>(&self, operation: F) -> io::Result<T>
-    where
-        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, Errno>> + 'static,
-        T: Send + 'static,
-    {
+    pub fn run<T>(
+        &self,
+        operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
+    ) -> io::Result<T> {
         self.futago.run_blocking(operation)?.map_err(os_error)
     }
 
@@ -83,8 +81,7 @@ impl FileSystem {
     /// # Errors
     /// Those of `stat`.
     pub fn metadata(&self, path: &[u8], follow: bool) -> io::Result<Attributes> {
-        let path = path.to_vec();
-        self.run(move |client| async move { Ok(client.resolve(&path, follow).await?.attributes) })
+        self.run(async |client| Ok(client.resolve(path, follow).await?.attributes))
     }
 
     /// Opens, or makes and opens, a regular file.
@@ -92,12 +89,8 @@ impl FileSystem {
     /// # Errors
     /// Those of `open`.
     pub fn open(&self, path: &[u8], options: OpenOptions) -> io::Result<File> {
-        let path = path.to_vec();
         let (owner, chunk_bytes) = (self.owner, self.chunk_bytes);
-        let opening = move |client: Rc<Client>| async move {
-            open(&client, &path, options, owner, chunk_bytes).await
-        };
-        let id = self.run(opening)?;
+        let id = self.run(async |client| open(client, path, options, owner, chunk_bytes).await)?;
         Ok(File {
             file_system: self.clone(),
             id,
@@ -110,9 +103,9 @@ impl FileSystem {
     /// # Errors
     /// Those of `mkdir`.
     pub fn create_directory(&self, path: &[u8], mode: u16) -> io::Result<()> {
-        let (path, (uid, gid)) = (path.to_vec(), self.owner);
-        self.run(move |client| async move {
-            let place = client.locate(&path).await?;
+        let (uid, gid) = self.owner;
+        self.run(async |client| {
+            let place = client.locate(path).await?;
             client
                 .make_directory(place.directory, &place.name, mode, uid, gid)
                 .await?;
@@ -125,9 +118,8 @@ impl FileSystem {
     /// # Errors
     /// Those of `unlink`.
     pub fn remove_file(&self, path: &[u8]) -> io::Result<()> {
-        let path = path.to_vec();
-        self.run(move |client| async move {
-            let place = client.locate(&path).await?;
+        self.run(async |client| {
+            let place = client.locate(path).await?;
             client.unlink(place.directory, &place.name).await
         })
     }
@@ -137,9 +129,8 @@ impl FileSystem {
     /// # Errors
     /// Those of `rmdir`.
     pub fn remove_directory(&self, path: &[u8]) -> io::Result<()> {
-        let path = path.to_vec();
-        self.run(move |client| async move {
-            let place = client.locate(&path).await?;
+        self.run(async |client| {
+            let place = client.locate(path).await?;
             client.remove_directory(place.directory, &place.name).await
         })
     }
@@ -149,9 +140,8 @@ impl FileSystem {
     /// # Errors
     /// Those of `rename`.
     pub fn rename(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
-        let (from, to) = (from.to_vec(), to.to_vec());
-        self.run(move |client| async move {
-            let (from, to) = (client.locate(&from).await?, client.locate(&to).await?);
+        self.run(async |client| {
+            let (from, to) = (client.locate(from).await?, client.locate(to).await?);
             let flags = futago_client::RenameFlags::default();
             client
                 .rename(from.directory, &from.name, to.directory, &to.name, flags)
@@ -164,10 +154,10 @@ impl FileSystem {
     /// # Errors
     /// Those of `symlink`.
     pub fn symlink(&self, target: &[u8], path: &[u8]) -> io::Result<()> {
-        let (target, path) = (Bytes::copy_from_slice(target), path.to_vec());
+        let target = Bytes::copy_from_slice(target);
         let (uid, gid) = self.owner;
-        self.run(move |client| async move {
-            let place = client.locate(&path).await?;
+        self.run(async |client| {
+            let place = client.locate(path).await?;
             let node = NewNode {
                 content: NewContent::Symlink(target),
                 mode: 0o777,
@@ -187,9 +177,8 @@ impl FileSystem {
     /// # Errors
     /// Those of `readlink`.
     pub fn read_link(&self, path: &[u8]) -> io::Result<Bytes> {
-        let path = path.to_vec();
-        self.run(move |client| async move {
-            let link = client.resolve(&path, false).await?.attributes;
+        self.run(async |client| {
+            let link = client.resolve(path, false).await?.attributes;
             if link.kind != Kind::Symlink {
                 return Err(Errno::EINVAL);
             }
@@ -203,9 +192,8 @@ impl FileSystem {
     /// Those of `readdir`.
     pub fn read_directory(&self, path: &[u8]) -> io::Result<Vec<ListedEntry>> {
         const PAGE_ENTRIES: u32 = 1024;
-        let path = path.to_vec();
-        self.run(move |client| async move {
-            let directory = client.resolve(&path, true).await?.attributes;
+        self.run(async |client| {
+            let directory = client.resolve(path, true).await?.attributes;
             if directory.kind != Kind::Directory {
                 return Err(Errno::ENOTDIR);
             }
@@ -228,7 +216,7 @@ impl FileSystem {
     /// # Errors
     /// Those of `statfs`.
     pub fn space(&self) -> io::Result<Space> {
-        self.run(|client| async move { client.space().await })
+        self.run(async |client| client.space().await)
     }
 }
 
@@ -283,9 +271,10 @@ impl File {
     /// Those of `pread`.
     pub fn read_at(&self, offset: u64, length: u32) -> io::Result<Bytes> {
         let id = self.id;
-        let reading =
-            move |client: Rc<Client>| async move { client.read(id, offset, length).await };
-        Ok(self.file_system.run(reading)?.bytes())
+        let read = self
+            .file_system
+            .run(async |client| client.read(id, offset, length).await)?;
+        Ok(read.bytes())
     }
 
     /// Writes at `offset`.
@@ -296,9 +285,8 @@ impl File {
         let id = self.id;
         for (index, part) in parts(&data).enumerate() {
             let at = offset + (index * limits::PAYLOAD_BYTES) as u64;
-            self.file_system.run(move |client| async move {
-                client.write(id, at, Payload::from(part), false).await
-            })?;
+            self.file_system
+                .run(async |client| client.write(id, at, Payload::from(part), false).await)?;
         }
         Ok(())
     }
@@ -313,7 +301,7 @@ impl File {
         }
         let id = self.id;
         self.file_system
-            .run(move |client| async move { client.append(id, Payload::from(data), false).await })
+            .run(async |client| client.append(id, Payload::from(data), false).await)
     }
 
     /// What `fstat` tells.
@@ -323,7 +311,7 @@ impl File {
     pub fn metadata(&self) -> io::Result<Attributes> {
         let id = self.id;
         self.file_system
-            .run(move |client| async move { Ok(client.attributes(id).await?.attributes) })
+            .run(async |client| Ok(client.attributes(id).await?.attributes))
     }
 
     /// Sets the size.
@@ -336,7 +324,7 @@ impl File {
             size: Some(size),
             ..AttributeChange::default()
         };
-        self.file_system.run(move |client| async move {
+        self.file_system.run(async |client| {
             client.set_attributes(id, change).await?;
             Ok(())
         })
@@ -349,8 +337,7 @@ impl File {
     pub fn close(mut self) -> io::Result<()> {
         self.open = false;
         let id = self.id;
-        self.file_system
-            .run(move |client| async move { client.close(id).await })
+        self.file_system.run(async |client| client.close(id).await)
     }
 }
 

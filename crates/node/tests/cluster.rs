@@ -10,7 +10,7 @@ use futago_node::{
     server::{Config, Servers},
 };
 use futago_transport::{Address, ClusterKey};
-use std::io::ErrorKind;
+use std::{future::Ready, io::ErrorKind, sync::mpsc, thread};
 use tempfile::TempDir;
 
 struct Running {
@@ -150,4 +150,43 @@ fn who_has_another_key_is_not_served_and_told_at_once() {
     running.cluster.key = ClusterKey::generate().unwrap();
     let error = client(&running).metadata(b"/", true).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(5));
+}
+
+#[test]
+fn threads_that_call_and_spawned_operations_take_turns_at_one_client() {
+    let running = start(2);
+    let fs = client(&running);
+    let (report, reports) = mpsc::channel();
+    let work = |thread: u32| {
+        for n in 0..100 {
+            let path = format!("/{thread}-{n}");
+            drop(fs.open(path.as_bytes(), NEW).unwrap());
+            let report = report.clone();
+            fs.futago().spawn(async move |client| {
+                let found = client.resolve(path.as_bytes(), true).await;
+                report.send(found.is_ok()).unwrap();
+            });
+        }
+    };
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let work = &work;
+            scope.spawn(move || work(thread));
+        }
+    });
+    assert!(reports.iter().take(400).all(|found| found));
+    assert_eq!(fs.read_directory(b"/").unwrap().len(), 400);
+}
+
+#[test]
+fn calls_fail_once_the_client_s_thread_has_panicked() {
+    let running = start(1);
+    let fs = client(&running);
+    fs.metadata(b"/", true).unwrap();
+    fs.futago()
+        .spawn(|_| -> Ready<()> { panic!("a gateway's mistake") });
+    // Who waited in vain for an answer would hang here.
+    while fs.metadata(b"/", true).is_ok() {}
+    let error = fs.metadata(b"/", true).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::BrokenPipe);
 }

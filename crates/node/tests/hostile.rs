@@ -26,7 +26,7 @@ use std::{
     net::{TcpListener, TcpStream},
     os::unix::net::UnixStream,
     path::PathBuf,
-    rc::Rc,
+    sync::Arc,
 };
 use tempfile::TempDir;
 use tokio::task::{LocalSet, spawn_local};
@@ -94,9 +94,9 @@ impl Running {
         stream
     }
 
-    async fn proven(&self, from: Role) -> (Receiver, Rc<Sender>) {
+    async fn proven(&self, from: Role) -> (Receiver, Arc<Sender>) {
         let (receiver, sender) = split(self.prove(from).await, Budget::new(0));
-        let drive = Rc::clone(&sender);
+        let drive = Arc::clone(&sender);
         spawn_local(async move { drive.drive().await });
         (receiver, sender)
     }
@@ -104,10 +104,10 @@ impl Running {
     /// What the server tells of itself, over a connection of its own.
     fn status(&self) -> Status {
         on_one_thread(async {
-            let (mut receiver, sender) = self.proven(Role::Client).await;
+            let (receiver, sender) = self.proven(Role::Client).await;
             sender.queue(&request(99, 1, Request::GetStatus, 0));
             sender.flush();
-            let answers = outcomes(&mut receiver, 1).await;
+            let answers = outcomes(&receiver, 1).await;
             let (_, Ok(Reply::Bytes(json))) = &answers[0] else {
                 panic!("{answers:?}")
             };
@@ -145,7 +145,7 @@ fn frame(header: Header, body: Body, payload_bytes: usize) -> Frame {
 }
 
 /// The next answers to requests, with their numbers.
-async fn outcomes(receiver: &mut Receiver, count: usize) -> Vec<(u64, Outcome)> {
+async fn outcomes(receiver: &Receiver, count: usize) -> Vec<(u64, Outcome)> {
     let (mut frames, mut outcomes) = (Vec::new(), Vec::new());
     while outcomes.len() < count {
         receiver.receive(&mut frames).await.unwrap();
@@ -159,7 +159,7 @@ async fn outcomes(receiver: &mut Receiver, count: usize) -> Vec<(u64, Outcome)> 
 }
 
 /// Waits for the server to end a connection.
-async fn ended(mut receiver: Receiver) {
+async fn ended(receiver: Receiver) {
     while receiver.receive(&mut Vec::new()).await.is_ok() {}
 }
 
@@ -195,7 +195,7 @@ fn thousands_of_idle_members_keep_nobody_out() {
 fn more_members_than_configured_are_told_so() {
     let running = start(1);
     on_one_thread(async {
-        let (mut receiver, sender) = running.proven(Role::Client).await;
+        let (receiver, sender) = running.proven(Role::Client).await;
         let mut second = Stream::connect(&running.cluster.servers[0].address)
             .await
             .unwrap();
@@ -210,7 +210,7 @@ fn more_members_than_configured_are_told_so() {
         assert!(text.contains("as many connections"), "{text}");
         sender.queue(&request(1, 1, Request::GetSpace, 0));
         sender.flush();
-        outcomes(&mut receiver, 1).await;
+        outcomes(&receiver, 1).await;
     });
 }
 
@@ -258,7 +258,7 @@ fn a_client_that_speaks_as_a_server_is_cut_off() {
 fn more_waits_than_allowed_are_answered_busy() {
     let running = start(4000);
     on_one_thread(async {
-        let (mut receiver, sender) = running.proven(Role::Client).await;
+        let (receiver, sender) = running.proven(Role::Client).await;
         // Requests are answered one by one, so that only what waits for a lock can pile up.
         let lock = |sequence, owner, wait| {
             let id = FileId::ROOT;
@@ -276,14 +276,14 @@ fn more_waits_than_allowed_are_answered_busy() {
         };
         sender.queue(&lock(1, 1, false));
         sender.flush();
-        assert!(outcomes(&mut receiver, 1).await[0].1.is_ok());
+        assert!(outcomes(&receiver, 1).await[0].1.is_ok());
         (2..2 + 4097).for_each(|n| sender.queue(&lock(n, n, true)));
         sender.flush();
-        let refused = outcomes(&mut receiver, 1).await;
+        let refused = outcomes(&receiver, 1).await;
         assert_eq!(refused, [(2 + 4096, Err(Failure::Busy))]);
         sender.queue(&request(5, 9999, Request::GetSpace, 0));
         sender.flush();
-        assert!(outcomes(&mut receiver, 1).await[0].1.is_ok());
+        assert!(outcomes(&receiver, 1).await[0].1.is_ok());
     });
     assert_eq!(running.status().busy, 1);
     running.works();

@@ -34,6 +34,14 @@ macro_rules! either {
 }
 
 impl Channel {
+    /// Whether somebody reads and writes again and again, who need not be told to.
+    pub fn is_attended(&self) -> bool {
+        match self {
+            Self::Stream(_) => false,
+            Self::Memory(stream) => stream.is_attended(),
+        }
+    }
+
     /// Waits until there is something to read.
     pub async fn readable(&self) -> io::Result<()> {
         either!(self, stream => stream.readable().await)

@@ -1,14 +1,17 @@
 //! A proven connection: messages in, messages out.
 
 use crate::{Channel, decoder::Decoder};
+use atomic_refcell::AtomicRefCell;
 use bytes::{Buf, Bytes};
 use futago_wire::{DecodeError, Frame};
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     collections::VecDeque,
     io::{self, IoSlice},
-    rc::Rc,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use tokio::{
@@ -67,40 +70,53 @@ impl Budget {
     }
 
     async fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let permits = (bytes / PERMIT_BYTES) as u32;
+        let permits = Self::permits(bytes);
         self.0.clone().acquire_many_owned(permits).await.ok()
+    }
+
+    fn try_take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let permits = Self::permits(bytes);
+        self.0.clone().try_acquire_many_owned(permits).ok()
+    }
+
+    const fn permits(bytes: usize) -> u32 {
+        (bytes / PERMIT_BYTES) as u32
     }
 }
 
 /// The two directions of a connection.
-pub fn split(channel: impl Into<Channel>, budget: Budget) -> (Receiver, Rc<Sender>) {
-    let channel = Rc::new(channel.into());
+///
+/// Threads may share them, if they take turns: whoever calls while another thread is within a call
+/// panics. A thread that waits is within none.
+pub fn split(channel: impl Into<Channel>, budget: Budget) -> (Receiver, Arc<Sender>) {
+    let channel = Arc::new(channel.into());
     let receiver = Receiver {
         channel: channel.clone(),
-        decoder: Decoder::default(),
         budget,
-        permit: None,
-        left: Vec::new(),
-        deadline: None,
-        failure: None,
+        incoming: AtomicRefCell::default(),
     };
     let sender = Sender {
         channel,
-        queue: RefCell::default(),
-        queued_bytes: Cell::new(0),
+        queue: AtomicRefCell::default(),
         wake: Notify::new(),
         taken: Notify::new(),
-        closed: Cell::new(false),
+        closed: AtomicBool::new(false),
     };
-    (receiver, Rc::new(sender))
+    (receiver, Arc::new(sender))
 }
 
 /// The incoming direction.
 #[derive(Debug)]
 pub struct Receiver {
-    channel: Rc<Channel>,
-    decoder: Decoder,
+    channel: Arc<Channel>,
     budget: Budget,
+    incoming: AtomicRefCell<Incoming>,
+}
+
+/// What has come in of messages that are not complete.
+#[derive(Debug, Default)]
+struct Incoming {
+    decoder: Decoder,
     permit: Option<OwnedSemaphorePermit>,
     /// What was read beyond the head of a message that had to wait for memory.
     left: Vec<u8>,
@@ -111,47 +127,101 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Waits for messages and adds all that have arrived to `frames`.
+    /// Waits for messages and adds all that have arrived to `frames`. One may wait at a time.
     ///
     /// # Errors
     /// The connection has ended, and all messages before have been received.
-    pub async fn receive(&mut self, frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
+    pub async fn receive(&self, frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
         let before = frames.len();
-        if let Some(error) = self.failure.take() {
-            return Err(error);
-        }
         loop {
-            let result = self.read_all(frames);
-            self.watch_message();
+            self.try_receive(frames)?;
             if frames.len() > before {
-                self.failure = result.err();
                 return Ok(());
             }
-            result?;
             self.wait().await?;
         }
     }
 
-    /// Waits for memory or for bytes.
-    async fn wait(&mut self) -> Result<(), ConnectionError> {
-        let deadline = self.deadline;
+    /// Adds all messages that have arrived to `frames`, without waiting for any.
+    ///
+    /// # Errors
+    /// As [`Receiver::receive`].
+    pub fn try_receive(&self, frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
+        let mut incoming = self.incoming.borrow_mut();
+        if let Some(error) = incoming.failure.take() {
+            return Err(error);
+        }
+        let before = frames.len();
+        let result = incoming.read_all(&self.channel, &self.budget, frames);
+        incoming.watch_message();
+        if frames.len() > before {
+            incoming.failure = result.err();
+            return Ok(());
+        }
+        result
+    }
+
+    /// Whether the messages come through memory, so that somebody can attend to them.
+    pub fn is_memory(&self) -> bool {
+        matches!(&*self.channel, Channel::Memory(_))
+    }
+
+    /// From now until [`Receiver::leave`], whoever calls this calls [`Receiver::try_receive`] and
+    /// [`Sender::flush`] again and again, and who waits for messages or for room does not look itself.
+    pub fn attend(&self) {
+        if let Channel::Memory(stream) = &*self.channel {
+            stream.attend();
+        }
+    }
+
+    /// Leaves to who waits what has arrived, and what is going to arrive. [`Sender::flush`] must follow.
+    pub fn leave(&self) {
+        if let Channel::Memory(stream) = &*self.channel {
+            stream.leave(self.incoming.borrow().deadline.is_some());
+        }
+    }
+
+    /// Waits for memory or for bytes; perhaps in vain, since another thread may receive them.
+    async fn wait(&self) -> Result<(), ConnectionError> {
+        let (wanted, deadline) = {
+            let incoming = self.incoming.borrow();
+            (incoming.decoder.wanted_bytes(), incoming.deadline)
+        };
         let wait = async {
-            match self.decoder.wanted_bytes() {
+            match wanted {
                 Some(bytes) => {
-                    self.permit = self.budget.take(bytes).await;
-                    self.decoder.grant();
+                    let permit = self.budget.take(bytes).await;
+                    self.incoming.borrow_mut().grant(permit);
                     Ok(())
                 }
                 None => self.channel.readable().await,
             }
         };
         match deadline {
-            Some(deadline) => timeout_at(deadline, wait)
-                .await
-                .map_err(|_| ConnectionError::Stalled)??,
+            Some(deadline) => match timeout_at(deadline, wait).await {
+                Err(_) if self.is_stalled() => return Err(ConnectionError::Stalled),
+                Err(_) => {}
+                Ok(done) => done?,
+            },
             None => wait.await?,
         }
         Ok(())
+    }
+
+    /// Whether the message that has begun should be complete by now.
+    fn is_stalled(&self) -> bool {
+        let deadline = self.incoming.borrow().deadline;
+        deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+}
+
+impl Incoming {
+    /// Lets a large message go on, if it has not been let before.
+    fn grant(&mut self, permit: Option<OwnedSemaphorePermit>) {
+        if self.decoder.wanted_bytes().is_some() {
+            self.permit = permit;
+            self.decoder.grant();
+        }
     }
 
     /// Starts or ends the deadline of the message that is on its way. It does not run while the
@@ -164,12 +234,33 @@ impl Receiver {
         }
     }
 
-    fn read_all(&mut self, frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
-        let left = std::mem::take(&mut self.left);
-        self.take(&left, frames)?;
+    /// Whether the message that has begun may go on: a large one only with memory.
+    fn has_memory(&mut self, budget: &Budget) -> bool {
+        let Some(bytes) = self.decoder.wanted_bytes() else {
+            return true;
+        };
+        let permit = budget.try_take(bytes);
+        let granted = permit.is_some();
+        if granted {
+            self.grant(permit);
+        }
+        granted
+    }
+
+    fn read_all(
+        &mut self,
+        channel: &Channel,
+        budget: &Budget,
+        frames: &mut Vec<Frame>,
+    ) -> Result<(), ConnectionError> {
         let mut turn_bytes = 0;
-        while turn_bytes < TURN_BYTES && self.decoder.wanted_bytes().is_none() {
-            match self.read_once(frames) {
+        while turn_bytes < TURN_BYTES && self.has_memory(budget) {
+            if !self.left.is_empty() {
+                let left = std::mem::take(&mut self.left);
+                self.take(&left, frames)?;
+                continue;
+            }
+            match self.read_once(channel, frames) {
                 Ok(0) if self.decoder.is_within_message() => {
                     return Err(ConnectionError::Truncated);
                 }
@@ -184,14 +275,18 @@ impl Receiver {
         Ok(())
     }
 
-    fn read_once(&mut self, frames: &mut Vec<Frame>) -> Result<usize, ConnectionError> {
+    fn read_once(
+        &mut self,
+        channel: &Channel,
+        frames: &mut Vec<Frame>,
+    ) -> Result<usize, ConnectionError> {
         if let Some(mut room) = self.decoder.payload_room() {
-            let count = self.channel.try_read_buf(&mut room)?;
+            let count = channel.try_read_buf(&mut room)?;
             self.take(&[], frames)?;
             return Ok(count);
         }
         READ_BUFFER.with_borrow_mut(|buffer| {
-            let count = self.channel.try_read(buffer)?;
+            let count = channel.try_read(buffer)?;
             self.take(&buffer[..count], frames)?;
             Ok(count)
         })
@@ -212,90 +307,111 @@ impl Receiver {
 /// The outgoing direction. What is queued leaves with the next [`Sender::flush`], in few writes.
 #[derive(Debug)]
 pub struct Sender {
-    channel: Rc<Channel>,
-    queue: RefCell<VecDeque<Bytes>>,
-    queued_bytes: Cell<usize>,
+    channel: Arc<Channel>,
+    queue: AtomicRefCell<Queue>,
     wake: Notify,
     /// Tells who waits for room that something was taken.
     taken: Notify,
-    closed: Cell<bool>,
+    closed: AtomicBool,
+}
+
+/// What waits to be taken by the peer.
+#[derive(Debug, Default)]
+struct Queue {
+    pieces: VecDeque<Bytes>,
+    bytes: usize,
+    /// How many bytes were taken, ever.
+    taken_bytes: u64,
 }
 
 impl Sender {
     /// Puts a message in line.
     pub fn queue(&self, frame: &Frame) {
-        if self.closed.get() {
+        if self.closed.load(Ordering::Relaxed) {
             return;
         }
         let (head, payload) = frame.encode(crc32c::crc32c_append);
         let mut queue = self.queue.borrow_mut();
         for piece in [head, payload.bytes()] {
             if !piece.is_empty() {
-                self.queued_bytes.set(self.queued_bytes.get() + piece.len());
-                queue.push_back(piece);
+                queue.bytes += piece.len();
+                queue.pieces.push_back(piece);
             }
         }
     }
 
-    /// How much waits to be taken by the socket, in bytes.
-    pub const fn queued_bytes(&self) -> usize {
-        self.queued_bytes.get()
+    /// How much waits to be taken by the peer, in bytes.
+    pub fn queued_bytes(&self) -> usize {
+        self.queue.borrow().bytes
     }
 
     /// Waits until at most so many bytes are queued. One may wait at a time.
     pub async fn room(&self, most_bytes: usize) {
-        while self.queued_bytes.get() > most_bytes {
+        while self.queued_bytes() > most_bytes {
             self.taken.notified().await;
         }
     }
 
-    /// Writes what the socket takes now; [`Sender::drive`] does the rest.
+    /// Writes what the peer takes now; [`Sender::drive`] does the rest, or who attends to the channel.
     pub fn flush(&self) {
-        if self.write_all().is_err() || self.queued_bytes.get() > 0 {
+        if self.write_all().is_err() || self.queued_bytes() > 0 && !self.channel.is_attended() {
             self.wake.notify_one();
         }
     }
 
+    fn write_all(&self) -> io::Result<()> {
+        self.queue.borrow_mut().write_to(&self.channel, &self.taken)
+    }
+
     /// Ends the connection: [`Sender::drive`] returns.
     pub fn close(&self) {
-        self.closed.set(true);
+        self.closed.store(true, Ordering::Relaxed);
         self.wake.notify_one();
     }
 
-    /// Writes what is left over whenever the socket has room again. To be run beside the receiver; it
+    /// Writes what is left over whenever the peer has room again. To be run beside the receiver; it
     /// ends with the connection.
     pub async fn drive(&self) -> ConnectionError {
         loop {
             self.wake.notified().await;
-            while self.queued_bytes.get() > 0 {
-                match timeout(STALL_DEADLINE, self.channel.writable()).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => return error.into(),
-                    Err(_) => return ConnectionError::Stalled,
-                }
-                if let Err(error) = self.write_all() {
-                    return error.into();
-                }
+            if let Err(error) = self.write_rest().await {
+                return error;
             }
-            if self.closed.get() {
+            if self.closed.load(Ordering::Relaxed) {
                 return ConnectionError::Closed;
             }
         }
     }
 
-    fn write_all(&self) -> io::Result<()> {
-        let mut queue = self.queue.borrow_mut();
-        while !queue.is_empty() {
+    async fn write_rest(&self) -> Result<(), ConnectionError> {
+        while self.queued_bytes() > 0 {
+            let before = self.queue.borrow().taken_bytes;
+            match timeout(STALL_DEADLINE, self.channel.writable()).await {
+                Ok(writable) => writable?,
+                // Another thread may have written meanwhile.
+                Err(_) if self.queue.borrow().taken_bytes == before => {
+                    return Err(ConnectionError::Stalled);
+                }
+                Err(_) => {}
+            }
+            self.write_all()?;
+        }
+        Ok(())
+    }
+}
+
+impl Queue {
+    fn write_to(&mut self, channel: &Channel, taken: &Notify) -> io::Result<()> {
+        while !self.pieces.is_empty() {
             let mut slices = [IoSlice::new(&[]); SLICES];
-            for (slice, piece) in slices.iter_mut().zip(queue.iter()) {
+            for (slice, piece) in slices.iter_mut().zip(&self.pieces) {
                 *slice = IoSlice::new(piece);
             }
-            let count = queue.len().min(SLICES);
-            match self.channel.try_write_vectored(&slices[..count]) {
+            let count = self.pieces.len().min(SLICES);
+            match channel.try_write_vectored(&slices[..count]) {
                 Ok(written) => {
-                    self.queued_bytes.set(self.queued_bytes.get() - written);
-                    forget(&mut queue, written);
-                    self.taken.notify_one();
+                    self.forget(written);
+                    taken.notify_one();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
@@ -303,16 +419,18 @@ impl Sender {
         }
         Ok(())
     }
-}
 
-/// Takes what has been written from the front of the queue.
-fn forget(queue: &mut VecDeque<Bytes>, mut written: usize) {
-    while let Some(piece) = queue.front_mut() {
-        if written < piece.len() {
-            piece.advance(written);
-            return;
+    /// Takes what has been written from the front.
+    fn forget(&mut self, mut written: usize) {
+        self.bytes -= written;
+        self.taken_bytes += written as u64;
+        while let Some(piece) = self.pieces.front_mut() {
+            if written < piece.len() {
+                piece.advance(written);
+                return;
+            }
+            written -= piece.len();
+            self.pieces.pop_front();
         }
-        written -= piece.len();
-        queue.pop_front();
     }
 }

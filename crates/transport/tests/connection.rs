@@ -6,7 +6,7 @@ use futago_base::{Payload, limits};
 use futago_transport::{Budget, ConnectionError, Receiver, Sender, Stream, split};
 use futago_wire::{Body, DecodeError, Frame, Header, MessageKind, Request};
 use proptest::prelude::*;
-use std::rc::Rc;
+use std::sync::Arc;
 use tokio::{
     io::AsyncWriteExt,
     net::UnixStream,
@@ -43,7 +43,7 @@ fn raw_and_receiver(budget: &Budget) -> (UnixStream, Receiver) {
     (raw, split(Stream::Unix(ours), budget.clone()).0)
 }
 
-fn pair() -> (Rc<Sender>, Receiver) {
+fn pair() -> (Arc<Sender>, Receiver) {
     let (a, b) = UnixStream::pair().unwrap();
     let budget = Budget::new(0);
     let (_, sender) = split(Stream::Unix(a), budget.clone());
@@ -51,7 +51,7 @@ fn pair() -> (Rc<Sender>, Receiver) {
 }
 
 async fn outcome_of(raw: &[u8]) -> (Vec<Frame>, ConnectionError) {
-    let (mut stream, mut receiver) = raw_and_receiver(&Budget::new(0));
+    let (mut stream, receiver) = raw_and_receiver(&Budget::new(0));
     let raw = raw.to_vec();
     spawn_local(async move {
         // The receiver may hang up before it has read all of it.
@@ -68,7 +68,7 @@ async fn outcome_of(raw: &[u8]) -> (Vec<Frame>, ConnectionError) {
 #[test]
 fn messages_of_all_sizes_arrive_whole_and_in_order() {
     in_virtual_time(async {
-        let (sender, mut receiver) = pair();
+        let (sender, receiver) = pair();
         let sizes = [0, 1, 70_000, 4096, limits::PAYLOAD_BYTES, 0, 65_536, 65_537];
         let sent: Vec<Frame> = (1..).zip(sizes).map(|(n, size)| frame(n, size)).collect();
         sent.iter().for_each(|frame| sender.queue(frame));
@@ -89,7 +89,7 @@ fn messages_of_all_sizes_arrive_whole_and_in_order() {
 #[test]
 fn all_that_has_arrived_is_received_at_once() {
     in_virtual_time(async {
-        let (sender, mut receiver) = pair();
+        let (sender, receiver) = pair();
         (1..=50).for_each(|n| sender.queue(&frame(n, 100)));
         sender.flush();
         // The first flush finds out whether the socket has room; then all leaves in one go.
@@ -112,7 +112,7 @@ fn a_peer_that_stops_within_a_message_is_cut_off() {
     in_virtual_time(async {
         let whole = bytes_of(&frame(1, 100_000));
         for length in [1, 104, 105, 60_000] {
-            let (mut stream, mut receiver) = raw_and_receiver(&Budget::new(0));
+            let (mut stream, receiver) = raw_and_receiver(&Budget::new(0));
             stream.write_all(&whole[..length]).await.unwrap();
             let error = receiver.receive(&mut Vec::new()).await.unwrap_err();
             assert!(
@@ -126,7 +126,7 @@ fn a_peer_that_stops_within_a_message_is_cut_off() {
 #[test]
 fn an_idle_peer_is_not_cut_off() {
     in_virtual_time(async {
-        let (mut stream, mut receiver) = raw_and_receiver(&Budget::new(0));
+        let (mut stream, receiver) = raw_and_receiver(&Budget::new(0));
         let late = spawn_local(async move {
             tokio::time::advance(std::time::Duration::from_secs(100_000)).await;
             stream.write_all(&bytes_of(&frame(1, 0))).await.unwrap();
@@ -155,18 +155,18 @@ fn slow_senders_share_a_budget_and_small_messages_pass_them() {
     in_virtual_time(async {
         let budget = Budget::new(0);
         let large = bytes_of(&frame(1, limits::PAYLOAD_BYTES));
-        let (mut slow, mut receives_slow) = raw_and_receiver(&budget);
+        let (mut slow, receives_slow) = raw_and_receiver(&budget);
         slow.write_all(&large[..1000]).await.unwrap();
         let slow_one =
             spawn_local(async move { receives_slow.receive(&mut Vec::new()).await.unwrap_err() });
         tokio::task::yield_now().await;
 
-        let (mut small, mut receives_small) = raw_and_receiver(&budget);
+        let (mut small, receives_small) = raw_and_receiver(&budget);
         small.write_all(&bytes_of(&frame(2, 64))).await.unwrap();
         receives_small.receive(&mut Vec::new()).await.unwrap();
         assert!(!slow_one.is_finished());
 
-        let (mut honest, mut receives_honest) = raw_and_receiver(&budget);
+        let (mut honest, receives_honest) = raw_and_receiver(&budget);
         spawn_local(async move { honest.write_all(&large).await });
         let mut frames = Vec::new();
         receives_honest.receive(&mut frames).await.unwrap();
@@ -228,7 +228,7 @@ proptest! {
         let sent: Vec<Frame> = (1..).zip(&sizes).map(|(n, &size)| frame(n, size)).collect();
         let all: Vec<u8> = sent.iter().flat_map(bytes_of).collect();
         let received = in_virtual_time(async {
-            let (mut stream, mut receiver) = raw_and_receiver(&Budget::new(0));
+            let (mut stream, receiver) = raw_and_receiver(&Budget::new(0));
             spawn_local(async move {
                 let mut rest = &all[..];
                 for cut in cuts.iter().cycle() {

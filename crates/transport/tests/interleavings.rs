@@ -83,10 +83,11 @@ fn send(writer: &mut Writer<View>, mut bytes: &[u8], own: &Notify, peer: &Notify
     }
 }
 
-/// Takes out so many bytes, and sleeps where there are none.
+/// Takes out so many bytes, and sleeps where there are none; who comes back says that it does.
 fn receive(reader: &mut Reader<View>, total: usize, own: &Notify, peer: &Notify) -> Vec<u8> {
     let mut received = Vec::new();
     while received.len() < total {
+        reader.stay_awake();
         let mut buffer = [0; 2];
         let count = reader.read(&mut buffer).unwrap();
         received.extend_from_slice(&buffer[..count]);

@@ -21,12 +21,13 @@ use std::{
     mem::MaybeUninit,
     os::{fd::AsFd, unix::fs::FileExt},
     rc::Rc,
+    sync::Arc,
 };
 use tokio::{
     io::AsyncWriteExt,
     net::UnixStream,
     sync::mpsc,
-    task::{LocalSet, spawn_local},
+    task::{LocalSet, spawn_local, yield_now},
 };
 
 fn on_one_thread<T>(test: impl Future<Output = T>) -> T {
@@ -52,9 +53,9 @@ async fn streams() -> (MemoryStream, MemoryStream) {
     (ours.unwrap(), theirs.unwrap())
 }
 
-fn ends(stream: MemoryStream) -> (Receiver, Rc<Sender>) {
+fn ends(stream: MemoryStream) -> (Receiver, Arc<Sender>) {
     let (receiver, sender) = split(stream, Budget::new(0));
-    let drive = Rc::clone(&sender);
+    let drive = Arc::clone(&sender);
     spawn_local(async move { drive.drive().await });
     (receiver, sender)
 }
@@ -74,7 +75,7 @@ fn frame(sequence: u64, payload_bytes: usize) -> Frame {
     }
 }
 
-async fn received(receiver: &mut Receiver, count: usize) -> Vec<Frame> {
+async fn received(receiver: &Receiver, count: usize) -> Vec<Frame> {
     let mut frames = Vec::new();
     while frames.len() < count {
         receiver.receive(&mut frames).await.unwrap();
@@ -86,7 +87,7 @@ async fn received(receiver: &mut Receiver, count: usize) -> Vec<Frame> {
 fn messages_of_all_sizes_arrive_whole_and_in_order_both_ways() {
     watched_and_not(async || {
         let (a, b) = streams().await;
-        let ((mut from_b, to_b), (mut from_a, to_a)) = (ends(a), ends(b));
+        let ((from_b, to_b), (from_a, to_a)) = (ends(a), ends(b));
         let sizes = [
             0,
             1,
@@ -105,7 +106,7 @@ fn messages_of_all_sizes_arrive_whole_and_in_order_both_ways() {
             sender.flush();
         }
         let count = sent.len();
-        let (at_a, at_b) = tokio::join!(received(&mut from_b, count), received(&mut from_a, count));
+        let (at_a, at_b) = tokio::join!(received(&from_b, count), received(&from_a, count));
         assert!(at_a == sent && at_b == sent);
     });
 }
@@ -114,10 +115,10 @@ fn messages_of_all_sizes_arrive_whole_and_in_order_both_ways() {
 fn questions_and_answers_take_turns() {
     watched_and_not(async || {
         let (a, b) = streams().await;
-        let ((mut from_b, to_b), (mut from_a, to_a)) = (ends(a), ends(b));
+        let ((from_b, to_b), (from_a, to_a)) = (ends(a), ends(b));
         let answering = spawn_local(async move {
             for _ in 0..500 {
-                for question in received(&mut from_a, 1).await {
+                for question in received(&from_a, 1).await {
                     to_a.queue(&question);
                 }
                 to_a.flush();
@@ -126,9 +127,63 @@ fn questions_and_answers_take_turns() {
         for number in 1..=500 {
             to_b.queue(&frame(number, 3));
             to_b.flush();
-            assert_eq!(received(&mut from_b, 1).await, [frame(number, 3)]);
+            assert_eq!(received(&from_b, 1).await, [frame(number, 3)]);
         }
         answering.await.unwrap();
+    });
+}
+
+#[test]
+fn who_attends_receives_and_leaves_the_rest_to_who_waits() {
+    watched_and_not(async || {
+        let (a, b) = streams().await;
+        let ((from_b, _to_b), (_from_a, to_a)) = (ends(a), ends(b));
+        let from_b = Arc::new(from_b);
+        let send = |number| {
+            to_a.queue(&frame(number, 3));
+            to_a.flush();
+        };
+        for number in [1, 3, 5] {
+            let waits = Arc::clone(&from_b);
+            let waiting = spawn_local(async move { received(&waits, 1).await });
+            yield_now().await;
+            from_b.attend();
+            send(number);
+            let mut attended = Vec::new();
+            from_b.try_receive(&mut attended).unwrap();
+            assert_eq!(attended, [frame(number, 3)]);
+            if number == 3 {
+                send(number + 1);
+                from_b.leave();
+            } else {
+                from_b.leave();
+                send(number + 1);
+            }
+            assert_eq!(waiting.await.unwrap(), [frame(number + 1, 3)]);
+        }
+    });
+}
+
+#[test]
+fn who_attends_sends_and_leaves_the_rest_to_who_drives() {
+    watched_and_not(async || {
+        let (a, b) = streams().await;
+        let ((from_b, to_b), (from_a, _to_a)) = (ends(a), ends(b));
+        let large = frame(1, limits::PAYLOAD_BYTES);
+        from_b.attend();
+        to_b.queue(&large);
+        let mut frames = Vec::new();
+        while frames.is_empty() {
+            to_b.flush();
+            from_a.try_receive(&mut frames).unwrap();
+        }
+        assert!(frames == [large.clone()]);
+        to_b.queue(&large);
+        to_b.flush();
+        assert!(to_b.queued_bytes() > 0);
+        from_b.leave();
+        to_b.flush();
+        assert!(received(&from_a, 1).await == [large]);
     });
 }
 
@@ -137,11 +192,11 @@ fn what_was_sent_before_the_end_is_received() {
     watched_and_not(async || {
         let (a, b) = streams().await;
         let (_, to_b) = split(a, Budget::new(0));
-        let (mut from_a, to_a) = ends(b);
+        let (from_a, to_a) = ends(b);
         to_b.queue(&frame(1, 100));
         to_b.flush();
         drop(to_b);
-        assert_eq!(received(&mut from_a, 1).await, [frame(1, 100)]);
+        assert_eq!(received(&from_a, 1).await, [frame(1, 100)]);
         let error = from_a.receive(&mut Vec::new()).await.unwrap_err();
         assert!(matches!(error, ConnectionError::Closed), "{error}");
         to_a.queue(&frame(2, 100));
@@ -179,7 +234,7 @@ fn hand_over(socket: &UnixStream, files: &[&dyn AsFd]) {
 #[test]
 fn a_peer_at_an_impossible_place_is_cut_off() {
     on_one_thread(async {
-        let (socket, file, mut receiver) = raw_peer().await;
+        let (socket, file, receiver) = raw_peer().await;
         file.write_all_at(&(2_u64 << 20).to_ne_bytes(), 0).unwrap();
         socket.try_write(b"x").unwrap();
         let error = receiver.receive(&mut Vec::new()).await.unwrap_err();
@@ -190,7 +245,7 @@ fn a_peer_at_an_impossible_place_is_cut_off() {
 #[test]
 fn a_peer_that_sends_rubbish_is_cut_off() {
     on_one_thread(async {
-        let (_socket, file, mut receiver) = raw_peer().await;
+        let (_socket, file, receiver) = raw_peer().await;
         file.write_all_at(&[0x55; 4096], 4096).unwrap();
         file.write_all_at(&4096_u64.to_ne_bytes(), 0).unwrap();
         let error = receiver.receive(&mut Vec::new()).await.unwrap_err();

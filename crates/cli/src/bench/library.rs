@@ -10,8 +10,6 @@ use futago_wire::{NewContent, NewNode};
 use rustix::process::{getegid, geteuid};
 use std::{
     collections::BTreeMap,
-    future::Future,
-    rc::Rc,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -28,12 +26,10 @@ struct OpenFile {
     id: FileId,
 }
 
-fn run<F, Fut, T>(futago: &Futago, operation: F) -> anyhow::Result<T>
-where
-    F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
-    Fut: Future<Output = Result<T, Errno>> + 'static,
-    T: Send + 'static,
-{
+fn run<T>(
+    futago: &Futago,
+    operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
+) -> anyhow::Result<T> {
     Ok(futago.run_blocking(operation)??)
 }
 
@@ -67,7 +63,7 @@ impl Library {
             return Ok(id);
         }
         let whole = format!("/{path}").into_bytes();
-        let resolve = move |client: Rc<Client>| async move { client.resolve(&whole, true).await };
+        let resolve = async |client: &Client| client.resolve(&whole, true).await;
         let found = run(&self.futago, resolve).with_context(|| path.to_owned())?;
         let id = found.attributes.id;
         let mut directories = self
@@ -91,9 +87,7 @@ impl Library {
 
     fn lookup(&self, path: &str) -> anyhow::Result<Attributes> {
         let place = self.place(path)?;
-        let lookup = move |client: Rc<Client>| async move {
-            client.lookup(place.directory, &place.name).await
-        };
+        let lookup = async |client: &Client| client.lookup(place.directory, &place.name).await;
         let file = run(&self.futago, lookup).with_context(|| path.to_owned())?;
         ensure!(
             file.attributes.kind == Kind::File,
@@ -107,14 +101,12 @@ impl FileSystem for Library {
     fn make_directory(&self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path)?;
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-        let make = move |client: Rc<Client>| async move {
-            match client
-                .make_directory(place.directory, &place.name, 0o755, uid, gid)
-                .await
-            {
-                Ok(_) | Err(Errno::EEXIST) => Ok(()),
-                Err(errno) => Err(errno),
-            }
+        let make = async |client: &Client| match client
+            .make_directory(place.directory, &place.name, 0o755, uid, gid)
+            .await
+        {
+            Ok(_) | Err(Errno::EEXIST) => Ok(()),
+            Err(errno) => Err(errno),
         };
         run(&self.futago, make).with_context(|| format!("making {path}"))
     }
@@ -122,7 +114,7 @@ impl FileSystem for Library {
     fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()> {
         let (place, node) = (self.place(path)?, self.node());
         let data = Payload::from(Bytes::from(contents));
-        let create = move |client: Rc<Client>| async move {
+        let create = async |client: &Client| {
             client
                 .create(place.directory, &place.name, node, true, false, data)
                 .await
@@ -137,30 +129,27 @@ impl FileSystem for Library {
 
     fn read(&self, path: &str, length: u32) -> anyhow::Result<Vec<u8>> {
         let id = self.lookup(path)?.id;
-        let read = move |client: Rc<Client>| async move { client.read(id, 0, length).await };
+        let read = async |client: &Client| client.read(id, 0, length).await;
         let data = run(&self.futago, read).with_context(|| format!("reading {path}"))?;
         Ok(data.bytes().to_vec())
     }
 
     fn unlink(&self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path)?;
-        let unlink = move |client: Rc<Client>| async move {
-            client.unlink(place.directory, &place.name).await
-        };
+        let unlink = async |client: &Client| client.unlink(place.directory, &place.name).await;
         run(&self.futago, unlink).with_context(|| format!("removing {path}"))
     }
 
     fn remove_directory(&self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path)?;
-        let remove = move |client: Rc<Client>| async move {
-            client.remove_directory(place.directory, &place.name).await
-        };
+        let remove =
+            async |client: &Client| client.remove_directory(place.directory, &place.name).await;
         run(&self.futago, remove).with_context(|| format!("removing {path}"))
     }
 
     fn open(&self, path: &str, write: bool) -> anyhow::Result<Arc<dyn File>> {
         let (place, node) = (self.place(path)?, self.node());
-        let open = move |client: Rc<Client>| async move {
+        let open = async |client: &Client| {
             let (directory, name) = (place.directory, &place.name);
             let file = if write {
                 client
@@ -188,7 +177,7 @@ impl File for OpenFile {
             let end = whole.len().min(at + limits::PAYLOAD_BYTES);
             let part = Payload::from(whole.slice(at..end));
             let place = offset + at as u64;
-            run(&self.futago, move |client| async move {
+            run(&self.futago, async |client| {
                 client.write(id, place, part, false).await
             })?;
         }
@@ -201,7 +190,7 @@ impl File for OpenFile {
         while data.len() < length as usize {
             let rest = (length as usize - data.len()).min(limits::PAYLOAD_BYTES) as u32;
             let place = offset + data.len() as u64;
-            let part = run(&self.futago, move |client| async move {
+            let part = run(&self.futago, async |client| {
                 client.read(id, place, rest).await
             })?;
             if part.is_empty() {

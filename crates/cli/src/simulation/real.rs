@@ -24,7 +24,6 @@ use futago_twin::{
 use rustix::time::{ClockId, clock_gettime};
 use std::{
     collections::BTreeMap,
-    rc::Rc,
     thread,
     time::{Duration, Instant},
 };
@@ -233,9 +232,9 @@ struct RealClient {
     data: Vec<Payload>,
 }
 
-fn perform<T: Send + 'static, F: Future<Output = Result<T, Errno>> + 'static>(
+fn perform<T>(
     futago: &Futago,
-    operation: impl FnOnce(Rc<Client>) -> F + Send + 'static,
+    operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
 ) -> anyhow::Result<T> {
     Ok(futago.run_blocking(operation)??)
 }
@@ -256,7 +255,7 @@ impl RealClient {
     fn make_shared(&mut self, setup: &Setup) -> anyhow::Result<()> {
         for directory in &setup.directories {
             let path = format!("/{}", directory.name).into_bytes();
-            perform(&self.futago, move |client| async move {
+            perform(&self.futago, async |client| {
                 let place = client.locate(&path).await?;
                 let made = client.make_directory(place.directory, &place.name, 0o755, 0, 0);
                 made.await.map(drop)
@@ -269,7 +268,7 @@ impl RealClient {
     /// Makes the client's own directory and finds the shared ones.
     fn find_directories(&mut self, setup: &Setup) -> anyhow::Result<()> {
         let name = own_name(self.number)?;
-        let own = perform(&self.futago, move |client| async move {
+        let own = perform(&self.futago, async |client| {
             client
                 .make_directory(FileId::ROOT, &name, 0o755, 0, 0)
                 .await
@@ -280,7 +279,7 @@ impl RealClient {
         ];
         for directory in &setup.directories {
             let path = format!("/{}", directory.name).into_bytes();
-            let find = move |client: Rc<Client>| async move { client.resolve(&path, true).await };
+            let find = async |client: &Client| client.resolve(&path, true).await;
             let found = perform(&self.futago, find)?;
             self.places.push((found.attributes.id, Names::default()));
         }
@@ -307,10 +306,10 @@ impl RealClient {
         let (number, shared) = (self.number, self.shared.clone());
         let files = (0..).map_while(|made| mix.common_file(number, clients, made));
         let files: Vec<u64> = files.collect();
-        perform(&self.futago, move |client| async move {
+        perform(&self.futago, async |client| {
             for file in files {
                 let work = NameWork::make_common(place, directory, file);
-                work.perform(&client, number, &shared).await?;
+                work.perform(client, number, &shared).await?;
             }
             Ok(())
         })
@@ -319,8 +318,8 @@ impl RealClient {
     /// Makes the file of its data, and writes what is to be read.
     fn make_data(&self, directory: FileId, data: Data) -> anyhow::Result<()> {
         let number = self.number;
-        perform(&self.futago, move |client| async move {
-            let file = make_file(&client, number, directory, &data).await?;
+        perform(&self.futago, async |client| {
+            let file = make_file(client, number, directory, &data).await?;
             let turns = if data.fill {
                 data.workload.transfer_count()
             } else {
@@ -328,7 +327,7 @@ impl RealClient {
             };
             for turn in 0..turns {
                 let work = Work::Data(data.transfer(IoPhase::Write, number, file, turn));
-                work.perform(&client, number, &[], work.data()).await?;
+                work.perform(client, number, &[], work.data()).await?;
             }
             Ok(())
         })
@@ -340,9 +339,7 @@ impl RealClient {
             return Ok(());
         };
         let (place, number, shared) = (phase.place, self.number, self.shared.clone());
-        let find = move |client: Rc<Client>| async move {
-            find_file(&client, number, place, &data, &shared).await
-        };
+        let find = async |client: &Client| find_file(client, number, place, &data, &shared).await;
         let file = perform(&self.futago, find)?;
         let (_, _, most) = window(phase.amount);
         let turns = 0..most.min(data.workload.transfer_count());
@@ -369,14 +366,14 @@ impl RealClient {
     fn run(&mut self, phase: &Phase, began: Instant) -> anyhow::Result<Part> {
         let (mut works, shared) = (self.works(phase), self.shared.clone());
         let (number, (warm, until, most)) = (self.number, window(phase.amount));
-        let (part, works) = perform(&self.futago, move |client| async move {
+        let (part, works) = perform(&self.futago, async |client| {
             let mut part = Part::default();
             let mut begun = 0;
             while begun < most && began.elapsed() < until {
                 let (work, data) = works.next(begun);
                 begun += 1;
                 let started = Instant::now();
-                let outcome = work.perform(&client, number, &shared, data).await;
+                let outcome = work.perform(client, number, &shared, data).await;
                 let latency = started.elapsed();
                 part.ended = began.elapsed();
                 if part.ended < warm || part.ended > until {

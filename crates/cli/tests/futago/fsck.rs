@@ -68,7 +68,7 @@ impl Patient {
     fn id(&self, path: String) -> FileId {
         let found = self
             .client
-            .run_blocking(move |client| async move { client.resolve(path.as_bytes(), true).await });
+            .run_blocking(async |client| client.resolve(path.as_bytes(), true).await);
         found.unwrap().unwrap().attributes.id
     }
 
@@ -90,7 +90,7 @@ impl Patient {
     }
 
     fn ask(&self, server: ServerId, request: Request) -> Reply {
-        let answer = self.client.run_blocking(move |client| async move {
+        let answer = self.client.run_blocking(async |client| {
             let context = client.context();
             let sequence = context.next_sequence();
             let payload = Payload::empty();
@@ -389,7 +389,7 @@ fn a_server_takes_no_record_that_it_could_not_work_with() {
         },
         end: u32::MAX,
     };
-    let answer = client.run_blocking(move |client| async move {
+    let answer = client.run_blocking(async |client| {
         let context = client.context();
         let sequence = context.next_sequence();
         let request = Request::Repair(Repair::Put(record));

@@ -8,7 +8,7 @@ use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, record::LockSp
 use futago_fuse_kernel::{Create, Header, Release};
 use futago_node::Client;
 use futago_wire::AttributeChange;
-use std::rc::Rc;
+use std::sync::Arc;
 
 pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
     let id = call.file;
@@ -125,7 +125,7 @@ pub async fn release(call: &Call, release: Release) -> Outcome {
 pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     let mut result = Ok(());
     for client in call.shared.open_files.closed(handle) {
-        let closed = move |client: Rc<Client>| async move { client.close(id).await };
+        let closed = move |client: Arc<Client>| async move { client.close(id).await };
         result = result.and(call.run_at(client, closed).await);
     }
     result
@@ -147,7 +147,7 @@ pub async fn take_part(call: &Call, id: FileId, handle: u64, end: u64) -> Result
 }
 
 async fn release_locks_of(
-    client: Rc<Client>,
+    client: Arc<Client>,
     id: FileId,
     owners: Vec<(LockSpace, u64)>,
 ) -> Result<(), Errno> {

@@ -3,7 +3,7 @@
 use super::NodeContext;
 use futago_base::ServerId;
 use futago_transport::{Channel, HandshakeError, Hello, Receiver, Role, reach, split};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 /// A connection that takes longer to make is given up.
@@ -14,9 +14,10 @@ pub async fn run(context: NodeContext, server: ServerId) {
     match timeout(CONNECT_MAX, connect(&context, server)).await {
         Ok(Ok(channel)) => {
             let (receiver, sender) = split(channel, context.setup().budget.clone());
-            context.connected(server, sender.clone());
+            let receiver = Arc::new(receiver);
+            context.connected(server, &receiver, &sender);
             tokio::select! {
-                () = read(&context, server, receiver) => {}
+                () = read(&context, server, &receiver) => {}
                 error = sender.drive() => tracing::debug!(%server, %error, "connection lost"),
             }
         }
@@ -51,7 +52,7 @@ async fn connect(context: &NodeContext, server: ServerId) -> Result<Channel, Han
     reach(&entry.address, cluster.id.0, &cluster.key, hello).await
 }
 
-async fn read(context: &NodeContext, server: ServerId, mut receiver: Receiver) {
+async fn read(context: &NodeContext, server: ServerId, receiver: &Receiver) {
     let mut frames = Vec::new();
     loop {
         let ended = receiver.receive(&mut frames).await;

@@ -2,34 +2,43 @@
 
 use super::connection;
 use super::runtime::Setup;
+use atomic_refcell::AtomicRefCell;
 use futago_base::{Duration, Errno, Payload, ServerId, SessionId, Time};
 use futago_client::Context;
 use futago_driver::{CallOutput, Calls};
-use futago_transport::Sender;
+use futago_transport::{Receiver, Sender};
 use futago_wire::{Body, Failure, Frame, Outcome, Reply, Request};
 use std::{
-    cell::RefCell,
+    cell::Cell,
     collections::BTreeMap,
     future::Future,
-    rc::Rc,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::{
+    runtime::Handle,
     sync::{Notify, oneshot},
     task::{AbortHandle, spawn_local},
 };
 
 /// The real [`Context`]. Clones are the same.
+///
+/// Threads take turns at a client ([`NodeContext::in_turn`]): operations, connections and all that is in
+/// here are only touched by the thread whose turn it is.
 #[derive(Clone)]
-pub struct NodeContext(Rc<Shared>);
+pub struct NodeContext(Arc<Shared>);
 
 struct Shared {
     setup: Arc<Setup>,
-    state: RefCell<State>,
+    /// Of the client's thread.
+    runtime: Handle,
+    turn: Mutex<()>,
+    state: AtomicRefCell<State>,
     /// Told when the next deadline is earlier than the timer.
     deadline_changed: Notify,
-    /// Told whenever there is something to send.
+    /// Told when there are servers to be connected.
+    wanted: Notify,
+    /// Told when there is something to send, unless a thread that calls sends it itself.
     queued: Notify,
 }
 
@@ -38,13 +47,32 @@ struct State {
     /// Who waits for which call.
     waiting: BTreeMap<u64, oneshot::Sender<(Outcome, Payload)>>,
     links: BTreeMap<ServerId, Link>,
+    /// Those that are to be connected.
+    wanted: Vec<ServerId>,
+    /// Those with something to send.
+    unsent: Vec<Arc<Sender>>,
+    /// A thread that calls has its turn.
+    is_called: bool,
+    /// Connections through memory.
+    nearby: Vec<Nearby>,
+    /// A thread attends to those.
+    is_led: bool,
     /// When the timer wakes up.
     armed: Option<Time>,
+    /// The client's thread is gone.
+    stopped: bool,
 }
 
+#[derive(Default)]
 struct Link {
-    sender: Option<Rc<Sender>>,
-    task: AbortHandle,
+    sender: Option<Arc<Sender>>,
+    task: Option<AbortHandle>,
+}
+
+struct Nearby {
+    server: ServerId,
+    receiver: Arc<Receiver>,
+    sender: Arc<Sender>,
 }
 
 pub(super) fn wall_clock() -> Time {
@@ -67,20 +95,50 @@ fn new_calls(setup: &Setup) -> Calls {
 }
 
 impl NodeContext {
-    pub(super) fn new(setup: Arc<Setup>) -> Self {
+    pub(super) fn new(setup: Arc<Setup>, runtime: Handle) -> Self {
         let calls = new_calls(&setup);
         let state = State {
             calls,
             waiting: BTreeMap::new(),
             links: BTreeMap::new(),
+            wanted: Vec::new(),
+            unsent: Vec::new(),
+            is_called: false,
+            nearby: Vec::new(),
+            is_led: false,
             armed: None,
+            stopped: false,
         };
-        Self(Rc::new(Shared {
+        Self(Arc::new(Shared {
             setup,
-            state: RefCell::new(state),
+            runtime,
+            turn: Mutex::new(()),
+            state: AtomicRefCell::new(state),
             deadline_changed: Notify::new(),
+            wanted: Notify::new(),
             queued: Notify::new(),
         }))
+    }
+
+    /// Does something while no other thread does anything with the client.
+    pub(super) fn in_turn<T>(&self, work: impl FnOnce() -> T) -> T {
+        // What somebody panicked in has failed; the rest of the client goes on.
+        let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        work()
+    }
+
+    /// The same on a thread that calls, which then sends what has been queued, too.
+    pub(super) fn in_caller_s_turn<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.in_turn(|| {
+            let _sending = SendingItself::begin(self);
+            work()
+        })
+    }
+
+    fn send_unsent(&self) {
+        for sender in self.0.state.borrow_mut().unsent.drain(..) {
+            sender.flush();
+        }
     }
 
     /// Gives the calls their time, for as long as the client lives.
@@ -92,7 +150,7 @@ impl NodeContext {
             match deadline {
                 None => changed.await,
                 Some(at) => tokio::select! {
-                    () = sleep_for(at.since(wall_clock())) => {
+                    () = self.sleep(at.since(wall_clock())) => {
                         self.change(|calls, now| calls.tick(now));
                     }
                     () = changed => {}
@@ -101,35 +159,117 @@ impl NodeContext {
         }
     }
 
-    /// Sends what operations have queued since the last time: it runs after all of them that were
-    /// ready, so that requests of one wake-up leave together.
+    /// Sends what operations on the client's thread have queued since the last time: it runs after all of
+    /// them that were ready, so that requests of one wake-up leave together.
     pub(super) async fn keep_sending(self) {
         loop {
             self.0.queued.notified().await;
-            for link in self.0.state.borrow().links.values() {
-                if let Some(sender) = &link.sender
-                    && sender.queued_bytes() > 0
-                {
-                    sender.flush();
-                }
+            self.send_unsent();
+        }
+    }
+
+    /// Connects the servers that are to be connected, for as long as the client lives.
+    pub(super) async fn keep_connecting(self) {
+        loop {
+            self.0.wanted.notified().await;
+            let wanted = std::mem::take(&mut self.0.state.borrow_mut().wanted);
+            for server in wanted {
+                let task = spawn_local(connection::run(self.clone(), server)).abort_handle();
+                let mut state = self.0.state.borrow_mut();
+                state.links.entry(server).or_default().task = Some(task);
             }
         }
     }
 
     /// A connection to a server has been made.
-    pub(super) fn connected(&self, server: ServerId, sender: Rc<Sender>) {
-        if let Some(link) = self.0.state.borrow_mut().links.get_mut(&server) {
-            link.sender = Some(sender);
+    pub(super) fn connected(
+        &self,
+        server: ServerId,
+        receiver: &Arc<Receiver>,
+        sender: &Arc<Sender>,
+    ) {
+        let mut state = self.0.state.borrow_mut();
+        if let Some(link) = state.links.get_mut(&server) {
+            link.sender = Some(Arc::clone(sender));
         }
+        if receiver.is_memory() {
+            if state.is_led {
+                receiver.attend();
+            }
+            state.nearby.push(Nearby {
+                server,
+                receiver: Arc::clone(receiver),
+                sender: Arc::clone(sender),
+            });
+        }
+        drop(state);
         self.change(|calls, now| calls.connected(server, now));
     }
 
     /// A connection broke or did not come about.
     pub(super) fn disconnected(&self, server: ServerId) {
-        if let Some(link) = self.0.state.borrow_mut().links.get_mut(&server) {
+        let mut state = self.0.state.borrow_mut();
+        if let Some(link) = state.links.get_mut(&server) {
             link.sender = None;
         }
+        state.nearby.retain(|nearby| nearby.server != server);
+        drop(state);
         self.change(|calls, now| calls.disconnected(server, now));
+    }
+
+    /// Has the calling thread, which waits, look for messages of the servers that share memory with this
+    /// process; none if another one does.
+    pub(super) fn lead(&self) -> Option<Lead<'_>> {
+        let mut state = self.0.state.borrow_mut();
+        if state.is_led || state.nearby.is_empty() {
+            return None;
+        }
+        state.is_led = true;
+        state.nearby.iter().for_each(|at| at.receiver.attend());
+        Some(Lead {
+            context: self,
+            ended: Cell::new(false),
+        })
+    }
+
+    fn end_lead(&self) {
+        let mut state = self.0.state.borrow_mut();
+        state.is_led = false;
+        for nearby in &state.nearby {
+            nearby.receiver.leave();
+            nearby.sender.flush();
+        }
+    }
+
+    /// Takes in the messages that have come through memory, and sends what is left over.
+    fn take_in(&self) {
+        let mut arrived = Vec::new();
+        for nearby in &self.0.state.borrow().nearby {
+            nearby.sender.flush();
+            let mut frames = Vec::new();
+            if let Err(error) = nearby.receiver.try_receive(&mut frames) {
+                tracing::debug!(server = %nearby.server, %error, "connection lost");
+                nearby.sender.close();
+            }
+            arrived.extend(frames.into_iter().map(|frame| (nearby.server, frame)));
+        }
+        for (server, frame) in arrived {
+            self.received(server, frame);
+        }
+    }
+
+    /// Whether there may be a session to be ended.
+    pub(super) fn is_used(&self) -> bool {
+        !self.0.state.borrow().links.is_empty()
+    }
+
+    /// The client's thread is gone: all that is under way fails, and all that comes.
+    pub(super) fn stop(&self) {
+        self.in_turn(|| {
+            let mut state = self.0.state.borrow_mut();
+            state.stopped = true;
+            state.waiting.clear();
+        });
     }
 
     /// The server is not one that this client can ever talk to.
@@ -170,8 +310,12 @@ impl NodeContext {
         }
         tracing::warn!("the session has expired: open files and locks are lost");
         state.calls = new_calls(&self.0.setup);
+        state.nearby.clear();
+        state.wanted.clear();
         for link in std::mem::take(&mut state.links).into_values() {
-            link.task.abort();
+            if let Some(task) = link.task {
+                task.abort();
+            }
         }
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
@@ -202,13 +346,19 @@ impl NodeContext {
     fn perform(&self, state: &mut State, output: CallOutput) {
         match output {
             CallOutput::Connect(server) => {
-                let task = spawn_local(connection::run(self.clone(), server)).abort_handle();
-                state.links.insert(server, Link { sender: None, task });
+                state.links.insert(server, Link::default());
+                state.wanted.push(server);
+                self.0.wanted.notify_one();
             }
             CallOutput::Send { to, frame } => {
                 if let Some(sender) = state.links.get(&to).and_then(|link| link.sender.as_ref()) {
+                    if sender.queued_bytes() == 0 {
+                        state.unsent.push(Arc::clone(sender));
+                    }
                     sender.queue(&frame);
-                    self.0.queued.notify_one();
+                    if !state.is_called {
+                        self.0.queued.notify_one();
+                    }
                 }
             }
             CallOutput::Completed {
@@ -229,8 +379,47 @@ impl NodeContext {
     }
 }
 
-async fn sleep_for(span: Duration) {
-    tokio::time::sleep(std::time::Duration::from_nanos(span.0)).await;
+/// The turn of a thread that calls.
+struct SendingItself<'a>(&'a NodeContext);
+
+impl<'a> SendingItself<'a> {
+    fn begin(context: &'a NodeContext) -> Self {
+        context.0.state.borrow_mut().is_called = true;
+        Self(context)
+    }
+}
+
+impl Drop for SendingItself<'_> {
+    fn drop(&mut self) {
+        self.0.send_unsent();
+        self.0.0.state.borrow_mut().is_called = false;
+    }
+}
+
+/// The thread that looks for messages, for as long as this lives or until it is ended.
+pub(super) struct Lead<'a> {
+    context: &'a NodeContext,
+    ended: Cell<bool>,
+}
+
+impl Lead<'_> {
+    /// Looks for messages once.
+    pub fn look(&self) {
+        self.context.in_caller_s_turn(|| self.context.take_in());
+    }
+
+    /// Leaves it to the client's thread.
+    pub fn end(&self) {
+        if !self.ended.replace(true) {
+            self.context.in_turn(|| self.context.end_lead());
+        }
+    }
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl Context for NodeContext {
@@ -258,7 +447,13 @@ impl Context for NodeContext {
         payload: Payload,
     ) -> Result<(Reply, Payload), Failure> {
         let (done, outcome) = oneshot::channel();
-        self.0.state.borrow_mut().waiting.insert(sequence, done);
+        {
+            let mut state = self.0.state.borrow_mut();
+            if state.stopped {
+                return Err(Errno::EIO.into());
+            }
+            state.waiting.insert(sequence, done);
+        }
         self.change(|calls, now| calls.start(sequence, to, request, payload, now));
         match outcome.await {
             Ok((Ok(reply), payload)) => Ok((reply, payload)),
@@ -268,6 +463,7 @@ impl Context for NodeContext {
     }
 
     fn sleep(&self, span: Duration) -> impl Future<Output = ()> {
-        sleep_for(span)
+        let _of_client = self.0.runtime.enter();
+        tokio::time::sleep(std::time::Duration::from_nanos(span.0))
     }
 }

@@ -1,13 +1,12 @@
 //! What other threads hold of a client.
 
-use super::{Client, runtime};
+use super::{Client, NodeContext, caller, runtime};
 use crate::Cluster;
-use futago_transport::shared_memory::waiting::wait;
 use std::{
+    fmt,
     future::Future,
     io,
-    rc::Rc,
-    sync::{Arc, Mutex, mpsc as std_mpsc},
+    sync::{Arc, Mutex},
     thread::{self, JoinHandle},
 };
 use tokio::sync::{mpsc, oneshot};
@@ -23,19 +22,26 @@ pub struct Options {
 }
 
 /// Work for the client's thread.
-pub(super) type Job = Box<dyn FnOnce(Rc<Client>) + Send>;
+pub(super) type Job = Box<dyn FnOnce(Arc<Client>) + Send>;
 
 /// A client of a cluster. Clones are the same client; its session ends with the last one.
 ///
-/// Operations run on a thread of their own. [`Futago::run`] waits for one asynchronously,
-/// [`Futago::run_blocking`] blocks, and [`Futago::spawn`] lets a gateway answer from the client's
-/// thread.
-#[derive(Clone, Debug)]
+/// [`Futago::run_blocking`] runs an operation on the calling thread. A thread of the client's own does what
+/// is to be done while nobody waits; [`Futago::run`] and [`Futago::spawn`] run operations there, for
+/// programs that do not block and for gateways.
+#[derive(Clone)]
 pub struct Futago {
     setup: Arc<runtime::Setup>,
+    client: Arc<Client>,
     jobs: mpsc::UnboundedSender<Job>,
     // Dropped after `jobs`, whose end is what stops the thread.
     _thread: Arc<Thread>,
+}
+
+impl fmt::Debug for Futago {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Futago").finish_non_exhaustive()
+    }
 }
 
 /// Waits for the client's thread when the last handle is gone, so that the session has ended.
@@ -90,12 +96,17 @@ impl Futago {
 
     fn start(setup: Arc<runtime::Setup>) -> io::Result<Self> {
         let (jobs, queue) = mpsc::unbounded_channel();
-        let of_thread = Arc::clone(&setup);
+        let runtime = runtime::new()?;
+        let context = NodeContext::new(Arc::clone(&setup), runtime.handle().clone());
+        let (map, config) = (setup.map.clone(), setup.options.client);
+        let client = Arc::new(Client::new(context, map, config));
+        let of_thread = Arc::clone(&client);
         let thread = thread::Builder::new()
             .name("futago-client".into())
-            .spawn(move || runtime::run(of_thread, queue))?;
+            .spawn(move || runtime::run(&runtime, &of_thread, queue))?;
         Ok(Self {
             setup,
+            client,
             jobs,
             _thread: Arc::new(Thread(Mutex::new(Some(thread)))),
         })
@@ -105,7 +116,7 @@ impl Futago {
     /// whether the client still takes work.
     pub fn spawn<F, Fut>(&self, operation: F) -> bool
     where
-        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        F: FnOnce(Arc<Client>) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + 'static,
     {
         let job: Job = Box::new(move |client| {
@@ -120,7 +131,7 @@ impl Futago {
         operation: F,
     ) -> impl Future<Output = Result<T, Stopped>> + use<F, Fut, T>
     where
-        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
+        F: FnOnce(Arc<Client>) -> Fut + Send + 'static,
         Fut: Future<Output = T> + 'static,
         T: Send + 'static,
     {
@@ -132,23 +143,16 @@ impl Futago {
         async { result.await.map_err(|_| Stopped) }
     }
 
-    /// As [`Futago::run`], for threads without a runtime.
-    pub fn run_blocking<F, Fut, T>(&self, operation: F) -> Result<T, Stopped>
-    where
-        F: FnOnce(Rc<Client>) -> Fut + Send + 'static,
-        Fut: Future<Output = T> + 'static,
-        T: Send + 'static,
-    {
-        let (done, result) = std_mpsc::sync_channel(1);
-        self.spawn(|client| async move {
-            // Nobody is left to hear of it if the caller has gone.
-            let _ = done.send(operation(client).await);
-        });
-        let look = || match result.try_recv() {
-            Ok(value) => Some(Ok(value)),
-            Err(std_mpsc::TryRecvError::Disconnected) => Some(Err(Stopped)),
-            Err(std_mpsc::TryRecvError::Empty) => None,
-        };
-        wait(look, || result.recv().map_err(|_| Stopped))
+    /// Runs an operation on this thread, and waits for it. Not to be called within an operation, which
+    /// would wait for itself.
+    ///
+    /// # Errors
+    /// The client's thread has panicked.
+    pub fn run_blocking<T>(&self, operation: impl AsyncFnOnce(&Client) -> T) -> Result<T, Stopped> {
+        if self.jobs.is_closed() {
+            return Err(Stopped);
+        }
+        let client = &*self.client;
+        Ok(caller::run(client.context(), operation(client)))
     }
 }

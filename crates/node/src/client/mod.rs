@@ -1,6 +1,7 @@
-//! Clients: a thread that drives a client's operations over real connections, and the handles with
-//! which other threads use it.
+//! Clients: handles with which threads run operations over real connections, and the thread of each
+//! client that does what is to be done while nobody waits.
 
+mod caller;
 mod connection;
 mod context;
 mod handle;
@@ -10,5 +11,5 @@ mod shared_clock;
 pub use context::NodeContext;
 pub use handle::{Futago, Options};
 
-/// A client as its operations see it on the client's thread.
+/// A client as its operations see it.
 pub type Client = futago_client::Client<NodeContext>;

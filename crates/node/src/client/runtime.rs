@@ -6,9 +6,15 @@ use super::{Client, NodeContext};
 use crate::Cluster;
 use futago_base::{ClusterMap, Duration};
 use futago_transport::{Budget, shared_memory::keep_watch};
-use std::{io, rc::Rc, sync::Arc, time};
+use std::{
+    future::{Future, poll_fn},
+    io,
+    pin::pin,
+    sync::Arc,
+    time,
+};
 use tokio::{
-    runtime::Builder,
+    runtime::{Builder, Runtime},
     sync::mpsc,
     task::{LocalSet, spawn_local},
     time::{interval, timeout},
@@ -46,44 +52,54 @@ impl Setup {
     }
 }
 
-/// Runs jobs until all handles are gone, then ends the session.
-pub fn run(setup: Arc<Setup>, jobs: mpsc::UnboundedReceiver<Job>) {
-    let runtime = match Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return tracing::error!(%error, "cannot start the client's runtime"),
-    };
-    LocalSet::new().block_on(&runtime, serve(setup, jobs));
+/// The runtime of a client's thread.
+pub fn new() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
 }
 
-async fn serve(setup: Arc<Setup>, mut jobs: mpsc::UnboundedReceiver<Job>) {
-    let (map, config) = (setup.map.clone(), setup.options.client);
-    let context = NodeContext::new(setup);
+/// Runs jobs until all handles are gone, then ends the session. Everything on this thread happens in its
+/// turn.
+pub fn run(runtime: &Runtime, client: &Arc<Client>, jobs: mpsc::UnboundedReceiver<Job>) {
+    let context = client.context();
+    let _ending = Ending(context.clone());
+    let local = LocalSet::new();
+    let mut work = pin!(local.run_until(serve(client, jobs)));
+    runtime.block_on(poll_fn(|task| context.in_turn(|| work.as_mut().poll(task))));
+}
+
+/// Tells that the thread has ended, also when it has panicked.
+struct Ending(NodeContext);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+async fn serve(client: &Arc<Client>, mut jobs: mpsc::UnboundedReceiver<Job>) {
+    let context = client.context();
     spawn_local(context.clone().keep_time());
     spawn_local(context.clone().keep_sending());
+    spawn_local(context.clone().keep_connecting());
     spawn_local(keep_watch());
-    let client = Rc::new(Client::new(context, map, config));
-    let mut used = false;
     let mut keep_alive = interval(keep_alive_period());
     keep_alive.tick().await;
     loop {
         tokio::select! {
             job = jobs.recv() => match job {
-                Some(job) => {
-                    used = true;
-                    job(Rc::clone(&client));
-                }
+                Some(job) => job(Arc::clone(client)),
                 None => break,
             },
             _ = keep_alive.tick() => {
-                let client = Rc::clone(&client);
+                let client = Arc::clone(client);
                 // Who does not answer is found by the operations that need it.
                 spawn_local(async move { client.keep_alive().await.ok() });
             }
         }
     }
-    if used {
+    if context.is_used() {
         // A server that does not hear of it finds out when the lease ends.
-        client.context().leave();
+        context.leave();
         let _ = timeout(LEAVE_MAX, client.end_session()).await;
     }
 }

@@ -6,7 +6,7 @@ use futago_transport::{
     split,
 };
 use futago_wire::Frame;
-use std::{cell::Cell, rc::Rc};
+use std::{cell::Cell, sync::Arc};
 use tokio::{sync::mpsc, task::spawn_local};
 
 /// A connection of this server, numbered in the order of arrival.
@@ -18,7 +18,7 @@ const UNREAD_BYTES_MAX: usize = 16 << 20;
 /// What happens on connections.
 pub enum Arrival {
     /// A client, or the server that is named, has proved the key.
-    Opened(ConnectionId, Option<ServerId>, Rc<Sender>),
+    Opened(ConnectionId, Option<ServerId>, Arc<Sender>),
     /// Messages, all that had arrived.
     Messages(ConnectionId, Vec<Frame>),
     /// The connection is gone.
@@ -58,7 +58,7 @@ impl Doorkeeper for Door {
             Role::Server(peer) => Some(peer),
         };
         spawn_local(async move {
-            let opened = Arrival::Opened(id, peer, Rc::clone(&sender));
+            let opened = Arrival::Opened(id, peer, Arc::clone(&sender));
             if arrived.send(opened).await.is_ok() {
                 serve(id, receiver, &sender, &arrived).await;
             }
@@ -90,7 +90,7 @@ async fn serve(
 /// Takes in messages for as long as the peer takes what it is sent.
 async fn read(
     id: ConnectionId,
-    mut receiver: Receiver,
+    receiver: Receiver,
     sender: &Sender,
     arrived: &mpsc::Sender<Arrival>,
 ) {

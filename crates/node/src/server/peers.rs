@@ -6,7 +6,7 @@ use crate::{Cluster, cluster::ClusterId};
 use futago_base::ServerId;
 use futago_transport::{Address, Budget, Channel, ClusterKey, Hello, Role, Sender, reach, split};
 use futago_wire::Frame;
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc, time::Duration};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc, time::Duration};
 use tokio::{
     sync::Notify,
     task::spawn_local,
@@ -47,7 +47,7 @@ struct Link {
 
 #[derive(Default)]
 struct State {
-    sender: Option<Rc<Sender>>,
+    sender: Option<Arc<Sender>>,
     waiting: Vec<Frame>,
 }
 
@@ -138,11 +138,11 @@ async fn keep_connected(link: Rc<Link>) {
 /// Sends over a connection until it breaks. What the other server has to say comes over a connection
 /// of its own.
 async fn run(link: &Link, channel: Channel) {
-    let (mut receiver, sender) = split(channel, link.budget.clone());
+    let (receiver, sender) = split(channel, link.budget.clone());
     let waiting = std::mem::take(&mut link.state.borrow_mut().waiting);
     waiting.iter().for_each(|frame| sender.queue(frame));
     sender.flush();
-    link.state.borrow_mut().sender = Some(Rc::clone(&sender));
+    link.state.borrow_mut().sender = Some(Arc::clone(&sender));
     let listen = async {
         let mut ignored = Vec::new();
         while receiver.receive(&mut ignored).await.is_ok() {

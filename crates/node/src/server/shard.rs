@@ -17,7 +17,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     rc::Rc,
-    sync::mpsc,
+    sync::{Arc, mpsc},
     time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::{
@@ -117,7 +117,7 @@ fn spawn_accepting(acceptor: &Rc<Acceptor<Door>>, listener: Listener) {
 struct Connection {
     /// The server at its other end; none for a client.
     peer: Option<ServerId>,
-    sender: Rc<Sender>,
+    sender: Arc<Sender>,
 }
 
 /// A server in the making of its next answers.

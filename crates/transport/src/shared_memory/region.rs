@@ -15,9 +15,8 @@ use std::{
     io,
     ops::{Deref, Range},
     ptr::{self, NonNull},
-    rc::Rc,
     slice,
-    sync::atomic::AtomicU64,
+    sync::{Arc, atomic::AtomicU64},
 };
 
 /// How many bytes are under way in one direction at most. Messages may be larger.
@@ -37,10 +36,16 @@ const SEALS: SealFlags = SealFlags::SHRINK
 #[derive(Debug)]
 struct Region(NonNull<AtomicU64>);
 
+// SAFETY: it belongs to no thread; any may unmap it, and the last reference into it is gone then.
+unsafe impl Send for Region {}
+
+// SAFETY: all that a reference to it gives away are references to atomics.
+unsafe impl Sync for Region {}
+
 /// The words of one direction. The file is unmapped with the last of them.
 #[derive(Clone, Debug)]
 pub struct Direction {
-    region: Rc<Region>,
+    region: Arc<Region>,
     words: Range<usize>,
 }
 
@@ -94,9 +99,9 @@ fn map(file: impl AsFd) -> io::Result<[Words<Direction>; 2]> {
     // SAFETY: a new mapping at a place that the kernel chooses touches nothing that exists.
     let start = unsafe { mmap(ptr::null_mut(), REGION_BYTES, protection, flags, file, 0) }?;
     let start = NonNull::new(start.cast()).ok_or_else(|| invalid("it is mapped at 0"))?;
-    let region = Rc::new(Region(start));
+    let region = Arc::new(Region(start));
     let direction = |words| {
-        let region = Rc::clone(&region);
+        let region = Arc::clone(&region);
         Words::new(Direction { region, words }).ok_or_else(|| invalid("it is no ring"))
     };
     Ok([

@@ -149,6 +149,12 @@ impl<M: Memory> Reader<M> {
         self.memory.fence();
         Ok(self.available()? == 0)
     }
+
+    /// Says that this end does not sleep any more, though it was not woken. It may be woken all the
+    /// same.
+    pub fn stay_awake(&self) {
+        self.memory.store(Word::ReaderSleeps, 0);
+    }
 }
 
 /// The places of `count` bytes from a position on, and which of the bytes go there: two parts where the

@@ -7,12 +7,15 @@ use super::{
     waiting::Patience,
     watch,
 };
+use atomic_refcell::AtomicRefCell;
 use bytes::BufMut;
 use rustix::net::{SendFlags, send};
 use std::{
-    cell::{Cell, RefCell},
     io::{self, IoSlice},
-    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 use tokio::{net::UnixStream, sync::Notify};
@@ -24,55 +27,79 @@ const BELLS: usize = 64;
 
 /// A connection through shared memory.
 #[derive(Debug)]
-pub struct MemoryStream(Rc<Shared>);
+pub struct MemoryStream(Arc<Shared>);
 
 /// What the stream and those who look at it share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    outgoing: RefCell<Writer<Words<Direction>>>,
-    incoming: RefCell<Reader<Words<Direction>>>,
+    outgoing: AtomicRefCell<Writer<Words<Direction>>>,
+    incoming: AtomicRefCell<Reader<Words<Direction>>>,
     /// Carries a byte to whoever sleeps, and ends with the other end.
     socket: UnixStream,
     /// The other end is gone.
-    closed: Cell<bool>,
+    closed: AtomicBool,
     for_bytes: Waiting,
     for_room: Waiting,
     /// Somebody looks at it.
-    pub(super) watched: Cell<bool>,
+    pub(super) watched: AtomicBool,
+    /// Somebody reads and writes again and again, so that nobody need look at it.
+    attended: AtomicBool,
 }
 
 /// One who waits for the other end.
 #[derive(Debug, Default)]
 struct Waiting {
-    since: Cell<Option<Instant>>,
-    patience: Cell<Patience>,
+    since: AtomicRefCell<Option<Instant>>,
+    patience: AtomicRefCell<Patience>,
     /// Told when there is what it waits for.
     ready: Notify,
 }
 
 impl MemoryStream {
     pub(super) fn new(directions: Directions, socket: UnixStream) -> Self {
-        Self(Rc::new(Shared {
-            outgoing: RefCell::new(Writer::new(directions.outgoing)),
-            incoming: RefCell::new(Reader::new(directions.incoming)),
+        Self(Arc::new(Shared {
+            outgoing: AtomicRefCell::new(Writer::new(directions.outgoing)),
+            incoming: AtomicRefCell::new(Reader::new(directions.incoming)),
             socket,
-            closed: Cell::new(false),
+            closed: AtomicBool::new(false),
             for_bytes: Waiting::default(),
             for_room: Waiting::default(),
-            watched: Cell::new(false),
+            watched: AtomicBool::new(false),
+            attended: AtomicBool::new(false),
         }))
     }
 
-    /// Waits until there is something to read, or the other end is gone.
+    /// Waits until there is something to read, or the other end is gone; perhaps in vain.
     pub async fn readable(&self) -> io::Result<()> {
         let shared = &self.0;
         shared.wait(&shared.for_bytes, || shared.has_bytes()).await
     }
 
-    /// Waits until there is room to write, or the other end is gone.
+    /// Waits until there is room to write, or the other end is gone; perhaps in vain.
     pub async fn writable(&self) -> io::Result<()> {
         let shared = &self.0;
         shared.wait(&shared.for_room, || shared.has_room()).await
+    }
+
+    /// From now until [`MemoryStream::leave`], somebody reads and writes again and again: those who wait
+    /// do not look, and the other end need not wake them.
+    pub(crate) fn attend(&self) {
+        self.0.attended.store(true, Ordering::Relaxed);
+        self.0.incoming.borrow().stay_awake();
+    }
+
+    pub(crate) fn is_attended(&self) -> bool {
+        self.0.attended.load(Ordering::Relaxed)
+    }
+
+    /// Leaves what there is, and what comes, to those who wait. `has_begun`: they have not heard of a
+    /// message that must end in time.
+    pub(crate) fn leave(&self, has_begun: bool) {
+        self.0.attended.store(false, Ordering::Relaxed);
+        self.0.sleep();
+        if has_begun {
+            self.0.for_bytes.ready.notify_one();
+        }
     }
 
     /// Reads what is there; nothing when the other end is gone.
@@ -83,7 +110,7 @@ impl MemoryStream {
             if incoming.must_wake() {
                 self.0.wake_peer();
             }
-        } else if !self.0.closed.get() && !into.is_empty() {
+        } else if !self.0.is_closed() && !into.is_empty() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         Ok(count)
@@ -111,7 +138,7 @@ impl MemoryStream {
 
     /// Writes as much as there is room for.
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
-        if self.0.closed.get() {
+        if self.0.is_closed() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let mut outgoing = self.0.outgoing.borrow_mut();
@@ -128,18 +155,22 @@ impl MemoryStream {
 }
 
 impl Shared {
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
     fn has_bytes(&self) -> io::Result<bool> {
         let available = self.incoming.borrow().available().map_err(broken)?;
-        Ok(available > 0 || self.closed.get())
+        Ok(available > 0 || self.is_closed())
     }
 
     fn has_room(&self) -> io::Result<bool> {
         let room = self.outgoing.borrow().room().map_err(broken)?;
-        Ok(room > 0 || self.closed.get())
+        Ok(room > 0 || self.is_closed())
     }
 
     async fn wait(
-        self: &Rc<Self>,
+        self: &Arc<Self>,
         waiting: &Waiting,
         is_ready: impl Fn() -> io::Result<bool>,
     ) -> io::Result<()> {
@@ -147,27 +178,28 @@ impl Shared {
             return Ok(());
         }
         let since = Instant::now();
-        waiting.since.set(Some(since));
+        *waiting.since.borrow_mut() = Some(since);
         while !is_ready()? {
             watch::add(self);
             tokio::select! {
-                () = waiting.ready.notified() => {}
+                () = waiting.ready.notified() => break,
                 bell = self.socket.readable() => {
                     bell?;
                     self.take_bells()?;
                 }
             }
         }
-        waiting.since.set(None);
-        let mut patience = waiting.patience.get();
-        patience.learn(since.elapsed());
-        waiting.patience.set(patience);
+        *waiting.since.borrow_mut() = None;
+        waiting.patience.borrow_mut().learn(since.elapsed());
         Ok(())
     }
 
     /// Wakes those who wait for what is there now, and has the peer wake those who have waited for too
     /// long; without a time, all. Whether to look again.
     pub(super) fn look(&self, now: Option<Instant>) -> bool {
+        if self.attended.load(Ordering::Relaxed) {
+            return false;
+        }
         let bytes = self.for_bytes.look(
             now,
             || self.has_bytes(),
@@ -195,9 +227,11 @@ impl Shared {
 
     fn take_bells(&self) -> io::Result<()> {
         match self.socket.try_read(&mut [0; BELLS]) {
-            Ok(0) => self.closed.set(true),
+            Ok(0) => self.closed.store(true, Ordering::Relaxed),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => self.closed.set(true),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                self.closed.store(true, Ordering::Relaxed)
+            }
             Err(error) => return Err(error),
             Ok(_) => {}
         }
@@ -213,12 +247,12 @@ impl Waiting {
         is_ready: impl FnOnce() -> io::Result<bool>,
         may_sleep: impl FnOnce() -> Result<bool, Violation>,
     ) -> bool {
-        let Some(since) = self.since.get() else {
+        let Some(since) = *self.since.borrow() else {
             return false;
         };
         // Who is woken meets an error too.
         let ready = is_ready().unwrap_or(true);
-        let span = self.patience.get().span();
+        let span = self.patience.borrow().span();
         let patient = now.is_some_and(|now| now.saturating_duration_since(since) < span);
         if ready || !patient && !may_sleep().unwrap_or(false) {
             self.ready.notify_one();

@@ -4,7 +4,12 @@ use super::{
     stream::Shared,
     waiting::{is_crowded, yield_processor},
 };
-use std::{cell::RefCell, rc::Rc, time::Instant};
+use std::{
+    cell::RefCell,
+    rc::Rc,
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 use tokio::{sync::Notify, task};
 
 thread_local! {
@@ -14,7 +19,7 @@ thread_local! {
 #[derive(Default)]
 struct Watch {
     /// Streams that somebody waits for and does not sleep on yet; none if nobody keeps watch.
-    streams: RefCell<Option<Vec<Rc<Shared>>>>,
+    streams: RefCell<Option<Vec<Arc<Shared>>>>,
     /// Told when there is something to look at.
     begun: Rc<Notify>,
 }
@@ -36,14 +41,14 @@ pub async fn keep_watch() {
 }
 
 /// Has a stream looked at until nobody is left to be woken by it; without a thread that keeps watch, once.
-pub(super) fn add(stream: &Rc<Shared>) {
-    if stream.watched.get() {
+pub(super) fn add(stream: &Arc<Shared>) {
+    if stream.watched.load(Ordering::Relaxed) {
         return;
     }
     WATCH.with(|watch| match watch.streams.borrow_mut().as_mut() {
         Some(streams) => {
-            stream.watched.set(true);
-            streams.push(Rc::clone(stream));
+            stream.watched.store(true, Ordering::Relaxed);
+            streams.push(Arc::clone(stream));
             watch.begun.notify_one();
         }
         None => stream.sleep(),
@@ -59,7 +64,7 @@ fn look() -> bool {
         streams.as_mut().is_some_and(|streams| {
             streams.retain(|stream| {
                 let again = stream.look(now);
-                stream.watched.set(again);
+                stream.watched.store(again, Ordering::Relaxed);
                 again
             });
             !streams.is_empty()
@@ -82,7 +87,7 @@ impl Drop for Watching {
         // Where the thread itself ends, they are gone already.
         let left = WATCH.try_with(|watch| watch.streams.borrow_mut().take());
         for stream in left.ok().flatten().unwrap_or_default() {
-            stream.watched.set(false);
+            stream.watched.store(false, Ordering::Relaxed);
             stream.sleep();
         }
     }

@@ -1,0 +1,76 @@
+//! A thread that calls and waits: it does the work of the client itself meanwhile.
+
+use super::{NodeContext, context::Lead};
+use futago_transport::shared_memory::waiting::wait;
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+};
+
+struct Caller {
+    thread: Thread,
+    woken: AtomicBool,
+}
+
+/// Runs an operation on this thread. Of several threads that do so, one looks for the answers of all; the
+/// client's thread does it when that one has its own, and while all sleep.
+pub fn run<T>(context: &NodeContext, operation: impl Future<Output = T>) -> T {
+    let caller = Arc::new(Caller {
+        thread: thread::current(),
+        woken: AtomicBool::new(false),
+    });
+    let waker = Waker::from(Arc::clone(&caller));
+    let mut operation = pin!(operation);
+    loop {
+        let (polled, lead) = context.in_caller_s_turn(|| {
+            let polled = operation.as_mut().poll(&mut Context::from_waker(&waker));
+            let lead = polled.is_pending().then(|| context.lead());
+            (polled, lead.flatten())
+        });
+        match (polled, lead) {
+            (Poll::Ready(value), _) => return value,
+            (Poll::Pending, Some(lead)) => caller.look(&lead),
+            (Poll::Pending, None) => caller.sleep(),
+        }
+    }
+}
+
+impl Caller {
+    /// Looks for answers until this caller's has come, or for too long; then sleeps until it comes.
+    fn look(&self, lead: &Lead<'_>) {
+        let look = || {
+            lead.look();
+            self.was_woken().then_some(())
+        };
+        wait(look, || {
+            lead.end();
+            self.sleep();
+        });
+    }
+
+    fn sleep(&self) {
+        while !self.was_woken() {
+            thread::park();
+        }
+    }
+
+    fn was_woken(&self) -> bool {
+        self.woken.swap(false, Ordering::Acquire)
+    }
+}
+
+impl Wake for Caller {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
