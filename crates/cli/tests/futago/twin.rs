@@ -1,8 +1,9 @@
 //! Simulated clusters: `twin` and `lab`.
 
 use crate::common::futago;
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Stdio};
 
 const SCENARIO: &str = r#"
 description = "tiny"
@@ -289,33 +290,54 @@ fn a_host_is_measured_and_compared_with_its_twin() {
     assert!(err.contains("clients do not think"), "{err}");
 }
 
-/// Whoever kills a measurement does not leave its servers running.
+const LONG: &str = "workload.phases.0.operations=1000000000";
+
+/// Whoever ends a measurement, in whatever way, does not leave its servers running.
 #[test]
-fn a_killed_measurement_takes_its_cluster_along() {
+fn a_measurement_that_is_ended_takes_its_cluster_along() {
+    let calibrate = &["calibrate", "--rounds", "1000", "--out", "m.toml"][..];
+    let compare = &["compare", "tiny.toml", "--set", LONG];
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        for measurement in [calibrate, compare] {
+            end_measurement(measurement, signal);
+        }
+    }
+}
+
+/// Starts a measurement, ends it as soon as its cluster is up, and waits until nothing of it is
+/// left.
+fn end_measurement(arguments: &[&str], signal: Signal) {
     let directory = directory();
-    let mut calibrate = std::process::Command::new(env!("CARGO_BIN_EXE_futago"))
+    let mut measurement = std::process::Command::new(env!("CARGO_BIN_EXE_futago"))
         .current_dir(directory.path())
         .env("TMPDIR", directory.path())
         .env("XDG_RUNTIME_DIR", directory.path())
-        .args(["twin", "calibrate", "--rounds", "1000", "--out", "m.toml"])
-        .stderr(std::process::Stdio::null())
+        .arg("twin")
+        .args(arguments)
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let name = format!("futago-measurement-{}.toml", calibrate.id());
+    let name = format!("futago-measurement-{}.toml", measurement.id());
     let file = directory.path().join(name);
     let is_up = || {
         let status = futago().arg("status").arg("--cluster").arg(&file).output();
         status.unwrap().status.success()
     };
     while !is_up() {
+        assert_eq!(measurement.try_wait().unwrap(), None, "{arguments:?}");
         std::thread::yield_now();
     }
-    let cluster = futago_node::Cluster::load(&file).unwrap();
-    let runtime_directory = cluster.runtime_directory.unwrap();
-    calibrate.kill().unwrap();
-    calibrate.wait().unwrap();
-    // `up` removes both when the servers' processes are gone.
-    while file.exists() || runtime_directory.exists() {
+    rustix::process::kill_process(Pid::from_child(&measurement), signal).unwrap();
+    assert!(!measurement.wait().unwrap().success(), "{arguments:?}");
+    // `up` removes what it has made, here, when the servers' processes are gone.
+    while names(directory.path()) != ["tiny.toml"] {
         std::thread::yield_now();
     }
+}
+
+/// What is in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.collect()
 }
