@@ -128,6 +128,12 @@ pub const STEPS: &[Step] = &[
         ready: always,
     },
     Step {
+        name: "twin-ranks",
+        limit_s: 1800,
+        command: "crates/twin/proof.sh ranks",
+        ready: always,
+    },
+    Step {
         name: "twin-scale",
         limit_s: 3600,
         command: "crates/twin/proof.sh scale",
