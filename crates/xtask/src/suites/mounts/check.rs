@@ -259,8 +259,9 @@ fn follow_orders(
     found: &mut Vec<Model>,
 ) {
     if depth == order.len() {
-        if !found.contains(model) {
-            found.push(model.clone());
+        let state = model.renumbered();
+        if !found.contains(&state) {
+            found.push(state);
         }
         return;
     }
