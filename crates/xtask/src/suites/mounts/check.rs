@@ -278,7 +278,9 @@ fn follow_orders(
         let mut next = model.clone();
         if agrees(&next.apply(*agent, operation), seen) {
             follow_orders(&next, round, outcomes, order, depth + 1, found);
-        } else if in_removed_directory(round, order[depth], seen) {
+        } else if in_removed_directory(round, order[depth], seen)
+            || walked_amid_renames(round, outcomes, order[depth])
+        {
             follow_orders(model, round, outcomes, order, depth + 1, found);
         }
         order.swap(depth, choice);
@@ -302,13 +304,33 @@ fn in_removed_directory(round: &Round, number: usize, seen: &Outcome) -> bool {
             Operation::RemoveDirectory { .. } | Operation::Rename { .. }
         )
     };
-    let others = round
-        .iter()
-        .enumerate()
-        .filter(|(other, _)| *other != number);
     *seen == Outcome::Error(Errno::ENOENT as i32)
         && makes_name
-        && others.map(|(_, (_, operation))| operation).any(removes)
+        && others(round, number).any(|other| removes(&round[other].1))
+}
+
+/// Names are looked up one after another, by the kernel of each mount as in any file system: a path that is
+/// walked while others rename may find some of its names before that and some after it, and lead where it
+/// led at no time, or the places that it has found may no longer go together. Then it fails and
+/// nothing has happened.
+fn walked_amid_renames(round: &Round, outcomes: &[Outcome], number: usize) -> bool {
+    const OF_WALKS: [Errno; 5] = [
+        Errno::ENOENT,
+        Errno::ENOTDIR,
+        Errno::ELOOP,
+        Errno::EEXIST,
+        Errno::EINVAL,
+    ];
+    let renamed = |other: usize| {
+        matches!(round[other].1, Operation::Rename { .. }) && outcomes[other] == Outcome::Done
+    };
+    let of_walk = |errno: Errno| outcomes[number] == Outcome::Error(errno as i32);
+    OF_WALKS.into_iter().any(of_walk) && others(round, number).any(renamed)
+}
+
+/// The other operations of the round.
+fn others(round: &Round, number: usize) -> impl Iterator<Item = usize> + use<> {
+    (0..round.len()).filter(move |other| *other != number)
 }
 
 fn agrees(model: &Outcome, seen: &Outcome) -> bool {
@@ -357,5 +379,45 @@ fn short(outcome: &Outcome) -> String {
         Outcome::Error(number) => format!("{:?}", Errno::from_raw(*number)),
         Outcome::Tree(tree) => format!("a tree of {} files", tree.len()),
         other => format!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operation::Replace;
+    use super::*;
+
+    const NAMES: [&str; 2] = ["a", "b"];
+
+    fn rename() -> Operation {
+        let [from, to] = NAMES.map(str::to_owned);
+        let how = Replace::Never;
+        Operation::Rename { from, to, how }
+    }
+
+    fn link() -> Operation {
+        let [from, to] = NAMES.map(str::to_owned);
+        Operation::Link { from, to }
+    }
+
+    fn states(round: &Round, outcomes: &[Outcome]) -> usize {
+        let mut model = Model::new(2);
+        let path = "a".to_owned();
+        model.apply(0, &Operation::Create { path, mode: 0o644 });
+        let mut found = Vec::new();
+        let mut order: Vec<usize> = (0..round.len()).collect();
+        follow_orders(&model, round, outcomes, &mut order, 0, &mut found);
+        found.len()
+    }
+
+    #[test]
+    fn a_path_may_be_walked_while_another_renames_but_not_after_it() {
+        let exists = || Outcome::Error(Errno::EEXIST as i32);
+        let at_once = vec![(0, link()), (1, rename())];
+        assert_eq!(states(&at_once, &[exists(), Outcome::Done]), 1);
+        // Nobody has renamed, or linking has had an effect that it cannot have had.
+        assert_eq!(states(&at_once, &[exists(), exists()]), 0);
+        assert_eq!(states(&at_once, &[Outcome::Done, Outcome::Done]), 0);
+        assert_eq!(states(&vec![(0, link())], &[exists()]), 0);
     }
 }
