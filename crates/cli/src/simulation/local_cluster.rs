@@ -75,6 +75,7 @@ fn data_bytes(setup: &Setup) -> u64 {
     let bytes = phases.map(|phase| match &phase.activity {
         Activity::Names(_) => 0,
         Activity::Data(data) => data.workload.size_bytes * u64::from(data.workload.clients),
+        Activity::Trace(trace) => trace.written_bytes(),
     });
     bytes.sum()
 }

@@ -53,6 +53,12 @@ fn check(setup: &Setup) -> anyhow::Result<()> {
         "clients do not think"
     } else if setup.phases.iter().any(|phase| phase.arrivals.is_some()) {
         "operations do not arrive by themselves"
+    } else if setup
+        .phases
+        .iter()
+        .any(|phase| matches!(phase.activity, Activity::Trace(_)))
+    {
+        "no traces are replayed"
     } else {
         return Ok(());
     };
@@ -292,6 +298,8 @@ impl RealClient {
         match &phase.activity {
             Activity::Names(mix) => self.make_common(phase.place, directory, mix, clients),
             Activity::Data(data) => self.make_data(directory, *data),
+            // It is refused before.
+            Activity::Trace(_) => Ok(()),
         }
     }
 
@@ -369,8 +377,10 @@ impl RealClient {
         let (part, works) = perform(&self.futago, async |client| {
             let mut part = Part::default();
             let mut begun = 0;
-            while begun < most && began.elapsed() < until {
-                let (work, data) = works.next(begun);
+            while begun < most
+                && began.elapsed() < until
+                && let Some((work, data)) = works.next(begun)
+            {
                 begun += 1;
                 let started = Instant::now();
                 let outcome = work.perform(client, number, &shared, data).await;
@@ -402,21 +412,22 @@ struct Works {
 }
 
 impl Works {
-    /// The next one, and what it writes.
-    fn next(&mut self, turn: u64) -> (Work, Payload) {
+    /// The next one, and what it writes; `None` if there is no more.
+    fn next(&mut self, turn: u64) -> Option<(Work, Payload)> {
         match &self.phase.activity {
             Activity::Names(mix) => {
                 let (place, directory) = (self.phase.place, self.directory);
                 let work = self.names.next(mix, place, directory, &mut self.random);
-                (work, Payload::empty())
+                Some((work, Payload::empty()))
             }
             Activity::Data(data) => {
                 let work = Work::Data(data.transfer(data.phase, self.client, self.file, turn));
                 let made = self
                     .data
                     .get((turn % data.workload.transfer_count()) as usize);
-                (work, made.cloned().unwrap_or_default())
+                Some((work, made.cloned().unwrap_or_default()))
             }
+            Activity::Trace(_) => None,
         }
     }
 }

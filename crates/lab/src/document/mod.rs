@@ -1,4 +1,4 @@
-//! TOML in which every value knows where it comes from, so that a mistake is told with its line and
+//! TOML, and lines of JSON, in which every value knows where it comes from, so that a mistake is told with its line and
 //! key, whether it was made in a file, in a list of values to try, or on the command line.
 //!
 //! [`Node::parse`] reads a text, [`Node::merge`] and [`Node::set`] lay one over another, and
@@ -7,6 +7,7 @@
 
 pub mod bounds;
 mod deserialize;
+mod json;
 mod node;
 mod origin;
 mod parse;

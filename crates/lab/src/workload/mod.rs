@@ -5,10 +5,12 @@ pub mod contents;
 pub mod io;
 pub mod metadata;
 mod permutation;
+pub mod trace;
 
 pub use contents::contents;
 pub use io::{Access, FileLayout, IoPhase, IoWorkload, Mistake, Transfer};
 pub use metadata::{MetadataPhase, MetadataWorkload};
+pub use trace::Trace;
 
 /// The client whose files a client looks at: the next one, so that nobody finds in a cache of its
 /// own what it made itself. A single client has only its own.

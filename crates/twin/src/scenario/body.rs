@@ -1,6 +1,6 @@
 //! What a scenario says, its sweep apart.
 
-use super::{Cluster, Workload};
+use super::{Cluster, Workload, traces::Traces};
 use crate::{
     machine::Machine,
     world::{self, Setup},
@@ -96,6 +96,14 @@ fn seeds<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
     Ok(seeds)
 }
 
+/// A mistake in the workload, unless it is one in another file.
+fn in_workload(problem: Problem) -> Problem {
+    match problem.origin {
+        Some(_) => problem,
+        None => problem.inside("workload"),
+    }
+}
+
 impl Body {
     /// Whether its parts fit together.
     pub(super) fn check(&self) -> Result<(), Problem> {
@@ -108,12 +116,13 @@ impl Body {
     }
 
     /// What is to be simulated with this seed.
-    pub(super) fn setup(&self, seed: u64) -> Result<Setup, Problem> {
+    pub(super) fn setup(&self, seed: u64, traces: &Traces<'_>) -> Result<Setup, Problem> {
         let Cluster {
             servers, clients, ..
         } = self.cluster;
         let layout = self.machine.lay_out(servers, clients);
         let layout = layout.map_err(|problem| problem.inside("machine"))?;
+        let phases = self.workload.world_phases(clients, traces);
         let setup = Setup {
             seed,
             hosts: layout.hosts,
@@ -123,7 +132,7 @@ impl Body {
             protocol: self.cluster.protocol(),
             directories: self.workload.world_directories(),
             wide: self.workload.wide,
-            phases: self.workload.world_phases(clients),
+            phases: phases.map_err(in_workload)?,
             faults: self.faults.clone(),
         };
         match setup.check() {

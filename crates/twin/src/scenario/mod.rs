@@ -11,6 +11,7 @@ mod cluster;
 mod data;
 mod result;
 mod sweep;
+mod traces;
 mod workload;
 
 pub use body::{Body, Limits, Run};
@@ -19,10 +20,11 @@ pub use data::Data;
 pub use result::summarize;
 pub use workload::{Directory, Phase, Workload};
 
-use crate::world::Setup;
+use crate::world::{Activity, Setup};
 use futago_lab::document::{Node, Problem};
 use std::{collections::BTreeMap, path::Path};
 use sweep::Assignment;
+use traces::Traces;
 
 /// A scenario file that has been read, with what was set on the command line.
 #[derive(Clone, Debug)]
@@ -88,9 +90,10 @@ impl Scenario {
         sweep::check_size(&axes, plain.1.run.seeds.len(), plain.1.limits.points)
             .map_err(|problem| self.document.locate(problem))?;
         let combinations = sweep::combinations(&axes);
+        let traces = Traces::new(&self.directory);
         let points = combinations
             .iter()
-            .map(|combination| self.seeds(&document, combination));
+            .map(|combination| self.seeds(&document, combination, &traces));
         let points: Vec<Vec<Point>> = points.collect::<Result<_, _>>()?;
         Ok(points.into_iter().flatten().collect())
     }
@@ -112,7 +115,12 @@ impl Scenario {
     }
 
     /// The points of one combination: one for every seed.
-    fn seeds(&self, document: &Node, varied: &[Assignment]) -> Result<Vec<Point>, Problem> {
+    fn seeds(
+        &self,
+        document: &Node,
+        varied: &[Assignment],
+        traces: &Traces<'_>,
+    ) -> Result<Vec<Point>, Problem> {
         let (document, body) = self.body(document, varied)?;
         let mut parameters = BTreeMap::from([
             ("cluster.servers".to_owned(), body.cluster.servers.into()),
@@ -122,18 +130,35 @@ impl Scenario {
             parameters.insert(assignment.key.clone(), assignment.node.to_json());
         }
         let point = |seed: &u64| {
-            let setup = body.setup(*seed).map_err(|p| document.locate(p))?;
+            let setup = body.setup(*seed, traces);
+            let setup = setup.map_err(|p| document.locate(p))?;
             let mut parameters = parameters.clone();
             parameters.insert("seed".to_owned(), (*seed).into());
             Ok(Point {
                 parameters,
-                document: document.to_json(),
+                document: with_traces(document.to_json(), &setup),
                 body: body.clone(),
                 setup,
             })
         };
         body.run.seeds.iter().map(point).collect()
     }
+}
+
+/// A scenario with what stands for its traces, so that points of other traces are other points.
+fn with_traces(mut document: serde_json::Value, setup: &Setup) -> serde_json::Value {
+    let digests = setup
+        .phases
+        .iter()
+        .filter_map(|phase| match &phase.activity {
+            Activity::Trace(trace) => Some(trace.digest.as_str()),
+            _ => None,
+        });
+    let digests: Vec<&str> = digests.collect();
+    if !digests.is_empty() {
+        document["traces"] = digests.into();
+    }
+    document
 }
 
 #[cfg(test)]

@@ -142,6 +142,54 @@ fn a_machine_may_come_from_a_file_beside_the_scenario() {
     );
 }
 
+#[test]
+fn a_trace_lies_beside_the_scenario_and_tells_points_apart() {
+    let directory = std::env::temp_dir().join(format!("futago-traces-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let write = |name: &str, processes: u64| {
+        let lines = (1..=processes).map(|process| {
+            format!(
+                "\n{{\"process\":{process},\"begin_ns\":0,\"took_ns\":1,\"operation\":{{\"open\":{{\"file\":0}}}}}}"
+            )
+        });
+        let text = ["{\"futago_trace\":1}".to_owned()].into_iter().chain(lines);
+        std::fs::write(directory.join(name), text.collect::<String>()).unwrap();
+    };
+    write("two.jsonl", 2);
+    write("three.jsonl", 3);
+    write("four.jsonl", 4);
+    std::fs::write(directory.join("bad.jsonl"), "{\"futago_trace\":1}\n{}").unwrap();
+    let phase = "mix = { create = 1 }\ndirectory = \"shared\"\noperations = 5";
+    let load = |keys: &str, options: &[&str]| {
+        let text = SMALL.replace(phase, keys);
+        let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+        let scenario = Scenario::parse("s.toml", &text, &directory, &options);
+        let points = scenario.and_then(|scenario| scenario.points());
+        points.map_err(|problem| problem.to_string())
+    };
+    let two = "trace = \"two.jsonl\"\ndirectory = \"shared\"";
+    let sweep = "sweep={ workload.phases.0.trace = [\"two.jsonl\", \"three.jsonl\"] }";
+    let points = load(two, &[sweep]);
+    let mistakes = [
+        load("trace = \"two.jsonl\"", &[]),
+        load(&format!("{two}\noperations = 5"), &[]),
+        load(&format!("{two}\nthink = {{ constant_ns = 5 }}"), &[]),
+        load(&two.replace("two", "four"), &[]),
+        load(&two.replace("two", "bad"), &[]),
+        load(&two.replace("two", "no"), &[]),
+    ];
+    let mistakes: Vec<String> = mistakes.into_iter().map(|e| e.unwrap_err()).collect();
+    let mistakes = mistakes
+        .join("\n")
+        .replace(&directory.display().to_string(), "DIRECTORY");
+    std::fs::remove_dir_all(&directory).unwrap();
+    let points = points.unwrap();
+    assert_eq!(points[0].setup.phases[0].name, "trace");
+    assert_eq!(points[0].setup.phases[0].amount, Amount::Operations(1));
+    assert_ne!(points[0].document["traces"], points[1].document["traces"]);
+    insta::assert_snapshot!(mistakes);
+}
+
 /// What an earlier phase has written whole is read as it is; the rest is written before.
 #[test]
 fn what_is_read_is_written_before_once() {
@@ -157,7 +205,7 @@ fn what_is_read_is_written_before_once() {
         let phase = load(&text(written), &[]).unwrap()[0].setup.phases[1].clone();
         match phase.activity {
             Activity::Data(data) => (phase.amount, data.fill),
-            Activity::Names(_) => panic!("{phase:?}"),
+            _ => panic!("{phase:?}"),
         }
     };
     assert_eq!(read("8MiB"), (Amount::Operations(2048), false));

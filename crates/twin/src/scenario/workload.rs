@@ -1,13 +1,17 @@
 //! What clients do, phase by phase.
 
-use super::data::Data;
+use super::{data::Data, traces::Traces};
 use crate::world::{
     self, Activity, Amount, Arrivals, FileNames, Latency, Mix, OperationKind, Place, Popularity,
     WideDirectories,
 };
-use futago_lab::document::Problem;
+use futago_lab::{document::Problem, workload::Trace};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// The phases of a scenario, and the directories that they begin with. All clients begin a phase
 /// together.
@@ -70,6 +74,9 @@ pub struct Phase {
     /// Transfers of large files, instead of operations on names.
     #[serde(default)]
     pub data: Option<Data>,
+    /// The file of a recorded run, instead of all that says what is done, how often and when.
+    #[serde(default)]
+    pub trace: Option<PathBuf>,
     /// How many operations each client performs; all of the phase is measured. Of transfers it makes
     /// each once, if nothing is said.
     #[serde(default)]
@@ -130,6 +137,9 @@ impl Workload {
             let names: Vec<&str> = names.chain([ROOT]).collect();
             return Err((Problem::unknown("directory", name, &names), "directory"));
         }
+        if phase.trace.is_some() {
+            return check_trace(phase);
+        }
         check_choice(phase)?;
         check_arrivals(phase)?;
         match &phase.data {
@@ -184,14 +194,22 @@ impl Workload {
     }
 
     /// The phases for so many clients.
-    pub(super) fn world_phases(&self, clients: u32) -> Vec<world::Phase> {
+    pub(super) fn world_phases(
+        &self,
+        clients: u32,
+        traces: &Traces<'_>,
+    ) -> Result<Vec<world::Phase>, Problem> {
         let mut phases: Vec<world::Phase> = Vec::new();
-        for phase in &self.phases {
+        for (number, phase) in self.phases.iter().enumerate() {
             let named = phase.directory.as_ref().and_then(|name| self.place(name));
             let place = named.unwrap_or(Place::Own);
-            let activity = match &phase.data {
-                Some(data) => Activity::Data(data.activity(clients, place, &phases)),
-                None => Activity::Names(Mix {
+            let activity = match (&phase.trace, &phase.data) {
+                (Some(file), _) => {
+                    let trace = load_trace(traces, file, clients);
+                    Activity::Trace(trace.map_err(|problem| in_phase(number, problem))?)
+                }
+                (None, Some(data)) => Activity::Data(data.activity(clients, place, &phases)),
+                (None, None) => Activity::Names(Mix {
                     operations: phase.mix.clone().into_iter().collect(),
                     common: phase.common,
                     popularity: phase.popularity,
@@ -206,8 +224,52 @@ impl Workload {
                 arrivals: phase.arrivals,
             });
         }
-        phases
+        Ok(phases)
     }
+}
+
+/// Reads a trace that so many clients are to perform.
+fn load_trace(traces: &Traces<'_>, file: &Path, clients: u32) -> Result<Arc<Trace>, Problem> {
+    let trace = traces.get(file)?;
+    let processes = trace.processes.len();
+    if processes <= clients as usize {
+        return Ok(trace);
+    }
+    let text = format!("the trace has {processes} processes, more than the {clients} clients");
+    Err(Problem::new(text).suggest(format!("say `cluster.clients = {processes}` or more")))
+}
+
+/// A mistake in a phase's trace, unless it is one in another file.
+fn in_phase(number: usize, problem: Problem) -> Problem {
+    match problem.origin {
+        Some(_) => problem,
+        None => below("phases", number, problem, "trace"),
+    }
+}
+
+/// A trace says itself what is done, how often and when; a phase only says where.
+fn check_trace(phase: &Phase) -> Result<(), (Problem, &'static str)> {
+    let others = [
+        ("mix", !phase.mix.is_empty()),
+        ("data", phase.data.is_some()),
+        ("common", phase.common > 0),
+        ("popularity", phase.popularity != Popularity::Uniform),
+        ("operations", phase.operations.is_some()),
+        ("measured_ms", phase.measured_ms.is_some()),
+        ("warm_up_ms", phase.warm_up_ms != 0.0),
+        ("think", phase.think != Latency::ZERO),
+        ("arrivals", phase.arrivals.is_some()),
+    ];
+    if let Some((key, _)) = others.into_iter().find(|(_, said)| *said) {
+        let text = "a trace says itself what is done, how often and when";
+        return Err((Problem::new(text), key));
+    }
+    if phase.directory.is_none() {
+        let problem = Problem::new("a trace needs a directory that all clients share");
+        let problem = problem.suggest("say `directory = …` in the phase, such as `\"/\"`");
+        return Err((problem, "trace"));
+    }
+    Ok(())
 }
 
 /// Whether there is something to choose, where and how it is said.
@@ -257,11 +319,14 @@ fn check_arrivals(phase: &Phase) -> Result<(), (Problem, &'static str)> {
 }
 
 fn check_mix(mix: &BTreeMap<OperationKind, u32>) -> Result<(), Problem> {
-    let of_data = [OperationKind::Write, OperationKind::Read];
-    if let Some(kind) = of_data.into_iter().find(|kind| mix.contains_key(kind)) {
-        let name: &str = (&kind).into();
-        let problem = Problem::new("this is not an operation on names").inside(name);
-        return Err(problem.suggest(format!("say `data = {{ operation = \"{name}\" }}`")));
+    if let Some(kind) = mix.keys().find(|kind| !kind.is_mixed()) {
+        let name: &str = kind.into();
+        let problem = Problem::new("this cannot be in a mix").inside(name);
+        let of_data = matches!(kind, OperationKind::Write | OperationKind::Read);
+        return Err(match of_data {
+            true => problem.suggest(format!("say `data = {{ operation = \"{name}\" }}`")),
+            false => problem.suggest("it can be in a trace"),
+        });
     }
     if mix.values().all(|weight| *weight == 0) {
         let problem = Problem::new("some operation must have a weight above 0");
@@ -283,12 +348,14 @@ impl Phase {
     fn name(&self) -> String {
         let mut operations: Vec<&str> = self.mix.keys().map(|kind| kind.into()).collect();
         operations.extend(self.data.as_ref().map(|data| data.operation.name()));
+        operations.extend(self.trace.as_ref().map(|_| "trace"));
         self.name.clone().unwrap_or_else(|| operations.join("+"))
     }
 
     fn amount(&self, activity: &Activity) -> Amount {
         let all = match activity {
             Activity::Data(data) => data.workload.transfer_count(),
+            Activity::Trace(trace) => trace.longest(),
             Activity::Names(_) => 1,
         };
         let ns = |ms: f64| (ms * 1e6) as u64;

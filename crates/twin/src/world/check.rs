@@ -155,10 +155,9 @@ impl Setup {
                 let weighs = operations.iter().any(|&(_, weight)| weight > 0);
                 let reason = "some operation has a weight above zero";
                 require(weighs, || part("mix"), reason)?;
-                let of_names =
-                    |&(kind, _): &_| !matches!(kind, OperationKind::Write | OperationKind::Read);
-                let reason = "writing and reading are phases of their own";
-                require(operations.iter().all(of_names), || part("mix"), reason)?;
+                let mixed = |(kind, _): &(OperationKind, u32)| kind.is_mixed();
+                let reason = "all of it are operations on names";
+                require(operations.iter().all(mixed), || part("mix"), reason)?;
                 let shared = *common == 0 || phase.place != Place::Own;
                 let reason = "common files lie in a directory that clients share";
                 require(shared, || part("common"), reason)?;
@@ -166,6 +165,13 @@ impl Setup {
                 require(popularity.is_valid(), || part("popularity"), reason)?;
             }
             Activity::Data(data) => self.check_data(data, phase.place, part)?,
+            Activity::Trace(trace) => {
+                let performed = trace.processes.len() <= self.client_count();
+                let reason = "each of its processes is a client, and there are fewer";
+                require(performed, || part("trace"), reason)?;
+                let reason = "it takes place in a directory that clients share";
+                require(phase.place != Place::Own, || part("trace"), reason)?;
+            }
         }
         require(
             phase.think.is_valid(),

@@ -154,7 +154,7 @@ impl Scene {
 
     /// The phase that a round belongs to.
     pub fn phase_of(&self, round: u32) -> Option<&Phase> {
-        self.setup.phases.get((round / Stage::COUNT) as usize)
+        self.setup.phases.get(Stage::phase_of(round) as usize)
     }
 
     /// What of a round is measured: the phase, from when and until when.
@@ -172,7 +172,7 @@ impl Scene {
             }
         };
         Some(Window {
-            phase: round / Stage::COUNT,
+            phase: Stage::phase_of(round),
             from_ns,
             until_ns,
         })
@@ -192,6 +192,11 @@ pub enum Stage {
 
 impl Stage {
     const COUNT: u32 = 3;
+
+    /// The number of the phase that a round belongs to.
+    pub const fn phase_of(round: u32) -> u32 {
+        round / Self::COUNT
+    }
 
     pub const fn of(round: u32) -> Self {
         match round % Self::COUNT {

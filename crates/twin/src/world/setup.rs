@@ -7,9 +7,9 @@ use futago_des::{
     random::{Distribution, Zipf},
 };
 use futago_driver::{AdmissionConfig, CallsConfig};
-use futago_lab::workload::{IoPhase, IoWorkload};
+use futago_lab::workload::{IoPhase, IoWorkload, Trace};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A whole world: hosts, network, costs, protocol, workload, faults.
 #[derive(Clone, Debug)]
@@ -278,10 +278,22 @@ pub enum OperationKind {
     Exchange,
     /// Changes the permissions of the phase's directory.
     SetAttributes,
-    /// Writes a part of a large file; in phases of [`Activity::Data`] only.
+    /// Writes a part of a file; not in a [`Mix`], and neither is any of the following ones.
     Write,
-    /// Reads a part of a large file; in phases of [`Activity::Data`] only.
+    /// Reads a part of a file.
     Read,
+    /// Writes at the end of a file.
+    Append,
+    /// Opens a file.
+    Open,
+    /// Closes a file.
+    Close,
+    /// Asks for the attributes of a file that has been found.
+    GetAttributes,
+    /// Makes a symbolic link.
+    Symlink,
+    /// Asks for a symbolic link's target.
+    ReadLink,
 }
 
 /// Where a phase takes place.
@@ -330,6 +342,8 @@ pub enum Activity {
     Names(Mix),
     /// Transfers of large files.
     Data(Data),
+    /// A recorded run: each of its processes is a client, in their order.
+    Trace(Arc<Trace>),
 }
 
 /// Operations on names. A client that has nothing to unlink, stat or rename creates a file instead, and
@@ -375,6 +389,11 @@ impl Popularity {
 }
 
 impl OperationKind {
+    /// Whether it can be in a [`Mix`].
+    pub fn is_mixed(self) -> bool {
+        self < Self::Write
+    }
+
     /// Whether it is about any of several files, by [`Popularity`].
     pub const fn chooses(self) -> bool {
         matches!(

@@ -1,6 +1,6 @@
 //! Whoever runs a world, it is the same world.
 
-use crate::setups::{faulty, mixed, run_by};
+use crate::setups::{faulty, mixed, recorded, run_by};
 use futago_des::{Executor, ranks::in_process};
 use futago_twin::world::{Measured, RunOptions, Setup, run_on};
 use std::thread;
@@ -53,6 +53,15 @@ fn executors_and_threads_make_no_difference() {
 fn they_make_no_difference_to_faults() {
     for (seed, threads) in seeds().skip(1).take(2) {
         assert_same_for_all(&faulty(2, 3, seed), &[(1, threads)]);
+    }
+}
+
+#[test]
+fn they_make_no_difference_to_traces() {
+    for seed in 1..=3 {
+        let mut setup = mixed(3, 4, seed);
+        setup.phases = vec![recorded(), recorded()];
+        assert_same_for_all(&setup, &[(1, 1), (1, 4), (2, 1), (4, 2)]);
     }
 }
 

@@ -8,4 +8,5 @@ mod predictions;
 mod scale;
 mod setup;
 mod setups;
+mod trace;
 mod transactions;

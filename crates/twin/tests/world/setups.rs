@@ -3,7 +3,7 @@
 use futago_base::{Duration, map::Policy};
 use futago_des::Executor;
 use futago_driver::{AdmissionConfig, CallsConfig};
-use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload};
+use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload, Trace};
 use futago_twin::world::{
     Activity, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Faults, FileNames, Hop,
     Host, HostPartition, Latency, Measured, MessageSize, Mix, Network, OperationKind, Path, Phase,
@@ -175,6 +175,7 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
         measured_ns: 800_000,
     };
     setup.phases.extend(small_transfers(clients));
+    setup.phases.push(recorded());
     setup.protocol.client.chunk_bytes = 4096;
     setup.costs.client.byte_sent_ns = 0.2;
     setup.costs.server.byte_received_ns = 0.3;
@@ -213,6 +214,24 @@ fn small_transfers(clients: u32) -> [Phase; 3] {
         phase("read", IoPhase::Read, FileLayout::Shared, Access::Strided),
         own,
     ]
+}
+
+/// Two processes that do all sorts of things, with the same files.
+pub fn recorded() -> Phase {
+    trace_phase(include_str!("recorded.jsonl"), Place::Shared(0))
+}
+
+/// The phase of a trace.
+pub fn trace_phase(text: &str, place: Place) -> Phase {
+    let trace = Trace::parse("trace", text).expect("a trace");
+    Phase {
+        name: "trace".into(),
+        place,
+        amount: Amount::Operations(trace.longest()),
+        activity: Activity::Trace(trace.into()),
+        think: Latency::ZERO,
+        arrivals: None,
+    }
 }
 
 /// A file of 64 MiB for each client, in transfers of 1 MiB.
@@ -258,6 +277,7 @@ pub fn faulty(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.hosts[0].cores = 2;
     setup.phases.truncate(5);
     setup.phases.extend(small_transfers(clients + 1));
+    setup.phases.push(recorded());
     setup.network.shared_links = vec![SharedLink {
         name: "trunk".into(),
         bytes_per_s: SERVER_BYTES_PER_S,

@@ -97,7 +97,12 @@ pub async fn find_file<C: Context>(
         .map(|state| state.attributes.id)
 }
 
-/// The path of a place's directory, which may be one client's own.
+/// The path of a place's directory, which may be one client's own; `shared` are the directories that
+/// [`Place::Shared`] counts.
+///
+/// # Errors
+///
+/// `ENOENT` if there is no such directory.
 pub fn place_path(place: Place, client: u32, shared: &[Directory]) -> Result<Vec<u8>, Errno> {
     let name = match place {
         Place::Root => return Ok(Vec::new()),

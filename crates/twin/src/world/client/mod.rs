@@ -1,12 +1,14 @@
 //! A simulated client: the real core and driver, and a workload.
 
 mod data;
+mod files;
 mod leaves;
 mod names;
 mod operation;
 mod task;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod workload;
 
 use super::host::Moment;
@@ -14,14 +16,17 @@ use super::message::{Content, Message, Party, session_of};
 use super::scene::{Scene, engine_ns, wall};
 use super::statistics::Output;
 use super::{Place, ResourceClass};
+use files::{Files, FoundFile};
 use futago_base::{ServerId, Time};
 use futago_client::{Memory, MemoryUndo};
 use futago_driver::{CallOutput, Calls, CallsUndo};
+use futago_lab::workload::trace::ROOT;
 use futago_wire::{Body, Failure, Frame, Header, MessageKind};
 use leaves::Answer;
 use operation::Operation;
 use serde::Serialize;
 use task::{Ended, Progress, Task, Tools};
+use trace::{StepFiles, TraceWork};
 use workload::Workload;
 
 pub use data::{DataWork, find_file, make_file};
@@ -36,6 +41,7 @@ pub struct ClientProcess {
     state: State,
     /// The names that it has, by [`Place::index`](super::Place::index).
     names: Vec<Names>,
+    files: Files,
     calls: Calls,
     memory: Memory,
     /// Its operation, if one is under way.
@@ -64,6 +70,7 @@ struct State {
 pub struct ClientUndo {
     state: State,
     names: Option<(usize, Names)>,
+    files: Vec<FoundFile>,
     calls: Option<CallsUndo>,
     /// The calls of a session that has ended, with what takes back what happened before that.
     expired_calls: Option<Box<(Calls, CallsUndo)>>,
@@ -135,6 +142,7 @@ impl ClientProcess {
                 keep_alive_ns: protocol.keep_alive.then_some(period_ns),
             },
             names,
+            files: Files::default(),
             calls: new_calls(number, 0, scene),
             memory,
             task: None,
@@ -148,6 +156,7 @@ impl ClientProcess {
         ClientUndo {
             state: self.state,
             names: None,
+            files: Vec::new(),
             calls: None,
             expired_calls: None,
             memory: Vec::new(),
@@ -391,7 +400,7 @@ impl ClientProcess {
             client: self.number,
             map: &at.scene.map,
             config: at.scene.setup.protocol.client,
-            shared: &at.scene.setup.directories,
+            setup: &at.scene.setup,
             calls: &mut self.calls,
             memory: &mut self.memory,
         };
@@ -419,14 +428,29 @@ impl ClientProcess {
         &mut self,
         operation: Operation,
         [arrived_ns, began_ns]: [u64; 2],
-        Ended { outcome, retries }: Ended,
+        ended: Ended,
         at: &mut Moment<'_>,
-        undo: Option<&mut ClientUndo>,
+        mut undo: Option<&mut ClientUndo>,
     ) {
+        let Ended {
+            outcome,
+            waited,
+            retries,
+        } = ended;
+        let found = outcome.ok().and_then(|done| done.file);
+        if let (Operation::Trace(work), Some(file)) = (operation, found) {
+            let number = work.finds;
+            let found = number.map(|number| self.files.found(work.phase, number, file));
+            if let Some(undo) = undo.as_deref_mut() {
+                undo.files.extend(found);
+            }
+        }
         let workload = &mut self.state.workload;
-        match (operation, outcome) {
-            (Operation::MakeOwn, Ok(Some(own))) => workload.own = Some(own),
-            (Operation::MakeFile(..) | Operation::FindFile(..), Ok(file)) => workload.file = file,
+        match operation {
+            Operation::MakeOwn if found.is_some() => workload.own = found,
+            Operation::MakeFile(..) | Operation::FindFile(..) if found.is_some() => {
+                workload.file = found;
+            }
             _ => {}
         }
         let window = at.scene.window(workload.round, workload.began_ns);
@@ -436,7 +460,7 @@ impl ClientProcess {
                 kind,
                 arrived_ns,
                 ended_ns: at.ns,
-                outcome: outcome.map(|_| operation.bytes()),
+                outcome: outcome.map(|done| done.bytes),
                 retries,
             });
         }
@@ -444,11 +468,26 @@ impl ClientProcess {
             let times = [arrived_ns, began_ns, at.ns];
             at.used(ResourceClass::Client, times);
         }
-        let next_ns = workload.next_ns(at.scene, at.ns, at.random);
+        let next_ns = workload.next_ns(at.scene, self.number, at.ns, at.random);
+        // An operation that has not waited for anything takes a moment all the same: nobody knows how many of
+        // them would otherwise end within each other.
+        let next_ns = next_ns.max(at.ns + u64::from(!waited));
         self.state.next_ns = Some(next_ns);
         if next_ns <= at.ns {
             self.begin_operation(at, undo);
         }
+    }
+
+    /// The files that a step of a trace is about.
+    fn files_of(&self, work: TraceWork, scene: &Scene) -> StepFiles {
+        let Some(phase) = scene.phase_of(self.state.workload.round) else {
+            return StepFiles::default();
+        };
+        let root = self.state.workload.directory(scene, phase.place);
+        work.files_in(&phase.activity, self.number, |number| match number {
+            ROOT => root,
+            number => self.files.get(work.phase, number),
+        })
     }
 
     fn begin_operation(&mut self, at: &mut Moment<'_>, mut undo: Option<&mut ClientUndo>) {
@@ -461,10 +500,13 @@ impl ClientProcess {
             .state
             .workload
             .next(at.scene, self.number, at.ns, at.random);
-        let Some(operation) = next else {
+        let Some(mut operation) = next else {
             self.leave_the_rest(at);
             return self.finish_round(at);
         };
+        if let Operation::Trace(work) = &mut operation {
+            work.files = self.files_of(*work, at.scene);
+        }
         let began_ns = at.ns;
         at.occupy(at.scene.setup.costs.client.operation_ns);
         self.state.free_ns = at.ns;
@@ -530,6 +572,9 @@ impl ClientProcess {
         self.state = undo.state;
         if let Some((place, names)) = undo.names {
             self.names[place] = names;
+        }
+        for found in undo.files.into_iter().rev() {
+            self.files.forget(found);
         }
         // What an event has left unfinished that broke off.
         let unfinished = self.calls.take_changes();

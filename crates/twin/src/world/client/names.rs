@@ -129,8 +129,8 @@ impl NameWork {
                 self.link(core, names).await
             }
             OperationKind::SetAttributes => self.set_attributes(core).await,
-            // They are no operations on names.
-            OperationKind::Write | OperationKind::Read => Err(Errno::EINVAL),
+            // No other one is in a mix.
+            _ => Err(Errno::EINVAL),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::data::{DataWork, find_file, make_file};
 use super::names::NameWork;
-use crate::world::{Data, Directory, OperationKind, Place};
+use super::trace::TraceWork;
+use crate::world::{Data, Directory, OperationKind, Place, Setup};
 use futago_base::{Errno, FileId, Name, Payload};
 use futago_client::{Client, Context};
 use futago_lab::workload::IoPhase;
@@ -23,6 +24,27 @@ pub enum Operation {
     KeepAlive,
     /// One of the workload's.
     Work(Work),
+    /// A step of a recorded run.
+    Trace(TraceWork),
+}
+
+/// What an operation that succeeded has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// The directory or file that it was to make or find.
+    pub file: Option<FileId>,
+    /// The bytes of file data that it has moved.
+    pub bytes: u64,
+}
+
+impl Done {
+    /// It has made or found a file.
+    pub const fn found(file: FileId) -> Self {
+        Self {
+            file: Some(file),
+            bytes: 0,
+        }
+    }
 }
 
 /// An operation of a workload.
@@ -44,35 +66,41 @@ pub fn own_name(client: u32) -> Result<Name, Errno> {
 }
 
 impl Operation {
-    /// Performs it for a client. Returns the directory or file that it was to make or find.
+    /// Performs it for a client.
     pub async fn perform<C: Context>(
         self,
         core: &Client<C>,
         client: u32,
-        shared: &[Directory],
-    ) -> Result<Option<FileId>, Errno> {
+        setup: &Setup,
+    ) -> Result<Done, Errno> {
+        let shared = &setup.directories;
         match self {
             Self::MakeOwn => {
                 let name = own_name(client)?;
                 let made = core
                     .make_directory(FileId::ROOT, &name, 0o755, 0, 0)
                     .await?;
-                Ok(Some(made.attributes.id))
+                Ok(Done::found(made.attributes.id))
             }
             Self::MakeFile(directory, data) => {
                 let made = make_file(core, client, directory, &data);
-                made.await.map(Some)
+                made.await.map(Done::found)
             }
             Self::FindFile(place, data) => {
                 let found = find_file(core, client, place, &data, shared);
-                found.await.map(Some)
+                found.await.map(Done::found)
             }
-            Self::Ask(directory) => core.parent(directory).await.map(|_| None),
-            Self::KeepAlive => core.keep_alive().await.map(|()| None),
+            Self::Ask(directory) => core.parent(directory).await.map(|_| Done::default()),
+            Self::KeepAlive => core.keep_alive().await.map(|()| Done::default()),
             Self::Work(work) => {
                 let read = work.perform(core, client, shared, work.data()).await?;
-                work.check(&read).map(|()| None)
+                work.check(&read)?;
+                Ok(Done {
+                    file: None,
+                    bytes: work.bytes(),
+                })
             }
+            Self::Trace(work) => work.perform(core, client, setup).await,
         }
     }
 
@@ -80,15 +108,8 @@ impl Operation {
     pub const fn kind(self) -> Option<OperationKind> {
         match self {
             Self::Work(work) => Some(work.kind()),
+            Self::Trace(work) => Some(work.kind),
             _ => None,
-        }
-    }
-
-    /// The bytes of file data that it moves.
-    pub const fn bytes(self) -> u64 {
-        match self {
-            Self::Work(work) => work.bytes(),
-            _ => 0,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! An operation under way: not a suspended future but the record of what has happened to it.
 
 use super::leaves::{Answer, Leaves};
-use super::operation::Operation;
-use crate::world::Directory;
-use futago_base::{ClusterMap, Errno, FileId, SessionId, Time};
+use super::operation::{Done, Operation};
+use crate::world::Setup;
+use futago_base::{ClusterMap, Errno, SessionId, Time};
 use futago_client::{Client, Config, Memory};
 use futago_driver::Calls;
 use serde::Serialize;
@@ -50,7 +50,9 @@ pub struct Progress {
 /// How an operation has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    pub outcome: Result<Option<FileId>, Errno>,
+    pub outcome: Result<Done, Errno>,
+    /// It has waited for something.
+    pub waited: bool,
     /// Attempts that came to nothing before.
     pub retries: u32,
 }
@@ -59,8 +61,7 @@ pub struct Ended {
 pub struct Tools<'a> {
     pub client: u32,
     pub map: &'a ClusterMap,
-    /// The directories that clients share.
-    pub shared: &'a [Directory],
+    pub setup: &'a Setup,
     pub config: Config,
     pub calls: &'a mut Calls,
     pub memory: &'a mut Memory,
@@ -114,7 +115,7 @@ impl Task {
         let outcome = {
             let lent = Lent::new(&leaves, tools.map, tools.config, tools.memory);
             let ended = lent.core().map(|core| {
-                let performed = self.operation.perform(core, tools.client, tools.shared);
+                let performed = self.operation.perform(core, tools.client, tools.setup);
                 replay(pin!(performed), &leaves, &self.steps)
             });
             ended.flatten()
@@ -125,7 +126,12 @@ impl Task {
             tools.memory.take_back(changes);
         }
         let retries = leaves.pauses();
-        outcome.map(|outcome| Ended { outcome, retries })
+        let waited = self.steps.len() > 1;
+        outcome.map(|outcome| Ended {
+            outcome,
+            waited,
+            retries,
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::names::NameWork;
 use super::operation::{Operation, Work};
+use super::trace::TraceWork;
 use crate::world::scene::{Scene, Stage};
 use crate::world::{Activity, Amount, Arrivals, Mix, OperationKind, Phase, Place};
 use futago_base::{FileId, NameHash};
@@ -74,6 +75,9 @@ impl Workload {
 
     /// When the first operation of the round begins.
     pub fn first_ns(&mut self, scene: &Scene, client: u32, random: &mut RandomStream) -> u64 {
+        if let Some(think_ns) = self.recorded_think_ns(scene, client) {
+            return self.began_ns.saturating_add(think_ns);
+        }
         let Some(arrivals) = self.arrivals(scene) else {
             return self.began_ns;
         };
@@ -83,7 +87,16 @@ impl Workload {
     }
 
     /// When the next operation begins if one has ended now and its client thinks as phases say.
-    pub fn next_ns(&mut self, scene: &Scene, now_ns: u64, random: &mut RandomStream) -> u64 {
+    pub fn next_ns(
+        &mut self,
+        scene: &Scene,
+        client: u32,
+        now_ns: u64,
+        random: &mut RandomStream,
+    ) -> u64 {
+        if let Some(think_ns) = self.recorded_think_ns(scene, client) {
+            return now_ns.saturating_add(think_ns);
+        }
         if let Some(arrivals) = self.arrivals(scene) {
             self.arrive(arrivals, scene, random);
             return self.arrived_by_the_end(scene).max(now_ns);
@@ -92,6 +105,18 @@ impl Workload {
         let phase = scene.phase_of(self.round).filter(|_| performs);
         let think_ns = phase.map_or(0, |phase| phase.think.draw(random));
         now_ns.saturating_add(think_ns)
+    }
+
+    /// How long the client thinks before its next step if it performs a trace.
+    fn recorded_think_ns(&self, scene: &Scene, client: u32) -> Option<u64> {
+        let performs = Stage::of(self.round) == Stage::Perform;
+        let phase = scene.phase_of(self.round).filter(|_| performs)?;
+        let Activity::Trace(trace) = &phase.activity else {
+            return None;
+        };
+        let step = trace.processes.get(client as usize)?;
+        let step = step.get(usize::try_from(self.begun).ok()?)?;
+        Some(step.think_ns)
     }
 
     /// Whoever waits for an arrival beyond the end of the phase waits for that end.
@@ -137,7 +162,7 @@ impl Workload {
             Stage::Prepare => self.prepare(scene, client, phase, directory, turn),
             Stage::Find if turn > 0 => None,
             Stage::Find => match phase.activity {
-                Activity::Names(_) => directory.map(Operation::Ask),
+                Activity::Names(_) | Activity::Trace(_) => directory.map(Operation::Ask),
                 Activity::Data(data) => Some(Operation::FindFile(phase.place, data)),
             },
             Stage::Perform if !self.goes_on(scene, phase, turn, now_ns) => None,
@@ -146,6 +171,10 @@ impl Workload {
                     Activity::Names(mix) => self.names.next(mix, phase.place, directory?, random),
                     Activity::Data(data) => {
                         Work::Data(data.transfer(data.phase, client, self.file?, turn))
+                    }
+                    Activity::Trace(trace) => {
+                        let work = TraceWork::of(trace, self.phase(), false, client, turn);
+                        return work.map(Operation::Trace);
                     }
                 };
                 Some(Operation::Work(work))
@@ -163,7 +192,8 @@ impl Workload {
     }
 
     /// Makes what the phase needs: first the client's own directory, then its share of the common
-    /// files, or the file of its data and what is to be read from it. What fails twice is left.
+    /// files, the file of its data and what is to be read from it, or what a trace begins with. What fails
+    /// twice is left.
     fn prepare(
         &mut self,
         scene: &Scene,
@@ -192,10 +222,21 @@ impl Workload {
                 let transfer = || data.transfer(IoPhase::Write, client, file, filled);
                 more.then(|| Operation::Work(Work::Data(transfer())))
             }
+            Activity::Trace(trace) => {
+                self.filled += 1;
+                let work = TraceWork::of(trace, self.phase(), true, client, filled);
+                work.map(Operation::Trace)
+            }
         }
     }
 
-    fn directory(&self, scene: &Scene, place: Place) -> Option<FileId> {
+    /// The number of the phase.
+    const fn phase(&self) -> u32 {
+        Stage::phase_of(self.round)
+    }
+
+    /// The directory of a place, if it is there by now.
+    pub fn directory(&self, scene: &Scene, place: Place) -> Option<FileId> {
         match place {
             Place::Own => self.own,
             Place::Root => Some(FileId::ROOT),

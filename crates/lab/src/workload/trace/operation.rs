@@ -1,0 +1,243 @@
+//! The lines of a trace.
+
+use super::text;
+use futago_base::{Errno, Name};
+use serde::{Deserialize, Serialize};
+
+/// An operation of a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Who performed it: a thread, whose operations follow one another.
+    pub process: u64,
+    /// When it began, since the recording did.
+    pub begin_ns: u64,
+    /// How long it took.
+    pub took_ns: u64,
+    /// What it was.
+    pub operation: Operation,
+    /// The error that it ended with, if it failed, such as `ENOENT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Errno>,
+}
+
+/// A file or directory that operations found and that none of them had made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Existing {
+    /// Its number.
+    pub file: u64,
+    /// The directory that it was in.
+    #[serde(rename = "in")]
+    pub directory: u64,
+    /// Its name.
+    #[serde(with = "text")]
+    pub name: Name,
+    /// What it was.
+    pub kind: ExistingKind,
+}
+
+/// What a file was when the operations found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ExistingKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File {
+        /// Bytes of it.
+        size: u64,
+    },
+    /// A symbolic link.
+    Symlink {
+        /// Bytes of its target.
+        size: u32,
+    },
+}
+
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// What a process did. Files are named by their numbers. Where an operation finds or makes a file, `file`
+/// is the number that it has from then on; there is none if the operation failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields mean the same in all operations")]
+pub enum Operation {
+    /// Found a name in a directory, and its attributes.
+    Stat {
+        #[serde(rename = "in")]
+        directory: u64,
+        #[serde(with = "text")]
+        name: Name,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<u64>,
+    },
+    /// Made a regular file, or found one if it need not be new (`exclusive`); `open` if it was opened.
+    Create {
+        #[serde(rename = "in")]
+        directory: u64,
+        #[serde(with = "text")]
+        name: Name,
+        #[serde(default, skip_serializing_if = "is_false")]
+        exclusive: bool,
+        #[serde(default, skip_serializing_if = "is_false")]
+        open: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<u64>,
+    },
+    /// Made a directory.
+    MakeDirectory {
+        #[serde(rename = "in")]
+        directory: u64,
+        #[serde(with = "text")]
+        name: Name,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<u64>,
+    },
+    /// Made a symbolic link with a target of so many bytes.
+    Symlink {
+        #[serde(rename = "in")]
+        directory: u64,
+        #[serde(with = "text")]
+        name: Name,
+        size: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<u64>,
+    },
+    /// Gave a file another name.
+    Link {
+        file: u64,
+        #[serde(rename = "in")]
+        directory: u64,
+        #[serde(with = "text")]
+        name: Name,
+    },
+    /// Removed a name that was not a directory's.
+    Unlink {
+        #[serde(rename = "in")]
+        directory: u64,
+        #[serde(with = "text")]
+        name: Name,
+    },
+    /// Removed a directory.
+    RemoveDirectory {
+        #[serde(rename = "in")]
+        directory: u64,
+        #[serde(with = "text")]
+        name: Name,
+    },
+    /// Renamed, or exchanged two names.
+    Rename {
+        #[serde(rename = "in")]
+        directory: u64,
+        #[serde(with = "text")]
+        name: Name,
+        new_in: u64,
+        #[serde(with = "text")]
+        new_name: Name,
+        #[serde(default, skip_serializing_if = "is_false")]
+        no_replace: bool,
+        #[serde(default, skip_serializing_if = "is_false")]
+        exchange: bool,
+    },
+    /// Asked for a file's attributes.
+    GetAttributes { file: u64 },
+    /// Changed a file's size, permissions, or others of its attributes.
+    SetAttributes {
+        file: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u16>,
+    },
+    /// Opened a regular file.
+    Open { file: u64 },
+    /// Closed it.
+    Close { file: u64 },
+    /// Read a part of a file.
+    Read { file: u64, offset: u64, length: u32 },
+    /// Wrote a part of a file.
+    Write { file: u64, offset: u64, length: u32 },
+    /// Wrote at the end of a file.
+    Append { file: u64, length: u32 },
+    /// Read the target of a symbolic link.
+    ReadLink { file: u64 },
+    /// Listed up to so many entries of a directory, after those up to a hash.
+    ReadDirectory {
+        file: u64,
+        #[serde(default)]
+        after: u64,
+        entries: u32,
+    },
+}
+
+impl Operation {
+    /// The files that it is about and does not make or find itself.
+    pub fn files(&self) -> impl Iterator<Item = u64> {
+        let (one, other) = match *self {
+            Self::Stat { directory, .. }
+            | Self::Create { directory, .. }
+            | Self::MakeDirectory { directory, .. }
+            | Self::Symlink { directory, .. }
+            | Self::Unlink { directory, .. }
+            | Self::RemoveDirectory { directory, .. } => (directory, None),
+            Self::Link {
+                file, directory, ..
+            } => (file, Some(directory)),
+            Self::Rename {
+                directory, new_in, ..
+            } => (directory, Some(new_in)),
+            Self::GetAttributes { file }
+            | Self::SetAttributes { file, .. }
+            | Self::Open { file }
+            | Self::Close { file }
+            | Self::Read { file, .. }
+            | Self::Write { file, .. }
+            | Self::Append { file, .. }
+            | Self::ReadLink { file }
+            | Self::ReadDirectory { file, .. } => (file, None),
+        };
+        [Some(one), other].into_iter().flatten()
+    }
+
+    /// The number that it gives to the file that it makes or finds, and where that file is.
+    pub const fn finds(&self) -> Option<(u64, u64, &Name)> {
+        match self {
+            Self::Stat {
+                directory,
+                name,
+                file: Some(file),
+            }
+            | Self::Create {
+                directory,
+                name,
+                file: Some(file),
+                ..
+            }
+            | Self::MakeDirectory {
+                directory,
+                name,
+                file: Some(file),
+            }
+            | Self::Symlink {
+                directory,
+                name,
+                file: Some(file),
+                ..
+            } => Some((*file, *directory, name)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of file data that it moves.
+    pub const fn length(&self) -> u32 {
+        match *self {
+            Self::Read { length, .. }
+            | Self::Write { length, .. }
+            | Self::Append { length, .. } => length,
+            _ => 0,
+        }
+    }
+}

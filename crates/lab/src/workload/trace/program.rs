@@ -1,0 +1,250 @@
+//! What each process of a trace is to do.
+
+use super::{Existing, ExistingKind, Operation, ROOT, Record, Trace};
+use crate::document::Origin;
+use futago_base::Name;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a process does next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// How long the program is busy before, from the end of the process's last step or, for its first one,
+    /// from the beginning.
+    pub think_ns: u64,
+    /// What it does.
+    pub action: Action,
+}
+
+/// An operation of a trace, or what comes before one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    /// Finds a file that another process has made or found.
+    Find {
+        /// Its number.
+        file: u64,
+        /// Its path from the directory of the trace, without a `/` at either end.
+        path: Vec<u8>,
+    },
+    /// A recorded operation.
+    Perform(Operation),
+}
+
+impl Action {
+    /// The number of the file that it makes or finds.
+    pub fn finds(&self) -> Option<u64> {
+        match self {
+            Self::Find { file, .. } => Some(*file),
+            Self::Perform(operation) => operation.finds().map(|(file, ..)| file),
+        }
+    }
+}
+
+/// What is written at once of a file that exists from the start.
+const WRITTEN_BYTES: u32 = 1 << 20;
+
+/// Makes programs of records, in the order in which these began.
+pub struct Programs {
+    preparation: Vec<Step>,
+    names: Names,
+    processes: BTreeMap<u64, Process>,
+}
+
+#[derive(Default)]
+struct Process {
+    /// When all that it began before has ended.
+    free_ns: u64,
+    /// The files that it has made or found.
+    known: BTreeSet<u64>,
+    steps: Vec<Step>,
+}
+
+impl Programs {
+    /// For files that exist from the start, each after its directory, and records.
+    pub fn new(existing: Vec<(Origin, Existing)>, records: Vec<(Origin, Record)>) -> Self {
+        let mut programs = Self {
+            preparation: Vec::new(),
+            names: Names::default(),
+            processes: BTreeMap::new(),
+        };
+        for (_, existing) in existing {
+            programs.prepare(existing);
+        }
+        for (_, record) in records {
+            programs.add(record);
+        }
+        programs
+    }
+
+    /// The trace that they make.
+    pub fn trace(self, digest: String) -> Trace {
+        let processes = self.processes.into_values();
+        Trace {
+            digest,
+            preparation: self.preparation,
+            processes: processes.map(|process| process.steps).collect(),
+        }
+    }
+
+    /// Makes a file or directory that exists from the start. A directory that is there already is found.
+    fn prepare(&mut self, existing: Existing) {
+        let Existing {
+            file,
+            directory,
+            name,
+            kind,
+        } = existing;
+        self.names.add(file, directory, &name);
+        let found = Some(file);
+        match kind {
+            ExistingKind::Directory => {
+                self.make(Operation::MakeDirectory {
+                    directory,
+                    name,
+                    file: found,
+                });
+                let path = self.names.path(file).unwrap_or_default();
+                let action = Action::Find { file, path };
+                self.preparation.push(Step {
+                    think_ns: 0,
+                    action,
+                });
+            }
+            ExistingKind::File { size } => {
+                self.make(Operation::Create {
+                    directory,
+                    name,
+                    exclusive: false,
+                    open: false,
+                    file: found,
+                });
+                self.fill(file, size);
+            }
+            ExistingKind::Symlink { size } => self.make(Operation::Symlink {
+                directory,
+                name,
+                size,
+                file: found,
+            }),
+        }
+    }
+
+    fn fill(&mut self, file: u64, size: u64) {
+        for offset in (0..size).step_by(WRITTEN_BYTES as usize) {
+            let length = (size - offset).min(u64::from(WRITTEN_BYTES)) as u32;
+            self.make(Operation::Write {
+                file,
+                offset,
+                length,
+            });
+        }
+    }
+
+    fn make(&mut self, operation: Operation) {
+        let action = Action::Perform(operation);
+        self.preparation.push(Step {
+            think_ns: 0,
+            action,
+        });
+    }
+
+    /// Adds what a record says to the program of its process, which first finds what it does not know.
+    fn add(&mut self, record: Record) {
+        let process = self.processes.entry(record.process).or_default();
+        let mut think_ns = record.begin_ns.saturating_sub(process.free_ns);
+        process.free_ns = process.free_ns.max(record.begin_ns + record.took_ns);
+        let mut push = |action| {
+            let think_ns = std::mem::take(&mut think_ns);
+            process.steps.push(Step { think_ns, action });
+        };
+        for file in record.operation.files().filter(|file| *file != ROOT) {
+            if process.known.insert(file)
+                && let Some(path) = self.names.path(file)
+            {
+                push(Action::Find { file, path });
+            }
+        }
+        process
+            .known
+            .extend(record.operation.finds().map(|(file, ..)| file));
+        if record.error.is_none() {
+            self.names.follow(&record.operation);
+        }
+        push(Action::Perform(record.operation));
+    }
+}
+
+/// The names that files have.
+#[derive(Default)]
+struct Names {
+    files: BTreeMap<(u64, Name), u64>,
+    of_files: BTreeMap<u64, BTreeSet<(u64, Name)>>,
+}
+
+impl Names {
+    fn add(&mut self, file: u64, directory: u64, name: &Name) {
+        self.remove(directory, name);
+        let place = (directory, name.clone());
+        self.files.insert(place.clone(), file);
+        self.of_files.entry(file).or_default().insert(place);
+    }
+
+    fn remove(&mut self, directory: u64, name: &Name) -> Option<u64> {
+        let place = (directory, name.clone());
+        let file = self.files.remove(&place)?;
+        self.of_files.entry(file).or_default().remove(&place);
+        Some(file)
+    }
+
+    /// Changes what an operation that succeeded has changed.
+    fn follow(&mut self, operation: &Operation) {
+        if let Some((file, directory, name)) = operation.finds() {
+            return self.add(file, directory, name);
+        }
+        match operation {
+            Operation::Link {
+                file,
+                directory,
+                name,
+            } => self.add(*file, *directory, name),
+            Operation::Unlink { directory, name }
+            | Operation::RemoveDirectory { directory, name } => {
+                self.remove(*directory, name);
+            }
+            Operation::Rename {
+                directory,
+                name,
+                new_in,
+                new_name,
+                exchange,
+                ..
+            } => {
+                let moved = self.remove(*directory, name);
+                let replaced = self.remove(*new_in, new_name);
+                if let Some(file) = moved {
+                    self.add(file, *new_in, new_name);
+                }
+                if let Some(file) = replaced.filter(|_| *exchange) {
+                    self.add(file, *directory, name);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The path of a file; `None` if it has no name any more.
+    fn path(&self, file: u64) -> Option<Vec<u8>> {
+        let (mut names, mut at) = (Vec::new(), file);
+        while at != ROOT {
+            // More names than files are a circle, which no file system has.
+            if names.len() > self.of_files.len() {
+                return None;
+            }
+            let (directory, name) = self.of_files.get(&at)?.first()?;
+            names.push(name.as_bytes());
+            at = *directory;
+        }
+        names.reverse();
+        Some(names.join(&b'/'))
+    }
+}
