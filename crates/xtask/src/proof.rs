@@ -185,7 +185,11 @@ fn describe(outcome: &Outcome, circumstances: &str) -> anyhow::Result<String> {
     let seconds = outcome.took.as_secs_f64();
     writeln!(text, "{verdict}: {} in {seconds:.1} s\n", outcome.tally)?;
     writeln!(text, "{circumstances}- command: `{}`\n", outcome.command)?;
-    let lines: Vec<_> = outcome.output.lines().collect();
+    // Where the repository lies is this machine's affair.
+    let output = outcome
+        .output
+        .replace(&*workspace::root().to_string_lossy(), ".");
+    let lines: Vec<_> = output.lines().collect();
     let end = lines[lines.len().saturating_sub(REPORT_LINES)..].join("\n");
     writeln!(text, "```text\n{end}\n```")?;
     Ok(text)
