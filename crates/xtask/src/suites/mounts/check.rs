@@ -191,7 +191,8 @@ impl Checker {
         let mut explained = Vec::new();
         for model in &self.models {
             let mut order: Vec<usize> = (0..round.len()).collect();
-            follow_orders(model, round, outcomes, &mut order, 0, &mut explained);
+            let mut states = vec![model.clone()];
+            follow_orders(&mut states, round, outcomes, &mut order, &mut explained);
         }
         if explained.is_empty() {
             bail!("{}", self.contradiction(round, outcomes));
@@ -255,17 +256,18 @@ impl Checker {
     }
 }
 
-/// Tries every order of the round's operations from `depth` on, and collects the states they end in.
+/// Tries every order of the round's operations, after those of `order` up to `depth`, which have led from one of the `states`
+/// to the next, and collects the states in which it ends.
 fn follow_orders(
-    model: &Model,
+    states: &mut Vec<Model>,
     round: &Round,
     outcomes: &[Outcome],
     order: &mut [usize],
-    depth: usize,
     found: &mut Vec<Model>,
 ) {
+    let depth = states.len() - 1;
     if depth == order.len() {
-        let state = model.renumbered();
+        let state = states[depth].renumbered();
         if !found.contains(&state) {
             found.push(state);
         }
@@ -273,18 +275,40 @@ fn follow_orders(
     }
     for choice in depth..order.len() {
         order.swap(depth, choice);
-        let (agent, operation) = &round[order[depth]];
-        let seen = &outcomes[order[depth]];
-        let mut next = model.clone();
-        if agrees(&next.apply(*agent, operation), seen) {
-            follow_orders(&next, round, outcomes, order, depth + 1, found);
-        } else if in_removed_directory(round, order[depth], seen)
-            || walked_amid_renames(round, outcomes, order[depth])
-        {
-            follow_orders(model, round, outcomes, order, depth + 1, found);
+        for next in explanations(states, round, outcomes, order[depth]) {
+            states.push(next);
+            follow_orders(states, round, outcomes, order, found);
+            states.pop();
         }
         order.swap(depth, choice);
     }
+}
+
+/// The states in which an operation may have left the tree, if it comes after those that have led through
+/// `states`.
+fn explanations(
+    states: &[Model],
+    round: &Round,
+    outcomes: &[Outcome],
+    number: usize,
+) -> Vec<Model> {
+    let (agent, operation) = &round[number];
+    let (seen, present) = (&outcomes[number], &states[states.len() - 1]);
+    let mut next = present.clone();
+    if agrees(&next.apply(*agent, operation), seen) {
+        return vec![next];
+    }
+    if in_removed_directory(round, number, seen) || walked_amid_renames(round, outcomes, number) {
+        return vec![present.clone()];
+    }
+    let walks = states
+        .iter()
+        .flat_map(|one| states.iter().map(move |other| (one, other)));
+    let walked = walks.filter_map(|(one, other)| {
+        let mut next = present.clone();
+        (next.apply_walked(operation, one, other) == *seen).then_some(next)
+    });
+    walked.collect()
 }
 
 /// A path is walked before its last name is made: if the directory is removed or replaced meanwhile,
@@ -314,12 +338,14 @@ fn in_removed_directory(round: &Round, number: usize, seen: &Outcome) -> bool {
 /// led at no time, or the places that it has found may no longer go together. Then it fails and
 /// nothing has happened.
 fn walked_amid_renames(round: &Round, outcomes: &[Outcome], number: usize) -> bool {
-    const OF_WALKS: [Errno; 5] = [
+    const OF_WALKS: [Errno; 7] = [
         Errno::ENOENT,
         Errno::ENOTDIR,
         Errno::ELOOP,
         Errno::EEXIST,
         Errno::EINVAL,
+        Errno::EISDIR,
+        Errno::ENOTEMPTY,
     ];
     let renamed = |other: usize| {
         matches!(round[other].1, Operation::Rename { .. }) && outcomes[other] == Outcome::Done
@@ -406,7 +432,7 @@ mod tests {
         model.apply(0, &Operation::Create { path, mode: 0o644 });
         let mut found = Vec::new();
         let mut order: Vec<usize> = (0..round.len()).collect();
-        follow_orders(&model, round, outcomes, &mut order, 0, &mut found);
+        follow_orders(&mut vec![model], round, outcomes, &mut order, &mut found);
         found.len()
     }
 
@@ -419,5 +445,38 @@ mod tests {
         assert_eq!(states(&at_once, &[exists(), exists()]), 0);
         assert_eq!(states(&at_once, &[Outcome::Done, Outcome::Done]), 0);
         assert_eq!(states(&vec![(0, link())], &[exists()]), 0);
+    }
+
+    /// In "x" lies "a", "b" is another directory: the two are exchanged while x/a gets the name x/c. The link
+    /// may be in the one or in the other, or be made from the one to the other.
+    #[test]
+    fn the_two_paths_of_an_operation_may_be_walked_at_two_times() {
+        let path = |path: &str| path.to_owned();
+        let mut model = Model::new(2);
+        for directory in ["x", "b"] {
+            let (path, mode) = (path(directory), 0o755);
+            assert_eq!(
+                model.apply(0, &Operation::MakeDirectory { path, mode }),
+                Outcome::Done
+            );
+        }
+        for file in ["x/a", "x/c"] {
+            let (path, mode) = (path(file), 0o644);
+            assert_eq!(
+                model.apply(0, &Operation::Create { path, mode }),
+                Outcome::Done
+            );
+        }
+        let (from, to, how) = (path("x"), path("b"), Replace::Exchange);
+        let exchange = Operation::Rename { from, to, how };
+        let (from, to) = (path("x/a"), path("x/c"));
+        let round = vec![(0, exchange), (1, Operation::Link { from, to })];
+        let outcomes = [Outcome::Done, Outcome::Done];
+        let mut found = Vec::new();
+        follow_orders(&mut vec![model], &round, &outcomes, &mut [0, 1], &mut found);
+        // x/c was there before, so the file has got its name in what was "b" and is "x" now.
+        assert_eq!(found.len(), 1);
+        let stat = Operation::Stat { path: path("x/c") };
+        assert!(matches!(found[0].apply(0, &stat), Outcome::Attributes(_)));
     }
 }

@@ -7,6 +7,7 @@ use nix::errno::Errno;
 
 use super::locks::Locks;
 use super::operation::{Attributes, Content, Entry, Kind, Operation, Outcome, Replace, SLOTS};
+use super::resolve::Place;
 
 /// A file's number in the model.
 pub type Id = u64;
@@ -63,6 +64,31 @@ impl Model {
     pub fn apply(&mut self, agent: usize, operation: &Operation) -> Outcome {
         self.try_apply(agent, operation)
             .unwrap_or_else(|errno| Outcome::Error(errno as i32))
+    }
+
+    /// As [`apply`](Self::apply) for an operation with two paths, which were walked before: the first in
+    /// state `one`, the second in state `other`. What the last names lead to is looked up now.
+    pub fn apply_walked(&mut self, operation: &Operation, one: &Self, other: &Self) -> Outcome {
+        let outcome = match operation {
+            Operation::Rename { from, to, how } => one.place(from, false).and_then(|old| {
+                let new = other.place(to, false)?;
+                self.rename_at(&self.again(old)?, &self.again(new)?, *how)
+            }),
+            Operation::Link { from, to } => one.find(from, false).and_then(|id| {
+                let new = other.place(to, false)?;
+                self.nodes.get(&id).ok_or(Errno::ENOENT)?;
+                self.link_at(id, &self.again(new)?)
+            }),
+            _ => Err(Errno::ENOSYS),
+        };
+        outcome.unwrap_or_else(|errno| Outcome::Error(errno as i32))
+    }
+
+    /// A place as it is in this state.
+    fn again(&self, place: Place) -> Result<Place> {
+        self.nodes.get(&place.directory).ok_or(Errno::ENOENT)?;
+        let node = self.entries(place.directory)?.get(&place.name).copied();
+        Ok(Place { node, ..place })
     }
 
     fn try_apply(&mut self, agent: usize, operation: &Operation) -> Result<Outcome> {
@@ -358,7 +384,10 @@ impl Model {
 
     fn link(&mut self, from: &str, to: &str) -> Result<Outcome> {
         let id = self.find(from, false)?;
-        let place = self.place(to, false)?;
+        self.link_at(id, &self.place(to, false)?)
+    }
+
+    fn link_at(&mut self, id: Id, place: &Place) -> Result<Outcome> {
         if place.node.is_some() {
             return Err(Errno::EEXIST);
         }
@@ -371,6 +400,10 @@ impl Model {
 
     fn rename(&mut self, from: &str, to: &str, how: Replace) -> Result<Outcome> {
         let (old, new) = (self.place(from, false)?, self.place(to, false)?);
+        self.rename_at(&old, &new, how)
+    }
+
+    fn rename_at(&mut self, old: &Place, new: &Place, how: Replace) -> Result<Outcome> {
         let source = old.node.ok_or(Errno::ENOENT)?;
         match (how, new.node) {
             (Replace::Never, Some(_)) => return Err(Errno::EEXIST),
