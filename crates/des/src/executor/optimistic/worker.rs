@@ -12,7 +12,6 @@ use crate::event::{EventKey, Head, ProcessId};
 use crate::fault::Error;
 use crate::partition::Partition;
 use crate::ranks::Ranks;
-use crate::sync::primitives::spin_loop;
 use crate::watch::Reading;
 use crate::{Model, Process, Time};
 
@@ -20,12 +19,9 @@ use crate::{Model, Process, Time};
 const BATCH: u32 = 64;
 
 /// Looks at the mail that an idle thread takes before it asks for GVT: a round stops everybody,
-/// and those that are behind should rather catch up. It does not yield in between: on a busy
-/// machine every look would wait for other programs' time slices, and all threads for the round.
+/// and those that are behind should rather catch up. In between it yields: with more threads than
+/// cores, those that are behind wait for its core.
 const PATIENCE: u32 = 64;
-
-/// Turns between two of them.
-const PAUSE: u32 = 16;
 
 /// Rounds' worth of events that a history may hold if no limit is given.
 const DEFAULT_HISTORY_ROUNDS: usize = 16;
@@ -120,7 +116,7 @@ impl<'a, M: Model> Worker<'a, M> {
             0
         };
         if executed == 0 {
-            (0..PAUSE).for_each(|_| spin_loop());
+            std::thread::yield_now();
         }
     }
 
