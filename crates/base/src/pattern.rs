@@ -1,5 +1,6 @@
 //! Data that can be computed instead of being kept.
 
+use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// Endless data: each aligned word is a function of the seed and the word's place, so that every
@@ -20,17 +21,22 @@ impl Pattern {
         (self.seed ^ number.wrapping_mul(GOLDEN)).to_le_bytes()
     }
 
+    /// What belongs at an offset, up to the end of its word: the word, and which part of it.
+    fn piece(self, at: u64, bytes: usize) -> ([u8; WORD_BYTES as usize], Range<usize>) {
+        let word = self.word(at / WORD_BYTES);
+        let begin = (at % WORD_BYTES) as usize;
+        (word, begin..word.len().min(begin + bytes))
+    }
+
     /// Fills `buffer` with what belongs at `offset`.
     pub fn fill(self, offset: u64, buffer: &mut [u8]) {
         let mut at = offset;
         let mut rest = buffer;
         while !rest.is_empty() {
-            let word = self.word(at / WORD_BYTES);
-            let skipped = (at % WORD_BYTES) as usize;
-            let length = rest.len().min(word.len() - skipped);
-            let (head, tail) = rest.split_at_mut(length);
-            head.copy_from_slice(&word[skipped..skipped + length]);
-            at += length as u64;
+            let (word, part) = self.piece(at, rest.len());
+            let (head, tail) = rest.split_at_mut(part.len());
+            at += part.len() as u64;
+            head.copy_from_slice(&word[part]);
             rest = tail;
         }
     }
@@ -40,18 +46,14 @@ impl Pattern {
         let mut at = offset;
         let mut rest = data;
         while !rest.is_empty() {
-            let word = self.word(at / WORD_BYTES);
-            let skipped = (at % WORD_BYTES) as usize;
-            let length = rest.len().min(word.len() - skipped);
-            let (head, tail) = rest.split_at(length);
-            if head != &word[skipped..skipped + length] {
-                let same = head
-                    .iter()
-                    .zip(&word[skipped..])
-                    .take_while(|(a, b)| a == b);
+            let (word, part) = self.piece(at, rest.len());
+            let (head, tail) = rest.split_at(part.len());
+            let expected = &word[part];
+            if head != expected {
+                let same = head.iter().zip(expected).take_while(|(a, b)| a == b);
                 return Some(at + same.count() as u64);
             }
-            at += length as u64;
+            at += head.len() as u64;
             rest = tail;
         }
         None

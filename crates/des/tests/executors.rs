@@ -156,13 +156,17 @@ fn chord_agrees() {
     assert_agreement(&model, 40.0);
 }
 
-#[test]
-fn what_ranks_have_seen_adds_up() {
-    let ring = Chord::new(ChordSettings {
+fn ring() -> Chord {
+    Chord::new(ChordSettings {
         nodes: 48,
         lookup_every_s: 5.0,
         ..ChordSettings::default()
-    });
+    })
+}
+
+#[test]
+fn what_ranks_have_seen_adds_up() {
+    let ring = ring();
     let queues = Queueing {
         stations: 12,
         warm_up_s: 5.0,
@@ -211,11 +215,7 @@ fn a_skewed_model_rolls_back_and_agrees() {
 /// on nothing else.
 #[test]
 fn ranks_that_seldom_hear_from_each_other_do_not_run_off() {
-    let model = Chord::new(ChordSettings {
-        nodes: 48,
-        lookup_every_s: 5.0,
-        ..ChordSettings::default()
-    });
+    let model = ring();
     for ranks in [2, 4] {
         let optimistic = Settings {
             placement: Placement::RoundRobin,

@@ -35,10 +35,21 @@ impl<V: View> Turn<'_, V> {
         bucket: BucketStart,
         level: u8,
     ) -> Checked<Vec<Target>> {
+        let (_, targets) = self.check_settled(directory, bucket, level)?;
+        Ok(targets)
+    }
+
+    /// As [`check_header`](Self::check_header), of a bucket in which no transaction makes an entry; the header, too.
+    fn check_settled(
+        &self,
+        directory: FileId,
+        bucket: BucketStart,
+        level: u8,
+    ) -> Checked<(Header, Vec<Target>)> {
         let targets = self.check_header(directory, bucket, level)?;
         let header = self.bucket(directory, bucket)?;
         self.no_pending_entries(directory, bucket, &header)?;
-        Ok(targets)
+        Ok((header, targets))
     }
 
     /// The header stays as it is until the transaction is decided: a change of it waits for the entry
@@ -65,9 +76,7 @@ impl<V: View> Turn<'_, V> {
         if directory == FileId::ROOT {
             return Err(Errno::EBUSY.into());
         }
-        let mut targets = self.check_header(directory, bucket, level)?;
-        let header = self.bucket(directory, bucket)?;
-        self.no_pending_entries(directory, bucket, &header)?;
+        let (header, mut targets) = self.check_settled(directory, bucket, level)?;
         if header.entries > 0 {
             return Err(Errno::ENOTEMPTY.into());
         }
@@ -84,9 +93,7 @@ impl<V: View> Turn<'_, V> {
         bucket: BucketStart,
         level: u8,
     ) -> Checked<Vec<Target>> {
-        let targets = self.check_header(directory, bucket, level)?;
-        let header = self.bucket(directory, bucket)?;
-        self.no_pending_entries(directory, bucket, &header)?;
+        let (header, targets) = self.check_settled(directory, bucket, level)?;
         if header.entries == 0 {
             return Err(Failure::Changed.into());
         }

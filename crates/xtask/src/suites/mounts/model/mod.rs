@@ -1,13 +1,17 @@
 //! A plain POSIX tree in memory: what the file system under test must do.
 
+mod names;
+mod numbering;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use nix::errno::Errno;
 
-use super::locks::Locks;
-use super::operation::{Attributes, Content, Entry, Kind, Operation, Outcome, Replace, SLOTS};
-use super::resolve::Place;
+use crate::suites::mounts::locks::Locks;
+use crate::suites::mounts::operation::{
+    Attributes, Content, Entry, Kind, Operation, Outcome, SLOTS,
+};
 
 /// A file's number in the model.
 pub type Id = u64;
@@ -82,13 +86,6 @@ impl Model {
             _ => Err(Errno::ENOSYS),
         };
         outcome.unwrap_or_else(|errno| Outcome::Error(errno as i32))
-    }
-
-    /// A place as it is in this state.
-    fn again(&self, place: Place) -> Result<Place> {
-        self.nodes.get(&place.directory).ok_or(Errno::ENOENT)?;
-        let node = self.entries(place.directory)?.get(&place.name).copied();
-        Ok(Place { node, ..place })
     }
 
     fn try_apply(&mut self, agent: usize, operation: &Operation) -> Result<Outcome> {
@@ -276,184 +273,6 @@ impl Model {
         id
     }
 
-    /// The same state with its files numbered in the order in which a walk meets them: states that differ
-    /// in what was made first only are one state.
-    pub fn renumbered(&self) -> Self {
-        let mut numbers = BTreeMap::new();
-        self.number(ROOT, &mut numbers);
-        for id in self.open.iter().flatten().flatten() {
-            self.number(*id, &mut numbers);
-        }
-        let new = |id: &Id| numbers[id];
-        let nodes = self.nodes.iter().map(|(id, node)| {
-            let mut node = node.clone();
-            if let Body::Directory(entries, parent) = &mut node.body {
-                entries.values_mut().for_each(|entry| *entry = new(entry));
-                *parent = new(parent);
-            }
-            (new(id), node)
-        });
-        let open = self
-            .open
-            .iter()
-            .map(|slots| slots.map(|slot| slot.as_ref().map(new)));
-        Self {
-            nodes: nodes.collect(),
-            next: numbers.len() as Id,
-            open: open.collect(),
-        }
-    }
-
-    /// Gives a file, and what is below it, the next numbers, unless it has one.
-    fn number(&self, id: Id, numbers: &mut BTreeMap<Id, Id>) {
-        if numbers.contains_key(&id) {
-            return;
-        }
-        numbers.insert(id, numbers.len() as Id);
-        if let Body::Directory(entries, _) = &self.node(id).body {
-            entries
-                .values()
-                .for_each(|entry| self.number(*entry, numbers));
-        }
-    }
-
-    /// Gives a file a name.
-    fn attach(&mut self, directory: Id, name: &str, id: Id) {
-        self.change_entries(directory).insert(name.to_owned(), id);
-        let node = self.change(id);
-        node.links += 1;
-        if let Body::Directory(_, parent) = &mut node.body {
-            *parent = directory;
-        }
-    }
-
-    /// Takes a name from a file.
-    fn detach(&mut self, directory: Id, name: &str) {
-        if let Some(id) = self.change_entries(directory).remove(name) {
-            self.change(id).links -= 1;
-            self.forget(id);
-        }
-    }
-
-    /// A file lives until its last name and its last slot are gone.
-    fn forget(&mut self, id: Id) {
-        let open = self.open.iter().flatten().any(|slot| *slot == Some(id));
-        if self.node(id).links == 0 && !open {
-            self.nodes.remove(&id);
-        }
-    }
-
-    fn make(&mut self, path: &str, body: Body, mode: u32) -> Result<Outcome> {
-        let place = self.place(path, false)?;
-        if place.node.is_some() {
-            return Err(Errno::EEXIST);
-        }
-        let id = self.add(body, mode);
-        self.attach(place.directory, &place.name, id);
-        Ok(Outcome::Done)
-    }
-
-    fn find_or_create(&mut self, path: &str) -> Result<Id> {
-        let place = self.place(path, true)?;
-        Ok(place.node.unwrap_or_else(|| {
-            let id = self.add(Body::File(Rc::default()), 0o644);
-            self.attach(place.directory, &place.name, id);
-            id
-        }))
-    }
-
-    fn unlink(&mut self, path: &str) -> Result<Outcome> {
-        let place = self.place(path, false)?;
-        let id = place.node.ok_or(Errno::ENOENT)?;
-        if self.kind(id) == Kind::Directory {
-            return Err(Errno::EISDIR);
-        }
-        self.detach(place.directory, &place.name);
-        Ok(Outcome::Done)
-    }
-
-    fn remove_directory(&mut self, path: &str) -> Result<Outcome> {
-        let place = self.place(path, false)?;
-        let id = place.node.ok_or(Errno::ENOENT)?;
-        if !self.entries(id)?.is_empty() {
-            return Err(Errno::ENOTEMPTY);
-        }
-        self.detach(place.directory, &place.name);
-        Ok(Outcome::Done)
-    }
-
-    fn link(&mut self, from: &str, to: &str) -> Result<Outcome> {
-        let id = self.find(from, false)?;
-        self.link_at(id, &self.place(to, false)?)
-    }
-
-    fn link_at(&mut self, id: Id, place: &Place) -> Result<Outcome> {
-        if place.node.is_some() {
-            return Err(Errno::EEXIST);
-        }
-        if self.kind(id) == Kind::Directory {
-            return Err(Errno::EPERM);
-        }
-        self.attach(place.directory, &place.name, id);
-        Ok(Outcome::Done)
-    }
-
-    fn rename(&mut self, from: &str, to: &str, how: Replace) -> Result<Outcome> {
-        let (old, new) = (self.place(from, false)?, self.place(to, false)?);
-        self.rename_at(&old, &new, how)
-    }
-
-    fn rename_at(&mut self, old: &Place, new: &Place, how: Replace) -> Result<Outcome> {
-        let source = old.node.ok_or(Errno::ENOENT)?;
-        match (how, new.node) {
-            (Replace::Never, Some(_)) => return Err(Errno::EEXIST),
-            (Replace::Exchange, None) => return Err(Errno::ENOENT),
-            _ => {}
-        }
-        if self.kind(source) == Kind::Directory && self.is_within(new.directory, source) {
-            return Err(Errno::EINVAL);
-        }
-        if let Some(target) = new.node {
-            self.may_replace(source, target, old.directory, how)?;
-            if source == target {
-                return Ok(Outcome::Done);
-            }
-            if how == Replace::Exchange {
-                self.change_entries(old.directory).remove(&old.name);
-                self.change_entries(new.directory).remove(&new.name);
-                self.change(source).links -= 1;
-                self.change(target).links -= 1;
-                self.attach(old.directory, &old.name, target);
-                self.attach(new.directory, &new.name, source);
-                return Ok(Outcome::Done);
-            }
-            self.detach(new.directory, &new.name);
-        }
-        self.attach(new.directory, &new.name, source);
-        self.detach(old.directory, &old.name);
-        Ok(Outcome::Done)
-    }
-
-    fn may_replace(&self, source: Id, target: Id, old: Id, how: Replace) -> Result<()> {
-        let is_directory = |id| self.kind(id) == Kind::Directory;
-        if is_directory(target) && self.is_within(old, target) {
-            return Err(if how == Replace::Exchange {
-                Errno::EINVAL
-            } else {
-                Errno::ENOTEMPTY
-            });
-        }
-        if source == target || how == Replace::Exchange {
-            return Ok(());
-        }
-        match (is_directory(source), is_directory(target)) {
-            (true, false) => Err(Errno::ENOTDIR),
-            (false, true) => Err(Errno::EISDIR),
-            (true, true) if !self.entries(target)?.is_empty() => Err(Errno::ENOTEMPTY),
-            _ => Ok(()),
-        }
-    }
-
     fn read_link(&self, path: &str) -> Result<Outcome> {
         match &self.node(self.find(path, false)?).body {
             Body::Symlink(target) => Ok(Outcome::Target(target.clone())),
@@ -591,37 +410,5 @@ fn granted(granted: bool) -> Result<Outcome> {
         Ok(Outcome::Done)
     } else {
         Err(Errno::EAGAIN)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn after(paths: [&str; 2]) -> Model {
-        let mut model = Model::new(1);
-        for path in paths {
-            let made = model.make(path, Body::Directory(BTreeMap::new(), ROOT), 0o755);
-            assert_eq!(made.ok(), Some(Outcome::Done));
-        }
-        model
-            .make("one/file", Body::File(Rc::default()), 0o644)
-            .ok();
-        let open = Operation::Open {
-            slot: 1,
-            path: "one/file".to_owned(),
-        };
-        model.apply(0, &open);
-        assert_eq!(model.unlink("one/file").ok(), Some(Outcome::Done));
-        model
-    }
-
-    #[test]
-    fn what_was_made_first_makes_no_difference_when_all_is_made() {
-        let (one, other) = (after(["one", "two"]), after(["two", "one"]));
-        assert_ne!(one, other);
-        assert_eq!(one.renumbered(), other.renumbered());
-        assert_ne!(one.renumbered(), after(["one", "three"]).renumbered());
-        assert_eq!(one.renumbered().nodes.len(), 4);
     }
 }
