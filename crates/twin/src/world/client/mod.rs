@@ -9,6 +9,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod undo;
 mod workload;
 
 use super::host::Moment;
@@ -16,22 +17,23 @@ use super::message::{Content, Message, Party, session_of};
 use super::scene::{Scene, engine_ns, wall};
 use super::statistics::Output;
 use super::{Place, ResourceClass};
-use files::{Files, FoundFile};
+use files::Files;
 use futago_base::{ServerId, Time};
-use futago_client::{Memory, MemoryUndo};
-use futago_driver::{CallOutput, Calls, CallsUndo};
+use futago_client::Memory;
+use futago_driver::{CallOutput, Calls};
 use futago_lab::workload::trace::ROOT;
 use futago_wire::{Body, Failure, Frame, Header, MessageKind};
 use leaves::Answer;
 use operation::Operation;
 use serde::Serialize;
-use task::{Ended, Progress, Task, Tools};
+use task::{Ended, Task, Tools};
 use trace::{StepFiles, TraceWork};
 use workload::Workload;
 
 pub use data::{DataWork, find_file, make_file};
 pub use names::{NameWork, directory_name};
 pub use operation::{Work, own_name};
+pub use undo::ClientUndo;
 pub use workload::Names;
 
 /// A client.
@@ -65,57 +67,6 @@ struct State {
     keep_alive_ns: Option<u64>,
 }
 
-/// What it takes to bring a client back to where it was.
-#[derive(Debug)]
-pub struct ClientUndo {
-    state: State,
-    names: Option<(usize, Names)>,
-    files: Vec<FoundFile>,
-    calls: Option<CallsUndo>,
-    /// The calls of a session that has ended, with what takes back what happened before that.
-    expired_calls: Option<Box<(Calls, CallsUndo)>>,
-    memory: Vec<MemoryUndo>,
-    task: TaskUndo,
-    keep_alive: TaskUndo,
-}
-
-/// What it takes to bring a task back.
-#[derive(Debug)]
-enum TaskUndo {
-    /// There was none.
-    Absent,
-    /// There still is, or was until just now.
-    Present(Progress, Option<Task>),
-}
-
-impl TaskUndo {
-    fn of(task: &Option<Task>) -> Self {
-        match task {
-            None => Self::Absent,
-            Some(task) => Self::Present(task.progress(), None),
-        }
-    }
-
-    /// A task has ended; the first one that does is the one that was there before.
-    fn ended(&mut self, task: Task) {
-        if let Self::Present(_, before @ None) = self {
-            *before = Some(task);
-        }
-    }
-
-    fn restore(self, task: &mut Option<Task>) {
-        match self {
-            Self::Absent => *task = None,
-            Self::Present(progress, ended) => {
-                *task = ended.or_else(|| task.take());
-                if let Some(task) = task {
-                    task.take_back(progress);
-                }
-            }
-        }
-    }
-}
-
 impl ClientProcess {
     pub fn new(number: u32, scene: &Scene) -> Self {
         let protocol = &scene.setup.protocol;
@@ -147,21 +98,6 @@ impl ClientProcess {
             memory,
             task: None,
             keep_alive: None,
-        }
-    }
-
-    /// What is needed to take back the next event; to be asked for before it.
-    pub fn begin_undo(&mut self) -> ClientUndo {
-        self.calls.keep_changes();
-        ClientUndo {
-            state: self.state,
-            names: None,
-            files: Vec::new(),
-            calls: None,
-            expired_calls: None,
-            memory: Vec::new(),
-            task: TaskUndo::of(&self.task),
-            keep_alive: TaskUndo::of(&self.keep_alive),
         }
     }
 }
@@ -565,36 +501,6 @@ impl ClientProcess {
             self.state.armed_ns = Some(due_ns);
             at.out.timers.push((due_ns, self.number));
         }
-    }
-
-    /// Brings the client back to where it was before its latest event.
-    pub fn undo(&mut self, undo: ClientUndo) {
-        self.state = undo.state;
-        if let Some((place, names)) = undo.names {
-            self.names[place] = names;
-        }
-        for found in undo.files.into_iter().rev() {
-            self.files.forget(found);
-        }
-        // What an event has left unfinished that broke off.
-        let unfinished = self.calls.take_changes();
-        self.calls.take_back(unfinished);
-        let unfinished = self.memory.take_changes();
-        self.memory.take_back(unfinished);
-        match (undo.expired_calls, undo.calls) {
-            (Some(expired), _) => {
-                let (calls, changes) = *expired;
-                self.calls = calls;
-                self.calls.take_back(changes);
-            }
-            (None, Some(changes)) => self.calls.take_back(changes),
-            (None, None) => {}
-        }
-        for changes in undo.memory.into_iter().rev() {
-            self.memory.take_back(changes);
-        }
-        undo.task.restore(&mut self.task);
-        undo.keep_alive.restore(&mut self.keep_alive);
     }
 }
 
