@@ -2,7 +2,7 @@
 
 use super::{Answer, Job, Order, Phase, Work, client, target::FileSystem};
 use crate::{connection::Connection, output};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use futago_lab::statistics::{ClientPhase, PhaseReport, ServerPhase};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -71,6 +71,9 @@ fn run_clients(
         bar.inc(1);
     }
     bar.finish_and_clear();
+    for process in processes {
+        process.end()?;
+    }
     Ok(reports)
 }
 
@@ -155,6 +158,14 @@ impl ClientProcess {
         input
             .write_all(line.as_bytes())
             .context("a client process has ended")
+    }
+
+    /// Lets it end by itself, which ends its session at the servers.
+    fn end(mut self) -> anyhow::Result<()> {
+        drop(self.input.take());
+        let status = self.child.wait().context("waiting for a client process")?;
+        ensure!(status.success(), "a client process has ended with {status}");
+        Ok(())
     }
 
     fn answer(&mut self) -> anyhow::Result<Answer> {

@@ -24,6 +24,18 @@ pub struct Library {
 struct OpenFile {
     futago: Futago,
     id: FileId,
+    /// The server knows that it is open.
+    registered: bool,
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        if self.registered {
+            let id = self.id;
+            // The end of the session closes it otherwise.
+            let _ = run(&self.futago, async |client| client.close(id).await);
+        }
+    }
 }
 
 fn run<T>(
@@ -165,6 +177,7 @@ impl FileSystem for Library {
         Ok(Arc::new(OpenFile {
             futago: self.futago.clone(),
             id,
+            registered: write,
         }))
     }
 }

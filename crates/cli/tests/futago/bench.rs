@@ -59,6 +59,16 @@ fn io_reads_what_the_other_client_wrote() {
 }
 
 #[test]
+fn a_run_leaves_no_file_behind_that_a_client_has_open() {
+    let cluster = Cluster::up(&["--servers", "1"]);
+    let (code, _) = cluster.json(&["bench", "io", "--clients", "2", "--size", "1MiB"]);
+    assert_eq!(code, 0);
+    let (_, rows) = cluster.json(&["df"]);
+    let total = rows.as_array().unwrap().last().unwrap();
+    assert_eq!(total["files"], 1, "only the root is left: {rows}");
+}
+
+#[test]
 fn a_directory_is_measured_without_a_cluster() {
     let directory = tempfile::tempdir().unwrap();
     for kind in [["metadata", "--files", "10"], ["io", "--size", "1MiB"]] {
