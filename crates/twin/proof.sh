@@ -5,7 +5,6 @@
 set -eu
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}
-program=$target/release/futago
 tests() { cargo test --quiet --release --package futago-twin --test world -- --ignored --nocapture "$1"; }
 
 # All executors on all numbers of threads, with faults and without.
@@ -44,17 +43,11 @@ same() {
 # A thousand servers and a hundred thousand clients.
 scale() { tests a_thousand_servers_and_a_hundred_thousand_clients; }
 
-# The 128 servers of PPMDSsim's largest figures under all executors, in turns.
+# The 128 servers of PPMDSsim's largest figures: all executors beside a bare loop over the same handlers,
+# in turns. A line of JSON for each number of clients.
 speed() {
-    cargo build --quiet --release --package futago-cli
-    for round in 1 2 3; do
-        for executor in sequential conservative optimistic; do
-            threads=2
-            [ "$executor" = sequential ] && threads=1
-            "$program" twin run experiments/ppmds/fig9.toml --executor "$executor" --jobs 1 \
-                --set "run.threads=$threads" --set cluster.clients=2048 --json |
-                sed -n "s/.*\"\(events_per_s\)\": \([0-9.e-]*\),\{0,1\}$/round $round  $executor  \1 \2/p"
-        done
+    for clients in 1024 2048 4096; do
+        cargo bench --quiet --package futago-twin --bench speed -- "$clients"
     done
 }
 
