@@ -26,5 +26,5 @@ pub use config::Config;
 pub use context::Context;
 pub use join::join_all;
 pub use memory::{Memory, MemoryUndo};
-pub use operations::{AllocateMode, Place, RenameFlags, XattrMode};
+pub use operations::{AllocateMode, PathStep, Place, RenameFlags, XattrMode};
 pub use placement::Buckets;

@@ -100,9 +100,9 @@ impl Handler for Gateway {
         } else {
             self.index
         };
-        let run = move |client| {
+        let run = move |client: Arc<Client>| {
             let call = Call {
-                client,
+                client: client.on_behalf_of(header.pid),
                 index,
                 shared,
                 header,

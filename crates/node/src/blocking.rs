@@ -5,7 +5,7 @@
 
 use crate::{Client, Cluster, Futago, Options};
 use bytes::Bytes;
-use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, Space, limits};
+use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, Space};
 use futago_wire::{AttributeChange, ListedEntry, NewContent, NewNode};
 use std::io;
 
@@ -283,22 +283,18 @@ impl File {
     /// Those of `pwrite`. Some of the data may have been written.
     pub fn write_at(&self, offset: u64, data: Bytes) -> io::Result<()> {
         let id = self.id;
-        for (index, part) in parts(&data).enumerate() {
-            let at = offset + (index * limits::PAYLOAD_BYTES) as u64;
-            self.file_system
-                .run(async |client| client.write(id, at, Payload::from(part), false).await)?;
-        }
-        Ok(())
+        let data = Payload::from(data);
+        self.file_system.run(async |client| {
+            client.write(id, offset, data, false).await?;
+            Ok(())
+        })
     }
 
     /// Writes at the end of the file, wherever that is, and returns the offset.
     ///
     /// # Errors
-    /// `EFBIG` for more than one message carries, and those of `write`.
+    /// Those of `write`, and `EFBIG` for 4 GiB and more.
     pub fn append(&self, data: Bytes) -> io::Result<u64> {
-        if data.len() > limits::PAYLOAD_BYTES {
-            return Err(os_error(Errno::EFBIG));
-        }
         let id = self.id;
         self.file_system
             .run(async |client| client.append(id, Payload::from(data), false).await)
@@ -339,13 +335,6 @@ impl File {
         let id = self.id;
         self.file_system.run(async |client| client.close(id).await)
     }
-}
-
-fn parts(data: &Bytes) -> impl Iterator<Item = Bytes> {
-    (0..data.len()).step_by(limits::PAYLOAD_BYTES).map(|from| {
-        let to = data.len().min(from + limits::PAYLOAD_BYTES);
-        data.slice(from..to)
-    })
 }
 
 impl Drop for File {

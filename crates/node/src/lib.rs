@@ -8,3 +8,4 @@ pub mod server;
 
 pub use client::{Client, Futago, Options};
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
+pub use futago_trace::Recorder;

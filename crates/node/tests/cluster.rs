@@ -57,6 +57,30 @@ const NEW: OpenOptions = OpenOptions {
     mode: 0o644,
 };
 
+/// One operation moves more than one message carries, and bytes that fill no chunk at either end.
+#[test]
+fn transfers_are_as_large_as_programs_like() {
+    let running = start(3);
+    let (one, two) = (client(&running), client(&running));
+    let data = |from: u32, bytes: u32| -> Bytes {
+        (from..from + bytes).map(|n| (n / 3 % 251) as u8).collect()
+    };
+    let (offset, length, more) = (12_345, (21 << 20) + 77, (9 << 20) + 5);
+    let file = one.open(b"/f", NEW).unwrap();
+    file.write_at(offset.into(), data(offset, length)).unwrap();
+    let end = file.append(data(offset + length, more)).unwrap();
+    assert_eq!(end, u64::from(offset + length));
+    let read = two.open(b"/f", OpenOptions::default()).unwrap();
+    let whole = read.read_at(offset.into(), u32::MAX).unwrap();
+    assert!(
+        whole == data(offset, length + more),
+        "{} bytes",
+        whole.len()
+    );
+    let inner = read.read_at(u64::from(offset) + 5, length).unwrap();
+    assert!(inner == data(offset + 5, length));
+}
+
 #[test]
 fn two_clients_share_files_that_span_servers() {
     let running = start(4);

@@ -3,7 +3,7 @@
 use super::target::{File, FileSystem};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
-use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, limits};
+use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
 use futago_client::Place;
 use futago_node::{Client, Cluster, Futago, Options};
 use futago_wire::{NewContent, NewNode};
@@ -184,34 +184,15 @@ impl FileSystem for Library {
 
 impl File for OpenFile {
     fn write_at(&self, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
-        let id = self.id;
-        let whole = Bytes::from(data);
-        for at in (0..whole.len()).step_by(limits::PAYLOAD_BYTES) {
-            let end = whole.len().min(at + limits::PAYLOAD_BYTES);
-            let part = Payload::from(whole.slice(at..end));
-            let place = offset + at as u64;
-            run(&self.futago, async |client| {
-                client.write(id, place, part, false).await
-            })?;
-        }
-        Ok(())
+        let (id, data) = (self.id, Payload::from(Bytes::from(data)));
+        let write = async |client: &Client| client.write(id, offset, data, false).await;
+        run(&self.futago, write).map(drop)
     }
 
     fn read_at(&self, offset: u64, length: u32) -> anyhow::Result<Vec<u8>> {
         let id = self.id;
-        let mut data = Vec::new();
-        while data.len() < length as usize {
-            let rest = (length as usize - data.len()).min(limits::PAYLOAD_BYTES) as u32;
-            let place = offset + data.len() as u64;
-            let part = run(&self.futago, async |client| {
-                client.read(id, place, rest).await
-            })?;
-            if part.is_empty() {
-                break;
-            }
-            data.extend_from_slice(&part.bytes());
-        }
-        Ok(data)
+        let read = async |client: &Client| client.read(id, offset, length).await;
+        Ok(run(&self.futago, read)?.bytes().to_vec())
     }
 
     /// What a write has returned from is at the servers.

@@ -27,6 +27,8 @@ mod unlink;
 mod write;
 mod xattr;
 
+pub use resolve::PathStep;
+
 use futago_base::{FileId, Name};
 
 /// How a rename treats an existing target, as the flags of `renameat2`.

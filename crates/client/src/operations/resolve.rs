@@ -3,7 +3,7 @@
 use super::lookup::Found;
 use crate::{Client, Context, Place};
 use alloc::vec::Vec;
-use futago_base::{Errno, FileId, Kind, Name, limits};
+use futago_base::{Errno, FileId, Kind, Name, limits, record::Entry};
 use futago_wire::FileState;
 
 /// How many symbolic links one resolution follows, as Linux does.
@@ -16,6 +16,27 @@ struct Walk {
     /// What is left of the path.
     rest: Vec<u8>,
     links: u32,
+}
+
+/// A step on the way to where a path leads.
+#[derive(Clone, Copy, Debug)]
+pub enum PathStep<'a> {
+    /// A name was sought.
+    Name {
+        /// The directory.
+        directory: FileId,
+        /// The name.
+        name: &'a Name,
+        /// What it leads to.
+        outcome: Result<Entry, Errno>,
+    },
+    /// The target of a symbolic link was read.
+    Link {
+        /// The link.
+        id: FileId,
+        /// Whether that worked.
+        outcome: Result<(), Errno>,
+    },
 }
 
 /// The first component of a path.
@@ -32,16 +53,26 @@ impl<C: Context> Client<C> {
     /// `follow_last` is set or the path ends in `/`. Errors: `ENOENT`, `ENOTDIR`, `ELOOP` after 40
     /// symbolic links, `ENAMETOOLONG`.
     pub async fn resolve(&self, path: &[u8], follow_last: bool) -> Result<FileState, Errno> {
+        self.resolve_watched(path, follow_last, &mut |_| {}).await
+    }
+
+    /// The same; `watch` is told of every step as it ends.
+    pub async fn resolve_watched(
+        &self,
+        path: &[u8],
+        follow_last: bool,
+        watch: &mut impl FnMut(PathStep<'_>),
+    ) -> Result<FileState, Errno> {
         let mut walk = Walk::new(path)?;
         while let Some(component) = walk.next() {
             if self.step_up(&mut walk, &component.name).await? {
                 continue;
             }
             let name = Name::new(component.name.clone())?;
-            let found = self.persist(|| self.find(walk.at, &name)).await?;
+            let found = self.find_watched(walk.at, &name, watch).await?;
             match found.entry.kind {
                 Kind::Symlink if !component.last || component.slash || follow_last => {
-                    self.follow(&mut walk, found.entry.id).await?;
+                    self.follow(&mut walk, found.entry.id, watch).await?;
                 }
                 Kind::Directory => walk.at = found.entry.id,
                 _ if component.last && !component.slash => return self.state_of(found).await,
@@ -54,6 +85,15 @@ impl<C: Context> Client<C> {
     /// The directory and the name that a path from the root ends in, whether the name exists or not.
     /// Errors: as [`Client::resolve`]; `EEXIST` if the path ends in the root, `.` or `..`.
     pub async fn locate(&self, path: &[u8]) -> Result<Place, Errno> {
+        self.locate_watched(path, &mut |_| {}).await
+    }
+
+    /// The same; `watch` is told of every step as it ends.
+    pub async fn locate_watched(
+        &self,
+        path: &[u8],
+        watch: &mut impl FnMut(PathStep<'_>),
+    ) -> Result<Place, Errno> {
         let mut walk = Walk::new(path)?;
         while let Some(component) = walk.next() {
             if component.last && !matches!(&component.name[..], b"." | b"..") {
@@ -67,9 +107,9 @@ impl<C: Context> Client<C> {
                 continue;
             }
             let name = Name::new(component.name)?;
-            let found = self.persist(|| self.find(walk.at, &name)).await?;
+            let found = self.find_watched(walk.at, &name, watch).await?;
             match found.entry.kind {
-                Kind::Symlink => self.follow(&mut walk, found.entry.id).await?,
+                Kind::Symlink => self.follow(&mut walk, found.entry.id, watch).await?,
                 Kind::Directory => walk.at = found.entry.id,
                 _ => return Err(Errno::ENOTDIR),
             }
@@ -85,13 +125,40 @@ impl<C: Context> Client<C> {
         Ok(matches!(name, b"." | b".."))
     }
 
+    /// Finds a name on the way.
+    async fn find_watched(
+        &self,
+        directory: FileId,
+        name: &Name,
+        watch: &mut impl FnMut(PathStep<'_>),
+    ) -> Result<Found, Errno> {
+        let found = self.persist(|| self.find(directory, name)).await;
+        let outcome = found.as_ref().map(|found| found.entry);
+        watch(PathStep::Name {
+            directory,
+            name,
+            outcome: outcome.map_err(|errno| *errno),
+        });
+        found
+    }
+
     /// Puts a symbolic link's target in front of what is left.
-    async fn follow(&self, walk: &mut Walk, id: FileId) -> Result<(), Errno> {
+    async fn follow(
+        &self,
+        walk: &mut Walk,
+        id: FileId,
+        watch: &mut impl FnMut(PathStep<'_>),
+    ) -> Result<(), Errno> {
         walk.links += 1;
         if walk.links > LINKS_MAX {
             return Err(Errno::ELOOP);
         }
-        let target = self.read_link(id).await?;
+        let target = self.read_link(id).await;
+        watch(PathStep::Link {
+            id,
+            outcome: target.as_ref().map(drop).map_err(|errno| *errno),
+        });
+        let target = target?;
         if target.first() == Some(&b'/') {
             walk.at = FileId::ROOT;
         }

@@ -121,11 +121,22 @@ pub async fn release(call: &Call, release: Release) -> Outcome {
     Ok(Answer::Done)
 }
 
-/// Takes all registrations of an open file back.
+/// Takes all registrations of an open file back. The first of them is what the caller's close is.
 pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     let mut result = Ok(());
-    for client in call.shared.open_files.closed(handle) {
-        let closed = move |client: Arc<Client>| async move { client.close(id).await };
+    for (turn, client) in call
+        .shared
+        .open_files
+        .closed(handle)
+        .into_iter()
+        .enumerate()
+    {
+        let closed = move |client: Arc<Client>| async move {
+            match turn {
+                0 => client.close(id).await,
+                _ => client.core().close(id).await,
+            }
+        };
         result = result.and(call.run_at(client, closed).await);
     }
     result
@@ -139,9 +150,10 @@ pub async fn take_part(call: &Call, id: FileId, handle: u64, end: u64) -> Result
     if files.is_registered(handle, call.index) || end <= client.chunk_bytes(id).await?.into() {
         return Ok(());
     }
-    client.open(id).await?;
+    let core = client.core();
+    core.open(id).await?;
     if !files.registered(handle, call.index) {
-        client.close(id).await?;
+        core.close(id).await?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::{Client, NodeContext, caller, runtime};
 use crate::Cluster;
+use futago_trace::Recorder;
 use std::{
     fmt,
     future::Future,
@@ -19,6 +20,8 @@ pub struct Options {
     pub calls: futago_driver::CallsConfig,
     /// How operations behave.
     pub client: futago_client::Config,
+    /// Who records what is done through the client and its siblings, if anybody does.
+    pub recorder: Option<Recorder>,
 }
 
 /// Work for the client's thread.
@@ -99,7 +102,8 @@ impl Futago {
         let runtime = runtime::new()?;
         let context = NodeContext::new(Arc::clone(&setup), runtime.handle().clone());
         let (map, config) = (setup.map.clone(), setup.options.client);
-        let client = Arc::new(Client::new(context, map, config));
+        let core = futago_client::Client::new(context, map, config);
+        let client = Arc::new(Client::new(core, setup.options.recorder.clone()));
         let of_thread = Arc::clone(&client);
         let thread = thread::Builder::new()
             .name("futago-client".into())

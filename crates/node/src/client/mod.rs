@@ -5,11 +5,10 @@ mod caller;
 mod connection;
 mod context;
 mod handle;
+mod recorded;
 mod runtime;
 mod shared_clock;
 
 pub use context::NodeContext;
 pub use handle::{Futago, Options};
-
-/// A client as its operations see it.
-pub type Client = futago_client::Client<NodeContext>;
+pub use recorded::Client;

@@ -24,7 +24,9 @@ mod statistics;
 
 pub use arrivals::{ArrivalProcess, Arrivals};
 pub use check::Error;
-pub use client::{DataWork, NameWork, Names, Work, find_file, make_file, own_name};
+pub use client::{
+    DataWork, Done, NameWork, Names, TraceWork, Work, find_file, make_file, own_name,
+};
 pub use latency::Latency;
 pub use measured::{
     Measured, MeasuredOperation, MeasuredPhase, MeasuredResource, MeasuredTransactions,

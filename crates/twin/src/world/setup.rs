@@ -294,6 +294,8 @@ pub enum OperationKind {
     Symlink,
     /// Asks for a symbolic link's target.
     ReadLink,
+    /// Copies a part of a file into another one.
+    Copy,
 }
 
 /// Where a phase takes place.

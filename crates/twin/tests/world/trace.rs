@@ -36,6 +36,7 @@ fn every_operation_is_performed_and_ends_as_it_did() {
         (OperationKind::Create, 1),
         (OperationKind::Write, 1),
         (OperationKind::Append, 1),
+        (OperationKind::Copy, 1),
         (OperationKind::SetAttributes, 1),
         (OperationKind::Close, 2),
         (OperationKind::MakeDirectory, 1),

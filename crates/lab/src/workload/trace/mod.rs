@@ -1,28 +1,14 @@
-//! Recorded runs: what the processes of a program did on a file system, and when.
+//! Recorded runs as workloads: what the processes of a [trace](futago_trace) are to do.
 //!
-//! A trace is a file of JSON lines. The first one is the header, `{"futago_trace":1}`, with the version of
-//! the format. Each other line is a [`Record`], an operation of a process, or says what [`Existing`] file or
-//! directory the operations found. Lines may stand in any order: what counts is when operations began.
-//! Files have numbers; 0 is the directory in which all takes place.
-//!
-//! [`Trace::parse`] makes of it what each process is to do: [`Step`]s, with the time in which the program
+//! [`Trace::parse`] makes of a trace what each process is to do: [`Step`]s, with the time in which the program
 //! itself was busy before each.
 
-mod operation;
 mod program;
 mod read;
-mod text;
 
-pub use operation::{Existing, ExistingKind, Operation, Record};
 pub use program::{Action, Step};
 
 use serde::{Deserialize, Serialize};
-
-/// The number of the directory in which a trace takes place.
-pub const ROOT: u64 = 0;
-
-/// The version of the format.
-pub const VERSION: u32 = 1;
 
 /// A recorded run, ready to be performed again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,11 +31,9 @@ impl Trace {
     /// Bytes of file data that are written, beforehand too.
     pub fn written_bytes(&self) -> u64 {
         let steps = self.processes.iter().flatten().chain(&self.preparation);
-        let bytes = steps.map(|step| match step.action {
-            Action::Perform(Operation::Write { length, .. } | Operation::Append { length, .. }) => {
-                u64::from(length)
-            }
-            _ => 0,
+        let bytes = steps.map(|step| match &step.action {
+            Action::Perform(operation) => operation.written_bytes(),
+            Action::Find { .. } => 0,
         });
         bytes.sum()
     }

@@ -1,8 +1,8 @@
 //! What each process of a trace is to do.
 
-use super::{Existing, ExistingKind, Operation, ROOT, Record, Trace};
+use super::Trace;
 use crate::document::Origin;
-use futago_base::Name;
+use futago_trace::{Existing, ExistingKind, Names, Operation, ROOT, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ impl Action {
 }
 
 /// What is written at once of a file that exists from the start.
-const WRITTEN_BYTES: u32 = 1 << 20;
+const WRITTEN_BYTES: u64 = 1 << 20;
 
 /// Makes programs of records, in the order in which these began.
 pub struct Programs {
@@ -116,6 +116,7 @@ impl Programs {
                     name,
                     exclusive: false,
                     open: false,
+                    length: 0,
                     file: found,
                 });
                 self.fill(file, size);
@@ -131,7 +132,7 @@ impl Programs {
 
     fn fill(&mut self, file: u64, size: u64) {
         for offset in (0..size).step_by(WRITTEN_BYTES as usize) {
-            let length = (size - offset).min(u64::from(WRITTEN_BYTES)) as u32;
+            let length = (size - offset).min(WRITTEN_BYTES);
             self.make(Operation::Write {
                 file,
                 offset,
@@ -171,80 +172,5 @@ impl Programs {
             self.names.follow(&record.operation);
         }
         push(Action::Perform(record.operation));
-    }
-}
-
-/// The names that files have.
-#[derive(Default)]
-struct Names {
-    files: BTreeMap<(u64, Name), u64>,
-    of_files: BTreeMap<u64, BTreeSet<(u64, Name)>>,
-}
-
-impl Names {
-    fn add(&mut self, file: u64, directory: u64, name: &Name) {
-        self.remove(directory, name);
-        let place = (directory, name.clone());
-        self.files.insert(place.clone(), file);
-        self.of_files.entry(file).or_default().insert(place);
-    }
-
-    fn remove(&mut self, directory: u64, name: &Name) -> Option<u64> {
-        let place = (directory, name.clone());
-        let file = self.files.remove(&place)?;
-        self.of_files.entry(file).or_default().remove(&place);
-        Some(file)
-    }
-
-    /// Changes what an operation that succeeded has changed.
-    fn follow(&mut self, operation: &Operation) {
-        if let Some((file, directory, name)) = operation.finds() {
-            return self.add(file, directory, name);
-        }
-        match operation {
-            Operation::Link {
-                file,
-                directory,
-                name,
-            } => self.add(*file, *directory, name),
-            Operation::Unlink { directory, name }
-            | Operation::RemoveDirectory { directory, name } => {
-                self.remove(*directory, name);
-            }
-            Operation::Rename {
-                directory,
-                name,
-                new_in,
-                new_name,
-                exchange,
-                ..
-            } => {
-                let moved = self.remove(*directory, name);
-                let replaced = self.remove(*new_in, new_name);
-                if let Some(file) = moved {
-                    self.add(file, *new_in, new_name);
-                }
-                if let Some(file) = replaced.filter(|_| *exchange) {
-                    self.add(file, *directory, name);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The path of a file; `None` if it has no name any more.
-    fn path(&self, file: u64) -> Option<Vec<u8>> {
-        let (mut names, mut at) = (Vec::new(), file);
-        while at != ROOT {
-            // More names than files are a circle, which no file system has.
-            if names.len() > self.of_files.len() {
-                return None;
-            }
-            let (directory, name) = self.of_files.get(&at)?.first()?;
-            names.push(name.as_bytes());
-            at = *directory;
-        }
-        names.reverse();
-        Some(names.join(&b'/'))
     }
 }

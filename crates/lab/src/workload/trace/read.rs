@@ -1,24 +1,14 @@
 //! From lines to a trace.
 
+use super::Trace;
 use super::program::Programs;
-use super::{Existing, ExistingKind, Operation, ROOT, Record, Trace, VERSION};
 use crate::document::{Node, Origin, Problem};
 use futago_base::limits;
-use serde::Deserialize;
+use futago_trace::{
+    End, Ending, Existing, ExistingKind, Exists, Header, Operation, ROOT, Record, VERSION,
+};
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 use xxhash_rust::xxh3::xxh3_128;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Header {
-    futago_trace: u32,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Exists {
-    exists: Existing,
-}
 
 impl Trace {
     /// Reads a file.
@@ -28,9 +18,12 @@ impl Trace {
     /// What is wrong with it, and in which line.
     pub fn load(path: &Path) -> Result<Self, Problem> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Problem::new(format!("cannot read the trace {name}: {error}")))?;
-        Self::parse(&name, &text)
+        let told = |reason: &dyn std::fmt::Display| {
+            Problem::new(format!("cannot read the trace {name}: {reason}"))
+        };
+        let bytes = std::fs::read(path).map_err(|error| told(&error))?;
+        let text = std::str::from_utf8(whole_lines(&bytes)).map_err(|error| told(&error))?;
+        Self::parse(&name, text)
     }
 
     /// Reads a text; `name` stands for it in errors.
@@ -47,11 +40,13 @@ impl Trace {
         let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
         let (first, header) = lines.next().unwrap_or((origin(1), "{}"));
         check_header(&first, header)?;
-        let (mut existing, mut records) = (Vec::new(), Vec::new());
+        let (mut existing, mut records, mut ending) = (Vec::new(), Vec::new(), None);
         for (origin, line) in lines {
             let node = Node::parse_json(&origin, line)?;
             if node.get("exists").is_some() {
                 existing.push((origin, node.read::<Exists>()?.exists));
+            } else if node.get("end").is_some() {
+                ending = Some((origin, node.read::<End>()?.end));
             } else {
                 let record: Record = node.read()?;
                 check_record(&record).map_err(|problem| problem.at(&origin))?;
@@ -61,10 +56,32 @@ impl Trace {
         if records.is_empty() {
             return Err(Problem::new("the trace has no operations").at(&first));
         }
+        check_ending(ending, records.len() as u64)?;
         records.sort_by_key(|(_, record)| record.begin_ns);
         check_numbers(&existing, &records)?;
         let digest = format!("{:032x}", xxh3_128(text.as_bytes()));
         Ok(Programs::new(existing, records).trace(digest))
+    }
+}
+
+/// What there is without a last line that a crash or a full disk has torn.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let (before, last) = match bytes.iter().rposition(|byte| *byte == b'\n') {
+        Some(end) => bytes.split_at(end + 1),
+        None => return bytes,
+    };
+    let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(last).is_ok();
+    if is_whole { bytes } else { before }
+}
+
+fn check_ending(ending: Option<(Origin, Ending)>, records: u64) -> Result<(), Problem> {
+    match ending {
+        Some((origin, Ending { operations, .. })) if operations != records => {
+            let text =
+                format!("this is the end of a trace of {operations} operations; it has {records}");
+            Err(Problem::new(text).inside("end").at(&origin))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -86,10 +103,6 @@ fn check_header(origin: &Origin, line: &str) -> Result<(), Problem> {
 fn check_record(record: &Record) -> Result<(), Problem> {
     if record.begin_ns.checked_add(record.took_ns).is_none() {
         return Err(Problem::new("this is too long").inside("took_ns"));
-    }
-    if record.operation.length() as usize > limits::PAYLOAD_BYTES {
-        let text = format!("an operation moves at most {} bytes", limits::PAYLOAD_BYTES);
-        return Err(Problem::new(text).inside("length").inside("operation"));
     }
     let symlink = match record.operation {
         Operation::Symlink { size, .. } => size,

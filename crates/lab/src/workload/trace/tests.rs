@@ -120,7 +120,7 @@ fn mistakes_are_told() {
         open(r#""operation":{"open":{"file":18446744073709551615}}"#),
         open(r#""operation":{"open":{"file":null}}"#),
         open(r#""operation":{"read":{"file":0,"offset":0}}"#),
-        open(r#""operation":{"read":{"file":0,"offset":0,"length":99000000}}"#),
+        open(r#""operation":{"read":{"file":0,"offset":0,"length":4294967296}}"#),
         open(r#""operation":{"open":{"file":5}}"#),
         open(r#""operation":{"unlink":{"in":0,"name":"a/b"}}"#),
         open(r#""operation":{"unlink":{"in":0,"name":"a%2"}}"#),
@@ -128,6 +128,10 @@ fn mistakes_are_told() {
         open(r#""operation":{"open":{"file":0}},"error":"ENOENTRY""#),
         open(r#""operation":{"stat":{"in":0,"name":"a","file":1}},"error":"ENOENT""#),
         open(r#""operation":{"open":{"file":0}},"thinks":3"#),
+        parse(&[
+            r#"{"process":1,"begin_ns":0,"took_ns":1,"operation":{"open":{"file":0}}}"#,
+            r#"{"end":{"operations":2,"left_out":0}}"#,
+        ]),
         exists(r#""file":1,"in":7,"kind":"directory""#),
         exists(r#""file":0,"in":0,"kind":"directory""#),
         exists(r#""file":1,"in":0,"kind":"dir""#),
@@ -135,4 +139,25 @@ fn mistakes_are_told() {
     ];
     let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
     insta::assert_snapshot!(text.join("\n"));
+}
+
+/// A crash in the middle of a line, and one in the middle of a letter.
+#[test]
+fn a_torn_last_line_is_not_there() {
+    let whole = concat!(
+        "{\"futago_trace\":1}\n",
+        r#"{"process":1,"begin_ns":5,"took_ns":1,"operation":{"open":{"file":0}}}"#,
+        "\n",
+    );
+    let line = r#"{"exists":{"file":1,"in":0,"name":"ü","kind":"directory"}}"#;
+    let path = tempfile::tempdir().unwrap();
+    let path = path.path().join("t.jsonl");
+    for end in 0..line.len() {
+        std::fs::write(&path, [whole.as_bytes(), &line.as_bytes()[..end]].concat()).unwrap();
+        let trace = Trace::load(&path).unwrap();
+        assert_eq!(program(&trace, 0), [r#"5 {"open":{"file":0}}"#]);
+        assert_eq!(trace.preparation, []);
+    }
+    std::fs::write(&path, [whole, line].concat()).unwrap();
+    assert_eq!(Trace::load(&path).unwrap().preparation.len(), 2);
 }

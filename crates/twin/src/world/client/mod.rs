@@ -21,18 +21,19 @@ use files::Files;
 use futago_base::{ServerId, Time};
 use futago_client::Memory;
 use futago_driver::{CallOutput, Calls};
-use futago_lab::workload::trace::ROOT;
+use futago_trace::ROOT;
 use futago_wire::{Body, Failure, Frame, Header, MessageKind};
 use leaves::Answer;
 use operation::Operation;
 use serde::Serialize;
 use task::{Ended, Task, Tools};
-use trace::{StepFiles, TraceWork};
+use trace::StepFiles;
 use workload::Workload;
 
 pub use data::{DataWork, find_file, make_file};
 pub use names::{NameWork, directory_name};
-pub use operation::{Work, own_name};
+pub use operation::{Done, Work, own_name};
+pub use trace::TraceWork;
 pub use undo::ClientUndo;
 pub use workload::Names;
 

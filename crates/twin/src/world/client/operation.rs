@@ -45,6 +45,11 @@ impl Done {
             bytes: 0,
         }
     }
+
+    /// It has moved file data.
+    pub const fn moved(bytes: u64) -> Self {
+        Self { file: None, bytes }
+    }
 }
 
 /// An operation of a workload.
@@ -100,7 +105,12 @@ impl Operation {
                     bytes: work.bytes(),
                 })
             }
-            Self::Trace(work) => work.perform(core, client, setup).await,
+            Self::Trace(work) => {
+                let phase = setup.phases.get(work.phase as usize);
+                let phase = phase.ok_or(Errno::EINVAL)?;
+                let data = work.data(&phase.activity, client);
+                work.perform(core, client, phase, shared, data).await
+            }
         }
     }
 

@@ -2,13 +2,14 @@
 
 use super::data::{file_node, place_path};
 use super::operation::Done;
-use crate::world::{Activity, OperationKind, Setup};
+use crate::world::{Activity, Directory, OperationKind, Phase};
 use futago_base::{Errno, FileId, NameHash, Payload};
 use futago_client::{Client, Context, RenameFlags};
 use futago_lab::workload::{
-    contents,
-    trace::{Action, Operation, Step, Trace},
+    Trace, contents,
+    trace::{Action, Step},
 };
+use futago_trace::Operation;
 use futago_wire::{AttributeChange, NewContent, NewNode, SetTime};
 use serde::Serialize;
 
@@ -47,18 +48,29 @@ impl TraceWork {
         })
     }
 
-    /// Performs it for a client.
+    /// The data that it writes; nothing if it does not write.
+    pub fn data(self, activity: &Activity, client: u32) -> Payload {
+        let step = self.step(activity, client);
+        step.map_or_else(Payload::empty, step_data)
+    }
+
+    /// Performs it for a client, with what [`TraceWork::data`] said; `shared` are the directories that
+    /// [`Place::Shared`](crate::world::Place::Shared) counts.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operation, and `ESTALE` if a file that it is about has not been found.
     pub async fn perform<C: Context>(
         self,
         core: &Client<C>,
         client: u32,
-        setup: &Setup,
+        phase: &Phase,
+        shared: &[Directory],
+        data: Payload,
     ) -> Result<Done, Errno> {
-        let phase = setup.phases.get(self.phase as usize);
-        let phase = phase.ok_or(Errno::EINVAL)?;
         let step = self.step(&phase.activity, client).ok_or(Errno::EINVAL)?;
-        let root = place_path(phase.place, client, &setup.directories)?;
-        perform_step(core, step, self.files, &root).await
+        let root = place_path(phase.place, client, shared)?;
+        perform_step(core, step, self.files, &root, data).await
     }
 
     /// The files that it is about, where `files` tells what numbers stand for.
@@ -101,6 +113,24 @@ fn step_files(step: &Step, files: impl Fn(u64) -> Option<FileId>) -> StepFiles {
     found
 }
 
+/// What a step writes. It depends on nothing but the file's number in the trace.
+fn step_data(step: &Step) -> Payload {
+    let Action::Perform(operation) = &step.action else {
+        return Payload::empty();
+    };
+    let (file, offset, length) = match *operation {
+        Operation::Create { file, length, .. } => (file.unwrap_or_default(), 0, length),
+        Operation::Append { file, length } => (file, 0, length),
+        Operation::Write {
+            file,
+            offset,
+            length,
+        } => (file, offset, length),
+        _ => return Payload::empty(),
+    };
+    Payload::of_pattern(contents(0, file), offset, length as usize)
+}
+
 /// What a step is measured as.
 const fn step_kind(step: &Step) -> OperationKind {
     let Action::Perform(operation) = &step.action else {
@@ -123,6 +153,7 @@ const fn step_kind(step: &Step) -> OperationKind {
         Operation::Read { .. } => OperationKind::Read,
         Operation::Write { .. } => OperationKind::Write,
         Operation::Append { .. } => OperationKind::Append,
+        Operation::Copy { .. } => OperationKind::Copy,
         Operation::ReadLink { .. } => OperationKind::ReadLink,
         Operation::ReadDirectory { .. } => OperationKind::ReadDirectory,
     }
@@ -139,6 +170,7 @@ async fn perform_step<C: Context>(
     step: &Step,
     [file, other]: StepFiles,
     root: &[u8],
+    data: Payload,
 ) -> Result<Done, Errno> {
     let operation = match &step.action {
         Action::Find { path, .. } => {
@@ -171,10 +203,20 @@ async fn perform_step<C: Context>(
         }
         Operation::Unlink { name, .. } => core.unlink(file, name).await?,
         Operation::RemoveDirectory { name, .. } => core.remove_directory(file, name).await?,
-        Operation::Read { .. } | Operation::Write { .. } | Operation::Append { .. } => {
-            return transfer(core, operation, file).await;
+        Operation::Copy {
+            offset,
+            to_offset,
+            length,
+            ..
+        } => {
+            let to = other.ok_or(Errno::ESTALE)?;
+            let copied = core.copy_range(file, *offset, to, *to_offset, *length);
+            return copied.await.map(Done::moved);
         }
-        operation => match find_or_make(core, operation, file).await? {
+        Operation::Read { .. } | Operation::Write { .. } | Operation::Append { .. } => {
+            return transfer(core, operation, file, data).await.map(Done::moved);
+        }
+        operation => match find_or_make(core, operation, file, data).await? {
             Some(found) => return Ok(Done::found(found)),
             None => ask(core, operation, file).await?,
         },
@@ -187,8 +229,8 @@ async fn find_or_make<C: Context>(
     core: &Client<C>,
     operation: &Operation,
     directory: FileId,
+    data: Payload,
 ) -> Result<Option<FileId>, Errno> {
-    let none = Payload::empty;
     let state = match operation {
         Operation::Stat { name, .. } => core.lookup(directory, name).await?,
         Operation::Create {
@@ -198,7 +240,7 @@ async fn find_or_make<C: Context>(
             ..
         } => {
             let node = file_node(core);
-            let made = core.create(directory, name, node, *exclusive, *open, none());
+            let made = core.create(directory, name, node, *exclusive, *open, data);
             made.await?.0
         }
         Operation::MakeDirectory { name, .. } => {
@@ -211,7 +253,7 @@ async fn find_or_make<C: Context>(
                 uid: 0,
                 gid: 0,
             };
-            let made = core.create(directory, name, node, true, false, none());
+            let made = core.create(directory, name, node, true, false, data);
             made.await?.0
         }
         _ => return Ok(None),
@@ -219,34 +261,29 @@ async fn find_or_make<C: Context>(
     Ok(Some(state.attributes.id))
 }
 
-/// Moves file data. What files hold depends on nothing but their numbers in the trace.
+/// Moves file data, and returns how many bytes.
 async fn transfer<C: Context>(
     core: &Client<C>,
     operation: &Operation,
-    id: FileId,
-) -> Result<Done, Errno> {
-    let data = |file, offset, length| {
-        let pattern = contents(0, file);
-        Payload::of_pattern(pattern, offset, length as usize)
-    };
-    let bytes = match *operation {
-        Operation::Read { offset, length, .. } => core.read(id, offset, length).await?.len() as u64,
-        Operation::Write {
-            file,
-            offset,
-            length,
-        } => {
-            let data = data(file, offset, length);
-            core.write(id, offset, data, false).await?;
-            length.into()
+    file: FileId,
+    data: Payload,
+) -> Result<u64, Errno> {
+    let length = data.len() as u64;
+    match *operation {
+        Operation::Read { offset, length, .. } => {
+            let read = core.read(file, offset, length).await?;
+            Ok(read.len() as u64)
         }
-        Operation::Append { file, length } => {
-            core.append(id, data(file, 0, length), false).await?;
-            length.into()
+        Operation::Write { offset, .. } => {
+            let written = core.write(file, offset, data, false);
+            written.await.map(|_| length)
         }
-        _ => 0,
-    };
-    Ok(Done { file: None, bytes })
+        Operation::Append { .. } => {
+            let written = core.append(file, data, false);
+            written.await.map(|_| length)
+        }
+        _ => Err(Errno::EINVAL),
+    }
 }
 
 /// Performs what is about one file and moves no data.
@@ -270,8 +307,13 @@ async fn ask<C: Context>(
         Operation::Open { .. } => core.open(file).await.map(drop),
         Operation::Close { .. } => core.close(file).await,
         Operation::ReadLink { .. } => core.read_link(file).await.map(drop),
-        Operation::ReadDirectory { after, entries, .. } => {
-            let listed = core.read_directory(file, NameHash(after), entries, false);
+        Operation::ReadDirectory {
+            after,
+            entries,
+            attributes,
+            ..
+        } => {
+            let listed = core.read_directory(file, NameHash(after), entries, attributes);
             listed.await.map(drop)
         }
         _ => Err(Errno::EINVAL),

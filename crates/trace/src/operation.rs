@@ -1,6 +1,6 @@
-//! The lines of a trace.
+//! What was done, and on what.
 
-use super::text;
+use crate::text;
 use futago_base::{Errno, Name};
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,10 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 /// What a process did. Files are named by their numbers. Where an operation finds or makes a file, `file`
 /// is the number that it has from then on; there is none if the operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +78,8 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<u64>,
     },
-    /// Made a regular file, or found one if it need not be new (`exclusive`); `open` if it was opened.
+    /// Made a regular file, or found one if it need not be new (`exclusive`); `open` if it was opened. A new
+    /// one got so many bytes of data.
     Create {
         #[serde(rename = "in")]
         directory: u64,
@@ -84,6 +89,8 @@ pub enum Operation {
         exclusive: bool,
         #[serde(default, skip_serializing_if = "is_false")]
         open: bool,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        length: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<u64>,
     },
@@ -159,17 +166,27 @@ pub enum Operation {
     /// Read a part of a file.
     Read { file: u64, offset: u64, length: u32 },
     /// Wrote a part of a file.
-    Write { file: u64, offset: u64, length: u32 },
+    Write { file: u64, offset: u64, length: u64 },
     /// Wrote at the end of a file.
-    Append { file: u64, length: u32 },
+    Append { file: u64, length: u64 },
+    /// Copied a part of a file into another one.
+    Copy {
+        file: u64,
+        offset: u64,
+        to: u64,
+        to_offset: u64,
+        length: u64,
+    },
     /// Read the target of a symbolic link.
     ReadLink { file: u64 },
-    /// Listed up to so many entries of a directory, after those up to a hash.
+    /// Listed up to so many entries of a directory, after those up to a hash, perhaps with their attributes.
     ReadDirectory {
         file: u64,
         #[serde(default)]
         after: u64,
         entries: u32,
+        #[serde(default, skip_serializing_if = "is_false")]
+        attributes: bool,
     },
 }
 
@@ -189,6 +206,7 @@ impl Operation {
             Self::Rename {
                 directory, new_in, ..
             } => (directory, Some(new_in)),
+            Self::Copy { file, to, .. } => (file, Some(to)),
             Self::GetAttributes { file }
             | Self::SetAttributes { file, .. }
             | Self::Open { file }
@@ -231,12 +249,13 @@ impl Operation {
         }
     }
 
-    /// Bytes of file data that it moves.
-    pub const fn length(&self) -> u32 {
+    /// Bytes of file data that it writes.
+    pub const fn written_bytes(&self) -> u64 {
         match *self {
-            Self::Read { length, .. }
+            Self::Create { length, .. }
             | Self::Write { length, .. }
-            | Self::Append { length, .. } => length,
+            | Self::Append { length, .. }
+            | Self::Copy { length, .. } => length,
             _ => 0,
         }
     }

@@ -1,0 +1,540 @@
+//! A client whose operations can be recorded.
+
+use super::NodeContext;
+use bytes::Bytes;
+use futago_base::{Attributes, Errno, FileId, Name, NameHash, Payload, record::Entry};
+use futago_client::{PathStep, Place, RenameFlags};
+use futago_trace::{Begun, Met, Operation, ROOT, Recorder};
+use futago_wire::{AttributeChange, FileState, ListedEntry, NewContent, NewNode};
+use rustix::thread::gettid;
+use std::{future::Future, ops::Deref, sync::Arc};
+
+/// The core of a client.
+type Core = futago_client::Client<NodeContext>;
+
+/// A client as its operations see it: all that the core does, and a recorder that hears of it if there is one.
+///
+/// The operations that a trace can tell of are methods of this. Through [`Client::core`] they leave no mark,
+/// which is for what no program asked for.
+#[derive(Clone)]
+pub struct Client {
+    core: Arc<Core>,
+    recorder: Option<Recorder>,
+    caller: Caller,
+}
+
+/// Who asks for operations.
+#[derive(Clone, Copy)]
+enum Caller {
+    /// The thread that they run on.
+    This,
+    /// Another thread, if it is known which.
+    Other(Option<u64>),
+}
+
+impl Deref for Client {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+/// A file's number in traces.
+fn number(id: FileId) -> u64 {
+    if id == FileId::ROOT { ROOT } else { id.0 }
+}
+
+/// A file that has been found.
+fn met(directory: FileId, name: &Name, of: &Attributes) -> Met {
+    Met {
+        size: Some(of.size),
+        ..met_entry(directory, name, of.id, of.kind)
+    }
+}
+
+/// The same where its attributes are not known.
+fn met_entry(directory: FileId, name: &Name, id: FileId, kind: futago_base::Kind) -> Met {
+    Met {
+        file: number(id),
+        directory: number(directory),
+        name: name.clone(),
+        kind,
+        size: None,
+    }
+}
+
+fn found(state: Option<&FileState>) -> Option<u64> {
+    state.map(|state| number(state.attributes.id))
+}
+
+/// What an operation was, and the files that it met.
+type Told = (Operation, Vec<Met>);
+
+impl Client {
+    pub(super) fn new(core: Core, recorder: Option<Recorder>) -> Self {
+        Self {
+            core: Arc::new(core),
+            recorder,
+            caller: Caller::This,
+        }
+    }
+
+    /// The same client, for what a thread of another process has asked for; 0 if it is not known which.
+    #[must_use]
+    pub fn on_behalf_of(self: &Arc<Self>, thread: u32) -> Arc<Self> {
+        if self.recorder.is_none() {
+            return Arc::clone(self);
+        }
+        let known = (thread != 0).then_some(thread.into());
+        Arc::new(Self {
+            caller: Caller::Other(known),
+            ..Self::clone(self)
+        })
+    }
+
+    /// The operations without a record of them.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn begin(&self) -> Option<Begun<'_>> {
+        let process = match self.caller {
+            Caller::This => None,
+            Caller::Other(thread) => Some(thread),
+        };
+        let recorder = self.recorder.as_ref()?;
+        let this_thread = || u64::try_from(gettid().as_raw_nonzero().get()).ok();
+        recorder.begin(process.unwrap_or_else(this_thread))
+    }
+
+    /// Waits for an operation, and records what it tells of its result.
+    async fn record<T>(
+        &self,
+        operation: impl Future<Output = Result<T, Errno>>,
+        tell: impl FnOnce(Option<&T>) -> Told,
+    ) -> Result<T, Errno> {
+        let Some(mut begun) = self.begin() else {
+            return operation.await;
+        };
+        let result = operation.await;
+        let (operation, met) = tell(result.as_ref().ok());
+        begun.tell(operation, result.as_ref().err().copied(), met);
+        result
+    }
+
+    /// The same for an operation that finds nothing, whatever comes of it.
+    async fn record_plain<T>(
+        &self,
+        operation: impl Future<Output = Result<T, Errno>>,
+        tell: impl FnOnce() -> Operation,
+    ) -> Result<T, Errno> {
+        self.record(operation, |_| (tell(), Vec::new())).await
+    }
+
+    /// [`futago_client::Client::lookup`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn lookup(&self, directory: FileId, name: &Name) -> Result<FileState, Errno> {
+        let work = self.core.lookup(directory, name);
+        let tell = |state: Option<&FileState>| {
+            let operation = Operation::Stat {
+                directory: number(directory),
+                name: name.clone(),
+                file: found(state),
+            };
+            let met = state.map(|state| met(directory, name, &state.attributes));
+            (operation, met.into_iter().collect())
+        };
+        self.record(work, tell).await
+    }
+
+    /// [`futago_client::Client::create`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn create(
+        &self,
+        directory: FileId,
+        name: &Name,
+        node: NewNode,
+        exclusive: bool,
+        open: bool,
+        data: Payload,
+    ) -> Result<(FileState, bool), Errno> {
+        let length = data.len() as u64;
+        let target = match &node.content {
+            NewContent::Symlink(target) => Some(target.len() as u32),
+            _ => None,
+        };
+        let work = self
+            .core
+            .create(directory, name, node, exclusive, open, data);
+        let tell = |made: Option<&(FileState, bool)>| {
+            let (number_of, name_of) = (number(directory), name.clone());
+            let file = found(made.map(|(state, _)| state));
+            let operation = match target {
+                Some(size) => Operation::Symlink {
+                    directory: number_of,
+                    name: name_of,
+                    size,
+                    file,
+                },
+                None => Operation::Create {
+                    directory: number_of,
+                    name: name_of,
+                    exclusive,
+                    open,
+                    length,
+                    file,
+                },
+            };
+            let old = made.filter(|(_, is_new)| !is_new);
+            let met = old.map(|(state, _)| met(directory, name, &state.attributes));
+            (operation, met.into_iter().collect())
+        };
+        self.record(work, tell).await
+    }
+
+    /// [`futago_client::Client::make_directory`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn make_directory(
+        &self,
+        directory: FileId,
+        name: &Name,
+        mode: u16,
+        uid: u32,
+        gid: u32,
+    ) -> Result<FileState, Errno> {
+        let work = self.core.make_directory(directory, name, mode, uid, gid);
+        let tell = |state: Option<&FileState>| {
+            let operation = Operation::MakeDirectory {
+                directory: number(directory),
+                name: name.clone(),
+                file: found(state),
+            };
+            (operation, Vec::new())
+        };
+        self.record(work, tell).await
+    }
+
+    /// [`futago_client::Client::link`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn link(
+        &self,
+        id: FileId,
+        directory: FileId,
+        name: &Name,
+    ) -> Result<FileState, Errno> {
+        let tell = || Operation::Link {
+            file: number(id),
+            directory: number(directory),
+            name: name.clone(),
+        };
+        let work = self.core.link(id, directory, name);
+        self.record_plain(work, tell).await
+    }
+
+    /// [`futago_client::Client::unlink`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn unlink(&self, directory: FileId, name: &Name) -> Result<(), Errno> {
+        let tell = || Operation::Unlink {
+            directory: number(directory),
+            name: name.clone(),
+        };
+        let work = self.core.unlink(directory, name);
+        self.record_plain(work, tell).await
+    }
+
+    /// [`futago_client::Client::remove_directory`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn remove_directory(&self, directory: FileId, name: &Name) -> Result<(), Errno> {
+        let tell = || Operation::RemoveDirectory {
+            directory: number(directory),
+            name: name.clone(),
+        };
+        let work = self.core.remove_directory(directory, name);
+        self.record_plain(work, tell).await
+    }
+
+    /// [`futago_client::Client::rename`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn rename(
+        &self,
+        directory: FileId,
+        name: &Name,
+        new_directory: FileId,
+        new_name: &Name,
+        flags: RenameFlags,
+    ) -> Result<(), Errno> {
+        let tell = || Operation::Rename {
+            directory: number(directory),
+            name: name.clone(),
+            new_in: number(new_directory),
+            new_name: new_name.clone(),
+            no_replace: flags.no_replace,
+            exchange: flags.exchange,
+        };
+        let work = self
+            .core
+            .rename(directory, name, new_directory, new_name, flags);
+        self.record_plain(work, tell).await
+    }
+
+    /// [`futago_client::Client::attributes`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn attributes(&self, id: FileId) -> Result<FileState, Errno> {
+        let file = number(id);
+        let work = self.core.attributes(id);
+        self.record_plain(work, || Operation::GetAttributes { file })
+            .await
+    }
+
+    /// [`futago_client::Client::set_attributes`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn set_attributes(
+        &self,
+        id: FileId,
+        change: AttributeChange,
+    ) -> Result<FileState, Errno> {
+        let tell = || Operation::SetAttributes {
+            file: number(id),
+            size: change.size,
+            mode: change.mode,
+        };
+        let work = self.core.set_attributes(id, change);
+        self.record_plain(work, tell).await
+    }
+
+    /// [`futago_client::Client::open`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn open(&self, id: FileId) -> Result<FileState, Errno> {
+        let file = number(id);
+        self.record_plain(self.core.open(id), || Operation::Open { file })
+            .await
+    }
+
+    /// [`futago_client::Client::close`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn close(&self, id: FileId) -> Result<(), Errno> {
+        let file = number(id);
+        self.record_plain(self.core.close(id), || Operation::Close { file })
+            .await
+    }
+
+    /// [`futago_client::Client::read`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn read(&self, id: FileId, offset: u64, length: u32) -> Result<Payload, Errno> {
+        let tell = || Operation::Read {
+            file: number(id),
+            offset,
+            length,
+        };
+        let work = self.core.read(id, offset, length);
+        self.record_plain(work, tell).await
+    }
+
+    /// [`futago_client::Client::write`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn write(
+        &self,
+        id: FileId,
+        offset: u64,
+        data: Payload,
+        kill_privileges: bool,
+    ) -> Result<u64, Errno> {
+        let length = data.len() as u64;
+        let tell = || Operation::Write {
+            file: number(id),
+            offset,
+            length,
+        };
+        let work = self.core.write(id, offset, data, kill_privileges);
+        self.record_plain(work, tell).await
+    }
+
+    /// [`futago_client::Client::append`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn append(
+        &self,
+        id: FileId,
+        data: Payload,
+        kill_privileges: bool,
+    ) -> Result<u64, Errno> {
+        let length = data.len() as u64;
+        let tell = || Operation::Append {
+            file: number(id),
+            length,
+        };
+        let work = self.core.append(id, data, kill_privileges);
+        self.record_plain(work, tell).await
+    }
+
+    /// [`futago_client::Client::copy_range`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn copy_range(
+        &self,
+        source: FileId,
+        source_offset: u64,
+        target: FileId,
+        target_offset: u64,
+        length: u64,
+    ) -> Result<u64, Errno> {
+        let tell = |copied: Option<&u64>| {
+            let operation = Operation::Copy {
+                file: number(source),
+                offset: source_offset,
+                to: number(target),
+                to_offset: target_offset,
+                length: copied.copied().unwrap_or(length),
+            };
+            (operation, Vec::new())
+        };
+        let work = self
+            .core
+            .copy_range(source, source_offset, target, target_offset, length);
+        self.record(work, tell).await
+    }
+
+    /// [`futago_client::Client::read_link`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn read_link(&self, id: FileId) -> Result<Bytes, Errno> {
+        let file = number(id);
+        self.record_plain(self.core.read_link(id), || Operation::ReadLink { file })
+            .await
+    }
+
+    /// [`futago_client::Client::read_directory`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn read_directory(
+        &self,
+        directory: FileId,
+        after: NameHash,
+        entries_max: u32,
+        attributes: bool,
+    ) -> Result<Vec<ListedEntry>, Errno> {
+        let tell = |listed: Option<&Vec<ListedEntry>>| {
+            let operation = Operation::ReadDirectory {
+                file: number(directory),
+                after: after.0,
+                entries: entries_max,
+                attributes,
+            };
+            let met_listed = |listed: &ListedEntry| match &listed.attributes {
+                Some(attributes) => met(directory, &listed.name, attributes),
+                None => {
+                    let Entry { id, kind } = listed.entry;
+                    met_entry(directory, &listed.name, id, kind)
+                }
+            };
+            (
+                operation,
+                listed.into_iter().flatten().map(met_listed).collect(),
+            )
+        };
+        let work = self
+            .core
+            .read_directory(directory, after, entries_max, attributes);
+        self.record(work, tell).await
+    }
+
+    /// [`futago_client::Client::resolve`]; every step on the way is recorded.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn resolve(&self, path: &[u8], follow_last: bool) -> Result<FileState, Errno> {
+        let Some(mut begun) = self.begin() else {
+            return self.core.resolve(path, follow_last).await;
+        };
+        let mut last = None;
+        let mut watch = |step: PathStep<'_>| {
+            if let PathStep::Name {
+                directory, name, ..
+            } = step
+            {
+                last = Some((directory, name.clone()));
+            }
+            tell_step(&mut begun, step);
+        };
+        let state = self
+            .core
+            .resolve_watched(path, follow_last, &mut watch)
+            .await?;
+        match last {
+            Some((directory, name)) => begun.add(met(directory, &name, &state.attributes)),
+            None => {
+                let file = number(state.attributes.id);
+                begun.tell(Operation::GetAttributes { file }, None, Vec::new());
+            }
+        }
+        Ok(state)
+    }
+
+    /// [`futago_client::Client::locate`]; every step on the way is recorded.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn locate(&self, path: &[u8]) -> Result<Place, Errno> {
+        let Some(mut begun) = self.begin() else {
+            return self.core.locate(path).await;
+        };
+        let mut watch = |step: PathStep<'_>| tell_step(&mut begun, step);
+        self.core.locate_watched(path, &mut watch).await
+    }
+}
+
+/// Records a step on the way to where a path leads.
+fn tell_step(begun: &mut Begun<'_>, step: PathStep<'_>) {
+    match step {
+        PathStep::Name {
+            directory,
+            name,
+            outcome,
+        } => {
+            let operation = Operation::Stat {
+                directory: number(directory),
+                name: name.clone(),
+                file: outcome.ok().map(|entry| number(entry.id)),
+            };
+            let met = outcome
+                .ok()
+                .map(|Entry { id, kind }| met_entry(directory, name, id, kind));
+            begun.tell(operation, outcome.err(), met.into_iter().collect());
+        }
+        PathStep::Link { id, outcome } => {
+            let file = number(id);
+            begun.tell(Operation::ReadLink { file }, outcome.err(), Vec::new());
+        }
+    }
+}

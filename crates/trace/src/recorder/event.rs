@@ -1,0 +1,59 @@
+//! What the recorder is told.
+
+use crate::{Existing, ExistingKind, Operation};
+use futago_base::{Errno, Kind, Name};
+
+/// An operation that has ended.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The thread that asked for it, if it is known.
+    pub process: Option<u64>,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    pub operation: Operation,
+    pub error: Option<Errno>,
+    /// The files that it found and did not make.
+    pub met: Vec<Met>,
+}
+
+/// A file or directory that an operation found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// Its number.
+    pub file: u64,
+    /// The directory that it is in.
+    pub directory: u64,
+    /// Its name.
+    pub name: Name,
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes of it, if that is known.
+    pub size: Option<u64>,
+}
+
+impl Met {
+    /// As a line tells it. A directory has no size; what is neither a file, a directory nor a symbolic link
+    /// counts as an empty file.
+    pub fn existing(self) -> Existing {
+        let size = self.size.unwrap_or(0);
+        let kind = match self.kind {
+            Kind::Directory => ExistingKind::Directory,
+            Kind::Symlink => ExistingKind::Symlink {
+                size: u32::try_from(size).unwrap_or(u32::MAX),
+            },
+            Kind::File => ExistingKind::File { size },
+            _ => ExistingKind::File { size: 0 },
+        };
+        Existing {
+            file: self.file,
+            directory: self.directory,
+            name: self.name,
+            kind,
+        }
+    }
+
+    /// Whether nothing more can become known of it.
+    pub const fn is_complete(&self) -> bool {
+        self.size.is_some() || !matches!(self.kind, Kind::File | Kind::Symlink)
+    }
+}

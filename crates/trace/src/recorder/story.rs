@@ -1,0 +1,221 @@
+//! From what was done to lines: whose it was, and what was there before.
+
+use super::event::{Event, Met};
+use crate::{Ending, Existing, Exists, Names, Operation, ROOT, Record};
+use futago_base::{Errno, Kind, Name};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// What has been told so far.
+#[derive(Debug)]
+pub struct Story {
+    names: Names,
+    /// The files that lines have told of, and whether they were there from the start.
+    told: HashMap<u64, bool>,
+    /// Files that were met, and whose size is not known yet.
+    unmeasured: BTreeMap<u64, Met>,
+    /// Who has opened a file and not closed it.
+    openers: HashMap<u64, Vec<u64>>,
+    /// The number of the next file whose number nobody has learnt. Files have small numbers.
+    invented: u64,
+    ending: Ending,
+}
+
+impl Default for Story {
+    fn default() -> Self {
+        Self {
+            names: Names::default(),
+            told: HashMap::from([(ROOT, true)]),
+            unmeasured: BTreeMap::new(),
+            openers: HashMap::new(),
+            invented: i64::MAX as u64,
+            ending: Ending::default(),
+        }
+    }
+}
+
+/// Adds a line to a text.
+pub fn push(text: &mut Vec<u8>, line: &impl Serialize) {
+    // Nothing that a line holds can fail to become JSON, and memory can be written.
+    if serde_json::to_writer(&mut *text, line).is_ok() {
+        text.push(b'\n');
+    }
+}
+
+impl Story {
+    /// Adds what an operation tells to a text.
+    pub fn tell(&mut self, event: Event, text: &mut Vec<u8>) {
+        let process = self.process(&event);
+        let Event {
+            begin_ns,
+            end_ns,
+            operation,
+            error,
+            met,
+            ..
+        } = event;
+        for file in operation.files() {
+            self.settle(file, text);
+        }
+        if !operation.files().all(|file| self.told.contains_key(&file)) {
+            self.ending.left_out += 1;
+            return;
+        }
+        for met in met {
+            self.meet(met, text);
+        }
+        if let Some((directory, name, kind)) = unseen(&operation, error) {
+            self.invent(directory, name, kind, text);
+        }
+        if error.is_none() {
+            self.names.follow(&operation);
+        }
+        // It was made, or nobody can say when.
+        if let Some((file, ..)) = operation.finds() {
+            self.told.entry(file).or_insert(false);
+        }
+        self.ending.operations += 1;
+        let record = Record {
+            process,
+            begin_ns,
+            took_ns: end_ns.saturating_sub(begin_ns),
+            operation,
+            error,
+        };
+        push(text, &record);
+    }
+
+    /// Adds the last lines to a text.
+    pub fn end(mut self, text: &mut Vec<u8>) -> Ending {
+        for met in std::mem::take(&mut self.unmeasured).into_values() {
+            self.exists(met.existing(), text);
+        }
+        self.ending
+    }
+
+    /// Whose an operation is. Kernels close files for nobody, and libraries on threads of their own: then
+    /// it is that of who opened the file.
+    fn process(&mut self, event: &Event) -> u64 {
+        let opened = event.error.is_none();
+        match event.operation {
+            Operation::Close { file } => self.close(file, event.process),
+            Operation::Open { file }
+            | Operation::Create {
+                open: true,
+                file: Some(file),
+                ..
+            } if opened => {
+                let process = event.process.unwrap_or(0);
+                self.openers.entry(file).or_default().push(process);
+                process
+            }
+            _ => event
+                .process
+                .unwrap_or_else(|| self.opener(&event.operation)),
+        }
+    }
+
+    fn close(&mut self, file: u64, process: Option<u64>) -> u64 {
+        let openers = self.openers.entry(file).or_default();
+        let same = openers.iter().position(|opener| Some(*opener) == process);
+        let opener = (!openers.is_empty()).then(|| openers.remove(same.unwrap_or(0)));
+        if openers.is_empty() {
+            self.openers.remove(&file);
+        }
+        opener.or(process).unwrap_or(0)
+    }
+
+    fn opener(&self, operation: &Operation) -> u64 {
+        let openers = operation.files().find_map(|file| self.openers.get(&file));
+        let first = openers.and_then(|openers| openers.first());
+        first.copied().unwrap_or(0)
+    }
+
+    /// Tells of a file that is used before its size is known.
+    fn settle(&mut self, file: u64, text: &mut Vec<u8>) {
+        if let Some(met) = self.unmeasured.remove(&file) {
+            self.exists(met.existing(), text);
+        }
+    }
+
+    /// A file was found.
+    fn meet(&mut self, mut met: Met, text: &mut Vec<u8>) {
+        let other = self.names.file(met.directory, &met.name);
+        self.names.add(met.file, met.directory, &met.name);
+        let other = other.filter(|other| *other != met.file);
+        if let Some(taken_for) = other.and_then(|other| self.unmeasured.remove(&other))
+            && taken_for.file > self.invented
+        {
+            // This is what has been where that was first heard of.
+            (met.directory, met.name) = (taken_for.directory, taken_for.name);
+        }
+        if self.told.contains_key(&met.file) {
+            return;
+        }
+        if met.is_complete() {
+            self.unmeasured.remove(&met.file);
+            self.exists(met.existing(), text);
+        } else {
+            self.unmeasured.insert(met.file, met);
+        }
+    }
+
+    /// A file was there that nobody has found, as an operation on its name shows. Its kind may be known.
+    fn invent(&mut self, directory: u64, name: &Name, kind: Option<Kind>, text: &mut Vec<u8>) {
+        if let Some(file) = self.names.file(directory, name) {
+            if kind.is_some() {
+                self.settle(file, text);
+            }
+            return;
+        }
+        let met = Met {
+            file: self.invented,
+            directory,
+            name: name.clone(),
+            kind: kind.unwrap_or(Kind::File),
+            size: kind.map(|_| 0),
+        };
+        self.invented -= 1;
+        self.meet(met, text);
+    }
+
+    /// Tells that a file was there, unless its directory is newer.
+    fn exists(&mut self, existing: Existing, text: &mut Vec<u8>) {
+        if self.told.get(&existing.directory) == Some(&true) {
+            self.told.insert(existing.file, true);
+            push(text, &Exists { exists: existing });
+        }
+    }
+}
+
+/// The name that an operation shows to have been there before, and of what kind it was if it shows that, too.
+fn unseen(operation: &Operation, error: Option<Errno>) -> Option<(u64, &Name, Option<Kind>)> {
+    match (operation, error) {
+        (Operation::Unlink { directory, name }, None) => Some((*directory, name, Some(Kind::File))),
+        (Operation::RemoveDirectory { directory, name }, None) => {
+            Some((*directory, name, Some(Kind::Directory)))
+        }
+        (
+            Operation::Rename {
+                directory, name, ..
+            },
+            None,
+        )
+        | (
+            Operation::Create {
+                directory, name, ..
+            }
+            | Operation::MakeDirectory {
+                directory, name, ..
+            }
+            | Operation::Symlink {
+                directory, name, ..
+            }
+            | Operation::Link {
+                directory, name, ..
+            },
+            Some(Errno::EEXIST),
+        ) => Some((*directory, name, None)),
+        _ => None,
+    }
+}

@@ -1,0 +1,90 @@
+//! The thread that writes.
+
+use super::event::Event;
+use super::story::{Story, push};
+use crate::{End, Header};
+use std::{
+    io::{self, Write},
+    sync::mpsc::{Receiver, TryRecvError},
+};
+
+/// So much text is written at once, if there is so much.
+const TEXT_BYTES: usize = 1 << 16;
+
+/// What the thread is told.
+#[derive(Debug)]
+pub enum Message {
+    Event(Event),
+    /// The recording is whole.
+    End,
+}
+
+/// A file that is being written, whole lines at once.
+pub struct Writer<W> {
+    file: W,
+    name: String,
+    text: Vec<u8>,
+    story: Story,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the header.
+    pub fn begin(file: W, name: String) -> io::Result<Self> {
+        let mut writer = Self {
+            file,
+            name,
+            text: Vec::new(),
+            story: Story::default(),
+        };
+        push(&mut writer.text, &Header::default());
+        writer.write()?;
+        Ok(writer)
+    }
+
+    /// Writes until the end of the recording. Fails if it is cut.
+    pub fn run(mut self, messages: &Receiver<Message>) -> io::Result<()> {
+        let name = std::mem::take(&mut self.name);
+        let result = self.write_all(messages);
+        if let Err(error) = &result {
+            tracing::warn!(%name, %error, "the recording is cut; what is recorded goes on");
+        }
+        result
+    }
+
+    fn write_all(mut self, messages: &Receiver<Message>) -> io::Result<()> {
+        loop {
+            let message = match messages.try_recv() {
+                Ok(message) => Some(message),
+                Err(TryRecvError::Disconnected) => None,
+                Err(TryRecvError::Empty) => {
+                    self.write()?;
+                    messages.recv().ok()
+                }
+            };
+            match message {
+                Some(Message::Event(event)) => self.story.tell(event, &mut self.text),
+                Some(Message::End) => return self.end(),
+                None => {
+                    self.write()?;
+                    let reason = "operations came faster than it was written";
+                    return Err(io::Error::other(reason));
+                }
+            }
+            if self.text.len() >= TEXT_BYTES {
+                self.write()?;
+            }
+        }
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        let end = std::mem::take(&mut self.story).end(&mut self.text);
+        push(&mut self.text, &End { end });
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let written = self.file.write_all(&self.text);
+        self.text.clear();
+        written.and_then(|()| self.file.flush())
+    }
+}
