@@ -11,7 +11,7 @@ use crate::{
     exit::Exit,
     output,
 };
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use clap::{Args, builder::TypedValueParser};
 use futago_gate_fuse::Options;
 use serde::Serialize;
@@ -41,6 +41,10 @@ pub struct Mount {
     /// every two cores, at most 8.
     #[arg(long, value_name = "N", value_parser = thread_count())]
     threads: Option<u16>,
+    /// Record what is done through the mount to this file, as a trace that the twin can replay. A file that
+    /// is there is overwritten.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Have all threads serve all the time, so that they can be tested.
     #[arg(long, hide = true)]
     all_threads: bool,
@@ -66,7 +70,7 @@ impl Mount {
             return self.serve();
         }
         let interrupted = spawn::interruption()?;
-        let extra = self.extra();
+        let extra = self.extra()?;
         let mount = in_background(&self.cluster, &self.directory, &extra, &interrupted)?;
         output::print(self.json, &Report { mount }, |report| {
             format!("mounted at {}\n", report.mount.display())
@@ -75,13 +79,13 @@ impl Mount {
     }
 
     /// What the process that serves the mount is told beyond where it is.
-    fn extra(&self) -> Vec<String> {
-        let mut extra = threads_argument(self.threads);
+    fn extra(&self) -> anyhow::Result<Vec<String>> {
+        let mut extra = serving_arguments(self.threads, self.record.as_deref())?;
         if !self.options.is_empty() {
             extra.extend(["--options".to_owned(), self.options.join(",")]);
         }
         extra.extend(self.all_threads.then(|| "--all-threads".to_owned()));
-        extra
+        Ok(extra)
     }
 
     fn serve(self) -> anyhow::Result<Exit> {
@@ -94,7 +98,7 @@ impl Mount {
         runtime_directory::make(&runtime)?;
         let record = ProcessRecord::of(std::process::id(), Role::Mount(path.clone()))?;
         record.save(&runtime)?;
-        let result = gateway::serve(&cluster, &path, &options);
+        let result = gateway::serve(&cluster, &path, &options, self.record.as_deref());
         record.remove(&runtime);
         result.with_context(|| format!("mounting at {}", path.display()))?;
         Ok(Exit::Success)
@@ -106,10 +110,22 @@ pub fn thread_count() -> impl TypedValueParser<Value = u16> {
     clap::value_parser!(u16).range(1..=Options::THREADS_MAX as i64)
 }
 
-/// `--threads` once more, for the process that serves the mount.
-pub fn threads_argument(threads: Option<u16>) -> Vec<String> {
-    let word = |threads: u16| ["--threads".to_owned(), threads.to_string()];
-    threads.map(word).into_iter().flatten().collect()
+/// `--threads` and `--record` once more, for the process that serves the mount.
+pub fn serving_arguments(
+    threads: Option<u16>,
+    record: Option<&Path>,
+) -> anyhow::Result<Vec<String>> {
+    let mut arguments = Vec::new();
+    if let Some(threads) = threads {
+        arguments.extend(["--threads".to_owned(), threads.to_string()]);
+    }
+    if let Some(file) = record {
+        // That process works in another directory.
+        let file = std::path::absolute(file)?.into_os_string().into_string();
+        let file = file.map_err(|file| anyhow!("--record {}: this is no text", file.display()))?;
+        arguments.extend(["--record".to_owned(), file]);
+    }
+    Ok(arguments)
 }
 
 /// Starts a process that serves the mount and waits until it can be used. Returns the mount point.

@@ -64,6 +64,9 @@ pub struct Up {
     /// How many threads may serve the mount, as `futago mount --threads`.
     #[arg(long, value_name = "N", requires = "mount", value_parser = mount::thread_count())]
     threads: Option<u16>,
+    /// Record what is done through the mount, as `futago mount --record`.
+    #[arg(long, value_name = "FILE", requires = "mount")]
+    record: Option<PathBuf>,
     /// Memory for data and records, of all servers together, such as 4GiB. By default half of what
     /// each host has left, control groups considered.
     #[arg(long)]
@@ -294,7 +297,7 @@ impl Up {
         let Some(directory) = &self.mount else {
             return Ok(None);
         };
-        let extra = mount::threads_argument(self.threads);
+        let extra = mount::serving_arguments(self.threads, self.record.as_deref())?;
         mount::in_background(&self.cluster, directory, &extra, interrupted).map(Some)
     }
 

@@ -3,6 +3,7 @@
 pub mod local_cluster;
 pub mod ranks;
 pub mod real;
+mod replay;
 pub mod sweep;
 
 use crate::exit::{Exit, Problem};

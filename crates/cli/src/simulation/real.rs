@@ -1,6 +1,6 @@
 //! The phases of a scenario on a real cluster on this host.
 
-use super::local_cluster::LocalCluster;
+use super::{local_cluster::LocalCluster, replay::Replay};
 use crate::{
     connection::Connection,
     exit::{Exit, Problem},
@@ -53,12 +53,6 @@ fn check(setup: &Setup) -> anyhow::Result<()> {
         "clients do not think"
     } else if setup.phases.iter().any(|phase| phase.arrivals.is_some()) {
         "operations do not arrive by themselves"
-    } else if setup
-        .phases
-        .iter()
-        .any(|phase| matches!(phase.activity, Activity::Trace(_)))
-    {
-        "no traces are replayed"
     } else {
         return Ok(());
     };
@@ -154,9 +148,10 @@ fn together<T: Send>(
 
 /// What one client measured in a phase.
 #[derive(Default)]
-struct Part {
+pub struct Part {
     tallies: BTreeMap<OperationKind, Tally>,
-    ended: Duration,
+    /// When the last operation ended, since the phase began.
+    pub ended: Duration,
     /// What it has read, to be checked when no time is taken any more.
     read: Vec<(Work, Payload)>,
 }
@@ -236,9 +231,12 @@ struct RealClient {
     file: Option<FileId>,
     /// The data of the phase's writes, made beforehand.
     data: Vec<Payload>,
+    /// What the numbers of the phase's trace stand for that the client has met.
+    files: BTreeMap<u64, FileId>,
 }
 
-fn perform<T>(
+/// Lets a client perform an operation.
+pub fn perform<T>(
     futago: &Futago,
     operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
 ) -> anyhow::Result<T> {
@@ -255,6 +253,7 @@ impl RealClient {
             random: RandomStream::new(setup.seed, ProcessId(number)),
             file: None,
             data: Vec::new(),
+            files: BTreeMap::new(),
         })
     }
 
@@ -293,13 +292,16 @@ impl RealClient {
     }
 
     /// Makes what the phase needs.
-    fn prepare(&self, phase: &Phase, clients: u32) -> anyhow::Result<()> {
+    fn prepare(&mut self, phase: &Phase, clients: u32) -> anyhow::Result<()> {
         let directory = self.places[phase.place.index()].0;
         match &phase.activity {
             Activity::Names(mix) => self.make_common(phase.place, directory, mix, clients),
             Activity::Data(data) => self.make_data(directory, *data),
-            // It is refused before.
-            Activity::Trace(_) => Ok(()),
+            Activity::Trace(trace) => {
+                self.files.clear();
+                let prepared = self.replay(phase).prepare(trace);
+                prepared.context("making what the trace begins with")
+            }
         }
     }
 
@@ -370,8 +372,22 @@ impl RealClient {
         }
     }
 
+    fn replay<'a>(&'a mut self, phase: &'a Phase) -> Replay<'a> {
+        Replay {
+            futago: &self.futago,
+            client: self.number,
+            phase,
+            shared: &self.shared,
+            root: self.places[phase.place.index()].0,
+            files: &mut self.files,
+        }
+    }
+
     /// Performs its part of a phase on the client's own thread.
     fn run(&mut self, phase: &Phase, began: Instant) -> anyhow::Result<Part> {
+        if let Activity::Trace(trace) = &phase.activity {
+            return self.replay(phase).run(trace, began);
+        }
         let (mut works, shared) = (self.works(phase), self.shared.clone());
         let (number, (warm, until, most)) = (self.number, window(phase.amount));
         let (part, works) = perform(&self.futago, async |client| {
@@ -389,7 +405,8 @@ impl RealClient {
                 if part.ended < warm || part.ended > until {
                     continue;
                 }
-                part.add(&work, &outcome, latency);
+                let bytes = outcome.as_ref().map(|_| work.bytes());
+                part.add(work.kind(), bytes.map_err(|errno| *errno), latency);
                 part.keep(work, outcome, &works);
             }
             Ok((part, works))
@@ -427,19 +444,21 @@ impl Works {
                     .get((turn % data.workload.transfer_count()) as usize);
                 Some((work, made.cloned().unwrap_or_default()))
             }
+            // It is replayed.
             Activity::Trace(_) => None,
         }
     }
 }
 
 impl Part {
-    fn add(&mut self, work: &Work, outcome: &Result<Payload, Errno>, latency: Duration) {
-        let tally = self.tallies.entry(work.kind()).or_default();
+    /// Counts an operation, and the bytes that it has moved.
+    pub fn add(&mut self, kind: OperationKind, outcome: Result<u64, Errno>, latency: Duration) {
+        let tally = self.tallies.entry(kind).or_default();
         match outcome {
-            Ok(_) => {
+            Ok(bytes) => {
                 tally.latencies.record(latency.as_nanos() as u64);
                 tally.total_us += latency.as_secs_f64() * 1e6;
-                tally.bytes += work.bytes();
+                tally.bytes += bytes;
             }
             Err(errno) => *tally.errors.entry(errno.name().to_owned()).or_default() += 1,
         }

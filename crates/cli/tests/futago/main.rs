@@ -6,4 +6,5 @@ mod common;
 mod files;
 mod fsck;
 mod lifecycle;
+mod recorded;
 mod twin;

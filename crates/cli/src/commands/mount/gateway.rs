@@ -3,19 +3,32 @@
 use crate::{logs, output};
 use anyhow::bail;
 use futago_gate_fuse::{Options, UnmountMode, mount};
-use futago_node::{Cluster, Futago};
+use futago_node::{Cluster, Futago, Recorder};
 use signal_hook::{consts::TERM_SIGNALS, iterator::Signals};
 use std::{path::Path, thread, time::Duration};
 
 /// How long the last requests may take once a signal has ended the mount.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
-/// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it.
-pub fn serve(cluster: &Cluster, directory: &Path, options: &Options) -> anyhow::Result<()> {
-    let client = Futago::connect(cluster, futago_node::Options::default())?;
+/// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it. What is done
+/// is recorded to `record`, if that is said.
+pub fn serve(
+    cluster: &Cluster,
+    directory: &Path,
+    options: &Options,
+    record: Option<&Path>,
+) -> anyhow::Result<()> {
+    // Made before there is a mount, which may hide it.
+    let recorder = record.map(Recorder::create).transpose()?;
+    let of_client = futago_node::Options {
+        recorder: recorder.clone(),
+        ..futago_node::Options::default()
+    };
+    let client = Futago::connect(cluster, of_client)?;
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let mounted = mount(client, directory, options)?;
     let unmounter = mounted.unmounter();
+    let of_signal = recorder.clone();
     thread::spawn(move || {
         if signals.forever().next().is_none() {
             return;
@@ -25,12 +38,21 @@ pub fn serve(cluster: &Cluster, directory: &Path, options: &Options) -> anyhow::
         }
         // Open files and copies of the mount in other namespaces would keep this process for ever.
         thread::sleep(LAST_REQUESTS);
+        end(of_signal);
         std::process::exit(0);
     });
     // Who started this process may be gone; serving goes on.
     let _ = output::write_all(logs::ready_line().as_bytes());
     mounted.wait()?;
+    end(recorder);
     Ok(())
+}
+
+/// Ends a recording. If it has been cut, the log has told already.
+fn end(recorder: Option<Recorder>) {
+    if let Some(recorder) = recorder {
+        let _ = recorder.end();
+    }
 }
 
 /// What the words after `--options` ask for.

@@ -48,9 +48,20 @@ struct Row {
     parameters: BTreeMap<String, Value>,
     phase: String,
     operation: String,
+    /// How many succeeded.
+    count: Both<u64>,
+    /// How many failed, by error.
+    errors: Both<BTreeMap<String, u64>>,
     throughput: Pair,
     p50_us: Pair,
     p99_us: Pair,
+}
+
+/// What both have come to.
+#[derive(Serialize)]
+struct Both<T> {
+    real: T,
+    twin: T,
 }
 
 /// A figure of both, and by how much the twin's is off.
@@ -105,11 +116,13 @@ impl Compare {
         }
         bar.finish_and_clear();
         let errors = rows.iter().map(|row| row.throughput.error_percent.abs());
+        // Operations that all failed have no throughput.
+        let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
         let report = Report {
             version: VERSION,
             machine_hash,
-            throughput_error_mean_percent: errors.clone().sum::<f64>() / rows.len().max(1) as f64,
-            throughput_error_worst_percent: errors.fold(0.0, f64::max),
+            throughput_error_mean_percent: errors.iter().sum::<f64>() / errors.len().max(1) as f64,
+            throughput_error_worst_percent: errors.into_iter().fold(0.0, f64::max),
             rows,
         };
         output::print(self.json, &report, text)?;
@@ -140,6 +153,14 @@ fn rows(point: &Point, real: &PhaseResult, twin: &PhaseResult) -> Vec<Row> {
             parameters,
             phase: phase.clone(),
             operation: name.clone(),
+            count: Both {
+                real: real.count,
+                twin: twin.count,
+            },
+            errors: Both {
+                real: real.errors.clone(),
+                twin: twin.errors.clone(),
+            },
             throughput: pair(|operation| operation.per_s),
             p50_us: pair(|operation| operation.latency_us.p50),
             p99_us: pair(|operation| operation.latency_us.p99),

@@ -28,6 +28,13 @@ impl Trace {
         steps.max().unwrap_or(0) as u64
     }
 
+    /// How long a client thinks before one of its steps; `None` if it has no more.
+    pub fn think_ns(&self, client: u32, turn: u64) -> Option<u64> {
+        let steps = self.processes.get(client as usize)?;
+        let step = steps.get(usize::try_from(turn).ok()?)?;
+        Some(step.think_ns)
+    }
+
     /// Bytes of file data that are written, beforehand too.
     pub fn written_bytes(&self) -> u64 {
         let steps = self.processes.iter().flatten().chain(&self.preparation);

@@ -114,9 +114,7 @@ impl Workload {
         let Activity::Trace(trace) = &phase.activity else {
             return None;
         };
-        let step = trace.processes.get(client as usize)?;
-        let step = step.get(usize::try_from(self.begun).ok()?)?;
-        Some(step.think_ns)
+        trace.think_ns(client, self.begun)
     }
 
     /// Whoever waits for an arrival beyond the end of the phase waits for that end.

@@ -1,0 +1,224 @@
+//! Runs are recorded at a mount, and done again in the twin and on a real cluster.
+
+use crate::common::{Cluster, futago, write};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Write,
+    os::unix::fs::symlink,
+    path::Path,
+    thread,
+};
+
+/// How many operations of a kind succeeded and how many failed, by error.
+type Counts = (u64, BTreeMap<String, u64>);
+
+struct Recorded {
+    counts: BTreeMap<String, Counts>,
+    processes: BTreeSet<u64>,
+    existing: Vec<Value>,
+    ending: Value,
+}
+
+fn read(file: &Path) -> Recorded {
+    let text = fs::read_to_string(file).unwrap();
+    let mut recorded = Recorded {
+        counts: BTreeMap::new(),
+        processes: BTreeSet::new(),
+        existing: Vec::new(),
+        ending: Value::Null,
+    };
+    for line in text.lines().skip(1) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        if let Some(existing) = line.get("exists") {
+            recorded.existing.push(existing.clone());
+        } else if let Some(end) = line.get("end") {
+            recorded.ending = end.clone();
+        } else {
+            let kind = line["operation"].as_object().unwrap().keys().next();
+            let counts = recorded.counts.entry(kind.unwrap().clone()).or_default();
+            match line.get("error") {
+                None => counts.0 += 1,
+                Some(errno) => {
+                    *counts
+                        .1
+                        .entry(errno.as_str().unwrap().to_owned())
+                        .or_default() += 1;
+                }
+            }
+            recorded.processes.insert(line["process"].as_u64().unwrap());
+        }
+    }
+    recorded
+}
+
+/// What two threads do: all kinds of things.
+fn use_files(mount: &Path) {
+    assert_eq!(fs::read(mount.join("input/data")).unwrap(), [7; 10_000]);
+    fs::create_dir(mount.join("output")).unwrap();
+    let result = mount.join("output/result");
+    fs::write(&result, [1; 5000]).unwrap();
+    let mut log = fs::File::options().append(true).open(&result).unwrap();
+    log.write_all(b"more").unwrap();
+    log.set_len(3000).unwrap();
+    drop(log);
+    fs::rename(&result, mount.join("output/final")).unwrap();
+    fs::hard_link(mount.join("output/final"), mount.join("again")).unwrap();
+    symlink("output/final", mount.join("link")).unwrap();
+    fs::read_link(mount.join("link")).unwrap();
+    fs::metadata(mount.join("missing")).unwrap_err();
+    fs::create_dir(mount.join("output")).unwrap_err();
+    fs::remove_dir(mount.join("output")).unwrap_err();
+    fs::copy(mount.join("input/data"), mount.join("copy")).unwrap();
+    assert_eq!(fs::read_dir(mount).unwrap().count(), 5);
+    fs::remove_file(mount.join("again")).unwrap();
+    let other = || assert_eq!(fs::read(mount.join("input/data")).unwrap().len(), 10_000);
+    thread::scope(|scope| scope.spawn(other).join().unwrap());
+}
+
+/// Records [`use_files`] at a mount; `None` where nothing can be mounted.
+fn record(directory: &Path) -> Option<Recorded> {
+    if !Path::new("/dev/fuse").exists() {
+        println!("skipped: /dev/fuse is missing");
+        return None;
+    }
+    let cluster = Cluster::up(&["--servers", "2"]);
+    write(&cluster.path("data"), &[7; 10_000]);
+    let (data, mount) = (cluster.path("data"), cluster.path("mount"));
+    fs::create_dir(&mount).unwrap();
+    let mount_text = mount.to_str().unwrap();
+    cluster.command(&["mount", mount_text]).assert().success();
+    fs::create_dir(mount.join("input")).unwrap();
+    cluster.command(&["umount", mount_text]).assert().success();
+    let put = ["put", data.to_str().unwrap(), "/input/data"];
+    cluster.command(&put).assert().success();
+    let trace = directory.join("trace.jsonl");
+    let record = ["mount", mount_text, "--record", "trace.jsonl"];
+    let mut mounting = cluster.command(&record);
+    mounting.current_dir(directory).assert().success();
+    use_files(&mount);
+    cluster.command(&["down"]).assert().success();
+    Some(read(&trace))
+}
+
+fn write_scenario(directory: &Path, processes: usize) {
+    let text = format!(
+        r#"
+description = "a recorded run"
+cluster = {{ servers = 2, clients = {processes} }}
+machine.preset = "ideal"
+[[workload.phases]]
+name = "again"
+trace = "trace.jsonl"
+directory = "/"
+"#
+    );
+    write(&directory.join("again.toml"), text.as_bytes());
+}
+
+fn run(directory: &Path, command: &str) -> Value {
+    let mut futago = futago();
+    futago.args(["twin", command, "again.toml", "--json"]);
+    let output = futago.current_dir(directory).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn counts(count: &Value, errors: &Value) -> Counts {
+    let errors = serde_json::from_value(errors.clone()).unwrap();
+    (count.as_u64().unwrap(), errors)
+}
+
+#[test]
+fn a_run_that_was_recorded_is_the_same_in_both_worlds() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let Some(recorded) = record(directory) else {
+        return;
+    };
+    let total: u64 = recorded
+        .counts
+        .values()
+        .map(|(count, errors)| count + errors.values().sum::<u64>())
+        .sum();
+    assert_eq!(recorded.ending["operations"], total);
+    assert_eq!(recorded.ending["left_out"], 0);
+    let names: Vec<&str> = recorded
+        .existing
+        .iter()
+        .map(|e| e["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["input", "data"]);
+    assert_eq!(recorded.existing[1]["kind"]["file"]["size"], 10_000);
+    for kind in [
+        "stat",
+        "create",
+        "make-directory",
+        "symlink",
+        "link",
+        "unlink",
+        "rename",
+        "open",
+        "read",
+        "write",
+        "append",
+        "set-attributes",
+        "read-link",
+        "read-directory",
+        "close",
+    ] {
+        assert!(
+            recorded.counts.contains_key(kind),
+            "{kind}: {:?}",
+            recorded.counts
+        );
+    }
+    let enoent = |counts: &Counts| counts.1.get("ENOENT").copied().unwrap_or(0);
+    assert!(enoent(&recorded.counts["stat"]) >= 1);
+    assert_eq!(recorded.counts["remove-directory"].1["ENOTEMPTY"], 1);
+
+    write_scenario(directory, recorded.processes.len());
+    let simulated = run(directory, "run");
+    let operations = &simulated["points"][0]["phases"][0]["operations"];
+    for (kind, expected) in &recorded.counts {
+        let operation = &operations[kind];
+        let counted = counts(&operation["count"], &operation["errors"]);
+        assert_eq!(counted, *expected, "{kind}");
+    }
+    let compared = run(directory, "compare");
+    let rows = compared["rows"].as_array().unwrap();
+    for (kind, expected) in &recorded.counts {
+        let row = rows.iter().find(|row| row["operation"] == **kind).unwrap();
+        for world in ["real", "twin"] {
+            let counted = counts(&row["count"][world], &row["errors"][world]);
+            assert_eq!(counted, *expected, "{kind} in the {world} world");
+        }
+    }
+}
+
+#[test]
+fn a_recording_that_cannot_begin_mounts_nothing() {
+    let cluster = Cluster::up(&["--servers", "1"]);
+    let mount = cluster.path("mount");
+    fs::create_dir(&mount).unwrap();
+    let mount = mount.to_str().unwrap();
+    for (file, reason) in [
+        ("/nowhere/trace.jsonl", "No such file or directory"),
+        ("/dev/full", "No space left on device"),
+    ] {
+        let output = cluster
+            .command(&["mount", mount, "--record", file])
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{errors}");
+        let told = format!("cannot record to {file}: {reason}");
+        assert!(errors.contains(&told), "{errors}");
+    }
+    if Path::new("/dev/fuse").exists() {
+        cluster.command(&["mount", mount]).assert().success();
+        cluster.command(&["umount", mount]).assert().success();
+    }
+}
