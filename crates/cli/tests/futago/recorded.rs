@@ -131,6 +131,41 @@ fn counts(count: &Value, errors: &Value) -> Counts {
     (count.as_u64().unwrap(), errors)
 }
 
+/// Whether what [`use_files`] did is there, and what it found.
+fn check_recorded(recorded: &Recorded) {
+    let counts = recorded.counts.values();
+    let total: u64 = counts
+        .map(|(count, errors)| count + errors.values().sum::<u64>())
+        .sum();
+    assert_eq!(recorded.ending["operations"], total);
+    assert_eq!(recorded.ending["left_out"], 0);
+    let existing = recorded.existing.iter();
+    let names: Vec<&str> = existing.map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["input", "data"]);
+    assert_eq!(recorded.existing[1]["kind"]["file"]["size"], 10_000);
+    for kind in [
+        "append",
+        "close",
+        "create",
+        "link",
+        "make-directory",
+        "open",
+        "read",
+        "read-directory",
+        "read-link",
+        "rename",
+        "set-attributes",
+        "stat",
+        "symlink",
+        "unlink",
+        "write",
+    ] {
+        assert!(recorded.counts[kind].0 > 0, "{kind}: {:?}", recorded.counts);
+    }
+    assert!(recorded.counts["stat"].1["ENOENT"] >= 1);
+    assert_eq!(recorded.counts["remove-directory"].1["ENOTEMPTY"], 1);
+}
+
 #[test]
 fn a_run_that_was_recorded_is_the_same_in_both_worlds() {
     let directory = tempfile::tempdir().unwrap();
@@ -138,58 +173,16 @@ fn a_run_that_was_recorded_is_the_same_in_both_worlds() {
     let Some(recorded) = record(directory) else {
         return;
     };
-    let total: u64 = recorded
-        .counts
-        .values()
-        .map(|(count, errors)| count + errors.values().sum::<u64>())
-        .sum();
-    assert_eq!(recorded.ending["operations"], total);
-    assert_eq!(recorded.ending["left_out"], 0);
-    let names: Vec<&str> = recorded
-        .existing
-        .iter()
-        .map(|e| e["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["input", "data"]);
-    assert_eq!(recorded.existing[1]["kind"]["file"]["size"], 10_000);
-    for kind in [
-        "stat",
-        "create",
-        "make-directory",
-        "symlink",
-        "link",
-        "unlink",
-        "rename",
-        "open",
-        "read",
-        "write",
-        "append",
-        "set-attributes",
-        "read-link",
-        "read-directory",
-        "close",
-    ] {
-        assert!(
-            recorded.counts.contains_key(kind),
-            "{kind}: {:?}",
-            recorded.counts
-        );
-    }
-    let enoent = |counts: &Counts| counts.1.get("ENOENT").copied().unwrap_or(0);
-    assert!(enoent(&recorded.counts["stat"]) >= 1);
-    assert_eq!(recorded.counts["remove-directory"].1["ENOTEMPTY"], 1);
-
+    check_recorded(&recorded);
     write_scenario(directory, recorded.processes.len());
     let simulated = run(directory, "run");
     let operations = &simulated["points"][0]["phases"][0]["operations"];
+    let compared = run(directory, "compare");
+    let rows = compared["rows"].as_array().unwrap();
     for (kind, expected) in &recorded.counts {
         let operation = &operations[kind];
         let counted = counts(&operation["count"], &operation["errors"]);
         assert_eq!(counted, *expected, "{kind}");
-    }
-    let compared = run(directory, "compare");
-    let rows = compared["rows"].as_array().unwrap();
-    for (kind, expected) in &recorded.counts {
         let row = rows.iter().find(|row| row["operation"] == **kind).unwrap();
         for world in ["real", "twin"] {
             let counted = counts(&row["count"][world], &row["errors"][world]);
