@@ -1,6 +1,10 @@
-//! Runs are recorded at a mount, and done again in the twin and on a real cluster.
+//! Runs are recorded, at a mount and in the library, and done again in the twin and on a real cluster.
 
 use crate::common::{Cluster, futago, write};
+use futago_node::{
+    Options, Recorder,
+    blocking::{FileSystem, OpenOptions},
+};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -166,14 +170,8 @@ fn check_recorded(recorded: &Recorded) {
     assert_eq!(recorded.counts["remove-directory"].1["ENOTEMPTY"], 1);
 }
 
-#[test]
-fn a_run_that_was_recorded_is_the_same_in_both_worlds() {
-    let directory = tempfile::tempdir().unwrap();
-    let directory = directory.path();
-    let Some(recorded) = record(directory) else {
-        return;
-    };
-    check_recorded(&recorded);
+/// Replays a run in both worlds, where it ends as it did.
+fn check_replayed(directory: &Path, recorded: &Recorded) {
     write_scenario(directory, recorded.processes.len());
     let simulated = run(directory, "run");
     let operations = &simulated["points"][0]["phases"][0]["operations"];
@@ -189,6 +187,79 @@ fn a_run_that_was_recorded_is_the_same_in_both_worlds() {
             assert_eq!(counted, *expected, "{kind} in the {world} world");
         }
     }
+}
+
+#[test]
+fn a_run_at_a_mount_is_the_same_in_both_worlds() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(recorded) = record(directory.path()) else {
+        return;
+    };
+    check_recorded(&recorded);
+    check_replayed(directory.path(), &recorded);
+}
+
+const NEW: OpenOptions = OpenOptions {
+    create: true,
+    create_new: true,
+    truncate: false,
+    mode: 0o644,
+};
+
+/// Paths, symbolic links on the way, files that nobody looked at, and a file that another thread closes.
+fn use_library(files: &FileSystem) {
+    files.create_directory(b"/d", 0o755).unwrap();
+    files.create_directory(b"/input", 0o755).unwrap_err();
+    files.symlink(b"d", b"/way").unwrap();
+    let file = files.open(b"/d/f", NEW).unwrap();
+    file.write_at(3, vec![1; 5 << 20].into()).unwrap();
+    file.append(vec![2; 100].into()).unwrap();
+    file.set_size(7).unwrap();
+    drop(file);
+    files.rename(b"/input/old", b"/input/new").unwrap();
+    files.remove_file(b"/input/gone").unwrap();
+    files
+        .open(b"/input/none", OpenOptions::default())
+        .err()
+        .unwrap();
+    let data = files.open(b"/input/data", OpenOptions::default()).unwrap();
+    assert_eq!(data.read_at(0, 20_000).unwrap().len(), 10_000);
+    data.close().unwrap();
+    assert_eq!(files.read_directory(b"/input").unwrap().len(), 2);
+    files.read_link(b"/way").unwrap();
+    assert_eq!(files.metadata(b"/way/f", true).unwrap().size, 7);
+    assert_eq!(files.metadata(b"/input/new", true).unwrap().size, 10_000);
+}
+
+#[test]
+fn a_run_of_the_library_is_the_same_in_both_worlds() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let cluster = Cluster::up(&["--servers", "3"]);
+    write(&cluster.path("data"), &[7; 10_000]);
+    let before = FileSystem::connect(&cluster.load(), Options::default()).unwrap();
+    before.create_directory(b"/input", 0o755).unwrap();
+    for name in ["old", "gone", "data"] {
+        let data = cluster.path("data");
+        let put = ["put", data.to_str().unwrap(), &format!("/input/{name}")];
+        cluster.command(&put).assert().success();
+    }
+    let trace = directory.join("trace.jsonl");
+    let recorder = Recorder::create(&trace).unwrap();
+    let options = Options {
+        recorder: Some(recorder.clone()),
+        ..Options::default()
+    };
+    let files = FileSystem::connect(&cluster.load(), options).unwrap();
+    use_library(&files);
+    drop(files);
+    recorder.end().unwrap();
+    let recorded = read(&trace);
+    assert_eq!(recorded.processes.len(), 1);
+    assert_eq!(recorded.counts["write"].0, 1);
+    assert_eq!(recorded.counts["close"].0, 2);
+    assert_eq!(recorded.counts["make-directory"].1["EEXIST"], 1);
+    check_replayed(directory, &recorded);
 }
 
 #[test]
