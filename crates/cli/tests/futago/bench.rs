@@ -47,11 +47,12 @@ fn metadata_operations_ask_a_server_each() {
 fn io_reads_what_the_other_client_wrote() {
     let cluster = Cluster::up(&["--servers", "2"]);
     for more in [
-        &[][..],
-        &["--shared-file", "--random"],
-        &["--transfer", "47008", "--shared-file"],
+        &["--size", "3MiB"][..],
+        &["--size", "3MiB", "--shared-file", "--random"],
+        &["--size", "3MiB", "--transfer", "47008", "--shared-file"],
+        &["--size", "20MB", "--transfer", "9MB"],
     ] {
-        let arguments = [&["bench", "io", "--clients", "2", "--size", "3MiB"], more].concat();
+        let arguments = [&["bench", "io", "--clients", "2"], more].concat();
         let (code, report) = cluster.json(&arguments);
         assert_eq!(code, 0, "{report}");
         assert_eq!(phases(&report), ["write", "read"]);

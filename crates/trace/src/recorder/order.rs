@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub type Key = (u64, u64);
 
 /// How many operations wait for one that takes long; then the first of them go on without it.
-const HELD_MAX: usize = 1 << 16;
+pub const HELD_MAX: usize = 1 << 16;
 
 /// What is under way, and what has ended and waits for it.
 #[derive(Debug, Default)]

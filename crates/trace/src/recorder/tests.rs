@@ -309,6 +309,79 @@ fn a_full_disk_cuts_the_recording() {
     assert!(!lines.iter().any(|line| line.contains("end")), "{lines:?}");
 }
 
+/// A program that crashes after it has waited for anything leaves what it did before.
+#[test]
+fn what_was_done_is_written_before_the_end() {
+    let paper = Paper::new(1 << 20);
+    let recorder = recorder(&paper);
+    for number in 0..100 {
+        let mut begun = recorder.begin(Some(1)).unwrap();
+        begun.tell(made("a", 9 + number), None, vec![]);
+    }
+    while records(&paper).len() < 100 {
+        thread::yield_now();
+    }
+    recorder.end().unwrap();
+}
+
+/// The header can be written, and then nothing as long as the test holds the pen.
+struct Stuck {
+    paper: Paper,
+    pen: Arc<Mutex<()>>,
+}
+
+impl io::Write for Stuck {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _pen = self.pen.lock().unwrap();
+        self.paper.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Nobody waits for a disk that hangs.
+#[test]
+fn a_recorder_that_is_too_slow_is_not_waited_for() {
+    let (paper, pen) = (Paper::new(1 << 30), Arc::default());
+    let stuck = Stuck {
+        paper: paper.clone(),
+        pen: Arc::clone(&pen),
+    };
+    let recorder = Recorder::to(stuck, "stuck".into()).unwrap();
+    let held = pen.lock().unwrap();
+    while let Some(mut begun) = recorder.begin(Some(1)) {
+        begun.tell(Operation::Open { file: ROOT }, None, vec![]);
+    }
+    drop(held);
+    let error = recorder.end().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "operations came faster than they were written"
+    );
+    assert!(records(&paper).len() >= WAITING_MAX);
+    assert!(!paper.lines().iter().any(|line| line.contains("end")));
+}
+
+/// One operation takes for ever, and others go on.
+#[test]
+fn what_takes_long_does_not_hold_back_everything() {
+    let paper = Paper::new(1 << 30);
+    let recorder = recorder(&paper);
+    let endless = recorder.begin(Some(1));
+    for _ in 0..order::HELD_MAX + 10 {
+        let mut begun = recorder.begin(Some(2)).unwrap();
+        begun.tell(Operation::Open { file: ROOT }, None, vec![]);
+    }
+    while records(&paper).len() < 10 {
+        thread::yield_now();
+    }
+    drop(endless);
+    recorder.end().unwrap();
+    assert_eq!(records(&paper).len(), order::HELD_MAX + 10);
+}
+
 #[test]
 fn a_file_that_cannot_be_made_or_written_is_told() {
     let missing = Recorder::create(Path::new("/nowhere/at/all")).unwrap_err();

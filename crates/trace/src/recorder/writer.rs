@@ -66,7 +66,7 @@ impl<W: Write> Writer<W> {
                 Some(Message::End) => return self.end(),
                 None => {
                     self.write()?;
-                    let reason = "operations came faster than it was written";
+                    let reason = "operations came faster than they were written";
                     return Err(io::Error::other(reason));
                 }
             }
