@@ -64,6 +64,12 @@ struct Both<T> {
     twin: T,
 }
 
+impl Both<BTreeMap<String, u64>> {
+    fn is_empty(&self) -> bool {
+        self.real.is_empty() && self.twin.is_empty()
+    }
+}
+
 /// A figure of both, and by how much the twin's is off.
 #[derive(Serialize)]
 struct Pair {
@@ -169,6 +175,16 @@ fn rows(point: &Point, real: &PhaseResult, twin: &PhaseResult) -> Vec<Row> {
     .collect()
 }
 
+/// Errors and how many there were of each.
+fn list(errors: &BTreeMap<String, u64>) -> String {
+    let errors = errors.iter().map(|(name, count)| format!("{count} {name}"));
+    let errors: Vec<String> = errors.collect();
+    match errors.is_empty() {
+        true => "none".to_owned(),
+        false => errors.join(", "),
+    }
+}
+
 fn text(report: &Report) -> String {
     let mut text = format!(
         "{:>7} {:>7} {:18} {:>10} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n",
@@ -206,6 +222,11 @@ fn text(report: &Report) -> String {
             row.p99_us.twin,
             row.p99_us.error_percent,
         );
+    }
+    let failed = report.rows.iter().filter(|row| !row.errors.is_empty());
+    for row in failed {
+        let (real, twin) = (list(&row.errors.real), list(&row.errors.twin));
+        text += &format!("failed: {}: real {real}; twin {twin}\n", row.label());
     }
     if let Some(hash) = &report.machine_hash {
         text += &format!("machine file {hash}\n");
