@@ -26,15 +26,22 @@ pub fn run<T>(context: &NodeContext, operation: impl Future<Output = T>) -> T {
     });
     let waker = Waker::from(Arc::clone(&caller));
     let mut operation = pin!(operation);
+    let mut lead = None;
     loop {
-        let (polled, lead) = context.in_caller_s_turn(|| {
+        let polled = context.in_caller_s_turn(|| {
             let polled = operation.as_mut().poll(&mut Context::from_waker(&waker));
-            let lead = polled.is_pending().then(|| context.lead());
-            (polled, lead.flatten())
+            if polled.is_pending() && lead.is_none() {
+                lead = context.lead();
+            }
+            polled
         });
-        match (polled, lead) {
+        match (polled, &lead) {
             (Poll::Ready(value), _) => return value,
-            (Poll::Pending, Some(lead)) => caller.look(&lead),
+            (Poll::Pending, Some(leading)) => {
+                if !caller.look(leading) {
+                    lead = None;
+                }
+            }
             (Poll::Pending, None) => caller.sleep(),
         }
     }
@@ -42,15 +49,17 @@ pub fn run<T>(context: &NodeContext, operation: impl Future<Output = T>) -> T {
 
 impl Caller {
     /// Looks for answers until this caller's has come, or for too long; then sleeps until it comes.
-    fn look(&self, lead: &Lead<'_>) {
+    /// Returns whether it still leads.
+    fn look(&self, lead: &Lead<'_>) -> bool {
         let look = || {
             lead.look();
-            self.was_woken().then_some(())
+            self.was_woken().then_some(true)
         };
         wait(look, || {
             lead.end();
             self.sleep();
-        });
+            false
+        })
     }
 
     fn sleep(&self) {

@@ -352,12 +352,12 @@ impl NodeContext {
             }
             CallOutput::Send { to, frame } => {
                 if let Some(sender) = state.links.get(&to).and_then(|link| link.sender.as_ref()) {
-                    if sender.queued_bytes() == 0 {
+                    let is_first = sender.queued_bytes() == 0;
+                    if sender.post(&frame) && is_first {
                         state.unsent.push(Arc::clone(sender));
-                    }
-                    sender.queue(&frame);
-                    if !state.is_called {
-                        self.0.queued.notify_one();
+                        if !state.is_called {
+                            self.0.queued.notify_one();
+                        }
                     }
                 }
             }

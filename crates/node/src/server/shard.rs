@@ -343,8 +343,9 @@ impl Shard {
             return;
         };
         self.counters.sent_bytes += frame.payload.len() as u64;
-        at.sender.queue(&frame);
-        self.queued.insert(id);
+        if at.sender.post(&frame) {
+            self.queued.insert(id);
+        }
     }
 
     /// Sends what has come of the messages since the last time, each connection's at once.
