@@ -26,6 +26,7 @@ use futago_wire::{Body, Failure, Frame, Header, MessageKind};
 use leaves::Answer;
 use operation::Operation;
 use serde::Serialize;
+use std::sync::Arc;
 use task::{Ended, Task, Tools};
 use trace::StepFiles;
 use workload::Workload;
@@ -293,7 +294,7 @@ impl ClientProcess {
             session: frame.header.session,
             sequence: frame.header.sequence,
         };
-        let message = Message {
+        let message = Arc::new(Message {
             from: Party::Client(self.number),
             to: Party::Server(to),
             clock: frame.header.clock,
@@ -303,7 +304,7 @@ impl ClientProcess {
                 request,
             },
             payload: frame.payload,
-        };
+        });
         at.out.messages.push((at.ns, message));
     }
 

@@ -9,12 +9,13 @@ use crate::world::{Latency, ResourceClass};
 use futago_des::RandomStream;
 use futago_des::random::{Distribution, Exponential, LogNormal};
 use futago_server::TransactionCounts;
+use std::sync::Arc;
 
 /// What a process's event leads to.
 #[derive(Debug, Default)]
 pub struct Consequences {
     /// Messages, and when they reach the network interface.
-    pub messages: Vec<(u64, Message)>,
+    pub messages: Vec<(u64, Arc<Message>)>,
     /// Timers of clients: when, and whose.
     pub timers: Vec<(u64, u32)>,
     /// Events of this host, and when.

@@ -17,7 +17,7 @@ impl Host {
         &mut self,
         ns: u64,
         at_ns: u64,
-        message: Message,
+        message: Arc<Message>,
         ctx: &mut Context<'_, World, M>,
     ) {
         let Some(to) = self.scene.host_of(message.to) else {
@@ -26,11 +26,10 @@ impl Host {
         if to == self.number {
             let local_ns = self.scene.setup.network.local_ns;
             let delay = Time::from_ticks(at_ns - ns + local_ns);
-            return ctx.schedule(delay, Event::Delivered(Arc::new(message)));
+            return ctx.schedule(delay, Event::Delivered(message));
         }
         let copies = faults::copies(&self.scene, at_ns, [self.number, to], ctx.random());
         let bytes = message.size_bytes(self.scene.setup.network.message_size);
-        let message = Arc::new(message);
         for late_ns in copies {
             self.send_packets(ns, at_ns, to, (bytes, late_ns), &message, ctx);
         }

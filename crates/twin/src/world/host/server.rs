@@ -145,7 +145,7 @@ impl ServerProcess {
             return;
         }
         for message in messages {
-            self.send(Message::clone(message), at);
+            self.send(Arc::clone(message), at);
         }
         if let Some(undo) = undo {
             undo.admission = self.admission.take_changes();
@@ -246,7 +246,7 @@ impl ServerProcess {
         let from = Party::Server(self.core.id());
         let messages = outputs
             .into_iter()
-            .map(|output| message(from, clock, output));
+            .map(|output| Arc::new(message(from, clock, output)));
         if at.ns == now_ns {
             for message in messages {
                 self.send(message, at);
@@ -256,12 +256,12 @@ impl ServerProcess {
         let release = Event::Release {
             server: self.place,
             life: self.state.life,
-            messages: messages.map(Arc::new).collect(),
+            messages: messages.collect(),
         };
         at.out.events.push((at.ns, release));
     }
 
-    fn send(&mut self, message: Message, at: &mut Moment<'_>) {
+    fn send(&mut self, message: Arc<Message>, at: &mut Moment<'_>) {
         if let Content::Outcome { id, .. } = &message.content {
             self.admission.answered(*id);
         }
@@ -273,7 +273,8 @@ impl ServerProcess {
         let clock = self.state.clock.read(wall(at.ns));
         let busy = answer(id, Err(Failure::Busy), Payload::empty());
         let from = Party::Server(self.core.id());
-        at.out.messages.push((at.ns, message(from, clock, busy)));
+        let message = Arc::new(message(from, clock, busy));
+        at.out.messages.push((at.ns, message));
     }
 
     fn set_tick(&mut self, due_ns: u64, at: &mut Moment<'_>) {
