@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod buckets;
 mod cache;
 mod cancel;
 mod client;
@@ -20,6 +21,7 @@ mod operations;
 mod placement;
 mod transaction;
 
+pub use buckets::Buckets;
 pub use cancel::Cancel;
 pub use client::Client;
 pub use config::Config;
@@ -27,4 +29,3 @@ pub use context::Context;
 pub use join::join_all;
 pub use memory::{Memory, MemoryUndo};
 pub use operations::{AllocateMode, PathStep, Place, RenameFlags, XattrMode};
-pub use placement::Buckets;

@@ -1,10 +1,9 @@
 //! What a client remembers from one operation to the next.
 
 use crate::{
-    Config,
+    Buckets, Config,
     cache::{Cache, CacheUndo},
     layout::FileHint,
-    placement::Buckets,
 };
 use alloc::sync::Arc;
 use futago_base::FileId;

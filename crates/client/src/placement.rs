@@ -1,4 +1,4 @@
-//! Where a directory's names are: its buckets, as far as a client knows them.
+//! Where a directory's names are, and what its buckets count.
 
 use crate::{
     Client, Context,
@@ -15,54 +15,6 @@ use futago_base::{
     record::{Header, HeaderSum},
 };
 use futago_wire::{Failure, Reply, Request, Spot};
-use serde::Serialize;
-
-/// The buckets of a directory and their levels; they always tile all hashes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Buckets(BTreeMap<BucketStart, u8>);
-
-impl Default for Buckets {
-    fn default() -> Self {
-        Self(BTreeMap::from([(BucketStart(0), 0)]))
-    }
-}
-
-impl Buckets {
-    /// The bucket that covers a hash.
-    pub fn bucket_of(&self, hash: NameHash) -> BucketStart {
-        let covering = self.0.range(..=BucketStart(hash.0)).next_back();
-        covering.map_or(BucketStart(0), |(&start, _)| start)
-    }
-
-    /// A directory that was split evenly, `level` times over.
-    pub fn at_level(level: u8) -> Self {
-        let buckets = BucketStart::tiling(level);
-        Self(buckets.map(|bucket| (bucket, level)).collect())
-    }
-
-    /// All buckets, in order.
-    pub fn starts(&self) -> impl Iterator<Item = BucketStart> {
-        self.0.keys().copied()
-    }
-
-    /// Whether it is news that a bucket is at `level`.
-    fn teaches(&self, bucket: BucketStart, level: u8) -> bool {
-        self.0.get(&bucket).is_some_and(|&known| known < level)
-    }
-
-    /// A bucket is at `level`: each of its splittings has made another one.
-    pub fn learn(&mut self, bucket: BucketStart, level: u8) {
-        let Some(known) = self.0.get(&bucket).copied() else {
-            return;
-        };
-        for before in known..level.min(BucketStart::LEVEL_MAX) {
-            self.0.insert(bucket.upper_half(before), before + 1);
-        }
-        if level > known {
-            self.0.insert(bucket, level);
-        }
-    }
-}
 
 impl<C: Context> Client<C> {
     /// Remembers a bucket's level.
@@ -244,38 +196,5 @@ impl<C: Context> Client<C> {
                 Err(Failure::Changed)
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_level_tells_of_all_buckets_that_were_split_off() {
-        let mut buckets = Buckets::default();
-        buckets.learn(BucketStart(0), 2);
-        buckets.learn(BucketStart(1 << 62), 2);
-        let expected = [(0, 2), (1 << 61, 2), (1 << 62, 2), (3 << 61, 2)];
-        let expected = expected.map(|(start, level)| (BucketStart(start), level));
-        assert_eq!(buckets, Buckets(BTreeMap::from(expected)));
-        assert_eq!(
-            buckets.bucket_of(NameHash((3 << 61) + 1)),
-            BucketStart(3 << 61)
-        );
-        assert_eq!(
-            buckets.bucket_of(NameHash((3 << 61) - 1)),
-            BucketStart(1 << 62)
-        );
-    }
-
-    #[test]
-    fn what_is_older_or_unknown_teaches_nothing() {
-        let mut buckets = Buckets::default();
-        buckets.learn(BucketStart(0), 1);
-        let before = buckets.clone();
-        buckets.learn(BucketStart(0), 0);
-        buckets.learn(BucketStart(5), 3);
-        assert_eq!(buckets, before);
     }
 }
