@@ -6,10 +6,16 @@ use crate::{End, Header};
 use std::{
     io::{self, Write},
     sync::mpsc::{Receiver, TryRecvError},
+    thread,
+    time::Duration,
 };
 
 /// So much text is written at once, if there is so much.
 const TEXT_BYTES: usize = 1 << 16;
+
+/// How long the thread lets operations gather when it has been woken: to wake it for each of them would cost whoever
+/// performs them more than to tell of them.
+const GATHER: Duration = Duration::from_millis(5);
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -58,7 +64,9 @@ impl<W: Write> Writer<W> {
                 Err(TryRecvError::Disconnected) => None,
                 Err(TryRecvError::Empty) => {
                     self.write()?;
-                    messages.recv().ok()
+                    let next = messages.recv().ok();
+                    thread::sleep(GATHER);
+                    next
                 }
             };
             match message {
