@@ -1,7 +1,7 @@
 //! A client process: does what the coordinator says.
 
 use super::{
-    Answer, Job, Order, Target, directory::Directory, library::Library, perform::Place,
+    Answer, Order, Target, directory::Directory, library::Library, perform::Part,
     target::FileSystem,
 };
 use crate::output;
@@ -28,12 +28,15 @@ pub fn run() -> anyhow::Result<()> {
         Err(error) => return answer(&Answer::Failed(format!("{error:#}"))),
     };
     answer(&Answer::Ready)?;
-    let place = Place {
-        file_system: &*file_system,
-        directory: &directory,
-    };
     for line in lines {
-        answer(&obey(&place, &job, client, &line?)?)?;
+        let Order::Run(phase) = serde_json::from_str(&line?).context("an order")? else {
+            bail!("the order to prepare comes once");
+        };
+        let part = Part::new(&directory, job.work, phase, client);
+        answer(&match part.run(&*file_system, job.in_flight) {
+            Ok(measured) => Answer::Done(measured),
+            Err(error) => Answer::Failed(format!("client {client}, {}: {error:#}", phase.name())),
+        })?;
     }
     Ok(())
 }
@@ -44,17 +47,6 @@ pub fn open(target: &Target) -> anyhow::Result<Box<dyn FileSystem>> {
         Target::Cluster(path) => Ok(Box::new(Library::new(&Cluster::load(path)?)?)),
         Target::Directory(path) => Ok(Box::new(Directory(path.clone()))),
     }
-}
-
-fn obey(place: &Place<'_>, job: &Job, client: u32, line: &str) -> anyhow::Result<Answer> {
-    let Order::Run(phase) = serde_json::from_str(line).context("an order")? else {
-        bail!("the order to prepare comes once");
-    };
-    let outcome = place.run(&job.work, phase, client, job.in_flight);
-    Ok(outcome.map_or_else(
-        |error| Answer::Failed(format!("client {client}, {}: {error:#}", phase.name())),
-        Answer::Done,
-    ))
 }
 
 fn answer(answer: &Answer) -> anyhow::Result<()> {

@@ -1,13 +1,14 @@
 //! A directory by system calls.
 
-use super::target::{File, FileSystem};
-use anyhow::{Context, ensure};
-use std::{fs, io::Write, os::unix::fs::FileExt, path::PathBuf, sync::Arc};
+use super::{
+    perform::{Measured, Part, sum},
+    target::{FileSystem, Session, block},
+};
+use anyhow::{Context, anyhow, ensure};
+use std::{fs, io::Write, os::unix::fs::FileExt, path::PathBuf, thread};
 
 /// A directory of the operating system.
 pub struct Directory(pub PathBuf);
-
-struct OpenFile(fs::File);
 
 impl FileSystem for Directory {
     fn make_directory(&self, path: &str) -> anyhow::Result<()> {
@@ -15,22 +16,6 @@ impl FileSystem for Directory {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             other => other.with_context(|| format!("making {path} in {}", self.0.display())),
         }
-    }
-
-    fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()> {
-        let file = fs::File::create_new(self.0.join(path));
-        let written = file.and_then(|mut file| file.write_all(&contents));
-        written.with_context(|| format!("making {path}"))
-    }
-
-    fn size(&self, path: &str) -> anyhow::Result<u64> {
-        let metadata = fs::metadata(self.0.join(path)).with_context(|| path.to_owned())?;
-        ensure!(metadata.is_file(), "{path} is no regular file");
-        Ok(metadata.len())
-    }
-
-    fn read(&self, path: &str, _: u32) -> anyhow::Result<Vec<u8>> {
-        fs::read(self.0.join(path)).with_context(|| format!("reading {path}"))
     }
 
     fn unlink(&self, path: &str) -> anyhow::Result<()> {
@@ -41,29 +26,64 @@ impl FileSystem for Directory {
         fs::remove_dir(self.0.join(path)).with_context(|| format!("removing {path}"))
     }
 
-    fn open(&self, path: &str, write: bool) -> anyhow::Result<Arc<dyn File>> {
-        let mut options = fs::File::options();
-        options.read(true).write(write).create(write);
-        let file = options
-            .open(self.0.join(path))
-            .with_context(|| format!("opening {path}"))?;
-        Ok(Arc::new(OpenFile(file)))
+    /// A system call blocks its thread, so each operation under way has its own.
+    fn perform(&self, part: &Part<'_>, in_flight: u32) -> Measured {
+        let file = block(part.open(self))?;
+        let lane = |lane| block(part.lane(self, file.as_ref(), lane, in_flight));
+        let results = thread::scope(|scope| {
+            let others: Vec<_> = (1..in_flight)
+                .map(|number| scope.spawn(move || lane(number)))
+                .collect();
+            let first = lane(0);
+            let panicked = |_| Err(anyhow!("a thread has panicked"));
+            let others = others.into_iter();
+            let others = others.map(|thread| thread.join().unwrap_or_else(panicked));
+            std::iter::once(first).chain(others).collect()
+        });
+        block(part.end(self, file))?;
+        sum(results)
     }
 }
 
-impl File for OpenFile {
-    fn write_at(&self, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
-        Ok(self.0.write_all_at(&data, offset)?)
+impl Session for Directory {
+    type File = fs::File;
+
+    async fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()> {
+        let file = fs::File::create_new(self.0.join(path));
+        let written = file.and_then(|mut file| file.write_all(&contents));
+        written.with_context(|| format!("making {path}"))
     }
 
-    fn read_at(&self, offset: u64, length: u32) -> anyhow::Result<Vec<u8>> {
+    async fn size(&self, path: &str) -> anyhow::Result<u64> {
+        let metadata = fs::metadata(self.0.join(path)).with_context(|| path.to_owned())?;
+        ensure!(metadata.is_file(), "{path} is no regular file");
+        Ok(metadata.len())
+    }
+
+    async fn read(&self, path: &str, _: u32) -> anyhow::Result<Vec<u8>> {
+        fs::read(self.0.join(path)).with_context(|| format!("reading {path}"))
+    }
+
+    async fn unlink(&self, path: &str) -> anyhow::Result<()> {
+        FileSystem::unlink(self, path)
+    }
+
+    async fn open(&self, path: &str, write: bool) -> anyhow::Result<fs::File> {
+        let mut options = fs::File::options();
+        options.read(true).write(write).create(write);
+        let file = options.open(self.0.join(path));
+        file.with_context(|| format!("opening {path}"))
+    }
+
+    async fn write_at(&self, file: &fs::File, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
+        Ok(file.write_all_at(&data, offset)?)
+    }
+
+    async fn read_at(&self, file: &fs::File, offset: u64, length: u32) -> anyhow::Result<Vec<u8>> {
         let mut data = vec![0; length as usize];
         let mut filled = 0;
         while filled < data.len() {
-            match self
-                .0
-                .read_at(&mut data[filled..], offset + filled as u64)?
-            {
+            match file.read_at(&mut data[filled..], offset + filled as u64)? {
                 0 => break,
                 count => filled += count,
             }
@@ -72,7 +92,12 @@ impl File for OpenFile {
         Ok(data)
     }
 
-    fn flush(&self) -> anyhow::Result<()> {
-        Ok(self.0.sync_data()?)
+    async fn flush(&self, file: &fs::File) -> anyhow::Result<()> {
+        Ok(file.sync_data()?)
+    }
+
+    async fn close(&self, file: fs::File) -> anyhow::Result<()> {
+        drop(file);
+        Ok(())
     }
 }

@@ -1,16 +1,19 @@
 //! A cluster through the library.
 
-use super::target::{File, FileSystem};
+use super::{
+    perform::{Measured, Part, sum},
+    target::{FileSystem, Session, block},
+};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
-use futago_client::Place;
+use futago_client::{Place, join_all};
 use futago_node::{Client, Cluster, Futago, Options};
 use futago_wire::{NewContent, NewNode};
 use rustix::process::{getegid, geteuid};
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 /// A client of a cluster. It remembers the identities of the directories that it works in, as a
@@ -21,28 +24,19 @@ pub struct Library {
     directories: Mutex<BTreeMap<String, FileId>>,
 }
 
+/// One who calls.
+#[derive(Clone, Copy)]
+struct Caller<'a> {
+    library: &'a Library,
+    /// The client, for one who has many calls under way on its thread; none for one whose calls block.
+    within: Option<&'a Client>,
+}
+
+/// A file that is open.
 struct OpenFile {
-    futago: Futago,
     id: FileId,
     /// The server knows that it is open.
     registered: bool,
-}
-
-impl Drop for OpenFile {
-    fn drop(&mut self) {
-        if self.registered {
-            let id = self.id;
-            // The end of the session closes it otherwise.
-            let _ = run(&self.futago, async |client| client.close(id).await);
-        }
-    }
-}
-
-fn run<T>(
-    futago: &Futago,
-    operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
-) -> anyhow::Result<T> {
-    Ok(futago.run_blocking(operation)??)
 }
 
 impl Library {
@@ -53,37 +47,6 @@ impl Library {
             chunk_bytes: cluster.chunk_bytes,
             directories: Mutex::default(),
         })
-    }
-
-    fn place(&self, path: &str) -> anyhow::Result<Place> {
-        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
-        Ok(Place {
-            directory: self.directory(parent)?,
-            name: Name::new(name.as_bytes().to_vec())?,
-            must_be_directory: false,
-        })
-    }
-
-    fn directory(&self, path: &str) -> anyhow::Result<FileId> {
-        let known = self
-            .directories
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(path)
-            .copied();
-        if let Some(id) = known {
-            return Ok(id);
-        }
-        let whole = format!("/{path}").into_bytes();
-        let resolve = async |client: &Client| client.resolve(&whole, true).await;
-        let found = run(&self.futago, resolve).with_context(|| path.to_owned())?;
-        let id = found.attributes.id;
-        let mut directories = self
-            .directories
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        directories.insert(path.to_owned(), id);
-        Ok(id)
     }
 
     fn node(&self) -> NewNode {
@@ -97,21 +60,93 @@ impl Library {
         }
     }
 
-    fn lookup(&self, path: &str) -> anyhow::Result<Attributes> {
-        let place = self.place(path)?;
-        let lookup = async |client: &Client| client.lookup(place.directory, &place.name).await;
-        let file = run(&self.futago, lookup).with_context(|| path.to_owned())?;
-        ensure!(
-            file.attributes.kind == Kind::File,
-            "{path} is no regular file"
-        );
-        Ok(file.attributes)
+    /// One whose calls block.
+    const fn blocking(&self) -> Caller<'_> {
+        Caller {
+            library: self,
+            within: None,
+        }
+    }
+
+    fn known_directories(&self) -> MutexGuard<'_, BTreeMap<String, FileId>> {
+        let known = self.directories.lock();
+        known.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl FileSystem for Library {
     fn make_directory(&self, path: &str) -> anyhow::Result<()> {
-        let place = self.place(path)?;
+        block(self.blocking().make_directory(path))
+    }
+
+    fn unlink(&self, path: &str) -> anyhow::Result<()> {
+        block(self.blocking().unlink(path))
+    }
+
+    fn remove_directory(&self, path: &str) -> anyhow::Result<()> {
+        block(self.blocking().remove_directory(path))
+    }
+
+    /// One operation at a time is a blocking call, as most programs make it; many are under way together on
+    /// one thread.
+    fn perform(&self, part: &Part<'_>, in_flight: u32) -> Measured {
+        if in_flight == 1 {
+            return block(perform(self.blocking(), part, 1));
+        }
+        self.futago.run_blocking(async |client| {
+            let caller = Caller {
+                library: self,
+                within: Some(client),
+            };
+            perform(caller, part, in_flight).await
+        })?
+    }
+}
+
+async fn perform(caller: Caller<'_>, part: &Part<'_>, in_flight: u32) -> Measured {
+    let file = part.open(&caller).await?;
+    let lanes = (0..in_flight).map(|lane| part.lane(&caller, file.as_ref(), lane, in_flight));
+    let results = join_all(lanes).await;
+    part.end(&caller, file).await?;
+    sum(results)
+}
+
+impl Caller<'_> {
+    async fn run<T>(
+        &self,
+        operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
+    ) -> anyhow::Result<T> {
+        Ok(match self.within {
+            Some(client) => operation(client).await?,
+            None => self.library.futago.run_blocking(operation)??,
+        })
+    }
+
+    async fn place(&self, path: &str) -> anyhow::Result<Place> {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Ok(Place {
+            directory: self.directory(parent).await?,
+            name: Name::new(name.as_bytes().to_vec())?,
+            must_be_directory: false,
+        })
+    }
+
+    async fn directory(&self, path: &str) -> anyhow::Result<FileId> {
+        let known = self.library.known_directories().get(path).copied();
+        if let Some(id) = known {
+            return Ok(id);
+        }
+        let whole = format!("/{path}").into_bytes();
+        let resolve = async |client: &Client| client.resolve(&whole, true).await;
+        let found = self.run(resolve).await.with_context(|| path.to_owned())?;
+        let id = found.attributes.id;
+        let mut known = self.library.known_directories();
+        known.insert(path.to_owned(), id);
+        Ok(id)
+    }
+
+    async fn make_directory(&self, path: &str) -> anyhow::Result<()> {
+        let place = self.place(path).await?;
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
         let make = async |client: &Client| match client
             .make_directory(place.directory, &place.name, 0o755, uid, gid)
@@ -120,47 +155,67 @@ impl FileSystem for Library {
             Ok(_) | Err(Errno::EEXIST) => Ok(()),
             Err(errno) => Err(errno),
         };
-        run(&self.futago, make).with_context(|| format!("making {path}"))
+        let made = self.run(make).await;
+        made.with_context(|| format!("making {path}"))
     }
 
-    fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()> {
-        let (place, node) = (self.place(path)?, self.node());
+    async fn remove_directory(&self, path: &str) -> anyhow::Result<()> {
+        let place = self.place(path).await?;
+        let remove =
+            async |client: &Client| client.remove_directory(place.directory, &place.name).await;
+        let removed = self.run(remove).await;
+        removed.with_context(|| format!("removing {path}"))
+    }
+
+    async fn lookup(&self, path: &str) -> anyhow::Result<Attributes> {
+        let place = self.place(path).await?;
+        let lookup = async |client: &Client| client.lookup(place.directory, &place.name).await;
+        let file = self.run(lookup).await.with_context(|| path.to_owned())?;
+        ensure!(
+            file.attributes.kind == Kind::File,
+            "{path} is no regular file"
+        );
+        Ok(file.attributes)
+    }
+}
+
+impl Session for Caller<'_> {
+    type File = OpenFile;
+
+    async fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()> {
+        let (place, node) = (self.place(path).await?, self.library.node());
         let data = Payload::from(Bytes::from(contents));
         let create = async |client: &Client| {
             client
                 .create(place.directory, &place.name, node, true, false, data)
                 .await
         };
-        run(&self.futago, create).with_context(|| format!("making {path}"))?;
+        let created = self.run(create).await;
+        created.with_context(|| format!("making {path}"))?;
         Ok(())
     }
 
-    fn size(&self, path: &str) -> anyhow::Result<u64> {
-        Ok(self.lookup(path)?.size)
+    async fn size(&self, path: &str) -> anyhow::Result<u64> {
+        Ok(self.lookup(path).await?.size)
     }
 
-    fn read(&self, path: &str, length: u32) -> anyhow::Result<Vec<u8>> {
-        let id = self.lookup(path)?.id;
+    async fn read(&self, path: &str, length: u32) -> anyhow::Result<Vec<u8>> {
+        let id = self.lookup(path).await?.id;
         let read = async |client: &Client| client.read(id, 0, length).await;
-        let data = run(&self.futago, read).with_context(|| format!("reading {path}"))?;
+        let data = self.run(read).await;
+        let data = data.with_context(|| format!("reading {path}"))?;
         Ok(data.bytes().to_vec())
     }
 
-    fn unlink(&self, path: &str) -> anyhow::Result<()> {
-        let place = self.place(path)?;
+    async fn unlink(&self, path: &str) -> anyhow::Result<()> {
+        let place = self.place(path).await?;
         let unlink = async |client: &Client| client.unlink(place.directory, &place.name).await;
-        run(&self.futago, unlink).with_context(|| format!("removing {path}"))
+        let removed = self.run(unlink).await;
+        removed.with_context(|| format!("removing {path}"))
     }
 
-    fn remove_directory(&self, path: &str) -> anyhow::Result<()> {
-        let place = self.place(path)?;
-        let remove =
-            async |client: &Client| client.remove_directory(place.directory, &place.name).await;
-        run(&self.futago, remove).with_context(|| format!("removing {path}"))
-    }
-
-    fn open(&self, path: &str, write: bool) -> anyhow::Result<Arc<dyn File>> {
-        let (place, node) = (self.place(path)?, self.node());
+    async fn open(&self, path: &str, write: bool) -> anyhow::Result<OpenFile> {
+        let (place, node) = (self.place(path).await?, self.library.node());
         let open = async |client: &Client| {
             let (directory, name) = (place.directory, &place.name);
             let file = if write {
@@ -173,30 +228,36 @@ impl FileSystem for Library {
             };
             Ok(file.attributes.id)
         };
-        let id = run(&self.futago, open).with_context(|| format!("opening {path}"))?;
-        Ok(Arc::new(OpenFile {
-            futago: self.futago.clone(),
+        let id = self.run(open).await;
+        let id = id.with_context(|| format!("opening {path}"))?;
+        Ok(OpenFile {
             id,
             registered: write,
-        }))
+        })
     }
-}
 
-impl File for OpenFile {
-    fn write_at(&self, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
-        let (id, data) = (self.id, Payload::from(Bytes::from(data)));
+    async fn write_at(&self, file: &OpenFile, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
+        let (id, data) = (file.id, Payload::from(Bytes::from(data)));
         let write = async |client: &Client| client.write(id, offset, data, false).await;
-        run(&self.futago, write).map(drop)
+        self.run(write).await.map(drop)
     }
 
-    fn read_at(&self, offset: u64, length: u32) -> anyhow::Result<Vec<u8>> {
-        let id = self.id;
+    async fn read_at(&self, file: &OpenFile, offset: u64, length: u32) -> anyhow::Result<Vec<u8>> {
+        let id = file.id;
         let read = async |client: &Client| client.read(id, offset, length).await;
-        Ok(run(&self.futago, read)?.bytes().to_vec())
+        Ok(self.run(read).await?.bytes().to_vec())
     }
 
     /// What a write has returned from is at the servers.
-    fn flush(&self) -> anyhow::Result<()> {
+    async fn flush(&self, _: &OpenFile) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    async fn close(&self, file: OpenFile) -> anyhow::Result<()> {
+        if file.registered {
+            let close = async |client: &Client| client.close(file.id).await;
+            self.run(close).await?;
+        }
         Ok(())
     }
 }

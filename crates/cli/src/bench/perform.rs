@@ -1,50 +1,57 @@
-//! One client's part of a phase: its operations, timed each, on one or more threads.
+//! One client's part of a phase: its operations, timed each, one or more of them under way.
 
 use super::{
     Phase, Work,
-    target::{File, FileSystem},
+    target::{FileSystem, Session},
 };
-use anyhow::{anyhow, ensure};
+use anyhow::{anyhow, bail, ensure};
 use futago_base::Pattern;
 use futago_lab::{
     statistics::{ClientPhase, Latencies},
     workload::{IoPhase, IoWorkload, MetadataPhase, MetadataWorkload, Transfer},
 };
-use std::{sync::Arc, thread, time::Instant};
+use std::time::Instant;
 
-/// A file system and where in it the run takes place.
-pub struct Place<'a> {
-    /// The file system.
-    pub file_system: &'a dyn FileSystem,
+/// What a client does in a phase.
+pub struct Part<'a> {
     /// The directory of the run.
-    pub directory: &'a str,
+    directory: &'a str,
+    work: Work,
+    phase: Phase,
+    client: u32,
 }
 
-/// What threads of one client have measured.
-type Measured = anyhow::Result<(Latencies, u64)>;
+/// How long the operations took, and how much data they moved, in bytes.
+pub type Measured = anyhow::Result<(Latencies, u64)>;
 
-impl Place<'_> {
-    fn path(&self, below: &str) -> String {
-        format!("{}/{below}", self.directory)
+/// What several have measured together.
+pub fn sum(results: Vec<Measured>) -> Measured {
+    let mut latencies = Latencies::default();
+    let mut bytes = 0;
+    for result in results {
+        let (part, part_bytes) = result?;
+        latencies.merge(&part);
+        bytes += part_bytes;
+    }
+    Ok((latencies, bytes))
+}
+
+impl<'a> Part<'a> {
+    /// The part of client number `client`.
+    pub const fn new(directory: &'a str, work: Work, phase: Phase, client: u32) -> Self {
+        Self {
+            directory,
+            work,
+            phase,
+            client,
+        }
     }
 
-    /// Runs a client's part of a phase.
-    pub fn run(
-        &self,
-        work: &Work,
-        phase: Phase,
-        client: u32,
-        threads: u32,
-    ) -> anyhow::Result<ClientPhase> {
+    /// Does it.
+    pub fn run(&self, file_system: &dyn FileSystem, in_flight: u32) -> anyhow::Result<ClientPhase> {
         let cpu_before = cpu_us();
         let started_ns = clock_ns();
-        let measured = match (work, phase) {
-            (Work::Metadata(workload), Phase::Metadata(phase)) => {
-                self.metadata(workload, phase, client, threads)
-            }
-            (Work::Io(workload), Phase::Io(phase)) => self.io(workload, phase, client, threads),
-            _ => Err(anyhow!("a phase of another kind of work")),
-        };
+        let measured = file_system.perform(self, in_flight);
         let ended_ns = clock_ns();
         let (latencies, bytes) = measured?;
         Ok(ClientPhase {
@@ -56,102 +63,158 @@ impl Place<'_> {
         })
     }
 
-    fn metadata(
+    fn path(&self, below: &str) -> String {
+        format!("{}/{below}", self.directory)
+    }
+
+    /// Opens the large file that the phase is about, if it is.
+    pub async fn open<S: Session>(&self, session: &S) -> anyhow::Result<Option<S::File>> {
+        let (Work::Io(workload), Phase::Io(phase)) = (&self.work, self.phase) else {
+            return Ok(None);
+        };
+        let path = self.path(&workload.path(workload.owner(phase, self.client)));
+        session.open(&path, phase == IoPhase::Write).await.map(Some)
+    }
+
+    /// Does every `lanes`th operation, one after another, from number `lane` on.
+    pub async fn lane<S: Session>(
         &self,
+        session: &S,
+        file: Option<&S::File>,
+        lane: u32,
+        lanes: u32,
+    ) -> Measured {
+        let which = Which { lane, lanes };
+        match (&self.work, self.phase, file) {
+            (Work::Metadata(workload), Phase::Metadata(phase), _) => {
+                self.metadata(session, workload, phase, which).await
+            }
+            (Work::Io(workload), Phase::Io(phase), Some(file)) => {
+                self.io(session, file, workload, phase, which).await
+            }
+            _ => Err(anyhow!("a phase of another kind of work")),
+        }
+    }
+
+    /// Brings what was written to where it shall be, and closes the file.
+    pub async fn end<S: Session>(&self, session: &S, file: Option<S::File>) -> anyhow::Result<()> {
+        let Some(file) = file else { return Ok(()) };
+        if self.phase == Phase::Io(IoPhase::Write) {
+            session.flush(&file).await?;
+        }
+        session.close(file).await
+    }
+
+    async fn metadata(
+        &self,
+        session: &impl Session,
         workload: &MetadataWorkload,
         phase: MetadataPhase,
-        client: u32,
-        threads: u32,
+        which: Which,
     ) -> Measured {
-        let owner = workload.owner(phase, client);
-        on_threads(threads, |thread| {
-            let mut latencies = Latencies::default();
-            let mut bytes = 0;
-            for index in (u64::from(thread)..workload.files).step_by(threads as usize) {
-                let path = self.path(&workload.path(owner, index));
-                let contents = workload.contents(owner, index);
-                bytes += match phase {
-                    MetadataPhase::Create | MetadataPhase::Read => contents.len() as u64,
-                    _ => 0,
-                };
-                let started = Instant::now();
-                self.metadata_operation(phase, &path, contents)?;
-                latencies.record(started.elapsed().as_nanos() as u64);
-            }
-            Ok((latencies, bytes))
-        })
+        let owner = workload.owner(phase, self.client);
+        let mut latencies = Latencies::default();
+        let mut bytes = 0;
+        for index in (u64::from(which.lane)..workload.files).step_by(which.lanes as usize) {
+            let path = self.path(&workload.path(owner, index));
+            let contents = workload.contents(owner, index);
+            bytes += match phase {
+                MetadataPhase::Create | MetadataPhase::Read => contents.len() as u64,
+                _ => 0,
+            };
+            let started = Instant::now();
+            metadata_operation(session, phase, &path, contents).await?;
+            latencies.record(started.elapsed().as_nanos() as u64);
+        }
+        Ok((latencies, bytes))
     }
 
-    fn metadata_operation(
+    async fn io<S: Session>(
         &self,
-        phase: MetadataPhase,
-        path: &str,
-        contents: Vec<u8>,
-    ) -> anyhow::Result<()> {
-        let length = contents.len();
-        match phase {
-            MetadataPhase::Create => self.file_system.create(path, contents),
-            MetadataPhase::Stat => {
-                let size = self.file_system.size(path)?;
-                ensure!(
-                    size == length as u64,
-                    "{path} has {size} bytes instead of {length}"
-                );
-                Ok(())
-            }
-            MetadataPhase::Read => {
-                let data = self.file_system.read(path, length as u32)?;
-                ensure!(data == contents, "{path} does not hold what was written");
-                Ok(())
-            }
-            MetadataPhase::Unlink => self.file_system.unlink(path),
-        }
-    }
-
-    fn io(&self, workload: &IoWorkload, phase: IoPhase, client: u32, threads: u32) -> Measured {
-        let owner = workload.owner(phase, client);
+        session: &S,
+        file: &S::File,
+        workload: &IoWorkload,
+        phase: IoPhase,
+        which: Which,
+    ) -> Measured {
+        let owner = workload.owner(phase, self.client);
         let path = self.path(&workload.path(owner));
-        let file = self.file_system.open(&path, phase == IoPhase::Write)?;
         let contents = workload.contents(owner);
-        let transfers: Vec<Transfer> = workload.transfers(owner).collect();
-        let measured = on_threads(threads, |thread| {
-            let mut latencies = Latencies::default();
-            let mut bytes = 0;
-            for transfer in transfers
-                .iter()
-                .skip(thread as usize)
-                .step_by(threads as usize)
-            {
-                latencies.record(io_operation(&file, phase, contents, *transfer, &path)?);
-                bytes += u64::from(transfer.length);
-            }
-            Ok((latencies, bytes))
-        })?;
-        if phase == IoPhase::Write {
-            file.flush()?;
+        let transfers = workload.transfers(owner);
+        let transfers = transfers.skip(which.lane as usize);
+        let mut latencies = Latencies::default();
+        let mut bytes = 0;
+        for transfer in transfers.step_by(which.lanes as usize) {
+            let latency_ns = match phase {
+                IoPhase::Write => write(session, file, contents, transfer).await?,
+                IoPhase::Read => read(session, file, contents, transfer, &path).await?,
+            };
+            latencies.record(latency_ns);
+            bytes += u64::from(transfer.length);
         }
-        Ok(measured)
+        Ok((latencies, bytes))
     }
 }
 
-/// Returns how long the transfer took, the making and checking of its data not counted.
-fn io_operation(
-    file: &Arc<dyn File>,
-    phase: IoPhase,
+/// Which of several that share the operations.
+#[derive(Clone, Copy)]
+struct Which {
+    lane: u32,
+    lanes: u32,
+}
+
+async fn metadata_operation(
+    session: &impl Session,
+    phase: MetadataPhase,
+    path: &str,
+    contents: Vec<u8>,
+) -> anyhow::Result<()> {
+    let length = contents.len();
+    match phase {
+        MetadataPhase::Create => session.create(path, contents).await,
+        MetadataPhase::Stat => {
+            let size = session.size(path).await?;
+            ensure!(
+                size == length as u64,
+                "{path} has {size} bytes instead of {length}"
+            );
+            Ok(())
+        }
+        MetadataPhase::Read => {
+            let data = session.read(path, length as u32).await?;
+            ensure!(data == contents, "{path} does not hold what was written");
+            Ok(())
+        }
+        MetadataPhase::Unlink => session.unlink(path).await,
+    }
+}
+
+/// Returns how long it took, the making of the data not counted.
+async fn write<S: Session>(
+    session: &S,
+    file: &S::File,
+    contents: Pattern,
+    transfer: Transfer,
+) -> anyhow::Result<u64> {
+    let Transfer { offset, length } = transfer;
+    let mut data = vec![0; length as usize];
+    contents.fill(offset, &mut data);
+    let started = Instant::now();
+    session.write_at(file, offset, data).await?;
+    Ok(started.elapsed().as_nanos() as u64)
+}
+
+/// Returns how long it took, the checking of the data not counted.
+async fn read<S: Session>(
+    session: &S,
+    file: &S::File,
     contents: Pattern,
     transfer: Transfer,
     path: &str,
 ) -> anyhow::Result<u64> {
     let Transfer { offset, length } = transfer;
-    if phase == IoPhase::Write {
-        let mut data = vec![0; length as usize];
-        contents.fill(offset, &mut data);
-        let started = Instant::now();
-        file.write_at(offset, data)?;
-        return Ok(started.elapsed().as_nanos() as u64);
-    }
     let started = Instant::now();
-    let data = file.read_at(offset, length)?;
+    let data = session.read_at(file, offset, length).await?;
     let latency_ns = started.elapsed().as_nanos() as u64;
     ensure!(
         data.len() == length as usize,
@@ -159,37 +222,9 @@ fn io_operation(
         offset + u64::from(length)
     );
     if let Some(at) = contents.first_difference(offset, &data) {
-        return Err(anyhow!("{path} does not hold at {at} what was written"));
+        bail!("{path} does not hold at {at} what was written");
     }
     Ok(latency_ns)
-}
-
-fn on_threads(threads: u32, each: impl Fn(u32) -> Measured + Sync) -> Measured {
-    if threads == 1 {
-        return each(0);
-    }
-    let results: Vec<Measured> = thread::scope(|scope| {
-        let each = &each;
-        let running: Vec<_> = (0..threads)
-            .map(|number| scope.spawn(move || each(number)))
-            .collect();
-        let results = running.into_iter();
-        results
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|_| Err(anyhow!("a thread has panicked")))
-            })
-            .collect()
-    });
-    let mut latencies = Latencies::default();
-    let mut bytes = 0;
-    for result in results {
-        let (part, part_bytes) = result?;
-        latencies.merge(&part);
-        bytes += part_bytes;
-    }
-    Ok((latencies, bytes))
 }
 
 /// The time since the host started, which all its processes share.

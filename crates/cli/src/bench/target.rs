@@ -1,31 +1,53 @@
 //! What a benchmark needs of a file system. Paths are relative to the target.
 
-use std::sync::Arc;
+use super::perform::{Measured, Part};
+use anyhow::bail;
+use std::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
 
-/// A file system under measurement; used by several threads at once.
-pub trait FileSystem: Send + Sync {
+/// A file system under measurement.
+pub trait FileSystem {
     /// Makes a directory; one that is there is as good.
     fn make_directory(&self, path: &str) -> anyhow::Result<()>;
-    /// Makes a file with these contents, and closes it.
-    fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()>;
-    /// The size of a regular file.
-    fn size(&self, path: &str) -> anyhow::Result<u64>;
-    /// All of a small file, opened and closed for it.
-    fn read(&self, path: &str, length: u32) -> anyhow::Result<Vec<u8>>;
     /// Removes a file.
     fn unlink(&self, path: &str) -> anyhow::Result<()>;
     /// Removes an empty directory.
     fn remove_directory(&self, path: &str) -> anyhow::Result<()>;
-    /// Opens a large file; makes it if `write`.
-    fn open(&self, path: &str, write: bool) -> anyhow::Result<Arc<dyn File>>;
+    /// Does a client's part of a phase, with so many operations under way at a time.
+    fn perform(&self, part: &Part<'_>, in_flight: u32) -> Measured;
 }
 
-/// An open file.
-pub trait File: Send + Sync {
+/// One who asks a file system for what is measured.
+pub trait Session {
+    /// An open file.
+    type File;
+    /// Makes a file with these contents, and closes it.
+    async fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()>;
+    /// The size of a regular file.
+    async fn size(&self, path: &str) -> anyhow::Result<u64>;
+    /// All of a small file, opened and closed for it.
+    async fn read(&self, path: &str, length: u32) -> anyhow::Result<Vec<u8>>;
+    /// Removes a file.
+    async fn unlink(&self, path: &str) -> anyhow::Result<()>;
+    /// Opens a large file; makes it if `write`.
+    async fn open(&self, path: &str, write: bool) -> anyhow::Result<Self::File>;
     /// Writes all of it.
-    fn write_at(&self, offset: u64, data: Vec<u8>) -> anyhow::Result<()>;
+    async fn write_at(&self, file: &Self::File, offset: u64, data: Vec<u8>) -> anyhow::Result<()>;
     /// Reads; fewer bytes only at the end of the file.
-    fn read_at(&self, offset: u64, length: u32) -> anyhow::Result<Vec<u8>>;
+    async fn read_at(&self, file: &Self::File, offset: u64, length: u32)
+    -> anyhow::Result<Vec<u8>>;
     /// Brings what was written to where it shall be.
-    fn flush(&self) -> anyhow::Result<()>;
+    async fn flush(&self, file: &Self::File) -> anyhow::Result<()>;
+    /// Closes a file.
+    async fn close(&self, file: Self::File) -> anyhow::Result<()>;
+}
+
+/// Runs what waits for nothing but calls that block its thread.
+pub fn block<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => bail!("a blocking call did not block"),
+    }
 }
