@@ -249,14 +249,37 @@ impl Operation {
         }
     }
 
-    /// Bytes of file data that it writes.
-    pub const fn written_bytes(&self) -> u64 {
+    /// Bytes of file data that it brings along.
+    pub const fn data_bytes(&self) -> u64 {
         match *self {
             Self::Create { length, .. }
             | Self::Write { length, .. }
-            | Self::Append { length, .. }
-            | Self::Copy { length, .. } => length,
+            | Self::Append { length, .. } => length,
             _ => 0,
+        }
+    }
+
+    /// The file that it writes, from where on unless that is its end, and how many bytes at most.
+    pub const fn writes(&self) -> Option<(u64, Option<u64>, u64)> {
+        match *self {
+            Self::Create {
+                file: Some(file),
+                length,
+                ..
+            } => Some((file, Some(0), length)),
+            Self::Write {
+                file,
+                offset,
+                length,
+            } => Some((file, Some(offset), length)),
+            Self::Append { file, length } => Some((file, None, length)),
+            Self::Copy {
+                to,
+                to_offset,
+                length,
+                ..
+            } => Some((to, Some(to_offset), length)),
+            _ => None,
         }
     }
 }

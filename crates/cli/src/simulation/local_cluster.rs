@@ -33,7 +33,8 @@ impl LocalCluster {
         let path = std::env::temp_dir().join(name);
         let servers = body.cluster.servers;
         let policy = serde_json::to_value(setup.protocol.policy)?;
-        let memory = u64::from(servers) * SERVER_BYTES + 2 * data_bytes(setup);
+        let data = data_bytes(setup).saturating_mul(2);
+        let memory = (u64::from(servers) * SERVER_BYTES).saturating_add(data);
         let mut up = Command::new(std::env::current_exe()?)
             .args(["up", "--until-input-ends", "--cluster"])
             .arg(&path)
@@ -75,9 +76,9 @@ fn data_bytes(setup: &Setup) -> u64 {
     let bytes = phases.map(|phase| match &phase.activity {
         Activity::Names(_) => 0,
         Activity::Data(data) => data.workload.size_bytes * u64::from(data.workload.clients),
-        Activity::Trace(trace) => trace.written_bytes(),
+        Activity::Trace(trace) => trace.held_bytes(),
     });
-    bytes.sum()
+    bytes.fold(0, u64::saturating_add)
 }
 
 impl Drop for LocalCluster {

@@ -124,13 +124,8 @@ pub async fn release(call: &Call, release: Release) -> Outcome {
 /// Takes all registrations of an open file back. The first of them is what the caller's close is.
 pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     let mut result = Ok(());
-    for (turn, client) in call
-        .shared
-        .open_files
-        .closed(handle)
-        .into_iter()
-        .enumerate()
-    {
+    let clients = call.shared.open_files.closed(handle);
+    for (turn, client) in clients.into_iter().enumerate() {
         let closed = move |client: Arc<Client>| async move {
             match turn {
                 0 => client.close(id).await,

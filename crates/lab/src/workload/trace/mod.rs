@@ -9,6 +9,7 @@ mod read;
 pub use program::{Action, Step};
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A recorded run, ready to be performed again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,14 +36,39 @@ impl Trace {
         Some(step.think_ns)
     }
 
-    /// Bytes of file data that are written, beforehand too.
-    pub fn written_bytes(&self) -> u64 {
-        let steps = self.processes.iter().flatten().chain(&self.preparation);
-        let bytes = steps.map(|step| match &step.action {
-            Action::Perform(operation) => operation.written_bytes(),
-            Action::Find { .. } => 0,
-        });
-        bytes.sum()
+    /// Bytes that its files hold at most, if none of them is removed.
+    pub fn held_bytes(&self) -> u64 {
+        let mut files: BTreeMap<u64, Held> = BTreeMap::new();
+        let steps = self.preparation.iter();
+        for step in steps.chain(self.processes.iter().flatten()) {
+            if let Action::Perform(operation) = &step.action
+                && let Some((file, offset, length)) = operation.writes()
+            {
+                files.entry(file).or_default().write(offset, length);
+            }
+        }
+        let held = files.values().map(Held::bytes);
+        held.fold(0, u64::saturating_add)
+    }
+}
+
+/// What a file holds.
+#[derive(Default)]
+struct Held {
+    /// Bytes that have been written to it, some of them perhaps time and again.
+    written: u64,
+    end: u64,
+}
+
+impl Held {
+    fn write(&mut self, offset: Option<u64>, length: u64) {
+        let end = offset.unwrap_or(self.end).saturating_add(length);
+        self.end = self.end.max(end);
+        self.written = self.written.saturating_add(length);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.end.min(self.written)
     }
 }
 

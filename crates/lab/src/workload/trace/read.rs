@@ -10,6 +10,9 @@ use futago_trace::{
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 use xxhash_rust::xxh3::xxh3_128;
 
+/// The most data that an operation of a trace brings along: 4 GiB. It is in memory at once when it is replayed.
+const MOVED_BYTES_MAX: u64 = 1 << 32;
+
 impl Trace {
     /// Reads a file.
     ///
@@ -103,6 +106,10 @@ fn check_header(origin: &Origin, line: &str) -> Result<(), Problem> {
 fn check_record(record: &Record) -> Result<(), Problem> {
     if record.begin_ns.checked_add(record.took_ns).is_none() {
         return Err(Problem::new("this is too long").inside("took_ns"));
+    }
+    if record.operation.data_bytes() > MOVED_BYTES_MAX {
+        let text = format!("an operation moves at most {MOVED_BYTES_MAX} bytes");
+        return Err(Problem::new(text).inside("length").inside("operation"));
     }
     let symlink = match record.operation {
         Operation::Symlink { size, .. } => size,

@@ -121,6 +121,7 @@ fn mistakes_are_told() {
         open(r#""operation":{"open":{"file":null}}"#),
         open(r#""operation":{"read":{"file":0,"offset":0}}"#),
         open(r#""operation":{"read":{"file":0,"offset":0,"length":4294967296}}"#),
+        open(r#""operation":{"write":{"file":0,"offset":0,"length":4294967297}}"#),
         open(r#""operation":{"open":{"file":5}}"#),
         open(r#""operation":{"unlink":{"in":0,"name":"a/b"}}"#),
         open(r#""operation":{"unlink":{"in":0,"name":"a%2"}}"#),
@@ -160,4 +161,22 @@ fn a_torn_last_line_is_not_there() {
     }
     std::fs::write(&path, [whole, line].concat()).unwrap();
     assert_eq!(Trace::load(&path).unwrap().preparation.len(), 2);
+}
+
+/// Of what is written again, and of holes, nothing is held.
+#[test]
+fn files_hold_what_has_been_written_once() {
+    let line = |operation: &str| {
+        format!(r#"{{"process":1,"begin_ns":0,"took_ns":1,"operation":{{{operation}}}}}"#)
+    };
+    let lines = [
+        r#"{"exists":{"file":1,"in":0,"name":"f","kind":{"file":{"size":1000}}}}"#.to_owned(),
+        line(r#""write":{"file":1,"offset":100,"length":900}"#),
+        line(r#""append":{"file":1,"length":50}"#),
+        line(r#""create":{"in":0,"name":"g","file":2,"length":3}"#),
+        line(r#""write":{"file":2,"offset":1000000,"length":4}"#),
+        line(r#""copy":{"file":1,"offset":0,"to":2,"to_offset":1000000,"length":9}"#),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    assert_eq!(parse(&lines).unwrap().held_bytes(), 1050 + 16);
 }
