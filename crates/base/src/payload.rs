@@ -108,6 +108,11 @@ impl Payload {
         }
     }
 
+    /// The first `at` bytes, and the others. Panics if there are fewer.
+    pub fn split_at(&self, at: usize) -> (Self, Self) {
+        (self.slice(0, at), self.slice(at, self.len()))
+    }
+
     /// The bytes themselves; those of a pattern are computed.
     pub fn bytes(&self) -> Bytes {
         match &self.0 {

@@ -8,7 +8,7 @@ use crate::{
     layout::{FileHint, Part},
 };
 use alloc::vec::Vec;
-use futago_base::{Errno, FileId, Payload, ServerId, record::Truncations};
+use futago_base::{ChunkId, Errno, FileId, Payload, ServerId, record::Truncations};
 use futago_wire::{Failure, Reply, Request};
 
 /// How a file stands, as its home says.
@@ -24,7 +24,7 @@ pub struct Extent {
     pub hint: FileHint,
 }
 
-/// A request about chunks other than chunk 0, for any knowledge of the file's shrinkings.
+/// A request about chunks that does not go to the file's home with the size, for any knowledge of the file's shrinkings.
 pub trait ChunkRequest {
     fn server(&self) -> ServerId;
     fn request(&self, hint: &FileHint) -> (Request, Payload);
@@ -43,6 +43,21 @@ impl<C: Context> Client<C> {
     /// What the client remembers of a file.
     pub(crate) fn hint(&self, id: FileId) -> Option<FileHint> {
         self.memory.borrow().files.get(id).cloned()
+    }
+
+    /// Where the part of `offset..` ends that a file's home reads or writes together with the size: what
+    /// lies in the same chunk as `offset`, if that is at home; `offset` if it is not.
+    pub(crate) fn home_part_end(&self, id: FileId, hint: &FileHint, offset: u64) -> u64 {
+        let width = u64::from(hint.chunk_bytes);
+        let Some(index) = offset.checked_div(width) else {
+            return offset;
+        };
+        let chunk = ChunkId { file: id, index };
+        if self.map().chunk_server(chunk) == self.map().home(id) {
+            (index + 1).saturating_mul(width)
+        } else {
+            offset
+        }
     }
 
     /// Asks the home only.

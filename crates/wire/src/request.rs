@@ -178,8 +178,8 @@ pub enum Request {
     Open(FileId),
     /// Takes one registration back.
     Close(FileId),
-    /// Reads at the file's home: what of `offset..offset+length` lies in chunk 0 is the answer's
-    /// payload, clipped to the file's size. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    /// Reads at the file's home: what of `offset..offset+length` lies in the chunk of `offset` is the
+    /// answer's payload, clipped to the file's size, if that chunk is at home, too. Answer: [`Reply::Extent`](crate::Reply::Extent).
     Read {
         /// The file.
         id: FileId,
@@ -188,8 +188,8 @@ pub enum Request {
         /// Number of bytes.
         length: u32,
     },
-    /// Writes at the file's home: the payload goes to `offset` in chunk 0, and the file's size
-    /// becomes at least `end`. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    /// Writes at the file's home: the payload goes to `offset`, in a chunk that is at home, too, and the
+    /// file's size becomes at least `end`. Answer: [`Reply::Extent`](crate::Reply::Extent).
     Write {
         /// The file.
         id: FileId,

@@ -18,8 +18,8 @@ impl<C: Context> Client<C> {
             .await?;
         let rest = data.slice(extent.stored, data.len());
         let at = extent.offset + extent.stored as u64;
-        let cut = self.cut(id, &extent.hint, at, &rest);
-        self.change_chunks(id, &extent.hint, cut.others).await?;
+        let rest = self.cut(id, &extent.hint, at, &rest);
+        self.change_chunks(id, &extent.hint, rest).await?;
         Ok(extent.offset)
     }
 

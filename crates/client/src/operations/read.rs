@@ -2,10 +2,11 @@
 
 use crate::{
     Client, Context,
-    data::{Extent, ReadPart},
+    data::ReadPart,
     layout::{FileHint, Part, parts},
 };
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
+use core::ops::Range;
 use futago_base::{Errno, FileId, Payload, limits};
 use futago_wire::{Failure, Request};
 
@@ -26,21 +27,30 @@ impl<C: Context> Client<C> {
         // is asked twice: others may change it in between, and it must look the same all through.
         let hint = self.hint(id).unwrap_or_else(|| FileHint::new(0, 0));
         let known = end.min(end_of_chunks(&hint)).max(offset);
-        let mut parts = self.read_parts(id, &hint, offset, known);
+        let mut parts = self.read_parts(id, &hint, offset, offset..known);
         let (extent, first, mut answers) = self
             .ask_home_and_chunks(id, (home, Payload::empty()), &parts, &hint)
             .await?;
         let end = end.min(extent.size);
-        let more = self.read_parts(id, &extent.hint, known, end);
+        let more = self.read_parts(id, &extent.hint, offset, known..end);
         answers.extend(self.ask_chunks(&more, &extent.hint).await?);
         parts.extend(more);
-        Ok(assemble(&extent, offset, end, first, &parts, answers))
+        let first_end = end.min(self.home_part_end(id, &extent.hint, offset));
+        let first = (first_end.saturating_sub(offset) as usize, first);
+        Ok(assemble(end, first, &parts, answers))
     }
 
-    fn read_parts(&self, id: FileId, hint: &FileHint, from: u64, to: u64) -> Vec<ReadPart> {
-        let parts = parts(id, hint.chunk_bytes, from, to).into_iter();
-        let elsewhere = parts.filter(|part| part.chunk.index > 0);
-        let with_server = elsewhere.map(|part| ReadPart {
+    /// The parts of a range of a read from `offset` on, but for the one that the home brings along.
+    fn read_parts(
+        &self,
+        id: FileId,
+        hint: &FileHint,
+        offset: u64,
+        range: Range<u64>,
+    ) -> Vec<ReadPart> {
+        let from = range.start.max(self.home_part_end(id, hint, offset));
+        let parts = parts(id, hint.chunk_bytes, from, range.end).into_iter();
+        let with_server = parts.map(|part| ReadPart {
             server: self.map().chunk_server(part.chunk),
             part,
         });
@@ -54,20 +64,15 @@ fn end_of_chunks(hint: &FileHint) -> u64 {
     hint.size_seen.div_ceil(width).saturating_mul(width)
 }
 
-/// Puts the pieces of `offset..end` together, without copying if there is only one.
+/// Puts together what was read up to `end`, without copying if it is one piece. `first` is how much of the
+/// home's data counts.
 fn assemble(
-    extent: &Extent,
-    offset: u64,
     end: u64,
-    first: Payload,
+    first: (usize, Payload),
     parts: &[ReadPart],
     answers: Vec<(futago_wire::Reply, Payload)>,
 ) -> Payload {
-    let first_end = end.min(u64::from(extent.hint.chunk_bytes));
-    let mut pieces = Vec::new();
-    if offset < first_end {
-        pieces.push(((first_end - offset) as usize, first));
-    }
+    let mut pieces = vec![first];
     for (ReadPart { part, .. }, (_, data)) in parts.iter().zip(answers) {
         pieces.push((wanted(part, end), data));
     }

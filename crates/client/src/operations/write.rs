@@ -9,14 +9,6 @@ use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, limits};
 use futago_wire::Request;
 
-/// Data cut at the borders of chunks.
-pub struct Cut {
-    /// What belongs into chunk 0.
-    pub first: Payload,
-    /// The rest.
-    pub others: Vec<WritePart>,
-}
-
 impl<C: Context> Client<C> {
     /// Writes `data` at `offset` and returns the file's size after it. `kill_privileges` takes the
     /// set-user-id bits away, as writes of ordinary users do. Errors: `EFBIG`, `ENOSPC`.
@@ -40,31 +32,30 @@ impl<C: Context> Client<C> {
             kill_privileges,
         };
         let hint = self.persist(|| self.known_hint(id)).await?;
-        let cut = self.cut(id, &hint, offset, &data);
-        let home = (request, cut.first);
-        Ok(self.change(id, home, cut.others).await?.size)
+        let with_home = self.home_part_end(id, &hint, offset).min(end);
+        let (first, rest) = data.split_at((with_home - offset) as usize);
+        let rest = self.cut(id, &hint, with_home, &rest);
+        Ok(self.change(id, (request, first), rest).await?.size)
     }
 
     /// Data that begins at `offset`, cut at the borders of chunks.
-    pub(crate) fn cut(&self, id: FileId, hint: &FileHint, offset: u64, data: &Payload) -> Cut {
-        let mut cut = Cut {
-            first: Payload::empty(),
-            others: Vec::new(),
-        };
+    pub(crate) fn cut(
+        &self,
+        id: FileId,
+        hint: &FileHint,
+        offset: u64,
+        data: &Payload,
+    ) -> Vec<WritePart> {
         let end = offset + data.len() as u64;
-        for part in parts(id, hint.chunk_bytes, offset, end) {
+        let parts = parts(id, hint.chunk_bytes, offset, end).into_iter();
+        let with_data = parts.map(|part| {
             let at = (part.offset - offset) as usize;
-            let data = data.slice(at, at + part.len());
-            if part.chunk.index == 0 {
-                cut.first = data;
-            } else {
-                cut.others.push(WritePart {
-                    server: self.map().chunk_server(part.chunk),
-                    part,
-                    data,
-                });
+            WritePart {
+                server: self.map().chunk_server(part.chunk),
+                part,
+                data: data.slice(at, at + part.len()),
             }
-        }
-        cut
+        });
+        with_data.collect()
     }
 }

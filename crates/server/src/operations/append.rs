@@ -2,10 +2,10 @@
 //! must come along: the caller is told to look again if it took the file for longer.
 
 use super::read::extent;
-use super::write::{note_write, store_first};
+use super::write::note_write;
 use crate::answer::Result;
 use crate::turn::Turn;
-use futago_base::{Errno, FileId, Payload, View, limits};
+use futago_base::{ChunkId, Errno, FileId, Payload, View, limits};
 use futago_wire::Failure;
 
 pub fn run<V: View>(
@@ -29,7 +29,10 @@ pub fn run<V: View>(
     if data.len() < stored {
         return Err(Failure::Changed.into());
     }
-    store_first(turn, id, offset, data.slice(0, stored));
+    if stored > 0 {
+        let chunk = ChunkId { file: id, index: 0 };
+        turn.write_chunk(chunk, offset as u32, data.slice(0, stored));
+    }
     let inode = note_write(turn, id, end, end, kill_privileges)?;
     Ok(extent(&inode, offset, stored as u32).into())
 }

@@ -1,10 +1,10 @@
-//! Writes at a file's home: chunk 0's part, the size and the times.
+//! Writes at a file's home: the part of the first chunk if that is here, too, the size and the times.
 
-use super::read::extent;
+use super::read::{chunk_here, extent};
 use crate::answer::Result;
 use crate::state::{file::without_privileges, size::grow};
 use crate::turn::Turn;
-use futago_base::{ChunkId, Errno, FileId, Payload, Timestamp, View, limits, record::Inode};
+use futago_base::{Errno, FileId, Payload, Timestamp, View, limits, record::Inode};
 
 pub fn run<V: View>(
     turn: &mut Turn<'_, V>,
@@ -18,21 +18,16 @@ pub fn run<V: View>(
     if end > limits::FILE_BYTES {
         return Err(Errno::EFBIG.into());
     }
-    let fits = offset.saturating_add(data.len() as u64) <= u64::from(inode.chunk_bytes).min(end);
-    if !data.is_empty() && !fits {
-        return Err(Errno::EINVAL.into());
+    if !data.is_empty() {
+        let (chunk, start) = chunk_here(turn, id, inode, offset).ok_or(Errno::EINVAL)?;
+        let within = offset - start + data.len() as u64;
+        if within > u64::from(inode.chunk_bytes) || start + within > end {
+            return Err(Errno::EINVAL.into());
+        }
+        turn.write_chunk(chunk, (offset - start) as u32, data.clone());
     }
-    store_first(turn, id, offset, data.clone());
     let inode = note_write(turn, id, end, end, kill_privileges)?;
     Ok(extent(&inode, offset, data.len() as u32).into())
-}
-
-/// Puts data into chunk 0.
-pub fn store_first<V: View>(turn: &mut Turn<'_, V>, id: FileId, offset: u64, data: Payload) {
-    if !data.is_empty() {
-        let chunk = ChunkId { file: id, index: 0 };
-        turn.write_chunk(chunk, offset as u32, data);
-    }
 }
 
 /// Lets chunks reach to `reach`, raises the size to at least `end` and notes that the file was
