@@ -30,6 +30,17 @@ impl Pattern {
 
     /// Fills `buffer` with what belongs at `offset`.
     pub fn fill(self, offset: u64, buffer: &mut [u8]) {
+        let (head, whole) = buffer.split_at_mut(bytes_to_word(offset).min(buffer.len()));
+        self.fill_pieces(offset, head);
+        let at = offset + head.len() as u64;
+        let (words, tail) = whole.as_chunks_mut();
+        for (number, word) in (at / WORD_BYTES..).zip(&mut *words) {
+            *word = self.word(number);
+        }
+        self.fill_pieces(at + words.as_flattened().len() as u64, tail);
+    }
+
+    fn fill_pieces(self, offset: u64, buffer: &mut [u8]) {
         let mut at = offset;
         let mut rest = buffer;
         while !rest.is_empty() {
@@ -43,6 +54,18 @@ impl Pattern {
 
     /// The offset of the first byte of `data`, read at `offset`, that is not what belongs there.
     pub fn first_difference(self, offset: u64, data: &[u8]) -> Option<u64> {
+        let (head, whole) = data.split_at(bytes_to_word(offset).min(data.len()));
+        self.difference_in_pieces(offset, head).or_else(|| {
+            let at = offset + head.len() as u64;
+            let (words, _) = whole.as_chunks();
+            let numbered = (at / WORD_BYTES..).zip(words);
+            let same = numbered.take_while(|&(number, word)| self.word(number) == *word);
+            let same_bytes = same.count() * WORD_BYTES as usize;
+            self.difference_in_pieces(at + same_bytes as u64, &whole[same_bytes..])
+        })
+    }
+
+    fn difference_in_pieces(self, offset: u64, data: &[u8]) -> Option<u64> {
         let mut at = offset;
         let mut rest = data;
         while !rest.is_empty() {
@@ -58,4 +81,9 @@ impl Pattern {
         }
         None
     }
+}
+
+/// How many bytes there are from an offset to the next word.
+const fn bytes_to_word(offset: u64) -> usize {
+    (offset.next_multiple_of(WORD_BYTES) - offset) as usize
 }

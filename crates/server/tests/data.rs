@@ -5,7 +5,7 @@
 mod cluster;
 
 use cluster::{CHUNK_BYTES, Cluster, ROOT, peers, spot};
-use futago_base::{ChunkId, FileId, ServerId, record::Truncations};
+use futago_base::{ChunkId, Errno, FileId, ServerId, record::Truncations};
 use futago_server::{Config, Input};
 use futago_wire::{AttributeChange, Failure, Outcome, Peer, PeerChange, Reply, Request};
 
@@ -39,6 +39,40 @@ fn what_was_never_written_reads_as_zeros_up_to_the_size() {
     let (_, payload) = cluster.ask_with(0, read(id, 0, 100), &[]);
     assert_eq!(&payload.bytes()[..], b"\0\0\0xy");
     let (_, payload) = cluster.ask_with(0, read(id, 9, 100), &[]);
+    assert!(payload.is_empty());
+}
+
+#[test]
+fn a_chunk_at_home_is_read_and_written_together_with_the_size() {
+    let mut cluster = Cluster::one();
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    let start = 2 * u64::from(CHUNK_BYTES);
+    let (outcome, _) = cluster.ask_with(0, write(id, start + 1, start + 3), b"xy");
+    assert_eq!(truncations(outcome).0, start + 3);
+    let (_, payload) = cluster.ask_with(0, read(id, start, 100), &[]);
+    assert_eq!(&payload.bytes()[..], b"\0xy");
+    let across = write(id, start - 1, start + 1);
+    assert_eq!(
+        cluster.ask_with(0, across, b"xy").0,
+        Err(Failure::Errno(Errno::EINVAL)),
+        "one message carries data of one chunk"
+    );
+    let far = cluster.ask_with(0, read(id, u64::MAX, u32::MAX), &[]);
+    assert!(far.0.is_ok() && far.1.is_empty());
+}
+
+#[test]
+fn a_chunk_elsewhere_is_not_read_or_written_at_home() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    let start = u64::from(CHUNK_BYTES);
+    assert_eq!(
+        cluster.ask_with(0, write(id, start, start + 2), b"xy").0,
+        Err(Failure::Errno(Errno::EINVAL))
+    );
+    cluster.run(0, write(id, start, start + 2)).unwrap();
+    let (outcome, payload) = cluster.ask_with(0, read(id, start, 100), &[]);
+    assert_eq!(truncations(outcome).0, start + 2);
     assert!(payload.is_empty());
 }
 
