@@ -65,8 +65,10 @@ fn main() {
     // Cargo adds a flag of its own.
     let arguments: Vec<String> = arguments.filter(|given| !given.starts_with("--")).collect();
     let number = |at: usize, default: u32| {
-        let given = arguments.get(at);
-        given.map_or(default, |text| text.parse().expect("a number"))
+        let given = arguments.get(at).map(|text| (text, text.parse()));
+        given.map_or(default, |(text, number)| {
+            number.unwrap_or_else(|_| panic!("`{text}` is no number"))
+        })
     };
     let (clients, operations) = (number(0, 2048), u64::from(number(1, 100)));
     let json = match arguments.get(3) {
@@ -77,6 +79,7 @@ fn main() {
 }
 
 fn compare(clients: u32, operations: u64, rounds: u32) -> Comparison {
+    assert!(rounds > 0, "there must be at least one round");
     let mut rows: Vec<Vec<Run>> = Vec::new();
     for round in 0..rounds {
         let runs = RUNNERS.map(|(runner, _)| apart(runner, clients, operations, round));
