@@ -127,19 +127,24 @@ impl<'view, V: View> Overlay<'view, V> {
     /// Whether the changes fit into the space that is left. Only what makes the store grow asks:
     /// removing is always possible, with the reserve that a store keeps beyond its limit.
     pub fn fits(&self) -> bool {
-        self.growth_bytes() <= self.space().free_bytes()
+        let free_bytes = self.space().free_bytes();
+        // Most changes fit even if all of them were new: then nothing need be looked up.
+        self.growth_bytes(|_| 0) <= free_bytes
+            || self.growth_bytes(|key| self.base_bytes(key)) <= free_bytes
     }
 
-    /// An upper bound of what the changes add to the store. What they remove is not counted: it is
-    /// free once they are applied, not before.
-    fn growth_bytes(&self) -> u64 {
+    /// What a record takes before the changes.
+    fn base_bytes(&self, key: &Key) -> u64 {
+        let before = self.base.get(key);
+        before.map_or(0, |value| RECORD_BYTES + value.heap_bytes() as u64)
+    }
+
+    /// An upper bound of what the changes add to the store, if records took so many bytes before. What they
+    /// remove is not counted: it is free once they are applied, not before.
+    fn growth_bytes(&self, before_bytes: impl Fn(&Key) -> u64) -> u64 {
         let records = self.records.iter().filter_map(|(key, value)| {
-            let value = value.as_ref()?;
-            let before = match self.base.get(key) {
-                Some(old) => RECORD_BYTES + old.heap_bytes() as u64,
-                None => 0,
-            };
-            Some((RECORD_BYTES + value.heap_bytes() as u64).saturating_sub(before))
+            let bytes = RECORD_BYTES + value.as_ref()?.heap_bytes() as u64;
+            Some(bytes.saturating_sub(before_bytes(key)))
         });
         let data = self.data.iter().map(|change| match change {
             DataChange::Write { payload, .. } => (payload.len() + EXTENT_BYTES) as u64,
