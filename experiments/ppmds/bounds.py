@@ -10,7 +10,8 @@ those that a point varies.
 
 The rule, fixed beforehand: a point is within 2 % of its bound wherever the load that clients offer is
 below 0.7 or above 1.3 of what servers take, and never above the bound. Rows in between are marked
-`excluded`.
+`excluded`. Operations that began before the measured part and end in it were served before it: what they
+add, at most one a client, is not above the bound.
 
 The bound knows no chance. Where names are dealt out by a hash as if at random, several clients meet at
 one server while another is idle. How much that may cost, mean value analysis tells (Reiser and
