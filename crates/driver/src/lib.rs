@@ -1,5 +1,5 @@
 //! Decisions that real and simulated nodes share: when a request is sent, sent again or given up,
-//! how many may be under way, how clocks are kept in step.
+//! how many may be under way, how clocks are kept in step, how long to look before going to sleep.
 //!
 //! Nothing here does input or output. Time comes in as an argument; what is to be done comes out
 //! as values.
@@ -12,11 +12,13 @@ mod calls;
 mod clock;
 mod config;
 mod link;
+mod patience;
 
 pub use admission::{Admission, AdmissionConfig, AdmissionUndo};
 pub use calls::{CallOutput, Calls, CallsUndo};
 pub use clock::HybridClock;
 pub use config::CallsConfig;
+pub use patience::{Crowding, Patience};
 
 use futago_wire::Request;
 

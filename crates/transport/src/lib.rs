@@ -5,6 +5,7 @@
 
 pub mod acceptor;
 pub mod address;
+pub mod busy;
 pub mod channel;
 pub mod connection;
 pub mod decoder;

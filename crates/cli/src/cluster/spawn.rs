@@ -23,13 +23,23 @@ pub struct Started {
     what: String,
 }
 
-/// Starts a command line in a session of its own, so that no terminal reaches it, with its output in
-/// a log file.
+/// Whose session a process belongs to. Signals of a terminal do not reach it either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Session {
+    /// One of its own: it outlives who starts it.
+    Own,
+    /// That of who starts it. Linux shares a core out between sessions first (`sched_autogroup`), so that
+    /// processes that wait for each other had better be of one.
+    Shared,
+}
+
+/// Starts a command line with its output in a log file.
 pub fn start(
     what: String,
     line: &[String],
     log: &Path,
     input: Option<File>,
+    session: Session,
 ) -> anyhow::Result<Started> {
     let (program, arguments) = line.split_first().context("an empty command line")?;
     let output = File::create(log).with_context(|| format!("making the log {}", log.display()))?;
@@ -41,12 +51,17 @@ pub fn start(
         .stdin(input.map_or_else(Stdio::null, Stdio::from))
         .stdout(output.try_clone()?)
         .stderr(output);
-    // SAFETY: setsid is async-signal-safe and touches nothing of this process.
-    unsafe {
-        command.pre_exec(|| {
-            rustix::process::setsid()?;
-            Ok(())
-        });
+    match session {
+        Session::Shared => {
+            command.process_group(0);
+        }
+        // SAFETY: setsid is async-signal-safe and touches nothing of this process.
+        Session::Own => unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                Ok(())
+            });
+        },
     }
     let child = command
         .spawn()

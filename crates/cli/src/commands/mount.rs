@@ -6,7 +6,8 @@ use crate::{
     cluster::{
         ClusterFile, mounts,
         records::{ProcessRecord, Role},
-        runtime_directory, spawn,
+        runtime_directory,
+        spawn::{self, Session},
     },
     exit::Exit,
     output,
@@ -164,7 +165,13 @@ pub fn in_background(
     .map(str::to_owned)
     .into();
     line.extend_from_slice(extra);
-    let mut started = [spawn::start("the mount".to_owned(), &line, &log, None)?];
+    let mut started = [spawn::start(
+        "the mount".to_owned(),
+        &line,
+        &log,
+        None,
+        Session::Own,
+    )?];
     if let Err(error) = spawn::wait_ready(&mut started, PATIENCE, interrupted) {
         started[0].kill();
         if mounts::is_mounted(&path) {

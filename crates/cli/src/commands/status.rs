@@ -59,8 +59,8 @@ struct Counters {
     status: server::Status,
     /// All requests since the start.
     requests_total: u64,
-    /// Processor time a request, in microseconds.
-    cpu_us_per_request: f64,
+    /// How long the server had something to do for a request, in microseconds.
+    busy_us_per_request: f64,
 }
 
 impl From<server::Status> for Counters {
@@ -68,7 +68,7 @@ impl From<server::Status> for Counters {
         let requests_total: u64 = status.requests.values().sum();
         Self {
             requests_total,
-            cpu_us_per_request: status.cpu_us as f64 / requests_total.max(1) as f64,
+            busy_us_per_request: status.busy_us as f64 / requests_total.max(1) as f64,
             status,
         }
     }
@@ -241,7 +241,7 @@ fn counters_text(counters: &Counters) -> String {
     let status = &counters.status;
     format!(
         "    process {}, up {:.0} s, {} of {} used, {} inodes, {} connections\n    \
-         {} requests, {:.1} us of processor time each\n",
+         {} requests, {:.1} us of work each\n",
         status.process_id,
         status.uptime_s,
         output::size(status.used_bytes),
@@ -249,7 +249,7 @@ fn counters_text(counters: &Counters) -> String {
         status.files,
         status.connections,
         counters.requests_total,
-        counters.cpu_us_per_request,
+        counters.busy_us_per_request,
     )
 }
 

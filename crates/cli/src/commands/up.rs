@@ -7,7 +7,7 @@ use crate::{
         plan,
         records::{ProcessRecord, Role},
         runtime_directory,
-        spawn::{self, Started},
+        spawn::{self, Session, Started},
     },
     commands::mount,
     exit::{Exit, Problem},
@@ -236,6 +236,10 @@ impl Up {
             .map(|s| (s.process, s.host.as_ref()))
             .collect();
         processes.dedup();
+        let session = match self.until_input_ends {
+            true => Session::Shared,
+            false => Session::Own,
+        };
         for (process, host) in processes {
             let log = directory.join(format!("server-{process}.log"));
             let (line, input) = self.command_line(process, host, directory)?;
@@ -243,7 +247,7 @@ impl Up {
                 Some(host) => format!("server process {process} on {host}"),
                 None => format!("server process {process}"),
             };
-            let child = spawn::start(what, &line, &log, input)?;
+            let child = spawn::start(what, &line, &log, input, session)?;
             if host.is_some() {
                 ProcessRecord::of(child.pid(), Role::Launcher(process))?.save(directory)?;
             }

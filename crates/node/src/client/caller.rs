@@ -1,7 +1,10 @@
 //! A thread that calls and waits: it does the work of the client itself meanwhile.
 
 use super::{NodeContext, context::Lead};
-use futago_transport::shared_memory::waiting::wait;
+use futago_transport::{
+    busy::{self, now},
+    shared_memory::waiting::wait,
+};
 use std::{
     pin::pin,
     sync::{
@@ -27,6 +30,7 @@ pub fn run<T>(context: &NodeContext, operation: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::clone(&caller));
     let mut operation = pin!(operation);
     let mut lead = None;
+    busy::begin(now());
     loop {
         let polled = context.in_caller_s_turn(|| {
             let polled = operation.as_mut().poll(&mut Context::from_waker(&waker));
@@ -36,13 +40,20 @@ pub fn run<T>(context: &NodeContext, operation: impl Future<Output = T>) -> T {
             polled
         });
         match (polled, &lead) {
-            (Poll::Ready(value), _) => return value,
+            (Poll::Ready(value), _) => {
+                busy::end(now());
+                return value;
+            }
             (Poll::Pending, Some(leading)) => {
                 if !caller.look(leading) {
                     lead = None;
                 }
             }
-            (Poll::Pending, None) => caller.sleep(),
+            (Poll::Pending, None) => {
+                busy::end(now());
+                caller.sleep();
+                busy::begin(now());
+            }
         }
     }
 }

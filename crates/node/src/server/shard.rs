@@ -10,12 +10,13 @@ use futago_base::{Payload, RequestId, ServerId, SessionId, Time, View};
 use futago_driver::{Admission, AdmissionConfig, HybridClock};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
-use futago_transport::{Acceptor, Budget, Listener, Sender, shared_memory::keep_watch};
+use futago_transport::{Acceptor, Budget, Listener, Sender, busy, shared_memory::keep_watch};
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Peer, Push, Reply, Request};
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
     io,
+    panic::resume_unwind,
     rc::Rc,
     sync::{Arc, mpsc},
     time::{SystemTime, UNIX_EPOCH},
@@ -46,10 +47,19 @@ const BATCH_MAX: usize = 256;
 
 /// Runs a server on this thread until it is told to stop. Reports once whether it listens.
 pub fn run(setup: Setup, report: &mpsc::Sender<io::Result<()>>, stopped: watch::Receiver<bool>) {
-    let outcome = Builder::new_current_thread()
+    // While the thread sleeps it has nothing to do; who looks for messages tells the rest.
+    let runtime = Builder::new_current_thread()
         .enable_all()
-        .build()
-        .and_then(|runtime| LocalSet::new().block_on(&runtime, serve(setup, report, stopped)));
+        .on_thread_park(|| busy::end(busy::now()))
+        .on_thread_unpark(|| busy::begin(busy::now()))
+        .build();
+    let outcome = runtime.and_then(|runtime| {
+        // As one of the thread's tasks it handles messages right after they are read, and before the thread
+        // looks for more.
+        let serving = serve(setup, report.clone(), stopped);
+        let ended = LocalSet::new().block_on(&runtime, async { spawn_local(serving).await });
+        ended.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic()))
+    });
     if let Err(error) = outcome {
         // Nobody listens for a second report.
         let _ = report.send(Err(error));
@@ -58,7 +68,7 @@ pub fn run(setup: Setup, report: &mpsc::Sender<io::Result<()>>, stopped: watch::
 
 async fn serve(
     setup: Setup,
-    report: &mpsc::Sender<io::Result<()>>,
+    report: mpsc::Sender<io::Result<()>>,
     mut stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let budget = setup.budget.clone();

@@ -1,6 +1,7 @@
 //! What a server tells of itself.
 
 use futago_base::{ServerId, Space};
+use futago_transport::busy;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Instant};
 
@@ -50,8 +51,10 @@ pub struct Status {
     pub process_id: u32,
     /// Seconds since it started.
     pub uptime_s: f64,
-    /// CPU time of its thread, in microseconds.
+    /// CPU time of its thread, in microseconds; looking for messages in vain is part of it.
     pub cpu_us: u64,
+    /// How long it has had something to do, in microseconds.
+    pub busy_us: u64,
     /// Memory for records and data in use, in bytes.
     pub used_bytes: u64,
     /// The limit of it.
@@ -92,6 +95,7 @@ impl Status {
             process_id: std::process::id(),
             uptime_s: counters.started.elapsed().as_secs_f64(),
             cpu_us: thread_cpu_us(),
+            busy_us: busy::total(busy::now()).0 / 1000,
             used_bytes: space.used_bytes,
             limit_bytes: space.limit_bytes,
             resident_bytes: resident_bytes().unwrap_or(0),
@@ -126,6 +130,7 @@ impl Status {
             ("futago_wake_ups_total", self.wake_ups),
             ("futago_turned_away_total", self.turned_away),
             ("futago_cpu_microseconds_total", self.cpu_us),
+            ("futago_busy_microseconds_total", self.busy_us),
         ];
         for (name, value) in counters {
             metrics::counter!(name, "server" => server.clone()).absolute(value);

@@ -4,11 +4,13 @@ use super::{
     memory::Words,
     region::{Direction, Directions},
     ring::{Reader, Violation, Writer},
-    waiting::Patience,
     watch,
 };
+use crate::busy::now;
 use atomic_refcell::AtomicRefCell;
 use bytes::BufMut;
+use futago_base::Time;
+use futago_driver::Patience;
 use rustix::net::{SendFlags, send};
 use std::{
     io::{self, IoSlice},
@@ -16,7 +18,6 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
 };
 use tokio::{net::UnixStream, sync::Notify};
 
@@ -49,7 +50,7 @@ pub(super) struct Shared {
 /// One who waits for the other end.
 #[derive(Debug, Default)]
 struct Waiting {
-    since: AtomicRefCell<Option<Instant>>,
+    since: AtomicRefCell<Option<Time>>,
     patience: AtomicRefCell<Patience>,
     /// Told when there is what it waits for.
     ready: Notify,
@@ -177,7 +178,7 @@ impl Shared {
         if is_ready()? {
             return Ok(());
         }
-        let since = Instant::now();
+        let since = now();
         *waiting.since.borrow_mut() = Some(since);
         while !is_ready()? {
             watch::add(self);
@@ -190,15 +191,15 @@ impl Shared {
             }
         }
         *waiting.since.borrow_mut() = None;
-        waiting.patience.borrow_mut().learn(since.elapsed());
+        waiting.patience.borrow_mut().learn(now().since(since));
         Ok(())
     }
 
     /// Wakes those who wait for what is there now, and has the peer wake those who have waited for too
-    /// long; without a time, all. Whether to look again.
-    pub(super) fn look(&self, now: Option<Instant>) -> bool {
+    /// long; without a time, all.
+    pub(super) fn look(&self, now: Option<Time>) -> Looked {
         if self.attended.load(Ordering::Relaxed) {
-            return false;
+            return Looked::default();
         }
         let bytes = self.for_bytes.look(
             now,
@@ -210,7 +211,7 @@ impl Shared {
             || self.has_room(),
             || self.outgoing.borrow().may_sleep(),
         );
-        bytes || room
+        bytes.and(room)
     }
 
     /// Has the peer wake all who wait for it.
@@ -239,26 +240,48 @@ impl Shared {
     }
 }
 
+/// What came of a look.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Looked {
+    /// Somebody has something to do now.
+    pub found: bool,
+    /// Somebody still waits and does not sleep.
+    pub again: bool,
+}
+
+impl Looked {
+    /// What came of both.
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            found: self.found || other.found,
+            again: self.again || other.again,
+        }
+    }
+}
+
 impl Waiting {
-    /// Looks for one who waits; whether to look again.
+    /// Looks for one who waits.
     fn look(
         &self,
-        now: Option<Instant>,
+        now: Option<Time>,
         is_ready: impl FnOnce() -> io::Result<bool>,
         may_sleep: impl FnOnce() -> Result<bool, Violation>,
-    ) -> bool {
+    ) -> Looked {
         let Some(since) = *self.since.borrow() else {
-            return false;
+            return Looked::default();
         };
         // Who is woken meets an error too.
         let ready = is_ready().unwrap_or(true);
         let span = self.patience.borrow().span();
-        let patient = now.is_some_and(|now| now.saturating_duration_since(since) < span);
-        if ready || !patient && !may_sleep().unwrap_or(false) {
+        let patient = now.is_some_and(|now| now.since(since) < span);
+        let found = ready || !patient && !may_sleep().unwrap_or(false);
+        if found {
             self.ready.notify_one();
-            return false;
         }
-        patient
+        Looked {
+            found,
+            again: patient && !found,
+        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! Looking at the streams of a thread instead of sleeping on them.
 
 use super::{
-    stream::Shared,
+    stream::{Looked, Shared},
     waiting::{is_crowded, yield_processor},
 };
+use crate::busy::{self, now};
+use futago_base::{Duration, Time};
 use std::{
     cell::RefCell,
     rc::Rc,
     sync::{Arc, atomic::Ordering},
-    time::Instant,
 };
 use tokio::{sync::Notify, task};
 
@@ -24,18 +25,40 @@ struct Watch {
     begun: Rc<Notify>,
 }
 
+/// This thread's other tasks wait so long for what reaches them through the kernel, and for so many looks: who
+/// shares its core does not look often.
+const OTHERS_WAIT_SPAN: Duration = Duration::from_micros(20);
+const OTHERS_WAIT_LOOKS: u32 = 8;
+
 /// Takes care that the waits of this thread's streams do not sleep at once, for as long as it is
-/// polled. It yields the processor between two looks, to tasks of this thread and to other processes: a
-/// client and its server often share one.
+/// polled. After a look in vain it yields the processor to other processes: a client and its server
+/// often share one. The thread is [busy] between a look that finds something and one that does not.
 pub async fn keep_watch() {
     let _end = Watching::begin();
     let begun = WATCH.with(|watch| Rc::clone(&watch.begun));
     loop {
-        if look() {
-            yield_processor();
+        if look_for_a_while().again {
             task::yield_now().await;
         } else {
             begun.notified().await;
+        }
+    }
+}
+
+/// Looks until somebody has something to do, nobody waits any more, or it is the turn of other tasks: to
+/// ask the kernel costs more than many looks.
+fn look_for_a_while() -> Looked {
+    let since = now();
+    let (mut at, mut looks) = (since, 0);
+    loop {
+        let looked = look(at);
+        if looked.found || !looked.again {
+            return looked;
+        }
+        at = yield_processor(at);
+        looks += 1;
+        if at.since(since) >= OTHERS_WAIT_SPAN && looks >= OTHERS_WAIT_LOOKS {
+            return looked;
         }
     }
 }
@@ -55,21 +78,26 @@ pub(super) fn add(stream: &Arc<Shared>) {
     });
 }
 
-/// Looks at each stream once; whether any is left to be looked at.
-fn look() -> bool {
-    let now = Instant::now();
+/// Looks at each stream once.
+fn look(now: Time) -> Looked {
+    let patient_at = (!is_crowded(now)).then_some(now);
+    let mut all = Looked::default();
     WATCH.with(|watch| {
-        let now = (!is_crowded(now)).then_some(now);
-        let mut streams = watch.streams.borrow_mut();
-        streams.as_mut().is_some_and(|streams| {
+        if let Some(streams) = watch.streams.borrow_mut().as_mut() {
             streams.retain(|stream| {
-                let again = stream.look(now);
-                stream.watched.store(again, Ordering::Relaxed);
-                again
+                let looked = stream.look(patient_at);
+                all = all.and(looked);
+                stream.watched.store(looked.again, Ordering::Relaxed);
+                looked.again
             });
-            !streams.is_empty()
-        })
-    })
+        }
+    });
+    match all.found {
+        true => busy::begin(now),
+        false if all.again => busy::end(now),
+        false => {}
+    }
+    all
 }
 
 /// A thread that keeps watch.
