@@ -7,6 +7,7 @@ use crate::{
 };
 use anyhow::{Context, bail};
 use futago_base::{Errno, FileId, Payload};
+use futago_client::join_all;
 use futago_des::{ProcessId, RandomStream};
 use futago_lab::{
     results::{Bound, LatencySummary, OperationResult, PhaseResult, TransactionResult},
@@ -14,6 +15,7 @@ use futago_lab::{
     workload::IoPhase,
 };
 use futago_node::{Client, Cluster, Futago, Options};
+use futago_transport::busy;
 use futago_twin::{
     scenario::Body,
     world::{
@@ -21,7 +23,6 @@ use futago_twin::{
         Work, find_file, make_file, own_name,
     },
 };
-use rustix::time::{ClockId, clock_gettime};
 use std::{
     collections::BTreeMap,
     thread,
@@ -32,10 +33,10 @@ use std::{
 pub struct RealPhase {
     /// Throughput and latencies.
     pub result: PhaseResult,
-    /// Processor time of this process, which runs the clients, in microseconds.
-    pub client_cpu_us: u64,
-    /// Processor time of all servers, in microseconds.
-    pub server_cpu_us: u64,
+    /// How long all clients have had something to do, in nanoseconds.
+    pub client_busy_ns: u64,
+    /// How long all servers have had something to do, in microseconds.
+    pub server_busy_us: u64,
     /// Requests that the servers were sent, by name.
     pub requests: BTreeMap<String, u64>,
 }
@@ -60,8 +61,9 @@ fn check(setup: &Setup) -> anyhow::Result<()> {
     Err(Problem::error(Exit::Usage, message))
 }
 
-/// Runs all phases of a scenario on a cluster of its own.
-pub fn run(body: &Body, setup: &Setup) -> anyhow::Result<Vec<RealPhase>> {
+/// Runs all phases of a scenario on a cluster of its own. Each client has so many operations under way at
+/// once; they begin together, when all of those before have ended.
+pub fn run(body: &Body, setup: &Setup, at_once: usize) -> anyhow::Result<Vec<RealPhase>> {
     check(setup)?;
     let local = LocalCluster::start(body, setup)?;
     let watch = Connection::open(&local.cluster)?;
@@ -76,52 +78,48 @@ pub fn run(body: &Body, setup: &Setup) -> anyhow::Result<Vec<RealPhase>> {
     }
     let phases = setup.phases.iter();
     phases
-        .map(|phase| run_phase(phase, &mut clients, &watch))
+        .map(|phase| run_phase(phase, at_once, &mut clients, &watch))
         .collect()
 }
 
 /// What all servers have done so far.
 fn totals(watch: &Connection) -> anyhow::Result<(u64, BTreeMap<String, u64>)> {
-    let (mut cpu_us, mut requests) = (0, BTreeMap::new());
+    let (mut busy_us, mut requests) = (0, BTreeMap::new());
     for server in watch.map().servers() {
         let status = watch.status(server)?;
-        cpu_us += status.cpu_us;
+        busy_us += status.busy_us;
         for (name, count) in status.requests {
             *requests.entry(name).or_default() += count;
         }
     }
-    Ok((cpu_us, requests))
-}
-
-fn own_cpu_us() -> u64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
+    Ok((busy_us, requests))
 }
 
 fn run_phase(
     phase: &Phase,
+    at_once: usize,
     clients: &mut [RealClient],
     watch: &Connection,
 ) -> anyhow::Result<RealPhase> {
     let count = clients.len() as u32;
     together(clients, |client| client.prepare(phase, count))?;
     together(clients, |client| client.find(phase))?;
-    let before = (totals(watch)?, own_cpu_us());
+    let before = totals(watch)?;
     let began = Instant::now();
-    let parts = together(clients, |client| client.run(phase, began))?;
-    let client_cpu_us = own_cpu_us() - before.1;
+    let parts = together(clients, |client| client.run(phase, at_once, began))?;
     let after = totals(watch)?;
     for part in &parts {
         part.check()?;
     }
     let requests = after.1.into_iter().map(|(name, count)| {
-        let earlier = before.0.1.get(&name).copied().unwrap_or(0);
+        let earlier = before.1.get(&name).copied().unwrap_or(0);
         (name, count.saturating_sub(earlier))
     });
+    let client_busy_ns = parts.iter().map(|part| part.busy.0).sum();
     Ok(RealPhase {
         result: sum_up(phase, parts),
-        client_cpu_us,
-        server_cpu_us: after.0.saturating_sub(before.0.0),
+        client_busy_ns,
+        server_busy_us: after.0.saturating_sub(before.0),
         requests: requests
             .filter(|(name, count)| *count > 0 && name != "get_status" && name != "keep_alive")
             .collect(),
@@ -152,6 +150,8 @@ pub struct Part {
     tallies: BTreeMap<OperationKind, Tally>,
     /// When the last operation ended, since the phase began.
     pub ended: Duration,
+    /// How long it has had something to do.
+    busy: futago_base::Duration,
     /// What it has read, to be checked when no time is taken any more.
     read: Vec<(Work, Payload)>,
 }
@@ -384,33 +384,43 @@ impl RealClient {
     }
 
     /// Performs its part of a phase on the client's own thread.
-    fn run(&mut self, phase: &Phase, began: Instant) -> anyhow::Result<Part> {
+    fn run(&mut self, phase: &Phase, at_once: usize, began: Instant) -> anyhow::Result<Part> {
         if let Activity::Trace(trace) = &phase.activity {
             return self.replay(phase).run(trace, began);
         }
         let (mut works, shared) = (self.works(phase), self.shared.clone());
         let (number, (warm, until, most)) = (self.number, window(phase.amount));
-        let (part, works) = perform(&self.futago, async |client| {
+        let busy_before = busy::total(busy::now());
+        let (mut part, works) = perform(&self.futago, async |client| {
             let mut part = Part::default();
             let mut begun = 0;
-            while begun < most
-                && began.elapsed() < until
-                && let Some((work, data)) = works.next(begun)
-            {
-                begun += 1;
-                let started = Instant::now();
-                let outcome = work.perform(client, number, &shared, data).await;
-                let latency = started.elapsed();
+            while begun < most && began.elapsed() < until {
+                let some = (begun..most)
+                    .take(at_once)
+                    .map_while(|turn| works.next(turn));
+                let performed = some.map(async |(work, data)| {
+                    let started = Instant::now();
+                    let outcome = work.perform(client, number, &shared, data).await;
+                    (work, outcome, started.elapsed())
+                });
+                let performed = join_all(performed).await;
+                if performed.is_empty() {
+                    break;
+                }
+                begun += performed.len() as u64;
                 part.ended = began.elapsed();
                 if part.ended < warm || part.ended > until {
                     continue;
                 }
-                let bytes = outcome.as_ref().map(|_| work.bytes());
-                part.add(work.kind(), bytes.map_err(|errno| *errno), latency);
-                part.keep(work, outcome, &works);
+                for (work, outcome, latency) in performed {
+                    let bytes = outcome.as_ref().map(|_| work.bytes());
+                    part.add(work.kind(), bytes.map_err(|errno| *errno), latency);
+                    part.keep(work, outcome, &works);
+                }
             }
             Ok((part, works))
         })?;
+        part.busy = futago_base::Duration(busy::total(busy::now()).0 - busy_before.0);
         self.places[phase.place.index()].1 = works.names;
         self.random = works.random;
         Ok(part)

@@ -252,18 +252,21 @@ fn a_host_is_measured_and_compared_with_its_twin() {
     );
     assert_eq!(code, 0, "{err}");
     let measured: Value = serde_json::from_str(&out).unwrap();
-    let create = &measured["operations"]["create"];
-    assert_eq!(create["request"], "create");
-    assert!(
-        create["server_ns"]["median"].as_f64().unwrap() > 0.0,
-        "{create}"
-    );
+    let create = &measured["measured"]["alone"]["create"];
+    assert_eq!(create["requests"]["create"], 1.0);
+    for work in ["server_ns", "client_ns"] {
+        let work_ns = create[work]["median"].as_f64().unwrap();
+        let all_ns = create["latency_ns"]["median"].as_f64().unwrap();
+        assert!(0.0 < work_ns && work_ns < all_ns, "{create}");
+    }
     let compare = [
         "twin",
         "compare",
         "tiny.toml",
         "--machine",
         "m.toml",
+        "--repetitions",
+        "2",
         "--json",
     ];
     let (code, out, err) = run(directory.path(), &compare);
@@ -275,7 +278,9 @@ fn a_host_is_measured_and_compared_with_its_twin() {
     for row in rows {
         assert_eq!(row["operation"], "create");
         for figure in ["throughput", "p50_us", "p99_us"] {
-            assert!(row[figure]["real"].as_f64().unwrap() > 0.0, "{row}");
+            let [least, real, most] =
+                ["real_least", "real", "real_most"].map(|key| row[figure][key].as_f64().unwrap());
+            assert!(0.0 < least && least <= real && real <= most, "{row}");
             assert!(row[figure]["twin"].as_f64().unwrap() > 0.0, "{row}");
             assert!(row[figure]["error_percent"].is_f64(), "{row}");
         }

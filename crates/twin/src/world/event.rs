@@ -29,6 +29,13 @@ pub enum Event {
         /// The server's life in which it was set.
         life: u32,
     },
+    /// A process that has looked for something to do has found it.
+    Turn {
+        /// The process: servers, then clients, by their places on the host.
+        process: u32,
+        /// Which of the core's plans this is; only the latest counts.
+        number: u64,
+    },
     /// A round begins: to all hosts.
     Round(u32),
     /// A client begins with the round.
@@ -47,6 +54,11 @@ impl Event {
     /// Whether it happens because time has passed.
     pub const fn is_timer(&self) -> bool {
         matches!(self, Self::Timer(_) | Self::Tick { .. })
+    }
+
+    /// Whether a process that looks for messages has to find it.
+    pub const fn is_looked_for(&self) -> bool {
+        matches!(self, Self::Delivered(_) | Self::Begin(_)) || self.is_timer()
     }
 }
 

@@ -36,6 +36,6 @@ pub use options::RunOptions;
 pub use run::{check, run, run_on};
 pub use setup::{
     Activity, Amount, ClientCosts, Costs, Data, Directory, Faults, FileNames, Hop, Host,
-    HostPartition, MessageSize, Mix, Network, OperationKind, Path, Phase, Place, Popularity,
-    Protocol, ServerCosts, ServerStop, Setup, SharedLink, Store, WideDirectories,
+    HostPartition, Looking, MessageSize, Mix, Network, OperationKind, Path, Phase, Place,
+    Popularity, Protocol, ServerCosts, ServerStop, Setup, SharedLink, Store, WideDirectories,
 };

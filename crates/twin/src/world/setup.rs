@@ -117,12 +117,26 @@ pub struct Costs {
     pub client: ClientCosts,
     /// From a message's arrival at a process that sleeps until it runs.
     pub wake_up_ns: u64,
+    /// How processes look for messages before they sleep; without it they sleep whenever they wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looking: Option<Looking>,
+}
+
+/// What it costs to look for messages. A process that waits occupies a core in its turn; after a look in vain
+/// the next process of the core has its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Looking {
+    /// A look in vain, and the change to the next process of the core.
+    pub pass_ns: u64,
 }
 
 /// What a server pays for a message that it handles, by the work that its core reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerCosts {
+    /// For all messages together that it finds of one sender when it looks.
+    pub turn_ns: f64,
     /// For each message that it handles.
     pub input_ns: f64,
     /// The same for requests of one name, such as `create`, in the place of `input_ns`.
@@ -144,13 +158,19 @@ pub struct ServerCosts {
 }
 
 /// What a client pays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientCosts {
     /// For each operation, when it begins.
     pub operation_ns: f64,
+    /// For all messages together that it finds of one sender when it looks.
+    pub turn_ns: f64,
+    /// For each request that it sends, by its name, such as `create`: to make it, and to take in its answer.
+    pub request_ns: BTreeMap<String, f64>,
     /// For each message that it receives.
     pub input_ns: f64,
+    /// For each name of a listing that it receives.
+    pub listed_name_ns: f64,
     /// For each byte of file data that comes with a message.
     pub byte_received_ns: f64,
     /// For each byte of file data that goes with a message.

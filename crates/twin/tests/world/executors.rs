@@ -1,6 +1,6 @@
 //! Whoever runs a world, it is the same world.
 
-use crate::setups::{faulty, mixed, recorded, run_by};
+use crate::setups::{faulty, looking, mixed, recorded, run_by};
 use futago_des::{Executor, ranks::in_process};
 use futago_twin::world::{Measured, RunOptions, Setup, run_on};
 use std::thread;
@@ -53,6 +53,13 @@ fn executors_and_threads_make_no_difference() {
 fn they_make_no_difference_to_faults() {
     for (seed, threads) in seeds().skip(1).take(2) {
         assert_same_for_all(&faulty(2, 3, seed), &[(1, threads)]);
+    }
+}
+
+#[test]
+fn they_make_no_difference_to_processes_that_look_for_messages() {
+    for setup in [mixed(3, 5, 1), faulty(2, 3, 2)] {
+        assert_same_for_all(&looking(setup), &[(1, 1), (1, 4), (2, 2)]);
     }
 }
 

@@ -3,6 +3,7 @@
 mod checkers;
 mod data;
 mod executors;
+mod looking;
 mod open;
 mod predictions;
 mod scale;

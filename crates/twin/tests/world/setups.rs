@@ -6,9 +6,9 @@ use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload, Trace};
 use futago_twin::world::{
     Activity, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Faults, FileNames, Hop,
-    Host, HostPartition, Latency, Measured, MessageSize, Mix, Network, OperationKind, Path, Phase,
-    Place, Popularity, Protocol, RunOptions, ServerStop, Setup, SharedLink, Store, WideDirectories,
-    run,
+    Host, HostPartition, Latency, Looking, Measured, MessageSize, Mix, Network, OperationKind,
+    Path, Phase, Place, Popularity, Protocol, RunOptions, ServerStop, Setup, SharedLink, Store,
+    WideDirectories, run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -179,6 +179,20 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.protocol.client.chunk_bytes = 4096;
     setup.costs.client.byte_sent_ns = 0.2;
     setup.costs.server.byte_received_ns = 0.3;
+    setup
+}
+
+/// The same with processes that look for messages, several on a host.
+pub fn looking(mut setup: Setup) -> Setup {
+    setup.costs.looking = Some(Looking { pass_ns: 900 });
+    setup.costs.server.turn_ns = 500.0;
+    setup.costs.client.turn_ns = 300.0;
+    setup.costs.client.listed_name_ns = 20.0;
+    let clients = setup.hosts.iter().map(|host| host.clients).sum();
+    setup.hosts.retain(|host| host.servers > 0);
+    setup.hosts[0].cores = 2;
+    setup.hosts[0].clients = clients;
+    setup.faults.partitions.clear();
     setup
 }
 

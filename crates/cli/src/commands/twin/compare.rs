@@ -1,5 +1,6 @@
 //! `futago twin compare`: a workload on a real cluster on this host and in the twin, side by side.
 
+use super::spread::Spread;
 use crate::{
     exit::Exit,
     output,
@@ -25,6 +26,9 @@ pub struct Compare {
     /// Set a value of the scenario, such as `cluster.servers=4`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     options: Vec<String>,
+    /// How often the real cluster runs everything, in turns; medians count.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repetitions: u32,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -35,6 +39,7 @@ struct Report {
     version: &'static str,
     /// Stands for the machine file.
     machine_hash: Option<String>,
+    repetitions: u32,
     rows: Vec<Row>,
     /// The mean of the errors of throughput, without their signs, in percent.
     throughput_error_mean_percent: f64,
@@ -48,9 +53,9 @@ struct Row {
     parameters: BTreeMap<String, Value>,
     phase: String,
     operation: String,
-    /// How many succeeded.
+    /// How many succeeded; on the real cluster the first time.
     count: Both<u64>,
-    /// How many failed, by error.
+    /// How many failed, by error; on the real cluster the first time.
     errors: Both<BTreeMap<String, u64>>,
     throughput: Pair,
     p50_us: Pair,
@@ -73,7 +78,10 @@ impl Both<BTreeMap<String, u64>> {
 /// A figure of both, and by how much the twin's is off.
 #[derive(Serialize)]
 struct Pair {
+    /// The median of all repetitions.
     real: f64,
+    real_least: f64,
+    real_most: f64,
     twin: f64,
     error_percent: f64,
 }
@@ -89,11 +97,14 @@ impl Row {
 }
 
 impl Pair {
-    fn new(real: f64, twin: f64) -> Self {
+    fn new(real: Vec<f64>, twin: f64) -> Self {
+        let real = Spread::of(real);
         Self {
-            real,
+            real: real.median,
+            real_least: real.least,
+            real_most: real.most,
             twin,
-            error_percent: (twin / real - 1.0) * 100.0,
+            error_percent: (twin / real.median - 1.0) * 100.0,
         }
     }
 }
@@ -114,19 +125,14 @@ impl Compare {
             ));
         }
         let points = simulation::points(&self.scenario, &options)?;
-        let bar = output::progress(points.len() as u64, "points");
-        let mut rows = Vec::new();
-        for point in &points {
-            rows.extend(compare(point)?);
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
+        let rows = compare(&points, self.repetitions)?;
         let errors = rows.iter().map(|row| row.throughput.error_percent.abs());
         // Operations that all failed have no throughput.
         let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
         let report = Report {
             version: VERSION,
             machine_hash,
+            repetitions: self.repetitions,
             throughput_error_mean_percent: errors.iter().sum::<f64>() / errors.len().max(1) as f64,
             throughput_error_worst_percent: errors.into_iter().fold(0.0, f64::max),
             rows,
@@ -136,43 +142,60 @@ impl Compare {
     }
 }
 
-fn compare(point: &Point) -> anyhow::Result<Vec<Row>> {
-    let real = real::run(&point.body, &point.setup)?;
-    let twin = sweep::run_point(point, &mut Alone)?;
-    let pairs = real.iter().map(|real| &real.result).zip(&twin.phases);
-    Ok(pairs
-        .flat_map(|(real, twin)| rows(point, real, twin))
-        .collect())
+/// The rows of all points, in their order. Each repetition runs all points before the next one, so that
+/// what else the host does concerns all of them alike.
+fn compare(points: &[Point], repetitions: u32) -> anyhow::Result<Vec<Row>> {
+    let bar = output::progress(u64::from(repetitions + 1) * points.len() as u64, "points");
+    let mut real: Vec<Vec<Vec<PhaseResult>>> = points.iter().map(|_| Vec::new()).collect();
+    for _ in 0..repetitions {
+        for (point, runs) in points.iter().zip(&mut real) {
+            let phases = real::run(&point.body, &point.setup, 1)?.into_iter();
+            runs.push(phases.map(|phase| phase.result).collect());
+            bar.inc(1);
+        }
+    }
+    let mut rows = Vec::new();
+    for (point, runs) in points.iter().zip(&real) {
+        let twin = sweep::run_point(point, &mut Alone)?;
+        for (place, twin) in twin.phases.iter().enumerate() {
+            let runs: Vec<&PhaseResult> = runs.iter().filter_map(|run| run.get(place)).collect();
+            rows.extend(rows_of(point, &runs, twin));
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(rows)
 }
 
-fn rows(point: &Point, real: &PhaseResult, twin: &PhaseResult) -> Vec<Row> {
-    let phase = &twin.name;
-    let both = real.operations.iter().filter_map(|(name, operation)| {
-        let twin = twin.operations.get(name)?;
-        Some((name, operation, twin))
-    });
-    both.map(|(name, real, twin)| {
-        let pair = |figure: fn(&OperationResult) -> f64| Pair::new(figure(real), figure(twin));
+/// The rows of a phase: one for each operation that both have performed.
+fn rows_of(point: &Point, real: &[&PhaseResult], twin: &PhaseResult) -> Vec<Row> {
+    let rows = twin.operations.iter().filter_map(|(name, twin_s)| {
+        let real = real.iter().filter_map(|phase| phase.operations.get(name));
+        let real: Vec<&OperationResult> = real.collect();
+        let pair = |figure: fn(&OperationResult) -> f64| {
+            Pair::new(real.iter().map(|run| figure(run)).collect(), figure(twin_s))
+        };
         let mut parameters = point.parameters.clone();
         parameters.remove("machine");
-        Row {
+        let first = *real.first()?;
+        Some(Row {
             parameters,
-            phase: phase.clone(),
+            phase: twin.name.clone(),
             operation: name.clone(),
             count: Both {
-                real: real.count,
-                twin: twin.count,
+                real: first.count,
+                twin: twin_s.count,
             },
             errors: Both {
-                real: real.errors.clone(),
-                twin: twin.errors.clone(),
+                real: first.errors.clone(),
+                twin: twin_s.errors.clone(),
             },
             throughput: pair(|operation| operation.per_s),
             p50_us: pair(|operation| operation.latency_us.p50),
             p99_us: pair(|operation| operation.latency_us.p99),
-        }
-    })
-    .collect()
+        })
+    });
+    rows.collect()
 }
 
 /// Errors and how many there were of each.
@@ -187,11 +210,12 @@ fn list(errors: &BTreeMap<String, u64>) -> String {
 
 fn text(report: &Report) -> String {
     let mut text = format!(
-        "{:>7} {:>7} {:18} {:>10} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n",
+        "{:>7} {:>7} {:18} {:>10} {:>17} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n",
         "servers",
         "clients",
         "phase",
         "real/s",
+        "least-most",
         "twin/s",
         "%",
         "p50 real",
@@ -208,11 +232,15 @@ fn text(report: &Report) -> String {
                 .map_or(String::new(), Value::to_string)
         };
         text += &format!(
-            "{:>7} {:>7} {:18} {:>10.0} {:>10.0} {:>7.1} {:>9.1} {:>9.1} {:>7.1} {:>9.1} {:>9.1} {:>7.1}\n",
+            "{:>7} {:>7} {:18} {:>10.0} {:>17} {:>10.0} {:>7.1} {:>9.1} {:>9.1} {:>7.1} {:>9.1} {:>9.1} {:>7.1}\n",
             parameter("cluster.servers"),
             parameter("cluster.clients"),
             row.label(),
             row.throughput.real,
+            format!(
+                "{:.0}-{:.0}",
+                row.throughput.real_least, row.throughput.real_most
+            ),
             row.throughput.twin,
             row.throughput.error_percent,
             row.p50_us.real,

@@ -4,6 +4,7 @@ mod calibrate;
 mod compare;
 mod fuzz;
 mod run;
+mod spread;
 
 use crate::exit::Exit;
 use clap::{Args, Subcommand};

@@ -22,7 +22,7 @@ use futago_base::{ServerId, Time};
 use futago_client::Memory;
 use futago_driver::{CallOutput, Calls};
 use futago_trace::ROOT;
-use futago_wire::{Body, Failure, Frame, Header, MessageKind};
+use futago_wire::{Body, Failure, Frame, Header, MessageKind, Reply};
 use leaves::Answer;
 use operation::Operation;
 use serde::Serialize;
@@ -150,8 +150,16 @@ impl ClientProcess {
             return;
         }
         at.ns = at.ns.max(self.state.free_ns);
-        let costs = at.scene.setup.costs.client;
-        at.occupy(costs.input_ns + costs.byte_received_ns * message.payload.len() as f64);
+        let costs = &at.scene.setup.costs.client;
+        let names = match outcome {
+            Ok(Reply::Listing { entries, .. }) => entries.len(),
+            _ => 0,
+        };
+        at.occupy(
+            costs.input_ns
+                + costs.listed_name_ns * names as f64
+                + costs.byte_received_ns * message.payload.len() as f64,
+        );
         self.state.free_ns = at.ns;
         if *outcome == Err(Failure::SessionExpired) {
             if id.session == self.calls.session() {
@@ -174,13 +182,19 @@ impl ClientProcess {
     /// The timer has run out.
     pub fn wake(&mut self, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {
         // A timer that was replaced by an earlier one still runs out.
-        if self.state.dead || self.state.armed_ns != Some(at.ns) {
+        let is_due = self.state.armed_ns.is_some_and(|due_ns| due_ns <= at.ns);
+        if self.state.dead || !is_due {
             return;
         }
         self.state.armed_ns = None;
         at.ns = at.ns.max(self.state.free_ns);
         self.calls.tick(wall(at.ns));
         self.go_on(at, undo);
+    }
+
+    /// Whether it waits for the end of an operation.
+    pub const fn waits(&self) -> bool {
+        self.task.is_some()
     }
 
     /// It dies.
@@ -287,8 +301,10 @@ impl ClientProcess {
         let Body::Request(request) = frame.body else {
             return;
         };
-        let byte_ns = at.scene.setup.costs.client.byte_sent_ns;
-        at.occupy(byte_ns * frame.payload.len() as f64);
+        let costs = &at.scene.setup.costs.client;
+        let name: &str = (&request).into();
+        let request_ns = costs.request_ns.get(name).copied().unwrap_or_default();
+        at.occupy(request_ns + costs.byte_sent_ns * frame.payload.len() as f64);
         self.state.free_ns = self.state.free_ns.max(at.ns);
         let id = futago_base::RequestId {
             session: frame.header.session,

@@ -36,6 +36,8 @@ fn begin_round(
         scene,
         random,
         cores: &mut Cores::new(1),
+        has_turn: false,
+        worked_until_ns: 0,
         window: None,
         cpu: ResourceClass::ClientCpu,
         out: &mut Consequences::default(),

@@ -1,11 +1,13 @@
 //! A host: network interface, cores, and the servers and clients that run on it.
 
+mod acting;
 mod cores;
 mod faults;
 mod moment;
 mod network;
 mod nic;
 mod server;
+mod turns;
 
 pub use cores::Cores;
 pub use moment::{Consequences, Moment};
@@ -22,12 +24,13 @@ use super::scene::Scene;
 use super::statistics::{OperationTable, Output, TransactionTable, UsageTable};
 use cores::CoresUndo;
 use futago_base::ServerId;
-use futago_des::{Context, Forward, Mode, RandomStream, Saved, Time};
+use futago_des::{Context, Forward, Mode, Saved, Time};
 use nic::Nic;
 use serde::Serialize;
 use server::ServerUndo;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use turns::{Turns, TurnsUndo};
 
 /// A host: a logical process of the engine.
 #[derive(Debug, Serialize)]
@@ -38,6 +41,8 @@ pub struct Host {
     scene: Arc<Scene>,
     state: State,
     cores: Cores,
+    /// How processes share the cores, if they look for messages.
+    turns: Option<Turns>,
     pub servers: Vec<ServerProcess>,
     clients: Vec<ClientProcess>,
     /// What certain events have left behind.
@@ -69,6 +74,7 @@ struct State {
 pub struct HostUndo {
     state: State,
     cores: CoresUndo,
+    turns: Option<TurnsUndo>,
     process: ProcessUndo,
 }
 
@@ -99,6 +105,11 @@ impl Host {
                 finished: 0,
             },
             cores: Cores::new(setup.cores),
+            turns: scene
+                .setup
+                .costs
+                .looking
+                .map(|looking| Turns::new(setup, looking, scene.setup.costs.wake_up_ns)),
             servers: (0..setup.servers).map(server).collect(),
             clients: (0..setup.clients).map(client).collect(),
             usage: UsageTable::new(),
@@ -122,9 +133,11 @@ impl Host {
         ctx: &mut Context<'_, World, M>,
     ) -> Saved<M, WorldUndo> {
         let mut saved = ctx.save(|| {
+            self.turns.iter_mut().for_each(Turns::keep_changes);
             WorldUndo::Host(HostUndo {
                 state: self.state,
                 cores: CoresUndo::default(),
+                turns: None,
                 process: self.process_undo(event),
             })
         });
@@ -135,11 +148,14 @@ impl Host {
         } else if !(self.is_over() && event.is_timer()) {
             let undo = saved.as_mut().and_then(WorldUndo::host);
             let undo = undo.map(|undo| &mut undo.process);
-            self.run(now.ticks(), event, undo, ctx.random());
+            self.happen(now.ticks(), event, undo, ctx.random());
             self.release(now.ticks(), ctx);
         }
         match saved.as_mut().and_then(WorldUndo::host) {
-            Some(undo) => undo.cores = self.cores.take_changes(),
+            Some(undo) => {
+                undo.cores = self.cores.take_changes();
+                undo.turns = self.turns.as_mut().and_then(Turns::take_changes);
+            }
             None => self.cores.forget_changes(),
         }
         saved
@@ -147,6 +163,7 @@ impl Host {
 }
 
 /// What an event is about.
+#[derive(Clone, Copy, Debug)]
 enum Concerned {
     Server(u32),
     Client(u32),
@@ -169,7 +186,20 @@ impl Host {
             Event::Timer(client) | Event::Begin(client) | Event::Die(client) => {
                 Concerned::Client(client - first_client)
             }
+            Event::Turn { process, number } => self.concerned_by_turn(*process, *number),
             Event::Packet(_) | Event::Round(_) | Event::Finished => Concerned::Nobody,
+        }
+    }
+
+    /// The process whose turn begins, unless another plan has replaced that.
+    fn concerned_by_turn(&self, process: u32, number: u64) -> Concerned {
+        let turns = self.turns.as_ref();
+        if turns.is_none_or(|turns| !turns.is_next(process, number)) {
+            return Concerned::Nobody;
+        }
+        match process.checked_sub(self.servers.len() as u32) {
+            None => Concerned::Server(process),
+            Some(client) => Concerned::Client(client),
         }
     }
 
@@ -189,50 +219,6 @@ impl Host {
                 ProcessUndo::Client(place, Box::new(undo))
             }
             Concerned::Nobody => ProcessUndo::Nothing,
-        }
-    }
-
-    /// Lets the process act that an event concerns.
-    fn run(
-        &mut self,
-        ns: u64,
-        event: &Event,
-        undo: Option<&mut ProcessUndo>,
-        random: &mut RandomStream,
-    ) {
-        let concerned = self.concerned(event);
-        let mut at = Moment {
-            ns,
-            scene: &self.scene,
-            random,
-            cores: &mut self.cores,
-            window: self
-                .scene
-                .window(self.state.round, self.state.round_began_ns),
-            cpu: class(&self.scene, self.number, Part::Cpu),
-            out: &mut self.out,
-        };
-        match (concerned, undo) {
-            (Concerned::Server(place), Some(ProcessUndo::Server(_, undo))) => {
-                run_server(
-                    &mut self.servers[place as usize],
-                    event,
-                    &mut at,
-                    Some(undo),
-                );
-            }
-            (Concerned::Server(place), _) => {
-                run_server(&mut self.servers[place as usize], event, &mut at, None);
-            }
-            (Concerned::Client(place), Some(ProcessUndo::Client(_, undo))) => {
-                let client = &mut self.clients[place as usize];
-                run_client(client, event, self.state.round, &mut at, Some(undo));
-            }
-            (Concerned::Client(place), _) => {
-                let client = &mut self.clients[place as usize];
-                run_client(client, event, self.state.round, &mut at, None);
-            }
-            (Concerned::Nobody, _) => {}
         }
     }
 
@@ -286,6 +272,11 @@ impl Host {
         let unfinished = self.cores.take_changes();
         self.cores.take_back(unfinished);
         self.cores.take_back(undo.cores);
+        if let Some(turns) = &mut self.turns {
+            let unfinished = turns.take_changes();
+            let changes = unfinished.into_iter().chain(undo.turns);
+            changes.for_each(|undo| turns.take_back(undo));
+        }
         match undo.process {
             ProcessUndo::Nothing => {}
             ProcessUndo::Server(place, undo) => self.servers[place as usize].undo(*undo),
@@ -342,38 +333,6 @@ impl Host {
                 usage.add(window, [arrived_ns, until_ns, until_ns]);
             }
         }
-    }
-}
-
-fn run_server(
-    server: &mut ServerProcess,
-    event: &Event,
-    at: &mut Moment<'_>,
-    undo: Option<&mut ServerUndo>,
-) {
-    match event {
-        Event::Delivered(message) => server.receive(message, at, undo),
-        Event::Release { life, messages, .. } => server.release(*life, messages, at, undo),
-        Event::Tick { life, .. } => server.tick(*life, at, undo),
-        Event::Stop(_) => server.restart(true, at, undo),
-        Event::Return(_) => server.restart(false, at, undo),
-        _ => {}
-    }
-}
-
-fn run_client(
-    client: &mut ClientProcess,
-    event: &Event,
-    round: u32,
-    at: &mut Moment<'_>,
-    undo: Option<&mut ClientUndo>,
-) {
-    match event {
-        Event::Delivered(message) => client.receive(message, at, undo),
-        Event::Timer(_) => client.wake(at, undo),
-        Event::Begin(_) => client.begin_round(round, at, undo),
-        Event::Die(_) => client.die(at),
-        _ => {}
     }
 }
 

@@ -33,6 +33,10 @@ pub struct Moment<'a> {
     pub scene: &'a Scene,
     pub random: &'a mut RandomStream,
     pub cores: &'a mut Cores,
+    /// The process has its turn on a core: it need not wait for one.
+    pub has_turn: bool,
+    /// Until when it has worked.
+    pub worked_until_ns: u64,
     /// What is measured at this time.
     pub window: Option<Window>,
     pub cpu: ResourceClass,
@@ -47,8 +51,12 @@ impl Moment<'_> {
             return;
         }
         let arrived_ns = self.ns;
-        let started_ns = self.cores.occupy(arrived_ns, span_ns);
+        let started_ns = match self.has_turn {
+            true => arrived_ns,
+            false => self.cores.occupy(arrived_ns, span_ns),
+        };
         self.ns = started_ns + span_ns;
+        self.worked_until_ns = self.ns;
         self.used(self.cpu, [arrived_ns, started_ns, self.ns]);
     }
 

@@ -122,7 +122,8 @@ impl ServerProcess {
     /// A tick is due.
     pub fn tick(&mut self, life: u32, at: &mut Moment<'_>, undo: Option<&mut ServerUndo>) {
         // A tick that was replaced by an earlier one still comes.
-        if life != self.state.life || self.state.tick_ns != Some(at.ns) {
+        let is_due = self.state.tick_ns.is_some_and(|due_ns| due_ns <= at.ns);
+        if life != self.state.life || !is_due {
             return;
         }
         self.state.tick_ns = None;
@@ -174,7 +175,7 @@ impl ServerProcess {
         mut undo: Option<&mut ServerUndo>,
     ) {
         let arrived_ns = at.ns;
-        if self.state.free_ns <= at.ns {
+        if !at.has_turn && self.state.free_ns <= at.ns {
             at.ns += at.scene.setup.costs.wake_up_ns;
         }
         // The input is decided when it is its turn; nothing that comes later can change that.

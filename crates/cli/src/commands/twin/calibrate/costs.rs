@@ -1,0 +1,157 @@
+//! What follows from what was measured: the costs of a machine.
+
+use super::measure::{AT_ONCE, Cost, LISTED_FILES, Measured, TRANSFER_BYTES};
+use std::collections::BTreeMap;
+
+/// The most names that an operation lists.
+const PAGE_NAMES: f64 = 1000.0;
+
+/// The costs of one side, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Side {
+    /// For all messages that it finds together.
+    pub turn_ns: f64,
+    /// For each request of a name.
+    pub request_ns: BTreeMap<String, f64>,
+    /// For each name of a listing.
+    pub listed_name_ns: f64,
+    /// For each byte of data that is written.
+    pub byte_written_ns: f64,
+    /// For each byte of data that is read.
+    pub byte_read_ns: f64,
+}
+
+/// What a machine needs to know.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Costs {
+    pub server: Side,
+    pub client: Side,
+    /// From the end of one side's work until the other has found the message.
+    pub transit_ns: f64,
+    /// A look in vain and the change to another process.
+    pub pass_ns: f64,
+}
+
+/// A figure of one side.
+type Figure = fn(&Cost) -> f64;
+
+impl Costs {
+    /// What follows from what was measured.
+    pub fn of(measured: &Measured) -> Self {
+        let [server, client] = [server_ns, client_ns].map(|figure| Side::of(measured, figure));
+        let stat = cost(measured, "stat");
+        let waited = |cost: &Cost| {
+            // Work that takes longer because two processes share a core is part of the change.
+            (cost.latency_ns.median - server_ns(&stat) - client_ns(&stat)).max(0.0) / 2.0
+        };
+        Self {
+            server,
+            client,
+            transit_ns: waited(&stat),
+            pass_ns: waited(&measured.on_one_core),
+        }
+    }
+}
+
+fn server_ns(cost: &Cost) -> f64 {
+    cost.server_ns.median
+}
+
+fn client_ns(cost: &Cost) -> f64 {
+    cost.client_ns.median
+}
+
+fn cost(measured: &Measured, phase: &str) -> Cost {
+    measured.alone.get(phase).cloned().unwrap_or_default()
+}
+
+impl Side {
+    fn of(measured: &Measured, figure: Figure) -> Self {
+        let of = |phase: &str| figure(&cost(measured, phase));
+        let mut side = Self {
+            turn_ns: turn_ns(of("stat"), figure(&measured.at_once)),
+            ..Self::default()
+        };
+        for (phase, request) in [
+            ("stat", "lookup"),
+            ("create", "create"),
+            ("unlink", "unlink"),
+            ("make-directory", "make_directory"),
+        ] {
+            side.set(request, of(phase));
+        }
+        side.listed_name_ns = slope(
+            LISTED_FILES.map(mean_names),
+            [of("list-few"), of("list-many")],
+        );
+        let names_ns = side.listed_name_ns * mean_names(LISTED_FILES[0]);
+        side.set("read_directory", of("list-few") - names_ns);
+        side.byte_written_ns = side.set_data(measured, figure, ["write", "write_chunk"]);
+        side.byte_read_ns = side.set_data(measured, figure, ["read", "read_chunk"]);
+        side
+    }
+
+    /// An operation is one request and one turn.
+    fn set(&mut self, request: &str, operation_ns: f64) {
+        let request_ns = (operation_ns - self.turn_ns).max(0.0);
+        self.request_ns.insert(request.to_owned(), request_ns);
+    }
+
+    /// The costs of the requests about data at a file's home and elsewhere. Returns that of a byte.
+    fn set_data(&mut self, measured: &Measured, figure: Figure, [home, chunk]: [&str; 2]) -> f64 {
+        let [first, small, large] =
+            ["first", "small", "large"].map(|size| cost(measured, &format!("{home}-{size}")));
+        let chunks = |cost: &Cost| cost.requests.get(chunk).copied().unwrap_or_default();
+        // All transfers of the first chunk are one request to the home, others may be one more.
+        let more_ns = match chunks(&small) {
+            0.0 => 0.0,
+            chunks => ((figure(&small) - figure(&first)) / chunks).max(0.0),
+        };
+        let large_ns = figure(&large) - chunks(&large) * more_ns;
+        let byte_ns = slope(TRANSFER_BYTES, [figure(&first), large_ns]);
+        self.set(home, figure(&first) - byte_ns * TRANSFER_BYTES[0]);
+        // One server may never be sent it: then it costs what the other one does.
+        let home_ns = self.request_ns.get(home).copied().unwrap_or_default();
+        let chunk_ns = if more_ns > 0.0 { more_ns } else { home_ns };
+        self.request_ns.insert(chunk.to_owned(), chunk_ns);
+        byte_ns
+    }
+}
+
+/// What is paid once for all that is found together: one operation at a time pays it each time, several
+/// at once pay it once.
+fn turn_ns(alone_ns: f64, at_once_ns: f64) -> f64 {
+    let count = AT_ONCE as f64;
+    ((alone_ns - at_once_ns) * count / (count - 1.0)).clamp(0.0, alone_ns)
+}
+
+/// By how much something grows.
+fn slope(at: [f64; 2], value: [f64; 2]) -> f64 {
+    ((value[1] - value[0]) / (at[1] - at[0])).max(0.0)
+}
+
+/// How many names a listing brings that begins at any of so many files with the same probability.
+fn mean_names(files: u64) -> f64 {
+    let files = files as f64;
+    let short = files.min(PAGE_NAMES);
+    (files - short + short / 2.0) / files * short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listings_that_begin_near_the_end_are_shorter() {
+        assert_eq!(mean_names(400), 200.0);
+        assert_eq!(mean_names(1000), 500.0);
+        assert_eq!(mean_names(4000), 875.0);
+    }
+
+    #[test]
+    fn a_turn_is_what_several_operations_at_once_save() {
+        // One: 3 + 2. Eight: 3 + 8 x 2 = 19, for each 2.375.
+        assert_eq!(turn_ns(5.0, 2.375), 3.0);
+        assert_eq!(turn_ns(5.0, 6.0), 0.0);
+    }
+}

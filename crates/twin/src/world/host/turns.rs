@@ -1,0 +1,352 @@
+//! How processes that look for messages before they sleep share the cores of a host.
+//!
+//! As on Linux, every core has a queue of its own. Whose turn begins looks once. Who finds something works on
+//! it without a break and looks again, who finds nothing goes to the end of the queue (`sched_yield`), and who has looked for
+//! longer than its patience sleeps. While nobody finds anything, nothing is computed: whose turn it is
+//! follows from the time.
+
+use crate::world::event::Event;
+use crate::world::message::Party;
+use crate::world::{Host, Looking};
+use futago_base::Duration;
+use futago_driver::Patience;
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// How often a process is moved from a longer queue to a shorter one. Linux tries it at `busy_factor` times an
+/// interval of 2 ms, and then of 4 ms, and moves one of two equal processes when it has failed before
+/// (kernel/sched/topology.c, `detach_tasks` in kernel/sched/fair.c).
+const BALANCE_NS: u64 = (2 + 4) * 16 * 1_000_000;
+
+/// The queues of a host's cores, and what its processes have found.
+#[derive(Debug, Serialize)]
+pub struct Turns {
+    pass_ns: u64,
+    wake_up_ns: u64,
+    cores: Vec<Core>,
+    /// Servers, then clients.
+    processes: Vec<Process>,
+    state: State,
+    #[serde(skip)]
+    kept: Option<TurnsUndo>,
+}
+
+/// The small parts.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct State {
+    /// When a process was moved last because it was time to.
+    balanced_ns: u64,
+    /// Where a process was woken last.
+    woken_at: usize,
+}
+
+/// A core.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Core {
+    /// Those who look or work here, in the order of their turns; the first has its turn.
+    queue: VecDeque<u32>,
+    /// Since when the first has had its turn.
+    since_ns: u64,
+    /// The first works, and finds nothing before it ends.
+    works: bool,
+    /// Who works next and when, and the number of the event that begins it.
+    next: Option<(u64, u32)>,
+    number: u64,
+}
+
+/// A process.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Process {
+    /// Where it is, or has been last.
+    core: usize,
+    /// It is in the core's queue.
+    is_awake: bool,
+    /// Since when it waits for a message.
+    waits_since_ns: Option<u64>,
+    patience: Patience,
+    /// What it has not found yet, or found together with what it works on.
+    #[serde(skip)]
+    inbox: VecDeque<Event>,
+    /// How much of it was found together.
+    found: usize,
+    /// Who sent the last that it has worked on.
+    last_from: Option<Party>,
+}
+
+/// What it takes to bring [`Turns`] back.
+#[derive(Debug, Default)]
+pub struct TurnsUndo {
+    state: State,
+    cores: Vec<(usize, Core)>,
+    processes: Vec<(u32, Process)>,
+}
+
+/// When a process's turn begins.
+pub type Planned = (u64, Event);
+
+impl Turns {
+    pub fn new(host: &Host, looking: Looking, wake_up_ns: u64) -> Self {
+        let processes = host.servers + host.clients;
+        let process = |number: u32| Process {
+            core: (number % host.cores) as usize,
+            ..Process::default()
+        };
+        Self {
+            pass_ns: looking.pass_ns.max(1),
+            wake_up_ns,
+            cores: vec![Core::default(); host.cores as usize],
+            processes: (0..processes).map(process).collect(),
+            state: State::default(),
+            kept: None,
+        }
+    }
+
+    /// Whether an event that begins a turn still counts.
+    pub fn is_next(&self, process: u32, number: u64) -> bool {
+        let core = &self.cores[self.processes[process as usize].core];
+        core.next.is_some_and(|(_, next)| next == process) && core.number == number
+    }
+
+    /// There is something for a process to find.
+    pub fn arrive(&mut self, process: u32, event: Event, ns: u64, planned: &mut Vec<Planned>) {
+        self.process(process).inbox.push_back(event);
+        self.settle_all(ns);
+        if !self.processes[process as usize].is_awake {
+            self.wake(process, ns);
+        }
+        for core in 0..self.cores.len() {
+            planned.extend(self.plan(core, ns));
+        }
+    }
+
+    /// A process begins to work on what it has found. Returns the first part of it, and whether it is the first
+    /// of what it has found together from the same sender.
+    pub fn begin(&mut self, process: u32, ns: u64) -> Option<(Event, bool)> {
+        let core = self.processes[process as usize].core;
+        let core = self.core(core);
+        let place = core.queue.iter().position(|&other| other == process)?;
+        core.queue.rotate_left(place);
+        core.since_ns = ns;
+        core.works = true;
+        core.next = None;
+        let process = self.process(process);
+        if let Some(since_ns) = process.waits_since_ns.take() {
+            process.patience.learn(Duration(ns - since_ns));
+        }
+        let first = process.found == 0;
+        if first {
+            process.found = process.inbox.len();
+        }
+        process.found -= 1;
+        let event = process.inbox.pop_front()?;
+        let from = match &event {
+            Event::Delivered(message) => Some(message.from),
+            _ => None,
+        };
+        let first = first || process.last_from != from;
+        process.last_from = from;
+        Some((event, first))
+    }
+
+    /// A process has worked on one part until `ns`, and waits for an answer or has nothing to do.
+    pub fn end(&mut self, process: u32, ns: u64, waits: bool, planned: &mut Vec<Planned>) {
+        let at = self.processes[process as usize].core;
+        let pass_ns = self.pass_ns;
+        self.core(at).since_ns = ns;
+        let state = self.process(process);
+        if !state.inbox.is_empty() {
+            planned.extend(self.begin_at(at, process, ns));
+            return;
+        }
+        state.waits_since_ns = waits.then_some(ns);
+        state.is_awake = waits;
+        let core = self.core(at);
+        core.works = false;
+        if !waits {
+            core.queue.pop_front();
+            core.since_ns = ns + pass_ns;
+        }
+        planned.extend(self.plan(at, ns));
+    }
+
+    /// Brings all cores on which nobody works to the present.
+    fn settle_all(&mut self, ns: u64) {
+        for core in 0..self.cores.len() {
+            if !self.cores[core].works && self.cores[core].since_ns < ns {
+                self.settle(core, ns);
+            }
+        }
+        self.balance(ns);
+    }
+
+    /// Lets those sleep whose patience has ended, and passes the turns.
+    fn settle(&mut self, core: usize, ns: u64) {
+        for process in self.cores[core].queue.clone() {
+            if self.is_tired(process, ns) {
+                self.process(process).is_awake = false;
+                self.core(core).queue.retain(|&other| other != process);
+            }
+        }
+        let pass_ns = self.pass_ns;
+        let core = self.core(core);
+        let passed = (ns - core.since_ns) / pass_ns;
+        core.since_ns += passed * pass_ns;
+        if !core.queue.is_empty() {
+            let places = passed % core.queue.len() as u64;
+            core.queue.rotate_left(places as usize);
+        }
+    }
+
+    fn is_tired(&self, process: u32, ns: u64) -> bool {
+        let process = &self.processes[process as usize];
+        let waited = process
+            .waits_since_ns
+            .map(|since_ns| ns.saturating_sub(since_ns));
+        process.inbox.is_empty() && waited.is_some_and(|ns| ns >= process.patience.span().0)
+    }
+
+    /// A process that is woken goes to the core with the shortest queue; if there is a choice, to where the last
+    /// one was woken: who wakes several is there itself.
+    fn wake(&mut self, process: u32, ns: u64) {
+        let length = |core: usize| (self.cores[core].queue.len(), core != self.state.woken_at);
+        let to = (0..self.cores.len()).min_by_key(|&core| length(core));
+        let to = to.unwrap_or_default();
+        self.state.woken_at = to;
+        // What a client begins by itself is its own time, and it is awake.
+        let woken_ns = match self.processes[process as usize].waits_since_ns {
+            Some(_) => ns + self.wake_up_ns,
+            None => ns,
+        };
+        let core = self.core(to);
+        if core.queue.is_empty() {
+            core.since_ns = core.since_ns.max(woken_ns);
+        }
+        core.queue.push_back(process);
+        let process = self.process(process);
+        process.core = to;
+        process.is_awake = true;
+    }
+
+    /// Moves one process from a long queue to a short one: at once to an empty one, else from time to
+    /// time.
+    fn balance(&mut self, ns: u64) {
+        let lengths = self.cores.iter().map(|core| core.queue.len()).enumerate();
+        let short = lengths.clone().min_by_key(|&(_, length)| length);
+        let long = lengths.max_by_key(|&(_, length)| length);
+        let (Some((to, short)), Some((from, long))) = (short, long) else {
+            return;
+        };
+        let is_due = ns >= self.state.balanced_ns + BALANCE_NS;
+        if long < 2 || long == short || !(is_due || short == 0) {
+            return;
+        }
+        if is_due {
+            self.state.balanced_ns = ns;
+        }
+        self.move_last(from, to, ns);
+    }
+
+    /// Moves the last one of a queue, who cannot be the one that works.
+    fn move_last(&mut self, from: usize, to: usize, ns: u64) {
+        let last = self.cores[from].queue.back().copied();
+        if self.cores[from].next.map(|(_, next)| next) == last {
+            return;
+        }
+        let Some(process) = self.core(from).queue.pop_back() else {
+            return;
+        };
+        let core = self.core(to);
+        if core.queue.is_empty() {
+            core.since_ns = core.since_ns.max(ns);
+        }
+        core.queue.push_back(process);
+        self.process(process).core = to;
+    }
+
+    /// Plans what a core does next.
+    fn plan(&mut self, core: usize, ns: u64) -> Option<Planned> {
+        let (at_ns, process) = self.first_to_find(core, ns)?;
+        self.begin_at(core, process, at_ns)
+    }
+
+    /// Who of a core's queue finds something first, and when; none while somebody works.
+    fn first_to_find(&self, core: usize, ns: u64) -> Option<(u64, u32)> {
+        let core = &self.cores[core];
+        let finds = |process: &u32| !self.processes[*process as usize].inbox.is_empty();
+        let finds = (0_u64..)
+            .zip(&core.queue)
+            .filter(|(_, process)| finds(process));
+        let first = finds.map(|(turn, &process)| (self.look_ns(core, turn, ns), process));
+        first.filter(|_| !core.works).min()
+    }
+
+    /// When the process whose turn is so many turns away looks. Each looks once, when its turn begins; who is alone
+    /// does nothing else.
+    fn look_ns(&self, core: &Core, turn: u64, ns: u64) -> u64 {
+        let at_ns = core.since_ns + turn * self.pass_ns;
+        if at_ns >= ns {
+            at_ns
+        } else if core.queue.len() == 1 {
+            ns
+        } else {
+            at_ns + core.queue.len() as u64 * self.pass_ns
+        }
+    }
+
+    fn begin_at(&mut self, core: usize, process: u32, ns: u64) -> Option<Planned> {
+        if self.cores[core].next == Some((ns, process)) {
+            return None;
+        }
+        let core = self.core(core);
+        core.number += 1;
+        core.next = Some((ns, process));
+        let number = core.number;
+        Some((ns, Event::Turn { process, number }))
+    }
+}
+
+/// Changes, and how they are taken back.
+impl Turns {
+    /// From now on changes are kept.
+    pub fn keep_changes(&mut self) {
+        self.kept = Some(TurnsUndo {
+            state: self.state,
+            ..TurnsUndo::default()
+        });
+    }
+
+    /// What takes back the changes since then.
+    pub fn take_changes(&mut self) -> Option<TurnsUndo> {
+        self.kept.take()
+    }
+
+    /// Takes changes back: the latest that have not been taken back.
+    pub fn take_back(&mut self, undo: TurnsUndo) {
+        self.state = undo.state;
+        for (place, core) in undo.cores {
+            self.cores[place] = core;
+        }
+        for (place, process) in undo.processes {
+            self.processes[place as usize] = process;
+        }
+    }
+
+    fn core(&mut self, place: usize) -> &mut Core {
+        if let Some(kept) = &mut self.kept
+            && kept.cores.iter().all(|(other, _)| *other != place)
+        {
+            kept.cores.push((place, self.cores[place].clone()));
+        }
+        &mut self.cores[place]
+    }
+
+    fn process(&mut self, place: u32) -> &mut Process {
+        if let Some(kept) = &mut self.kept
+            && kept.processes.iter().all(|(other, _)| *other != place)
+        {
+            kept.processes
+                .push((place, self.processes[place as usize].clone()));
+        }
+        &mut self.processes[place as usize]
+    }
+}
