@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use futago_base::{Kind, ServerId};
 use futago_node::{
-    Cluster, Options, ServerEntry,
+    Cluster, Options, Recorder, ServerEntry,
     blocking::{FileSystem, OpenOptions},
     server::{Config, Servers},
 };
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 struct Running {
     cluster: Cluster,
     servers: Vec<Servers>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 /// Starts servers on Unix sockets, each as a "process" of its own.
@@ -27,8 +27,7 @@ fn start(count: u16) -> Running {
         host: None,
         process: u32::from(n),
     };
-    let mut cluster = Cluster::new("test", (0..count).map(entry).collect()).unwrap();
-    cluster.limits.give_up_seconds = 0.5;
+    let cluster = Cluster::new("test", (0..count).map(entry).collect()).unwrap();
     let server = |n| {
         let config = Config {
             cluster: cluster.clone(),
@@ -42,7 +41,7 @@ fn start(count: u16) -> Running {
     Running {
         cluster,
         servers,
-        _directory: directory,
+        directory,
     }
 }
 
@@ -79,6 +78,27 @@ fn transfers_are_as_large_as_programs_like() {
     );
     let inner = read.read_at(u64::from(offset) + 5, length).unwrap();
     assert!(inner == data(offset + 5, length));
+}
+
+/// Such a path ends at a directory that its last name did not lead to.
+#[test]
+fn a_path_that_ends_in_dots_is_recorded_as_what_it_leads_to() {
+    let running = start(1);
+    let trace = running.directory.path().join("trace.jsonl");
+    let recorder = Recorder::create(&trace).unwrap();
+    let options = Options {
+        recorder: Some(recorder.clone()),
+        ..Options::default()
+    };
+    let files = FileSystem::connect(&running.cluster, options).unwrap();
+    files.create_directory(b"/a", 0o755).unwrap();
+    files.create_directory(b"/a/b", 0o755).unwrap();
+    let id = files.metadata(b"/a/.", true).unwrap().id;
+    assert_eq!(files.metadata(b"/a/b/..", true).unwrap().id, id);
+    recorder.end().unwrap();
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let asked = format!("{{\"get-attributes\":{{\"file\":{}}}}}", id.0);
+    assert_eq!(text.matches(&asked).count(), 1, "{text}");
 }
 
 #[test]
@@ -141,6 +161,7 @@ fn a_listing_is_complete_over_all_buckets() {
 #[test]
 fn what_a_lost_server_held_fails_and_the_rest_goes_on() {
     let mut running = start(2);
+    running.cluster.limits.give_up_seconds = 0.5;
     let fs = client(&running);
     for n in 0..8 {
         fs.create_directory(format!("/{n}").as_bytes(), 0o755)

@@ -59,6 +59,11 @@ fn a_chunk_at_home_is_read_and_written_together_with_the_size() {
     );
     let far = cluster.ask_with(0, read(id, u64::MAX, u32::MAX), &[]);
     assert!(far.0.is_ok() && far.1.is_empty());
+    assert_eq!(
+        cluster.ask_with(0, write(id, u64::MAX, start), b"x").0,
+        Err(Failure::Errno(Errno::EINVAL)),
+        "the size covers what is written"
+    );
 }
 
 #[test]

@@ -480,10 +480,12 @@ impl Client {
         let mut last = None;
         let mut watch = |step: PathStep<'_>| {
             if let PathStep::Name {
-                directory, name, ..
+                directory,
+                name,
+                outcome: Ok(entry),
             } = step
             {
-                last = Some((directory, name.clone()));
+                last = Some((directory, name.clone(), entry.id));
             }
             tell_step(&mut begun, step);
         };
@@ -491,8 +493,9 @@ impl Client {
             .core
             .resolve_watched(path, follow_last, &mut watch)
             .await?;
-        match last {
-            Some((directory, name)) => begun.add(met(directory, &name, &state.attributes)),
+        // The way may have gone on to a directory that it did not find by a name, such as `..`.
+        match last.filter(|(.., id)| *id == state.attributes.id) {
+            Some((directory, name, _)) => begun.add(met(directory, &name, &state.attributes)),
             None => {
                 let file = number(state.attributes.id);
                 begun.tell(Operation::GetAttributes { file }, None, Vec::new());

@@ -20,8 +20,9 @@ pub fn run<V: View>(
     }
     if !data.is_empty() {
         let (chunk, start) = chunk_here(turn, id, inode, offset).ok_or(Errno::EINVAL)?;
-        let within = offset - start + data.len() as u64;
-        if within > u64::from(inode.chunk_bytes) || start + within > end {
+        let length = data.len() as u64;
+        let fits = offset - start + length <= u64::from(inode.chunk_bytes);
+        if !fits || offset.saturating_add(length) > end {
             return Err(Errno::EINVAL.into());
         }
         turn.write_chunk(chunk, (offset - start) as u32, data.clone());

@@ -16,6 +16,15 @@ pub struct Event {
     pub met: Vec<Met>,
 }
 
+impl Event {
+    /// The file that it made.
+    pub fn made(&self) -> Option<u64> {
+        let (file, ..) = self.operation.finds()?;
+        let found = self.met.iter().any(|met| met.file == file);
+        (!found).then_some(file)
+    }
+}
+
 /// A file or directory that an operation found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Met {

@@ -121,15 +121,16 @@ impl Shared {
     fn end(&self) -> io::Result<()> {
         let mut state = self.state();
         let rest = state.order.end_all();
-        if let Some(queue) = state.queue.take() {
+        let (queue, writer) = (state.queue.take(), state.writer.take());
+        // Nobody else waits for the disk.
+        drop(state);
+        if let Some(queue) = queue {
             let rest = rest.into_iter().map(Message::Event);
             for message in rest.chain([Message::End]) {
                 // A writer that has gone tells why below.
                 let _ = queue.send(message);
             }
         }
-        let writer = state.writer.take();
-        drop(state);
         let panicked = |_| Err(io::Error::other("the recorder has panicked"));
         writer.map_or(Ok(()), |writer| writer.join().unwrap_or_else(panicked))
     }

@@ -5,7 +5,7 @@
 //! that the file was made.
 
 use super::event::Event;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// When something began, and the how manieth it was.
 pub type Key = (u64, u64);
@@ -19,6 +19,8 @@ pub struct Order {
     last: u64,
     under_way: BTreeSet<Key>,
     ended: BTreeMap<Key, Event>,
+    /// The files that these have made.
+    made: HashSet<u64>,
 }
 
 impl Order {
@@ -33,6 +35,7 @@ impl Order {
     pub fn end(&mut self, key: Key, events: Vec<Event>) -> Vec<Event> {
         self.under_way.remove(&key);
         for event in events {
+            self.made.extend(event.made());
             let key = self.key(event.begin_ns);
             self.ended.insert(key, event);
         }
@@ -40,7 +43,7 @@ impl Order {
         while let Some(first) = self.ended.first_entry()
             && (is_past(&self.under_way, first.get()) || self.ended.len() > HELD_MAX)
         {
-            ready.extend(self.ended.pop_first().map(|(_, event)| event));
+            ready.extend(self.hand_on());
         }
         ready
     }
@@ -48,7 +51,17 @@ impl Order {
     /// All that has ended; nothing is waited for any more.
     pub fn end_all(&mut self) -> Vec<Event> {
         self.under_way.clear();
-        std::mem::take(&mut self.ended).into_values().collect()
+        std::iter::from_fn(|| self.hand_on()).collect()
+    }
+
+    /// The first that has ended. What others have made since it began was not there before.
+    fn hand_on(&mut self) -> Option<Event> {
+        let (_, mut event) = self.ended.pop_first()?;
+        if let Some(file) = event.made() {
+            self.made.remove(&file);
+        }
+        event.met.retain(|met| !self.made.contains(&met.file));
+        Some(event)
     }
 
     fn key(&mut self, at_ns: u64) -> Key {

@@ -140,20 +140,27 @@ impl Story {
 
     /// A file was found.
     fn meet(&mut self, mut met: Met, text: &mut Vec<u8>) {
-        let other = self.names.file(met.directory, &met.name);
+        let believed = self.names.file(met.directory, &met.name);
         self.names.add(met.file, met.directory, &met.name);
-        let other = other.filter(|other| *other != met.file);
-        if let Some(taken_for) = other.and_then(|other| self.unmeasured.remove(&other))
-            && taken_for.file > self.invented
-        {
+        let before = self.unmeasured.remove(&met.file);
+        let is_told = before.is_none() && self.told.contains_key(&met.file);
+        let first = match believed {
+            // What has moved it since then has been told.
+            Some(file) if file == met.file => before,
             // This is what has been where that was first heard of.
-            (met.directory, met.name) = (taken_for.directory, taken_for.name);
-        }
-        if self.told.contains_key(&met.file) {
+            Some(other) => {
+                let taken_for = self.unmeasured.remove(&other);
+                taken_for.filter(|other| other.file > self.invented)
+            }
+            None => None,
+        };
+        if is_told {
             return;
         }
+        if let Some(first) = first {
+            (met.directory, met.name) = (first.directory, first.name);
+        }
         if met.is_complete() {
-            self.unmeasured.remove(&met.file);
             self.exists(met.existing(), text);
         } else {
             self.unmeasured.insert(met.file, met);

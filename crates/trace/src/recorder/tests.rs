@@ -69,6 +69,15 @@ fn made(text: &str, file: u64) -> Operation {
     }
 }
 
+fn list() -> Operation {
+    Operation::ReadDirectory {
+        file: ROOT,
+        after: 0,
+        entries: 9,
+        attributes: false,
+    }
+}
+
 fn met(directory: u64, text: &str, file: u64, kind: Kind, size: Option<u64>) -> Met {
     Met {
         file,
@@ -167,19 +176,13 @@ fn a_file_that_is_found_while_it_is_made_has_not_been_there() {
 /// A listing does not tell sizes; looking at the file does.
 #[test]
 fn what_is_listed_has_been_there() {
-    let list = Operation::ReadDirectory {
-        file: ROOT,
-        after: 0,
-        entries: 10,
-        attributes: false,
-    };
     let listed = vec![
         met(0, "a", 4, Kind::File, None),
         met(0, "b", 5, Kind::File, None),
         met(0, "c", 6, Kind::Directory, None),
     ];
     let lines = recorded([
-        (list, None, listed),
+        (list(), None, listed),
         (
             stat(0, "b", 5),
             None,
@@ -196,6 +199,74 @@ fn what_is_listed_has_been_there() {
         r#"{"exists":{"file":4,"in":0,"kind":{"file":{"size":0}},"name":"a"}}"#,
     ];
     assert_eq!(existing, expected);
+}
+
+/// A listing that takes long tells of what is made meanwhile.
+#[test]
+fn a_file_that_is_made_while_it_is_listed_has_not_been_there() {
+    for size in [None, Some(0)] {
+        let paper = Paper::new(1 << 20);
+        let recorder = recorder(&paper);
+        let mut listing = recorder.begin(Some(1)).unwrap();
+        let mut making = recorder.begin(Some(2)).unwrap();
+        making.tell(made("a", 9), None, vec![]);
+        drop(making);
+        listing.tell(list(), None, vec![met(0, "a", 9, Kind::File, size)]);
+        drop(listing);
+        recorder.end().unwrap();
+        let lines = timeless(&paper);
+        assert!(
+            !lines.iter().any(|line| line.contains("exists")),
+            "{lines:?}"
+        );
+    }
+}
+
+/// Who renames what was only listed does not change where it has been.
+#[test]
+fn what_is_listed_and_moved_has_been_where_it_was_listed() {
+    let rename = Operation::Rename {
+        directory: ROOT,
+        name: name("a"),
+        new_in: ROOT,
+        new_name: name("b"),
+        no_replace: false,
+        exchange: false,
+    };
+    let lines = recorded([
+        (list(), None, vec![met(0, "a", 4, Kind::File, None)]),
+        (rename, None, vec![]),
+        (
+            stat(0, "b", 4),
+            None,
+            vec![met(0, "b", 4, Kind::File, Some(77))],
+        ),
+    ]);
+    let expected = r#"{"exists":{"file":4,"in":0,"kind":{"file":{"size":77}},"name":"a"}}"#;
+    let existing: Vec<&String> = lines
+        .iter()
+        .filter(|line| line.contains("exists"))
+        .collect();
+    assert_eq!(existing, [expected]);
+}
+
+/// A path that leads through a file, and then the file itself.
+#[test]
+fn what_is_found_twice_is_as_large_as_the_second_time_tells() {
+    let lines = recorded([
+        (
+            stat(0, "f", 4),
+            None,
+            vec![met(0, "f", 4, Kind::File, None)],
+        ),
+        (
+            stat(0, "f", 4),
+            None,
+            vec![met(0, "f", 4, Kind::File, Some(77))],
+        ),
+    ]);
+    let expected = r#"{"exists":{"file":4,"in":0,"kind":{"file":{"size":77}},"name":"f"}}"#;
+    assert!(lines.contains(&expected.to_owned()), "{lines:?}");
 }
 
 #[test]
@@ -475,10 +546,9 @@ proptest! {
         let paper = Paper::new(1 << 20);
         let recorder = recorder(&paper);
         let directory = |file| met(ROOT, &format!("directory {file}"), file, Kind::Directory, None);
-        let list = Operation::ReadDirectory { file: ROOT, after: 0, entries: 9, attributes: false };
         let listing = (1..5).map(directory).collect();
-        recorder.begin(Some(1)).unwrap().tell(list.clone(), None, listing);
-        let mut told = vec![(list, None)];
+        recorder.begin(Some(1)).unwrap().tell(list(), None, listing);
+        let mut told = vec![(list(), None)];
         for (process, operation, fails) in operations {
             let error = fails.then_some(Errno::EIO).filter(|_| operation.finds().is_none());
             recorder.begin(process).unwrap().tell(operation.clone(), error, vec![]);
