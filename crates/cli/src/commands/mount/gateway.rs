@@ -5,10 +5,13 @@ use anyhow::bail;
 use futago_gate_fuse::{Options, UnmountMode, mount};
 use futago_node::{Cluster, Futago, Recorder};
 use signal_hook::{consts::TERM_SIGNALS, iterator::Signals};
-use std::{path::Path, thread, time::Duration};
+use std::{path::Path, sync::mpsc, thread, time::Duration};
 
 /// How long the last requests may take once a signal has ended the mount.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
+
+/// How long the last records may take then.
+const LAST_RECORDS: Duration = Duration::from_secs(2);
 
 /// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it. What is done
 /// is recorded to `record`, if that is said.
@@ -38,7 +41,7 @@ pub fn serve(
         }
         // Open files and copies of the mount in other namespaces would keep this process for ever.
         thread::sleep(LAST_REQUESTS);
-        end(of_signal);
+        end_soon(of_signal);
         std::process::exit(0);
     });
     // Who started this process may be gone; serving goes on.
@@ -52,6 +55,18 @@ pub fn serve(
 fn end(recorder: Option<Recorder>) {
     if let Some(recorder) = recorder {
         let _ = recorder.end();
+    }
+}
+
+/// The same, but no longer than what reads the recording may leave it unread.
+fn end_soon(recorder: Option<Recorder>) {
+    let (ended, end_of_recording) = mpsc::channel();
+    thread::spawn(move || {
+        end(recorder);
+        ended.send(())
+    });
+    if end_of_recording.recv_timeout(LAST_RECORDS).is_err() {
+        tracing::warn!("the recording is cut: it could not be written in time");
     }
 }
 

@@ -88,6 +88,9 @@ fn check_ending(ending: Option<(Origin, Ending)>, records: u64) -> Result<(), Pr
     }
 }
 
+/// What is written before a trace is replayed: all that exists from the start, in bytes.
+const PREPARED_BYTES_MAX: u64 = 1 << 40;
+
 fn check_header(origin: &Origin, line: &str) -> Result<(), Problem> {
     let node = Node::parse_json(origin, line)?;
     let header: Header = node.read().map_err(|problem| {
@@ -110,6 +113,12 @@ fn check_record(record: &Record) -> Result<(), Problem> {
     if record.operation.data_bytes() > MOVED_BYTES_MAX {
         let text = format!("an operation moves at most {MOVED_BYTES_MAX} bytes");
         return Err(Problem::new(text).inside("length").inside("operation"));
+    }
+    if let Operation::Write { offset, length, .. } = record.operation
+        && offset.saturating_add(length) > limits::FILE_BYTES
+    {
+        let text = "no file is so large";
+        return Err(Problem::new(text).inside("offset").inside("operation"));
     }
     let symlink = match record.operation {
         Operation::Symlink { size, .. } => size,
@@ -137,8 +146,9 @@ fn check_numbers(
     records: &[(Origin, Record)],
 ) -> Result<(), Problem> {
     let mut known = BTreeSet::from([ROOT]);
+    let mut prepared_bytes = 0;
     for (origin, existing) in existing {
-        check_existing(existing, &mut known)
+        check_existing(existing, &mut known, &mut prepared_bytes)
             .map_err(|problem| problem.inside("exists").at(origin))?;
     }
     for (origin, record) in records {
@@ -151,7 +161,12 @@ fn check_numbers(
     Ok(())
 }
 
-fn check_existing(existing: &Existing, known: &mut BTreeSet<u64>) -> Result<(), Problem> {
+/// `prepared_bytes` is what the files above have together.
+fn check_existing(
+    existing: &Existing,
+    known: &mut BTreeSet<u64>,
+    prepared_bytes: &mut u64,
+) -> Result<(), Problem> {
     let Existing {
         file, directory, ..
     } = existing;
@@ -164,9 +179,14 @@ fn check_existing(existing: &Existing, known: &mut BTreeSet<u64>) -> Result<(), 
     }
     match existing.kind {
         ExistingKind::Symlink { size } => check_target(size).map_err(|p| p.inside("kind")),
-        ExistingKind::File { size } if size > limits::FILE_BYTES => {
-            Err(Problem::new("no file is so large").inside("kind"))
+        ExistingKind::File { size } => {
+            *prepared_bytes = prepared_bytes.saturating_add(size);
+            if *prepared_bytes <= PREPARED_BYTES_MAX {
+                return Ok(());
+            }
+            let text = format!("files that exist have at most {PREPARED_BYTES_MAX} bytes together");
+            Err(Problem::new(text).inside("kind"))
         }
-        _ => Ok(()),
+        ExistingKind::Directory => Ok(()),
     }
 }

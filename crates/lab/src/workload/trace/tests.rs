@@ -122,6 +122,7 @@ fn mistakes_are_told() {
         open(r#""operation":{"read":{"file":0,"offset":0}}"#),
         open(r#""operation":{"read":{"file":0,"offset":0,"length":4294967296}}"#),
         open(r#""operation":{"write":{"file":0,"offset":0,"length":4294967297}}"#),
+        open(r#""operation":{"write":{"file":0,"offset":9223372036854775807,"length":1}}"#),
         open(r#""operation":{"open":{"file":5}}"#),
         open(r#""operation":{"unlink":{"in":0,"name":"a/b"}}"#),
         open(r#""operation":{"unlink":{"in":0,"name":"a%2"}}"#),
@@ -137,6 +138,7 @@ fn mistakes_are_told() {
         exists(r#""file":0,"in":0,"kind":"directory""#),
         exists(r#""file":1,"in":0,"kind":"dir""#),
         exists(r#""file":1,"in":0"#),
+        exists(r#""file":1,"in":0,"kind":{"file":{"size":1099511627777}}"#),
     ];
     let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
     insta::assert_snapshot!(text.join("\n"));
