@@ -158,7 +158,7 @@ impl<C: Context> Client<C> {
         Ok((extent, data, chunks))
     }
 
-    /// Changes what lies at a file's home, and chunks, which lie elsewhere. All of it happens when the
+    /// Changes what goes to a file's home, and chunks, which get messages of their own. All of it happens when the
     /// home's part does: what is cut off later is cut off here, too.
     pub(crate) async fn change<R: ChunkChange>(
         &self,

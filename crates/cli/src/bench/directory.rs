@@ -40,8 +40,9 @@ impl FileSystem for Directory {
             let others = others.map(|thread| thread.join().unwrap_or_else(panicked));
             std::iter::once(first).chain(others).collect()
         });
-        block(part.end(self, file))?;
-        sum(results)
+        let ended = block(part.end(self, file));
+        let measured = sum(results)?;
+        ended.map(|()| measured)
     }
 }
 

@@ -107,8 +107,9 @@ async fn perform(caller: Caller<'_>, part: &Part<'_>, in_flight: u32) -> Measure
     let file = part.open(&caller).await?;
     let lanes = (0..in_flight).map(|lane| part.lane(&caller, file.as_ref(), lane, in_flight));
     let results = join_all(lanes).await;
-    part.end(&caller, file).await?;
-    sum(results)
+    let ended = part.end(&caller, file).await;
+    let measured = sum(results)?;
+    ended.map(|()| measured)
 }
 
 impl Caller<'_> {
