@@ -5,7 +5,7 @@ use super::{
     waiting::{is_crowded, yield_processor},
 };
 use crate::busy::{self, now};
-use futago_base::{Duration, Time};
+use futago_base::Time;
 use std::{
     cell::RefCell,
     rc::Rc,
@@ -25,11 +25,6 @@ struct Watch {
     begun: Rc<Notify>,
 }
 
-/// This thread's other tasks wait so long for what reaches them through the kernel, and for so many looks: who
-/// shares its core does not look often.
-const OTHERS_WAIT_SPAN: Duration = Duration::from_micros(20);
-const OTHERS_WAIT_LOOKS: u32 = 8;
-
 /// Takes care that the waits of this thread's streams do not sleep at once, for as long as it is
 /// polled. After a look in vain it yields the processor to other processes: a client and its server
 /// often share one. The thread is [busy] between a look that finds something and one that does not.
@@ -37,29 +32,17 @@ pub async fn keep_watch() {
     let _end = Watching::begin();
     let begun = WATCH.with(|watch| Rc::clone(&watch.begun));
     loop {
-        if look_for_a_while().again {
-            task::yield_now().await;
-        } else {
-            begun.notified().await;
-        }
-    }
-}
-
-/// Looks until somebody has something to do, nobody waits any more, or it is the turn of other tasks: to
-/// ask the kernel costs more than many looks.
-fn look_for_a_while() -> Looked {
-    let since = now();
-    let (mut at, mut looks) = (since, 0);
-    loop {
+        let at = now();
         let looked = look(at);
-        if looked.found || !looked.again {
-            return looked;
+        if !looked.again {
+            begun.notified().await;
+            continue;
         }
-        at = yield_processor(at);
-        looks += 1;
-        if at.since(since) >= OTHERS_WAIT_SPAN && looks >= OTHERS_WAIT_LOOKS {
-            return looked;
+        if !looked.found {
+            yield_processor(at);
         }
+        // Other tasks may wait for what reaches them through the kernel, as those of a mount do.
+        task::yield_now().await;
     }
 }
 
