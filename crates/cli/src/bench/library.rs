@@ -27,7 +27,7 @@ pub struct Library {
 /// One who calls.
 #[derive(Clone, Copy)]
 struct Caller<'a> {
-    library: &'a Library,
+    system: &'a Library,
     /// The client, for one who has many calls under way on its thread; none for one whose calls block.
     within: Option<&'a Client>,
 }
@@ -63,7 +63,7 @@ impl Library {
     /// One whose calls block.
     const fn blocking(&self) -> Caller<'_> {
         Caller {
-            library: self,
+            system: self,
             within: None,
         }
     }
@@ -95,7 +95,7 @@ impl FileSystem for Library {
         }
         self.futago.run_blocking(async |client| {
             let caller = Caller {
-                library: self,
+                system: self,
                 within: Some(client),
             };
             perform(caller, part, in_flight).await
@@ -119,7 +119,7 @@ impl Caller<'_> {
     ) -> anyhow::Result<T> {
         Ok(match self.within {
             Some(client) => operation(client).await?,
-            None => self.library.futago.run_blocking(operation)??,
+            None => self.system.futago.run_blocking(operation)??,
         })
     }
 
@@ -133,7 +133,7 @@ impl Caller<'_> {
     }
 
     async fn directory(&self, path: &str) -> anyhow::Result<FileId> {
-        let known = self.library.known_directories().get(path).copied();
+        let known = self.system.known_directories().get(path).copied();
         if let Some(id) = known {
             return Ok(id);
         }
@@ -141,7 +141,7 @@ impl Caller<'_> {
         let resolve = async |client: &Client| client.resolve(&whole, true).await;
         let found = self.run(resolve).await.with_context(|| path.to_owned())?;
         let id = found.attributes.id;
-        let mut known = self.library.known_directories();
+        let mut known = self.system.known_directories();
         known.insert(path.to_owned(), id);
         Ok(id)
     }
@@ -184,7 +184,7 @@ impl Session for Caller<'_> {
     type File = OpenFile;
 
     async fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()> {
-        let (place, node) = (self.place(path).await?, self.library.node());
+        let (place, node) = (self.place(path).await?, self.system.node());
         let data = Payload::from(Bytes::from(contents));
         let create = async |client: &Client| {
             client
@@ -216,7 +216,7 @@ impl Session for Caller<'_> {
     }
 
     async fn open(&self, path: &str, write: bool) -> anyhow::Result<OpenFile> {
-        let (place, node) = (self.place(path).await?, self.library.node());
+        let (place, node) = (self.place(path).await?, self.system.node());
         let open = async |client: &Client| {
             let (directory, name) = (place.directory, &place.name);
             let file = if write {
