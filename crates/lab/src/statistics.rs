@@ -151,6 +151,14 @@ impl PhaseReport {
     }
 }
 
+/// Of several rounds of a phase, the one of the median rate; of an even number, of the lower of the
+/// two in the middle.
+pub fn median_round(rounds: &[PhaseReport]) -> Option<&PhaseReport> {
+    let mut by_rate: Vec<_> = rounds.iter().collect();
+    by_rate.sort_by(|a, b| a.ops_per_s.total_cmp(&b.ops_per_s));
+    by_rate.get(by_rate.len().saturating_sub(1) / 2).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,6 +196,15 @@ mod tests {
         assert_eq!(report.client_cpu_us_per_op, 5.0);
         assert_eq!(report.server_cpu_us_per_op, Some(2.0));
         assert_eq!(report.server_requests, Some(5));
+    }
+
+    #[test]
+    fn of_several_rounds_the_median_one_counts() {
+        let took = |ended_ns| PhaseReport::new("stat", &[client(0, ended_ns, 1000)], None);
+        let rounds = [took(4_000_000), took(1_000_000), took(2_000_000)];
+        assert_eq!(median_round(&rounds), Some(&rounds[2]));
+        assert_eq!(median_round(&rounds[..2]), Some(&rounds[0]));
+        assert_eq!(median_round(&[]), None);
     }
 
     #[test]

@@ -8,6 +8,8 @@ pub mod coordinator;
 mod directory;
 mod library;
 mod perform;
+mod process;
+mod subject;
 mod target;
 
 use futago_lab::{

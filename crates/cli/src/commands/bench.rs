@@ -1,13 +1,16 @@
-//! `futago bench`: measures a cluster, or any directory, with several client processes.
+//! `futago bench`: measures a cluster, or any directory, with several client processes, and other directories
+//! beside it.
 
+mod beside;
 mod report;
 
 use crate::{
-    bench::{self, Job, Target, Work},
+    bench::{self, Job, Target, Work, coordinator::Plan},
     cluster::ClusterFile,
     connection::Connection,
     exit::{Exit, Problem},
 };
+use beside::Beside;
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use futago_lab::workload::{Access, FileLayout, IoWorkload, MetadataWorkload};
@@ -40,7 +43,14 @@ struct Common {
     /// --cluster too, the servers' requests and processor time are still told.
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
-    /// How many client processes.
+    /// Measure this directory too, every phase in turns with the first one's, and tell how much faster the first
+    /// is. Can be given several times.
+    #[arg(long, value_name = "NAME=DIR")]
+    beside: Vec<Beside>,
+    /// How many times to do everything. Of several rounds, each phase shows the one of the median rate.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// How many client processes each of them has.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
     clients: u32,
     /// How many operations each client has under way.
@@ -111,25 +121,39 @@ impl Bench {
             Kind::Metadata(metadata) => metadata.work()?,
             Kind::Io(io) => io.work()?,
         };
-        let target = common.target()?;
+        let jobs = common.jobs(work)?;
         let servers = match &common.cluster {
             Some(path) => Some(Connection::open(
                 &ClusterFile { path: path.clone() }.load()?,
             )?),
             None => None,
         };
-        let job = Job {
-            work,
-            target,
-            in_flight: common.in_flight,
+        let plan = Plan {
+            clients: common.clients,
+            rounds: common.rounds,
+            servers: servers.as_ref(),
         };
-        let phases = bench::coordinator::run(&job, common.clients, servers.as_ref())?;
-        report::print(common.json, &job, phases)?;
+        let measured = bench::coordinator::run(&jobs, plan)?;
+        report::print(&common, &jobs, measured)?;
         Ok(Exit::Success)
     }
 }
 
 impl Common {
+    /// The work on every target, what is measured beside the first behind it.
+    fn jobs(&self, work: Work) -> anyhow::Result<Vec<Job>> {
+        let mut targets = vec![self.target()?];
+        for beside in &self.beside {
+            targets.push(Target::Directory(std::path::absolute(&beside.directory)?));
+        }
+        let of_target = |target| Job {
+            work,
+            target,
+            in_flight: self.in_flight,
+        };
+        Ok(targets.into_iter().map(of_target).collect())
+    }
+
     fn target(&self) -> anyhow::Result<Target> {
         match (&self.path, &self.cluster) {
             (Some(path), _) => Ok(Target::Directory(std::path::absolute(path)?)),

@@ -86,3 +86,34 @@ fn a_directory_is_measured_without_a_cluster() {
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn other_directories_are_measured_in_turns_with_a_cluster() {
+    let cluster = Cluster::up(&["--servers", "1"]);
+    let directory = tempfile::tempdir().unwrap();
+    let beside = |name| format!("{name}={}", directory.path().display());
+    let (one, other) = (beside("one"), beside("other"));
+    for kind in [["metadata", "--files", "10"], ["io", "--size", "1MiB"]] {
+        let arguments = [
+            &["bench"][..],
+            &kind,
+            &["--rounds", "3", "--beside", &one, "--beside", &other],
+        ];
+        let (code, report) = cluster.json(&arguments.concat());
+        assert_eq!(code, 0, "{report}");
+        let rate = |report: &Value| report["phases"][0]["ops_per_s"].as_f64().unwrap();
+        let names = report["beside"].as_array().unwrap().iter();
+        let names: Vec<_> = names.map(|beside| &beside["name"]).collect();
+        assert_eq!(names, ["one", "other"]);
+        for beside in report["beside"].as_array().unwrap() {
+            assert_eq!(phases(beside), phases(&report));
+            let first = &beside["phases"][0];
+            let ratio = first["ratio"].as_f64().unwrap();
+            assert!((ratio * rate(beside) / rate(&report) - 1.0).abs() < 1e-9);
+            assert_eq!(first["rounds_ops_per_s"].as_array().unwrap().len(), 3);
+        }
+        assert_eq!(report["phases"][0]["ratio"], Value::Null);
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    assert_eq!(cluster.json(&["ls"]).1, Value::Array(Vec::new()));
+}

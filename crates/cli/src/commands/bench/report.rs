@@ -1,10 +1,11 @@
 //! What a benchmark prints.
 
+use super::Common;
 use crate::{
-    bench::{Job, Target, Work},
+    bench::{Job, Target, Work, coordinator::Rounds},
     output,
 };
-use futago_lab::statistics::PhaseReport;
+use futago_lab::statistics::{PhaseReport, median_round};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -13,51 +14,121 @@ struct Report<'a> {
     target: String,
     work: &'a Work,
     in_flight: u32,
-    phases: Vec<PhaseReport>,
+    rounds: u32,
+    phases: Vec<Phase>,
+    /// What was measured in turns with it.
+    beside: Vec<Other<'a>>,
 }
 
-pub fn print(json: bool, job: &Job, phases: Vec<PhaseReport>) -> anyhow::Result<()> {
-    let target = match &job.target {
-        Target::Cluster(_) => "library".to_owned(),
-        Target::Directory(path) => path.display().to_string(),
+#[derive(Serialize)]
+struct Other<'a> {
+    name: &'a str,
+    target: String,
+    phases: Vec<Phase>,
+}
+
+#[derive(Serialize)]
+struct Phase {
+    /// The round of the median rate.
+    #[serde(flatten)]
+    round: PhaseReport,
+    /// The rates of all rounds, in their order.
+    rounds_ops_per_s: Vec<f64>,
+    /// The first target's rate in parts of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+}
+
+/// Prints what was measured on every job's target.
+pub fn print(common: &Common, jobs: &[Job], measured: Vec<Vec<Rounds>>) -> anyhow::Result<()> {
+    let mut measured = measured.iter().zip(jobs);
+    let Some((first, job)) = measured.next() else {
+        return Ok(());
     };
+    let phases: Vec<Phase> = first.iter().filter_map(|all| phase(all, None)).collect();
+    let others = measured.zip(&common.beside);
+    let beside = others.map(|((all, job), beside)| Other {
+        name: &beside.name,
+        target: described(&job.target),
+        phases: beside_phases(all, &phases),
+    });
     let report = Report {
-        target,
+        target: described(&job.target),
         work: &job.work,
         in_flight: job.in_flight,
+        rounds: common.rounds,
+        beside: beside.collect(),
         phases,
     };
-    output::print(json, &report, |report| {
-        let mut text = format!(
-            "{:8} {:>9} {:>11} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10}\n",
-            "phase",
-            "ops",
-            "ops/s",
-            "MiB/s",
-            "p50 us",
-            "p99 us",
-            "requests",
-            "client us",
-            "server us"
-        );
-        for phase in &report.phases {
-            let requests = phase
-                .server_requests
-                .map_or("-".to_owned(), |n| n.to_string());
-            let server = phase
-                .server_cpu_us_per_op
-                .map_or("-".to_owned(), |us| format!("{us:.1}"));
-            text += &format!(
-                "{:8} {:>9} {:>11.0} {:>9.1} {:>9.1} {:>9.1} {requests:>10} {:>10.1} {server:>10}\n",
-                phase.name,
-                phase.ops,
-                phase.ops_per_s,
-                phase.mib_per_s,
-                phase.p50_us,
-                phase.p99_us,
-                phase.client_cpu_us_per_op
-            );
-        }
-        text
+    output::print(common.json, &report, table)
+}
+
+fn described(target: &Target) -> String {
+    match target {
+        Target::Cluster(_) => "library".to_owned(),
+        Target::Directory(path) => path.display().to_string(),
+    }
+}
+
+fn beside_phases(all: &[Rounds], first: &[Phase]) -> Vec<Phase> {
+    let pairs = all.iter().zip(first);
+    pairs
+        .filter_map(|(rounds, first)| phase(rounds, Some(first.round.ops_per_s)))
+        .collect()
+}
+
+fn phase(rounds: &[PhaseReport], first_ops_per_s: Option<f64>) -> Option<Phase> {
+    let round = median_round(rounds)?.clone();
+    Some(Phase {
+        ratio: first_ops_per_s.map(|first| first / round.ops_per_s),
+        rounds_ops_per_s: rounds.iter().map(|round| round.ops_per_s).collect(),
+        round,
     })
+}
+
+/// A line for each phase, and below it one for what was measured beside it.
+fn table(report: &Report<'_>) -> String {
+    let names = report.beside.iter().map(|other| other.name.len());
+    let width = names.max().unwrap_or(0).max("phase".len() + 3);
+    let mut text = format!(
+        "{:width$} {:>9} {:>11} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10}{}\n",
+        "phase",
+        "ops",
+        "ops/s",
+        "MiB/s",
+        "p50 us",
+        "p99 us",
+        "requests",
+        "client us",
+        "server us",
+        if report.beside.is_empty() {
+            ""
+        } else {
+            "    ratio"
+        },
+    );
+    for (index, phase) in report.phases.iter().enumerate() {
+        text += &line(&phase.round.name, width, phase);
+        for other in &report.beside {
+            if let Some(phase) = other.phases.get(index) {
+                text += &line(other.name, width, phase);
+            }
+        }
+    }
+    text
+}
+
+fn line(name: &str, width: usize, Phase { round, ratio, .. }: &Phase) -> String {
+    let requests = (round.server_requests).map_or("-".to_owned(), |n| n.to_string());
+    let server = (round.server_cpu_us_per_op).map_or("-".to_owned(), |us| format!("{us:.1}"));
+    let ratio = ratio.map_or(String::new(), |ratio| format!(" {ratio:>8.2}"));
+    format!(
+        "{name:width$} {:>9} {:>11.0} {:>9.1} {:>9.1} {:>9.1} {requests:>10} {:>10.1} {server:>10}{ratio}\n",
+        round.ops,
+        round.ops_per_s,
+        round.mib_per_s,
+        round.p50_us,
+        round.p99_us,
+        round.client_cpu_us_per_op
+    )
 }
