@@ -9,6 +9,7 @@ use futago_transport::shared_memory::{
 };
 use proptest::prelude::*;
 use std::{
+    cell::{Cell, RefCell},
     collections::VecDeque,
     sync::{
         Arc,
@@ -72,6 +73,62 @@ fn threads_pass_bytes_on_in_order() {
     sending.join().unwrap();
     assert!(received == expected);
     assert_eq!(reader.available(), Ok(0));
+}
+
+/// Memory of a ring whose reader takes three bytes out whenever the writer looks.
+#[derive(Default)]
+struct Eager {
+    read: Cell<u64>,
+    bytes: RefCell<Vec<u8>>,
+    told: RefCell<Vec<u64>>,
+}
+
+impl Memory for &Eager {
+    fn capacity(&self) -> usize {
+        1 << 17
+    }
+
+    fn load(&self, _: Word) -> u64 {
+        let all = self.bytes.borrow().len() as u64;
+        self.read.set((self.read.get() + 3).min(all));
+        self.read.get()
+    }
+
+    fn store(&self, _: Word, value: u64) {
+        self.told.borrow_mut().push(value);
+    }
+
+    fn take(&self, _: Word) -> u64 {
+        0
+    }
+
+    fn fence(&self) {}
+
+    fn copy_in(&self, place: usize, from: &[u8]) {
+        let mut bytes = self.bytes.borrow_mut();
+        assert_eq!(place, bytes.len() % self.capacity());
+        bytes.extend_from_slice(from);
+    }
+
+    fn copy_out(&self, _: usize, _: &mut [u8]) {}
+}
+
+#[test]
+fn what_does_not_fit_is_left_out_though_room_comes_meanwhile() {
+    let pieces = [pattern(0, 100_000), pattern(9, 90_000), pattern(5, 2)];
+    let memory = Eager::default();
+    let mut writer = Writer::new(&memory);
+    let count = writer.write(pieces.iter().map(|piece| &piece[..])).unwrap();
+    assert!((1 << 17..190_000).contains(&count), "{count}");
+    assert!(*memory.bytes.borrow() == pieces.concat()[..count]);
+}
+
+#[test]
+fn a_reader_hears_of_much_part_by_part() {
+    let piece = pattern(0, 100_000);
+    let memory = Eager::default();
+    Writer::new(&memory).write([&piece[..]]).unwrap();
+    assert_eq!(*memory.told.borrow(), [1 << 16, 100_000]);
 }
 
 #[test]

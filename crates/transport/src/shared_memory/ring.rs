@@ -22,6 +22,10 @@ pub struct Violation {
     told: u64,
 }
 
+/// How much the reader is told of at a time: enough to be worth it, and little enough to be in the caches
+/// still when the reader takes it out.
+const TOLD_BYTES_MAX: usize = 64 << 10;
+
 /// The end that puts bytes in.
 #[derive(Debug)]
 pub struct Writer<M> {
@@ -56,8 +60,8 @@ impl<M: Memory> Writer<M> {
         })
     }
 
-    /// Puts in as much of the pieces as there is room for, tells the reader at once, and returns how
-    /// many bytes that was.
+    /// Puts in as much of the pieces as there is room for, and returns how many bytes that was. Much is told
+    /// to the reader part by part, so that it takes out the first while this end puts in the next.
     ///
     /// # Errors
     /// As [`Writer::room`].
@@ -65,22 +69,34 @@ impl<M: Memory> Writer<M> {
         &mut self,
         pieces: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<usize, Violation> {
-        let room = self.room()?;
-        let mut count = 0;
-        for piece in pieces {
-            let part = &piece[..piece.len().min(room - count)];
-            for (place, range) in parts(
-                self.memory.capacity(),
-                self.written + count as u64,
-                part.len(),
-            ) {
-                self.memory.copy_in(place, &part[range]);
+        let before = self.written;
+        'pieces: for piece in pieces {
+            for part in piece.chunks(TOLD_BYTES_MAX) {
+                let fits = part.len().min(self.room()?);
+                self.put(&part[..fits]);
+                if fits < part.len() {
+                    break 'pieces;
+                }
+                if fits == TOLD_BYTES_MAX {
+                    self.tell();
+                }
             }
-            count += part.len();
         }
-        self.written += count as u64;
+        self.tell();
+        Ok(self.written.wrapping_sub(before) as usize)
+    }
+
+    /// Tells the reader of all that is in.
+    fn tell(&self) {
         self.memory.store(Word::Written, self.written);
-        Ok(count)
+    }
+
+    /// Puts in bytes that there is room for.
+    fn put(&mut self, bytes: &[u8]) {
+        for (place, range) in parts(self.memory.capacity(), self.written, bytes.len()) {
+            self.memory.copy_in(place, &bytes[range]);
+        }
+        self.written = self.written.wrapping_add(bytes.len() as u64);
     }
 
     /// Whether the reader must be woken, after bytes were put in. Asks once a sleep.
