@@ -160,11 +160,17 @@ impl<V: View> Turn<'_, V> {
 
     /// Takes all locks of a file that is gone away; who waits for one is told.
     pub fn drop_locks(&mut self, file: FileId) {
-        self.state.delete(Key::Locks(file));
-        for waiter in self.lock_waiters(file) {
+        let (locks, waiters) = (self.locks(file), self.lock_waiters(file));
+        self.put_locks(file, Vec::new());
+        self.put_lock_waiters(file, Vec::new());
+        for waiter in &waiters {
             self.answer_late(waiter.request, Err(Failure::Errno(Errno::ESTALE)));
         }
-        self.put_lock_waiters(file, Vec::new());
+        let holders = locks.iter().map(|lock| lock.owner.session);
+        let waiting = waiters.iter().map(|waiter| waiter.lock.owner.session);
+        for session in holders.chain(waiting) {
+            self.forget_file_of_session(session, file);
+        }
     }
 
     /// Ends the wait of one request of the present session.

@@ -51,7 +51,7 @@ impl<'a> Audit<'a> {
                 self.entries.push((server, *id, *hash, *entry));
                 server
             }
-            (Key::Xattr(id, _) | Key::Locks(id), _) => {
+            (Key::Xattr(id, _) | Key::Locks(id) | Key::SessionFile(_, id), _) => {
                 self.attached.push(*id);
                 map.home(*id)
             }
