@@ -18,6 +18,11 @@ macro_rules! errnos {
                 match self { $(Self::$name => $number,)* }
             }
 
+            /// The error that Linux gives this number, if the file system knows it.
+            pub const fn from_number(number: i32) -> Option<Self> {
+                match number { $($number => Some(Self::$name),)* _ => None }
+            }
+
             /// The error's symbolic name.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }

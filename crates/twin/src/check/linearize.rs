@@ -4,7 +4,7 @@
 //! (Concurrency Computat. Pract. Exper. 29, 2017): an operation may come next if no other one that
 //! is still to come had returned before it was called.
 
-use super::slices::{Part, is_partial, is_watch, parts};
+use super::slices::{Part, is_partial, is_reading, is_watch, parts};
 use super::watch::Watch;
 use super::{History, Record, snapshot::difference};
 use crate::model::{Call, Observed, Tree, attempt};
@@ -25,6 +25,8 @@ pub enum Verdict {
 
 /// After so many states the search gives up.
 const STATES_MAX: usize = 400_000;
+/// The most parts that a history may have.
+const PARTS_MAX: usize = 1024;
 
 /// What the operations of a history ran in.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +35,20 @@ pub struct Setting {
     pub chunk_bytes: u64,
     /// Whether servers may be full.
     pub limited: bool,
+    /// So many clients, the first ones, ask through a kernel, which looks at names before it passes operations on.
+    pub kernels: usize,
     /// How long an operation waits for servers that cannot be reached.
     pub grace: Duration,
 }
 
-/// Looks for an order of `history` that leads from `before` to `after`.
-pub fn linearize(history: &History, before: &Tree, after: &Tree, setting: Setting) -> Verdict {
+/// Looks for an order of `history` that leads from `before` to `after`, or anywhere if it is not known what
+/// the servers hold afterwards.
+pub fn linearize(
+    history: &History,
+    before: &Tree,
+    after: Option<&Tree>,
+    setting: Setting,
+) -> Verdict {
     let mut search = Search {
         history,
         parts: parts(history, setting),
@@ -48,11 +58,11 @@ pub fn linearize(history: &History, before: &Tree, after: &Tree, setting: Settin
         visited: BTreeSet::new(),
         best: (0, String::new()),
     };
-    if search.parts.len() > 128 {
+    if search.parts.len() > PARTS_MAX {
         return Verdict::Undecided;
     }
     let start = State {
-        done: 0,
+        done: Done::default(),
         watched: BTreeSet::new(),
         watches: BTreeMap::new(),
         tree: before.clone(),
@@ -82,11 +92,29 @@ fn alone(history: &History) -> Vec<bool> {
     (0..history.len()).map(|index| !overlapped(index)).collect()
 }
 
+/// The parts that have taken effect, as bits.
+#[derive(Clone, Copy, Default, Hash)]
+struct Done([u64; PARTS_MAX / 64]);
+
+impl Done {
+    const fn contains(&self, part: usize) -> bool {
+        self.0[part / 64] & (1 << (part % 64)) != 0
+    }
+
+    const fn with(mut self, part: usize) -> Self {
+        self.0[part / 64] |= 1 << (part % 64);
+        self
+    }
+
+    fn count(&self) -> u32 {
+        self.0.iter().map(|bits| bits.count_ones()).sum()
+    }
+}
+
 /// How far an order has come.
 #[derive(Clone, Hash)]
 struct State {
-    /// The parts that have taken effect, as bits.
-    done: u128,
+    done: Done,
     /// The watches that are over.
     watched: BTreeSet<usize>,
     /// The watches that are under way.
@@ -98,7 +126,7 @@ struct Search<'a> {
     history: &'a History,
     parts: Vec<Part>,
     alone: Vec<bool>,
-    after: &'a Tree,
+    after: Option<&'a Tree>,
     setting: Setting,
     visited: BTreeSet<u64>,
     best: (u32, String),
@@ -117,6 +145,9 @@ impl Search<'_> {
         if self.is_over(&state) {
             return true;
         }
+        if let Some(next) = self.advance_idle(&state, frontier) {
+            return self.explore(next);
+        }
         for index in 0..self.parts.len() {
             if let Some(next) = self.advance(&state, index, frontier)
                 && self.explore(next)
@@ -128,10 +159,21 @@ impl Search<'_> {
             .is_some_and(|next| self.explore(next))
     }
 
+    /// The state after a part that changes nothing, wherever it comes. If it may come now, no order is lost by
+    /// letting it come now: it is in nobody's way afterwards.
+    fn advance_idle(&mut self, state: &State, frontier: Time) -> Option<State> {
+        (0..self.parts.len()).find_map(|index| {
+            let record = &self.history[self.parts[index].operation];
+            let idle = is_reading(&record.operation) || matches!(observed(record), Some(Err(_)));
+            let next = idle.then(|| self.advance(state, index, frontier))??;
+            (next.tree == state.tree).then_some(next)
+        })
+    }
+
     /// The earliest return of what must still take effect: nothing called later may come first.
     fn frontier(&self, state: &State) -> Time {
         let parts = self.parts.iter().enumerate();
-        let parts = parts.filter(|(index, part)| part.required && state.done & (1 << index) == 0);
+        let parts = parts.filter(|(index, part)| part.required && !state.done.contains(*index));
         let parts = parts.map(|(_, part)| self.history[part.operation].end());
         let watches = self.history.iter().enumerate();
         let watches = watches.filter(|(i, record)| is_watch(record) && !state.watched.contains(i));
@@ -169,13 +211,9 @@ impl Search<'_> {
     fn advance(&mut self, state: &State, index: usize, frontier: Time) -> Option<State> {
         let part = self.parts[index];
         let record = &self.history[part.operation];
-        let ready = part
-            .after
-            .is_none_or(|first| state.done & (1 << first) != 0);
-        let late = part
-            .before
-            .is_some_and(|last| state.done & (1 << last) != 0);
-        if state.done & (1 << index) != 0 || !ready || late || record.called > frontier {
+        let ready = part.after.is_none_or(|first| state.done.contains(first));
+        let late = part.before.is_some_and(|last| state.done.contains(last));
+        if state.done.contains(index) || !ready || late || record.called > frontier {
             return None;
         }
         let call = Call {
@@ -195,7 +233,7 @@ impl Search<'_> {
             return None;
         };
         let mut next = State {
-            done: state.done | (1 << index),
+            done: state.done.with(index),
             tree,
             ..state.clone()
         };
@@ -210,7 +248,7 @@ impl Search<'_> {
     fn forget_finished(&self, state: &mut State, operation: usize) {
         let mut parts = self.parts.iter().enumerate();
         let waits = |(index, part): (usize, &Part)| {
-            part.operation == operation && part.before.is_none() && state.done & (1 << index) == 0
+            part.operation == operation && part.before.is_none() && !state.done.contains(index)
         };
         if !parts.any(waits) {
             state.tree.placed.remove(&operation);
@@ -219,13 +257,13 @@ impl Search<'_> {
 
     fn is_over(&mut self, state: &State) -> bool {
         let mut parts = self.parts.iter().enumerate();
-        let over = parts.all(|(index, part)| !part.required || state.done & (1 << index) != 0);
+        let over = parts.all(|(index, part)| !part.required || state.done.contains(index));
         let watching = self.history.iter().enumerate();
         let mut watching = watching.filter(|(i, r)| is_watch(r) && !state.watched.contains(i));
         if !over || watching.next().is_some() {
             return false;
         }
-        match difference(&state.tree, self.after) {
+        match self.after.and_then(|after| difference(&state.tree, after)) {
             None => true,
             Some(text) => {
                 self.note(state, &format!("the servers hold something else: {text}"));
@@ -236,7 +274,7 @@ impl Search<'_> {
 
     /// Remembers why the order that came furthest did not go on.
     fn note(&mut self, state: &State, text: &str) {
-        let depth = state.done.count_ones() + state.watched.len() as u32;
+        let depth = state.done.count() + state.watched.len() as u32;
         if depth > self.best.0 {
             self.best = (depth, String::new());
         }

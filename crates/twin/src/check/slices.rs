@@ -62,8 +62,35 @@ pub(super) fn parts(history: &History, setting: Setting) -> Vec<Part> {
                 });
             }
         }
+        if looks_first(history, record, setting) {
+            parts.push(Part {
+                operation: index,
+                slice: Slice::Looked,
+                required: false,
+                after: None,
+                before: Some(first),
+            });
+        }
     }
     parts
+}
+
+/// Whether a kernel may have judged a rename by itself: it looks at its two names one after the other, and
+/// others may have changed the first one meanwhile.
+fn looks_first(history: &History, record: &Record, setting: Setting) -> bool {
+    let judged = matches!(
+        record.returned,
+        Some((_, Ok(_) | Err(Errno::EISDIR | Errno::ENOTDIR)))
+    );
+    let changes = |other: &Record| {
+        other.client != record.client
+            && matches!(other.operation, Operation::Rename { .. })
+            && other.overlaps(record)
+    };
+    record.client < setting.kernels
+        && matches!(record.operation, Operation::Rename { .. })
+        && judged
+        && history.iter().any(changes)
 }
 
 /// Whether it may have been done in part: its client died, or a server was full.
@@ -98,7 +125,7 @@ fn may_be_cut(history: &History, record: &Record) -> bool {
     let cuts = |other: &&Record| {
         matches!(
             other.operation,
-            Operation::Truncate { .. } | Operation::Close(_)
+            Operation::Truncate { .. } | Operation::Close(_) | Operation::Release(_)
         )
     };
     history
@@ -108,7 +135,7 @@ fn may_be_cut(history: &History, record: &Record) -> bool {
 }
 
 /// Whether it changes nothing, so that without an answer it did not happen.
-const fn is_reading(operation: &Operation) -> bool {
+pub(super) const fn is_reading(operation: &Operation) -> bool {
     matches!(
         operation,
         Operation::Lookup { .. }

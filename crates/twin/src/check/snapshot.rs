@@ -64,6 +64,7 @@ fn node(
             data: data(id, inode, stores),
             target: inode.target.to_vec(),
             opens: BTreeMap::new(),
+            released: false,
             locks: BTreeMap::new(),
         }),
     };

@@ -6,6 +6,7 @@ mod scenario;
 mod shrink;
 mod step;
 
+pub use perform::{perform, remove_entries};
 pub use run::{Checked, Failure, FailureKind, run};
 pub use scenario::{Burst, Death, Scenario};
 pub use shrink::{shrink, try_run};

@@ -1,22 +1,22 @@
 //! Operations as calls of the client core.
 
-use crate::cluster::SimulatedContext;
 use crate::model::{LockRequest, NewKind, Observed, Operation, Outcome};
 use bytes::Bytes;
-use futago_base::{Duration, Errno, FileId, Name, NameHash, Payload, record::LockRange};
+use futago_base::{Duration, Errno, FileId, Kind, Name, NameHash, Payload, record::LockRange};
 use futago_client::{Cancel, Client, Context};
 use futago_wire::{AttributeChange, ListedEntry, LockChange, NewContent, NewNode};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-type Core = Client<SimulatedContext>;
-
 /// After so long a client stops waiting for a lock.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Does an operation and returns what a user would see.
-pub(super) async fn perform(core: &Core, operation: &Operation) -> Observed {
+///
+/// # Errors
+/// The operation's.
+pub async fn perform<C: Context>(core: &Client<C>, operation: &Operation) -> Observed {
     use Operation as O;
     match operation {
         O::Lookup { directory, name } => {
@@ -82,7 +82,7 @@ fn filled(length: u32, tag: u8) -> Payload {
     Payload::from(Bytes::from(vec![tag; length as usize]))
 }
 
-async fn create(core: &Core, operation: &Operation) -> Observed {
+async fn create<C: Context>(core: &Client<C>, operation: &Operation) -> Observed {
     let Operation::Create {
         directory,
         name,
@@ -116,7 +116,7 @@ async fn create(core: &Core, operation: &Operation) -> Observed {
     Ok(Outcome::File(state, created))
 }
 
-async fn create_unnamed(core: &Core, directory: FileId, mode: u16) -> Observed {
+async fn create_unnamed<C: Context>(core: &Client<C>, directory: FileId, mode: u16) -> Observed {
     let chunk_bytes = core.config().chunk_bytes;
     let node = NewNode {
         content: NewContent::File { chunk_bytes },
@@ -128,7 +128,7 @@ async fn create_unnamed(core: &Core, directory: FileId, mode: u16) -> Observed {
     Ok(Outcome::File(state, true))
 }
 
-async fn attributes(core: &Core, operation: &Operation) -> Observed {
+async fn attributes<C: Context>(core: &Client<C>, operation: &Operation) -> Observed {
     use Operation as O;
     let set = async |id: FileId, change: AttributeChange| {
         let state = core.set_attributes(id, change).await?;
@@ -187,7 +187,7 @@ async fn attributes(core: &Core, operation: &Operation) -> Observed {
     }
 }
 
-async fn data(core: &Core, operation: &Operation) -> Observed {
+async fn data<C: Context>(core: &Client<C>, operation: &Operation) -> Observed {
     use Operation as O;
     match operation {
         O::Read { id, offset, length } => {
@@ -233,7 +233,7 @@ async fn data(core: &Core, operation: &Operation) -> Observed {
     }
 }
 
-async fn list(core: &Core, directory: FileId, page: u32) -> Observed {
+async fn list<C: Context>(core: &Client<C>, directory: FileId, page: u32) -> Observed {
     let mut entries: Vec<ListedEntry> = Vec::new();
     loop {
         let after = entries
@@ -269,7 +269,12 @@ const fn change(lock: &LockRequest) -> LockChange {
 }
 
 /// Takes a lock; a wait ends when patience does.
-async fn set_lock(core: &Core, id: FileId, lock: LockChange, wait: bool) -> Result<(), Errno> {
+async fn set_lock<C: Context>(
+    core: &Client<C>,
+    id: FileId,
+    lock: LockChange,
+    wait: bool,
+) -> Result<(), Errno> {
     if !wait {
         return core.set_lock(id, lock, None).await;
     }
@@ -283,4 +288,27 @@ async fn set_lock(core: &Core, id: FileId, lock: LockChange, wait: bool) -> Resu
         locking.as_mut().poll(task)
     })
     .await
+}
+
+/// Removes what is in a directory.
+///
+/// # Errors
+/// What cannot be listed or removed.
+pub async fn remove_entries<C: Context>(core: &Client<C>, directory: FileId) -> Result<(), Errno> {
+    loop {
+        let entries = core
+            .read_directory(directory, NameHash(0), 100, false)
+            .await?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        for ListedEntry { name, entry, .. } in entries {
+            if entry.kind == Kind::Directory {
+                Box::pin(remove_entries(core, entry.id)).await?;
+                core.remove_directory(directory, &name).await?;
+            } else {
+                core.unlink(directory, &name).await?;
+            }
+        }
+    }
 }

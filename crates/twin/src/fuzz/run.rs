@@ -1,16 +1,15 @@
 //! Runs a scenario and checks everything that can be checked.
 
-use super::perform::perform;
+use super::perform::{perform, remove_entries};
 use super::{Burst, Known, Scenario, Step};
 use crate::check::{History, Record, Setting, Verdict, audit, backwards, linearize, snapshot};
 use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
 use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::random::Random;
 use crate::sequential::World;
-use futago_base::{ClusterMap, Duration, Errno, FileId, Kind, NameHash, Time, map::Policy};
+use futago_base::{ClusterMap, Duration, Errno, FileId, Time, map::Policy};
 use futago_client::{Client, Context};
 use futago_server::Config;
-use futago_wire::ListedEntry;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::rc::Rc;
@@ -118,6 +117,7 @@ impl Run {
             setting: Setting {
                 chunk_bytes: u64::from(CHUNK_BYTES),
                 limited: scenario.memory_bytes < Scenario::MEMORY_UNLIMITED,
+                kernels: 0,
                 grace: GRACE,
             },
             checked: Checked::default(),
@@ -229,7 +229,7 @@ impl Run {
             return Err(failure(FailureKind::Time, text));
         }
         let after = self.check_records()?;
-        let verdict = linearize(history, &self.tree, &after, self.setting);
+        let verdict = linearize(history, &self.tree, Some(&after), self.setting);
         self.tree = after;
         self.checked.histories += 1;
         match verdict {
@@ -266,7 +266,8 @@ impl Run {
         self.world.run(NETWORK, |_| false);
         let after = self.check_records()?;
         let history = History::new();
-        if let Verdict::Unexplained(text) = linearize(&history, &self.tree, &after, self.setting) {
+        let verdict = linearize(&history, &self.tree, Some(&after), self.setting);
+        if let Verdict::Unexplained(text) = verdict {
             let text = format!("after all have left: {text}");
             return Err(failure(FailureKind::Order, text));
         }
@@ -294,26 +295,6 @@ impl Run {
             return Err(failure(FailureKind::Damage, text));
         }
         Ok(())
-    }
-}
-
-/// Removes what is in a directory.
-async fn remove_entries(core: &Client<SimulatedContext>, directory: FileId) -> Result<(), Errno> {
-    loop {
-        let entries = core
-            .read_directory(directory, NameHash(0), 100, false)
-            .await?;
-        if entries.is_empty() {
-            return Ok(());
-        }
-        for ListedEntry { name, entry, .. } in entries {
-            if entry.kind == Kind::Directory {
-                Box::pin(remove_entries(core, entry.id)).await?;
-                core.remove_directory(directory, &name).await?;
-            } else {
-                core.unlink(directory, &name).await?;
-            }
-        }
     }
 }
 

@@ -368,7 +368,12 @@ impl Step {
 
     fn xattr(&self, id: FileId) -> Operation {
         use Operation as O;
-        let name = letter(b'x' + (self.draws[3] % 2) as u8);
+        let name = if self.draws[3].is_multiple_of(2) {
+            Name::new("user.x")
+        } else {
+            Name::new("user.y")
+        };
+        let name = name.unwrap_or(Name::least());
         match self.draws[4] % 6 {
             0 => O::GetXattr { id, name },
             1 => O::ListXattrs(id),

@@ -37,6 +37,8 @@ pub enum Slice {
     Early(u64),
     /// The target of a copy grows by so much.
     Grown(u64),
+    /// A kernel looks at the name that a rename is to move, before it looks at the other one.
+    Looked,
     /// A piece of a copy, from and to so far from its beginning, is done.
     Copied(u64, u64),
     /// An unlinked name vanishes.
@@ -86,6 +88,12 @@ impl Call<'_> {
 /// The tree after the slice took effect, if what the client saw could have been seen here.
 pub fn attempt(tree: &Tree, call: &Call<'_>, slice: Slice) -> Option<Tree> {
     let mut after = tree.clone();
+    if slice == Slice::Looked {
+        return names::look(&mut after, call).map(|()| after);
+    }
+    if let Some(moved) = after.looked.remove(&call.index) {
+        return names::refused_by_kernel(&after, call, moved).then_some(after);
+    }
     let expected = run(&mut after, call, slice);
     match (call.observed, expected) {
         (None, Ok(_)) => Some(after),
@@ -94,11 +102,19 @@ pub fn attempt(tree: &Tree, call: &Call<'_>, slice: Slice) -> Option<Tree> {
             agrees(&mut after, call, expected, outcome).then_some(after)
         }
         (Some(Err(errno)), expected) => {
-            let errors = expected.err().unwrap_or_default();
+            let mut errors = expected.err().unwrap_or_default();
+            errors.extend(may_be_gone(tree, call.operation).then_some(Errno::ENOENT));
             may_fail(call, *errno, &errors).then(|| tree.clone())
         }
         (Some(Ok(_)), Err(_)) => None,
     }
+}
+
+/// Whether nobody has the file any more, and the servers have heard of it or not.
+fn may_be_gone(tree: &Tree, operation: &Operation) -> bool {
+    let node = operation.file().and_then(|id| tree.find(id));
+    let file = node.and_then(|node| tree.node(node)?.file());
+    file.is_some_and(super::File::may_be_gone)
 }
 
 fn may_fail(call: &Call<'_>, errno: Errno, errors: &[Errno]) -> bool {
@@ -160,14 +176,16 @@ pub(super) fn existing(tree: &Tree, id: FileId) -> Result<NodeId, Errors> {
 
 fn agrees(tree: &mut Tree, call: &Call<'_>, expected: Expected, seen: &Outcome) -> bool {
     match (expected, seen) {
-        (Expected::Any, _) | (Expected::Done, Outcome::Done) => true,
+        (Expected::Any, _) | (_, Outcome::Done) => true,
         (Expected::File(node, new), Outcome::File(state, created)) => {
             let seen = &state.attributes;
             new == *created
                 && tree.identify(node, seen.id)
                 && attributes_agree(tree, call, node, seen)
         }
-        (Expected::Identity(node), Outcome::Identity(id)) => tree.identify(node, *id),
+        (Expected::Identity(node) | Expected::File(node, _), Outcome::Identity(id)) => {
+            tree.identify(node, *id)
+        }
         (
             Expected::Data {
                 offset,

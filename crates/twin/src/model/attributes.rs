@@ -17,6 +17,7 @@ pub(super) fn run(tree: &mut Tree, call: &Call<'_>) -> Result<Expected, Errors> 
         O::ReadLink(id) => read_link(tree, *id),
         O::Open(id) => open(tree, call.client, *id),
         O::Close(id) => close(tree, call.client, *id),
+        O::Release(id) => release(tree, call.client, *id),
         O::GetXattr { id, name } => {
             let value = node(tree, existing(tree, *id)?)?.xattrs.get(name);
             let value = value.ok_or_else(|| vec![Errno::ENODATA])?;
@@ -84,6 +85,15 @@ fn close(tree: &mut Tree, client: usize, id: FileId) -> Result<Expected, Errors>
     }
     tree.forget_unused(at);
     Ok(Expected::Done)
+}
+
+/// Until the servers hear of it, the file lives.
+fn release(tree: &mut Tree, client: usize, id: FileId) -> Result<Expected, Errors> {
+    let at = existing(tree, id)?;
+    if let Some(file) = tree.node_mut(at).and_then(Node::file_mut) {
+        file.released = true;
+    }
+    close(tree, client, id)
 }
 
 fn set_xattr(

@@ -140,6 +140,7 @@ fn new_file(kind: NewKind, tag: u8, opener: Option<usize>) -> File {
         data: Content::default(),
         target: Vec::new(),
         opens: BTreeMap::new(),
+        released: false,
         locks: BTreeMap::new(),
     };
     match kind {
@@ -326,6 +327,40 @@ fn rename(
         relocate(tree, &ends, flags.exchange);
     }
     Ok(Expected::Done)
+}
+
+/// Remembers what the first name of a rename leads to, if it leads anywhere.
+pub(super) fn look(tree: &mut Tree, call: &Call<'_>) -> Option<()> {
+    let Operation::Rename {
+        directory, name, ..
+    } = call.operation
+    else {
+        return None;
+    };
+    let moved = tree.entry(tree.find(*directory)?, name)?;
+    tree.looked.insert(call.index, moved);
+    Some(())
+}
+
+/// Whether a kernel that has found `moved` under the first name, and now looks at the second one, does not
+/// pass the rename on: both are names of one file, or one is a directory and the other is not.
+pub(super) fn refused_by_kernel(tree: &Tree, call: &Call<'_>, moved: NodeId) -> bool {
+    let Operation::Rename {
+        new_directory,
+        new_name,
+        ..
+    } = call.operation
+    else {
+        return false;
+    };
+    let directory = tree.find(*new_directory);
+    let target = directory.and_then(|directory| tree.entry(directory, new_name));
+    let Some(target) = target else { return false };
+    match (is_directory(tree, moved), is_directory(tree, target)) {
+        (true, false) => call.observed == Some(&Err(Errno::ENOTDIR)),
+        (false, true) => call.observed == Some(&Err(Errno::EISDIR)),
+        _ => moved == target && call.observed == Some(&Ok(super::Outcome::Done)),
+    }
 }
 
 /// Why a rename of these two cannot be.

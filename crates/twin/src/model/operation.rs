@@ -85,6 +85,8 @@ pub enum Operation {
     ReadLink(FileId),
     Open(FileId),
     Close(FileId),
+    /// A close that nobody waits for, as a kernel does it: the servers hear of it some time later.
+    Release(FileId),
     Read {
         id: FileId,
         offset: u64,
@@ -155,6 +157,36 @@ pub enum Operation {
     Expire,
 }
 
+impl Operation {
+    /// The file that it names by its identity, if it names one only.
+    pub const fn file(&self) -> Option<FileId> {
+        match self {
+            Self::Link { id, .. }
+            | Self::Attributes(id)
+            | Self::SetMode { id, .. }
+            | Self::SetOwner { id, .. }
+            | Self::Truncate { id, .. }
+            | Self::ReadLink(id)
+            | Self::Open(id)
+            | Self::Close(id)
+            | Self::Release(id)
+            | Self::Read { id, .. }
+            | Self::Write { id, .. }
+            | Self::Append { id, .. }
+            | Self::Allocate { id, .. }
+            | Self::SeekData { id, .. }
+            | Self::SeekHole { id, .. }
+            | Self::GetXattr { id, .. }
+            | Self::SetXattr { id, .. }
+            | Self::ListXattrs(id)
+            | Self::RemoveXattr { id, .. }
+            | Self::TestLock { id, .. }
+            | Self::SetLock { id, .. } => Some(*id),
+            _ => None,
+        }
+    }
+}
+
 /// A lock that is asked for: the positions `from..to` for an owner within the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -189,7 +221,7 @@ impl LockRequest {
 /// What an operation returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Nothing but success.
+    /// Success, and the caller is told no more.
     Done,
     /// A file, and whether it is new.
     File(FileState, bool),
@@ -197,7 +229,7 @@ pub enum Outcome {
     Bytes(Bytes),
     /// A size, an offset or a length.
     Number(u64),
-    /// A directory.
+    /// A file of which nothing else is told.
     Identity(FileId),
     /// A listing.
     Listing(Vec<ListedEntry>),

@@ -60,6 +60,8 @@ pub struct File {
     pub target: Vec<u8>,
     /// How often each client has it open.
     pub opens: BTreeMap<usize, u32>,
+    /// Whether somebody has let it go without waiting until the servers have heard of it.
+    pub released: bool,
     /// Locks: a tag of 1 is shared, 2 exclusive.
     pub locks: BTreeMap<Locker, Content>,
 }
@@ -82,6 +84,8 @@ pub struct Tree {
     pub nodes: BTreeMap<NodeId, Rc<Node>>,
     /// Files that have lost a name by an operation, but whose count of links does not say so yet.
     pub dropping: BTreeMap<usize, NodeId>,
+    /// What renames have found under their first names.
+    pub looked: BTreeMap<usize, NodeId>,
     /// What operations that change chunks have had done at the home.
     pub placed: BTreeMap<usize, Placed>,
 }
@@ -128,6 +132,18 @@ impl Node {
     }
 }
 
+impl File {
+    /// Whether it has neither names nor registrations.
+    fn is_unused(&self) -> bool {
+        self.links == 0 && self.opens.is_empty()
+    }
+
+    /// Whether nobody has it any more, and the servers have heard of it or not.
+    pub fn may_be_gone(&self) -> bool {
+        self.is_unused() && self.released
+    }
+}
+
 impl Tree {
     /// The root of every tree.
     pub const ROOT: NodeId = NodeId(0);
@@ -148,6 +164,7 @@ impl Tree {
         Self {
             nodes: BTreeMap::from([(Self::ROOT, Rc::new(root))]),
             dropping: BTreeMap::new(),
+            looked: BTreeMap::new(),
             placed: BTreeMap::new(),
         }
     }
@@ -206,7 +223,7 @@ impl Tree {
     /// Removes a file that has neither names nor registrations.
     pub fn forget_unused(&mut self, node: NodeId) {
         let file = self.node(node).and_then(Node::file);
-        if file.is_some_and(|file| file.links == 0 && file.opens.is_empty()) {
+        if file.is_some_and(|file| file.is_unused() && !file.released) {
             self.nodes.remove(&node);
         }
     }
