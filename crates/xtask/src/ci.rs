@@ -73,6 +73,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "hammer",
+        limit_s: 900,
+        command: "tests/with-futago --servers 2 --mounts 2 --threads 2 --partitions 64 --chunk-size 4KiB cargo run --quiet --release --package futago-hammer -- --seconds 30",
+        ready: has_program,
+    },
+    Step {
         name: "fsx",
         limit_s: 900,
         command: "tests/with-futago cargo xtask suite fsx --seeds 2 --operations 10000",

@@ -50,6 +50,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "hammer",
+        limit_s: 4500,
+        command: "tests/with-futago --servers 2 --mounts 2 --threads 2 --partitions 64 --chunk-size 4KiB cargo run --quiet --release --package futago-hammer -- --seconds 3600",
+        ready: has_program,
+    },
+    Step {
         name: "entries",
         limit_s: 7200,
         command: "tests/with-futago --mounts 2 cargo xtask suite entries --entries 1000000",

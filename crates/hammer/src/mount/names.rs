@@ -1,0 +1,228 @@
+//! Names.
+
+use super::{Mount, told};
+use crate::journal::Journal;
+use futago_base::{FileId, Name, record::Entry};
+use futago_client::RenameFlags;
+use futago_twin::model::{NewKind, Observed, Operation, Outcome};
+use futago_wire::ListedEntry;
+use rustix::fd::OwnedFd;
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::{self, Errno};
+
+impl Mount {
+    /// Does an operation on names.
+    pub(super) fn names(
+        &mut self,
+        operation: &Operation,
+        journal: &mut Journal,
+    ) -> Option<Observed> {
+        let operation = &as_calls_can(operation);
+        let call = || {
+            let result = self.call(operation);
+            (self, result)
+        };
+        journal.observe(operation, call, |(mount, result)| {
+            let failure = result.as_ref().err();
+            let unasked = failure.is_some_and(|errno| mount.is_unasked(operation, *errno));
+            if unasked { None } else { told(result) }
+        })
+    }
+
+    /// Whether the kernel may have failed an operation without asking the file system.
+    fn is_unasked(&self, operation: &Operation, errno: Errno) -> bool {
+        use Operation as O;
+        match (operation, errno) {
+            // It meets a moved directory at a place that its memory of the tree forbids.
+            (_, Errno::STALE | Errno::LOOP)
+            // It compares the two places in its memory.
+            | (O::Rename { .. }, Errno::INVAL)
+            // It knows what cannot be opened, and by whom.
+            | (O::Create { exclusive: false, .. }, Errno::ISDIR | Errno::ACCESS) => true,
+            // It counts names, and does not know of those that others make.
+            (O::Link { id, .. }, Errno::NOENT) if self.stat(*id).is_ok() => true,
+            (_, Errno::NOENT) => directories(operation).any(|id| self.is_dead_to_kernel(id)),
+            _ => false,
+        }
+    }
+
+    /// Whether the kernel takes a directory for removed that exists: it does so when it has removed or replaced
+    /// a name that led there when it looked, and somewhere else a moment later. It lists none that it takes for
+    /// removed.
+    fn is_dead_to_kernel(&self, directory: FileId) -> bool {
+        self.list(directory) == Err(Errno::NOENT) && self.stat(directory).is_ok()
+    }
+
+    fn call(&mut self, operation: &Operation) -> io::Result<Outcome> {
+        use Operation as O;
+        let at = |id| self.node(id);
+        let done = match operation {
+            O::Lookup { directory, name } => return self.look_up(*directory, name),
+            O::Create { .. } => return self.create(operation),
+            O::CreateUnnamed { directory, mode } => {
+                let flags = OFlags::TMPFILE | OFlags::RDWR;
+                let file = fs::openat(at(*directory)?, ".", flags, permissions(*mode))?;
+                return self.meet_open(file);
+            }
+            O::MakeDirectory {
+                directory,
+                name,
+                mode,
+            } => fs::mkdirat(at(*directory)?, name.as_bytes(), permissions(*mode)),
+            O::Unlink { directory, name } => {
+                fs::unlinkat(at(*directory)?, name.as_bytes(), AtFlags::empty())
+            }
+            O::RemoveDirectory { directory, name } => {
+                fs::unlinkat(at(*directory)?, name.as_bytes(), AtFlags::REMOVEDIR)
+            }
+            O::Rename {
+                directory,
+                name,
+                new_directory,
+                new_name,
+                flags,
+            } => fs::renameat_with(
+                at(*directory)?,
+                name.as_bytes(),
+                at(*new_directory)?,
+                new_name.as_bytes(),
+                flags_of(*flags),
+            ),
+            O::Link {
+                id,
+                directory,
+                name,
+            } => fs::linkat(
+                at(*id)?,
+                "",
+                at(*directory)?,
+                name.as_bytes(),
+                AtFlags::EMPTY_PATH,
+            ),
+            O::ReadDirectory { directory, .. } => return self.list(*directory),
+            _ => Err(Errno::NOSYS),
+        };
+        done.map(|()| Outcome::Done)
+    }
+
+    fn look_up(&mut self, directory: FileId, name: &Name) -> io::Result<Outcome> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let node = fs::openat(self.node(directory)?, name.as_bytes(), flags, Mode::empty())?;
+        let (id, _) = self.meet(node)?;
+        Ok(Outcome::Identity(id))
+    }
+
+    fn create(&mut self, operation: &Operation) -> io::Result<Outcome> {
+        let Operation::Create {
+            directory,
+            name,
+            kind,
+            mode,
+            exclusive,
+            open,
+            tag,
+        } = operation
+        else {
+            return Err(Errno::NOSYS);
+        };
+        let (directory, name, mode) = (self.node(*directory)?, name.as_bytes(), permissions(*mode));
+        let made = match kind {
+            NewKind::Symlink => fs::symlinkat(&[*tag; 8][..], directory, name),
+            NewKind::Fifo => fs::mknodat(directory, name, FileType::Fifo, mode, 0),
+            NewKind::File(_) if !open => {
+                fs::mknodat(directory, name, FileType::RegularFile, mode, 0)
+            }
+            NewKind::File(_) => {
+                let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+                let new = if *exclusive {
+                    OFlags::EXCL
+                } else {
+                    OFlags::empty()
+                };
+                let file = fs::openat(directory, name, flags | new, mode)?;
+                return self.meet_open(file);
+            }
+        };
+        made.map(|()| Outcome::Done)
+    }
+
+    fn list(&self, directory: FileId) -> io::Result<Outcome> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let opened: OwnedFd = fs::open(self.path(directory)?, flags, Mode::empty())?;
+        let mut listed = Vec::new();
+        for entry in Dir::new(opened)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            listed.push(ListedEntry {
+                name: Name::new(name.to_vec()).map_err(|_| Errno::ILSEQ)?,
+                entry: Entry {
+                    id: FileId(entry.ino()),
+                    kind: super::node::kind_of(entry.file_type()),
+                },
+                attributes: None,
+            });
+        }
+        Ok(Outcome::Listing(listed))
+    }
+}
+
+/// The operation as far as system calls can do it: they give new files no content, new directories no
+/// set-group-id bit and symbolic links no mode, and open what is there only where they open what is new.
+fn as_calls_can(operation: &Operation) -> Operation {
+    let mut operation = operation.clone();
+    match &mut operation {
+        Operation::Create {
+            kind,
+            mode,
+            exclusive,
+            open,
+            ..
+        } => {
+            match kind {
+                NewKind::File(bytes) => *bytes = 0,
+                NewKind::Symlink => *mode = 0o777,
+                NewKind::Fifo => {}
+            }
+            *exclusive |= !*open;
+        }
+        Operation::MakeDirectory { mode, .. } => *mode &= 0o1777,
+        _ => {}
+    }
+    operation
+}
+
+/// The directories that an operation names something in.
+fn directories(operation: &Operation) -> impl Iterator<Item = FileId> {
+    use Operation as O;
+    let (one, other) = match operation {
+        O::Lookup { directory, .. }
+        | O::Create { directory, .. }
+        | O::CreateUnnamed { directory, .. }
+        | O::MakeDirectory { directory, .. }
+        | O::Unlink { directory, .. }
+        | O::RemoveDirectory { directory, .. }
+        | O::Link { directory, .. }
+        | O::ReadDirectory { directory, .. } => (Some(*directory), None),
+        O::Rename {
+            directory,
+            new_directory,
+            ..
+        } => (Some(*directory), Some(*new_directory)),
+        _ => (None, None),
+    };
+    one.into_iter().chain(other)
+}
+
+fn permissions(mode: u16) -> Mode {
+    Mode::from_raw_mode(mode.into())
+}
+
+fn flags_of(flags: RenameFlags) -> fs::RenameFlags {
+    let mut wanted = fs::RenameFlags::empty();
+    wanted.set(fs::RenameFlags::NOREPLACE, flags.no_replace);
+    wanted.set(fs::RenameFlags::EXCHANGE, flags.exchange);
+    wanted
+}
