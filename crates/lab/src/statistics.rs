@@ -95,6 +95,8 @@ pub struct ServerPhase {
     pub requests: u64,
     /// Processor time that they took.
     pub cpu_us: u64,
+    /// How long they had something to do: without looking for messages in vain.
+    pub busy_us: u64,
 }
 
 /// The result of a phase, over all clients.
@@ -120,6 +122,8 @@ pub struct PhaseReport {
     pub client_cpu_us_per_op: f64,
     /// Processor time of the servers an operation; absent if no cluster was asked.
     pub server_cpu_us_per_op: Option<f64>,
+    /// How long the servers had something to do for an operation; absent if no cluster was asked.
+    pub server_busy_us_per_op: Option<f64>,
 }
 
 impl PhaseReport {
@@ -147,6 +151,7 @@ impl PhaseReport {
             server_requests: servers.map(|s| s.requests),
             client_cpu_us_per_op: per_op(client_cpu_us),
             server_cpu_us_per_op: servers.map(|s| per_op(s.cpu_us)),
+            server_busy_us_per_op: servers.map(|s| per_op(s.busy_us)),
         }
     }
 }
@@ -185,6 +190,7 @@ mod tests {
         let servers = ServerPhase {
             requests: 5,
             cpu_us: 8,
+            busy_us: 6,
         };
         let report = PhaseReport::new("create", &clients, Some(servers));
         assert_eq!(report.ops, 4);
@@ -195,6 +201,7 @@ mod tests {
         assert!((8.9..9.1).contains(&report.p99_us), "{}", report.p99_us);
         assert_eq!(report.client_cpu_us_per_op, 5.0);
         assert_eq!(report.server_cpu_us_per_op, Some(2.0));
+        assert_eq!(report.server_busy_us_per_op, Some(1.5));
         assert_eq!(report.server_requests, Some(5));
     }
 

@@ -26,6 +26,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "everyday",
+        limit_s: 900,
+        command: "tests/with-futago --servers 1 tests/everyday --rounds 3",
+        ready: has_program,
+    },
+    Step {
         name: "pjdfstest",
         limit_s: 600,
         command: "tests/with-futago cargo xtask suite pjdfstest",

@@ -57,6 +57,7 @@ fn run_phase(
     let spent = before.zip(after).map(|(before, after)| ServerPhase {
         requests: after.requests.saturating_sub(before.requests),
         cpu_us: after.cpu_us.saturating_sub(before.cpu_us),
+        busy_us: after.busy_us.saturating_sub(before.busy_us),
     });
     Ok(PhaseReport::new(phase.name(), &parts, spent))
 }
@@ -66,6 +67,7 @@ fn totals(connection: &Connection) -> anyhow::Result<ServerPhase> {
     let mut total = ServerPhase {
         requests: 0,
         cpu_us: 0,
+        busy_us: 0,
     };
     for server in connection.map().servers() {
         let status = connection.status(server)?;
@@ -75,6 +77,7 @@ fn totals(connection: &Connection) -> anyhow::Result<ServerPhase> {
             .filter(|(name, _)| !matches!(name.as_str(), "get_status" | "keep_alive"));
         total.requests += counted.map(|(_, count)| count).sum::<u64>();
         total.cpu_us += status.cpu_us;
+        total.busy_us += status.busy_us;
     }
     Ok(total)
 }

@@ -35,6 +35,7 @@ fn metadata_operations_ask_a_server_each() {
                 "p99_us",
                 "client_cpu_us_per_op",
                 "server_cpu_us_per_op",
+                "server_busy_us_per_op",
             ] {
                 assert!(phase[field].is_number(), "{field} in {phase}");
             }

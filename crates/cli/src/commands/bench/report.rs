@@ -91,7 +91,7 @@ fn table(report: &Report<'_>) -> String {
     let names = report.beside.iter().map(|other| other.name.len());
     let width = names.max().unwrap_or(0).max("phase".len() + 3);
     let mut text = format!(
-        "{:width$} {:>9} {:>11} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10}{}\n",
+        "{:width$} {:>9} {:>11} {:>9} {:>9} {:>9} {:>10} {:>10} {:>10} {:>8}{}\n",
         "phase",
         "ops",
         "ops/s",
@@ -101,6 +101,7 @@ fn table(report: &Report<'_>) -> String {
         "requests",
         "client us",
         "server us",
+        "busy us",
         if report.beside.is_empty() {
             ""
         } else {
@@ -120,10 +121,14 @@ fn table(report: &Report<'_>) -> String {
 
 fn line(name: &str, width: usize, Phase { round, ratio, .. }: &Phase) -> String {
     let requests = (round.server_requests).map_or("-".to_owned(), |n| n.to_string());
-    let server = (round.server_cpu_us_per_op).map_or("-".to_owned(), |us| format!("{us:.1}"));
+    let spent = |us: Option<f64>| us.map_or("-".to_owned(), |us| format!("{us:.1}"));
+    let (server, busy) = (
+        spent(round.server_cpu_us_per_op),
+        spent(round.server_busy_us_per_op),
+    );
     let ratio = ratio.map_or(String::new(), |ratio| format!(" {ratio:>8.2}"));
     format!(
-        "{name:width$} {:>9} {:>11.0} {:>9.1} {:>9.1} {:>9.1} {requests:>10} {:>10.1} {server:>10}{ratio}\n",
+        "{name:width$} {:>9} {:>11.0} {:>9.1} {:>9.1} {:>9.1} {requests:>10} {:>10.1} {server:>10} {busy:>8}{ratio}\n",
         round.ops,
         round.ops_per_s,
         round.mib_per_s,
