@@ -23,12 +23,22 @@ pub struct LocalCluster {
     input: Option<ChildStdin>,
 }
 
+/// How clients reach the servers of their own host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Through memory that both have mapped.
+    #[default]
+    Memory,
+    /// Over sockets, as servers of other hosts.
+    Sockets,
+}
+
 /// Memory of each server for records, and for data that is not evenly spread.
 const SERVER_BYTES: u64 = 1 << 30;
 
 impl LocalCluster {
     /// Starts the servers of a scenario, each a process.
-    pub fn start(body: &Body, setup: &Setup) -> anyhow::Result<Self> {
+    pub fn start(body: &Body, setup: &Setup, way: Way) -> anyhow::Result<Self> {
         let name = format!("futago-measurement-{}.toml", std::process::id());
         let path = std::env::temp_dir().join(name);
         let servers = body.cluster.servers;
@@ -43,6 +53,7 @@ impl LocalCluster {
             .args(["--policy", policy.as_str().unwrap_or_default()])
             .args(["--chunk-size", &format!("{}B", body.cluster.chunk.as_u64())])
             .args(["--memory", &ByteSize(memory).to_string()])
+            .args(["--transport", way.transport()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -50,8 +61,27 @@ impl LocalCluster {
             .context("starting futago up")?;
         let input = up.stdin.take();
         wait_until_ready(&mut up)?;
-        let cluster = ClusterFile { path }.load()?;
+        let cluster = way.of(ClusterFile { path }.load()?);
         Ok(Self { cluster, up, input })
+    }
+}
+
+impl Way {
+    /// What servers listen on.
+    const fn transport(self) -> &'static str {
+        match self {
+            Self::Memory => "unix",
+            Self::Sockets => "tcp",
+        }
+    }
+
+    /// A cluster that is reached so. Who asks for another one than a server of this host belongs to
+    /// is not given memory.
+    const fn of(self, mut cluster: Cluster) -> Cluster {
+        if matches!(self, Self::Sockets) {
+            cluster.id.0 ^= 1;
+        }
+        cluster
     }
 }
 

@@ -1,6 +1,9 @@
 //! The phases of a scenario on a real cluster on this host.
 
-use super::{local_cluster::LocalCluster, replay::Replay};
+use super::{
+    local_cluster::{LocalCluster, Way},
+    replay::Replay,
+};
 use crate::{
     connection::Connection,
     exit::{Exit, Problem},
@@ -23,6 +26,7 @@ use futago_twin::{
         Work, find_file, make_file, own_name,
     },
 };
+use rustix::time::{ClockId, clock_gettime};
 use std::{
     collections::BTreeMap,
     thread,
@@ -37,6 +41,10 @@ pub struct RealPhase {
     pub client_busy_ns: u64,
     /// How long all servers have had something to do, in microseconds.
     pub server_busy_us: u64,
+    /// CPU time of this process, in nanoseconds: looking for messages in vain is part of it.
+    pub client_cpu_ns: u64,
+    /// CPU time of all servers, in microseconds; the same.
+    pub server_cpu_us: u64,
     /// Requests that the servers were sent, by name.
     pub requests: BTreeMap<String, u64>,
 }
@@ -63,9 +71,9 @@ fn check(setup: &Setup) -> anyhow::Result<()> {
 
 /// Runs all phases of a scenario on a cluster of its own. Each client has so many operations under way at
 /// once; they begin together, when all of those before have ended.
-pub fn run(body: &Body, setup: &Setup, at_once: usize) -> anyhow::Result<Vec<RealPhase>> {
+pub fn run(body: &Body, setup: &Setup, at_once: usize, way: Way) -> anyhow::Result<Vec<RealPhase>> {
     check(setup)?;
-    let local = LocalCluster::start(body, setup)?;
+    let local = LocalCluster::start(body, setup, way)?;
     let watch = Connection::open(&local.cluster)?;
     let clients =
         (0..body.cluster.clients).map(|number| RealClient::new(&local.cluster, setup, number));
@@ -83,16 +91,44 @@ pub fn run(body: &Body, setup: &Setup, at_once: usize) -> anyhow::Result<Vec<Rea
 }
 
 /// What all servers have done so far.
-fn totals(watch: &Connection) -> anyhow::Result<(u64, BTreeMap<String, u64>)> {
-    let (mut busy_us, mut requests) = (0, BTreeMap::new());
-    for server in watch.map().servers() {
-        let status = watch.status(server)?;
-        busy_us += status.busy_us;
-        for (name, count) in status.requests {
-            *requests.entry(name).or_default() += count;
+#[derive(Default)]
+struct Totals {
+    busy_us: u64,
+    cpu_us: u64,
+    requests: BTreeMap<String, u64>,
+}
+
+impl Totals {
+    fn ask(watch: &Connection) -> anyhow::Result<Self> {
+        let mut totals = Self::default();
+        for server in watch.map().servers() {
+            let status = watch.status(server)?;
+            totals.busy_us += status.busy_us;
+            totals.cpu_us += status.cpu_us;
+            for (name, count) in status.requests {
+                *totals.requests.entry(name).or_default() += count;
+            }
         }
+        Ok(totals)
     }
-    Ok((busy_us, requests))
+
+    /// Requests since then, apart from those that tell or keep something.
+    fn requests_since(self, before: &Self) -> BTreeMap<String, u64> {
+        let requests = self.requests.into_iter().map(|(name, count)| {
+            let earlier = before.requests.get(&name).copied().unwrap_or(0);
+            (name, count.saturating_sub(earlier))
+        });
+        let counts = |name: &str| name != "get_status" && name != "keep_alive";
+        requests
+            .filter(|(name, count)| *count > 0 && counts(name))
+            .collect()
+    }
+}
+
+/// CPU time of this process, in nanoseconds.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn run_phase(
@@ -104,25 +140,21 @@ fn run_phase(
     let count = clients.len() as u32;
     together(clients, |client| client.prepare(phase, count))?;
     together(clients, |client| client.find(phase))?;
-    let before = totals(watch)?;
-    let began = Instant::now();
+    let before = Totals::ask(watch)?;
+    let (began, cpu_before_ns) = (Instant::now(), cpu_ns());
     let parts = together(clients, |client| client.run(phase, at_once, began))?;
-    let after = totals(watch)?;
+    let client_cpu_ns = cpu_ns() - cpu_before_ns;
+    let after = Totals::ask(watch)?;
     for part in &parts {
         part.check()?;
     }
-    let requests = after.1.into_iter().map(|(name, count)| {
-        let earlier = before.1.get(&name).copied().unwrap_or(0);
-        (name, count.saturating_sub(earlier))
-    });
-    let client_busy_ns = parts.iter().map(|part| part.busy.0).sum();
     Ok(RealPhase {
+        client_busy_ns: parts.iter().map(|part| part.busy.0).sum(),
+        client_cpu_ns,
+        server_busy_us: after.busy_us.saturating_sub(before.busy_us),
+        server_cpu_us: after.cpu_us.saturating_sub(before.cpu_us),
+        requests: after.requests_since(&before),
         result: sum_up(phase, parts),
-        client_busy_ns,
-        server_busy_us: after.0.saturating_sub(before.0),
-        requests: requests
-            .filter(|(name, count)| *count > 0 && name != "get_status" && name != "keep_alive")
-            .collect(),
     })
 }
 

@@ -295,6 +295,23 @@ fn a_host_is_measured_and_compared_with_its_twin() {
     assert!(err.contains("clients do not think"), "{err}");
 }
 
+#[test]
+fn a_comparison_can_be_printed_as_it_is_published() {
+    let directory = directory();
+    let compare = [
+        "twin",
+        "compare",
+        "tiny.toml",
+        "--repetitions",
+        "1",
+        "--markdown",
+    ];
+    let (code, out, err) = run(directory.path(), &compare);
+    assert_eq!(code, 0, "{err}");
+    let of_create = |line: &&str| line.starts_with("| 1 |") && line.contains("| create |");
+    assert_eq!(out.lines().filter(of_create).count(), 2, "{out}");
+}
+
 const LONG: &str = "workload.phases.0.operations=1000000000";
 
 /// Whoever ends a measurement, in whatever way, does not leave its servers running.

@@ -15,6 +15,14 @@ pub struct Host {
     /// Cores. A handler's time occupies one.
     #[serde(default = "one", deserialize_with = "bounds::count")]
     pub cores: u32,
+    /// What all its cores together copy of file data, in units of 10^6 bytes a second. Without it
+    /// they do not get in each other's way.
+    #[serde(
+        default,
+        deserialize_with = "bounds::some_positive",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub memory_mb_per_s: Option<f64>,
     /// Its network interface.
     pub nic: Nic,
 }
@@ -56,6 +64,7 @@ pub(super) fn fill(host: &Host, servers: u32, count: u32, groups: &[u32]) -> Vec
             send_bytes_per_s: rate,
             receive_bytes_per_s: rate,
             cores: host.cores,
+            memory_bytes_per_s: host.memory_mb_per_s.map(bytes_per_s),
             servers: host.processes.min(servers - number * host.processes),
             clients: 0,
         })

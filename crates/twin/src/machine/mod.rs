@@ -35,6 +35,9 @@ pub struct Machine {
     /// What storing a change takes.
     #[serde(default)]
     pub store: world::Store,
+    /// The same on the servers' disks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<world::Store>,
 }
 
 /// The hosts of a cluster and the network between them.

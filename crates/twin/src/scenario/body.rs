@@ -1,6 +1,6 @@
 //! What a scenario says, its sweep apart.
 
-use super::{Cluster, Workload, traces::Traces};
+use super::{Cluster, Medium, Workload, traces::Traces};
 use crate::{
     machine::Machine,
     world::{self, Setup},
@@ -115,6 +115,18 @@ impl Body {
         workload.map_err(|problem| problem.inside("workload"))
     }
 
+    /// What storing a change takes.
+    fn store(&self) -> Result<world::Store, Problem> {
+        match (self.cluster.store, self.machine.disk) {
+            (Medium::Memory, _) => Ok(self.machine.store),
+            (Medium::Disk, Some(disk)) => Ok(disk),
+            (Medium::Disk, None) => {
+                let problem = Problem::new("the machine has no `disk`");
+                Err(problem.inside("store").inside("cluster"))
+            }
+        }
+    }
+
     /// What is to be simulated with this seed.
     pub(super) fn setup(&self, seed: u64, traces: &Traces<'_>) -> Result<Setup, Problem> {
         let Cluster {
@@ -128,7 +140,7 @@ impl Body {
             hosts: layout.hosts,
             network: layout.network,
             costs: self.machine.costs.clone(),
-            store: self.machine.store,
+            store: self.store()?,
             protocol: self.cluster.protocol(),
             directories: self.workload.world_directories(),
             wide: self.workload.wide,

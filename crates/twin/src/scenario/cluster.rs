@@ -29,9 +29,23 @@ pub struct Cluster {
     /// Memory of each server's store.
     #[serde(default = "memory")]
     pub memory: ByteSize,
+    /// Where servers keep what they store.
+    #[serde(default)]
+    pub store: Medium,
     /// Settings of the real code.
     #[serde(default)]
     pub protocol: ProtocolSettings,
+}
+
+/// Where servers keep what they store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Medium {
+    /// In memory, or as the machine's `store` says.
+    #[default]
+    Memory,
+    /// On the machine's `disk`, before they answer.
+    Disk,
 }
 
 const fn partitions() -> u32 {

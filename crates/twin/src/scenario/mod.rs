@@ -15,7 +15,7 @@ mod traces;
 mod workload;
 
 pub use body::{Body, Limits, Run};
-pub use cluster::{Cluster, ProtocolSettings};
+pub use cluster::{Cluster, Medium, ProtocolSettings};
 pub use data::Data;
 pub use result::summarize;
 pub use workload::{Directory, Phase, Workload};

@@ -87,6 +87,12 @@ impl Setup {
             moves,
             || part("send_bytes_per_s"),
             "a bandwidth is above zero",
+        )?;
+        let copies = host.memory_bytes_per_s != Some(0);
+        require(
+            copies,
+            || part("memory_bytes_per_s"),
+            "a bandwidth is above zero",
         )
     }
 
@@ -128,6 +134,13 @@ impl Setup {
             drawable,
             || "store.latency".into(),
             "it cannot be drawn from",
+        )?;
+        let byte_ns = self.store.byte_ns;
+        let takes_time = byte_ns.is_finite() && byte_ns >= 0.0;
+        require(
+            takes_time,
+            || "store.byte_ns".into(),
+            "it is not below zero",
         )?;
         let places = self.store.concurrency != Some(0);
         require(places, || "store.concurrency".into(), "it is above zero")

@@ -197,6 +197,7 @@ fn units_at(scene: &Scene, id: ProcessId, class: ResourceClass) -> u64 {
         ResourceClass::ServerNicSend | ResourceClass::ServerNicReceive => u64::from(serves),
         ResourceClass::ClientCpu if !serves => u64::from(host.cores),
         ResourceClass::ServerCpu if serves => u64::from(host.cores),
+        ResourceClass::Memory => u64::from(host.memory_bytes_per_s.is_some()),
         ResourceClass::Client => u64::from(host.clients),
         ResourceClass::Server => servers,
         ResourceClass::Store => servers * u64::from(scene.setup.store.concurrency.unwrap_or(0)),

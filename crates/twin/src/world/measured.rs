@@ -104,6 +104,8 @@ pub enum ResourceClass {
     Server,
     /// Cores of hosts with servers.
     ServerCpu,
+    /// Memory of hosts whose cores share its bandwidth.
+    Memory,
     /// Stores.
     Store,
     /// Shared links.

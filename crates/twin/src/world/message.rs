@@ -39,6 +39,8 @@ pub struct Message {
     pub content: Content,
     /// File data that goes with it.
     pub payload: Payload,
+    /// When its last byte is there, if the receiver may find it before that; else 0.
+    pub whole_ns: u64,
 }
 
 /// What a message says.

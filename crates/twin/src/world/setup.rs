@@ -47,10 +47,20 @@ pub struct Host {
     pub receive_bytes_per_s: u64,
     /// Cores, shared by all that runs here.
     pub cores: u32,
+    /// What its cores together copy of file data, in bytes a second; `None` if they do not get in each
+    /// other's way.
+    pub memory_bytes_per_s: Option<u64>,
     /// How many servers run here.
     pub servers: u32,
     /// How many clients run here.
     pub clients: u32,
+}
+
+impl Host {
+    /// Whether some of its processes talk to each other, and so through memory.
+    pub(super) const fn has_neighbours(&self) -> bool {
+        self.servers > 1 || self.servers > 0 && self.clients > 0
+    }
 }
 
 /// What lies between the hosts.
@@ -155,6 +165,77 @@ pub struct ServerCosts {
     pub byte_received_ns: f64,
     /// For each byte of file data that goes with a message.
     pub byte_sent_ns: f64,
+    /// Besides `turn_ns`, where other processes have used the core's caches meanwhile.
+    pub cold_turn_ns: f64,
+    /// Besides, for messages from and to other hosts: they go through sockets.
+    #[serde(skip_serializing_if = "MessageCosts::are_none")]
+    pub sockets: MessageCosts,
+}
+
+/// What messages cost a process, whatever they say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MessageCosts {
+    /// For all messages together that are found of one sender.
+    pub turn_ns: f64,
+    /// For each byte of file data that comes with a message.
+    pub byte_received_ns: f64,
+    /// For each byte of file data that goes with a message.
+    pub byte_sent_ns: f64,
+}
+
+impl MessageCosts {
+    fn are_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These with what makes them dearer under some circumstances.
+    fn at(self, at: Circumstances, cold_turn_ns: f64, sockets: Self) -> Self {
+        let more = if at.is_remote {
+            sockets
+        } else {
+            Self::default()
+        };
+        let cold_ns = if at.is_cold { cold_turn_ns } else { 0.0 };
+        Self {
+            turn_ns: self.turn_ns + cold_ns + more.turn_ns,
+            byte_received_ns: self.byte_received_ns + more.byte_received_ns,
+            byte_sent_ns: self.byte_sent_ns + more.byte_sent_ns,
+        }
+    }
+}
+
+/// Where a message is handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Circumstances {
+    /// Other processes have used the core's caches meanwhile.
+    pub is_cold: bool,
+    /// Its other end is on another host.
+    pub is_remote: bool,
+}
+
+impl ServerCosts {
+    /// What messages cost.
+    pub(super) fn messages(&self, at: Circumstances) -> MessageCosts {
+        let plain = MessageCosts {
+            turn_ns: self.turn_ns,
+            byte_received_ns: self.byte_received_ns,
+            byte_sent_ns: self.byte_sent_ns,
+        };
+        plain.at(at, self.cold_turn_ns, self.sockets)
+    }
+}
+
+impl ClientCosts {
+    /// What messages cost.
+    pub(super) fn messages(&self, at: Circumstances) -> MessageCosts {
+        let plain = MessageCosts {
+            turn_ns: self.turn_ns,
+            byte_received_ns: self.byte_received_ns,
+            byte_sent_ns: self.byte_sent_ns,
+        };
+        plain.at(at, self.cold_turn_ns, self.sockets)
+    }
 }
 
 /// What a client pays.
@@ -175,6 +256,11 @@ pub struct ClientCosts {
     pub byte_received_ns: f64,
     /// For each byte of file data that goes with a message.
     pub byte_sent_ns: f64,
+    /// Besides `turn_ns`, where other processes have used the core's caches meanwhile.
+    pub cold_turn_ns: f64,
+    /// Besides, for messages from and to other hosts: they go through sockets.
+    #[serde(skip_serializing_if = "MessageCosts::are_none")]
+    pub sockets: MessageCosts,
 }
 
 /// How long a change takes from the end of its handler until its answers may leave. It occupies
@@ -184,6 +270,8 @@ pub struct ClientCosts {
 pub struct Store {
     /// The time of one batch.
     pub latency: Latency,
+    /// Besides, for each byte of file data in it.
+    pub byte_ns: f64,
     /// How many batches a server's store takes at once; `None` for any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,

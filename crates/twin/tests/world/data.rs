@@ -79,6 +79,37 @@ fn a_processor_that_copies_limits() {
     assert_balanced(&phase);
 }
 
+/// Four servers on a host have a core each, and one memory.
+#[test]
+fn the_memory_of_a_host_limits_all_its_cores_together() {
+    let mut setup = setup(4, 16, &[IoPhase::Write], EACH_ONCE);
+    setup.hosts.drain(1..4);
+    setup.hosts[0].servers = 4;
+    setup.hosts[0].cores = 4;
+    setup.hosts[0].memory_bytes_per_s = Some(800_000_000);
+    setup.costs.server.byte_received_ns = 0.2;
+    for host in &mut setup.hosts {
+        host.send_bytes_per_s *= 100;
+        host.receive_bytes_per_s *= 100;
+    }
+    let phase = measure(&setup).remove(0);
+    let write = &phase.operations[&OperationKind::Write];
+    assert_near(write.mib_per_s, 800_000_000.0 / MIB, 0.02);
+    let memory = phase.resources[&ResourceClass::Memory];
+    assert_eq!(memory.units, 1);
+    assert_near(memory.utilisation, 1.0, 0.02);
+}
+
+#[test]
+fn a_store_may_take_time_for_every_byte() {
+    let mut setup = setup(1, 16, &[IoPhase::Write], EACH_ONCE);
+    setup.store.byte_ns = 5.0;
+    setup.store.concurrency = Some(1);
+    let phase = measure(&setup).remove(0);
+    let write = &phase.operations[&OperationKind::Write];
+    assert_near(write.mib_per_s, 1e9 / 5.0 / MIB, 0.02);
+}
+
 #[test]
 fn chunks_of_one_file_are_spread_over_all_servers() {
     let per_s = |servers| {

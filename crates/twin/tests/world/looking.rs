@@ -1,7 +1,8 @@
 //! Processes that look for messages before they sleep: what can be computed.
 
 use crate::predictions::assert_near;
-use crate::setups::ppmds;
+use crate::setups::{own_files, ppmds, transfers};
+use futago_lab::workload::IoPhase;
 use futago_twin::world::{
     Amount, FileNames, Latency, Looking, MeasuredOperation, OperationKind, Place, RunOptions,
     Setup, Store, run,
@@ -76,6 +77,65 @@ fn three_of_them_on_two_cores_do_not_starve_each_other() {
     assert_near(create.per_s, 1e9 / turn_ns, 0.02);
     assert_near(create.p50_us, (2.0 * turn_ns - 1.0) / 1e3, 0.03);
     assert_near(create.max_us, create.p50_us, 0.2);
+}
+
+#[test]
+fn caches_are_cold_where_more_than_two_take_turns() {
+    let per_s = |clients, is_dearer: bool| {
+        let mut setup = setup(clients, 1, 500);
+        if is_dearer {
+            setup.costs.server.cold_turn_ns = 700.0;
+            setup.costs.client.cold_turn_ns = 700.0;
+        }
+        creates(&setup).per_s
+    };
+    assert_eq!(per_s(1, true), per_s(1, false));
+    // Each operation is a turn of a client, and at least every second one a turn of the server.
+    let more_ns = 1e9 / per_s(2, true) - 1e9 / per_s(2, false);
+    assert!((1.4 * 700.0..=2.1 * 700.0).contains(&more_ns), "{more_ns}");
+}
+
+/// What writing 1 MiB takes beside what creating a file does, in nanoseconds.
+fn data_ns([sent_ns, received_ns]: [f64; 2], memory_bytes_per_s: Option<u64>) -> f64 {
+    let mut setup = setup(1, 2, 1);
+    let workload = own_files(1);
+    let all = Amount::Operations(workload.transfer_count());
+    let write = transfers("write", Place::Own, IoPhase::Write, workload, all);
+    setup.phases = vec![write];
+    setup.hosts[0].memory_bytes_per_s = memory_bytes_per_s;
+    setup.costs.client.byte_sent_ns = sent_ns;
+    setup.costs.server.byte_received_ns = received_ns;
+    let measured = run(&setup, &RunOptions::default()).expect("it runs");
+    let write = &measured.phases[0].operations[&OperationKind::Write];
+    write.p50_us * 1e3 - ALONE_NS
+}
+
+/// Each end copies 1 MiB, and the slower one all of it but the first or the last 64 KiB with the other.
+#[test]
+fn the_other_end_takes_out_what_is_large_while_it_is_put_in() {
+    let (first, later) = (65_536.0, 1_048_576.0 - 65_536.0);
+    for [sent_ns, received_ns] in [[0.1_f64, 0.2], [0.2, 0.1]] {
+        let both_ns = first * (sent_ns + received_ns) + later * sent_ns.max(received_ns);
+        assert_near(data_ns([sent_ns, received_ns], None), both_ns, 0.02);
+        // A core copies a byte in 0.05 ns, and the sender does the rest of its work before that.
+        let both_ns = (first + later) * (sent_ns + received_ns) - later * 0.05;
+        let memory = Some(2 * 20_000_000_000);
+        assert_near(data_ns([sent_ns, received_ns], memory), both_ns, 0.02);
+    }
+}
+
+#[test]
+fn sockets_cost_more_and_nobody_looks_at_them() {
+    let mut setup = ppmds(1, 1, 1_000, 1);
+    setup.store = Store::default();
+    setup.phases[0].amount = Amount::Operations(500);
+    let near = creates(&setup);
+    setup.costs.looking = Some(Looking { pass_ns: 1_000_000 });
+    setup.costs.wake_up_ns = WAKE_UP_NS as u64;
+    setup.costs.server.sockets.turn_ns = 5_000.0;
+    setup.costs.client.sockets.turn_ns = 3_000.0;
+    let more_ns = (creates(&setup).mean_us - near.mean_us) * 1e3;
+    assert_near(more_ns, WAKE_UP_NS + 5_000.0 + 3_000.0, 0.01);
 }
 
 #[test]

@@ -6,9 +6,9 @@ use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload, Trace};
 use futago_twin::world::{
     Activity, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Faults, FileNames, Hop,
-    Host, HostPartition, Latency, Looking, Measured, MessageSize, Mix, Network, OperationKind,
-    Path, Phase, Place, Popularity, Protocol, RunOptions, ServerStop, Setup, SharedLink, Store,
-    WideDirectories, run,
+    Host, HostPartition, Latency, Looking, Measured, MessageCosts, MessageSize, Mix, Network,
+    OperationKind, Path, Phase, Place, Popularity, Protocol, RunOptions, ServerStop, Setup,
+    SharedLink, Store, WideDirectories, run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -21,6 +21,7 @@ pub fn hosts(servers: u32, clients: u32) -> Vec<Host> {
         send_bytes_per_s: bytes_per_s,
         receive_bytes_per_s: bytes_per_s,
         cores: 1,
+        memory_bytes_per_s: None,
         servers,
         clients,
     };
@@ -71,7 +72,7 @@ pub fn ppmds(servers: u32, clients: u32, startup_ns: u64, measured_ns: u64) -> S
         costs: Costs::default(),
         store: Store {
             latency: Latency::Constant(500_000),
-            concurrency: None,
+            ..Store::default()
         },
         protocol: protocol(servers as usize),
         directories: vec![Directory {
@@ -146,6 +147,7 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.costs.wake_up_ns = 700;
     setup.store = Store {
         latency: Latency::Exponential(40_000.0),
+        byte_ns: 0.5,
         concurrency: Some(2),
     };
     setup.protocol = protocol(64);
@@ -179,6 +181,15 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.protocol.client.chunk_bytes = 4096;
     setup.costs.client.byte_sent_ns = 0.2;
     setup.costs.server.byte_received_ns = 0.3;
+    setup.costs.server.sockets = MessageCosts {
+        turn_ns: 2_000.0,
+        byte_received_ns: 0.1,
+        byte_sent_ns: 0.2,
+    };
+    setup.costs.client.sockets = setup.costs.server.sockets;
+    for host in &mut setup.hosts {
+        host.memory_bytes_per_s = Some(3_000_000_000);
+    }
     setup
 }
 
@@ -187,6 +198,8 @@ pub fn looking(mut setup: Setup) -> Setup {
     setup.costs.looking = Some(Looking { pass_ns: 900 });
     setup.costs.server.turn_ns = 500.0;
     setup.costs.client.turn_ns = 300.0;
+    setup.costs.server.cold_turn_ns = 700.0;
+    setup.costs.client.cold_turn_ns = 400.0;
     setup.costs.client.listed_name_ns = 20.0;
     let clients = setup.hosts.iter().map(|host| host.clients).sum();
     setup.hosts.retain(|host| host.servers > 0);

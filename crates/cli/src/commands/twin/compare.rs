@@ -1,10 +1,12 @@
 //! `futago twin compare`: a workload on a real cluster on this host and in the twin, side by side.
 
+mod markdown;
+
 use super::spread::Spread;
 use crate::{
     exit::Exit,
     output,
-    simulation::{self, VERSION, real, sweep},
+    simulation::{self, VERSION, local_cluster::Way, real, sweep},
 };
 use anyhow::Context;
 use clap::Args;
@@ -29,6 +31,9 @@ pub struct Compare {
     /// How often the real cluster runs everything, in turns; medians count.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repetitions: u32,
+    /// Print tables in Markdown.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -87,6 +92,12 @@ struct Pair {
 }
 
 impl Row {
+    /// A parameter of its point.
+    fn parameter(&self, key: &str) -> String {
+        let value = self.parameters.get(key);
+        value.map_or(String::new(), Value::to_string)
+    }
+
     /// The phase, and the operation if the phase is called otherwise and may have several.
     fn label(&self) -> String {
         match self.phase.contains(&self.operation) {
@@ -126,20 +137,30 @@ impl Compare {
         }
         let points = simulation::points(&self.scenario, &options)?;
         let rows = compare(&points, self.repetitions)?;
-        let errors = rows.iter().map(|row| row.throughput.error_percent.abs());
-        // Operations that all failed have no throughput.
-        let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
+        let (mean, worst) = error_mean_and_worst(&rows);
         let report = Report {
             version: VERSION,
             machine_hash,
             repetitions: self.repetitions,
-            throughput_error_mean_percent: errors.iter().sum::<f64>() / errors.len().max(1) as f64,
-            throughput_error_worst_percent: errors.into_iter().fold(0.0, f64::max),
+            throughput_error_mean_percent: mean,
+            throughput_error_worst_percent: worst,
             rows,
         };
+        let text = if self.markdown { markdown::text } else { text };
         output::print(self.json, &report, text)?;
         Ok(Exit::Success)
     }
+}
+
+/// The mean and the worst of the errors of throughput, without their signs, in percent.
+fn error_mean_and_worst<'a>(rows: impl IntoIterator<Item = &'a Row>) -> (f64, f64) {
+    let errors = rows
+        .into_iter()
+        .map(|row| row.throughput.error_percent.abs());
+    // Operations that all failed have no throughput.
+    let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
+    let mean = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
+    (mean, errors.into_iter().fold(0.0, f64::max))
 }
 
 /// The rows of all points, in their order. Each repetition runs all points before the next one, so that
@@ -149,7 +170,7 @@ fn compare(points: &[Point], repetitions: u32) -> anyhow::Result<Vec<Row>> {
     let mut real: Vec<Vec<Vec<PhaseResult>>> = points.iter().map(|_| Vec::new()).collect();
     for _ in 0..repetitions {
         for (point, runs) in points.iter().zip(&mut real) {
-            let phases = real::run(&point.body, &point.setup, 1)?.into_iter();
+            let phases = real::run(&point.body, &point.setup, 1, Way::Memory)?.into_iter();
             runs.push(phases.map(|phase| phase.result).collect());
             bar.inc(1);
         }
@@ -226,15 +247,10 @@ fn text(report: &Report) -> String {
         "%"
     );
     for row in &report.rows {
-        let parameter = |key: &str| {
-            row.parameters
-                .get(key)
-                .map_or(String::new(), Value::to_string)
-        };
         text += &format!(
             "{:>7} {:>7} {:18} {:>10.0} {:>17} {:>10.0} {:>7.1} {:>9.1} {:>9.1} {:>7.1} {:>9.1} {:>9.1} {:>7.1}\n",
-            parameter("cluster.servers"),
-            parameter("cluster.clients"),
+            row.parameter("cluster.servers"),
+            row.parameter("cluster.clients"),
             row.label(),
             row.throughput.real,
             format!(

@@ -24,4 +24,13 @@ impl Spread {
             most: at(values.len().saturating_sub(1)),
         }
     }
+
+    /// The same in another unit.
+    pub fn scaled(self, factor: f64) -> Self {
+        Self {
+            median: self.median * factor,
+            least: self.least * factor,
+            most: self.most * factor,
+        }
+    }
 }

@@ -155,10 +155,17 @@ impl ClientProcess {
             Ok(Reply::Listing { entries, .. }) => entries.len(),
             _ => 0,
         };
-        at.occupy(
-            costs.input_ns
+        let messages = costs.messages(at.circumstances(message.from));
+        // Who has its turn has paid for it.
+        let turn_ns = if at.has_turn { 0.0 } else { messages.turn_ns };
+        let received = message.payload.len();
+        at.occupy_and_copy(
+            turn_ns
+                + at.lag_ns(message, messages.byte_received_ns)
+                + costs.input_ns
                 + costs.listed_name_ns * names as f64
-                + costs.byte_received_ns * message.payload.len() as f64,
+                + messages.byte_received_ns * received as f64,
+            received,
         );
         self.state.free_ns = at.ns;
         if *outcome == Err(Failure::SessionExpired) {
@@ -304,12 +311,15 @@ impl ClientProcess {
         let costs = &at.scene.setup.costs.client;
         let name: &str = (&request).into();
         let request_ns = costs.request_ns.get(name).copied().unwrap_or_default();
-        at.occupy(request_ns + costs.byte_sent_ns * frame.payload.len() as f64);
+        let messages = costs.messages(at.circumstances(Party::Server(to)));
+        let sent = frame.payload.len();
+        at.occupy_and_copy(request_ns + messages.byte_sent_ns * sent as f64, sent);
         self.state.free_ns = self.state.free_ns.max(at.ns);
         let id = futago_base::RequestId {
             session: frame.header.session,
             sequence: frame.header.sequence,
         };
+        let found_from_ns = at.found_from_ns(Party::Server(to), sent, messages.byte_sent_ns);
         let message = Arc::new(Message {
             from: Party::Client(self.number),
             to: Party::Server(to),
@@ -320,8 +330,9 @@ impl ClientProcess {
                 request,
             },
             payload: frame.payload,
+            whole_ns: if found_from_ns < at.ns { at.ns } else { 0 },
         });
-        at.out.messages.push((at.ns, message));
+        at.out.messages.push((found_from_ns, message));
     }
 
     fn answered(&mut self, answer: Answer, at: &mut Moment<'_>, undo: Option<&mut ClientUndo>) {

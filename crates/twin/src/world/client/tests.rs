@@ -1,7 +1,7 @@
 use super::*;
 use crate::scenario::Scenario;
 use crate::world::ResourceClass;
-use crate::world::host::{Consequences, Cores};
+use crate::world::host::{Consequences, Cores, Memory};
 use futago_des::{ProcessId, RandomStream};
 use std::path::Path;
 
@@ -35,7 +35,10 @@ fn begin_round(
         ns: 1_000 * u64::from(round),
         scene,
         random,
+        host: 0,
         cores: &mut Cores::new(1),
+        memory: &mut Memory::default(),
+        is_cold: false,
         has_turn: false,
         worked_until_ns: 0,
         window: None,

@@ -2,6 +2,7 @@
 
 use super::moment::Moment;
 use super::server::{ServerProcess, ServerUndo};
+use super::turns::Found;
 use super::{Concerned, Host, Part, ProcessUndo, class};
 use crate::world::client::{ClientProcess, ClientUndo};
 use crate::world::event::Event;
@@ -13,9 +14,19 @@ enum Occasion {
     /// Something has happened to it.
     Event,
     /// It has looked, and has found this.
-    Found,
+    Found { is_cold: bool },
     /// It has found this together with the last one, from the same sender.
-    FoundToo,
+    FoundToo { is_cold: bool },
+}
+
+impl Occasion {
+    /// Whether other processes have used the core's caches meanwhile.
+    const fn is_cold(self) -> bool {
+        match self {
+            Self::Event => false,
+            Self::Found { is_cold } | Self::FoundToo { is_cold } => is_cold,
+        }
+    }
 }
 
 impl Host {
@@ -36,10 +47,17 @@ impl Host {
         match (&mut self.turns, event) {
             (Some(turns), Event::Turn { .. }) => {
                 let found = turns.begin(process, ns);
-                let Some((event, first)) = found else { return };
-                let occasion = match first {
-                    true => Occasion::Found,
-                    false => Occasion::FoundToo,
+                let Some(Found {
+                    event,
+                    is_first,
+                    is_cold,
+                }) = found
+                else {
+                    return;
+                };
+                let occasion = match is_first {
+                    true => Occasion::Found { is_cold },
+                    false => Occasion::FoundToo { is_cold },
                 };
                 let until_ns = self.act(ns, &event, concerned, occasion, undo, random);
                 self.end_turn(process, concerned, until_ns);
@@ -77,7 +95,10 @@ impl Host {
             ns,
             scene: &self.scene,
             random,
+            host: self.number,
             cores: &mut self.cores,
+            memory: &mut self.state.memory,
+            is_cold: occasion.is_cold(),
             has_turn: occasion != Occasion::Event,
             worked_until_ns: ns,
             window: self
@@ -86,7 +107,7 @@ impl Host {
             cpu: class(&self.scene, self.number, Part::Cpu),
             out: &mut self.out,
         };
-        if occasion == Occasion::Found {
+        if let Occasion::Found { .. } = occasion {
             at.occupy(turn_ns(&at, event, concerned));
         }
         match (concerned, undo) {
@@ -113,11 +134,15 @@ impl Host {
 
 /// What it costs a process to have found messages.
 fn turn_ns(at: &Moment<'_>, event: &Event, concerned: Concerned) -> f64 {
+    let Event::Delivered(message) = event else {
+        return 0.0;
+    };
     let costs = &at.scene.setup.costs;
-    match (event, concerned) {
-        (Event::Delivered(_), Concerned::Server(_)) => costs.server.turn_ns,
-        (Event::Delivered(_), Concerned::Client(_)) => costs.client.turn_ns,
-        _ => 0.0,
+    let circumstances = at.circumstances(message.from);
+    match concerned {
+        Concerned::Server(_) => costs.server.messages(circumstances).turn_ns,
+        Concerned::Client(_) => costs.client.messages(circumstances).turn_ns,
+        Concerned::Nobody => 0.0,
     }
 }
 

@@ -26,6 +26,12 @@ impl Cores {
         }
     }
 
+    /// From when on the core that is free first can be taken, from `ns` on at the earliest.
+    pub fn free_from(&self, ns: u64) -> u64 {
+        let first = self.free_ns.iter().copied().min();
+        ns.max(first.unwrap_or_default())
+    }
+
     /// Takes the core that is free first, from `ns` on at the earliest. Returns when the span
     /// begins.
     pub fn occupy(&mut self, ns: u64, span_ns: u64) -> u64 {

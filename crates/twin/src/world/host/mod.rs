@@ -10,7 +10,7 @@ mod server;
 mod turns;
 
 pub use cores::Cores;
-pub use moment::{Consequences, Moment};
+pub use moment::{Consequences, Memory, Moment};
 pub use network::forward;
 pub use nic::transmission_ns;
 pub use server::ServerProcess;
@@ -63,6 +63,7 @@ pub struct Host {
 #[derive(Clone, Copy, Debug, Serialize)]
 struct State {
     nic: Nic,
+    memory: Memory,
     round: u32,
     round_began_ns: u64,
     /// Clients that are through with the round.
@@ -100,6 +101,7 @@ impl Host {
             scene: scene.clone(),
             state: State {
                 nic: Nic::default(),
+                memory: Memory::default(),
                 round: 0,
                 round_began_ns: 0,
                 finished: 0,
@@ -109,6 +111,7 @@ impl Host {
                 .setup
                 .costs
                 .looking
+                .filter(|_| setup.has_neighbours())
                 .map(|looking| Turns::new(setup, looking, scene.setup.costs.wake_up_ns)),
             servers: (0..setup.servers).map(server).collect(),
             clients: (0..setup.clients).map(client).collect(),

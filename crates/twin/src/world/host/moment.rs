@@ -1,14 +1,17 @@
 //! An event as the process that it concerns sees it.
 
 use super::cores::Cores;
+use super::nic::transmission_ns;
 use crate::world::event::Event;
-use crate::world::message::Message;
+use crate::world::message::{Message, Party};
 use crate::world::scene::{Scene, Window};
+use crate::world::setup::Circumstances;
 use crate::world::statistics::Output;
 use crate::world::{Latency, ResourceClass};
 use futago_des::RandomStream;
 use futago_des::random::{Distribution, Exponential, LogNormal};
 use futago_server::TransactionCounts;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// What a process's event leads to.
@@ -26,13 +29,27 @@ pub struct Consequences {
     pub finished: u32,
 }
 
+/// How much of a message is told at a time, as by the rings of crate `futago-transport`.
+const TOLD_BYTES: usize = 64 << 10;
+
+/// What the cores of a host copy file data through, one after the other.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Memory {
+    free_ns: u64,
+}
+
 /// The moment in which a process acts, and what is around it.
 pub struct Moment<'a> {
     /// The time; it moves on as the process works.
     pub ns: u64,
     pub scene: &'a Scene,
     pub random: &'a mut RandomStream,
+    /// The host's number.
+    pub host: u32,
     pub cores: &'a mut Cores,
+    pub memory: &'a mut Memory,
+    /// Other processes have used the core's caches meanwhile.
+    pub is_cold: bool,
     /// The process has its turn on a core: it need not wait for one.
     pub has_turn: bool,
     /// Until when it has worked.
@@ -58,6 +75,62 @@ impl Moment<'_> {
         self.ns = started_ns + span_ns;
         self.worked_until_ns = self.ns;
         self.used(self.cpu, [arrived_ns, started_ns, self.ns]);
+    }
+
+    /// Works for a span of CPU time in which so much file data is copied, once a core is free: it takes
+    /// longer if the memory cannot bring the data in that time.
+    pub fn occupy_and_copy(&mut self, span_ns: f64, bytes: usize) {
+        let of_memory = self.scene.setup.hosts[self.host as usize].memory_bytes_per_s;
+        let Some(bytes_per_s) = of_memory.filter(|_| bytes > 0) else {
+            return self.occupy(span_ns);
+        };
+        let began_ns = match self.has_turn {
+            true => self.ns,
+            false => self.cores.free_from(self.ns),
+        };
+        let copied_ns = transmission_ns(bytes as u64, bytes_per_s);
+        let copying_ns = began_ns.max(self.memory.free_ns);
+        self.memory.free_ns = copying_ns + copied_ns;
+        self.used(
+            ResourceClass::Memory,
+            [began_ns, copying_ns, self.memory.free_ns],
+        );
+        let until_copied_ns = (self.memory.free_ns - began_ns) as f64;
+        self.occupy(span_ns.max(until_copied_ns));
+    }
+
+    /// When the other end can find a message with so much data that has just been put in. What is large is told
+    /// part by part to who looks for it, while it is copied; what else is done for each byte comes before that.
+    pub fn found_from_ns(&self, to: Party, bytes: usize, byte_sent_ns: f64) -> u64 {
+        let later_bytes = bytes.saturating_sub(TOLD_BYTES);
+        if later_bytes == 0 || !self.has_turn || self.circumstances(to).is_remote {
+            return self.ns;
+        }
+        self.ns - (self.copied_byte_ns(byte_sent_ns) * later_bytes as f64) as u64
+    }
+
+    /// By how much it takes longer to take in a message that the other end still puts in.
+    pub fn lag_ns(&self, message: &Message, byte_received_ns: f64) -> f64 {
+        let earlier_bytes = message.payload.len().saturating_sub(TOLD_BYTES);
+        let earlier_ns = self.copied_byte_ns(byte_received_ns) * earlier_bytes as f64;
+        (message.whole_ns as f64 - self.ns as f64 - earlier_ns).max(0.0)
+    }
+
+    /// What copying takes of the time for a byte: a core's share of the memory, or all of it.
+    fn copied_byte_ns(&self, byte_ns: f64) -> f64 {
+        let host = &self.scene.setup.hosts[self.host as usize];
+        let of_core = host
+            .memory_bytes_per_s
+            .map(|all| f64::from(host.cores) * 1e9 / all as f64);
+        of_core.map_or(byte_ns, |copied_ns| copied_ns.min(byte_ns))
+    }
+
+    /// Under which circumstances a message from or to somebody is handled.
+    pub fn circumstances(&self, other: Party) -> Circumstances {
+        Circumstances {
+            is_cold: self.is_cold,
+            is_remote: self.scene.host_of(other) != Some(self.host),
+        }
     }
 
     /// Counts the use of a resource: when it was wanted, begun and ended.

@@ -5,7 +5,7 @@ use crate::world::event::Event;
 use crate::world::message::{Content, Message, Party};
 use crate::world::scene::{Scene, engine_ns, wall};
 use crate::world::{ResourceClass, ServerCosts};
-use futago_base::{Batch, Payload, RequestId, ServerId, Work};
+use futago_base::{Batch, DataChange, Payload, RequestId, ServerId, Work};
 use futago_driver::{Admission, AdmissionUndo, HybridClock};
 use futago_server::{Decision, Input, Output, Server};
 use futago_store::MemoryStore;
@@ -52,6 +52,15 @@ pub struct ServerUndo {
     lost: Option<Box<(MemoryStore, Admission)>>,
 }
 
+/// What an input comes from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Origin<'a> {
+    /// The request's name, if it is one.
+    request: Option<&'a str>,
+    /// The message that brought it, if one did.
+    message: Option<&'a Message>,
+}
+
 impl ServerProcess {
     pub fn new(id: ServerId, place: u32, scene: &Scene) -> Self {
         let core = Server::new(id, scene.map.clone(), scene.server.clone());
@@ -95,7 +104,7 @@ impl ServerProcess {
             return;
         }
         self.state.clock.observe(message.clock, wall(at.ns));
-        let (input, name) = match &message.content {
+        let (input, request) = match &message.content {
             Content::Request {
                 id,
                 acknowledged,
@@ -116,7 +125,11 @@ impl ServerProcess {
             Content::PeerAnswer(answer) => (Input::PeerAnswer(*answer), None),
             Content::Outcome { .. } => return,
         };
-        self.decide(input, name, at, undo);
+        let origin = Origin {
+            request,
+            message: Some(message),
+        };
+        self.decide(input, origin, at, undo);
     }
 
     /// A tick is due.
@@ -127,7 +140,7 @@ impl ServerProcess {
             return;
         }
         self.state.tick_ns = None;
-        self.decide(Input::Tick, None, at, undo);
+        self.decide(Input::Tick, Origin::default(), at, undo);
         let now = self.state.clock.read(wall(at.ns));
         if let Some(next) = self.core.next_tick(&self.store, now) {
             self.set_tick(engine_ns(next), at);
@@ -170,7 +183,7 @@ impl ServerProcess {
     fn decide(
         &mut self,
         input: Input,
-        name: Option<&str>,
+        origin: Origin<'_>,
         at: &mut Moment<'_>,
         mut undo: Option<&mut ServerUndo>,
     ) {
@@ -181,10 +194,6 @@ impl ServerProcess {
         // The input is decided when it is its turn; nothing that comes later can change that.
         at.ns = at.ns.max(self.state.free_ns);
         let now = self.state.clock.read(wall(at.ns));
-        let received = match &input {
-            Input::Request { payload, .. } => payload.len(),
-            _ => 0,
-        };
         let decision = self.core.handle(&self.store, input, now);
         let Decision {
             batch,
@@ -193,16 +202,18 @@ impl ServerProcess {
             transactions,
         } = decision;
         let begun_ns = at.ns;
-        let costs = &at.scene.setup.costs.server;
-        let sent = outputs.iter().map(data_bytes).sum::<usize>();
-        let moved_ns = costs.byte_received_ns * received as f64 + costs.byte_sent_ns * sent as f64;
-        at.occupy(cost_ns(costs, name, work) + moved_ns);
+        let sent = outputs.iter().map(|output| sent_data(output).1);
+        let received = origin.message.map_or(0, |message| message.payload.len());
+        let copied = received + sent.sum::<usize>();
+        let work_ns = cost_ns(&at.scene.setup.costs.server, origin.request, work);
+        let messages_ns = messages_ns(at, origin.message, &outputs);
+        at.occupy_and_copy(work_ns + messages_ns, copied);
         if at.ns > begun_ns {
             self.state.free_ns = at.ns;
             at.used(ResourceClass::Server, [arrived_ns, begun_ns, at.ns]);
         }
         at.count_transactions(transactions);
-        let changes = is_stored(&batch);
+        let stored = is_stored(&batch).then(|| written_bytes(&batch));
         if let Some(after) = self.core.tick_after(&batch) {
             self.set_tick(at.ns.saturating_add(after.0), at);
         }
@@ -210,8 +221,8 @@ impl ServerProcess {
             Some(undo) => undo.batch = Some(self.store.apply_with_undo(batch)),
             None => self.store.apply(batch),
         }
-        if changes {
-            self.wait_for_store(at, undo.as_deref_mut());
+        if let Some(bytes) = stored {
+            self.wait_for_store(bytes, at, undo.as_deref_mut());
         }
         self.send_all(outputs, arrived_ns, at);
         if let Some(undo) = undo {
@@ -219,9 +230,11 @@ impl ServerProcess {
         }
     }
 
-    /// Waits until a change is stored.
-    fn wait_for_store(&mut self, at: &mut Moment<'_>, undo: Option<&mut ServerUndo>) {
-        let latency_ns = at.scene.setup.store.latency.draw(at.random);
+    /// Waits until a change with so much file data is stored.
+    fn wait_for_store(&mut self, bytes: usize, at: &mut Moment<'_>, undo: Option<&mut ServerUndo>) {
+        let store = &at.scene.setup.store;
+        let bytes_ns = (store.byte_ns * bytes as f64).round() as u64;
+        let latency_ns = store.latency.draw(at.random) + bytes_ns;
         let arrived_ns = at.ns;
         let free = self.store_free_ns.iter().copied().enumerate();
         if let Some((place, free_ns)) = free.min_by_key(|&(_, free_ns)| free_ns) {
@@ -245,9 +258,14 @@ impl ServerProcess {
         }
         let clock = self.state.clock.read(wall(at.ns));
         let from = Party::Server(self.core.id());
-        let messages = outputs
-            .into_iter()
-            .map(|output| Arc::new(message(from, clock, output)));
+        let found_from_ns = found_from_ns(at, &outputs);
+        let whole_ns = if found_from_ns < at.ns { at.ns } else { 0 };
+        let messages = outputs.into_iter().map(|output| {
+            Arc::new(Message {
+                whole_ns,
+                ..message(from, clock, output)
+            })
+        });
         if at.ns == now_ns {
             for message in messages {
                 self.send(message, at);
@@ -259,7 +277,7 @@ impl ServerProcess {
             life: self.state.life,
             messages: messages.collect(),
         };
-        at.out.events.push((at.ns, release));
+        at.out.events.push((found_from_ns, release));
     }
 
     fn send(&mut self, message: Arc<Message>, at: &mut Moment<'_>) {
@@ -331,12 +349,51 @@ fn cost_ns(costs: &ServerCosts, name: Option<&str>, work: Work) -> f64 {
         + costs.byte_ns * work.data_bytes as f64
 }
 
-/// The file data that goes with a message.
-const fn data_bytes(output: &Output) -> usize {
+/// Whom a message goes to, and the file data that goes with it.
+fn sent_data(output: &Output) -> (Party, usize) {
     match output {
-        Output::Answer { payload, .. } => payload.len(),
-        Output::Peer { .. } | Output::PeerAnswer { .. } => 0,
+        Output::Answer {
+            request, payload, ..
+        } => (Party::of_session(request.session), payload.len()),
+        Output::Peer { to, .. } | Output::PeerAnswer { to, .. } => (Party::Server(*to), 0),
     }
+}
+
+/// What a message that came in and those that go out cost.
+fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -> f64 {
+    let costs = &at.scene.setup.costs.server;
+    let of = |other: Party| costs.messages(at.circumstances(other));
+    let received_ns = message.map_or(0.0, |message| {
+        let costs = of(message.from);
+        // Who has its turn has paid for it.
+        let turn_ns = if at.has_turn { 0.0 } else { costs.turn_ns };
+        let bytes_ns = costs.byte_received_ns * message.payload.len() as f64;
+        turn_ns + bytes_ns + at.lag_ns(message, costs.byte_received_ns)
+    });
+    let sent = outputs
+        .iter()
+        .map(sent_data)
+        .filter(|&(_, bytes)| bytes > 0);
+    let sent_ns = sent.map(|(to, bytes)| of(to).byte_sent_ns * bytes as f64);
+    received_ns + sent_ns.sum::<f64>()
+}
+
+/// When the other end of a decision's only message can find it; that of several when all are there.
+fn found_from_ns(at: &Moment<'_>, outputs: &[Output]) -> u64 {
+    let [output] = outputs else { return at.ns };
+    let (to, bytes) = sent_data(output);
+    let costs = &at.scene.setup.costs.server;
+    let byte_sent_ns = costs.messages(at.circumstances(to)).byte_sent_ns;
+    at.found_from_ns(to, bytes, byte_sent_ns)
+}
+
+/// The file data that a batch writes, in bytes.
+fn written_bytes(batch: &Batch) -> usize {
+    let changes = batch.data.iter().map(|change| match change {
+        DataChange::Write { payload, .. } => payload.len(),
+        DataChange::Punch { .. } => 0,
+    });
+    changes.sum()
 }
 
 const fn answer(request: RequestId, outcome: Outcome, payload: Payload) -> Output {
@@ -372,5 +429,6 @@ fn message(from: Party, clock: futago_base::Time, output: Output) -> Message {
         clock,
         content,
         payload,
+        whole_ns: 0,
     }
 }

@@ -1,15 +1,15 @@
 //! How processes that look for messages before they sleep share the cores of a host.
 //!
 //! As on Linux, every core has a queue of its own. Whose turn begins looks once. Who finds something works on
-//! it without a break and looks again, who finds nothing goes to the end of the queue (`sched_yield`), and who has looked for
-//! longer than its patience sleeps. While nobody finds anything, nothing is computed: whose turn it is
-//! follows from the time.
+//! it and looks again until its time slice is used up, who finds nothing goes to the end of the queue
+//! (`sched_yield`), and who has looked for longer than its patience, or finds that others need the core, sleeps.
+//! While nobody finds anything, nothing is computed: whose turn it is follows from the time.
 
 use crate::world::event::Event;
 use crate::world::message::Party;
 use crate::world::{Host, Looking};
-use futago_base::Duration;
-use futago_driver::Patience;
+use futago_base::{Duration, Time};
+use futago_driver::{Crowding, Patience};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -18,11 +18,17 @@ use std::collections::VecDeque;
 /// (kernel/sched/topology.c, `detach_tasks` in kernel/sched/fair.c).
 const BALANCE_NS: u64 = (2 + 4) * 16 * 1_000_000;
 
+/// Who has worked for longer than this without a break makes way for others of its core at the next tick. Linux's
+/// `base_slice_ns` on two cores (kernel/sched/fair.c), and its tick at 250 Hz.
+const SLICE_NS: u64 = 1_400_000;
+const TICK_NS: u64 = 4_000_000;
+
 /// The queues of a host's cores, and what its processes have found.
 #[derive(Debug, Serialize)]
 pub struct Turns {
     pass_ns: u64,
     wake_up_ns: u64,
+    servers: u32,
     cores: Vec<Core>,
     /// Servers, then clients.
     processes: Vec<Process>,
@@ -47,11 +53,21 @@ struct Core {
     queue: VecDeque<u32>,
     /// Since when the first has had its turn.
     since_ns: u64,
+    /// Since when it has worked, if it works.
+    working_since_ns: u64,
     /// The first works, and finds nothing before it ends.
     works: bool,
     /// Who works next and when, and the number of the event that begins it.
     next: Option<(u64, u32)>,
     number: u64,
+}
+
+impl Core {
+    /// Whether who works must make way for others.
+    fn slice_is_used_up(&self, ns: u64) -> bool {
+        let used_up_ns = self.working_since_ns + SLICE_NS;
+        self.queue.len() > 1 && used_up_ns.next_multiple_of(TICK_NS) <= ns
+    }
 }
 
 /// A process.
@@ -64,6 +80,7 @@ struct Process {
     /// Since when it waits for a message.
     waits_since_ns: Option<u64>,
     patience: Patience,
+    crowding: Crowding,
     /// What it has not found yet, or found together with what it works on.
     #[serde(skip)]
     inbox: VecDeque<Event>,
@@ -81,6 +98,20 @@ pub struct TurnsUndo {
     processes: Vec<(u32, Process)>,
 }
 
+/// What a process works on next.
+#[derive(Debug)]
+pub struct Found {
+    pub event: Event,
+    /// It is the first of what it has found together from the same sender.
+    pub is_first: bool,
+    /// Others have used the core's caches meanwhile.
+    pub is_cold: bool,
+}
+
+/// Two processes that take turns at a core find in its caches what they have left there; with this many, others
+/// have taken their place.
+const COLD_FROM: usize = 3;
+
 /// When a process's turn begins.
 pub type Planned = (u64, Event);
 
@@ -94,6 +125,7 @@ impl Turns {
         Self {
             pass_ns: looking.pass_ns.max(1),
             wake_up_ns,
+            servers: host.servers,
             cores: vec![Core::default(); host.cores as usize],
             processes: (0..processes).map(process).collect(),
             state: State::default(),
@@ -119,16 +151,19 @@ impl Turns {
         }
     }
 
-    /// A process begins to work on what it has found. Returns the first part of it, and whether it is the first
-    /// of what it has found together from the same sender.
-    pub fn begin(&mut self, process: u32, ns: u64) -> Option<(Event, bool)> {
+    /// A process begins to work on what it has found. Returns the first part of it.
+    pub fn begin(&mut self, process: u32, ns: u64) -> Option<Found> {
         let core = self.processes[process as usize].core;
         let core = self.core(core);
         let place = core.queue.iter().position(|&other| other == process)?;
         core.queue.rotate_left(place);
         core.since_ns = ns;
+        if !core.works {
+            core.working_since_ns = ns;
+        }
         core.works = true;
         core.next = None;
+        let is_cold = core.queue.len() >= COLD_FROM;
         let process = self.process(process);
         if let Some(since_ns) = process.waits_since_ns.take() {
             process.patience.learn(Duration(ns - since_ns));
@@ -145,28 +180,65 @@ impl Turns {
         };
         let first = first || process.last_from != from;
         process.last_from = from;
-        Some((event, first))
+        Some(Found {
+            event,
+            is_first: first,
+            is_cold,
+        })
     }
 
     /// A process has worked on one part until `ns`, and waits for an answer or has nothing to do.
     pub fn end(&mut self, process: u32, ns: u64, waits: bool, planned: &mut Vec<Planned>) {
         let at = self.processes[process as usize].core;
-        let pass_ns = self.pass_ns;
         self.core(at).since_ns = ns;
-        let state = self.process(process);
-        if !state.inbox.is_empty() {
+        let has_more = !self.processes[process as usize].inbox.is_empty();
+        if has_more && !self.cores[at].slice_is_used_up(ns) {
             planned.extend(self.begin_at(at, process, ns));
             return;
         }
-        state.waits_since_ns = waits.then_some(ns);
-        state.is_awake = waits;
+        self.tell_others(at, ns);
+        let pass_ns = self.pass_ns;
+        let stays = has_more || self.wait(process, ns, waits);
         let core = self.core(at);
         core.works = false;
-        if !waits {
+        if has_more {
+            core.queue.rotate_left(1);
+        }
+        if !stays {
             core.queue.pop_front();
+        }
+        if has_more || !stays {
             core.since_ns = ns + pass_ns;
         }
         planned.extend(self.plan(at, ns));
+    }
+
+    /// A process begins to wait, if it waits for anything. Returns whether it stays awake.
+    fn wait(&mut self, process: u32, ns: u64, waits: bool) -> bool {
+        let process = self.process(process);
+        process.waits_since_ns = waits.then_some(ns);
+        process.is_awake = waits && !process.crowding.is_crowded(Time(ns));
+        process.is_awake
+    }
+
+    /// Those who wait in the queue of a core find out how long the first has kept them from it, and may go to sleep.
+    fn tell_others(&mut self, core: usize, ns: u64) {
+        let lost = Duration(ns - self.cores[core].working_since_ns);
+        if lost.0 < SLICE_NS {
+            return;
+        }
+        let others: Vec<u32> = self.cores[core].queue.iter().skip(1).copied().collect();
+        for other in others {
+            let process = self.process(other);
+            if process.waits_since_ns.is_none() {
+                continue;
+            }
+            process.crowding.yielded(lost, Time(ns));
+            if process.inbox.is_empty() && process.crowding.is_crowded(Time(ns)) {
+                process.is_awake = false;
+                self.core(core).queue.retain(|&awake| awake != other);
+            }
+        }
     }
 
     /// Brings all cores on which nobody works to the present.
@@ -206,7 +278,7 @@ impl Turns {
     }
 
     /// A process that is woken goes to the core with the shortest queue; if there is a choice, to where the last
-    /// one was woken: who wakes several is there itself.
+    /// one was woken: who wakes several is there itself. It has its turn next.
     fn wake(&mut self, process: u32, ns: u64) {
         let length = |core: usize| (self.cores[core].queue.len(), core != self.state.woken_at);
         let to = (0..self.cores.len()).min_by_key(|&core| length(core));
@@ -214,6 +286,8 @@ impl Turns {
         self.state.woken_at = to;
         // What a client begins by itself is its own time, and it is awake.
         let woken_ns = match self.processes[process as usize].waits_since_ns {
+            // The message wakes the client's own thread, and that the one that has called.
+            Some(_) if process >= self.servers => ns + 2 * self.wake_up_ns,
             Some(_) => ns + self.wake_up_ns,
             None => ns,
         };
@@ -221,7 +295,8 @@ impl Turns {
         if core.queue.is_empty() {
             core.since_ns = core.since_ns.max(woken_ns);
         }
-        core.queue.push_back(process);
+        let next = core.queue.len().min(1);
+        core.queue.insert(next, process);
         let process = self.process(process);
         process.core = to;
         process.is_awake = true;

@@ -1,6 +1,6 @@
 //! What follows from what was measured: the costs of a machine.
 
-use super::measure::{AT_ONCE, Cost, LISTED_FILES, Measured, TRANSFER_BYTES};
+use super::measure::{self, AT_ONCE, Cost, LISTED_FILES, Measured, TRANSFER_BYTES};
 use std::collections::BTreeMap;
 
 /// The most names that an operation lists.
@@ -19,6 +19,21 @@ pub struct Side {
     pub byte_written_ns: f64,
     /// For each byte of data that is read.
     pub byte_read_ns: f64,
+    /// Besides, for all messages that it finds together where the core's caches are cold.
+    pub cold_turn_ns: f64,
+    /// Besides, over sockets.
+    pub sockets: Surcharge,
+}
+
+/// What messages cost besides, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Surcharge {
+    /// For all messages that it finds together.
+    pub turn_ns: f64,
+    /// For each byte of data that is written.
+    pub byte_written_ns: f64,
+    /// For each byte of data that is read.
+    pub byte_read_ns: f64,
 }
 
 /// What a machine needs to know.
@@ -30,7 +45,15 @@ pub struct Costs {
     pub transit_ns: f64,
     /// A look in vain and the change to another process.
     pub pass_ns: f64,
+    /// What a message over sockets takes beside all work and the waking of a server.
+    pub sockets_ns: f64,
+    /// What a change takes on the disk, and each byte of it.
+    pub disk_ns: f64,
+    pub disk_byte_ns: f64,
 }
+
+/// Phases whose operations are one small request each, and which are measured wherever messages are.
+const SINGLE_REQUESTS: [&str; 4] = ["create", "stat", "write-first", "read-first"];
 
 /// A figure of one side.
 type Figure = fn(&Cost) -> f64;
@@ -39,18 +62,28 @@ impl Costs {
     /// What follows from what was measured.
     pub fn of(measured: &Measured) -> Self {
         let [server, client] = [server_ns, client_ns].map(|figure| Side::of(measured, figure));
-        let stat = cost(measured, "stat");
-        let waited = |cost: &Cost| {
-            // Work that takes longer because two processes share a core is part of the change.
-            (cost.latency_ns.median - server_ns(&stat) - client_ns(&stat)).max(0.0) / 2.0
-        };
+        let stat = cost(&measured.alone, "stat");
+        let over_sockets = cost(&measured.sockets, "stat");
+        let disk_ns = measured.disk_ns.map(|figure| figure.median);
+        let disk_byte_ns = slope(TRANSFER_BYTES, disk_ns);
         Self {
             server,
             client,
-            transit_ns: waited(&stat),
-            pass_ns: waited(&measured.on_one_core),
+            transit_ns: waited_ns(&stat, &stat),
+            // Work that takes longer because two processes share a core is part of the change.
+            pass_ns: waited_ns(&measured.on_one_core, &stat),
+            sockets_ns: (waited_ns(&over_sockets, &over_sockets)
+                - measured.wake_up_ns.median / 2.0)
+                .max(0.0),
+            disk_ns: disk_ns[0] - disk_byte_ns * TRANSFER_BYTES[0],
+            disk_byte_ns,
         }
     }
+}
+
+/// What a message takes beside this work.
+fn waited_ns(cost: &Cost, work: &Cost) -> f64 {
+    (cost.latency_ns.median - server_ns(work) - client_ns(work)).max(0.0) / 2.0
 }
 
 fn server_ns(cost: &Cost) -> f64 {
@@ -61,13 +94,13 @@ fn client_ns(cost: &Cost) -> f64 {
     cost.client_ns.median
 }
 
-fn cost(measured: &Measured, phase: &str) -> Cost {
-    measured.alone.get(phase).cloned().unwrap_or_default()
+fn cost(costs: &measure::Costs, phase: &str) -> Cost {
+    costs.get(phase).cloned().unwrap_or_default()
 }
 
 impl Side {
     fn of(measured: &Measured, figure: Figure) -> Self {
-        let of = |phase: &str| figure(&cost(measured, phase));
+        let of = |phase: &str| figure(&cost(&measured.alone, phase));
         let mut side = Self {
             turn_ns: turn_ns(of("stat"), figure(&measured.at_once)),
             ..Self::default()
@@ -88,7 +121,26 @@ impl Side {
         side.set("read_directory", of("list-few") - names_ns);
         side.byte_written_ns = side.set_data(measured, figure, ["write", "write_chunk"]);
         side.byte_read_ns = side.set_data(measured, figure, ["read", "read_chunk"]);
+        side.cold_turn_ns = more_ns(&measured.alone, &measured.cold, figure);
+        side.sockets = Surcharge {
+            turn_ns: more_ns(&measured.alone, &measured.sockets, figure),
+            ..side.dearer_bytes(&measured.sockets, figure)
+        };
         side
+    }
+
+    /// By how much bytes are dearer where transfers were measured once more.
+    fn dearer_bytes(&self, dear: &measure::Costs, figure: Figure) -> Surcharge {
+        let byte_ns = |home: &str| {
+            let sizes =
+                ["first", "large"].map(|size| figure(&cost(dear, &format!("{home}-{size}"))));
+            slope(TRANSFER_BYTES, sizes)
+        };
+        Surcharge {
+            turn_ns: 0.0,
+            byte_written_ns: (byte_ns("write") - self.byte_written_ns).max(0.0),
+            byte_read_ns: (byte_ns("read") - self.byte_read_ns).max(0.0),
+        }
     }
 
     /// An operation is one request and one turn.
@@ -99,8 +151,8 @@ impl Side {
 
     /// The costs of the requests about data at a file's home and elsewhere. Returns that of a byte.
     fn set_data(&mut self, measured: &Measured, figure: Figure, [home, chunk]: [&str; 2]) -> f64 {
-        let [first, small, large] =
-            ["first", "small", "large"].map(|size| cost(measured, &format!("{home}-{size}")));
+        let [first, small, large] = ["first", "small", "large"]
+            .map(|size| cost(&measured.alone, &format!("{home}-{size}")));
         let chunks = |cost: &Cost| cost.requests.get(chunk).copied().unwrap_or_default();
         // All transfers of the first chunk are one request to the home, others may be one more.
         let more_ns = match chunks(&small) {
@@ -116,6 +168,13 @@ impl Side {
         self.request_ns.insert(chunk.to_owned(), chunk_ns);
         byte_ns
     }
+}
+
+/// By how much a small message is dearer where it was measured once more.
+fn more_ns(alone: &measure::Costs, dear: &measure::Costs, figure: Figure) -> f64 {
+    let more_ns =
+        SINGLE_REQUESTS.map(|phase| figure(&cost(dear, phase)) - figure(&cost(alone, phase)));
+    (more_ns.iter().sum::<f64>() / more_ns.len() as f64).max(0.0)
 }
 
 /// What is paid once for all that is found together: one operation at a time pays it each time, several

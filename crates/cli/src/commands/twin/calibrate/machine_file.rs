@@ -10,54 +10,77 @@ use std::fmt::Write;
 
 /// The file of a host with so many cores. What was measured is beside what follows from it.
 pub fn text(measured: &Measured, costs: &Costs, cores: usize) -> String {
-    let Costs {
-        server,
-        client,
-        transit_ns,
-        pass_ns,
-    } = costs;
-    let wake_up = measured.wake_up_ns;
+    let Costs { server, client, .. } = costs;
     format!(
         "description = \"This host, measured by {VERSION} with one server and one client\"\n\n\
-         # Clients and servers are processes of one host and share its cores.\n\
-         [servers]\nprocesses = 4096\ncores = {cores}\nnic = {{ bandwidth_mb_per_s = 10_000 }}\n\n\
-         # From the end of one side's work until the other one, which looks for it, has found it.\n\
-         [network]\nlocal_ns = {transit_ns:.0}\npacket_bytes = 65_536\n\n\
-         # Between two threads; {}.\n\
-         [costs]\nwake_up_ns = {:.0}\n\n\
-         # A look in vain and the change to the next process of the core.\n\
-         [costs.looking]\npass_ns = {pass_ns:.0}\n\n\
+         {}{}\
          [costs.client]\nlisted_name_ns = {:.1}\n{}\n\
          [costs.server]\ninput_ns = {:.0}\nrecord_scanned_ns = {:.1}\n{}\n\
          {}",
-        spread(wake_up),
-        wake_up.median,
+        host(measured, costs, cores),
+        looking(measured, costs),
         client.listed_name_ns,
-        side(
-            client,
-            "client",
-            [client.byte_read_ns, client.byte_written_ns]
-        ),
+        side(client, "client", |[written_ns, read_ns]| [
+            read_ns, written_ns
+        ]),
         typical_ns(server),
         server.listed_name_ns,
-        side(
-            server,
-            "server",
-            [server.byte_written_ns, server.byte_read_ns]
-        ),
+        side(server, "server", |bytes_ns| bytes_ns),
         figures(measured),
     )
 }
 
-/// What both sides have.
-fn side(costs: &Side, name: &str, [received_ns, sent_ns]: [f64; 2]) -> String {
-    let mut text = format!(
-        "turn_ns = {:.0}\nbyte_received_ns = {received_ns:.4}\nbyte_sent_ns = {sent_ns:.4}\n\n\
-         [costs.{name}.request_ns]\n",
-        costs.turn_ns
-    );
+/// The host, its network and its disk.
+fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
+    let [small, large] = measured.disk_ns.map(spread);
+    format!(
+        "# Clients and servers are processes of one host and share its cores.\n\
+         # All cores together copy so much, in MB a second: {}; one core: {}.\n\
+         [servers]\nprocesses = 4096\ncores = {cores}\nmemory_mb_per_s = {:.0}\n\
+         nic = {{ bandwidth_mb_per_s = 10_000 }}\n\n\
+         # local: from the end of one side's work until the other one, which looks for it, has found it.\n\
+         # latency: the same over sockets of this host, where it sleeps; a network takes its time besides.\n\
+         [network]\nlocal_ns = {:.0}\nlatency_ns = {:.0}\npacket_bytes = 65_536\n\n\
+         # Until 4 KiB are on the disk: {small}; 1 MiB: {large}.\n\
+         [disk]\nlatency = {{ constant_ns = {:.0} }}\nbyte_ns = {:.3}\nconcurrency = 1\n\n",
+        spread(measured.host_bytes_per_s.scaled(1e-6)),
+        spread(measured.core_bytes_per_s.scaled(1e-6)),
+        measured.host_bytes_per_s.median / 1e6,
+        costs.transit_ns,
+        costs.sockets_ns,
+        costs.disk_ns,
+        costs.disk_byte_ns,
+    )
+}
+
+fn looking(measured: &Measured, costs: &Costs) -> String {
+    format!(
+        "# Between two threads; {}.\n\
+         [costs]\nwake_up_ns = {:.0}\n\n\
+         # A look in vain and the change to the next process of the core.\n\
+         [costs.looking]\npass_ns = {:.0}\n\n",
+        spread(measured.wake_up_ns),
+        measured.wake_up_ns.median,
+        costs.pass_ns,
+    )
+}
+
+/// What both sides have. `directions` makes of what is written and read what is received and sent.
+fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> String {
+    let messages = |turn_ns: f64, bytes_ns: [f64; 2]| {
+        let [received_ns, sent_ns] = directions(bytes_ns);
+        format!(
+            "turn_ns = {turn_ns:.0}\nbyte_received_ns = {received_ns:.4}\nbyte_sent_ns = {sent_ns:.4}\n"
+        )
+    };
+    let mut text = messages(costs.turn_ns, [costs.byte_written_ns, costs.byte_read_ns]);
+    let more = costs.sockets;
+    let more = messages(more.turn_ns, [more.byte_written_ns, more.byte_read_ns]);
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "cold_turn_ns = {:.0}", costs.cold_turn_ns);
+    let _ = write!(text, "\n[costs.{name}.sockets]\n{more}");
+    let _ = writeln!(text, "\n[costs.{name}.request_ns]");
     for (request, request_ns) in &costs.request_ns {
-        // Writing to a string does not fail.
         let _ = writeln!(text, "{request} = {request_ns:.0}");
     }
     text
@@ -73,16 +96,17 @@ fn figures(measured: &Measured) -> String {
     let mut text = "# Measured for an operation, in nanoseconds: the server's work, the client's, and from beginning\n\
                     # to end; medians, least and most of all rounds.\n"
         .to_owned();
-    let alone = measured.alone.iter();
-    let alone = alone.map(|(name, cost)| (name.as_str(), cost));
-    let others = [
-        ("stat, several at once", &measured.at_once),
-        ("stat, on one core", &measured.on_one_core),
-    ];
-    for (name, cost) in alone.chain(others) {
-        text += &figure(name, cost);
+    for (place, costs) in [
+        ("", &measured.alone),
+        (", cold caches", &measured.cold),
+        (", sockets", &measured.sockets),
+    ] {
+        for (name, cost) in costs {
+            text += &figure(&format!("{name}{place}"), cost);
+        }
     }
-    text
+    text + &figure("stat, several at once", &measured.at_once)
+        + &figure("stat, on one core", &measured.on_one_core)
 }
 
 fn figure(name: &str, cost: &Cost) -> String {

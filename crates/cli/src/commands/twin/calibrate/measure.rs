@@ -1,12 +1,20 @@
 //! What is measured: every operation by itself, with one server and one client.
 
-use crate::commands::twin::spread::Spread;
-use crate::{output, simulation::real};
+use super::{
+    cores::{Neighbour, OnOneCore},
+    disk::Disk,
+    memory,
+    wake_up::wake_up_ns,
+};
+use crate::{
+    commands::twin::spread::Spread,
+    output,
+    simulation::{local_cluster::Way, real},
+};
 use anyhow::Context;
 use futago_twin::scenario::{Point, Scenario};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
-use std::{collections::BTreeMap, path::Path, sync::mpsc, thread, time::Instant};
+use std::{collections::BTreeMap, path::Path};
 
 /// Every operation by itself, in a directory of the client's own.
 const OPERATIONS: &str = "
@@ -39,16 +47,37 @@ workload.phases = [
   { name = 'stat', mix = { stat = 1 }, operations = 8_000 },
 ]";
 
+/// What small messages cost is measured by, where they cost more than usual. Phases are called as in [`OPERATIONS`].
+const SMALL_MESSAGES: &str = "
+cluster = { servers = 1, clients = 1 }
+machine.preset = 'workstation'
+workload.phases = [
+  { name = 'create', mix = { create = 1 }, operations = 1_000 },
+  { name = 'stat', mix = { stat = 1 }, operations = 2_000 },
+  { name = 'fill', data = { operation = 'write', size = '1MiB', transfer = '4KiB' } },
+  { name = 'write-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' }, operations = 512 },
+  { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 512 },
+]";
+
+/// The same for large ones.
+const LARGE_MESSAGES: &str = "
+cluster = { servers = 1, clients = 1 }
+machine.preset = 'workstation'
+workload.phases = [
+  { name = 'fill-large', data = { operation = 'write', size = '64MiB', transfer = '1MiB' }, operations = 128 },
+  { name = 'write-large', data = { operation = 'write', size = '64MiB', transfer = '1MiB' }, operations = 128 },
+  { name = 'read-large', data = { operation = 'read', size = '64MiB', transfer = '1MiB' }, operations = 128 },
+]";
+
 /// Files in the directory when `list-few` and `list-many` list it.
 pub const LISTED_FILES: [u64; 2] = [400, 4_000];
 /// Bytes of small and large transfers.
 pub const TRANSFER_BYTES: [f64; 2] = [4096.0, 1_048_576.0];
 /// How many operations are under way at once where several are.
 pub const AT_ONCE: usize = 8;
-/// How often two threads wake each other.
-const WAKE_UPS: u32 = 2_000;
 
-/// What an operation of one phase takes on average.
+/// What an operation of one phase takes on average. Over sockets, where nobody looks for messages, CPU time
+/// counts as having something to do.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Cost {
     /// Requests, by name.
@@ -61,17 +90,30 @@ pub struct Cost {
     pub latency_ns: Spread,
 }
 
+/// Costs by phase.
+pub type Costs = BTreeMap<String, Cost>;
+
 /// All that is measured.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Measured {
     /// Phases of [`OPERATIONS`], one operation at a time.
-    pub alone: BTreeMap<String, Cost>,
+    pub alone: Costs,
+    /// Phases of [`SMALL_MESSAGES`], server and client on one core with a neighbour that fills its cache.
+    pub cold: Costs,
+    /// Phases of [`SMALL_MESSAGES`] and [`LARGE_MESSAGES`], over sockets.
+    pub sockets: Costs,
     /// `stat`, [`AT_ONCE`] at a time.
     pub at_once: Cost,
     /// `stat`, one at a time, server and client on one core.
     pub on_one_core: Cost,
     /// From a thread's waking another one, which sleeps, until that runs, in nanoseconds.
     pub wake_up_ns: Spread,
+    /// Bytes that one core copies in a second.
+    pub core_bytes_per_s: Spread,
+    /// Bytes that all cores together copy in a second.
+    pub host_bytes_per_s: Spread,
+    /// Writing [`TRANSFER_BYTES`] until they are on the disk, in nanoseconds.
+    pub disk_ns: [Spread; 2],
 }
 
 /// What one round has found, by phase.
@@ -84,34 +126,98 @@ struct Sample {
     latency_ns: f64,
 }
 
-/// Measures everything so many times.
-pub fn measure(rounds: u32) -> anyhow::Result<Measured> {
-    let (operations, looking_up) = (point(OPERATIONS)?, point(LOOKING_UP)?);
-    let (mut alone, mut at_once, mut on_one_core) =
-        (Samples::new(), Samples::new(), Samples::new());
-    let mut wake_ups = Vec::new();
+/// What all rounds have found so far.
+#[derive(Default)]
+struct Rounds {
+    alone: Samples,
+    cold: Samples,
+    sockets: Samples,
+    at_once: Samples,
+    on_one_core: Samples,
+    wake_up_ns: Vec<f64>,
+    bytes_per_s: [Vec<f64>; 2],
+    disk_ns: [Vec<f64>; 2],
+}
+
+/// The scenarios of a round.
+struct Scenarios {
+    operations: Point,
+    looking_up: Point,
+    small_messages: Point,
+    large_messages: Point,
+}
+
+/// Measures everything so many times, on a host with so many cores.
+pub fn measure(rounds: u32, cores: usize, disk: &Disk) -> anyhow::Result<Measured> {
+    let scenarios = Scenarios {
+        operations: point(OPERATIONS)?,
+        looking_up: point(LOOKING_UP)?,
+        small_messages: point(SMALL_MESSAGES)?,
+        large_messages: point(LARGE_MESSAGES)?,
+    };
+    let mut all = Rounds::default();
     let bar = output::progress(u64::from(rounds), "rounds");
     for _ in 0..rounds {
-        collect(&operations, 1, &mut alone)?;
-        collect(&looking_up, AT_ONCE, &mut at_once)?;
-        {
-            let _bound = OnOneCore::bind()?;
-            collect(&looking_up, 1, &mut on_one_core)?;
-        }
-        wake_ups.push(wake_up_ns());
+        all.measure_cluster(&scenarios)?;
+        all.measure_host(cores, disk)?;
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let stat = |samples: &Samples| samples.get("stat").map(|all| cost(all)).unwrap_or_default();
-    Ok(Measured {
-        at_once: stat(&at_once),
-        on_one_core: stat(&on_one_core),
-        wake_up_ns: Spread::of(wake_ups),
-        alone: alone
-            .iter()
-            .map(|(name, samples)| (name.clone(), cost(samples)))
-            .collect(),
-    })
+    Ok(all.sum_up())
+}
+
+impl Rounds {
+    fn measure_cluster(&mut self, scenarios: &Scenarios) -> anyhow::Result<()> {
+        let Scenarios {
+            operations,
+            looking_up,
+            small_messages,
+            large_messages,
+        } = scenarios;
+        collect(operations, 1, Way::Memory, &mut self.alone)?;
+        collect(looking_up, AT_ONCE, Way::Memory, &mut self.at_once)?;
+        collect(small_messages, 1, Way::Sockets, &mut self.sockets)?;
+        collect(large_messages, 1, Way::Sockets, &mut self.sockets)?;
+        let _bound = OnOneCore::bind()?;
+        collect(looking_up, 1, Way::Memory, &mut self.on_one_core)?;
+        let _neighbour = Neighbour::move_in();
+        collect(small_messages, 1, Way::Memory, &mut self.cold)
+    }
+
+    fn measure_host(&mut self, cores: usize, disk: &Disk) -> anyhow::Result<()> {
+        self.wake_up_ns.push(wake_up_ns());
+        for (rates, threads) in self.bytes_per_s.iter_mut().zip([1, cores]) {
+            rates.push(memory::bytes_per_s(threads));
+        }
+        let written_ns = disk.write_ns(TRANSFER_BYTES.map(|bytes| bytes as usize))?;
+        for (times, time) in self.disk_ns.iter_mut().zip(written_ns) {
+            times.push(time);
+        }
+        Ok(())
+    }
+
+    fn sum_up(self) -> Measured {
+        let stat = |samples: &Samples| samples.get("stat").map(|all| cost(all)).unwrap_or_default();
+        let [core_bytes_per_s, host_bytes_per_s] = self.bytes_per_s.map(Spread::of);
+        Measured {
+            at_once: stat(&self.at_once),
+            on_one_core: stat(&self.on_one_core),
+            alone: costs(&self.alone),
+            cold: costs(&self.cold),
+            sockets: costs(&self.sockets),
+            wake_up_ns: Spread::of(self.wake_up_ns),
+            core_bytes_per_s,
+            host_bytes_per_s,
+            disk_ns: self.disk_ns.map(Spread::of),
+        }
+    }
+}
+
+fn costs(samples: &Samples) -> Costs {
+    let costs = samples.iter();
+    costs
+        .map(|(name, samples)| (name.clone(), cost(samples)))
+        .collect()
 }
 
 fn point(scenario: &str) -> anyhow::Result<Point> {
@@ -123,15 +229,19 @@ fn point(scenario: &str) -> anyhow::Result<Point> {
         .context("the calibration has no point")
 }
 
-fn collect(point: &Point, at_once: usize, samples: &mut Samples) -> anyhow::Result<()> {
-    for phase in real::run(&point.body, &point.setup, at_once)? {
+fn collect(point: &Point, at_once: usize, way: Way, samples: &mut Samples) -> anyhow::Result<()> {
+    for phase in real::run(&point.body, &point.setup, at_once, way)? {
         let name = phase.result.name.clone();
-        samples.entry(name).or_default().extend(sample(&phase));
+        samples.entry(name).or_default().extend(sample(&phase, way));
     }
     Ok(())
 }
 
-fn sample(phase: &real::RealPhase) -> Option<Sample> {
+fn sample(phase: &real::RealPhase, way: Way) -> Option<Sample> {
+    let (server_us, client_ns) = match way {
+        Way::Memory => (phase.server_busy_us, phase.client_busy_ns),
+        Way::Sockets => (phase.server_cpu_us, phase.client_cpu_ns),
+    };
     // Each phase is about one operation.
     let operation = phase.result.operations.values().next()?;
     let count = operation.count.max(1) as f64;
@@ -140,8 +250,8 @@ fn sample(phase: &real::RealPhase) -> Option<Sample> {
         requests: requests
             .map(|(name, requests)| (name.clone(), *requests as f64 / count))
             .collect(),
-        server_ns: phase.server_busy_us as f64 * 1e3 / count,
-        client_ns: phase.client_busy_ns as f64 / count,
+        server_ns: server_us as f64 * 1e3 / count,
+        client_ns: client_ns as f64 / count,
         latency_ns: operation.latency_us.mean * 1e3,
     })
 }
@@ -158,58 +268,13 @@ fn cost(samples: &[Sample]) -> Cost {
     }
 }
 
-/// This thread, and the processes and threads that it starts, run on one core meanwhile.
-struct OnOneCore(CpuSet);
-
-impl OnOneCore {
-    fn bind() -> anyhow::Result<Self> {
-        let before = sched_getaffinity(None).context("asking for the cores")?;
-        let mut one = CpuSet::new();
-        let first = (0..CpuSet::MAX_CPU).find(|&core| before.is_set(core));
-        one.set(first.unwrap_or(0));
-        sched_setaffinity(None, &one).context("binding to one core")?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for OnOneCore {
-    fn drop(&mut self) {
-        // What was allowed before is allowed.
-        let _ = sched_setaffinity(None, &self.0);
-    }
-}
-
-/// Half of the time in which two threads that sleep wake each other.
-fn wake_up_ns() -> f64 {
-    let (there, called) = mpsc::channel();
-    let (back, answered) = mpsc::channel();
-    let other = thread::spawn(move || {
-        for () in called {
-            if back.send(()).is_err() {
-                return;
-            }
-        }
-    });
-    let began = Instant::now();
-    for _ in 0..WAKE_UPS {
-        if there.send(()).is_err() || answered.recv().is_err() {
-            break;
-        }
-    }
-    let took = began.elapsed();
-    drop(there);
-    // It has no reason to panic; if it has, the figure is wrong and nothing else.
-    let _ = other.join();
-    took.as_nanos() as f64 / f64::from(WAKE_UPS) / 2.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn each_scenario_of_the_calibration_is_one_point() {
-        for scenario in [OPERATIONS, LOOKING_UP] {
+        for scenario in [OPERATIONS, LOOKING_UP, SMALL_MESSAGES, LARGE_MESSAGES] {
             let scenario = Scenario::parse("calibration", scenario, Path::new("."), &[]).unwrap();
             assert_eq!(scenario.points().unwrap().len(), 1);
         }

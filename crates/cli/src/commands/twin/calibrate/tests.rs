@@ -1,10 +1,12 @@
 use super::{
-    costs::Costs,
     machine_file,
-    measure::{AT_ONCE, Cost, Measured},
+    measure::{AT_ONCE, Cost, Costs, Measured},
 };
 use crate::commands::twin::spread::Spread;
-use futago_twin::machine::Machine;
+use futago_twin::{
+    machine::Machine,
+    world::{Latency, MessageCosts},
+};
 use std::collections::BTreeMap;
 
 /// What a host would measure whose costs are these.
@@ -12,6 +14,9 @@ const TURN_NS: f64 = 1_000.0;
 const TRANSIT_NS: f64 = 500.0;
 const PASS_NS: f64 = 4_000.0;
 const BYTE_NS: f64 = 0.25;
+const WAKE_UP_NS: f64 = 18_000.0;
+const SOCKETS_NS: f64 = 11_000.0;
+const DISK_NS: f64 = 90_000.0;
 
 fn cost(requests: &[(&str, f64)], work_ns: f64, waiting_ns: f64) -> Cost {
     let exactly = |figure| Spread::of(vec![figure]);
@@ -26,17 +31,43 @@ fn cost(requests: &[(&str, f64)], work_ns: f64, waiting_ns: f64) -> Cost {
     }
 }
 
+fn name(phase: &str, request_ns: f64, waiting_ns: f64) -> (String, Cost) {
+    let alone = cost(&[(phase, 1.0)], TURN_NS + request_ns, waiting_ns);
+    (phase.to_owned(), alone)
+}
+
+fn data(home: &str, size: &str, chunks: f64, bytes_ns: f64) -> (String, Cost) {
+    let work_ns = TURN_NS + 2_000.0 + chunks * 700.0 + bytes_ns;
+    let chunk = format!("{home}_chunk");
+    let requests = [(home, 1.0), (chunk.as_str(), chunks)];
+    (format!("{home}-{size}"), cost(&requests, work_ns, 1_000.0))
+}
+
+/// What is dearer by so much a turn and so much a byte.
+fn dearer(turn_ns: f64, byte_ns: f64, waiting_ns: f64) -> Costs {
+    let mut costs = Costs::from([
+        name("stat", 3_000.0 + turn_ns, waiting_ns),
+        name("create", 4_000.0 + turn_ns, waiting_ns),
+    ]);
+    // Bytes are dearer in large transfers alone, so that a turn can be told from them.
+    for home in ["write", "read"] {
+        let more_ns = (1_048_576.0 - 4096.0) * byte_ns;
+        costs.extend([
+            data(home, "first", 0.0, 4096.0 * BYTE_NS + turn_ns),
+            data(
+                home,
+                "large",
+                0.0,
+                1_048_576.0 * BYTE_NS + turn_ns + more_ns,
+            ),
+        ]);
+    }
+    costs
+}
+
 fn measured() -> Measured {
-    let name = |phase: &str, request_ns: f64| {
-        let alone = cost(&[(phase, 1.0)], TURN_NS + request_ns, 2.0 * TRANSIT_NS);
-        (phase.to_owned(), alone)
-    };
-    let data = |home: &str, size: &str, chunks: f64, bytes: f64| {
-        let work_ns = TURN_NS + 2_000.0 + chunks * 700.0 + bytes * BYTE_NS;
-        let chunk = format!("{home}_chunk");
-        let requests = [(home, 1.0), (chunk.as_str(), chunks)];
-        (format!("{home}-{size}"), cost(&requests, work_ns, 1_000.0))
-    };
+    let name = |phase: &str, request_ns: f64| name(phase, request_ns, 2.0 * TRANSIT_NS);
+    let exactly = |figure| Spread::of(vec![figure]);
     let mut alone = BTreeMap::from([
         name("stat", 3_000.0),
         name("create", 4_000.0),
@@ -47,29 +78,34 @@ fn measured() -> Measured {
     ]);
     for home in ["write", "read"] {
         alone.extend([
-            data(home, "first", 0.0, 4096.0),
-            data(home, "small", 0.875, 4096.0),
-            data(home, "large", 0.99, 1_048_576.0),
+            data(home, "first", 0.0, 4096.0 * BYTE_NS),
+            data(home, "small", 0.875, 4096.0 * BYTE_NS),
+            data(home, "large", 0.99, 1_048_576.0 * BYTE_NS),
         ]);
     }
     let count = AT_ONCE as f64;
     Measured {
         alone,
+        cold: dearer(900.0, 0.0, 0.0),
+        sockets: dearer(8_000.0, 0.5, 2.0 * SOCKETS_NS + WAKE_UP_NS),
         at_once: cost(&[("lookup", 1.0)], TURN_NS / count + 3_000.0, 0.0),
         on_one_core: cost(&[("lookup", 1.0)], TURN_NS + 3_000.0, 2.0 * PASS_NS),
-        wake_up_ns: Spread::of(vec![18_000.0]),
+        wake_up_ns: exactly(WAKE_UP_NS),
+        core_bytes_per_s: exactly(9e9),
+        host_bytes_per_s: exactly(12e9),
+        disk_ns: [4096.0, 1_048_576.0].map(|bytes| exactly(DISK_NS + bytes * 2.0)),
     }
 }
 
 #[test]
 fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
     let measured = measured();
-    let text = machine_file::text(&measured, &Costs::of(&measured), 2);
+    let text = machine_file::text(&measured, &super::costs::Costs::of(&measured), 2);
     let machine = Machine::parse("machine.toml", &text).unwrap();
     assert_eq!(machine.servers.cores, 2);
     assert_eq!(machine.network.local_ns as f64, TRANSIT_NS);
     let costs = &machine.costs;
-    assert_eq!(costs.wake_up_ns, 18_000);
+    assert_eq!(costs.wake_up_ns as f64, WAKE_UP_NS);
     assert_eq!(costs.looking.unwrap().pass_ns as f64, PASS_NS);
     assert_eq!(costs.server.turn_ns, TURN_NS);
     assert_eq!(costs.server.request_ns["lookup"], 3_000.0);
@@ -83,4 +119,26 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
     assert_eq!(costs.client.listed_name_ns, 30.0);
     assert_eq!(costs.client.request_ns["unlink"], 4_500.0);
     assert!(machine.lay_out(4, 4).is_ok());
+}
+
+#[test]
+fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
+    let measured = measured();
+    let text = machine_file::text(&measured, &super::costs::Costs::of(&measured), 2);
+    let machine = Machine::parse("machine.toml", &text).unwrap();
+    assert_eq!(machine.servers.memory_mb_per_s, Some(12_000.0));
+    assert_eq!(machine.network.latency_ns as f64, SOCKETS_NS);
+    let messages = |turn_ns, byte_ns| MessageCosts {
+        turn_ns,
+        byte_received_ns: byte_ns,
+        byte_sent_ns: byte_ns,
+    };
+    let (server, client) = (&machine.costs.server, &machine.costs.client);
+    assert_eq!([server.cold_turn_ns, client.cold_turn_ns], [900.0; 2]);
+    for sockets in [server.sockets, client.sockets] {
+        assert_eq!(sockets, messages(8_000.0, 0.5));
+    }
+    let disk = machine.disk.unwrap();
+    assert_eq!(disk.latency, Latency::Constant(DISK_NS as u64));
+    assert_eq!((disk.byte_ns, disk.concurrency), (2.0, Some(1)));
 }

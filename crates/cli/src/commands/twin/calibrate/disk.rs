@@ -1,0 +1,55 @@
+//! What the disk takes until data is on it.
+
+use anyhow::Context;
+use std::{
+    fs::{File, OpenOptions, remove_file},
+    os::unix::fs::FileExt,
+    path::Path,
+    time::Instant,
+};
+
+/// How often a small and a large piece is written in one round.
+const WRITES: [u32; 2] = [32, 8];
+/// Where they are written in turn: over data that is there, as a log does that is used again.
+const FILE_BYTES: u64 = 8 << 20;
+
+/// A file of the measurement, without a name.
+pub struct Disk(File);
+
+impl Disk {
+    /// Beside this file.
+    pub fn beside(path: &Path) -> anyhow::Result<Self> {
+        let name = format!(".futago-calibration-{}", std::process::id());
+        let path = path.with_file_name(name);
+        let make = || {
+            let mut options = OpenOptions::new();
+            let file = options.write(true).create_new(true).open(&path)?;
+            remove_file(&path)?;
+            file.write_all_at(&vec![1; FILE_BYTES as usize], 0)?;
+            file.sync_all()?;
+            Ok::<_, std::io::Error>(file)
+        };
+        let file = make().with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self(file))
+    }
+
+    /// What writing a small and a large piece takes until it is on the disk, in nanoseconds.
+    pub fn write_ns(&self, sizes: [usize; 2]) -> anyhow::Result<[f64; 2]> {
+        let [small, large] = [(sizes[0], WRITES[0]), (sizes[1], WRITES[1])];
+        let measured = self
+            .write(small)
+            .and_then(|small_ns| Ok([small_ns, self.write(large)?]));
+        measured.context("cannot write to the disk")
+    }
+
+    fn write(&self, (bytes, count): (usize, u32)) -> std::io::Result<f64> {
+        let data = vec![2; bytes];
+        let began = Instant::now();
+        for number in 0..u64::from(count) {
+            let offset = number * data.len() as u64 % FILE_BYTES;
+            self.0.write_all_at(&data, offset)?;
+            self.0.sync_data()?;
+        }
+        Ok(began.elapsed().as_nanos() as f64 / f64::from(count))
+    }
+}
