@@ -1,6 +1,6 @@
 //! The data of one chunk: extents with holes between them.
 
-use crate::Payload;
+use crate::{DataChange, Payload};
 use alloc::{collections::BTreeMap, vec::Vec};
 use serde::{Serialize, Serializer};
 
@@ -36,6 +36,16 @@ impl Extents {
     /// Whether there is nothing but hole.
     pub fn is_empty(&self) -> bool {
         self.by_offset.is_empty()
+    }
+
+    /// Makes a change that is about this chunk.
+    pub fn change(&mut self, change: &DataChange) {
+        match change {
+            DataChange::Write {
+                offset, payload, ..
+            } => self.write(*offset, payload.clone()),
+            DataChange::Punch { from, to, .. } => self.punch(*from, *to),
+        }
     }
 
     /// Replaces what lies at `offset` by `payload`.

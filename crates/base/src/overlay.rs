@@ -5,13 +5,15 @@ use crate::{
     data::{EXTENT_BYTES, Extents},
     record::{Header, Inode, Rank},
 };
-use alloc::vec::Vec;
-use core::{cell::Cell, iter::Peekable};
+use alloc::{borrow::Cow, vec::Vec};
+use core::{
+    cell::Cell,
+    iter::{self, Peekable},
+};
 
 /// A view with the changes of the decision that is being made.
 ///
-/// Records read back as changed. Data does not: a handler never reads data that it has just
-/// written.
+/// Records and data read back as changed.
 pub struct Overlay<'view, V> {
     base: &'view V,
     records: Changes,
@@ -70,9 +72,17 @@ impl<'view, V: View> Overlay<'view, V> {
         merged.inspect(|_| self.scanned.update(|scanned| scanned + 1))
     }
 
-    /// The data of a chunk, as it was before this decision.
-    pub fn data(&self, chunk: ChunkId) -> Option<&'view Extents> {
-        self.base.data(chunk)
+    /// The data of a chunk, as changed.
+    pub fn data(&self, chunk: ChunkId) -> Option<Cow<'view, Extents>> {
+        let before = self.base.data(chunk).map(Cow::Borrowed);
+        let mut changes = self.data.iter().filter(|change| change.chunk() == chunk);
+        changes.next().map_or(before.clone(), |first| {
+            let mut extents = before.unwrap_or_default();
+            for change in iter::once(first).chain(changes) {
+                extents.to_mut().change(change);
+            }
+            Some(extents)
+        })
     }
 
     /// Adds a change of data.
@@ -151,6 +161,12 @@ impl<'view, V: View> Overlay<'view, V> {
             DataChange::Punch { .. } => EXTENT_BYTES as u64,
         });
         records.sum::<u64>() + data.sum::<u64>()
+    }
+
+    /// The nodes of which a change tells something else than before, in the sense of a [`Key::Lease`]; some
+    /// of them several times.
+    pub fn changed_nodes(&self) -> impl Iterator<Item = FileId> {
+        self.records.iter().filter_map(|(key, _)| key.leased_node())
     }
 
     /// The changes so far, to come back to with [`Overlay::restore`].

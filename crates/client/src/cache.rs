@@ -1,4 +1,4 @@
-//! What a client remembers, within bounds. All of it is hints: what is forgotten is learnt again.
+//! What a client remembers, within bounds: what is forgotten is learnt again.
 
 use futago_base::{
     FileId,
@@ -48,25 +48,35 @@ impl<V> Cache<V> {
 }
 
 impl<V: Clone> Cache<V> {
+    /// Whose fact has been known longest.
+    pub fn oldest(&self) -> Option<FileId> {
+        self.order.first_key_value().map(|(_, &id)| id)
+    }
+
     pub fn get(&self, id: FileId) -> Option<&V> {
         self.known.get(&id).map(|(_, value)| value)
     }
 
-    /// Sets a fact.
-    pub fn insert(&mut self, id: FileId, value: V) {
+    pub fn get_mut(&mut self, id: FileId) -> Option<&mut V> {
+        self.known.get_mut(&id).map(|(_, value)| value)
+    }
+
+    /// Sets a fact. Returns the one that is forgotten for it.
+    pub fn insert(&mut self, id: FileId, value: V) -> Option<(FileId, V)> {
         if let Some((_, known)) = self.known.get_mut(&id) {
             *known = value;
-            return;
+            return None;
         }
         let youngest = self.order.iter().next_back();
         let place = youngest.map_or(0, |(&place, _)| place + 1);
         self.order.insert(place, id);
         self.known.insert(id, (place, value));
-        if self.known.len() > self.most
-            && let Some((_, oldest)) = self.order.pop_first()
-        {
-            self.known.remove(&oldest);
+        if self.known.len() <= self.most {
+            return None;
         }
+        let (_, oldest) = self.order.pop_first()?;
+        let (_, forgotten) = self.known.remove(&oldest)?;
+        Some((oldest, forgotten))
     }
 
     /// Sets a fact if there is none.
@@ -76,11 +86,11 @@ impl<V: Clone> Cache<V> {
         }
     }
 
-    /// Forgets a fact.
-    pub fn remove(&mut self, id: FileId) {
-        if let Some((place, _)) = self.known.remove(&id) {
-            self.order.remove(&place);
-        }
+    /// Forgets a fact and returns it.
+    pub fn remove(&mut self, id: FileId) -> Option<V> {
+        let (place, value) = self.known.remove(&id)?;
+        self.order.remove(&place);
+        Some(value)
     }
 
     /// Takes changes back: the latest that have not been taken back.

@@ -1,6 +1,10 @@
 //! A client: what all operations share.
 
-use crate::{Config, Context, Memory, layout::FileHint};
+use crate::{
+    Config, Context, Memory,
+    layout::FileHint,
+    leases::{Asked, Leases},
+};
 use alloc::{vec, vec::Vec};
 use atomic_refcell::AtomicRefCell;
 use core::future::Future;
@@ -27,7 +31,7 @@ pub const UNEXPECTED: Failure = Failure::Errno(Errno::EPROTO);
 
 impl<C: Context> Client<C> {
     /// A client that knows nothing yet but the cluster's map.
-    pub const fn new(context: C, map: ClusterMap, config: Config) -> Self {
+    pub fn new(context: C, map: ClusterMap, config: Config) -> Self {
         Self::with_memory(context, map, config, Memory::new(&config))
     }
 
@@ -63,8 +67,27 @@ impl<C: Context> Client<C> {
 
     /// Asks a server, with data.
     pub(crate) async fn send(&self, to: ServerId, request: Request, data: Payload) -> Answer {
+        if self.config.lease_trust.is_none() {
+            let sequence = self.context.next_sequence();
+            return self.context.call(to, sequence, request, data).await;
+        }
+        let mut asked = Asked::of(&request);
+        self.with_leases(|leases| leases.begin(&mut asked));
+        for &node in asked.ended() {
+            self.context.forget(node).await;
+        }
+        let sent = self.context.now();
         let sequence = self.context.next_sequence();
-        self.context.call(to, sequence, request, data).await
+        self.with_leases(|leases| leases.sent(sequence));
+        let answer = self.context.call(to, sequence, request, data).await;
+        let told = answer.as_ref().map(|(reply, _)| reply);
+        self.with_leases(|leases| leases.answered(sequence, &asked, (to, sent), told));
+        answer
+    }
+
+    /// Does something with the client's leases, if it takes any.
+    pub(crate) fn with_leases<T>(&self, work: impl FnOnce(&mut Leases) -> T) -> Option<T> {
+        self.memory.borrow_mut().leases.as_deref_mut().map(work)
     }
 
     /// Asks a server.
@@ -87,8 +110,16 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// The state of a file as its home knows it.
+    /// The state of a file as its home knows it, from memory under a lease.
     pub(crate) async fn state_at_home(&self, id: FileId) -> Result<FileState, Failure> {
+        match self.leased_state(id) {
+            Some(state) => Ok(state),
+            None => self.ask_state(id).await,
+        }
+    }
+
+    /// The state of a file as its home says.
+    pub(crate) async fn ask_state(&self, id: FileId) -> Result<FileState, Failure> {
         let request = Request::GetAttributes(vec![id]);
         let Reply::Files(files) = self.ask(self.map.home(id), request).await? else {
             return Err(UNEXPECTED);

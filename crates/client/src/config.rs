@@ -18,6 +18,14 @@ pub struct Config {
     pub directories_max: usize,
     /// How many files' layouts are remembered. Default: 16,384.
     pub files_max: usize,
+    /// How long after a request that its server has answered the client relies on the leases that it has there;
+    /// `None` if it takes none. It must be shorter than the servers' lease by an eighth of it and by as much as clocks
+    /// may differ. Default: none.
+    pub lease_trust: Option<Duration>,
+    /// How many nodes are kept under leases. Default: 16,384.
+    pub leases_max: usize,
+    /// How many names are kept under leases. Default: 65,536.
+    pub names_max: usize,
 }
 
 impl Default for Config {
@@ -29,6 +37,9 @@ impl Default for Config {
             pause_max: Duration::from_millis(100),
             directories_max: 4096,
             files_max: 16_384,
+            lease_trust: None,
+            leases_max: 16_384,
+            names_max: 65_536,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The only thing between an operation and the world.
 
 use core::future::Future;
-use futago_base::{Duration, Payload, ServerId, SessionId, Time};
+use futago_base::{Duration, FileId, Payload, ServerId, SessionId, Time};
 use futago_wire::{Failure, Reply, Request};
 
 /// What operations need from the world. Futures need not be `Send`: an operation stays on
@@ -36,4 +36,10 @@ pub trait Context {
 
     /// Waits.
     fn sleep(&self, span: Duration) -> impl Future<Output = ()>;
+
+    /// Has everybody forget who keeps, outside of the client, what it has told of a node under a lease. By default
+    /// nobody does.
+    fn forget(&self, _node: FileId) -> impl Future<Output = ()> {
+        async {}
+    }
 }

@@ -16,6 +16,7 @@ mod context;
 mod data;
 mod join;
 mod layout;
+mod leases;
 mod memory;
 mod operations;
 mod placement;

@@ -4,18 +4,21 @@ use crate::{
     Buckets, Config,
     cache::{Cache, CacheUndo},
     layout::FileHint,
+    leases::{Leases, LeasesUndo},
 };
-use alloc::sync::Arc;
+use alloc::{boxed::Box, sync::Arc};
 use futago_base::FileId;
 use serde::Serialize;
 
-/// All that outlives an operation in a [`Client`](crate::Client): hints, within the bounds of its
-/// [`Config`].
+/// All that outlives an operation in a [`Client`](crate::Client), within the bounds of its [`Config`]: hints,
+/// and what it keeps under leases.
 #[derive(Debug, Serialize)]
 pub struct Memory {
     /// Buckets are shared by those who know the same.
     pub(crate) buckets: Cache<Arc<Buckets>>,
     pub(crate) files: Cache<FileHint>,
+    /// `None` if the client takes no leases.
+    pub(crate) leases: Option<Box<Leases>>,
 }
 
 /// What it takes to bring a [`Memory`] back to where it was.
@@ -23,12 +26,14 @@ pub struct Memory {
 pub struct MemoryUndo {
     buckets: CacheUndo<Arc<Buckets>>,
     files: CacheUndo<FileHint>,
+    leases: Option<Box<LeasesUndo>>,
 }
 
 impl Memory {
     /// Nothing is known yet.
-    pub const fn new(config: &Config) -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
+            leases: Leases::new(config),
             buckets: Cache::new(config.directories_max),
             files: Cache::new(config.files_max),
         }
@@ -43,6 +48,9 @@ impl Memory {
     pub fn keep_changes(&mut self) {
         self.buckets.keep_changes();
         self.files.keep_changes();
+        if let Some(leases) = &mut self.leases {
+            leases.keep_changes();
+        }
     }
 
     /// What takes back the changes since the last time, if they are kept.
@@ -50,6 +58,7 @@ impl Memory {
         MemoryUndo {
             buckets: self.buckets.take_changes(),
             files: self.files.take_changes(),
+            leases: (self.leases.as_mut()).map(|leases| Box::new(leases.take_changes())),
         }
     }
 
@@ -57,5 +66,8 @@ impl Memory {
     pub fn take_back(&mut self, undo: MemoryUndo) {
         self.buckets.take_back(undo.buckets);
         self.files.take_back(undo.files);
+        if let (Some(leases), Some(undo)) = (&mut self.leases, undo.leases) {
+            leases.take_back(*undo);
+        }
     }
 }

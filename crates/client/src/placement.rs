@@ -101,7 +101,7 @@ impl<C: Context> Client<C> {
     /// Starts again from what the directory's home knows. Fails if the directory is gone.
     async fn relearn(&self, directory: FileId) -> Result<(), Failure> {
         self.memory.borrow_mut().buckets.remove(directory);
-        match self.state_at_home(directory).await {
+        match self.ask_state(directory).await {
             Ok(state) if state.directory.is_some() => Ok(()),
             Ok(_) => Err(Errno::ENOTDIR.into()),
             Err(GONE) => Err(Errno::ENOENT.into()),

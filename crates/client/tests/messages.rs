@@ -67,6 +67,7 @@ fn state(id: FileId, kind: Kind) -> FileState {
     FileState {
         attributes,
         directory,
+        leased: false,
     }
 }
 
@@ -82,6 +83,7 @@ fn found(entry: Entry, at_home: bool) -> Reply {
         entry,
         state: at_home.then(|| state(entry.id, entry.kind)),
         created: false,
+        directory: None,
     }
 }
 
@@ -147,7 +149,10 @@ fn failures_that_go_on_end_with_an_error() {
 #[test]
 fn a_bucket_on_its_way_is_waited_for() {
     let directory = id(2, 5);
-    let request = || Request::Unlink(spot(directory, 0, "f"));
+    let request = || Request::Unlink {
+        at: spot(directory, 0, "f"),
+        file: None,
+    };
     let home = state(directory, Kind::Directory);
     let exchanges = vec![
         exchange(2, request(), Err(Failure::NoBucket)),

@@ -11,7 +11,7 @@ use futago_base::{
     Errno, Payload, ServerId, SessionId, Time,
     reversible::{Changes, ReversibleMap},
 };
-use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Request};
+use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Request, header::features};
 use serde::Serialize;
 
 /// What is to be done for a client's calls.
@@ -395,6 +395,7 @@ impl Calls {
             sequence,
             acknowledged,
             clock,
+            features: u32::from(self.config.leases) * features::LEASES,
             ..Header::new(MessageKind::Request)
         };
         let frame = Frame {

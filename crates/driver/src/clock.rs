@@ -20,6 +20,12 @@ impl HybridClock {
         self.latest
     }
 
+    /// As [`HybridClock::read`], and later than any time before: two decisions of a server are never of one moment.
+    pub fn advance(&mut self, now: Time) -> Time {
+        self.latest = now.max(self.latest + Duration(1));
+        self.latest
+    }
+
     /// Learns the time that a message brought. Returns whether it was believed: a clock too far
     /// ahead would drag all others with it.
     pub fn observe(&mut self, other: Time, now: Time) -> bool {
@@ -42,6 +48,8 @@ mod tests {
         assert_eq!(clock.read(Time(101)), Time(900));
         assert_eq!(clock.read(Time(1000)), Time(1000));
         assert_eq!(clock.read(Time(999)), Time(1000));
+        assert_eq!(clock.advance(Time(999)), Time(1001));
+        assert_eq!(clock.advance(Time(2000)), Time(2000));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct CallsConfig {
     /// A request fails with `EIO` once a server has said for this long that it is busy.
     /// Default: 30 s.
     pub busy_give_up: Duration,
+    /// Whether the client takes leases, and so must be told when others change what it keeps. Default: no.
+    pub leases: bool,
     /// The pause after a failed connection; doubles each time. Default: 10 ms.
     pub connect_min: Duration,
     /// The longest pause between connections. Default: 1 s.
@@ -45,6 +47,7 @@ impl Default for CallsConfig {
             busy_min: Duration::from_millis(1),
             busy_max: Duration::from_millis(250),
             busy_give_up: Duration::from_secs(30),
+            leases: false,
             connect_min: Duration::from_millis(10),
             connect_max: Duration::from_secs(1),
             give_up: Duration::from_secs(10),

@@ -30,6 +30,7 @@ pub const fn is_express(request: &Request) -> bool {
         Request::SetLock { .. }
             | Request::CancelLock { .. }
             | Request::Decide { .. }
+            | Request::GiveBack(_)
             | Request::KeepAlive
             | Request::EndSession
     )

@@ -95,7 +95,7 @@ pub use mount::{
     dead_mounts, mounts, probe,
 };
 pub use negotiate::{Granted, NegotiateError, Wanted};
-pub use notify::Notifier;
+pub use notify::{EXPIRES_ALL_NAMES, Notifier};
 pub use reply::{DirectoryList, FileSystemUsage, Reply};
 pub use request::{
     CopyFileRange, Create, Fallocate, Forget, Header, Ioctl, Lock, LockRequest, MakeNode,

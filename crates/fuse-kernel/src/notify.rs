@@ -9,6 +9,9 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
+/// The minor protocol number from which on kernels know [`Notifier::expire_all_names`] (Linux 6.16).
+pub const EXPIRES_ALL_NAMES: u32 = 44;
+
 /// Invalidates what the kernel caches. A node or name that the kernel does not know is fine.
 ///
 /// Never call it while answering an operation on the same inode or directory has to wait for it:
@@ -24,11 +27,12 @@ impl Notifier {
     }
 
     /// Drops the attributes of `node`, and its cached pages from `offset` on (`length` bytes; 0:
-    /// all; a negative offset leaves the pages alone).
+    /// all; a negative offset leaves the pages alone, and then the kernel waits for no lock). Returns whether the
+    /// kernel knows the node.
     ///
     /// # Errors
     /// ENOTCONN or ENODEV when the mount is gone.
-    pub fn invalidate_inode(&self, node: u64, offset: i64, length: i64) -> io::Result<()> {
+    pub fn invalidate_inode(&self, node: u64, offset: i64, length: i64) -> io::Result<bool> {
         let record = NotifyInvalInode {
             ino: node,
             off: offset,
@@ -65,7 +69,8 @@ impl Notifier {
             namelen: length(name)?,
             padding: 0,
         };
-        self.send(opcode::NOTIFY_DELETE, record.as_bytes(), Some(name))
+        self.send(opcode::NOTIFY_DELETE, record.as_bytes(), Some(name))?;
+        Ok(())
     }
 
     fn entry(&self, parent: u64, name: &[u8], flags: u32) -> io::Result<()> {
@@ -74,10 +79,22 @@ impl Notifier {
             namelen: length(name)?,
             flags,
         };
-        self.send(opcode::NOTIFY_INVAL_ENTRY, record.as_bytes(), Some(name))
+        self.send(opcode::NOTIFY_INVAL_ENTRY, record.as_bytes(), Some(name))?;
+        Ok(())
     }
 
-    fn send(&self, code: i32, record: &[u8], name: Option<&[u8]>) -> io::Result<()> {
+    /// Has all names looked up again when they are next used, those of answers under way among them. The kernel waits
+    /// for no lock. It knows this from [`EXPIRES_ALL_NAMES`] on.
+    ///
+    /// # Errors
+    /// ENOTCONN or ENODEV when the mount is gone; EINVAL if not supported.
+    pub fn expire_all_names(&self) -> io::Result<()> {
+        self.send(opcode::NOTIFY_INC_EPOCH, &[], None)?;
+        Ok(())
+    }
+
+    /// Returns whether the kernel knows what it is about.
+    fn send(&self, code: i32, record: &[u8], name: Option<&[u8]>) -> io::Result<bool> {
         let sent = match name {
             None => write(&self.device, 0, code, &[IoSlice::new(record)]),
             Some(name) => {
@@ -86,8 +103,8 @@ impl Notifier {
             }
         };
         match sent {
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
-            sent => sent,
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+            sent => sent.map(|()| true),
         }
     }
 }

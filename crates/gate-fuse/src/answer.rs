@@ -23,16 +23,16 @@ pub enum Answer {
     Locked(LockChange),
     /// A name's node.
     Entry(Entry),
-    /// What `stat` shows.
-    Attributes(Attributes),
-    /// What `statx` shows, with the birth time.
-    Statx(Attributes),
+    /// What `stat` shows, and for how long it may be kept.
+    Attributes(Attributes, Duration),
+    /// What `statx` shows, with the birth time, and for how long it may be kept.
+    Statx(Attributes, Duration),
     /// An open file.
     Opened(FileId, u64),
     /// An open directory.
     OpenedDirectory(u64),
     /// A new open file.
-    Created(Attributes, u64),
+    Created(Entry, u64),
     /// File data.
     Data(Payload),
     /// A symbolic link's target.
@@ -67,13 +67,11 @@ impl Answer {
         match self {
             Self::Done | Self::Locked(_) => reply.ok(),
             Self::Entry(entry) => reply.entry(&entry),
-            Self::Attributes(of) => reply.attributes(&translate::attributes(&of), Duration::ZERO),
-            Self::Statx(of) => reply.statx(&translate::attributes(&of), Duration::ZERO),
+            Self::Attributes(of, valid) => reply.attributes(&translate::attributes(&of), valid),
+            Self::Statx(of, valid) => reply.statx(&translate::attributes(&of), valid),
             Self::Opened(_, handle) => reply.opened(handle, UNCACHED),
             Self::OpenedDirectory(handle) => reply.opened(handle, OpenFlags::empty()),
-            Self::Created(of, handle) => {
-                reply.created(&translate::entry(of.id.0, &of), handle, UNCACHED);
-            }
+            Self::Created(entry, handle) => reply.created(&entry, handle, UNCACHED),
             Self::Data(data) => reply.data(&data.bytes()),
             Self::Target(target) => reply.data(&target),
             Self::Xattr(value, room) => send_xattr(&value, room as usize, reply),
@@ -89,7 +87,7 @@ impl Answer {
     /// The nodes that the kernel would know, had it been there to be answered.
     pub fn nodes(&self) -> Vec<Forget> {
         let nodes = match self {
-            Self::Entry(entry) => slice::from_ref(&entry.node),
+            Self::Entry(entry) | Self::Created(entry, _) => slice::from_ref(&entry.node),
             Self::Listing(_, nodes) => nodes,
             _ => &[],
         };
@@ -112,7 +110,7 @@ impl Answer {
     pub const fn opened_file(&self) -> Option<(FileId, u64)> {
         match self {
             Self::Opened(id, handle) => Some((*id, *handle)),
-            Self::Created(attributes, handle) => Some((attributes.id, *handle)),
+            Self::Created(entry, handle) => Some((FileId(entry.node), *handle)),
             _ => None,
         }
     }

@@ -7,15 +7,24 @@ use crate::interruption::{Interruption, Interruptions};
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
 use crate::open_files::OpenFiles;
+use crate::told_nodes::ToldNodes;
 use crate::translate;
 use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
 use futago_client::Context;
-use futago_fuse_kernel::{Entry, Header};
+use futago_fuse_kernel::{Entry, Forget, Header};
 use futago_node::{Client, Futago};
 use std::fs;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time;
+
+const ZERO: time::Duration = time::Duration::ZERO;
+
+/// The kernel counts from when it takes an answer in; that it may do so late must not make it use something for too long.
+const fn validity(trust: Duration) -> time::Duration {
+    time::Duration::from_nanos(trust.0 / 2)
+}
 
 /// How often a request whose caller got a signal looks whether the caller is being killed.
 const KILLED_POLL: Duration = Duration::from_millis(100);
@@ -37,6 +46,8 @@ pub struct Shared {
     pub cuts: Cuts,
     /// Directories that the kernel knows.
     pub directories: DirectoryNodes,
+    /// Files that the kernel may keep attributes of.
+    pub told: ToldNodes,
     /// Who has registered which open files.
     pub open_files: OpenFiles,
     last_handle: AtomicU64,
@@ -51,9 +62,21 @@ impl Shared {
             locks: LockNotes::default(),
             cuts: Cuts::default(),
             directories: DirectoryNodes::default(),
+            told: ToldNodes::default(),
             open_files: OpenFiles::default(),
             last_handle: AtomicU64::default(),
         }
+    }
+
+    /// The kernel forgets nodes, or was not told of them after all.
+    pub fn forget(&self, forgotten: &[Forget]) {
+        self.directories.forget(forgotten);
+        self.told.forget(forgotten);
+    }
+
+    /// Whether the kernel knows a node that it was told of, or is about to.
+    pub fn knows(&self, node: u64) -> bool {
+        self.told.contains(node) || self.directories.contains(node)
     }
 
     /// A number for an open file or directory.
@@ -101,8 +124,27 @@ impl Call {
         }
     }
 
-    /// What a name of the request's directory leads to, with a node.
+    /// What a name of the request's directory leads to, with a node, for a listing: nothing of it is kept.
+    pub fn listed(&self, name: &Name, of: &Attributes) -> Entry {
+        let entry = self.node(name, of);
+        self.shared.told.tell(entry.node, false);
+        entry
+    }
+
+    /// What a name of the request's directory leads to, with a node, and for how long it may be kept.
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
+        let told = &self.shared.told;
+        let name_trust = || self.client.name_trust(self.file, name, of.id);
+        let entry = Entry {
+            entry_valid: told.keeps_names().then(name_trust).map_or(ZERO, validity),
+            attributes_valid: self.attributes_valid(of),
+            ..self.node(name, of)
+        };
+        told.tell(entry.node, entry.attributes_valid > ZERO);
+        entry
+    }
+
+    fn node(&self, name: &Name, of: &Attributes) -> Entry {
         let nodes = &self.shared.directories;
         let node = match of.kind {
             Kind::Directory => nodes.found(self.header.node, name, of.id),
@@ -117,6 +159,13 @@ impl Call {
     /// The same as an answer.
     pub fn answer_entry(&self, name: &Name, of: &Attributes) -> Answer {
         Answer::Entry(self.entry(name, of))
+    }
+
+    /// For how long the kernel may keep attributes.
+    pub fn attributes_valid(&self, of: &Attributes) -> time::Duration {
+        let trust = || self.client.attributes_trust(of);
+        let keeps = self.shared.told.keeps_attributes();
+        keeps.then(trust).map_or(ZERO, validity)
     }
 
     /// Waits until the caller has got a signal and what it waits for has had the time to end well.

@@ -72,6 +72,26 @@ impl DirectoryNodes {
         Ok(known.directory)
     }
 
+    /// The nodes of a directory, none of anything else. The root has one that the kernel was never told of.
+    pub fn nodes(&self, directory: FileId) -> Vec<u64> {
+        let table = locked(&self.table);
+        let is_known = directory == FileId::ROOT || table.is(directory.0, directory);
+        let mut nodes: Vec<u64> = is_known.then_some(directory.0).into_iter().collect();
+        if table.next > FURTHER_FIRST {
+            let further = table
+                .nodes
+                .iter()
+                .filter(|(node, known)| **node >= FURTHER_FIRST && known.directory == directory);
+            nodes.extend(further.map(|(&node, _)| node));
+        }
+        nodes
+    }
+
+    /// Whether a node is a directory that the kernel knows or is about to.
+    pub fn contains(&self, node: u64) -> bool {
+        locked(&self.table).nodes.contains_key(&node)
+    }
+
     /// Tells further nodes of this mount from those of one before it.
     pub const fn generation(&self, node: u64) -> u64 {
         if node < FURTHER_FIRST {

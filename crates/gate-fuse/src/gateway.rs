@@ -123,7 +123,7 @@ impl Handler for Gateway {
     }
 
     fn forget(&self, nodes: &[Forget]) {
-        self.crew.shared.directories.forget(nodes);
+        self.crew.shared.forget(nodes);
     }
 
     fn malformed(&self, error: &ParseError) {
@@ -205,7 +205,7 @@ async fn work_or(
 /// it locked, and forgets what the kernel was not told of.
 async fn undo(call: &Call, outcome: Outcome) {
     let Ok(answer) = outcome else { return };
-    call.shared.directories.forget(&answer.nodes());
+    call.shared.forget(&answer.nodes());
     let mut result = Ok(());
     if let Some((id, handle)) = answer.opened_file() {
         result = open::close(call, id, handle).await;

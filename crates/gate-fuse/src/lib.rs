@@ -1,7 +1,7 @@
 //! Futago as a mounted file system: what the kernel asks becomes operations of a client.
 //!
-//! The adapter is thin and keeps next to nothing: the kernel's node ids are file ids, and nothing
-//! is cached. It remembers where the kernel knows which directory, so that one that another mount
+//! The adapter is thin and keeps next to nothing: the kernel's node ids are file ids, and what the kernel keeps it
+//! keeps under the clients' leases. It remembers where the kernel knows which directory, so that one that another mount
 //! has moved gets a node of its own there; which locks were asked for through this mount, so that
 //! closing a file without locks costs nothing; where a listing was cut between names of one hash; and,
 //! as a mount may have several clients, which of them a closed file concerns.
@@ -12,6 +12,7 @@
 //! clients          the clients, one a thread; open_files: which of them registered which open files
 //! gateway          requests in, answers out, interruptions
 //! directory_nodes  which of the kernel's nodes are which directories
+//! kernel_caches    what the kernel keeps, and how it is taken back; told_nodes: which files it knows
 //! local            what is answered without asking anybody
 //! dispatch         a table: which function does which operation
 //! operations/      the operations, by kind
@@ -28,6 +29,7 @@ mod directory_nodes;
 mod dispatch;
 mod gateway;
 mod interruption;
+mod kernel_caches;
 mod listing;
 mod local;
 mod lock_notes;
@@ -35,7 +37,9 @@ mod mount;
 mod open_files;
 mod operations;
 mod pace;
+mod told_nodes;
 mod translate;
 
 pub use futago_fuse_kernel::{UnmountMode, Unmounter};
+pub use kernel_caches::KernelCaches;
 pub use mount::{MountFailure, Mounted, Options, mount};

@@ -2,6 +2,7 @@
 
 use crate::call::Shared;
 use crate::crew::Crew;
+use crate::kernel_caches::KernelCaches;
 use crate::open_files::CLIENTS_MAX;
 use futago_fuse_kernel::{
     Connection, MountEntry, MountOptions, SessionError, UnmountMode, Unmounter, Wanted, mounts,
@@ -33,6 +34,8 @@ pub struct Options {
     /// How many threads may serve the mount, 1 to [`Options::THREADS_MAX`]; as many of them do as there
     /// are requests for.
     pub threads: usize,
+    /// What the kernel keeps under the leases of the mount's clients; nothing if there is none.
+    pub caches: Option<KernelCaches>,
     /// Have all threads serve all the time: slower, and what a test of them wants.
     pub all_threads: bool,
 }
@@ -53,6 +56,7 @@ impl Default for Options {
             read_only: false,
             auto_unmount: false,
             threads: default_threads(),
+            caches: None,
             all_threads: false,
         }
     }
@@ -125,6 +129,9 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
     let threads = options.threads.clamp(1, Options::THREADS_MAX);
     let incoming = connection.incoming(threads).map_err(MountFailure::Device)?;
     let shared = Arc::new(Shared::new(client));
+    if let Some(caches) = &options.caches {
+        caches.attach(&connection, &shared);
+    }
     let ended = Crew::start(&shared, incoming, options.all_threads);
     Ok(Mounted {
         connection,

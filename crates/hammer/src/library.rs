@@ -15,13 +15,17 @@ pub struct Library {
 }
 
 impl Library {
-    /// A new client.
+    /// A new client, which may take leases.
     ///
     /// # Errors
     /// As [`Futago::connect`].
-    pub fn connect(cluster: &Cluster) -> std::io::Result<Self> {
+    pub fn connect(cluster: &Cluster, leases: bool) -> std::io::Result<Self> {
+        let options = Options {
+            leases,
+            ..Options::default()
+        };
         Ok(Self {
-            futago: Futago::connect(cluster, Options::default())?,
+            futago: Futago::connect(cluster, options)?,
             known: Known::default(),
             open: Vec::new(),
         })

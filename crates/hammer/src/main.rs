@@ -20,9 +20,10 @@ use std::time::{Duration, Instant};
 
 /// After so many rounds memory and descriptors are what they are from then on.
 const WARM_UP_ROUNDS: usize = 50;
-/// What the records of all servers may grow by when there are no files, in bytes: sessions have saved answers, and
+/// What the records of all servers may grow by when there are no files, in bytes: sessions have saved answers, what was
+/// called back in the last second is noted, and
 /// partitions the last file that they have made.
-const RECORDS_BYTES_MAX: u64 = 16 << 10;
+const RECORDS_BYTES_MAX: u64 = 64 << 10;
 /// After so many failed rounds the rest is not worth waiting for.
 const FAILURES_MAX: u64 = 5;
 
@@ -119,8 +120,10 @@ fn actors(arguments: &Arguments, cluster: &Cluster) -> anyhow::Result<Vec<Box<dy
             actors.push(Box::new(mount));
         }
     }
-    for _ in 0..arguments.clients {
-        actors.push(Box::new(Library::connect(cluster)?));
+    for client in 0..arguments.clients {
+        // Every second one asks each time.
+        let leases = client % 2 == 0;
+        actors.push(Box::new(Library::connect(cluster, leases)?));
     }
     Ok(actors)
 }

@@ -85,7 +85,7 @@ impl Actor for Forgetful {
 
 /// How many of so many rounds are explained.
 fn explained(running: &Running, mut actors: Vec<Box<dyn Actor>>, rounds: u64) -> u64 {
-    let cleaner = Library::connect(&running.cluster).unwrap();
+    let cleaner = Library::connect(&running.cluster, false).unwrap();
     let root = cleaner
         .futago()
         .run_blocking(async |client| client.core().attributes(FileId::ROOT).await);
@@ -120,7 +120,8 @@ fn explained(running: &Running, mut actors: Vec<Box<dyn Actor>>, rounds: u64) ->
 #[test]
 fn what_clients_see_is_explained() {
     let running = start();
-    let library = || -> Box<dyn Actor> { Box::new(Library::connect(&running.cluster).unwrap()) };
+    let library =
+        || -> Box<dyn Actor> { Box::new(Library::connect(&running.cluster, false).unwrap()) };
     assert_eq!(
         explained(&running, vec![library(), library(), library()], 6),
         6
@@ -131,10 +132,10 @@ fn what_clients_see_is_explained() {
 fn a_cache_that_nobody_tells_of_changes_is_found_out() {
     let running = start();
     let forgetful = Forgetful {
-        library: Library::connect(&running.cluster).unwrap(),
+        library: Library::connect(&running.cluster, false).unwrap(),
         seen: BTreeMap::new(),
     };
-    let honest = Library::connect(&running.cluster).unwrap();
+    let honest = Library::connect(&running.cluster, false).unwrap();
     let rounds = 6;
     let actors: Vec<Box<dyn Actor>> = vec![Box::new(honest), Box::new(forgetful)];
     assert!(explained(&running, actors, rounds) < rounds);

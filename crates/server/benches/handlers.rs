@@ -69,6 +69,7 @@ impl Bench {
             acknowledged: self.sequence - 1,
             request,
             payload: Payload::empty(),
+            leases: false,
         };
         let decision = self.server.handle(&self.store, input, self.now);
         self.store.apply(decision.batch);
@@ -122,7 +123,7 @@ fn handlers(criterion: &mut Criterion) {
     group.bench_function("unlink", |bencher| {
         bencher.iter_batched_ref(
             Bench::with_files,
-            |bench| bench.each(Request::Unlink),
+            |bench| bench.each(|at| Request::Unlink { at, file: None }),
             BatchSize::PerIteration,
         );
     });

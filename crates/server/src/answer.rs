@@ -1,6 +1,7 @@
 //! How an operation ends.
 
-use futago_base::{Errno, Payload, TransactionId};
+use alloc::collections::BTreeSet;
+use futago_base::{Errno, FileId, Payload, TransactionId};
 use futago_wire::{Failure, Reply};
 
 /// A successful end.
@@ -27,6 +28,8 @@ pub enum Refusal {
     /// A transaction has reserved something that the operation needs to know: it runs again when
     /// the transaction is resolved.
     Conflict(TransactionId),
+    /// Other clients have leases on nodes that it would change: it runs again when they have given them back.
+    Leased(BTreeSet<FileId>),
     /// The answer comes later, when another operation gives it.
     Waits,
 }

@@ -9,6 +9,8 @@ pub struct Config {
     pub grace: Duration,
     /// A client that was not heard of for this long has lost its locks and open files.
     pub lease: Duration,
+    /// How long after a recall nobody gets a lease on the node.
+    pub lease_pause: Duration,
     /// How often the driver gives [`Input::Tick`](crate::Input::Tick).
     pub tick: Duration,
     /// How long after an unconfirmed message to another server it is sent again.
@@ -31,6 +33,7 @@ impl Default for Config {
         Self {
             grace: Duration::from_secs(2),
             lease: Duration::from_secs(20),
+            lease_pause: Duration::from_secs(1),
             tick: Duration::from_millis(100),
             resend: Duration::from_millis(200),
             split_entries: 512,

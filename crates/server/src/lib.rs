@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod answer;
 mod config;
+mod leases;
 mod operations;
 mod peers;
 mod session;
@@ -20,9 +21,10 @@ mod turn;
 
 use alloc::vec::Vec;
 use futago_base::{
-    Batch, ClusterMap, FileId, Name, Overlay, Payload, RequestId, ServerId, Time, View, Work,
+    Batch, ClusterMap, FileId, Name, Overlay, Payload, RequestId, ServerId, SessionId, Time, View,
+    Work,
 };
-use futago_wire::{Outcome, Peer, PeerAnswer, Request};
+use futago_wire::{Outcome, Peer, PeerAnswer, Push, Request};
 
 pub use config::Config;
 pub use transactions::TransactionCounts;
@@ -44,6 +46,8 @@ pub enum Input {
         request: Request,
         /// The data that comes with it.
         payload: Payload,
+        /// Whether the client takes leases.
+        leases: bool,
     },
     /// A message from another server.
     Peer(Peer),
@@ -64,6 +68,13 @@ pub enum Output {
         outcome: Outcome,
         /// The data that goes with it.
         payload: Payload,
+    },
+    /// To a client that has not asked.
+    Push {
+        /// The client.
+        session: SessionId,
+        /// What it is told.
+        push: Push,
     },
     /// To another server.
     Peer {
@@ -159,7 +170,9 @@ impl Server {
                 acknowledged,
                 request,
                 payload,
+                leases,
             } => {
+                turn.leases = leases;
                 turn.receive(id, acknowledged, &request, &payload);
             }
             Input::Peer(message) => turn.receive_peer(message),

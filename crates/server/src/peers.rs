@@ -40,11 +40,11 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// A message takes effect if it is the next one of its channel. Whatever it is, the sender
-    /// hears how far the channel has come.
+    /// A message takes effect if it is the next one of its channel and nobody has a lease on what it changes.
+    /// Whatever it is, the sender hears how far the channel has come, and sends again what has not.
     fn deliver(&mut self, sender: ServerId, number: u64, change: PeerChange) {
         let mut done = self.state.number(&Key::Inbox(sender));
-        if number == done + 1 {
+        if number == done + 1 && !self.is_leased(&change) {
             self.accept(change);
             self.state.put(Key::Inbox(sender), number);
             done = number;
@@ -54,6 +54,15 @@ impl<V: View> Turn<'_, V> {
             number: done,
         };
         self.output(Output::PeerAnswer { to: sender, answer });
+    }
+
+    /// Whether clients have leases on what a message changes and they see; these are called back. Where a
+    /// transaction is resolved there are none.
+    fn is_leased(&mut self, change: &PeerChange) -> bool {
+        match change {
+            PeerChange::DropLink(id) => self.recall(*id),
+            _ => false,
+        }
     }
 
     fn accept(&mut self, change: PeerChange) {

@@ -91,6 +91,8 @@ impl<V: View> Turn<'_, V> {
             self.remove_if_unused(file);
             self.trim(file);
         }
+        self.end_leases(id);
+        self.forget_waiting(id);
         self.forget_replies(id, 0, u64::MAX - 1);
         let ended = Session {
             seen: self.now,
@@ -98,6 +100,19 @@ impl<V: View> Turn<'_, V> {
             expired: true,
         };
         self.state.put(Key::Session(id), ended);
+    }
+
+    /// What a session still waits for must not happen when it is over.
+    fn forget_waiting(&mut self, id: SessionId) {
+        for sort in [Sort::Parked, Sort::AwaitsRecall] {
+            let (from, to) = Key::whole_sort(sort);
+            let waiting = self.state.range(from, to).map(|(key, _)| key);
+            let of_session = waiting.filter(|key| {
+                matches!(key, Key::Parked(_, request) | Key::AwaitsRecall(_, request) if request.session == id)
+            });
+            let keys: Vec<Key> = of_session.cloned().collect();
+            keys.into_iter().for_each(|key| self.state.delete(key));
+        }
     }
 
     /// Changes who has a file open.

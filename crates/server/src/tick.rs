@@ -8,11 +8,12 @@ use futago_base::{
 };
 
 /// The records of what ticks bring to an end.
-const UNFINISHED: [Sort; 4] = [
+const UNFINISHED: [Sort; 5] = [
     Sort::Participant,
     Sort::TransactionStatus,
     Sort::OutboxChannel,
     Sort::HeldReply,
+    Sort::Recall,
 ];
 
 /// For drivers that give ticks only where they lead to something.
@@ -23,7 +24,8 @@ impl Server {
             Key::Participant(_)
             | Key::TransactionStatus(_)
             | Key::OutboxChannel(_)
-            | Key::HeldReply(_) => Some(self.config.tick),
+            | Key::HeldReply(_)
+            | Key::Recall(_) => Some(self.config.tick),
             Key::Session(_) if self.config.lease < Duration::MAX => Some(self.config.lease),
             _ => None,
         };
@@ -68,6 +70,7 @@ impl<V: View> Turn<'_, V> {
         self.press_all();
         self.abort_overdue();
         self.turn_away();
+        self.press_recalls();
         self.expire_sessions();
     }
 

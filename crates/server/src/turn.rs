@@ -1,6 +1,6 @@
 //! One decision in the making: from an input to a batch and outputs.
 
-use crate::answer::{Answer, Refusal};
+use crate::answer::{self, Answer, Refusal};
 use crate::{Decision, Output, Server, TransactionCounts, operations};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -17,6 +17,10 @@ pub struct Turn<'a, V> {
     pub state: Overlay<'a, V>,
     /// The request that is being served.
     pub request: RequestId,
+    /// Whether the client that asks takes leases.
+    pub leases: bool,
+    /// Nodes on which nobody has a lease any more: the requests that waited for that run again.
+    pub given_back: Vec<FileId>,
     /// Buckets that have got new entries, to be split if they are too large.
     pub grown: Vec<(FileId, BucketStart)>,
     pub transactions: TransactionCounts,
@@ -31,7 +35,7 @@ pub struct Turn<'a, V> {
 fn data_bytes(output: &Output) -> u64 {
     match output {
         Output::Answer { payload, .. } => payload.len() as u64,
-        Output::Peer { .. } | Output::PeerAnswer { .. } => 0,
+        Output::Push { .. } | Output::Peer { .. } | Output::PeerAnswer { .. } => 0,
     }
 }
 
@@ -47,6 +51,8 @@ impl<'a, V: View> Turn<'a, V> {
             now,
             state,
             request: NO_REQUEST,
+            leases: false,
+            given_back: Vec::new(),
             grown: Vec::new(),
             transactions: TransactionCounts::default(),
             outputs: Vec::new(),
@@ -102,10 +108,13 @@ impl<'a, V: View> Turn<'a, V> {
         if self.state.get(&Key::HeldReply(id)).is_some() {
             return true;
         }
-        let (from, to) = Key::whole_sort(Sort::Parked);
-        self.state
-            .range(from, to)
-            .any(|(key, _)| matches!(key, Key::Parked(_, other) if *other == id))
+        [Sort::Parked, Sort::AwaitsRecall].iter().any(|&sort| {
+            let (from, to) = Key::whole_sort(sort);
+            let mut waiting = self.state.range(from, to);
+            waiting.any(|(key, _)| {
+                matches!(key, Key::Parked(_, other) | Key::AwaitsRecall(_, other) if *other == id)
+            })
+        })
     }
 
     fn answer_saved(&mut self, id: RequestId, saved: &Bytes) {
@@ -125,15 +134,14 @@ impl<'a, V: View> Turn<'a, V> {
         let before = self.state.savepoint();
         let outputs = self.outputs.len();
         let transactions = self.transactions;
+        let given_back = self.given_back.len();
         self.request = id;
         self.caused.clear();
-        let result = match operations::run(self, request, payload) {
-            Ok(_) if operations::grows(request) && !self.state.fits() => Err(Errno::ENOSPC.into()),
-            result => result,
-        };
-        if matches!(result, Err(Refusal::Failure(_) | Refusal::Conflict(_))) {
+        let result = self.run_operation(request, payload);
+        if result.is_err() && !matches!(result, Err(Refusal::Waits)) {
             self.state.restore(before);
             self.outputs.truncate(outputs);
+            self.given_back.truncate(given_back);
             self.transactions = transactions;
             self.caused.clear();
         }
@@ -143,8 +151,26 @@ impl<'a, V: View> Turn<'a, V> {
                 self.conclude(id, request, Err(failure), Payload::empty());
             }
             Err(Refusal::Conflict(other)) => self.park(other, id, request, payload),
+            Err(Refusal::Leased(nodes)) => self.await_recall(&nodes, id, request, payload),
             Err(Refusal::Waits) => {}
         }
+    }
+
+    /// Runs an operation. What it changes must fit, and others must not have leases on it.
+    fn run_operation(&mut self, request: &Request, payload: &Payload) -> answer::Result {
+        let mut answer = operations::run(self, request, payload)?;
+        if operations::grows(request) && !self.state.fits() {
+            return Err(Errno::ENOSPC.into());
+        }
+        let leased = self.changed_under_leases(request);
+        if !leased.is_empty() {
+            return Err(Refusal::Leased(leased));
+        }
+        if self.leases {
+            self.tell_directory(request, &mut answer.reply);
+            self.lease_all(&mut answer.reply);
+        }
+        Ok(answer)
     }
 
     /// Saves the outcome if the request may have an effect, and answers, now or when the messages
@@ -238,22 +264,36 @@ impl<'a, V: View> Turn<'a, V> {
         self.resolved.push(transaction);
     }
 
-    /// Runs the requests whose transactions were resolved; that may resolve further ones.
+    /// Runs the requests whose transactions were resolved, and those for which leases were given back; that
+    /// may free further ones.
     pub fn run_unparked(&mut self) {
-        while let Some(transaction) = self.resolved.pop() {
-            let (from, to) = Key::parked(transaction);
-            let parked: Vec<StoredMessage> = self
-                .state
-                .range(from, to)
-                .filter_map(|(_, v)| v.message().cloned())
-                .collect();
-            for message in parked {
-                self.state.delete(Key::Parked(transaction, message.request));
+        loop {
+            let freed = match (self.resolved.pop(), self.given_back.pop()) {
+                (None, None) => return,
+                (transaction, node) => {
+                    let parked = transaction.map(|id| self.take_parked(id));
+                    let awaiting = node.map(|node| self.take_awaiting(node));
+                    parked.into_iter().chain(awaiting).flatten()
+                }
+            };
+            for message in freed {
                 if let Ok(request) = codec::decode(&message.body) {
+                    self.leases = self.has_leases(message.request.session);
                     self.serve(message.request, &request, &message.payload);
                 }
             }
         }
+    }
+
+    /// Takes the requests that waited for a transaction.
+    fn take_parked(&mut self, transaction: TransactionId) -> Vec<StoredMessage> {
+        let (from, to) = Key::parked(transaction);
+        let parked = self.state.range(from, to);
+        let parked: Vec<StoredMessage> = parked.filter_map(|(_, v)| v.message().cloned()).collect();
+        for message in &parked {
+            self.state.delete(Key::Parked(transaction, message.request));
+        }
+        parked
     }
 
     /// Puts a change into the ordered channel to another server and sends it.

@@ -25,7 +25,15 @@ fn a_copy_of_a_failed_request_does_not_succeed_later() {
     cluster.create(0, spot(ROOT, "a"));
     let id = cluster.next_id();
     let first = cluster.request(0, id, create(spot(ROOT, "a")));
-    cluster.ask(0, Request::Unlink(spot(ROOT, "a"))).unwrap();
+    cluster
+        .ask(
+            0,
+            Request::Unlink {
+                at: spot(ROOT, "a"),
+                file: None,
+            },
+        )
+        .unwrap();
     let late = cluster.request(0, id, create(spot(ROOT, "a")));
     assert_eq!(first, late);
     assert_eq!(
@@ -45,8 +53,12 @@ fn a_copy_of_an_acknowledged_request_is_refused() {
         Input::Request {
             id: newer,
             acknowledged: old.sequence,
-            request: Request::Unlink(spot(ROOT, "a")),
+            request: Request::Unlink {
+                at: spot(ROOT, "a"),
+                file: None,
+            },
             payload: Payload::empty(),
+            leases: false,
         },
     );
     let outputs = cluster.request(0, old, create(spot(ROOT, "a")));
@@ -63,7 +75,15 @@ fn a_silent_client_loses_its_open_files_and_is_told_so() {
     let mut cluster = Cluster::one();
     let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
     cluster.ask(0, Request::Open(file)).unwrap();
-    cluster.ask(0, Request::Unlink(spot(ROOT, "a"))).unwrap();
+    cluster
+        .ask(
+            0,
+            Request::Unlink {
+                at: spot(ROOT, "a"),
+                file: None,
+            },
+        )
+        .unwrap();
     assert_eq!(
         cluster.stores[0].space_of_files(),
         2,
@@ -124,7 +144,15 @@ fn an_unlinked_open_file_is_not_given_a_name_again() {
     let mut cluster = Cluster::one();
     let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
     cluster.ask(0, Request::Open(file)).unwrap();
-    cluster.ask(0, Request::Unlink(spot(ROOT, "a"))).unwrap();
+    cluster
+        .ask(
+            0,
+            Request::Unlink {
+                at: spot(ROOT, "a"),
+                file: None,
+            },
+        )
+        .unwrap();
     let refused = cluster.ask(0, Request::Execute(vec![Step::AddLink(file)]));
     assert_eq!(refused, Err(Failure::Errno(Errno::ENOENT)));
 }
@@ -146,7 +174,13 @@ fn a_full_server_refuses_to_grow_but_lets_go() {
     assert_eq!(cluster.attributes(0, ROOT).attributes.size, made);
     for n in 0..made {
         cluster
-            .ask(0, Request::Unlink(spot(ROOT, &format!("f{n}"))))
+            .ask(
+                0,
+                Request::Unlink {
+                    at: spot(ROOT, &format!("f{n}")),
+                    file: None,
+                },
+            )
             .unwrap();
     }
     cluster.ask(0, Request::EndSession).unwrap();

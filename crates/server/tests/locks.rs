@@ -170,9 +170,14 @@ fn who_waits_for_a_lock_of_a_file_that_goes_is_told() {
     let (waiting, outputs) = locker.set(2, change(Some(LockKind::Shared), 0, 9), true);
     assert_eq!(outputs, [], "no answer yet");
     let id = locker.cluster.next_id();
-    let outputs = locker
-        .cluster
-        .request(0, id, Request::Unlink(spot(ROOT, "a")));
+    let outputs = locker.cluster.request(
+        0,
+        id,
+        Request::Unlink {
+            at: spot(ROOT, "a"),
+            file: None,
+        },
+    );
     let stale = Err(Failure::Errno(Errno::ESTALE));
     assert!(outputs.contains(&answer(waiting, stale)), "{outputs:?}");
     assert!(

@@ -107,12 +107,7 @@ impl MemoryStore {
         };
         let extents = slot.get_mut();
         self.space.used_bytes -= extents.footprint_bytes() as u64;
-        match change {
-            DataChange::Write {
-                offset, payload, ..
-            } => extents.write(offset, payload),
-            DataChange::Punch { from, to, .. } => extents.punch(from, to),
-        }
+        extents.change(&change);
         self.space.used_bytes += extents.footprint_bytes() as u64;
         if extents.is_empty() {
             slot.remove();

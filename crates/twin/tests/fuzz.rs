@@ -5,9 +5,10 @@ use futago_twin::fuzz::{Death, Scenario, shrink, try_run};
 
 /// The seeds of every test run; the proof runs far more.
 const SEEDS: u64 = 200;
-/// Further seeds, which have found mistakes: in a rename's errors, in the model of copies, and in waits
-/// for locks of files that go.
-const FOUND: [u64; 3] = [17_181, 38_836, 61_309];
+/// Further seeds, which have found mistakes: in a rename's errors, in the model of copies, in waits
+/// for locks of files that go, in requests that had waited together, in sessions that end side by side, and
+/// in unnamed files of directories that are about to go.
+const FOUND: [u64; 6] = [17_181, 38_836, 61_309, 2185, 9328, 18_100];
 
 #[test]
 fn seeds_are_clean() {
@@ -125,6 +126,11 @@ fn servers_that_forget_what_peers_delivered_are_noticed() {
 #[test]
 fn servers_that_forget_shrinkings_are_noticed() {
     assert!(noticed(Defect::ForgetsShrinkings, &Faults::default()).len() > 2);
+}
+
+#[test]
+fn servers_that_forget_leases_are_noticed() {
+    assert!(noticed(Defect::ForgetsLeases, &Faults::default()).len() > 5);
 }
 
 #[test]

@@ -27,6 +27,12 @@ pub enum Priority {
     Background,
 }
 
+/// Optional abilities of a sender, as bits of [`Header::features`].
+pub mod features {
+    /// The client keeps what it has been told under leases: it takes [`Push::Recall`](crate::Push::Recall).
+    pub const LEASES: u32 = 1;
+}
+
 /// What every message carries beside its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -56,7 +62,7 @@ pub struct Header {
     pub span: u64,
     /// Whose work this is, for accounting.
     pub tenant: u32,
-    /// Optional abilities of the sender.
+    /// Optional [`features`] of the sender.
     pub features: u32,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::check::{Inspected, InspectedKey};
 use crate::step::{Inherited, NewDirectory};
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
 use futago_base::{
     Attributes, BucketStart, Errno, FileId, Name, Space, Timestamp,
@@ -63,6 +63,9 @@ pub struct FileState {
     pub attributes: Attributes,
     /// What only directories have.
     pub directory: Option<DirectoryState>,
+    /// The client that asked has a lease on the file from now on, by the number of its request: it is told
+    /// before the home changes anything that concerns the file, unless the client asks for it itself.
+    pub leased: bool,
 }
 
 /// A directory as its home knows it.
@@ -102,6 +105,9 @@ pub enum Reply {
         state: Option<FileState>,
         /// Whether this request made it.
         created: bool,
+        /// The directory of the name as it is now, if the client takes leases: after a change, and with the first
+        /// name that it looks up.
+        directory: Option<Box<FileState>>,
     },
     /// The new directory belongs to another server: make it there and put an entry in this bucket, in
     /// one transaction that also checks what was inherited.
@@ -175,9 +181,22 @@ pub enum Reply {
     HeaderSum(HeaderSum),
 }
 
+/// A client's right to be told before a node changes at its home: before its attributes do, and of a
+/// directory that has one bucket the names in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// The file or directory.
+    pub node: FileId,
+    /// The number of the request that the client was given it for.
+    pub number: u64,
+}
+
 /// What a server tells a client without being asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Push {
     /// How many requests the client may have under way on this connection.
     Credits(u32),
+    /// A node is about to change. The client gives its lease back, with
+    /// [`Request::GiveBack`](crate::Request::GiveBack), as soon as it relies on it no more.
+    Recall(Lease),
 }

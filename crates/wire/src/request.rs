@@ -1,6 +1,6 @@
 //! What a client asks of a server.
 
-use crate::Step;
+use crate::{Lease, Step};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
@@ -140,8 +140,15 @@ pub enum Request {
         /// Group.
         gid: u32,
     },
-    /// Removes a name that is not a directory's. To the bucket's server.
-    Unlink(Spot),
+    /// Removes a name that is not a directory's. To the bucket's server. Answer:
+    /// [`Reply::Done`](crate::Reply::Done), or [`Reply::File`](crate::Reply::File) with the directory's
+    /// state if the client takes leases.
+    Unlink {
+        /// The name.
+        at: Spot,
+        /// The file that it leads to, if the client knows it under a lease.
+        file: Option<FileId>,
+    },
     /// Lists entries of a bucket in the order of their hashes, after `after`. To the bucket's
     /// server. Answer: [`Reply::Listing`](crate::Reply::Listing).
     ReadDirectory {
@@ -400,6 +407,9 @@ pub enum Request {
     },
     /// Mends one piece of damage that a check has found. To the server that holds it.
     Repair(crate::check::Repair),
+    /// Gives leases back that were called back or are not needed any more: of each node the one of this
+    /// number or an earlier one. To the nodes' home.
+    GiveBack(Vec<Lease>),
     /// Shows that the client lives.
     KeepAlive,
     /// The client leaves: its registrations and locks are given up now.

@@ -60,6 +60,15 @@ pub enum Key {
     LockWaiters(FileId),
     /// A request that waits for a transaction to be resolved. Volatile.
     Parked(TransactionId, RequestId),
+    /// That a client is to be told before a node changes: the number of the request that it was given the
+    /// lease for. Volatile.
+    Lease(FileId, SessionId),
+    /// The same, by client. Volatile.
+    SessionLease(SessionId, FileId),
+    /// When the leases on a node were called back; for a while after that it is not leased again. Volatile.
+    Recall(FileId),
+    /// A request that waits for the leases on a node to be given back. Volatile.
+    AwaitsRecall(FileId, RequestId),
 }
 
 /// The sorts of records that a server looks through as a whole now and then.
@@ -77,6 +86,12 @@ pub enum Sort {
     Session,
     /// [`Key::Parked`].
     Parked,
+    /// [`Key::Lease`].
+    Lease,
+    /// [`Key::Recall`].
+    Recall,
+    /// [`Key::AwaitsRecall`].
+    AwaitsRecall,
 }
 
 impl Key {
@@ -180,6 +195,51 @@ impl Key {
         )
     }
 
+    /// The range of the leases on a node.
+    pub const fn leases(node: FileId) -> (Self, Self) {
+        (
+            Self::Lease(node, SessionId(0)),
+            Self::Lease(node, SessionId(u64::MAX)),
+        )
+    }
+
+    /// The range of the leases of a session.
+    pub const fn session_leases(session: SessionId) -> (Self, Self) {
+        (
+            Self::SessionLease(session, FileId(0)),
+            Self::SessionLease(session, FileId(u64::MAX)),
+        )
+    }
+
+    /// The range of the requests that wait for the leases on a node.
+    pub const fn awaiting_recall(node: FileId) -> (Self, Self) {
+        const FIRST: RequestId = RequestId {
+            session: SessionId(0),
+            sequence: 0,
+        };
+        const LAST: RequestId = RequestId {
+            session: SessionId(u64::MAX),
+            sequence: u64::MAX,
+        };
+        (
+            Self::AwaitsRecall(node, FIRST),
+            Self::AwaitsRecall(node, LAST),
+        )
+    }
+
+    /// The node that the record tells something about, in the sense of a [`Key::Lease`].
+    pub const fn leased_node(&self) -> Option<FileId> {
+        match self {
+            Self::Inode(id) | Self::Xattr(id, _) => Some(*id),
+            Self::Header(directory, _) | Self::Entry(directory, ..) => Some(*directory),
+            Self::Locator(Target::Inode(id)) => Some(*id),
+            Self::Locator(Target::Entry(directory, ..) | Target::Header(directory, _)) => {
+                Some(*directory)
+            }
+            _ => None,
+        }
+    }
+
     /// The range of all records of a sort.
     pub fn whole_sort(sort: Sort) -> (Self, Self) {
         const REQUEST: RequestId = RequestId {
@@ -221,6 +281,15 @@ impl Key {
                 Self::Parked(TRANSACTION, REQUEST),
                 Self::Parked(TRANSACTION_END, REQUEST_END),
             ),
+            Sort::Lease => (
+                Self::Lease(FileId(0), SessionId(0)),
+                Self::Lease(FileId(u64::MAX), SessionId(u64::MAX)),
+            ),
+            Sort::Recall => (Self::Recall(FileId(0)), Self::Recall(FileId(u64::MAX))),
+            Sort::AwaitsRecall => (
+                Self::AwaitsRecall(FileId(0), REQUEST),
+                Self::AwaitsRecall(FileId(u64::MAX), REQUEST_END),
+            ),
         }
     }
 
@@ -236,6 +305,10 @@ impl Key {
                 | Self::Locks(_)
                 | Self::LockWaiters(_)
                 | Self::Parked(..)
+                | Self::Lease(..)
+                | Self::SessionLease(..)
+                | Self::Recall(_)
+                | Self::AwaitsRecall(..)
         )
     }
 }

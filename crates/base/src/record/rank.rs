@@ -19,7 +19,7 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
     /// The number of sorts that [`Rank::sort`] tells apart.
-    pub const SORTS: usize = 26;
+    pub const SORTS: usize = 30;
 
     /// The number of the key's sort; sorts are in the order of keys, too.
     pub const fn sort(self) -> usize {
@@ -105,6 +105,12 @@ impl Key {
             Self::Locks(id) => Rank::new(23, id.0, 0),
             Self::LockWaiters(id) => Rank::new(24, id.0, 0),
             Self::Parked(transaction, _) => Rank::of_transaction(25, *transaction),
+            Self::Lease(id, session) => Rank::new(26, id.0, session.0 >> (64 - SECOND_BITS)),
+            Self::SessionLease(session, id) => Rank::new(27, session.0, id.0 >> (64 - SECOND_BITS)),
+            Self::Recall(id) => Rank::new(28, id.0, 0),
+            Self::AwaitsRecall(id, request) => {
+                Rank::new(29, id.0, request.session.0 >> (64 - SECOND_BITS))
+            }
         }
     }
 }

@@ -21,6 +21,15 @@ pub struct Session {
 /// Which sessions have a file open, and how often.
 pub type Opens = Vec<(SessionId, u32)>;
 
+/// The leases on a node are called back, or were a moment ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Recall {
+    /// Since when somebody waits for them.
+    pub since: Time,
+    /// When their holders were last told.
+    pub told: Time,
+}
+
 /// A message that is kept, in the encoding of the wire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredMessage {

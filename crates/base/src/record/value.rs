@@ -2,7 +2,7 @@
 
 use super::{
     Entry, Header, HeldReply, Inode, LockWaiter, Opens, OutboxChannel, Participant, RangeLock,
-    Session, StoredMessage, TransactionStatus,
+    Recall, Session, StoredMessage, TransactionStatus,
 };
 use crate::TransactionId;
 use alloc::{boxed::Box, vec::Vec};
@@ -55,7 +55,7 @@ macro_rules! values {
 
 values! {
     inline {
-        /// A counter, a version or a sequence number.
+        /// A counter, a version, a sequence number or the number of a lease.
         Number(u64) as number;
         /// An extended attribute's value or a saved reply.
         Bytes(Bytes) as bytes;
@@ -73,14 +73,16 @@ values! {
         HeldReply(HeldReply) as held_reply;
         /// Of [`Key::Session`](super::Key::Session).
         Session(Session) as session;
+        /// Of [`Key::Recall`](super::Key::Recall).
+        Recall(Recall) as recall;
         /// Of [`Key::Opens`](super::Key::Opens).
         Opens(Opens) as opens;
         /// Of [`Key::Locks`](super::Key::Locks).
         Locks(Vec<RangeLock>) as locks;
         /// Of [`Key::LockWaiters`](super::Key::LockWaiters).
         LockWaiters(Vec<LockWaiter>) as lock_waiters;
-        /// Of [`Key::SessionFile`](super::Key::SessionFile) and
-        /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys say all.
+        /// Of [`Key::SessionFile`](super::Key::SessionFile), [`Key::SessionLease`](super::Key::SessionLease)
+        /// and [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys say all.
         Present(()) as present;
     }
     boxed {
@@ -88,7 +90,8 @@ values! {
         Inode(Inode) as inode;
         /// Of [`Key::Participant`](super::Key::Participant).
         Participant(Participant) as participant;
-        /// Of [`Key::Outbox`](super::Key::Outbox) and [`Key::Parked`](super::Key::Parked).
+        /// Of [`Key::Outbox`](super::Key::Outbox), [`Key::Parked`](super::Key::Parked) and
+        /// [`Key::AwaitsRecall`](super::Key::AwaitsRecall).
         Message(StoredMessage) as message;
     }
 }

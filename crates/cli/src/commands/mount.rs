@@ -35,7 +35,7 @@ pub struct Mount {
     /// Serve the mount in this process, until it is unmounted or interrupted.
     #[arg(long)]
     foreground: bool,
-    /// Mount options, as mount(8) separates them by commas: ro, allow_other, no_allow_other.
+    /// Mount options, as mount(8) separates them by commas: ro, allow_other, no_allow_other, no_cache.
     #[arg(short, long = "options", value_delimiter = ',')]
     options: Vec<String>,
     /// How many threads may serve the mount; as many do as there are requests for. By default one for

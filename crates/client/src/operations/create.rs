@@ -52,6 +52,7 @@ impl<C: Context> Client<C> {
             entry,
             state,
             created,
+            ..
         } = reply?
         else {
             return Err(UNEXPECTED);

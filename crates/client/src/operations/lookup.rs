@@ -37,11 +37,10 @@ impl<C: Context> Client<C> {
     /// The file was gone, so the name must be too, or lead to another one. A name that still leads to
     /// a file that does not exist is damage.
     async fn look_again(&self, found: &Found) -> Result<FileState, Failure> {
-        let again = self.find(found.at.directory, &found.at.name).await?;
-        if again.entry == found.entry {
-            return Err(Errno::EIO.into());
+        match self.ask_place(found.at.directory, &found.at.name).await? {
+            Ok(again) if again.entry == found.entry => Err(Errno::EIO.into()),
+            _ => Err(Failure::Changed),
         }
-        Err(Failure::Changed)
     }
 
     /// Finds a name and what the server of the name knows of its file.
@@ -52,8 +51,20 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Finds a name, or the place where it would be.
+    /// Finds a name, or the place where it would be; from memory under a lease.
     pub(crate) async fn find_place(
+        &self,
+        directory: FileId,
+        name: &Name,
+    ) -> Result<Result<Found, Spot>, Failure> {
+        match self.leased_place(directory, name) {
+            Some(found) => Ok(found),
+            None => self.ask_place(directory, name).await,
+        }
+    }
+
+    /// The same, from the server.
+    async fn ask_place(
         &self,
         directory: FileId,
         name: &Name,

@@ -70,6 +70,7 @@ impl<C: Context> Client<C> {
                 chunk_bytes: 0,
             },
             directory: None,
+            leased: false,
         }
     }
 

@@ -7,6 +7,7 @@ mod attributes;
 mod copy_range;
 mod create;
 mod create_unnamed;
+mod lease;
 mod link;
 mod lock;
 mod lookup;

@@ -8,6 +8,7 @@ impl<C: Context> Client<C> {
     /// Shows every server that the client lives; due every quarter of the servers' lease.
     /// Errors: `ESTALE` if a server has given up on the session, `EIO` if one cannot be reached.
     pub async fn keep_alive(&self) -> Result<(), Errno> {
+        self.give_back_dropped().await;
         self.tell_all(&Request::KeepAlive).await
     }
 

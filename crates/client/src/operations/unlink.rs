@@ -11,11 +11,13 @@ impl<C: Context> Client<C> {
     }
 
     async fn try_unlink(&self, directory: FileId, name: &Name) -> Result<(), Failure> {
+        let file = self.leased_entry(directory, name).map(|entry| entry.id);
+        let request = |at| Request::Unlink { at, file };
         let (_, reply) = self
-            .ask_at(directory, name, Request::Unlink, &Payload::empty())
+            .ask_at(directory, name, request, &Payload::empty())
             .await?;
         match reply? {
-            Reply::Done => Ok(()),
+            Reply::Done | Reply::File(_) => Ok(()),
             _ => Err(UNEXPECTED),
         }
     }

@@ -49,6 +49,7 @@ impl World {
                 } => {
                     self.answers.insert(request, (outcome, payload));
                 }
+                Output::Push { .. } => {}
                 Output::Peer { to, message } => {
                     self.messages.push_back((to, Input::Peer(message)));
                 }
@@ -163,6 +164,7 @@ impl Loop {
             acknowledged,
             request,
             payload,
+            leases: false,
         };
         world.messages.push_back((to, input));
     }

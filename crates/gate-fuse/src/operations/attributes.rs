@@ -13,17 +13,20 @@ const FILE_BYTES: u64 = 1024;
 
 pub async fn get(call: &Call) -> Outcome {
     let state = call.client.attributes(call.file).await?;
-    Ok(Answer::Attributes(state.attributes))
+    let valid = call.attributes_valid(&state.attributes);
+    Ok(Answer::Attributes(state.attributes, valid))
 }
 
 pub async fn statx(call: &Call) -> Outcome {
     let state = call.client.attributes(call.file).await?;
-    Ok(Answer::Statx(state.attributes))
+    let valid = call.attributes_valid(&state.attributes);
+    Ok(Answer::Statx(state.attributes, valid))
 }
 
 pub async fn set(call: &Call, set: &SetAttributes) -> Outcome {
     let state = (call.client).set_attributes(call.file, change(set)).await?;
-    Ok(Answer::Attributes(state.attributes))
+    let valid = call.attributes_valid(&state.attributes);
+    Ok(Answer::Attributes(state.attributes, valid))
 }
 
 pub async fn usage(call: &Call) -> Outcome {

@@ -102,15 +102,13 @@ fn push_plus(
         let entry = bare_entry(listed.entry.id, listed.entry.kind);
         return list.push_plus(&entry, cookie, name.as_bytes());
     };
-    let entry = call.entry(name, attributes);
+    let entry = call.listed(name, attributes);
     let fits = list.push_plus(&entry, cookie, name.as_bytes());
     if fits {
         nodes.push(entry.node);
     } else {
         let node = entry.node;
-        call.shared
-            .directories
-            .forget(&[Forget { node, lookups: 1 }]);
+        call.shared.forget(&[Forget { node, lookups: 1 }]);
     }
     fits
 }

@@ -4,6 +4,7 @@ use super::nodes::new_file;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::clients::FIRST;
+use crate::translate;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, record::LockSpace};
 use futago_fuse_kernel::{Create, Header, Release};
 use futago_node::Client;
@@ -32,7 +33,10 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
     if !is_new {
         attributes = existing(call, attributes, create.flags, create.kill_suidgid).await?;
     }
-    Ok(Answer::Created(attributes, call.opened()))
+    Ok(Answer::Created(
+        call.entry(&name, &attributes),
+        call.opened(),
+    ))
 }
 
 async fn existing(
@@ -99,7 +103,10 @@ async fn truncate_or_close(
 pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     let (directory, node) = (call.file, new_file(call, create.mode));
     let made = call.client.create_unnamed(directory, node).await?;
-    Ok(Answer::Created(made.attributes, call.opened()))
+    // It has no name that could be kept.
+    let entry = translate::entry(made.attributes.id.0, &made.attributes);
+    call.shared.told.tell(entry.node, false);
+    Ok(Answer::Created(entry, call.opened()))
 }
 
 /// Every close of a descriptor ends the `fcntl` locks that its process has on the file.

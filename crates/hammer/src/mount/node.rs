@@ -99,6 +99,7 @@ impl Mount {
             FileState {
                 attributes,
                 directory,
+                leased: false,
             },
             false,
         ))

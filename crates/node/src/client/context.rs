@@ -1,13 +1,13 @@
 //! The world as a client's operations see it: real time, real randomness, calls over connections.
 
-use super::connection;
 use super::runtime::Setup;
+use super::{Kept, connection};
 use atomic_refcell::AtomicRefCell;
-use futago_base::{Duration, Errno, Payload, ServerId, SessionId, Time};
+use futago_base::{Duration, Errno, FileId, Payload, ServerId, SessionId, Time};
 use futago_client::Context;
 use futago_driver::{CallOutput, Calls};
 use futago_transport::{Receiver, Sender};
-use futago_wire::{Body, Failure, Frame, Outcome, Reply, Request};
+use futago_wire::{Body, Failure, Frame, Lease, Outcome, Push, Reply, Request};
 use std::{
     cell::Cell,
     collections::BTreeMap,
@@ -38,6 +38,8 @@ struct Shared {
     deadline_changed: Notify,
     /// Told when there are servers to be connected.
     wanted: Notify,
+    /// Told when servers have called leases back.
+    was_recalled: Notify,
     /// Told when there is something to send, unless a thread that calls sends it itself.
     queued: Notify,
 }
@@ -49,6 +51,8 @@ struct State {
     links: BTreeMap<ServerId, Link>,
     /// Those that are to be connected.
     wanted: Vec<ServerId>,
+    /// Leases that servers have called back.
+    recalled: Vec<Lease>,
     /// Those with something to send.
     unsent: Vec<Arc<Sender>>,
     /// A thread that calls has its turn.
@@ -74,6 +78,9 @@ struct Nearby {
     receiver: Arc<Receiver>,
     sender: Arc<Sender>,
 }
+
+/// How long to wait before somebody is asked again to forget something.
+const KEPT_POLL: Duration = Duration::from_millis(1);
 
 pub(super) fn wall_clock() -> Time {
     let since_1970 = SystemTime::now()
@@ -102,6 +109,7 @@ impl NodeContext {
             waiting: BTreeMap::new(),
             links: BTreeMap::new(),
             wanted: Vec::new(),
+            recalled: Vec::new(),
             unsent: Vec::new(),
             is_called: false,
             nearby: Vec::new(),
@@ -116,6 +124,7 @@ impl NodeContext {
             state: AtomicRefCell::new(state),
             deadline_changed: Notify::new(),
             wanted: Notify::new(),
+            was_recalled: Notify::new(),
             queued: Notify::new(),
         }))
     }
@@ -179,6 +188,12 @@ impl NodeContext {
                 state.links.entry(server).or_default().task = Some(task);
             }
         }
+    }
+
+    /// Waits until servers call leases back.
+    pub(super) async fn recalled(&self) -> Vec<Lease> {
+        self.0.was_recalled.notified().await;
+        std::mem::take(&mut self.0.state.borrow_mut().recalled)
     }
 
     /// A connection to a server has been made.
@@ -294,8 +309,12 @@ impl NodeContext {
             Body::Outcome(outcome) => self.change(|calls, now| {
                 calls.received(from, &header, outcome, payload, now);
             }),
-            Body::Push(futago_wire::Push::Credits(credits)) => {
+            Body::Push(Push::Credits(credits)) => {
                 self.change(|calls, now| calls.credits(from, credits, now));
+            }
+            Body::Push(Push::Recall(lease)) => {
+                self.0.state.borrow_mut().recalled.push(lease);
+                self.0.was_recalled.notify_one();
             }
             Body::Request(_) | Body::Peer(_) | Body::PeerAnswer(_) => {}
         }
@@ -425,6 +444,14 @@ impl Drop for Lead<'_> {
 impl Context for NodeContext {
     fn now(&self) -> Time {
         self.0.state.borrow_mut().calls.clock(wall_clock())
+    }
+
+    async fn forget(&self, node: FileId) {
+        if let Some(Kept(forget)) = &self.0.setup.options.kept {
+            while !forget(node) {
+                self.sleep(KEPT_POLL).await;
+            }
+        }
     }
 
     fn random(&self) -> u64 {

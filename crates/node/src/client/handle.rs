@@ -2,6 +2,7 @@
 
 use super::{Client, NodeContext, caller, runtime};
 use crate::Cluster;
+use futago_base::FileId;
 use futago_trace::Recorder;
 use std::{
     fmt,
@@ -20,8 +21,25 @@ pub struct Options {
     pub calls: futago_driver::CallsConfig,
     /// How operations behave.
     pub client: futago_client::Config,
+    /// Whether the client takes leases, and keeps attributes and names under them.
+    pub leases: bool,
+    /// What the program keeps itself of what the client has told it, under the client's leases.
+    pub kept: Option<Kept>,
     /// Who records what is done through the client and its siblings, if anybody does.
     pub recorder: Option<Recorder>,
+}
+
+/// What a program keeps itself of files and directories, for as long as
+/// [`attributes_trust`](futago_client::Client::attributes_trust) and
+/// [`name_trust`](futago_client::Client::name_trust) allow, or until it is told to forget it. What is called forgets
+/// what is kept of a node and returns whether that is done; until then it is called again.
+#[derive(Clone)]
+pub struct Kept(pub Arc<dyn Fn(FileId) -> bool + Send + Sync>);
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").finish_non_exhaustive()
+    }
 }
 
 /// Work for the client's thread.

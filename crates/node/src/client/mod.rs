@@ -5,10 +5,11 @@ mod caller;
 mod connection;
 mod context;
 mod handle;
+mod recalls;
 mod recorded;
 mod runtime;
 mod shared_clock;
 
 pub use context::NodeContext;
-pub use handle::{Futago, Options};
+pub use handle::{Futago, Kept, Options};
 pub use recorded::Client;

@@ -2,9 +2,10 @@
 
 use super::handle::{Job, Options};
 use super::shared_clock::SharedClock;
-use super::{Client, NodeContext};
+use super::{Client, NodeContext, recalls};
 use crate::Cluster;
 use futago_base::{ClusterMap, Duration};
+use futago_driver::HybridClock;
 use futago_transport::{Budget, shared_memory::keep_watch};
 use std::{
     future::{Future, poll_fn},
@@ -42,6 +43,8 @@ impl Setup {
         let map = cluster.map().map_err(io::Error::other)?;
         options.calls.give_up = Duration(cluster.limits.give_up().as_nanos() as u64);
         options.client.chunk_bytes = cluster.chunk_bytes;
+        options.calls.leases = options.leases;
+        options.client.lease_trust = options.leases.then(lease_trust);
         Ok(Self {
             cluster: cluster.clone(),
             map,
@@ -82,6 +85,7 @@ async fn serve(client: &Arc<Client>, mut jobs: mpsc::UnboundedReceiver<Job>) {
     spawn_local(context.clone().keep_sending());
     spawn_local(context.clone().keep_connecting());
     spawn_local(keep_watch());
+    spawn_local(recalls::answer(Arc::clone(client)));
     let mut keep_alive = interval(keep_alive_period());
     keep_alive.tick().await;
     loop {
@@ -102,6 +106,13 @@ async fn serve(client: &Arc<Client>, mut jobs: mpsc::UnboundedReceiver<Job>) {
         context.leave();
         let _ = timeout(LEAVE_MAX, client.end_session()).await;
     }
+}
+
+/// A server takes seven eighths of its lease or more to give up on a client that it has heard of, and its clock may run
+/// ahead of itself by what the clocks of others may differ from it.
+fn lease_trust() -> Duration {
+    let lease = futago_server::Config::default().lease;
+    Duration((lease.0 / 8 * 7).saturating_sub(HybridClock::DRIFT_MAX.0))
 }
 
 /// Several times a lease, so that one lost message does not cost the session.

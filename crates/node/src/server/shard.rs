@@ -11,7 +11,10 @@ use futago_driver::{Admission, AdmissionConfig, HybridClock};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_transport::{Acceptor, Budget, Listener, Sender, busy, shared_memory::keep_watch};
-use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Peer, Push, Reply, Request};
+use futago_wire::{
+    Body, Failure, Frame, Header, MessageKind, Outcome, Peer, Push, Reply, Request,
+    header::features,
+};
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
@@ -239,11 +242,17 @@ impl Shard {
                     session,
                     sequence,
                     acknowledged,
+                    features,
                     ..
                 } = frame.header;
                 self.sessions.insert(session, connection);
-                let id = RequestId { session, sequence };
-                self.receive_request(id, acknowledged, request, frame.payload);
+                self.receive_request(Input::Request {
+                    id: RequestId { session, sequence },
+                    acknowledged,
+                    request,
+                    payload: frame.payload,
+                    leases: features & features::LEASES != 0,
+                });
             }
             (Body::Peer(message), Some(peer)) if sender_of(&message) == peer => {
                 self.counters.count("peer");
@@ -267,33 +276,26 @@ impl Shard {
         }
     }
 
-    fn receive_request(
-        &mut self,
-        id: RequestId,
-        acknowledged: u64,
-        request: Request,
-        payload: Payload,
-    ) {
-        self.counters.count((&request).into());
-        if request == Request::GetStatus {
+    fn receive_request(&mut self, input: Input) {
+        let Input::Request { id, request, .. } = &input else {
+            return;
+        };
+        let id = *id;
+        self.counters.count(request.into());
+        if *request == Request::GetStatus {
             let status = Bytes::from(self.status().to_json());
             return self.answer(id, Ok(Reply::Bytes(status)), Payload::empty());
         }
-        if !self.admission.admit(id, &request) {
+        if !self.admission.admit(id, request) {
             self.counters.busy += 1;
             return self.answer(id, Err(Failure::Busy), Payload::empty());
         }
-        self.decide(Input::Request {
-            id,
-            acknowledged,
-            request,
-            payload,
-        });
+        self.decide(input);
     }
 
     /// Lets the core decide, makes the change, and keeps what is to be sent until [`Shard::flush`].
     fn decide(&mut self, input: Input) {
-        let now = self.clock.read(wall_clock());
+        let now = self.clock.advance(wall_clock());
         let decision = self.core.handle(&self.store, input, now);
         self.store.apply(decision.batch);
         for output in decision.outputs {
@@ -310,6 +312,14 @@ impl Shard {
             } => {
                 self.admission.answered(request);
                 self.answer(request, outcome, payload);
+            }
+            Output::Push { session, push } => {
+                let header = Header {
+                    session,
+                    ..Header::new(MessageKind::Push)
+                };
+                let frame = self.frame(header, Body::Push(push));
+                self.send(session, &frame);
             }
             Output::Peer { to, message } => {
                 let frame = self.frame(Header::new(MessageKind::Peer), Body::Peer(message));
@@ -347,13 +357,18 @@ impl Shard {
             payload,
             ..self.frame(header, Body::Outcome(outcome))
         };
-        let connection = self.sessions.get(&request.session);
+        self.send(request.session, &frame);
+    }
+
+    /// Sends something to a client, if it is connected.
+    fn send(&mut self, session: SessionId, frame: &Frame) {
+        let connection = self.sessions.get(&session);
         let Some((&id, at)) = connection.and_then(|id| Some((id, self.connections.get(id)?)))
         else {
             return;
         };
         self.counters.sent_bytes += frame.payload.len() as u64;
-        if at.sender.post(&frame) {
+        if at.sender.post(frame) {
             self.queued.insert(id);
         }
     }

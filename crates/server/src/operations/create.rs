@@ -27,6 +27,7 @@ pub fn run<V: View>(
             entry,
             state,
             created: false,
+            directory: None,
         }
         .into());
     }
@@ -50,6 +51,7 @@ pub fn run<V: View>(
         entry,
         state: Some(state),
         created: true,
+        directory: None,
     }
     .into())
 }

@@ -5,7 +5,7 @@ use crate::answer::{Refusal, Result};
 use crate::turn::Turn;
 use futago_base::{
     BucketStart, Errno, FileId, Kind, Payload, View,
-    record::{Entry, Inode},
+    record::{Entry, Inode, Target},
 };
 use futago_wire::{Failure, NewContent, NewNode, Reply};
 
@@ -22,6 +22,8 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, directory: FileId, node: &NewNode) -
     if parent != Kind::Directory {
         return Err(Errno::ENOTDIR.into());
     }
+    // It may be about to be removed.
+    turn.unreserved(Target::Inode(directory))?;
     let header = turn.bucket(directory, BucketStart(0))?;
     let id = turn.draw_id(directory.home());
     let inode = Inode {
@@ -40,6 +42,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, directory: FileId, node: &NewNode) -
         entry,
         state: Some(state),
         created: true,
+        directory: None,
     }
     .into())
 }

@@ -3,7 +3,7 @@
 use crate::answer::Result;
 use crate::turn::Turn;
 use alloc::vec::Vec;
-use futago_base::{ChunkId, FileId, Key, Value, View, data::Extents};
+use futago_base::{ChunkId, FileId, Key, Value, View};
 use futago_wire::{
     Reply,
     check::{Inspected, InspectedKey},
@@ -62,7 +62,7 @@ fn inspect<V: View>(turn: &Turn<'_, V>, key: &Key, value: &Value) -> Option<Insp
         }),
         (Key::Chunk(chunk), _) => Some(Inspected::Chunk {
             chunk: *chunk,
-            end: turn.state.data(*chunk).map_or(0, Extents::end),
+            end: turn.state.data(*chunk).map_or(0, |extents| extents.end()),
         }),
         _ => None,
     }

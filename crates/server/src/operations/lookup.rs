@@ -13,6 +13,7 @@ pub fn run<V: View>(turn: &Turn<'_, V>, at: &Spot) -> Result {
         entry,
         state,
         created: false,
+        directory: None,
     }
     .into())
 }

@@ -40,6 +40,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, at: &Spot, mode: u16, uid: u32, gid:
         entry,
         state,
         created: true,
+        directory: None,
     }
     .into())
 }

@@ -45,7 +45,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
         Request::MakeDirectory { at, mode, uid, gid } => {
             make_directory::run(turn, at, *mode, *uid, *gid)
         }
-        Request::Unlink(at) => unlink::run(turn, at),
+        Request::Unlink { at, .. } => unlink::run(turn, at),
         Request::ReadDirectory {
             directory,
             bucket,
@@ -120,6 +120,10 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
         Request::Repair(repair) => repair::run(turn, repair),
         // The runtime answers it before it gets here.
         Request::GetStatus => Err(Errno::ENOSYS.into()),
+        Request::GiveBack(leases) => {
+            turn.take_back(leases);
+            Ok(Reply::Done.into())
+        }
         Request::KeepAlive => Ok(Reply::Done.into()),
         Request::EndSession => {
             turn.end_session(turn.request.session);
@@ -153,6 +157,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::GetSpace
             | Request::GetStatus
             | Request::Inspect { .. }
+            | Request::GiveBack(_)
             | Request::KeepAlive
             | Request::EndSession
     )

@@ -155,7 +155,9 @@ impl<V: View> Turn<'_, V> {
             return;
         }
         let upper = bucket.upper_half(header.level);
-        if upper.ordinal() < u64::from(self.server.map.server_count()) {
+        let is_spread = upper.ordinal() < u64::from(self.server.map.server_count());
+        // While somebody has a lease on its names it grows on; the next name finds it without.
+        if is_spread && !self.recall(directory) {
             self.split(directory, bucket, header);
         }
     }

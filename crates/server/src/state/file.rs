@@ -80,6 +80,7 @@ impl<V: View> Turn<'_, V> {
         FileState {
             attributes,
             directory,
+            leased: false,
         }
     }
 

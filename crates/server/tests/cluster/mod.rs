@@ -100,6 +100,7 @@ impl Cluster {
                 acknowledged: 0,
                 request,
                 payload,
+                leases: false,
             },
         )
     }
@@ -135,6 +136,7 @@ impl Cluster {
                 Output::Answer {
                     request, outcome, ..
                 } => answers.push((request, outcome)),
+                Output::Push { .. } => {}
                 Output::Peer { to, message } => {
                     queue.extend(self.input(to.0, Input::Peer(message)));
                 }

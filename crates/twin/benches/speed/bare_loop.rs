@@ -97,6 +97,7 @@ impl Context for Way {
             acknowledged: sequence - 1,
             request,
             payload,
+            leases: false,
         };
         let message = Message::Input(to, input);
         self.0.post.sent.borrow_mut().push_back(message);
@@ -246,15 +247,24 @@ impl Bare {
         let decision = core.handle(store, input, self.post.now.get());
         store.apply(decision.batch);
         let mut sent = self.post.sent.borrow_mut();
-        sent.extend(decision.outputs.into_iter().map(|output| match output {
-            Output::Answer {
-                request,
-                outcome,
-                payload,
-            } => Message::Answer(request, outcome, payload),
-            Output::Peer { to, message } => Message::Input(to, Input::Peer(message)),
-            Output::PeerAnswer { to, answer } => Message::Input(to, Input::PeerAnswer(answer)),
-        }));
+        sent.extend(
+            decision
+                .outputs
+                .into_iter()
+                .filter_map(|output| match output {
+                    Output::Answer {
+                        request,
+                        outcome,
+                        payload,
+                    } => Some(Message::Answer(request, outcome, payload)),
+                    // Its clients take no leases.
+                    Output::Push { .. } => None,
+                    Output::Peer { to, message } => Some(Message::Input(to, Input::Peer(message))),
+                    Output::PeerAnswer { to, answer } => {
+                        Some(Message::Input(to, Input::PeerAnswer(answer)))
+                    }
+                }),
+        );
     }
 }
 

@@ -268,6 +268,7 @@ const fn is_under_way(key: &Key) -> bool {
             | Key::OutboxWaiter(..)
             | Key::HeldReply(_)
             | Key::Parked(..)
+            | Key::AwaitsRecall(..)
             | Key::LockWaiters(_)
     )
 }

@@ -1,9 +1,10 @@
 //! A client: the real core, and the tasks that run on it.
 
-use super::SimulatedContext;
+use super::{SimulatedContext, context::CALLS};
 use futago_base::{ClusterMap, Duration, ServerId, SessionId, Time};
 use futago_client::{Client, Config, Context as _};
-use futago_wire::Frame;
+use futago_driver::CallsConfig;
+use futago_wire::{Body, Frame, Push};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -42,16 +43,16 @@ impl ClientNode {
     pub(super) fn new(
         session: SessionId,
         map: &ClusterMap,
-        chunk_bytes: u32,
+        config: Config,
         keep_alive: Duration,
         seed: u64,
         now: Time,
     ) -> Self {
-        let context = SimulatedContext::new(session, map.epoch(), seed, now);
-        let config = Config {
-            chunk_bytes,
-            ..Config::default()
+        let calls = CallsConfig {
+            leases: config.lease_trust.is_some(),
+            ..CALLS
         };
+        let context = SimulatedContext::new(session, map.epoch(), calls, seed, now);
         Self {
             core: Rc::new(Client::new(context, map.clone(), config)),
             tasks: Vec::new(),
@@ -106,9 +107,15 @@ impl ClientNode {
         self.tasks.clear();
     }
 
-    pub(super) fn receive(&self, from: ServerId, frame: Frame, now: Time) {
+    pub(super) fn receive(&mut self, from: ServerId, frame: Frame, now: Time) {
         self.core.context().0.borrow_mut().now = now;
-        self.core.context().receive(from, frame);
+        match frame.body {
+            Body::Push(Push::Recall(lease)) if self.alive => {
+                let core = Rc::clone(&self.core);
+                self.spawn(async move { core.recalled(lease).await });
+            }
+            _ => self.core.context().receive(from, frame),
+        }
     }
 
     /// Runs its tasks as far as they go.

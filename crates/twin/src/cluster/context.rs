@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 /// Quicker than real clients are, so that a scenario with losses takes less virtual time.
-const CALLS: CallsConfig = CallsConfig {
+pub(super) const CALLS: CallsConfig = CallsConfig {
     window: 64,
     window_max: 1024,
     queue_max: 16_384,
@@ -24,6 +24,7 @@ const CALLS: CallsConfig = CallsConfig {
     connect_min: Duration::from_millis(10),
     connect_max: Duration::from_secs(1),
     give_up: Duration::from_secs(60),
+    leases: false,
 };
 
 /// Where a call stands for whoever waits for it.
@@ -94,10 +95,16 @@ impl Shared {
 pub struct SimulatedContext(pub(super) Rc<RefCell<Shared>>);
 
 impl SimulatedContext {
-    pub(super) fn new(session: SessionId, map_epoch: u32, seed: u64, now: Time) -> Self {
+    pub(super) fn new(
+        session: SessionId,
+        map_epoch: u32,
+        calls: CallsConfig,
+        seed: u64,
+        now: Time,
+    ) -> Self {
         Self(Rc::new(RefCell::new(Shared {
             now,
-            calls: Calls::new(session, map_epoch, CALLS),
+            calls: Calls::new(session, map_epoch, calls),
             sent: Vec::new(),
             random: Random::new(seed, session.0 + 1000),
             waiting: BTreeMap::new(),
@@ -110,7 +117,7 @@ impl SimulatedContext {
         self.0.borrow().now
     }
 
-    /// A message has come.
+    /// An answer has come.
     pub(super) fn receive(&self, from: ServerId, frame: Frame) {
         let Body::Outcome(outcome) = frame.body else {
             return;

@@ -77,11 +77,11 @@ impl Cluster {
 
     /// Adds a client and returns its number. It shows that it lives four times a lease, as real ones
     /// do.
-    pub fn add_client(&mut self, chunk_bytes: u32, seed: u64, now: Time) -> usize {
+    pub fn add_client(&mut self, config: futago_client::Config, seed: u64, now: Time) -> usize {
         let number = self.clients.len();
         let session = SessionId(number as u64 + 1);
         let keep_alive = Duration(self.config.lease.0 / 4);
-        let client = ClientNode::new(session, &self.map, chunk_bytes, keep_alive, seed, now);
+        let client = ClientNode::new(session, &self.map, config, keep_alive, seed, now);
         self.clients.push(client);
         self.sessions.insert(session, number);
         number

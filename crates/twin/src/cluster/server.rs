@@ -7,7 +7,7 @@ use futago_base::{
 use futago_driver::HybridClock;
 use futago_server::{Config, Decision, Input, Output, Server};
 use futago_store::MemoryStore;
-use futago_wire::{Body, Frame, Header, MessageKind};
+use futago_wire::{Body, Frame, Header, MessageKind, header::features};
 
 /// What a server is made to do wrong, so that checks can be tested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub enum Defect {
     KeepsAdmissions,
     /// It does not remember that files were truncated.
     ForgetsShrinkings,
+    /// It does not remember who has leases.
+    ForgetsLeases,
 }
 
 /// Whom a server's message is for.
@@ -77,6 +79,7 @@ impl ServerNode {
                     acknowledged: frame.header.acknowledged,
                     request,
                     payload: frame.payload,
+                    leases: frame.header.features & features::LEASES != 0,
                 };
                 self.decide(input, now)
             }
@@ -92,7 +95,7 @@ impl ServerNode {
     }
 
     fn decide(&mut self, input: Input, now: Time) -> Vec<(Receiver, Frame)> {
-        let now = self.clock.read(now);
+        let now = self.clock.advance(now);
         let decision = self.server.handle(&self.store, input, now);
         let Decision {
             mut batch, outputs, ..
@@ -122,6 +125,14 @@ fn message(output: Output, clock: Time) -> (Receiver, Frame) {
             let receiver = Receiver::Session(request.session);
             (receiver, header, Body::Outcome(outcome), payload)
         }
+        Output::Push { session, push } => {
+            let header = Header {
+                session,
+                ..Header::new(MessageKind::Push)
+            };
+            let receiver = Receiver::Session(session);
+            (receiver, header, Body::Push(push), Payload::empty())
+        }
         Output::Peer { to, message } => (
             Receiver::Server(to),
             Header::new(MessageKind::Peer),
@@ -150,6 +161,7 @@ fn spoil(batch: &mut Batch, defect: Defect) {
         Defect::ForgetsReplies => matches!(key, Key::Reply(_)),
         Defect::ForgetsLocators => matches!(key, Key::Locator(_)),
         Defect::ForgetsInbox => matches!(key, Key::Inbox(_)),
+        Defect::ForgetsLeases => matches!(key, Key::Lease(..)),
     };
     batch
         .records

@@ -43,10 +43,14 @@ pub struct Failure {
 const CHUNK_BYTES: u32 = 4096;
 const GRACE: Duration = Duration::from_secs(2);
 const LEASE: Duration = Duration::from_secs(8);
+/// Seven eighths of a lease, but for what clocks may be apart.
+const LEASE_TRUST: Duration = Duration(LEASE.0 / 8 * 7 - CLOCK_AHEAD_MAX.0);
 /// Time for messages that are under way, their retries, and what they lead to.
 const NETWORK: Duration = Duration::from_millis(2500);
 /// How far servers' clocks are apart at most.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_millis(50);
+/// The place of a client that takes no leases.
+const NO_PLACE: usize = usize::MAX;
 /// No operation takes longer, whatever happens.
 const END: Duration = Duration::from_secs(100);
 
@@ -72,6 +76,7 @@ pub fn run(scenario: &Scenario) -> Result<Checked, Failure> {
 struct Run {
     world: World,
     seed: u64,
+    leases_max: Vec<usize>,
     /// The clients that live, by their place in the scenario.
     clients: Vec<usize>,
     tree: Tree,
@@ -93,6 +98,7 @@ impl Run {
         let config = Config {
             grace: GRACE,
             lease: LEASE,
+            lease_pause: scenario.lease_pause,
             split_entries: scenario.split_entries,
             spread_depth: scenario.spread_depth,
             ..Config::default()
@@ -112,6 +118,7 @@ impl Run {
         let mut run = Self {
             world,
             seed: scenario.seed,
+            leases_max: scenario.leases_max.clone(),
             clients: Vec::new(),
             tree,
             setting: Setting {
@@ -122,13 +129,23 @@ impl Run {
             },
             checked: Checked::default(),
         };
-        run.clients = (0..scenario.clients).map(|_| run.add_client()).collect();
+        run.clients = (0..scenario.clients)
+            .map(|place| run.add_client(place))
+            .collect();
         Ok(run)
     }
 
-    fn add_client(&mut self) -> usize {
+    fn add_client(&mut self, place: usize) -> usize {
         let now = self.world.now;
-        let client = self.world.cluster.add_client(CHUNK_BYTES, self.seed, now);
+        let leases_max = self.leases_max.get(place).copied().unwrap_or(0);
+        let config = futago_client::Config {
+            chunk_bytes: CHUNK_BYTES,
+            lease_trust: (leases_max > 0).then_some(LEASE_TRUST),
+            leases_max,
+            names_max: 4 * leases_max,
+            ..futago_client::Config::default()
+        };
+        let client = self.world.cluster.add_client(config, self.seed, now);
         self.world.run_client(client);
         client
     }
@@ -218,13 +235,14 @@ impl Run {
             .run(Duration(GRACE.0 + NETWORK.0 + lease.0), |_| false);
         for place in 0..self.clients.len() {
             if !self.world.cluster.clients[self.clients[place]].is_alive() {
-                self.clients[place] = self.add_client();
+                self.clients[place] = self.add_client(place);
             }
         }
     }
 
     fn judge(&mut self, history: &History, burst: &Burst) -> Result<(), Failure> {
-        punctual(history, burst)?;
+        let with_leases = self.leases_max.iter().any(|&most| most > 0);
+        punctual(history, burst, with_leases)?;
         if let Some(text) = backwards(history) {
             return Err(failure(FailureKind::Time, text));
         }
@@ -275,7 +293,7 @@ impl Run {
     }
 
     fn remove_everything(&mut self) -> Result<(), Failure> {
-        let client = self.add_client();
+        let client = self.add_client(NO_PLACE);
         let node = &mut self.world.cluster.clients[client];
         let (core, removed) = (node.core.clone(), Rc::new(Cell::new(None)));
         let result = removed.clone();
@@ -350,13 +368,16 @@ async fn observe(
 
 /// Whether nobody waited longer than one grace time beyond what the network cost, and nobody was
 /// turned away.
-fn punctual(history: &History, burst: &Burst) -> Result<(), Failure> {
+fn punctual(history: &History, burst: &Burst, with_leases: bool) -> Result<(), Failure> {
     let quiet = burst.faults == Faults::default();
-    let limit = if quiet {
+    let mut limit = if quiet {
         Duration(GRACE.0 * 3 / 2)
     } else {
         Duration(GRACE.0 * 2 + Duration::from_secs(12).0)
     };
+    if with_leases && burst.death.is_some() {
+        limit = Duration(limit.0 + LEASE.0);
+    }
     for record in history {
         let Some((at, observed)) = &record.returned else {
             continue;

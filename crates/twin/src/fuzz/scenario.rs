@@ -20,6 +20,10 @@ pub struct Scenario {
     pub split_entries: u64,
     /// The memory of each server, in bytes.
     pub memory_bytes: u64,
+    /// How many nodes each client keeps under leases.
+    pub leases_max: Vec<usize>,
+    /// How long a node is not leased again after a recall.
+    pub lease_pause: Duration,
     /// What happens, one burst after the other. Between them everything comes to rest.
     pub bursts: Vec<Burst>,
     /// What the servers do wrong.
@@ -48,6 +52,7 @@ pub struct Death {
 
 /// The most that a message is late, and a partition lasts.
 const LATE_MAX: Duration = Duration::from_millis(1000);
+const LEASE_PAUSE_MAX: Duration = Duration::from_millis(500);
 const APART_MAX: Duration = Duration::from_millis(1500);
 /// The same between servers; between a client and a server it would cost the client its session.
 const SERVERS_APART_MAX: Duration = Duration::from_secs(6);
@@ -58,7 +63,7 @@ impl Scenario {
 
     /// The scenario of a seed.
     pub fn draw(seed: u64) -> Self {
-        let mut random = Random::new(seed, 2);
+        let (mut random, mut leases) = (Random::new(seed, 2), Random::new(seed, 4));
         let servers = *random.pick(&[1, 2, 2, 3, 4, 4, 5, 8]);
         let clients = 1 + random.below(4) as usize;
         let harmless = random.chance(250);
@@ -72,6 +77,8 @@ impl Scenario {
             spread_depth: random.below(4) as u16,
             split_entries: *random.pick(&[2, 4, 4, 8]),
             memory_bytes: draw_memory(&mut random),
+            leases_max: draw_leases(&mut leases, clients),
+            lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
             bursts,
             defect: Defect::None,
         }
@@ -90,8 +97,14 @@ impl Scenario {
     /// What surrounds the operations, in few words.
     pub fn circumstances(&self) -> String {
         let mut text = format!(
-            "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries",
-            self.servers, self.memory_bytes, self.spread_depth, self.split_entries
+            "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
+             leases of clients {:?}, again after {} us",
+            self.servers,
+            self.memory_bytes,
+            self.spread_depth,
+            self.split_entries,
+            self.leases_max,
+            self.lease_pause.0 / 1000
         );
         for (number, burst) in self.bursts.iter().enumerate() {
             let faults = &burst.faults;
@@ -157,6 +170,19 @@ impl Burst {
             death,
         }
     }
+}
+
+/// In every third scenario nobody takes leases; else most clients do, some of them more than they have room for.
+fn draw_leases(random: &mut Random, clients: usize) -> Vec<usize> {
+    let is_leased = random.chance(667);
+    let most = || {
+        if is_leased {
+            *random.pick(&[0, 2, 5, 100, 100, 100])
+        } else {
+            0
+        }
+    };
+    core::iter::repeat_with(most).take(clients).collect()
 }
 
 /// Mostly more than any scenario fills; sometimes so little that servers get full.

@@ -2,7 +2,7 @@
 
 use crate::{logs, output};
 use anyhow::bail;
-use futago_gate_fuse::{Options, UnmountMode, mount};
+use futago_gate_fuse::{KernelCaches, Options, UnmountMode, mount};
 use futago_node::{Cluster, Futago, Recorder};
 use signal_hook::{consts::TERM_SIGNALS, iterator::Signals};
 use std::{path::Path, sync::mpsc, thread, time::Duration};
@@ -23,10 +23,13 @@ pub fn serve(
 ) -> anyhow::Result<()> {
     // Made before there is a mount, which may hide it.
     let recorder = record.map(Recorder::create).transpose()?;
-    let of_client = futago_node::Options {
+    let mut of_client = futago_node::Options {
         recorder: recorder.clone(),
         ..futago_node::Options::default()
     };
+    if let Some(caches) = &options.caches {
+        of_client = caches.with_leases(of_client);
+    }
     let client = Futago::connect(cluster, of_client)?;
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let mounted = mount(client, directory, options)?;
@@ -74,6 +77,7 @@ fn end_soon(recorder: Option<Recorder>) {
 pub fn parse_options(cluster: &Cluster, words: &[String]) -> anyhow::Result<Options> {
     let mut options = Options {
         source: cluster.name.clone(),
+        caches: Some(KernelCaches::default()),
         ..Options::default()
     };
     for word in words {
@@ -83,9 +87,11 @@ pub fn parse_options(cluster: &Cluster, words: &[String]) -> anyhow::Result<Opti
             "allow_other" => options.allow_other = true,
             "no_allow_other" => options.allow_other = false,
             "auto_unmount" => options.auto_unmount = true,
+            "cache" => options.caches = Some(KernelCaches::default()),
+            "no_cache" => options.caches = None,
             other => bail!(
-                "mount option {other:?} is unknown; there are ro, rw, allow_other, no_allow_other \
-                 and auto_unmount"
+                "mount option {other:?} is unknown; there are ro, rw, allow_other, no_allow_other, \
+                 cache, no_cache and auto_unmount"
             ),
         }
     }

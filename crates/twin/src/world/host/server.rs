@@ -118,6 +118,7 @@ impl ServerProcess {
                     acknowledged: *acknowledged,
                     request: request.clone(),
                     payload: message.payload.clone(),
+                    leases: false,
                 };
                 (input, Some(request.into()))
             }
@@ -260,11 +261,12 @@ impl ServerProcess {
         let from = Party::Server(self.core.id());
         let found_from_ns = found_from_ns(at, &outputs);
         let whole_ns = if found_from_ns < at.ns { at.ns } else { 0 };
-        let messages = outputs.into_iter().map(|output| {
-            Arc::new(Message {
+        let messages = outputs.into_iter().filter_map(|output| {
+            let message = message(from, clock, output)?;
+            Some(Arc::new(Message {
                 whole_ns,
-                ..message(from, clock, output)
-            })
+                ..message
+            }))
         });
         if at.ns == now_ns {
             for message in messages {
@@ -292,8 +294,8 @@ impl ServerProcess {
         let clock = self.state.clock.read(wall(at.ns));
         let busy = answer(id, Err(Failure::Busy), Payload::empty());
         let from = Party::Server(self.core.id());
-        let message = Arc::new(message(from, clock, busy));
-        at.out.messages.push((at.ns, message));
+        let busy = message(from, clock, busy).map(Arc::new);
+        at.out.messages.extend(busy.map(|busy| (at.ns, busy)));
     }
 
     fn set_tick(&mut self, due_ns: u64, at: &mut Moment<'_>) {
@@ -355,6 +357,7 @@ fn sent_data(output: &Output) -> (Party, usize) {
         Output::Answer {
             request, payload, ..
         } => (Party::of_session(request.session), payload.len()),
+        Output::Push { session, .. } => (Party::of_session(*session), 0),
         Output::Peer { to, .. } | Output::PeerAnswer { to, .. } => (Party::Server(*to), 0),
     }
 }
@@ -404,7 +407,8 @@ const fn answer(request: RequestId, outcome: Outcome, payload: Payload) -> Outpu
     }
 }
 
-fn message(from: Party, clock: futago_base::Time, output: Output) -> Message {
+/// An output as it goes over the network; clients here take no leases, so that nothing is called back.
+fn message(from: Party, clock: futago_base::Time, output: Output) -> Option<Message> {
     let (to, content, payload) = match output {
         Output::Answer {
             request: id,
@@ -414,6 +418,7 @@ fn message(from: Party, clock: futago_base::Time, output: Output) -> Message {
             let to = Party::of_session(id.session);
             (to, Content::Outcome { id, outcome }, payload)
         }
+        Output::Push { .. } => return None,
         Output::Peer { to, message } => {
             let to = Party::Server(to);
             (to, Content::Peer(message), Payload::empty())
@@ -423,12 +428,12 @@ fn message(from: Party, clock: futago_base::Time, output: Output) -> Message {
             (to, Content::PeerAnswer(answer), Payload::empty())
         }
     };
-    Message {
+    Some(Message {
         from,
         to,
         clock,
         content,
         payload,
         whole_ns: 0,
-    }
+    })
 }

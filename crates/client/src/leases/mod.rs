@@ -1,0 +1,433 @@
+//! What a client keeps under leases: attributes of files and directories, and names.
+//!
+//! A server tells whoever has a lease before others change the node. Three things may still come between what an
+//! answer says and what is so, and are watched here: a lease that was called back while the answer was on its
+//! way, a change by the client itself, and a server that has given up on the client without its knowing. So
+//! what an answer tells is kept only if the lease is held, no request of the client's own that may change it
+//! is under way, and the request was sent after the last of those was done; and it is used only for a time
+//! after a request that the server has answered.
+
+mod asked;
+mod changing;
+#[cfg(test)]
+mod tests;
+
+pub use asked::Asked;
+
+use crate::{
+    Config,
+    cache::{Cache, CacheUndo},
+};
+use alloc::{boxed::Box, vec::Vec};
+use asked::{Subject, comes_from_server, states};
+use changing::Changing;
+use futago_base::{
+    Attributes, Duration, FileId, Name, ServerId, Time,
+    record::Entry,
+    reversible::{Changes, ReversibleMap},
+};
+use futago_wire::{Failure, FileState, Lease, Reply};
+use serde::Serialize;
+
+/// A lease that is held.
+#[derive(Clone, Debug, Serialize)]
+struct Held {
+    /// The largest number of a request that it was given for.
+    number: u64,
+    /// The node, if it is known.
+    state: Option<FileState>,
+}
+
+/// What is small enough to be copied as a whole.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Counters {
+    /// The number of the latest request.
+    latest: u64,
+    /// How many sessions were over before.
+    session: u32,
+}
+
+/// The leases of a client and what it keeps under them.
+#[derive(Debug, Serialize)]
+pub struct Leases {
+    held: Cache<Held>,
+    /// Names of directories that are leased; `None` is a name that does not exist.
+    names: ReversibleMap<(FileId, Name), Option<Entry>>,
+    changing: ReversibleMap<Subject, Changing>,
+    /// Answers to requests up to this number tell nothing that may be kept.
+    settled: ReversibleMap<Subject, u64>,
+    /// The numbers of requests that have not been answered.
+    under_way: ReversibleMap<u64, ()>,
+    counters: Counters,
+    /// The counters when changes were last taken, if they are kept.
+    #[serde(skip)]
+    kept: Option<Counters>,
+    /// When the latest request was sent that the server has answered.
+    heard: ReversibleMap<ServerId, Time>,
+    /// Leases that are not needed any more.
+    dropped: ReversibleMap<FileId, u64>,
+    #[serde(skip)]
+    trust: Duration,
+    #[serde(skip)]
+    names_max: usize,
+}
+
+/// What it takes to bring [`Leases`] back to where they were.
+#[derive(Debug)]
+pub struct LeasesUndo {
+    held: CacheUndo<Held>,
+    names: Changes<(FileId, Name), Option<Entry>>,
+    changing: Changes<Subject, Changing>,
+    settled: Changes<Subject, u64>,
+    under_way: Changes<u64, ()>,
+    counters: Counters,
+    heard: Changes<ServerId, Time>,
+    dropped: Changes<FileId, u64>,
+}
+
+/// More of what is settled than this is looked through for what does not matter any more.
+const SETTLED_MAX: usize = 1024;
+/// More leases than this that are not needed are not given back: the server asks when it wants to.
+const DROPPED_MAX: usize = 4096;
+
+impl Leases {
+    /// None yet; nothing at all for a client that takes none.
+    pub fn new(config: &Config) -> Option<Box<Self>> {
+        let trust = config.lease_trust?;
+        Some(Box::new(Self {
+            held: Cache::new(config.leases_max),
+            names: ReversibleMap::new(),
+            changing: ReversibleMap::new(),
+            settled: ReversibleMap::new(),
+            under_way: ReversibleMap::new(),
+            counters: Counters::default(),
+            kept: None,
+            heard: ReversibleMap::new(),
+            dropped: ReversibleMap::new(),
+            trust,
+            names_max: config.names_max,
+        }))
+    }
+
+    /// From now on, remembers how changes are taken back.
+    pub fn keep_changes(&mut self) {
+        self.kept.get_or_insert(self.counters);
+        self.held.keep_changes();
+        self.names.keep_changes();
+        self.changing.keep_changes();
+        self.settled.keep_changes();
+        self.under_way.keep_changes();
+        self.heard.keep_changes();
+        self.dropped.keep_changes();
+    }
+
+    /// What takes back the changes since the last time, if they are kept.
+    pub fn take_changes(&mut self) -> LeasesUndo {
+        LeasesUndo {
+            held: self.held.take_changes(),
+            names: self.names.take_changes(),
+            changing: self.changing.take_changes(),
+            settled: self.settled.take_changes(),
+            under_way: self.under_way.take_changes(),
+            counters: self.kept.map_or(self.counters, |kept| {
+                self.kept = Some(self.counters);
+                kept
+            }),
+            heard: self.heard.take_changes(),
+            dropped: self.dropped.take_changes(),
+        }
+    }
+
+    /// Takes changes back: the latest that have not been taken back.
+    pub fn take_back(&mut self, undo: LeasesUndo) {
+        self.held.take_back(undo.held);
+        self.names.take_back(undo.names);
+        self.changing.take_back(undo.changing);
+        self.settled.take_back(undo.settled);
+        self.under_way.take_back(undo.under_way);
+        self.counters = undo.counters;
+        self.kept = self.kept.map(|_| undo.counters);
+        self.heard.take_back(undo.heard);
+        self.dropped.take_back(undo.dropped);
+    }
+
+    /// How long what is kept of a server's nodes may be used from `now` on; zero if it may not.
+    pub fn trust(&self, server: ServerId, now: Time) -> Duration {
+        let heard = self.heard.get(&server);
+        let until = heard.map_or(Time(0), |&heard| heard + self.trust);
+        until.since(now)
+    }
+
+    /// A node's state, if it is known under a lease of `home`.
+    pub fn state(&self, id: FileId, home: ServerId, now: Time) -> Option<FileState> {
+        let state = self.held.get(id)?.state?;
+        (self.trust(home, now) > Duration(0)).then_some(state)
+    }
+
+    /// What a name of a directory leads to, if that is known under a lease of its `home`.
+    pub fn name(
+        &self,
+        directory: FileId,
+        name: &Name,
+        home: ServerId,
+        now: Time,
+    ) -> Option<Option<Entry>> {
+        let entry = self.names.get(&(directory, name.clone()))?;
+        (self.trust(home, now) > Duration(0)).then_some(*entry)
+    }
+
+    /// For how long these attributes are known to be right.
+    pub fn attributes_trust(&self, of: &Attributes, home: ServerId, now: Time) -> Duration {
+        match self.state(of.id, home, now) {
+            Some(state) if state.attributes == *of => self.trust(home, now),
+            _ => Duration(0),
+        }
+    }
+
+    /// A request is about to be sent: what it may change is not known any more.
+    pub fn begin(&mut self, asked: &mut Asked) {
+        asked.session = self.counters.session;
+        for subject in asked.subjects() {
+            self.forget(&subject);
+            let changing = self.changing.get_or_insert_with(subject, Changing::default);
+            changing.requests += 1;
+            changing.ends_lease |= asked.ends_leases;
+        }
+        for &node in asked.ended() {
+            self.end(node);
+        }
+    }
+
+    /// A request is sent.
+    pub fn sent(&mut self, sequence: u64) {
+        self.counters.latest = self.counters.latest.max(sequence);
+        self.under_way.insert(sequence, ());
+    }
+
+    fn forget(&mut self, subject: &Subject) {
+        match subject {
+            Subject::Attributes(id) => {
+                if let Some(held) = self.held.get_mut(*id) {
+                    held.state = None;
+                }
+            }
+            Subject::Name(directory, name) => {
+                self.names.remove(&(*directory, name.clone()));
+            }
+            Subject::Lease(_) => {}
+        }
+    }
+
+    /// A request that was sent to a server at some time has its answer.
+    pub fn answered(
+        &mut self,
+        sequence: u64,
+        asked: &Asked,
+        (server, sent): (ServerId, Time),
+        answer: Result<&Reply, &Failure>,
+    ) {
+        if asked.session != self.counters.session {
+            return;
+        }
+        self.under_way.remove(&sequence);
+        if answer == Err(&Failure::SessionExpired) {
+            return self.clear();
+        }
+        if comes_from_server(answer) {
+            let heard = self.heard.get_or_insert_with(server, || sent);
+            *heard = sent.max(*heard);
+        }
+        let mut told = Vec::new();
+        for state in answer.iter().flat_map(|reply| states(reply)) {
+            let id = state.attributes.id;
+            if self.told(sequence, state, asked.touched.nodes.contains(&id)) {
+                told.push(id);
+            }
+        }
+        if let Some(entry) = asked.entry(answer) {
+            self.told_name(sequence, asked, entry);
+        }
+        self.done(asked, &told);
+        self.forget_settled();
+    }
+
+    /// An answer tells how a node stands. Returns whether that counts.
+    fn told(&mut self, sequence: u64, state: &FileState, is_changed: bool) -> bool {
+        let id = state.attributes.id;
+        let subject = Subject::Attributes(id);
+        let is_ended = self.changing.get(&subject).is_some_and(|it| it.ends_lease);
+        if !state.leased || is_ended || !self.is_late_enough(sequence, &Subject::Lease(id)) {
+            return false;
+        }
+        self.hold(id, sequence);
+        if is_changed {
+            if let Some(changing) = self.changing.get_mut(&subject) {
+                changing.keep_newer(state);
+            }
+        } else if !self.changing.contains_key(&subject)
+            && self.is_late_enough(sequence, &subject)
+            && let Some(held) = self.held.get_mut(id)
+        {
+            held.state = Some(*state);
+        }
+        true
+    }
+
+    /// Takes a lease, or another number of one. What requests that were sent before tell of names may be older.
+    fn hold(&mut self, id: FileId, number: u64) {
+        if let Some(held) = self.held.get_mut(id) {
+            held.number = held.number.max(number);
+            return;
+        }
+        self.settle(Subject::Lease(id));
+        self.dropped.remove(&id);
+        let state = None;
+        if let Some((oldest, held)) = self.held.insert(id, Held { number, state }) {
+            self.forget_names(oldest);
+            self.settle(Subject::Lease(oldest));
+            if self.dropped.len() < DROPPED_MAX {
+                self.dropped.insert(oldest, held.number);
+            }
+        }
+    }
+
+    /// An answer tells what a name leads to.
+    fn told_name(&mut self, sequence: u64, asked: &Asked, entry: Option<Entry>) {
+        let Some((directory, name)) = asked.name.clone() else {
+            return;
+        };
+        let own = u32::from(!asked.touched.names.is_empty());
+        let subject = Subject::Name(directory, name.clone());
+        let changing = self.changing.get(&subject);
+        let is_alone = changing.map_or(0, |changing| changing.requests) == own;
+        let is_kept = self.held.get(directory).is_some()
+            && is_alone
+            && self.is_late_enough(sequence, &Subject::Lease(directory))
+            && self.is_late_enough(sequence, &subject);
+        if !is_kept {
+            return;
+        }
+        if self.names.len() >= self.names_max {
+            self.names.pop_first();
+        }
+        self.names.insert((directory, name), entry);
+    }
+
+    /// A request is not under way any more; its answer has told of some nodes.
+    fn done(&mut self, asked: &Asked, told: &[FileId]) {
+        for subject in asked.subjects() {
+            let is_told = matches!(subject, Subject::Attributes(id) if told.contains(&id));
+            let Some(changing) = self.changing.get_mut(&subject) else {
+                continue;
+            };
+            changing.requests = changing.requests.saturating_sub(1);
+            changing.is_spoilt |= !is_told;
+            let is_last = changing.requests == 0;
+            self.settle(subject.clone());
+            if is_last && let Some(changing) = self.changing.remove(&subject) {
+                self.changed(&subject, &changing);
+            }
+        }
+        for &node in asked.ended() {
+            self.end(node);
+        }
+    }
+
+    /// All requests that might have changed something are done.
+    fn changed(&mut self, subject: &Subject, changing: &Changing) {
+        if let Subject::Attributes(id) = subject
+            && !changing.is_spoilt
+            && let Some(held) = self.held.get_mut(*id)
+        {
+            held.state = changing.newest;
+        }
+    }
+
+    /// Answers to the requests that have been sent so far tell nothing about it that may be kept.
+    fn settle(&mut self, subject: Subject) {
+        self.settled.insert(subject, self.counters.latest);
+    }
+
+    fn is_late_enough(&self, sequence: u64, subject: &Subject) -> bool {
+        self.settled
+            .get(subject)
+            .is_none_or(|&settled| sequence > settled)
+    }
+
+    fn forget_settled(&mut self) {
+        if self.settled.len() <= SETTLED_MAX {
+            return;
+        }
+        let oldest = self.under_way.first_key_value();
+        let oldest = oldest.map_or(self.counters.latest + 1, |(&sequence, ())| sequence);
+        let past = self
+            .settled
+            .iter()
+            .filter(|&(_, &settled)| settled < oldest);
+        let past: Vec<Subject> = past.map(|(subject, _)| subject.clone()).collect();
+        for subject in past {
+            self.settled.remove(&subject);
+        }
+    }
+
+    /// A server calls a lease back. Returns whether it is to be given back; otherwise that has been done before.
+    pub fn recalled(&mut self, lease: Lease) -> bool {
+        let id = lease.node;
+        if self
+            .held
+            .get(id)
+            .is_some_and(|held| held.number > lease.number)
+        {
+            return false;
+        }
+        self.end(id);
+        true
+    }
+
+    /// There is no lease on a node any more.
+    fn end(&mut self, id: FileId) {
+        self.held.remove(id);
+        self.forget_names(id);
+        self.settle(Subject::Lease(id));
+        if let Some(changing) = self.changing.get_mut(&Subject::Attributes(id)) {
+            changing.is_spoilt = true;
+        }
+    }
+
+    fn forget_names(&mut self, directory: FileId) {
+        let first = (directory, Name::least());
+        let names = self.names.range(first..);
+        let names: Vec<(FileId, Name)> = names
+            .map(|(key, _)| key)
+            .take_while(|(at, _)| *at == directory)
+            .cloned()
+            .collect();
+        for key in names {
+            self.names.remove(&key);
+        }
+    }
+
+    /// Takes the leases that are not needed any more.
+    pub fn take_dropped(&mut self) -> Vec<Lease> {
+        let mut dropped = Vec::new();
+        while let Some((node, number)) = self.dropped.pop_first() {
+            dropped.push(Lease { node, number });
+        }
+        dropped
+    }
+
+    /// The session is over, and all leases with it. Requests of the next one are numbered anew.
+    fn clear(&mut self) {
+        while let Some(id) = self.held.oldest() {
+            self.held.remove(id);
+        }
+        while self.names.pop_first().is_some() {}
+        while self.changing.pop_first().is_some() {}
+        while self.settled.pop_first().is_some() {}
+        while self.under_way.pop_first().is_some() {}
+        while self.heard.pop_first().is_some() {}
+        while self.dropped.pop_first().is_some() {}
+        self.counters.latest = 0;
+        self.counters.session += 1;
+    }
+}

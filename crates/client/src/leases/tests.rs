@@ -1,0 +1,266 @@
+//! Answers, recalls and changes in orders that are hard to get from real servers.
+
+use super::{Asked, Leases};
+use crate::Config;
+use alloc::{boxed::Box, format, vec};
+use futago_base::{
+    Attributes, BucketStart, Duration, Errno, FileId, Kind, Name, ServerId, Time, Timestamp,
+    record::Entry,
+};
+use futago_wire::{AttributeChange, Failure, FileState, Lease, Outcome, Reply, Request, Spot};
+
+const HOME: ServerId = ServerId(0);
+const FILE: FileId = FileId(7);
+const DIRECTORY: FileId = FileId(1);
+const NOW: Time = Time(1_000_000);
+
+fn leases(leases_max: usize) -> Box<Leases> {
+    let config = Config {
+        lease_trust: Some(Duration(1000)),
+        leases_max,
+        ..Config::default()
+    };
+    Leases::new(&config).unwrap()
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text.as_bytes().to_vec()).unwrap()
+}
+
+/// A node as it was when it was last changed, with a lease.
+fn state(id: FileId, kind: Kind, changed: u32) -> FileState {
+    let time = Timestamp::default();
+    let attributes = Attributes {
+        id,
+        kind,
+        mode: 0,
+        uid: 0,
+        gid: 0,
+        links: 1,
+        size: 0,
+        device: 0,
+        accessed: time,
+        modified: time,
+        changed: Timestamp {
+            seconds: 1,
+            nanos: changed,
+        },
+        born: time,
+        chunk_bytes: 4096,
+    };
+    FileState {
+        attributes,
+        directory: None,
+        leased: true,
+    }
+}
+
+fn file(changed: u32) -> FileState {
+    state(FILE, Kind::File, changed)
+}
+
+fn ask() -> Request {
+    Request::GetAttributes(vec![FILE])
+}
+
+fn change() -> Request {
+    Request::SetAttributes {
+        id: FILE,
+        change: AttributeChange::default(),
+    }
+}
+
+fn at(text: &str) -> Spot {
+    Spot {
+        directory: DIRECTORY,
+        bucket: BucketStart(0),
+        name: name(text),
+    }
+}
+
+fn found(directory: Option<FileState>) -> Outcome {
+    Ok(Reply::Found {
+        entry: Entry {
+            id: FILE,
+            kind: Kind::File,
+        },
+        state: None,
+        created: false,
+        directory: directory.map(Box::new),
+    })
+}
+
+impl Leases {
+    fn send(&mut self, number: u64, request: &Request) -> Asked {
+        let mut asked = Asked::of(request);
+        self.begin(&mut asked);
+        self.sent(number);
+        asked
+    }
+
+    fn answer(&mut self, number: u64, asked: &Asked, outcome: &Outcome) {
+        self.answered(number, asked, (HOME, NOW), outcome.as_ref());
+    }
+
+    fn exchange(&mut self, number: u64, request: &Request, outcome: &Outcome) {
+        let asked = self.send(number, request);
+        self.answer(number, &asked, outcome);
+    }
+
+    fn known(&self) -> Option<u32> {
+        let state = self.state(FILE, HOME, NOW)?;
+        Some(state.attributes.changed.nanos)
+    }
+
+    fn known_name(&self, text: &str) -> Option<bool> {
+        let entry = self.name(DIRECTORY, &name(text), HOME, NOW)?;
+        Some(entry.is_some())
+    }
+}
+
+fn told(changed: u32) -> Outcome {
+    Ok(Reply::Files(vec![Ok(file(changed))]))
+}
+
+#[test]
+fn what_is_kept_is_used_for_a_time_after_the_server_was_heard_of() {
+    let mut leases = leases(9);
+    leases.exchange(1, &ask(), &told(1));
+    assert_eq!(leases.known(), Some(1));
+    let late = NOW + Duration(1000);
+    assert_eq!(leases.state(FILE, HOME, late), None);
+    let asked = leases.send(2, &Request::KeepAlive);
+    leases.answered(2, &asked, (HOME, NOW + Duration(500)), Ok(&Reply::Done));
+    assert!(leases.state(FILE, HOME, late).is_some());
+    assert_eq!(leases.trust(HOME, late), Duration(500));
+}
+
+#[test]
+fn an_answer_that_a_recall_has_overtaken_is_not_kept() {
+    let mut leases = leases(9);
+    let asked = leases.send(1, &ask());
+    let recall = Lease {
+        node: FILE,
+        number: 1,
+    };
+    assert!(leases.recalled(recall));
+    leases.answer(1, &asked, &told(1));
+    assert_eq!(leases.known(), None);
+    leases.exchange(2, &ask(), &told(2));
+    assert_eq!(leases.known(), Some(2));
+    assert!(!leases.recalled(recall), "it was given back before");
+    assert_eq!(leases.known(), Some(2));
+}
+
+#[test]
+fn an_own_change_under_way_hides_what_is_known() {
+    let mut leases = leases(9);
+    leases.exchange(1, &ask(), &told(1));
+    let changing = leases.send(2, &change());
+    assert_eq!(leases.known(), None);
+    let asked = leases.send(3, &ask());
+    leases.answer(2, &changing, &Ok(Reply::File(file(5))));
+    assert_eq!(leases.known(), Some(5));
+    leases.answer(3, &asked, &told(1));
+    assert_eq!(
+        leases.known(),
+        Some(5),
+        "it was asked before the change was done"
+    );
+}
+
+#[test]
+fn of_changes_side_by_side_the_latest_counts() {
+    let mut leases = leases(9);
+    leases.exchange(1, &ask(), &told(1));
+    let (one, other) = (leases.send(2, &change()), leases.send(3, &change()));
+    leases.answer(3, &other, &Ok(Reply::File(file(6))));
+    assert_eq!(leases.known(), None);
+    leases.answer(2, &one, &Ok(Reply::File(file(5))));
+    assert_eq!(leases.known(), Some(6));
+    let (one, other) = (leases.send(4, &change()), leases.send(5, &change()));
+    leases.answer(4, &one, &Ok(Reply::File(file(7))));
+    leases.answer(5, &other, &Err(Errno::EIO.into()));
+    assert_eq!(leases.known(), None, "who knows what has happened");
+}
+
+#[test]
+fn names_are_kept_once_their_directory_is_leased() {
+    let mut leases = leases(9);
+    let root = state(DIRECTORY, Kind::Directory, 1);
+    leases.exchange(1, &Request::Lookup(at("a")), &found(Some(root)));
+    assert_eq!(
+        leases.known_name("a"),
+        None,
+        "it may be older than the lease"
+    );
+    leases.exchange(2, &Request::Lookup(at("a")), &found(None));
+    leases.exchange(3, &Request::Lookup(at("b")), &Err(Errno::ENOENT.into()));
+    assert_eq!(leases.known_name("a"), Some(true));
+    assert_eq!(leases.known_name("b"), Some(false));
+    let unlink = Request::Unlink {
+        at: at("a"),
+        file: Some(FILE),
+    };
+    let removing = leases.send(4, &unlink);
+    assert_eq!(leases.known_name("a"), None);
+    let looking = leases.send(5, &Request::Lookup(at("a")));
+    leases.answer(5, &looking, &found(None));
+    assert_eq!(leases.known_name("a"), None, "it may be from before");
+    leases.answer(
+        4,
+        &removing,
+        &Ok(Reply::File(state(DIRECTORY, Kind::Directory, 2))),
+    );
+    assert_eq!(leases.known_name("a"), Some(false));
+    leases.recalled(Lease {
+        node: DIRECTORY,
+        number: 9,
+    });
+    assert_eq!(leases.known_name("b"), None);
+}
+
+#[test]
+fn a_lease_without_room_is_to_be_given_back() {
+    let mut leases = leases(1);
+    leases.exchange(1, &ask(), &told(1));
+    let root = state(DIRECTORY, Kind::Directory, 1);
+    leases.exchange(2, &Request::Lookup(at("a")), &found(Some(root)));
+    assert_eq!(leases.known(), None);
+    let dropped = Lease {
+        node: FILE,
+        number: 1,
+    };
+    assert_eq!(leases.take_dropped(), [dropped]);
+}
+
+#[test]
+fn nothing_outlives_the_session() {
+    let mut leases = leases(9);
+    leases.exchange(1, &ask(), &told(1));
+    let old = leases.send(2, &ask());
+    leases.exchange(3, &Request::KeepAlive, &Err(Failure::SessionExpired));
+    assert_eq!(leases.known(), None);
+    leases.answer(2, &old, &told(1));
+    assert_eq!(leases.known(), None);
+    leases.exchange(1, &ask(), &told(2));
+    assert_eq!(leases.known(), Some(2));
+}
+
+#[test]
+fn changes_are_taken_back() {
+    let mut leases = leases(2);
+    leases.keep_changes();
+    leases.exchange(1, &ask(), &told(1));
+    leases.take_changes();
+    let before = format!("{leases:?}");
+    let root = state(DIRECTORY, Kind::Directory, 1);
+    leases.exchange(2, &Request::Lookup(at("a")), &found(Some(root)));
+    leases.exchange(3, &Request::Lookup(at("b")), &Err(Errno::ENOENT.into()));
+    leases.exchange(4, &change(), &Ok(Reply::File(file(5))));
+    assert_ne!(format!("{leases:?}"), before);
+    assert_eq!(leases.known(), Some(5));
+    let changes = leases.take_changes();
+    leases.take_back(changes);
+    assert_eq!(format!("{leases:?}"), before);
+}

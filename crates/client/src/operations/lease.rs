@@ -1,0 +1,99 @@
+//! Leases: what is known under them, and how they are given back.
+
+use super::lookup::Found;
+use crate::{Client, Context, join_all};
+use alloc::{collections::BTreeMap, vec::Vec};
+use futago_base::{Attributes, BucketStart, Duration, FileId, Name, ServerId, record::Entry};
+use futago_wire::{FileState, Lease, Request, Spot};
+
+impl<C: Context> Client<C> {
+    /// A node's state, if it is known under a lease.
+    pub(crate) fn leased_state(&self, id: FileId) -> Option<FileState> {
+        let memory = self.memory.borrow();
+        let leases = memory.leases.as_deref()?;
+        leases.state(id, self.map().home(id), self.context().now())
+    }
+
+    /// What a name leads to, if that is known under a lease on its directory.
+    fn leased_name(&self, directory: FileId, name: &Name) -> Option<Option<Entry>> {
+        let memory = self.memory.borrow();
+        let leases = memory.leases.as_deref()?;
+        let home = self.map().home(directory);
+        leases.name(directory, name, home, self.context().now())
+    }
+
+    /// The entry of a name that is known to exist.
+    pub(crate) fn leased_entry(&self, directory: FileId, name: &Name) -> Option<Entry> {
+        self.leased_name(directory, name).flatten()
+    }
+
+    /// As [`Client::find_place`], if it is known. Directories under a lease have one bucket.
+    pub(crate) fn leased_place(
+        &self,
+        directory: FileId,
+        name: &Name,
+    ) -> Option<Result<Found, Spot>> {
+        let entry = self.leased_name(directory, name)?;
+        let at = Spot {
+            directory,
+            bucket: BucketStart(0),
+            name: name.clone(),
+        };
+        Some(match entry {
+            Some(entry) => Ok(Found {
+                at,
+                entry,
+                state: self.leased_state(entry.id),
+            }),
+            None => Err(at),
+        })
+    }
+
+    /// For how long others need not ask whether a node still has these attributes: until then, or until
+    /// [`Context::forget`] tells of the node, its home changes nothing of them.
+    pub fn attributes_trust(&self, attributes: &Attributes) -> Duration {
+        let home = self.map().home(attributes.id);
+        let now = self.context().now();
+        self.with_leases(|leases| leases.attributes_trust(attributes, home, now))
+            .unwrap_or_default()
+    }
+
+    /// For how long others need not ask whether a name still leads to a file, as [`Client::attributes_trust`].
+    pub fn name_trust(&self, directory: FileId, name: &Name, id: FileId) -> Duration {
+        match self.leased_entry(directory, name) {
+            Some(entry) if entry.id == id => {
+                let (home, now) = (self.map().home(directory), self.context().now());
+                self.with_leases(|leases| leases.trust(home, now))
+                    .unwrap_or_default()
+            }
+            _ => Duration::default(),
+        }
+    }
+
+    /// A server calls a lease back: it is given back once nobody relies on it any more.
+    pub async fn recalled(&self, lease: Lease) {
+        let is_ended = self.with_leases(|leases| leases.recalled(lease));
+        if is_ended.unwrap_or(true) {
+            self.give_back(Vec::from([lease])).await;
+        }
+    }
+
+    /// Gives the leases back for which there was no room.
+    pub(crate) async fn give_back_dropped(&self) {
+        if let Some(dropped) = self.with_leases(|leases| leases.take_dropped()) {
+            self.give_back(dropped).await;
+        }
+    }
+
+    /// A server that does not hear of it asks again, or waits until the client's lease is over.
+    async fn give_back(&self, leases: Vec<Lease>) {
+        let mut by_home: BTreeMap<ServerId, Vec<Lease>> = BTreeMap::new();
+        for lease in leases {
+            self.context().forget(lease.node).await;
+            let home = self.map().home(lease.node);
+            by_home.entry(home).or_default().push(lease);
+        }
+        let given = by_home.into_iter();
+        join_all(given.map(|(home, leases)| self.ask(home, Request::GiveBack(leases)))).await;
+    }
+}

@@ -1,0 +1,71 @@
+//! What the kernel keeps under the clients' leases, and how it is taken back.
+//!
+//! The kernel is told for how long it may use attributes and names without asking. A lease that is called back ends that
+//! at once, by messages for which the kernel waits for no lock, as operations on the same files may be under way. If the
+//! kernel does not know a node that it was told of, it is about to take the answer in that tells of it: the message
+//! is sent again until it knows the node, or has forgotten it.
+
+use crate::call::Shared;
+use crate::told_nodes::ToldNodes;
+use futago_base::FileId;
+use futago_fuse_kernel::{Connection, EXPIRES_ALL_NAMES, Notifier};
+use futago_node::{Kept, Options};
+use std::sync::{Arc, OnceLock};
+
+/// What the kernel of one mount keeps of files and directories. Made before the mount's client, which tells it what
+/// servers call back.
+#[derive(Clone, Debug, Default)]
+pub struct KernelCaches(Arc<OnceLock<Attached>>);
+
+#[derive(Debug)]
+struct Attached {
+    notifier: Notifier,
+    shared: Arc<Shared>,
+}
+
+impl KernelCaches {
+    /// Has a client take leases and pass recalls on.
+    #[must_use]
+    pub fn with_leases(&self, options: Options) -> Options {
+        let caches = self.clone();
+        Options {
+            leases: true,
+            kept: Some(Kept(Arc::new(move |node| caches.forget(node)))),
+            ..options
+        }
+    }
+
+    /// From now on there is a mount.
+    pub(crate) fn attach(&self, connection: &Connection, shared: &Arc<Shared>) {
+        let attached = Attached {
+            notifier: connection.notifier(),
+            shared: Arc::clone(shared),
+        };
+        // A second mount with the same caches keeps nothing.
+        if self.0.set(attached).is_ok() {
+            let keeps_names = connection.granted().kernel_minor >= EXPIRES_ALL_NAMES;
+            shared.told.keep(keeps_names);
+        }
+    }
+
+    /// Has the kernel forget what it keeps of a file or directory. Returns whether it has.
+    fn forget(&self, id: FileId) -> bool {
+        self.0.get().is_none_or(|attached| attached.forget(id))
+    }
+}
+
+impl Attached {
+    fn forget(&self, id: FileId) -> bool {
+        let told: &ToldNodes = &self.shared.told;
+        let nodes = self.shared.directories.nodes(id);
+        if !nodes.is_empty() && told.keeps_names() && self.notifier.expire_all_names().is_err() {
+            // The mount is gone, and its caches with it.
+            return true;
+        }
+        let is_forgotten = |node: u64| match self.notifier.invalidate_inode(node, -1, 0) {
+            Ok(is_known) => is_known || !self.shared.knows(node),
+            Err(_) => true,
+        };
+        is_forgotten(id.0) && nodes.into_iter().all(is_forgotten)
+    }
+}

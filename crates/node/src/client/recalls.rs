@@ -1,0 +1,15 @@
+//! Gives leases back that servers call back.
+
+use super::Client;
+use std::sync::Arc;
+use tokio::task::spawn_local;
+
+/// Answers recalls for as long as the client lives. Each is by itself: one that takes long keeps no other one waiting.
+pub async fn answer(client: Arc<Client>) {
+    loop {
+        for lease in client.context().recalled().await {
+            let client = Arc::clone(&client);
+            spawn_local(async move { client.recalled(lease).await });
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Leases: whoever has one on a node is told before anything about it changes here.
+//!
+//! A client may keep what it was told about a node of which it has a lease: its attributes and, for a
+//! directory of one bucket, its names. A request that would change such a node is undone and waits until
+//! all other clients have given their leases back, or have not been heard of for so long that they rely on
+//! them no more. For a while after that nobody gets a new one: what several clients change is not kept by any.
+//!
+//! A client's own requests do not wait for its own lease on what they name ([`Request::touched`]). While a
+//! transaction has reserved something of a node there are no leases on it, its own client's included, so that it
+//! is resolved without asking anybody.
+
+use crate::Output;
+use crate::turn::Turn;
+use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
+use futago_base::{
+    BucketStart, FileId, Key, Payload, RequestId, SessionId, Value, View,
+    record::{Recall, Sort, StoredMessage, Target},
+};
+use futago_wire::{FileState, Lease, Push, Reply, Request, codec};
+
+impl<V: View> Turn<'_, V> {
+    /// Whether there are records in a range.
+    fn is_any(&self, (from, to): (Key, Key)) -> bool {
+        self.state.range(from, to).next().is_some()
+    }
+
+    /// The nodes that have changed although other clients than the one that asks have leases on them.
+    pub fn changed_under_leases(&mut self, request: &Request) -> BTreeSet<FileId> {
+        // Who leaves waits for nobody: only files that nobody has a name or a use for go with a session.
+        let leaves = *request == Request::EndSession;
+        if leaves || !self.is_any(Key::whole_sort(Sort::Lease)) {
+            return BTreeSet::new();
+        }
+        let changed: BTreeSet<FileId> = self.state.changed_nodes().collect();
+        let named = request.touched().nodes;
+        let session = self.request.session;
+        let is_in_the_way = |node: &FileId| {
+            let mut holders = self.holders(*node).into_iter();
+            holders.any(|holder| holder != session || !named.contains(node))
+        };
+        let leased: BTreeSet<FileId> = changed.iter().copied().filter(is_in_the_way).collect();
+        if leased.is_empty() {
+            let prepares = matches!(request, Request::Prepare { .. });
+            let is_over = |node: &FileId| prepares || self.state.inode(*node).is_none();
+            let over: Vec<FileId> = named.into_iter().filter(is_over).collect();
+            for node in over {
+                self.end_lease(node, session);
+            }
+        }
+        leased
+    }
+
+    fn holders(&self, node: FileId) -> Vec<SessionId> {
+        let (from, to) = Key::leases(node);
+        let leases = self.state.range(from, to);
+        let holder = |key: &Key| match key {
+            Key::Lease(_, session) => Some(*session),
+            _ => None,
+        };
+        leases.filter_map(|(key, _)| holder(key)).collect()
+    }
+
+    /// Has a request, of which nothing has happened, wait until the leases on some nodes are given back.
+    pub fn await_recall(
+        &mut self,
+        nodes: &BTreeSet<FileId>,
+        id: RequestId,
+        request: &Request,
+        payload: &Payload,
+    ) {
+        for &node in nodes {
+            self.recall(node);
+        }
+        if let Some(&first) = nodes.first() {
+            let message = StoredMessage {
+                request: id,
+                body: codec::encode(request),
+                payload: payload.clone(),
+            };
+            self.state.put(Key::AwaitsRecall(first, id), message);
+        }
+    }
+
+    /// Calls the leases on a node back. Returns whether there are any.
+    pub fn recall(&mut self, node: FileId) -> bool {
+        if !self.is_any(Key::leases(node)) {
+            return false;
+        }
+        let known = self.state.get(&Key::Recall(node)).and_then(Value::recall);
+        let since = known.map_or(self.now, |recall| recall.since);
+        let told = self.now;
+        self.state.put(Key::Recall(node), Recall { since, told });
+        self.tell_holders(node);
+        true
+    }
+
+    fn tell_holders(&mut self, node: FileId) {
+        let (from, to) = Key::leases(node);
+        let leases = self.state.range(from, to);
+        let of = |(key, value): (&Key, &Value)| match key {
+            Key::Lease(_, session) => Some((*session, *value.number()?)),
+            _ => None,
+        };
+        let leases: Vec<(SessionId, u64)> = leases.filter_map(of).collect();
+        for (session, number) in leases {
+            let push = Push::Recall(Lease { node, number });
+            self.output(Output::Push { session, push });
+        }
+    }
+
+    /// Gives the client that asks leases on the files of an answer that it may keep.
+    pub fn lease_all(&mut self, reply: &mut Reply) {
+        match reply {
+            Reply::Found {
+                state, directory, ..
+            } => {
+                let directory = directory.as_deref_mut();
+                state
+                    .iter_mut()
+                    .chain(directory)
+                    .for_each(|state| self.lease(state));
+            }
+            // Who asks for many lists them.
+            Reply::Files(states) if states.len() == 1 => {
+                states
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|state| self.lease(state));
+            }
+            Reply::File(state) | Reply::Opened { state, .. } => self.lease(state),
+            _ => {}
+        }
+    }
+
+    fn lease(&mut self, state: &mut FileState) {
+        let (node, session) = (state.attributes.id, self.request.session);
+        if !self.may_be_leased(node, state) {
+            return;
+        }
+        state.leased = true;
+        let key = Key::Lease(node, session);
+        let before = self.state.number(&key);
+        self.state.put(key, before.max(self.request.sequence));
+        if before == 0 {
+            self.state.put(Key::SessionLease(session, node), ());
+        }
+    }
+
+    /// Whether all that concerns a node is decided here, by requests that name the node, and nobody waits for it.
+    fn may_be_leased(&self, node: FileId, state: &FileState) -> bool {
+        let reserved = |target| self.state.get(&Key::Locator(target)).is_some();
+        let is_settled = state.directory.is_none_or(|directory| {
+            directory.header.level == 0
+                && directory.header.pending == 0
+                && !reserved(Target::Header(node, BucketStart(0)))
+        });
+        is_settled
+            && self.is_at_home(node)
+            && !reserved(Target::Inode(node))
+            && self.state.get(&Key::Recall(node)).is_none()
+    }
+
+    /// Whether a client has leases here.
+    pub fn has_leases(&self, session: SessionId) -> bool {
+        self.is_any(Key::session_leases(session))
+    }
+
+    /// Tells a client that takes leases of the directory in which it has changed a name, or found one the first time.
+    pub fn tell_directory(&mut self, request: &Request, reply: &mut Reply) {
+        let held = |node| Key::Lease(node, self.request.session);
+        let directory = match request {
+            Request::Create { at, .. }
+            | Request::MakeDirectory { at, .. }
+            | Request::Unlink { at, .. } => at.directory,
+            Request::Lookup(at) if self.state.get(&held(at.directory)).is_none() => at.directory,
+            _ => return,
+        };
+        let Ok(state) = self.file_state(directory) else {
+            return;
+        };
+        match reply {
+            Reply::Found { directory, .. } => *directory = Some(Box::new(state)),
+            Reply::Done => *reply = Reply::File(state),
+            _ => {}
+        }
+    }
+
+    /// A client gives leases back.
+    pub fn take_back(&mut self, leases: &[Lease]) {
+        let session = self.request.session;
+        for lease in leases {
+            let held = self.state.number(&Key::Lease(lease.node, session));
+            if (1..=lease.number).contains(&held) {
+                self.end_lease(lease.node, session);
+            }
+        }
+    }
+
+    /// Ends all leases of a session.
+    pub fn end_leases(&mut self, session: SessionId) {
+        let (from, to) = Key::session_leases(session);
+        let leases = self.state.range(from, to);
+        let node = |key: &Key| match key {
+            Key::SessionLease(_, node) => Some(*node),
+            _ => None,
+        };
+        let nodes: Vec<FileId> = leases.filter_map(|(key, _)| node(key)).collect();
+        for node in nodes {
+            self.end_lease(node, session);
+        }
+    }
+
+    fn end_lease(&mut self, node: FileId, session: SessionId) {
+        if self.state.get(&Key::Lease(node, session)).is_none() {
+            return;
+        }
+        self.state.delete(Key::Lease(node, session));
+        self.state.delete(Key::SessionLease(session, node));
+        if !self.is_any(Key::leases(node)) {
+            self.given_back.push(node);
+        }
+    }
+
+    /// Takes the requests that waited for the leases on a node.
+    pub fn take_awaiting(&mut self, node: FileId) -> Vec<StoredMessage> {
+        let (from, to) = Key::awaiting_recall(node);
+        let waiting = self.state.range(from, to);
+        let waiting: Vec<StoredMessage> = waiting
+            .filter_map(|(_, value)| value.message().cloned())
+            .collect();
+        for message in &waiting {
+            self.state.delete(Key::AwaitsRecall(node, message.request));
+        }
+        waiting
+    }
+
+    /// Tells holders again, gives up those that do not answer although they live, and forgets recalls
+    /// that were done some time ago.
+    pub fn press_recalls(&mut self) {
+        let (from, to) = Key::whole_sort(Sort::Recall);
+        let recalls = self.state.range(from, to);
+        let of = |(key, value): (&Key, &Value)| match key {
+            Key::Recall(node) => Some((*node, *value.recall()?)),
+            _ => None,
+        };
+        let recalls: Vec<(FileId, Recall)> = recalls.filter_map(of).collect();
+        for (node, recall) in recalls {
+            self.press_recall(node, recall);
+        }
+    }
+
+    fn press_recall(&mut self, node: FileId, recall: Recall) {
+        let config = self.server.config();
+        let waits = self.now.since(recall.since);
+        if !self.is_any(Key::leases(node)) {
+            if waits > config.lease_pause {
+                self.state.delete(Key::Recall(node));
+            }
+        } else if waits > config.lease {
+            for session in self.holders(node) {
+                self.end_session(session);
+            }
+        } else if self.now.since(recall.told) >= config.resend {
+            self.recall(node);
+        }
+    }
+}

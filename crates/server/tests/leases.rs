@@ -1,0 +1,289 @@
+//! Leases: who is told of what, and who waits for whom.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cluster;
+
+use cluster::{Cluster, ROOT, create, spot};
+use futago_base::{
+    Duration, Errno, FileId, Key, Payload, RequestId, SessionId, View, record::Sort,
+};
+use futago_server::{Config, Input, Output};
+use futago_wire::{AttributeChange, Failure, FileState, Lease, Outcome, Push, Reply, Request};
+
+const HOLDER: SessionId = SessionId(1);
+const OTHER: SessionId = SessionId(2);
+
+struct Room {
+    cluster: Cluster,
+}
+
+impl Room {
+    fn new() -> Self {
+        let cluster = Cluster::one();
+        Self { cluster }
+    }
+
+    /// A request of a client that takes leases; its number and what comes of it.
+    fn request(&mut self, session: SessionId, request: Request) -> (u64, Vec<Output>) {
+        let sequence = self.cluster.next_id().sequence;
+        let input = Input::Request {
+            id: RequestId { session, sequence },
+            acknowledged: 0,
+            request,
+            payload: Payload::empty(),
+            leases: true,
+        };
+        (sequence, self.cluster.input(0, input))
+    }
+
+    fn ask(&mut self, session: SessionId, request: Request) -> (u64, Outcome) {
+        let (number, outputs) = self.request(session, request);
+        (number, answer(&outputs).expect("an answer"))
+    }
+
+    /// Makes a file and has the holder keep it and its directory.
+    fn leased_file(&mut self) -> (FileId, Lease, Lease) {
+        let (_, made) = self.ask(OTHER, create(spot(ROOT, "a")));
+        let Ok(Reply::Found { entry, .. }) = made else {
+            panic!("not made: {made:?}");
+        };
+        let outputs = self.give_back(OTHER, &[entry.id, ROOT]);
+        assert_eq!(answer(&outputs), Some(Ok(Reply::Done)));
+        let (number, found) = self.ask(HOLDER, Request::Lookup(spot(ROOT, "a")));
+        let Ok(Reply::Found {
+            state: Some(file),
+            directory: Some(directory),
+            ..
+        }) = found
+        else {
+            panic!("not found: {found:?}");
+        };
+        assert!(file.leased && directory.leased);
+        let lease = |node| Lease { node, number };
+        (entry.id, lease(entry.id), lease(ROOT))
+    }
+
+    /// Whether the holder is given a lease on a file when it asks for its attributes.
+    fn is_leased_to_holder(&mut self, file: FileId) -> bool {
+        let (_, told) = self.ask(HOLDER, Request::GetAttributes(vec![file]));
+        matches!(told, Ok(Reply::Files(files)) if files[0].is_ok_and(|state| state.leased))
+    }
+
+    fn give_back(&mut self, session: SessionId, nodes: &[FileId]) -> Vec<Output> {
+        let number = u64::MAX;
+        let leases = nodes.iter().map(|&node| Lease { node, number }).collect();
+        self.request(session, Request::GiveBack(leases)).1
+    }
+
+    fn pass(&mut self, span: Duration) -> Vec<Output> {
+        self.cluster.now = self.cluster.now + span;
+        self.cluster.input(0, Input::Tick)
+    }
+}
+
+fn answer(outputs: &[Output]) -> Option<Outcome> {
+    let mut answers = outputs.iter().filter_map(|output| match output {
+        Output::Answer { outcome, .. } => Some(outcome.clone()),
+        _ => None,
+    });
+    answers.next()
+}
+
+fn recall(lease: Lease) -> Output {
+    Output::Push {
+        session: HOLDER,
+        push: Push::Recall(lease),
+    }
+}
+
+fn chmod(id: FileId) -> Request {
+    let mode = Some(0o600);
+    let change = AttributeChange {
+        mode,
+        ..AttributeChange::default()
+    };
+    Request::SetAttributes { id, change }
+}
+
+fn mode(outcome: &Outcome) -> Option<u16> {
+    match outcome {
+        Ok(Reply::File(FileState { attributes, .. })) => Some(attributes.mode),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_change_waits_until_the_lease_is_given_back() {
+    let mut room = Room::new();
+    let (file, lease, _) = room.leased_file();
+    let (_, outputs) = room.request(OTHER, chmod(file));
+    assert_eq!(outputs, [recall(lease)]);
+    let (_, seen) = room.ask(HOLDER, Request::GetAttributes(vec![file]));
+    let Ok(Reply::Files(files)) = seen else {
+        panic!("not told: {seen:?}");
+    };
+    let seen = files[0].expect("the file is there");
+    assert_eq!((seen.attributes.mode, seen.leased), (0o644, false));
+    let outputs = room.give_back(HOLDER, &[file]);
+    let [
+        Output::Answer { outcome: given, .. },
+        Output::Answer { outcome, .. },
+    ] = &outputs[..]
+    else {
+        panic!("not two answers: {outputs:?}");
+    };
+    assert_eq!(given, &Ok(Reply::Done));
+    assert_eq!(mode(outcome), Some(0o600));
+}
+
+#[test]
+fn a_client_does_not_wait_for_its_own_lease_on_what_it_names() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    let (_, changed) = room.ask(HOLDER, chmod(file));
+    assert_eq!(mode(&changed), Some(0o600));
+}
+
+#[test]
+fn an_unlink_waits_for_the_file_that_it_does_not_name() {
+    let mut room = Room::new();
+    let (file, lease, _) = room.leased_file();
+    let unlink = |file| Request::Unlink {
+        at: spot(ROOT, "a"),
+        file,
+    };
+    let (_, outputs) = room.request(HOLDER, unlink(None));
+    assert_eq!(outputs, [recall(lease)]);
+    let outputs = room.give_back(HOLDER, &[file]);
+    assert_eq!(outputs.len(), 2);
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    let (_, removed) = room.ask(HOLDER, unlink(Some(file)));
+    assert!(
+        matches!(removed, Ok(Reply::File(root)) if root.leased),
+        "{removed:?}"
+    );
+}
+
+#[test]
+fn a_silent_holder_costs_others_one_lease() {
+    let config = Config::default();
+    let mut room = Room::new();
+    let (_, _, root) = room.leased_file();
+    let (_, outputs) = room.request(OTHER, create(spot(ROOT, "b")));
+    assert_eq!(outputs, [recall(root)]);
+    let again = room.pass(config.resend);
+    assert_eq!(again, [recall(root)]);
+    // The other one shows that it lives.
+    room.pass(Duration(config.lease.0 / 2));
+    assert!(answer(&room.request(OTHER, Request::KeepAlive).1).is_some());
+    let outputs = room.pass(Duration(config.lease.0 / 2));
+    assert!(matches!(
+        answer(&outputs),
+        Some(Ok(Reply::Found { created: true, .. }))
+    ));
+    let (_, late) = room.ask(HOLDER, Request::GetAttributes(vec![ROOT]));
+    assert_eq!(late, Err(Failure::SessionExpired));
+}
+
+#[test]
+fn a_holder_that_lives_and_does_not_answer_is_given_up() {
+    let config = Config::default();
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    room.request(OTHER, chmod(file));
+    let mut outputs = Vec::new();
+    for _ in 0..9 {
+        for session in [HOLDER, OTHER] {
+            outputs.extend(room.request(session, Request::KeepAlive).1);
+        }
+        outputs.extend(room.pass(Duration(config.lease.0 / 8)));
+    }
+    assert!(outputs.iter().any(|output| matches!(
+        output,
+        Output::Answer { outcome, .. } if mode(outcome) == Some(0o600)
+    )));
+}
+
+#[test]
+fn what_others_have_changed_is_not_leased_for_a_while() {
+    let config = Config::default();
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    room.request(OTHER, chmod(file));
+    room.give_back(HOLDER, &[file]);
+    assert!(!room.is_leased_to_holder(file));
+    room.pass(Duration(config.lease_pause.0 + config.tick.0));
+    assert!(room.is_leased_to_holder(file));
+}
+
+/// An old copy of a give-back must not end a lease that was given later.
+#[test]
+fn a_late_give_back_ends_no_newer_lease() {
+    let mut room = Room::new();
+    let (file, lease, _) = room.leased_file();
+    assert!(room.is_leased_to_holder(file));
+    let (_, given) = room.ask(HOLDER, Request::GiveBack(vec![lease]));
+    assert_eq!(given, Ok(Reply::Done));
+    let (_, outputs) = room.request(OTHER, chmod(file));
+    let number = lease.number + 1;
+    assert_eq!(outputs, [recall(Lease { number, ..lease })]);
+}
+
+/// Requests that wait for one recall run in one decision: the later ones see what the earlier ones have done.
+#[test]
+fn requests_that_waited_together_see_each_other_s_changes() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    let id = file;
+    let write = Request::Write {
+        id,
+        offset: 0,
+        end: 3,
+        kill_privileges: false,
+    };
+    let input = |sequence, request, payload| Input::Request {
+        id: RequestId {
+            session: OTHER,
+            sequence,
+        },
+        acknowledged: 0,
+        request,
+        payload,
+        leases: false,
+    };
+    let data = Payload::from(bytes::Bytes::from_static(b"abc"));
+    room.cluster.input(0, input(1001, write, data));
+    let read = Request::Read {
+        id,
+        offset: 0,
+        length: 3,
+    };
+    room.cluster.input(0, input(1002, read, Payload::empty()));
+    let outputs = room.give_back(HOLDER, &[file]);
+    let data: Vec<_> = outputs
+        .iter()
+        .filter_map(|output| match output {
+            Output::Answer { payload, .. } if !payload.is_empty() => Some(payload.bytes()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(data.len(), 1);
+    assert_eq!(&data[0][..], b"abc");
+}
+
+#[test]
+fn a_session_that_leaves_leaves_nothing() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    room.request(OTHER, chmod(file));
+    room.request(HOLDER, Request::EndSession);
+    let store = &room.cluster.stores[0];
+    for sort in [Sort::Lease, Sort::AwaitsRecall] {
+        let (from, to) = Key::whole_sort(sort);
+        assert_eq!(store.range(from, to).count(), 0, "{sort:?}");
+    }
+    let (_, gone) = room.ask(OTHER, Request::Lookup(spot(ROOT, "none")));
+    assert_eq!(gone, Err(Errno::ENOENT.into()));
+}

@@ -1,0 +1,132 @@
+//! What a request may change, as far as the request itself names it.
+//!
+//! A client that has a lease is told before somebody else changes the node, but not before it does so itself:
+//! what its own request names it has to forget by itself. Client and server read that off the request here.
+
+use crate::{Request, Spot, Step};
+use alloc::{vec, vec::Vec};
+use futago_base::{FileId, Name};
+
+/// The nodes and names that a request or step may change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// The nodes, in order.
+    pub nodes: Vec<FileId>,
+    /// Names, with their directories, which are among the nodes.
+    pub names: Vec<(FileId, Name)>,
+}
+
+impl Touched {
+    fn node(id: FileId) -> Self {
+        Self {
+            nodes: vec![id],
+            names: Vec::new(),
+        }
+    }
+
+    fn name(at: &Spot) -> Self {
+        Self {
+            nodes: vec![at.directory],
+            names: vec![(at.directory, at.name.clone())],
+        }
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        self.nodes.extend(other.nodes);
+        self.names.extend(other.names);
+        self.nodes.sort();
+        self.nodes.dedup();
+        self
+    }
+}
+
+impl Request {
+    /// What the request names and may change.
+    pub fn touched(&self) -> Touched {
+        match self {
+            Self::Create { at, .. } | Self::MakeDirectory { at, .. } => Touched::name(at),
+            Self::Unlink { at, file } => {
+                let file = file.map(Touched::node).unwrap_or_default();
+                Touched::name(at).and(file)
+            }
+            Self::Execute(steps) | Self::Prepare { steps, .. } => {
+                let steps = steps.iter().map(Step::touched);
+                steps.fold(Touched::default(), Touched::and)
+            }
+            Self::SetAttributes { id, .. }
+            | Self::Close(id)
+            | Self::Write { id, .. }
+            | Self::Append { id, .. }
+            | Self::Punch { id, .. }
+            | Self::SetXattr { id, .. }
+            | Self::RemoveXattr { id, .. } => Touched::node(*id),
+            // The time of the last access.
+            Self::Read { id, length, .. } if *length > 0 => Touched::node(*id),
+            _ => Touched::default(),
+        }
+    }
+}
+
+impl Step {
+    fn touched(&self) -> Touched {
+        match self {
+            Self::RemoveEntry { at, .. } | Self::PutEntry { at, .. } => Touched::name(at),
+            Self::RemoveBucket { directory, .. }
+            | Self::SetParent { directory, .. }
+            | Self::SetAttributes { directory, .. }
+            | Self::SetHeader { directory, .. } => Touched::node(*directory),
+            Self::AddLink(id) | Self::DropLink(id) | Self::Touch(id) => Touched::node(*id),
+            Self::CreateDirectory(_)
+            | Self::AdvanceTree { .. }
+            | Self::Inherit { .. }
+            | Self::Expect(_) => Touched::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futago_base::{BucketStart, Kind, record::Entry};
+
+    fn spot(directory: u64, name: &str) -> Spot {
+        Spot {
+            directory: FileId(directory),
+            bucket: BucketStart(0),
+            name: Name::new(name.as_bytes().to_vec()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_rename_touches_both_directories_and_names_and_what_moves() {
+        let (id, kind) = (FileId(9), Kind::File);
+        let entry = Entry { id, kind };
+        let steps = vec![
+            Step::RemoveEntry {
+                at: spot(7, "a"),
+                expected: entry,
+            },
+            Step::PutEntry {
+                at: spot(3, "b"),
+                entry,
+                replaces: None,
+            },
+            Step::Touch(id),
+        ];
+        let touched = Request::Execute(steps).touched();
+        assert_eq!(touched.nodes, [FileId(3), FileId(7), FileId(9)]);
+        let names: Vec<_> = touched.names.iter().map(|(at, _)| at.0).collect();
+        assert_eq!(names, [7, 3]);
+    }
+
+    #[test]
+    fn what_only_asks_touches_nothing() {
+        assert_eq!(Request::Lookup(spot(1, "a")).touched(), Touched::default());
+        let read = Request::Read {
+            id: FileId(1),
+            offset: 0,
+            length: 0,
+        };
+        assert_eq!(read.touched(), Touched::default());
+    }
+}
