@@ -75,6 +75,7 @@ impl<C: Context> Client<C> {
             chunk_bytes,
             writable,
             truncations,
+            ..
         } = reply
         else {
             return Err(UNEXPECTED);

@@ -190,6 +190,7 @@ fn extent(truncations: &Truncations) -> Reply {
         chunk_bytes: CHUNK,
         writable: u64::from(CHUNK) + 4,
         truncations: truncations.clone(),
+        state: None,
     }
 }
 
@@ -311,6 +312,7 @@ fn the_rest_of_an_append_is_written_without_growing_the_file_again() {
         chunk_bytes,
         writable,
         truncations,
+        state: None,
     };
     let exchanges = vec![
         Exchange {

@@ -124,13 +124,6 @@ impl Call {
         }
     }
 
-    /// What a name of the request's directory leads to, with a node, for a listing: nothing of it is kept.
-    pub fn listed(&self, name: &Name, of: &Attributes) -> Entry {
-        let entry = self.node(name, of);
-        self.shared.told.tell(entry.node, false);
-        entry
-    }
-
     /// What a name of the request's directory leads to, with a node, and for how long it may be kept.
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
         let told = &self.shared.told;

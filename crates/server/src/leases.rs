@@ -120,6 +120,9 @@ impl<V: View> Turn<'_, V> {
                     .chain(directory)
                     .for_each(|state| self.lease(state));
             }
+            Reply::Extent { state, .. } => {
+                state.iter_mut().for_each(|state| self.lease(state));
+            }
             // Who asks for many lists them.
             Reply::Files(states) if states.len() == 1 => {
                 states
@@ -127,7 +130,7 @@ impl<V: View> Turn<'_, V> {
                     .flatten()
                     .for_each(|state| self.lease(state));
             }
-            Reply::File(state) | Reply::Opened { state, .. } => self.lease(state),
+            Reply::File(state) | Reply::Opened(state) => self.lease(state),
             _ => {}
         }
     }
@@ -165,22 +168,28 @@ impl<V: View> Turn<'_, V> {
         self.is_any(Key::session_leases(session))
     }
 
-    /// Tells a client that takes leases of the directory in which it has changed a name, or found one the first time.
-    pub fn tell_directory(&mut self, request: &Request, reply: &mut Reply) {
+    /// Tells a client that takes leases how what it has changed is now, and of a directory in which it has found a
+    /// name the first time.
+    pub fn tell_changed(&mut self, request: &Request, reply: &mut Reply) {
         let held = |node| Key::Lease(node, self.request.session);
-        let directory = match request {
+        let changed = match request {
             Request::Create { at, .. }
             | Request::MakeDirectory { at, .. }
             | Request::Unlink { at, .. } => at.directory,
             Request::Lookup(at) if self.state.get(&held(at.directory)).is_none() => at.directory,
+            Request::Write { id, .. }
+            | Request::Append { id, .. }
+            | Request::Punch { id, .. }
+            | Request::Close(id) => *id,
             _ => return,
         };
-        let Ok(state) = self.file_state(directory) else {
+        let Ok(now) = self.file_state(changed) else {
             return;
         };
         match reply {
-            Reply::Found { directory, .. } => *directory = Some(Box::new(state)),
-            Reply::Done => *reply = Reply::File(state),
+            Reply::Found { directory, .. } => *directory = Some(Box::new(now)),
+            Reply::Extent { state, .. } => *state = Some(Box::new(now)),
+            Reply::Done => *reply = Reply::File(now),
             _ => {}
         }
     }

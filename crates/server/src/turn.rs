@@ -167,7 +167,7 @@ impl<'a, V: View> Turn<'a, V> {
             return Err(Refusal::Leased(leased));
         }
         if self.leases {
-            self.tell_directory(request, &mut answer.reply);
+            self.tell_changed(request, &mut answer.reply);
             self.lease_all(&mut answer.reply);
         }
         Ok(answer)

@@ -1,7 +1,7 @@
 //! How long a thread has had something to do, apart from looking for it in vain.
 //!
 //! Who looks knows: a wait begins where the first look finds nothing, and ends before the look that
-//! finds something. So it costs no clock of its own.
+//! finds something, or where something is taken out of a message that has not wholly come.
 
 use futago_base::{Duration, Time};
 use rustix::time::{ClockId, clock_gettime};
@@ -22,6 +22,13 @@ pub fn now() -> Time {
 pub fn begin(now: Time) {
     if SINCE.get().is_none() {
         SINCE.set(Some(now));
+    }
+}
+
+/// The calling thread has found something to do.
+pub fn begin_now() {
+    if SINCE.get().is_none() {
+        begin(now());
     }
 }
 

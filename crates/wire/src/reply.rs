@@ -48,14 +48,6 @@ impl From<Errno> for Failure {
     }
 }
 
-/// What an opener may cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Capability {
-    /// Nothing.
-    #[default]
-    None,
-}
-
 /// A file as its home knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
@@ -133,12 +125,7 @@ pub enum Reply {
     /// One file.
     File(FileState),
     /// A file that is now registered as open.
-    Opened {
-        /// The file.
-        state: FileState,
-        /// What the client may cache.
-        capability: Capability,
-    },
+    Opened(FileState),
     /// Where a read, write or append took place and how the file stands after it.
     Extent {
         /// The offset of the read or write; the one handed out for an append.
@@ -153,6 +140,8 @@ pub enum Reply {
         writable: u64,
         /// The file's shrinkings.
         truncations: Truncations,
+        /// The file as it is now, if the request has changed it and the client takes leases.
+        state: Option<Box<FileState>>,
     },
     /// A symbolic link's target, an extended attribute's value or a status text.
     Bytes(Bytes),

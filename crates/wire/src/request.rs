@@ -183,7 +183,8 @@ pub enum Request {
     /// Registers the file as open by the client's session: it lives until the last close, whatever happens
     /// to its names. To its home. Answer: [`Reply::Opened`](crate::Reply::Opened).
     Open(FileId),
-    /// Takes one registration back.
+    /// Takes one registration back. Answer: [`Reply::Done`](crate::Reply::Done), or
+    /// [`Reply::File`](crate::Reply::File) if the file is still there and the client takes leases.
     Close(FileId),
     /// Reads at the file's home: what of `offset..offset+length` lies in the chunk of `offset` is the
     /// answer's payload, clipped to the file's size, if that chunk is at home, too. Answer: [`Reply::Extent`](crate::Reply::Extent).

@@ -87,8 +87,9 @@ pub fn states(reply: &Reply) -> impl Iterator<Item = &FileState> {
         Reply::Found {
             state, directory, ..
         } => (state.as_ref(), directory.as_deref()),
+        Reply::Extent { state, .. } => (None, state.as_deref()),
         Reply::Files(files) if files.len() == 1 => (files[0].as_ref().ok(), None),
-        Reply::File(state) | Reply::Opened { state, .. } => (Some(state), None),
+        Reply::File(state) | Reply::Opened(state) => (Some(state), None),
         _ => (None, None),
     };
     one.into_iter().chain(other)

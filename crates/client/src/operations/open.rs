@@ -13,13 +13,16 @@ impl<C: Context> Client<C> {
 
     pub(crate) async fn try_open(&self, id: FileId) -> Result<FileState, Failure> {
         match self.ask(self.map().home(id), Request::Open(id)).await? {
-            Reply::Opened { state, .. } => Ok(self.seen(state)),
+            Reply::Opened(state) => Ok(self.seen(state)),
             _ => Err(UNEXPECTED),
         }
     }
 
     /// Takes one registration back.
     pub async fn close(&self, id: FileId) -> Result<(), Errno> {
-        self.tell_home(id, Request::Close(id)).await
+        match self.ask_home(id, Request::Close(id)).await? {
+            Reply::Done | Reply::File(_) => Ok(()),
+            _ => Err(Errno::EPROTO),
+        }
     }
 }

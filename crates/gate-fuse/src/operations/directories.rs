@@ -102,7 +102,7 @@ fn push_plus(
         let entry = bare_entry(listed.entry.id, listed.entry.kind);
         return list.push_plus(&entry, cookie, name.as_bytes());
     };
-    let entry = call.listed(name, attributes);
+    let entry = call.entry(name, attributes);
     let fits = list.push_plus(&entry, cookie, name.as_bytes());
     if fits {
         nodes.push(entry.node);

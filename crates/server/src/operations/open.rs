@@ -3,16 +3,12 @@
 use crate::answer::Result;
 use crate::turn::Turn;
 use futago_base::{FileId, View};
-use futago_wire::{Capability, Reply};
+use futago_wire::Reply;
 
 pub fn open<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {
     let state = turn.file_state(id)?;
     turn.register_open(id);
-    Ok(Reply::Opened {
-        state,
-        capability: Capability::None,
-    }
-    .into())
+    Ok(Reply::Opened(state).into())
 }
 
 pub fn close<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {

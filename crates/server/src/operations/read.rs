@@ -53,6 +53,7 @@ pub fn extent(inode: &Inode, offset: u64, stored: u32) -> Reply {
         chunk_bytes: inode.chunk_bytes,
         writable: writable(inode),
         truncations: inode.truncations.clone(),
+        state: None,
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     ring::{Reader, Violation, Writer},
     watch,
 };
-use crate::busy::now;
+use crate::busy::{self, now};
 use atomic_refcell::AtomicRefCell;
 use bytes::BufMut;
 use futago_base::Time;
@@ -108,6 +108,7 @@ impl MemoryStream {
         let mut incoming = self.0.incoming.borrow_mut();
         let count = incoming.read(into).map_err(broken)?;
         if count > 0 {
+            busy::begin_now();
             if incoming.must_wake() {
                 self.0.wake_peer();
             }

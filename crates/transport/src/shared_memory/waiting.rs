@@ -37,6 +37,8 @@ pub fn wait<T>(mut look: impl FnMut() -> Option<T>, sleep: impl FnOnce() -> T) -
             break found;
         }
         let before = now();
+        // What it took out of a message that has not wholly come was work.
+        busy::end(before);
         if is_crowded(before) || before.since(since) >= patience.span() {
             let found = sleep();
             looked = now();

@@ -115,6 +115,7 @@ fn extent() -> Reply {
         chunk_bytes: 4096,
         writable: 4,
         truncations,
+        state: None,
     }
 }
 
