@@ -93,8 +93,25 @@ fn key_of_transaction() -> impl Strategy<Value = Key> {
     ]
 }
 
+fn key_of_lease() -> impl Strategy<Value = Key> {
+    (0..4, number(), request()).prop_map(|(sort, number, request)| {
+        let (node, session) = (FileId(number), request.session);
+        match sort {
+            0 => Key::Lease(node, session),
+            1 => Key::SessionLease(session, node),
+            2 => Key::Recall(node),
+            _ => Key::AwaitsRecall(node, request),
+        }
+    })
+}
+
 fn key() -> impl Strategy<Value = Key> {
-    prop_oneof![key_of_file(), key_of_party(), key_of_transaction()]
+    prop_oneof![
+        key_of_file(),
+        key_of_party(),
+        key_of_transaction(),
+        key_of_lease()
+    ]
 }
 
 proptest! {

@@ -11,6 +11,8 @@ pub struct Config {
     pub lease: Duration,
     /// How long after a recall nobody gets a lease on the node.
     pub lease_pause: Duration,
+    /// The most leases that a client may have on one server.
+    pub leases_max: u32,
     /// How often the driver gives [`Input::Tick`](crate::Input::Tick).
     pub tick: Duration,
     /// How long after an unconfirmed message to another server it is sent again.
@@ -34,6 +36,7 @@ impl Default for Config {
             grace: Duration::from_secs(2),
             lease: Duration::from_secs(20),
             lease_pause: Duration::from_secs(1),
+            leases_max: 65_536,
             tick: Duration::from_millis(100),
             resend: Duration::from_millis(200),
             split_entries: 512,

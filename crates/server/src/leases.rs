@@ -14,7 +14,7 @@ use crate::turn::Turn;
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use futago_base::{
     BucketStart, FileId, Key, Payload, RequestId, SessionId, Value, View,
-    record::{Recall, Sort, StoredMessage, Target},
+    record::{Recall, Session, Sort, StoredMessage, Target},
 };
 use futago_wire::{FileState, Lease, Push, Reply, Request, codec};
 
@@ -140,12 +140,29 @@ impl<V: View> Turn<'_, V> {
         if !self.may_be_leased(node, state) {
             return;
         }
-        state.leased = true;
         let key = Key::Lease(node, session);
         let before = self.state.number(&key);
+        if before == 0 && !self.count_lease(session) {
+            return;
+        }
+        state.leased = true;
         self.state.put(key, before.max(self.request.sequence));
         if before == 0 {
             self.state.put(Key::SessionLease(session, node), ());
+        }
+    }
+
+    /// Counts one lease more of a session, unless it has too many.
+    fn count_lease(&mut self, session: SessionId) -> bool {
+        let most = self.server.config().leases_max;
+        let key = Key::Session(session);
+        match self.state.get(&key).and_then(Value::session).copied() {
+            Some(known) if known.leases < most => {
+                let leases = known.leases + 1;
+                self.state.put(key, Session { leases, ..known });
+                true
+            }
+            _ => false,
         }
     }
 
@@ -225,6 +242,11 @@ impl<V: View> Turn<'_, V> {
         }
         self.state.delete(Key::Lease(node, session));
         self.state.delete(Key::SessionLease(session, node));
+        let key = Key::Session(session);
+        if let Some(known) = self.state.get(&key).and_then(Value::session).copied() {
+            let leases = known.leases.saturating_sub(1);
+            self.state.put(key, Session { leases, ..known });
+        }
         if !self.is_any(Key::leases(node)) {
             self.given_back.push(node);
         }

@@ -19,6 +19,7 @@ impl<V: View> Turn<'_, V> {
         let mut session = known.unwrap_or(Session {
             seen: self.now,
             acknowledged: 0,
+            leases: 0,
             expired: false,
         });
         if session.expired {
@@ -97,6 +98,7 @@ impl<V: View> Turn<'_, V> {
         let ended = Session {
             seen: self.now,
             acknowledged: 0,
+            leases: 0,
             expired: true,
         };
         self.state.put(Key::Session(id), ended);

@@ -20,7 +20,11 @@ struct Room {
 
 impl Room {
     fn new() -> Self {
-        let cluster = Cluster::one();
+        Self::with(Config::default())
+    }
+
+    fn with(config: Config) -> Self {
+        let cluster = Cluster::new(1, config);
         Self { cluster }
     }
 
@@ -286,4 +290,26 @@ fn a_session_that_leaves_leaves_nothing() {
     }
     let (_, gone) = room.ask(OTHER, Request::Lookup(spot(ROOT, "none")));
     assert_eq!(gone, Err(Errno::ENOENT.into()));
+}
+
+#[test]
+fn a_client_has_a_limited_number_of_leases() {
+    let mut room = Room::with(Config {
+        leases_max: 1,
+        ..Config::default()
+    });
+    let make = |room: &mut Room, name| match room.ask(HOLDER, create(spot(ROOT, name))).1 {
+        Ok(Reply::Found {
+            state: Some(file),
+            directory: Some(root),
+            ..
+        }) => (file, root),
+        other => panic!("not made: {other:?}"),
+    };
+    let (first, root) = make(&mut room, "a");
+    assert_eq!((first.leased, root.leased), (true, false));
+    let (second, _) = make(&mut room, "b");
+    assert!(!second.leased);
+    room.give_back(HOLDER, &[first.attributes.id]);
+    assert!(room.is_leased_to_holder(second.attributes.id));
 }

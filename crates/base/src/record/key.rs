@@ -94,6 +94,17 @@ pub enum Sort {
     AwaitsRecall,
 }
 
+/// No request has a smaller identity.
+const FIRST: RequestId = RequestId {
+    session: SessionId(0),
+    sequence: 0,
+};
+/// No request has a larger one.
+const LAST: RequestId = RequestId {
+    session: SessionId(u64::MAX),
+    sequence: u64::MAX,
+};
+
 impl Key {
     /// The first key of a directory's entries with `hash` or a larger one.
     pub fn entries_from(directory: FileId, hash: NameHash) -> Self {
@@ -169,10 +180,6 @@ impl Key {
 
     /// The range of the replies that wait for messages to a server up to and including `last`.
     pub const fn outbox_waiters(server: ServerId, last: u64) -> (Self, Self) {
-        const FIRST: RequestId = RequestId {
-            session: SessionId(0),
-            sequence: 0,
-        };
         (
             Self::OutboxWaiter(server, 0, FIRST),
             Self::OutboxWaiter(server, last.saturating_add(1), FIRST),
@@ -181,14 +188,6 @@ impl Key {
 
     /// The range of the requests that wait for a transaction.
     pub const fn parked(transaction: TransactionId) -> (Self, Self) {
-        const FIRST: RequestId = RequestId {
-            session: SessionId(0),
-            sequence: 0,
-        };
-        const LAST: RequestId = RequestId {
-            session: SessionId(u64::MAX),
-            sequence: u64::MAX,
-        };
         (
             Self::Parked(transaction, FIRST),
             Self::Parked(transaction, LAST),
@@ -213,14 +212,6 @@ impl Key {
 
     /// The range of the requests that wait for the leases on a node.
     pub const fn awaiting_recall(node: FileId) -> (Self, Self) {
-        const FIRST: RequestId = RequestId {
-            session: SessionId(0),
-            sequence: 0,
-        };
-        const LAST: RequestId = RequestId {
-            session: SessionId(u64::MAX),
-            sequence: u64::MAX,
-        };
         (
             Self::AwaitsRecall(node, FIRST),
             Self::AwaitsRecall(node, LAST),
@@ -242,14 +233,6 @@ impl Key {
 
     /// The range of all records of a sort.
     pub fn whole_sort(sort: Sort) -> (Self, Self) {
-        const REQUEST: RequestId = RequestId {
-            session: SessionId(0),
-            sequence: 0,
-        };
-        const REQUEST_END: RequestId = RequestId {
-            session: SessionId(u64::MAX),
-            sequence: u64::MAX,
-        };
         const TRANSACTION: TransactionId = TransactionId {
             session: SessionId(0),
             sequence: 0,
@@ -272,14 +255,14 @@ impl Key {
                 Self::OutboxChannel(ServerId(0)),
                 Self::OutboxChannel(SERVER_END),
             ),
-            Sort::HeldReply => (Self::HeldReply(REQUEST), Self::HeldReply(REQUEST_END)),
+            Sort::HeldReply => (Self::HeldReply(FIRST), Self::HeldReply(LAST)),
             Sort::Session => (
                 Self::Session(SessionId(0)),
                 Self::Session(SessionId(u64::MAX)),
             ),
             Sort::Parked => (
-                Self::Parked(TRANSACTION, REQUEST),
-                Self::Parked(TRANSACTION_END, REQUEST_END),
+                Self::Parked(TRANSACTION, FIRST),
+                Self::Parked(TRANSACTION_END, LAST),
             ),
             Sort::Lease => (
                 Self::Lease(FileId(0), SessionId(0)),
@@ -287,8 +270,8 @@ impl Key {
             ),
             Sort::Recall => (Self::Recall(FileId(0)), Self::Recall(FileId(u64::MAX))),
             Sort::AwaitsRecall => (
-                Self::AwaitsRecall(FileId(0), REQUEST),
-                Self::AwaitsRecall(FileId(u64::MAX), REQUEST_END),
+                Self::AwaitsRecall(FileId(0), FIRST),
+                Self::AwaitsRecall(FileId(u64::MAX), LAST),
             ),
         }
     }

@@ -13,6 +13,8 @@ pub struct Session {
     /// All its requests up to this number are done with: their replies are forgotten, and a late
     /// copy of one is refused.
     pub acknowledged: u64,
+    /// How many leases it has.
+    pub leases: u32,
     /// It was not heard of for a lease: what it held is given up, and it must start anew. The
     /// record stays for a while to tell it so.
     pub expired: bool,

@@ -64,7 +64,7 @@ pub struct Leases {
     kept: Option<Counters>,
     /// When the latest request was sent that the server has answered.
     heard: ReversibleMap<ServerId, Time>,
-    /// Leases that are not needed any more.
+    /// Leases that are not needed any more; no more than servers have given.
     dropped: ReversibleMap<FileId, u64>,
     #[serde(skip)]
     trust: Duration,
@@ -87,8 +87,6 @@ pub struct LeasesUndo {
 
 /// More of what is settled than this is looked through for what does not matter any more.
 const SETTLED_MAX: usize = 1024;
-/// More leases than this that are not needed are not given back: the server asks when it wants to.
-const DROPPED_MAX: usize = 4096;
 
 impl Leases {
     /// None yet; nothing at all for a client that takes none.
@@ -285,9 +283,7 @@ impl Leases {
         if let Some((oldest, held)) = self.held.insert(id, Held { number, state }) {
             self.forget_names(oldest);
             self.settle(Subject::Lease(oldest));
-            if self.dropped.len() < DROPPED_MAX {
-                self.dropped.insert(oldest, held.number);
-            }
+            self.dropped.insert(oldest, held.number);
         }
     }
 

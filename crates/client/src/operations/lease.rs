@@ -6,6 +6,9 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use futago_base::{Attributes, BucketStart, Duration, FileId, Name, ServerId, record::Entry};
 use futago_wire::{FileState, Lease, Request, Spot};
 
+/// How many leases one message gives back.
+const GIVEN_BACK_MAX: usize = 1024;
+
 impl<C: Context> Client<C> {
     /// A node's state, if it is known under a lease.
     pub(crate) fn leased_state(&self, id: FileId) -> Option<FileState> {
@@ -93,7 +96,10 @@ impl<C: Context> Client<C> {
             let home = self.map().home(lease.node);
             by_home.entry(home).or_default().push(lease);
         }
-        let given = by_home.into_iter();
-        join_all(given.map(|(home, leases)| self.ask(home, Request::GiveBack(leases)))).await;
+        for (home, leases) in by_home {
+            let parts = leases.chunks(GIVEN_BACK_MAX);
+            let given = parts.map(|part| self.ask(home, Request::GiveBack(part.to_vec())));
+            join_all(given).await;
+        }
     }
 }
