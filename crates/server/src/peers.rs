@@ -1,11 +1,11 @@
 //! The ordered, durable channels between servers: each message takes effect exactly once.
 
 use crate::Output;
-use crate::turn::Turn;
+use crate::turn::{NO_REQUEST, Turn};
 use alloc::vec::Vec;
 use futago_base::{
-    Key, RequestId, ServerId, Value, View,
-    record::{HeldReply, OutboxChannel, Sort, TransactionState},
+    FileId, Key, Payload, RequestId, ServerId, Value, View,
+    record::{HeldReply, OutboxChannel, Sort, StoredMessage, TransactionState},
 };
 use futago_wire::{Peer, PeerAnswer, PeerChange, codec};
 
@@ -40,11 +40,15 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// A message takes effect if it is the next one of its channel and nobody has a lease on what it changes.
-    /// Whatever it is, the sender hears how far the channel has come, and sends again what has not.
+    /// A message takes effect if it is the next one of its channel, once nobody has a lease on what it changes.
+    /// Whatever it is, the sender hears how far the channel has come.
     fn deliver(&mut self, sender: ServerId, number: u64, change: PeerChange) {
         let mut done = self.state.number(&Key::Inbox(sender));
-        if number == done + 1 && !self.is_leased(&change) {
+        let leased = (number == done + 1).then(|| self.leased_node(&change));
+        if let Some(Some(node)) = leased {
+            return self.await_recall_for_peer(node, sender, number, change);
+        }
+        if number == done + 1 {
             self.accept(change);
             self.state.put(Key::Inbox(sender), number);
             done = number;
@@ -56,13 +60,38 @@ impl<V: View> Turn<'_, V> {
         self.output(Output::PeerAnswer { to: sender, answer });
     }
 
-    /// Whether clients have leases on what a message changes and they see; these are called back. Where a
-    /// transaction is resolved there are none.
-    fn is_leased(&mut self, change: &PeerChange) -> bool {
+    /// The node that a message changes and clients have leases on; these are called back. Where a transaction is resolved
+    /// there are none.
+    fn leased_node(&mut self, change: &PeerChange) -> Option<FileId> {
         match change {
-            PeerChange::DropLink(id) => self.recall(*id),
-            _ => false,
+            PeerChange::DropLink(id) => self.recall(*id).then_some(*id),
+            _ => None,
         }
+    }
+
+    /// Has a message wait, as a request without a session, until the leases on a node are given back.
+    fn await_recall_for_peer(
+        &mut self,
+        node: FileId,
+        sender: ServerId,
+        number: u64,
+        change: PeerChange,
+    ) {
+        let request = RequestId {
+            sequence: u64::from(sender.0) << 48 | number,
+            ..NO_REQUEST
+        };
+        let message = Peer::Deliver {
+            sender,
+            number,
+            change,
+        };
+        let message = StoredMessage {
+            request,
+            body: codec::encode(&message),
+            payload: Payload::empty(),
+        };
+        self.state.put(Key::AwaitsRecall(node, request), message);
     }
 
     fn accept(&mut self, change: PeerChange) {

@@ -39,7 +39,8 @@ fn data_bytes(output: &Output) -> u64 {
     }
 }
 
-const NO_REQUEST: RequestId = RequestId {
+/// What has no client.
+pub const NO_REQUEST: RequestId = RequestId {
     session: SessionId(0),
     sequence: 0,
 };
@@ -277,11 +278,20 @@ impl<'a, V: View> Turn<'a, V> {
                 }
             };
             for message in freed {
-                if let Ok(request) = codec::decode(&message.body) {
-                    self.leases = self.has_leases(message.request.session);
-                    self.serve(message.request, &request, &message.payload);
-                }
+                self.run_freed(&message);
             }
+        }
+    }
+
+    fn run_freed(&mut self, message: &StoredMessage) {
+        let id = message.request;
+        if id.session == NO_REQUEST.session {
+            if let Ok(peer) = codec::decode(&message.body) {
+                self.receive_peer(peer);
+            }
+        } else if let Ok(request) = codec::decode(&message.body) {
+            self.leases = self.has_leases(id.session);
+            self.serve(id, &request, &message.payload);
         }
     }
 
