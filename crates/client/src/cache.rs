@@ -6,24 +6,24 @@ use futago_base::{
 };
 use serde::Serialize;
 
-/// Facts about files; the one that has been known longest is forgotten first.
+/// Facts about things, files mostly; the one that has been known longest is forgotten first.
 #[derive(Debug, Serialize)]
-pub struct Cache<V> {
+pub struct Cache<V, K: Ord = FileId> {
     /// Each fact, and its place in `order`.
-    known: ReversibleMap<FileId, (u64, V)>,
-    order: ReversibleMap<u64, FileId>,
+    known: ReversibleMap<K, (u64, V)>,
+    order: ReversibleMap<u64, K>,
     #[serde(skip)]
     most: usize,
 }
 
 /// What it takes to bring a [`Cache`] back to where it was.
 #[derive(Debug)]
-pub struct CacheUndo<V> {
-    known: Changes<FileId, (u64, V)>,
-    order: Changes<u64, FileId>,
+pub struct CacheUndo<V, K = FileId> {
+    known: Changes<K, (u64, V)>,
+    order: Changes<u64, K>,
 }
 
-impl<V> Cache<V> {
+impl<V, K: Ord + Copy> Cache<V, K> {
     pub const fn new(most: usize) -> Self {
         Self {
             known: ReversibleMap::new(),
@@ -39,7 +39,7 @@ impl<V> Cache<V> {
     }
 
     /// What takes back the changes since the last time, if they are kept.
-    pub fn take_changes(&mut self) -> CacheUndo<V> {
+    pub fn take_changes(&mut self) -> CacheUndo<V, K> {
         CacheUndo {
             known: self.known.take_changes(),
             order: self.order.take_changes(),
@@ -47,22 +47,22 @@ impl<V> Cache<V> {
     }
 }
 
-impl<V: Clone> Cache<V> {
+impl<V: Clone, K: Ord + Copy> Cache<V, K> {
     /// Whose fact has been known longest.
-    pub fn oldest(&self) -> Option<FileId> {
+    pub fn oldest(&self) -> Option<K> {
         self.order.first_key_value().map(|(_, &id)| id)
     }
 
-    pub fn get(&self, id: FileId) -> Option<&V> {
+    pub fn get(&self, id: K) -> Option<&V> {
         self.known.get(&id).map(|(_, value)| value)
     }
 
-    pub fn get_mut(&mut self, id: FileId) -> Option<&mut V> {
+    pub fn get_mut(&mut self, id: K) -> Option<&mut V> {
         self.known.get_mut(&id).map(|(_, value)| value)
     }
 
     /// Sets a fact. Returns the one that is forgotten for it.
-    pub fn insert(&mut self, id: FileId, value: V) -> Option<(FileId, V)> {
+    pub fn insert(&mut self, id: K, value: V) -> Option<(K, V)> {
         if let Some((_, known)) = self.known.get_mut(&id) {
             *known = value;
             return None;
@@ -80,21 +80,21 @@ impl<V: Clone> Cache<V> {
     }
 
     /// Sets a fact if there is none.
-    pub fn insert_new(&mut self, id: FileId, value: V) {
+    pub fn insert_new(&mut self, id: K, value: V) {
         if !self.known.contains_key(&id) {
             self.insert(id, value);
         }
     }
 
     /// Forgets a fact and returns it.
-    pub fn remove(&mut self, id: FileId) -> Option<V> {
+    pub fn remove(&mut self, id: K) -> Option<V> {
         let (place, value) = self.known.remove(&id)?;
         self.order.remove(&place);
         Some(value)
     }
 
     /// Takes changes back: the latest that have not been taken back.
-    pub fn take_back(&mut self, undo: CacheUndo<V>) {
+    pub fn take_back(&mut self, undo: CacheUndo<V, K>) {
         self.known.take_back(undo.known);
         self.order.take_back(undo.order);
     }

@@ -26,6 +26,13 @@ pub struct Config {
     pub leases_max: usize,
     /// How many names are kept under leases. Default: 65,536.
     pub names_max: usize,
+    /// How many blocks of [`Config::DATA_BLOCK_BYTES`] of files' data are kept under leases. Default: 1,024.
+    pub data_blocks_max: usize,
+}
+
+impl Config {
+    /// Data is kept in blocks of so many bytes.
+    pub const DATA_BLOCK_BYTES: u32 = 64 << 10;
 }
 
 impl Default for Config {
@@ -40,6 +47,7 @@ impl Default for Config {
             lease_trust: None,
             leases_max: 16_384,
             names_max: 65_536,
+            data_blocks_max: 1024,
         }
     }
 }

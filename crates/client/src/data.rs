@@ -32,7 +32,7 @@ pub trait ChunkRequest {
 
 /// A request that changes chunks.
 pub trait ChunkChange: ChunkRequest + Clone {
-    /// Up to where the file must be writable for it, in bytes; 0 if that does not matter.
+    /// Up to where the file must be writable for it, in bytes.
     fn reach(&self) -> u64;
 
     /// What is left of it for a file that was cut at `size` afterwards.
@@ -218,7 +218,7 @@ impl<C: Context> Client<C> {
                 self.pause(tries).await;
             }
             tries += 1;
-            hint = match self.persist(|| self.extent(id)).await {
+            hint = match self.persist(|| self.ask_leave(id, &parts)).await {
                 // The file was removed after it was changed.
                 Err(Errno::ESTALE) => break,
                 extent => extent?.hint,
@@ -229,6 +229,26 @@ impl<C: Context> Client<C> {
             }
         }
         Ok(())
+    }
+
+    /// Asks the home how a file stands of which chunks are still to be changed. If it wants to hear of that first, it
+    /// hears of it.
+    async fn ask_leave<R: ChunkChange>(&self, id: FileId, parts: &[R]) -> Result<Extent, Failure> {
+        let extent = self.extent(id).await?;
+        if parts
+            .iter()
+            .all(|part| part.reach() <= extent.hint.writable)
+        {
+            return Ok(extent);
+        }
+        let change = Request::Write {
+            id,
+            offset: 0,
+            end: 0,
+            kill_privileges: false,
+        };
+        let (extent, _) = self.ask_extent(id, change, Payload::empty()).await?;
+        Ok(extent)
     }
 
     /// Changes chunks, side by side. Returns the parts whose servers know more, or less, of the file

@@ -3,6 +3,7 @@
 use crate::{
     Buckets, Config,
     cache::{Cache, CacheUndo},
+    kept_data::{Block, BlockPlace},
     layout::FileHint,
     leases::{Leases, LeasesUndo},
 };
@@ -19,6 +20,8 @@ pub struct Memory {
     pub(crate) files: Cache<FileHint>,
     /// `None` if the client takes no leases.
     pub(crate) leases: Option<Box<Leases>>,
+    /// What was read of files.
+    pub(crate) data: Cache<Block, BlockPlace>,
 }
 
 /// What it takes to bring a [`Memory`] back to where it was.
@@ -27,6 +30,7 @@ pub struct MemoryUndo {
     buckets: CacheUndo<Arc<Buckets>>,
     files: CacheUndo<FileHint>,
     leases: Option<Box<LeasesUndo>>,
+    data: CacheUndo<Block, BlockPlace>,
 }
 
 impl Memory {
@@ -36,6 +40,7 @@ impl Memory {
             leases: Leases::new(config),
             buckets: Cache::new(config.directories_max),
             files: Cache::new(config.files_max),
+            data: Cache::new(config.data_blocks_max),
         }
     }
 
@@ -48,6 +53,7 @@ impl Memory {
     pub fn keep_changes(&mut self) {
         self.buckets.keep_changes();
         self.files.keep_changes();
+        self.data.keep_changes();
         if let Some(leases) = &mut self.leases {
             leases.keep_changes();
         }
@@ -58,6 +64,7 @@ impl Memory {
         MemoryUndo {
             buckets: self.buckets.take_changes(),
             files: self.files.take_changes(),
+            data: self.data.take_changes(),
             leases: (self.leases.as_mut()).map(|leases| Box::new(leases.take_changes())),
         }
     }
@@ -66,6 +73,7 @@ impl Memory {
     pub fn take_back(&mut self, undo: MemoryUndo) {
         self.buckets.take_back(undo.buckets);
         self.files.take_back(undo.files);
+        self.data.take_back(undo.data);
         if let (Some(leases), Some(undo)) = (&mut self.leases, undo.leases) {
             leases.take_back(*undo);
         }

@@ -8,12 +8,29 @@ use futago_base::{
     Time, Timestamp, TransactionId,
     record::{Entry, Header, TransactionState, Truncation, Truncations},
 };
-use futago_client::RenameFlags;
+use futago_client::{Client, Config, RenameFlags};
 use futago_wire::reply::DirectoryState;
 use futago_wire::{Failure, FileState, Reply, Request, Spot, Step};
-use script::{Exchange, SESSION, exchange, fail, play};
+use script::{Exchange, SESSION, Script, exchange, run};
+use std::rc::Rc;
 
 const CHUNK: u32 = 4096;
+
+/// Runs an operation; it must send these requests and no others.
+fn play<T, F: Future<Output = T>>(
+    exchanges: Vec<Exchange>,
+    operation: impl FnOnce(Rc<Client<Script>>) -> F,
+) -> T {
+    run(Config::default(), exchanges, None, operation)
+}
+
+/// Runs an operation while every request fails.
+fn fail<T, F: Future<Output = T>>(
+    failure: Failure,
+    operation: impl FnOnce(Rc<Client<Script>>) -> F,
+) -> T {
+    run(Config::default(), Vec::new(), Some(failure), operation)
+}
 
 fn id(partition: u16, counter: u64) -> FileId {
     FileId::new(Partition(partition), counter)
@@ -68,6 +85,7 @@ fn state(id: FileId, kind: Kind) -> FileState {
         attributes,
         directory,
         leased: false,
+        data_leased: false,
     }
 }
 

@@ -10,10 +10,11 @@
 //! is resolved without asking anybody.
 
 use crate::Output;
+use crate::state::size::changes_are_announced;
 use crate::turn::Turn;
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use futago_base::{
-    BucketStart, FileId, Key, Payload, RequestId, SessionId, Value, View,
+    BucketStart, FileId, Key, Kind, Payload, RequestId, SessionId, Value, View,
     record::{Recall, Session, Sort, StoredMessage, Target},
 };
 use futago_wire::{FileState, Lease, Push, Reply, Request, codec};
@@ -28,7 +29,9 @@ impl<V: View> Turn<'_, V> {
     pub fn changed_under_leases(&mut self, request: &Request) -> BTreeSet<FileId> {
         // Who leaves waits for nobody: only files that nobody has a name or a use for go with a session.
         let leaves = *request == Request::EndSession;
-        if leaves || !self.is_any(Key::whole_sort(Sort::Lease)) {
+        // What they change is seen by nobody else who has a lease.
+        let is_unseen = matches!(request, Request::Read { .. } | Request::AnnounceChanges(_));
+        if leaves || is_unseen || !self.is_any(Key::whole_sort(Sort::Lease)) {
             return BTreeSet::new();
         }
         let changed: BTreeSet<FileId> = self.state.changed_nodes().collect();
@@ -48,6 +51,12 @@ impl<V: View> Turn<'_, V> {
             }
         }
         leased
+    }
+
+    /// Whether others than the client that asks have leases on a node.
+    pub fn is_leased_by_others(&self, node: FileId) -> bool {
+        let session = self.request.session;
+        self.holders(node).iter().any(|holder| *holder != session)
     }
 
     fn holders(&self, node: FileId) -> Vec<SessionId> {
@@ -146,6 +155,8 @@ impl<V: View> Turn<'_, V> {
             return;
         }
         state.leased = true;
+        let inode = self.state.inode(node).filter(|it| it.kind == Kind::File);
+        state.data_leased = inode.is_some_and(changes_are_announced);
         self.state.put(key, before.max(self.request.sequence));
         if before == 0 {
             self.state.put(Key::SessionLease(session, node), ());
@@ -167,7 +178,7 @@ impl<V: View> Turn<'_, V> {
     }
 
     /// Whether all that concerns a node is decided here, by requests that name the node, and nobody waits for it.
-    fn may_be_leased(&self, node: FileId, state: &FileState) -> bool {
+    pub fn may_be_leased(&self, node: FileId, state: &FileState) -> bool {
         let reserved = |target| self.state.get(&Key::Locator(target)).is_some();
         let is_settled = state.directory.is_none_or(|directory| {
             directory.header.level == 0
@@ -198,6 +209,8 @@ impl<V: View> Turn<'_, V> {
             | Request::Append { id, .. }
             | Request::Punch { id, .. }
             | Request::Close(id) => *id,
+            // The access time is new.
+            Request::Read { id, .. } if self.state.changed_nodes().any(|node| node == *id) => *id,
             _ => return,
         };
         let Ok(now) = self.file_state(changed) else {

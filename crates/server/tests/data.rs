@@ -6,7 +6,7 @@ mod cluster;
 
 use cluster::{CHUNK_BYTES, Cluster, ROOT, peers, spot};
 use futago_base::{ChunkId, Errno, FileId, ServerId, record::Truncations};
-use futago_server::{Config, Input};
+use futago_server::{Config, Input, Output};
 use futago_wire::{AttributeChange, Failure, Outcome, Peer, PeerChange, Reply, Request};
 
 fn write(id: FileId, offset: u64, end: u64) -> Request {
@@ -332,4 +332,34 @@ fn chunks_that_belong_elsewhere_or_nowhere_are_refused() {
     }
     let beyond = write_chunk(ChunkId { file, index: 1 }, CHUNK_BYTES, &known);
     assert!(cluster.ask_with(1, beyond, b"x").0.is_err());
+}
+
+/// What a client has of the file's data under a lease must not change behind its back, in no chunk.
+#[test]
+fn announced_changes_begin_at_the_home() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let (id, chunk, known) = written_ahead(&mut cluster);
+    let asked = cluster.next_id();
+    let outputs = cluster.request(0, asked, Request::AnnounceChanges(id));
+    assert!(
+        !outputs.iter().any(|it| matches!(it, Output::Answer { .. })),
+        "the answer waits until the other server knows"
+    );
+    assert_eq!(cluster.settle(0, outputs), [(asked, Ok(Reply::Done))]);
+    let stale = cluster.ask_with(1, write_chunk(chunk, 4, &known), b"late");
+    assert_eq!(stale.0, Err(Failure::Changed));
+    let writable = |outcome| match outcome {
+        Ok(Reply::Extent { writable, .. }) => writable,
+        other => panic!("no extent: {other:?}"),
+    };
+    let told = cluster.run(0, read(id, 0, 0));
+    assert_eq!(
+        writable(told.clone()),
+        0,
+        "the home wants to hear of it first"
+    );
+    let (_, known) = truncations(told);
+    assert!(writable(cluster.run(0, write(id, 0, 0))) > 0);
+    let fresh = cluster.ask_with(1, write_chunk(chunk, 4, &known), b"good");
+    assert_eq!(fresh.0, Ok(Reply::Done));
 }

@@ -4,9 +4,9 @@
 
 mod cluster;
 
-use cluster::{Cluster, ROOT, create, spot};
+use cluster::{CHUNK_BYTES, Cluster, ROOT, create, spot};
 use futago_base::{
-    Duration, Errno, FileId, Key, Payload, RequestId, SessionId, View, record::Sort,
+    Duration, Errno, FileId, Key, Payload, RequestId, SessionId, Timestamp, View, record::Sort,
 };
 use futago_server::{Config, Input, Output};
 use futago_wire::{AttributeChange, Failure, FileState, Lease, Outcome, Push, Reply, Request};
@@ -220,6 +220,51 @@ fn what_others_have_changed_is_not_leased_for_a_while() {
     assert!(!room.is_leased_to_holder(file));
     room.pass(Duration(config.lease_pause.0 + config.tick.0));
     assert!(room.is_leased_to_holder(file));
+}
+
+/// Whoever reads would have to wait otherwise, and everybody's attributes would be gone.
+#[test]
+fn a_reader_calls_no_lease_back() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    let read = Request::Read {
+        id: file,
+        offset: 0,
+        length: 1,
+    };
+    let (_, told) = room.ask(OTHER, read.clone());
+    assert!(matches!(told, Ok(Reply::Extent { state: None, .. })));
+    let accessed = |told| match told {
+        Ok(Reply::Extent {
+            state: Some(state), ..
+        }) => state.attributes.accessed,
+        other => panic!("not told: {other:?}"),
+    };
+    room.cluster.now = room.cluster.now + Duration::from_secs(1);
+    let (_, told) = room.ask(HOLDER, read);
+    assert_eq!(accessed(told), Timestamp::from(room.cluster.now));
+}
+
+#[test]
+fn the_lease_on_a_file_of_one_chunk_covers_its_data() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    let covers = |room: &mut Room| match room.ask(HOLDER, Request::GetAttributes(vec![file])).1 {
+        Ok(Reply::Files(files)) => files[0].expect("it is there").data_leased,
+        other => panic!("not told: {other:?}"),
+    };
+    assert!(covers(&mut room));
+    let write = Request::Write {
+        id: file,
+        offset: 0,
+        end: u64::from(CHUNK_BYTES) + 1,
+        kill_privileges: false,
+    };
+    room.ask(HOLDER, write).1.expect("it is written");
+    assert!(!covers(&mut room), "others may write its second chunk");
+    let (_, announced) = room.ask(HOLDER, Request::AnnounceChanges(file));
+    assert_eq!(announced, Ok(Reply::Done));
+    assert!(covers(&mut room));
 }
 
 /// An old copy of a give-back must not end a lease that was given later.

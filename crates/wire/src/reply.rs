@@ -58,6 +58,8 @@ pub struct FileState {
     /// The client that asked has a lease on the file from now on, by the number of its request: it is told
     /// before the home changes anything that concerns the file, unless the client asks for it itself.
     pub leased: bool,
+    /// The lease covers a file's data, too: nobody changes it before the home was told of it.
+    pub data_leased: bool,
 }
 
 /// A directory as its home knows it.

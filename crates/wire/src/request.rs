@@ -186,6 +186,9 @@ pub enum Request {
     /// Takes one registration back. Answer: [`Reply::Done`](crate::Reply::Done), or
     /// [`Reply::File`](crate::Reply::File) if the file is still there and the client takes leases.
     Close(FileId),
+    /// Has everybody tell the file's home before they change other chunks than those there, until its data changes
+    /// again: leases on the file cover its data then. To its home. Answer: [`Reply::Done`](crate::Reply::Done).
+    AnnounceChanges(FileId),
     /// Reads at the file's home: what of `offset..offset+length` lies in the chunk of `offset` is the
     /// answer's payload, clipped to the file's size, if that chunk is at home, too. Answer: [`Reply::Extent`](crate::Reply::Extent).
     Read {

@@ -60,8 +60,6 @@ impl Request {
             | Self::Punch { id, .. }
             | Self::SetXattr { id, .. }
             | Self::RemoveXattr { id, .. } => Touched::node(*id),
-            // The time of the last access.
-            Self::Read { id, length, .. } if *length > 0 => Touched::node(*id),
             _ => Touched::default(),
         }
     }
@@ -125,7 +123,7 @@ mod tests {
         let read = Request::Read {
             id: FileId(1),
             offset: 0,
-            length: 0,
+            length: 1,
         };
         assert_eq!(read.touched(), Touched::default());
     }

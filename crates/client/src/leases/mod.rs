@@ -36,6 +36,10 @@ struct Held {
     number: u64,
     /// The node, if it is known.
     state: Option<FileState>,
+    /// How many nodes had come to be known when this one did: it differs when the node may have changed in between.
+    known_as: u64,
+    /// Its data was read since then.
+    is_read: bool,
 }
 
 /// What is small enough to be copied as a whole.
@@ -45,6 +49,8 @@ struct Counters {
     latest: u64,
     /// How many sessions were over before.
     session: u32,
+    /// How often a node has come to be known.
+    known: u64,
 }
 
 /// The leases of a client and what it keeps under them.
@@ -162,6 +168,24 @@ impl Leases {
         (self.trust(home, now) > Duration(0)).then_some(state)
     }
 
+    /// What tells this time from others in which a file's data is covered by a lease of its `home`: while it stays,
+    /// the data stays. `None` if the data is not covered now.
+    pub fn data_stamp(&self, id: FileId, home: ServerId, now: Time) -> Option<u64> {
+        let state = self.state(id, home, now)?;
+        let held = self.held.get(id)?;
+        state.data_leased.then_some(held.known_as)
+    }
+
+    /// A file's data is read. Returns whether a lease that covers it is worth asking for: there is one that does not,
+    /// and the data was read before and has not been changed by this client since.
+    pub fn reads(&mut self, id: FileId) -> bool {
+        let Some(held) = self.held.get_mut(id) else {
+            return false;
+        };
+        let is_again = core::mem::replace(&mut held.is_read, true);
+        is_again && held.state.is_some_and(|state| !state.data_leased)
+    }
+
     /// What a name of a directory leads to, if that is known under a lease of its `home`.
     pub fn name(
         &self,
@@ -262,13 +286,27 @@ impl Leases {
             if let Some(changing) = self.changing.get_mut(&subject) {
                 changing.keep_newer(state);
             }
-        } else if !self.changing.contains_key(&subject)
-            && self.is_late_enough(sequence, &subject)
-            && let Some(held) = self.held.get_mut(id)
-        {
-            held.state = Some(*state);
+        } else if !self.changing.contains_key(&subject) && self.is_late_enough(sequence, &subject) {
+            self.know(id, *state);
         }
         true
+    }
+
+    /// Keeps how a node stands of which there is a lease. While it is known nothing changes but the access time, by
+    /// the client's own reads.
+    fn know(&mut self, id: FileId, mut state: FileState) {
+        let Some(held) = self.held.get_mut(id) else {
+            return;
+        };
+        if let Some(known) = held.state {
+            let accessed = &mut state.attributes.accessed;
+            *accessed = known.attributes.accessed.max(*accessed);
+        } else {
+            self.counters.known += 1;
+            held.known_as = self.counters.known;
+            held.is_read = false;
+        }
+        held.state = Some(state);
     }
 
     /// Takes a lease, or another number of one. What requests that were sent before tell of names may be older.
@@ -279,8 +317,13 @@ impl Leases {
         }
         self.settle(Subject::Lease(id));
         self.dropped.remove(&id);
-        let state = None;
-        if let Some((oldest, held)) = self.held.insert(id, Held { number, state }) {
+        let new = Held {
+            number,
+            state: None,
+            known_as: 0,
+            is_read: false,
+        };
+        if let Some((oldest, held)) = self.held.insert(id, new) {
             self.forget_names(oldest);
             self.settle(Subject::Lease(oldest));
             self.dropped.insert(oldest, held.number);
@@ -333,9 +376,9 @@ impl Leases {
     fn changed(&mut self, subject: &Subject, changing: &Changing) {
         if let Subject::Attributes(id) = subject
             && !changing.is_spoilt
-            && let Some(held) = self.held.get_mut(*id)
+            && let Some(newest) = changing.newest
         {
-            held.state = changing.newest;
+            self.know(*id, newest);
         }
     }
 

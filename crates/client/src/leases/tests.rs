@@ -52,6 +52,7 @@ fn state(id: FileId, kind: Kind, changed: u32) -> FileState {
         attributes,
         directory: None,
         leased: true,
+        data_leased: true,
     }
 }
 

@@ -37,7 +37,7 @@ impl ChunkRequest for Hole {
 
 impl ChunkChange for Hole {
     fn reach(&self) -> u64 {
-        0
+        1
     }
 
     fn cut(mut self, size: u64) -> Option<Self> {

@@ -1,9 +1,11 @@
 //! Leases: what is known under them, and how they are given back.
 
 use super::lookup::Found;
-use crate::{Client, Context, join_all};
+use crate::{Client, Context, join_all, leases::Leases};
 use alloc::{collections::BTreeMap, vec::Vec};
-use futago_base::{Attributes, BucketStart, Duration, FileId, Name, ServerId, record::Entry};
+use futago_base::{
+    Attributes, BucketStart, Duration, Errno, FileId, Name, ServerId, record::Entry,
+};
 use futago_wire::{FileState, Lease, Request, Spot};
 
 /// How many leases one message gives back.
@@ -59,6 +61,28 @@ impl<C: Context> Client<C> {
         let now = self.context().now();
         self.with_leases(|leases| leases.attributes_trust(attributes, home, now))
             .unwrap_or_default()
+    }
+
+    /// For how long others need not ask for a file's data again that they have: until then, or until
+    /// [`Context::forget`] tells of the file, nobody but this client changes it.
+    pub fn data_trust(&self, id: FileId) -> Duration {
+        let (home, now) = (self.map().home(id), self.context().now());
+        let trust = |leases: &mut Leases| {
+            let is_covered = leases.data_stamp(id, home, now).is_some();
+            is_covered.then(|| leases.trust(home, now))
+        };
+        self.with_leases(trust).flatten().unwrap_or_default()
+    }
+
+    /// Asks for a lease that covers a file's data. It may not be had now: [`Client::data_trust`] tells.
+    /// Errors: `ESTALE` if the file is gone.
+    pub async fn lease_data(&self, id: FileId) -> Result<(), Errno> {
+        if self.config().lease_trust.is_none() || self.data_trust(id) > Duration(0) {
+            return Ok(());
+        }
+        self.tell_home(id, Request::AnnounceChanges(id)).await?;
+        self.persist(|| self.ask_state(id)).await?;
+        Ok(())
     }
 
     /// For how long others need not ask whether a name still leads to a file, as [`Client::attributes_trust`].

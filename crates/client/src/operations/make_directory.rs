@@ -71,6 +71,7 @@ impl<C: Context> Client<C> {
             },
             directory: None,
             leased: false,
+            data_leased: false,
         }
     }
 

@@ -16,6 +16,16 @@ impl<C: Context> Client<C> {
         if offset >= limits::FILE_BYTES || length == 0 {
             return Ok(Payload::empty());
         }
+        self.read_kept(id, offset, length).await
+    }
+
+    /// Reads from the servers.
+    pub(crate) async fn read_now(
+        &self,
+        id: FileId,
+        offset: u64,
+        length: u32,
+    ) -> Result<Payload, Errno> {
         self.persist(|| self.try_read(id, offset, length)).await
     }
 

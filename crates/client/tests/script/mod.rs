@@ -85,23 +85,10 @@ impl Context for Script {
     }
 }
 
-/// Runs an operation of a client of four servers; it must send these requests and no others.
-pub fn play<T, F: Future<Output = T>>(
-    exchanges: Vec<Exchange>,
-    operation: impl FnOnce(Rc<Client<Script>>) -> F,
-) -> T {
-    run(exchanges, None, operation)
-}
-
-/// Runs an operation while every request fails.
-pub fn fail<T, F: Future<Output = T>>(
-    failure: Failure,
-    operation: impl FnOnce(Rc<Client<Script>>) -> F,
-) -> T {
-    run(Vec::new(), Some(failure), operation)
-}
-
-fn run<T, F: Future<Output = T>>(
+/// Runs an operation of a client of four servers with these settings; it must send these requests, and no others
+/// unless they all fail.
+pub fn run<T, F: Future<Output = T>>(
+    config: Config,
     exchanges: Vec<Exchange>,
     otherwise: Option<Failure>,
     operation: impl FnOnce(Rc<Client<Script>>) -> F,
@@ -113,7 +100,7 @@ fn run<T, F: Future<Output = T>>(
         now: Rc::new(Cell::new(1000)),
     };
     let map = ClusterMap::new(1, Policy::Modular, 16, 4).expect("a map");
-    let client = Rc::new(Client::new(script.clone(), map, Config::default()));
+    let client = Rc::new(Client::new(script.clone(), map, config));
     let mut future = pin!(operation(client));
     let mut task = std::task::Context::from_waker(Waker::noop());
     let Poll::Ready(output) = future.as_mut().poll(&mut task) else {

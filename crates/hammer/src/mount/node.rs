@@ -100,6 +100,7 @@ impl Mount {
                 attributes,
                 directory,
                 leased: false,
+                data_leased: false,
             },
             false,
         ))

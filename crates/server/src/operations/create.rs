@@ -92,6 +92,7 @@ pub fn inode<V: View>(
         size: data.len() as u64,
         reach: data.len() as u64,
         ahead: false,
+        announced: false,
         chunk_bytes: 0,
         accessed: now,
         modified: now,

@@ -1,5 +1,6 @@
 //! What clients may ask, one operation a file.
 
+mod announce_changes;
 mod append;
 mod attributes;
 mod chunks;
@@ -67,6 +68,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
         },
         Request::Open(id) => open::open(turn, *id),
         Request::Close(id) => open::close(turn, *id),
+        Request::AnnounceChanges(id) => announce_changes::run(turn, *id),
         Request::Read { id, offset, length } => read::run(turn, *id, *offset, *length),
         Request::Write {
             id,

@@ -44,6 +44,7 @@ pub fn note_write<V: View>(
     let now = Timestamp::from(turn.now);
     turn.reach_to(id, &mut inode, reach);
     grow(&mut inode, end);
+    inode.announced = false;
     inode.modified = now;
     inode.changed = now;
     if kill_privileges {

@@ -81,6 +81,7 @@ impl<V: View> Turn<'_, V> {
             attributes,
             directory,
             leased: false,
+            data_leased: false,
         }
     }
 

@@ -82,6 +82,22 @@ impl<V: View> Turn<'_, V> {
         Ok(())
     }
 
+    /// Has everybody tell the home before they change chunks of a file. What servers of chunks were told of the
+    /// file before is not enough any more: they refuse changes by those who have not asked the home since.
+    ///
+    /// Errors: as [`Turn::shrink`].
+    pub fn announce_changes(&mut self, id: FileId) -> Checked<()> {
+        let Some(inode) = self.state.inode(id) else {
+            return Ok(());
+        };
+        if is_one_chunk(inode) || inode.announced {
+            return Ok(());
+        }
+        self.shrink(id, inode.size)?;
+        self.state.update_inode(id, |inode| inode.announced = true);
+        Ok(())
+    }
+
     /// Takes back that chunks may be written ahead of the size, with what has been. If too many
     /// shrinkings are under way, it happens when they are confirmed.
     pub fn trim(&mut self, id: FileId) {
@@ -133,9 +149,21 @@ pub fn grow(inode: &mut Inode, size: u64) {
     inode.size = inode.size.max(size);
 }
 
+/// Whether there are no chunks of a file but the first, which is at its home.
+const fn is_one_chunk(inode: &Inode) -> bool {
+    inode.reach <= inode.chunk_bytes as u64
+}
+
+/// Whether nobody changes a file's data before its home was told of it.
+pub const fn changes_are_announced(inode: &Inode) -> bool {
+    is_one_chunk(inode) || (inode.announced && inode.cuts_pending == 0)
+}
+
 /// Up to where chunks may be written before the home has been told.
 pub fn writable(inode: &Inode) -> u64 {
-    if inode.ahead {
+    if inode.announced {
+        0
+    } else if inode.ahead {
         inode.reach
     } else {
         inode.size.min(inode.reach)

@@ -143,6 +143,7 @@ impl Run {
             lease_trust: (leases_max > 0).then_some(LEASE_TRUST),
             leases_max,
             names_max: 4 * leases_max,
+            data_blocks_max: leases_max,
             ..futago_client::Config::default()
         };
         let client = self.world.cluster.add_client(config, self.seed, now);

@@ -1,6 +1,6 @@
 //! What is to happen: drawn from a seed, or what is left of that when it has been made small.
 
-use super::Step;
+use super::step::{Step, Work};
 use crate::cluster::{Defect, Faults, Partition, Party};
 use crate::random::Random;
 use futago_base::{Duration, ServerId};
@@ -63,13 +63,16 @@ impl Scenario {
 
     /// The scenario of a seed.
     pub fn draw(seed: u64) -> Self {
-        let (mut random, mut leases) = (Random::new(seed, 2), Random::new(seed, 4));
+        let [mut random, mut leases, mut reading] = [2, 4, 5].map(|of| Random::new(seed, of));
         let servers = *random.pick(&[1, 2, 2, 3, 4, 4, 5, 8]);
         let clients = 1 + random.below(4) as usize;
         let harmless = random.chance(250);
         let bursts = 2 + random.below(5);
         let bursts = (0..bursts).map(|_| Burst::draw(&mut random, servers, clients, harmless));
-        let bursts = bursts.collect();
+        let mut bursts: Vec<Burst> = bursts.collect();
+        for _ in 0..reading.below(4) {
+            bursts.push(Burst::draw_reading(&mut reading, clients));
+        }
         Self {
             seed,
             servers,
@@ -140,6 +143,7 @@ impl Burst {
         let deadly = !harmless && random.chance(350);
         let data = random.chance(300);
         let wide = data || random.chance(500);
+        let work = if data { Work::Data } else { Work::Names };
         let scripts = (0..clients).map(|client| {
             let steps = match (sequential, client == busy) {
                 (true, true) => 4 + random.below(20),
@@ -147,7 +151,7 @@ impl Burst {
                 (false, _) => 1 + random.below(6),
             };
             (0..steps)
-                .map(|_| Step::draw(random, sequential, data, wide))
+                .map(|_| Step::draw(random, sequential, work, wide))
                 .collect()
         });
         let scripts: Vec<Vec<Step>> = scripts.collect();
@@ -168,6 +172,28 @@ impl Burst {
             scripts,
             faults,
             death,
+        }
+    }
+}
+
+impl Burst {
+    /// One client changes data, the others read it, and nothing goes wrong.
+    fn draw_reading(random: &mut Random, clients: usize) -> Self {
+        let writer = random.below(clients as u64) as usize;
+        let scripts = (0..clients).map(|client| {
+            let (work, steps) = if client == writer {
+                (Work::Data, 1 + random.below(4))
+            } else {
+                (Work::Reading, 2 + random.below(8))
+            };
+            (0..steps)
+                .map(|_| Step::draw(random, false, work, true))
+                .collect()
+        });
+        Self {
+            scripts: scripts.collect(),
+            faults: Faults::default(),
+            death: None,
         }
     }
 }

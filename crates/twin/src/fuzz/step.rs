@@ -79,6 +79,25 @@ const DATA_WEIGHTS: &[(Sort, u64)] = &[
     (Sort::SeekOrCopy, 4),
 ];
 
+/// The same for clients that read what others write.
+const READING_WEIGHTS: &[(Sort, u64)] = &[
+    (Sort::Attributes, 2),
+    (Sort::Open, 3),
+    (Sort::Close, 1),
+    (Sort::Read, 14),
+];
+
+/// What a client works on most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Names of files and directories.
+    Names,
+    /// Data, most of which it changes.
+    Data,
+    /// Data that it reads.
+    Reading,
+}
+
 /// A step: its sort, and numbers that pick what it works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -141,10 +160,13 @@ impl Known {
 }
 
 impl Step {
-    /// A step for a client that is `alone` or not, mostly on names or mostly on `data`; `wide` if it may
-    /// touch data beyond a file's first chunk.
-    pub fn draw(random: &mut Random, alone: bool, data: bool, wide: bool) -> Self {
-        let weights = if data { DATA_WEIGHTS } else { WEIGHTS };
+    /// A step for a client that is `alone` or not; `wide` if it may touch data beyond a file's first chunk.
+    pub fn draw(random: &mut Random, alone: bool, work: Work, wide: bool) -> Self {
+        let weights = match work {
+            Work::Names => WEIGHTS,
+            Work::Data => DATA_WEIGHTS,
+            Work::Reading => READING_WEIGHTS,
+        };
         let sorts = weights.iter().filter(|(sort, _)| match sort {
             Sort::SeekOrCopy => alone,
             _ => true,

@@ -1,0 +1,174 @@
+//! What a client reads again from its own memory, and when it asks anew.
+
+mod script;
+
+use bytes::Bytes;
+use futago_base::{Attributes, Duration, FileId, Kind, Payload, Timestamp, record::Truncations};
+use futago_client::Config;
+use futago_wire::{FileState, Reply, Request};
+use script::{Exchange, exchange, run};
+
+const FILE: FileId = FileId(5);
+const CHUNK: u32 = 1 << 24;
+const BLOCK: usize = Config::DATA_BLOCK_BYTES as usize;
+
+fn config() -> Config {
+    Config {
+        lease_trust: Some(Duration::from_secs(10)),
+        data_blocks_max: 100,
+        ..Config::default()
+    }
+}
+
+/// A file under a lease that covers its data, or not.
+fn leased(size: u64, data_leased: bool) -> FileState {
+    let time = Timestamp::default();
+    FileState {
+        attributes: Attributes {
+            id: FILE,
+            kind: Kind::File,
+            mode: 0,
+            uid: 0,
+            gid: 0,
+            links: 1,
+            size,
+            device: 0,
+            accessed: time,
+            modified: time,
+            changed: time,
+            born: time,
+            chunk_bytes: CHUNK,
+        },
+        directory: None,
+        leased: true,
+        data_leased,
+    }
+}
+
+fn open(state: FileState) -> Exchange {
+    exchange(0, Request::Open(FILE), Ok(Reply::Opened(state)))
+}
+
+fn extent(size: u64, state: Option<FileState>) -> Reply {
+    Reply::Extent {
+        offset: 0,
+        stored: 0,
+        size,
+        chunk_bytes: CHUNK,
+        writable: 0,
+        truncations: Truncations::default(),
+        state: state.map(Box::new),
+    }
+}
+
+fn read(offset: u64, length: usize, size: u64, answer: &Payload) -> Exchange {
+    let request = Request::Read {
+        id: FILE,
+        offset,
+        length: length as u32,
+    };
+    Exchange {
+        answer: answer.clone(),
+        ..exchange(0, request, Ok(extent(size, None)))
+    }
+}
+
+fn bytes(length: usize) -> Payload {
+    let bytes: Vec<u8> = (0..length).map(|at| at as u8).collect();
+    Payload::from(Bytes::from(bytes))
+}
+
+#[test]
+fn what_was_read_is_read_again_without_asking() {
+    let data = bytes(100);
+    let exchanges = vec![open(leased(100, true)), read(0, BLOCK, 100, &data)];
+    let pieces = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        let first = client.read(FILE, 10, 20).await?;
+        let second = client.read(FILE, 5, 1000).await?;
+        let beyond = client.read(FILE, 100, 1).await?;
+        Ok::<_, futago_base::Errno>([first, second, beyond])
+    });
+    let expected = [data.slice(10, 30), data.slice(5, 100), Payload::empty()];
+    assert_eq!(pieces, Ok(expected));
+}
+
+#[test]
+fn who_reads_on_reads_ahead() {
+    let size = 40 * BLOCK;
+    let data = bytes(size);
+    let part = |from: usize, to: usize| data.slice(from, to);
+    let ahead = 1 << 20;
+    let exchanges = vec![
+        open(leased(size as u64, true)),
+        read(0, BLOCK, size as u64, &part(0, BLOCK)),
+        read(
+            BLOCK as u64,
+            ahead,
+            size as u64,
+            &part(BLOCK, BLOCK + ahead),
+        ),
+    ];
+    let whole = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        let mut whole = Vec::new();
+        for at in (0..ahead).step_by(4096) {
+            let piece = client.read(FILE, at as u64, 4096).await?;
+            whole.extend_from_slice(&piece.bytes());
+        }
+        Ok::<_, futago_base::Errno>(whole)
+    });
+    assert_eq!(whole.expect("it is read"), part(0, ahead).bytes());
+}
+
+#[test]
+fn what_the_client_has_changed_is_asked_for_again() {
+    let write = Request::Write {
+        id: FILE,
+        offset: 0,
+        end: 1,
+        kill_privileges: false,
+    };
+    let written = Exchange {
+        data: bytes(1),
+        ..exchange(0, write, Ok(extent(100, Some(leased(100, true)))))
+    };
+    let (old, new) = (bytes(100), Payload::from(Bytes::from_static(&[7; 100])));
+    let exchanges = vec![
+        open(leased(100, true)),
+        read(0, BLOCK, 100, &old),
+        written,
+        read(0, BLOCK, 100, &new),
+    ];
+    let seen = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        client.read(FILE, 0, 100).await?;
+        client.write(FILE, 0, bytes(1), false).await?;
+        client.read(FILE, 0, 100).await
+    });
+    assert_eq!(seen, Ok(new));
+}
+
+/// Servers of chunks do not know of leases, so whoever reads much has changes announced to the home first.
+#[test]
+fn a_lease_that_covers_the_data_is_asked_for_when_it_is_read_again() {
+    let exchanges = vec![
+        open(leased(100, false)),
+        read(0, 100, 100, &bytes(100)),
+        exchange(0, Request::AnnounceChanges(FILE), Ok(Reply::Done)),
+        exchange(
+            0,
+            Request::GetAttributes(vec![FILE]),
+            Ok(Reply::Files(vec![Ok(leased(100, true))])),
+        ),
+        read(0, BLOCK, 100, &bytes(100)),
+    ];
+    let seen = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        for _ in 0..3 {
+            client.read(FILE, 0, 100).await?;
+        }
+        client.read(FILE, 0, 100).await
+    });
+    assert_eq!(seen, Ok(bytes(100)));
+}
