@@ -36,6 +36,7 @@ impl Default for Wanted {
                 | InitFlags::POSIX_LOCKS
                 | InitFlags::FLOCK_LOCKS
                 | InitFlags::ATOMIC_O_TRUNC
+                | InitFlags::AUTO_INVAL_DATA
                 | InitFlags::BIG_WRITES
                 | InitFlags::DO_READDIRPLUS
                 | InitFlags::READDIRPLUS_AUTO

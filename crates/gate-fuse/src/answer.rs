@@ -1,5 +1,6 @@
 //! What an operation answers, in the kernel's terms.
 
+use crate::operations::pages::UNCACHED;
 use crate::translate;
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Payload};
@@ -7,9 +8,6 @@ use futago_fuse_kernel::{DirectoryList, Entry, FileSystemUsage, Forget, Lock, Op
 use futago_wire::LockChange;
 use std::slice;
 use std::time::Duration;
-
-/// Reads and writes go past the kernel's page cache, which other mounts could not keep right.
-const UNCACHED: OpenFlags = OpenFlags::DIRECT_IO.union(OpenFlags::PARALLEL_DIRECT_WRITES);
 
 /// What became of an operation.
 pub type Outcome = Result<Answer, Errno>;
@@ -27,8 +25,8 @@ pub enum Answer {
     Attributes(Attributes, Duration),
     /// What `statx` shows, with the birth time, and for how long it may be kept.
     Statx(Attributes, Duration),
-    /// An open file.
-    Opened(FileId, u64),
+    /// An open file, its number, and how the kernel is to treat it.
+    Opened(FileId, u64, OpenFlags),
     /// An open directory.
     OpenedDirectory(u64),
     /// A new open file.
@@ -69,7 +67,7 @@ impl Answer {
             Self::Entry(entry) => reply.entry(&entry),
             Self::Attributes(of, valid) => reply.attributes(&translate::attributes(&of), valid),
             Self::Statx(of, valid) => reply.statx(&translate::attributes(&of), valid),
-            Self::Opened(_, handle) => reply.opened(handle, UNCACHED),
+            Self::Opened(_, handle, flags) => reply.opened(handle, flags),
             Self::OpenedDirectory(handle) => reply.opened(handle, OpenFlags::empty()),
             Self::Created(entry, handle) => reply.created(&entry, handle, UNCACHED),
             Self::Data(data) => reply.data(&data.bytes()),
@@ -109,7 +107,7 @@ impl Answer {
     /// The file that the caller would have open, had it been there to be answered, and its number.
     pub const fn opened_file(&self) -> Option<(FileId, u64)> {
         match self {
-            Self::Opened(id, handle) => Some((*id, *handle)),
+            Self::Opened(id, handle, _) => Some((*id, *handle)),
             Self::Created(entry, handle) => Some((FileId(entry.node), *handle)),
             _ => None,
         }

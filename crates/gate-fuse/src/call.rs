@@ -4,6 +4,7 @@ use crate::answer::Answer;
 use crate::clients::{ClientIndex, Clients};
 use crate::directory_nodes::DirectoryNodes;
 use crate::interruption::{Interruption, Interruptions};
+use crate::kept_pages::KeptPages;
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
 use crate::open_files::OpenFiles;
@@ -48,6 +49,8 @@ pub struct Shared {
     pub directories: DirectoryNodes,
     /// Files that the kernel may keep attributes of.
     pub told: ToldNodes,
+    /// Files that the kernel may keep pages of.
+    pub pages: KeptPages,
     /// Who has registered which open files.
     pub open_files: OpenFiles,
     last_handle: AtomicU64,
@@ -63,6 +66,7 @@ impl Shared {
             cuts: Cuts::default(),
             directories: DirectoryNodes::default(),
             told: ToldNodes::default(),
+            pages: KeptPages::default(),
             open_files: OpenFiles::default(),
             last_handle: AtomicU64::default(),
         }
@@ -72,6 +76,11 @@ impl Shared {
     pub fn forget(&self, forgotten: &[Forget]) {
         self.directories.forget(forgotten);
         self.told.forget(forgotten);
+        for forget in forgotten {
+            if !self.told.contains(forget.node) {
+                self.pages.forget(forget.node);
+            }
+        }
     }
 
     /// Whether the kernel knows a node that it was told of, or is about to.
@@ -154,11 +163,16 @@ impl Call {
         Answer::Entry(self.entry(name, of))
     }
 
-    /// For how long the kernel may keep attributes.
+    /// For how long the kernel may keep attributes, and use pages without asking for them.
     pub fn attributes_valid(&self, of: &Attributes) -> time::Duration {
-        let trust = || self.client.attributes_trust(of);
-        let keeps = self.shared.told.keeps_attributes();
-        keeps.then(trust).map_or(ZERO, validity)
+        if !self.shared.told.keeps_attributes() {
+            return ZERO;
+        }
+        let data_trust = self.client.data_trust(of.id);
+        match self.shared.pages.trust(of.id.0, data_trust) {
+            Some(true) => validity(self.client.attributes_trust(of)),
+            _ => ZERO,
+        }
     }
 
     /// Waits until the caller has got a signal and what it waits for has had the time to end well.

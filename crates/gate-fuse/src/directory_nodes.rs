@@ -123,6 +123,12 @@ impl DirectoryNodes {
         table.enter(owned(to), moving);
     }
 
+    /// A directory was removed through this mount. The kernel takes the node that it knew there for dead, which
+    /// may be a directory that another mount has moved away, and back later.
+    pub fn removed(&self, place: (u64, &Name)) {
+        locked(&self.table).leave(&owned(place));
+    }
+
     /// Two names have been exchanged through this mount.
     pub fn exchanged(&self, one: (u64, &Name), other: (u64, &Name)) {
         let mut table = locked(&self.table);
@@ -250,6 +256,15 @@ mod tests {
         nodes.moved((ROOT, &c), (ROOT, &b));
         assert_eq!(nodes.found(ROOT, &b, OTHER), OTHER.0);
         assert_ne!(nodes.found(ROOT, &c, DIRECTORY), DIRECTORY.0);
+    }
+
+    #[test]
+    fn what_comes_back_to_where_a_directory_was_removed_gets_another_node() {
+        let nodes = DirectoryNodes::default();
+        let a = name("a");
+        nodes.found(ROOT, &a, DIRECTORY);
+        nodes.removed((ROOT, &a));
+        assert_ne!(nodes.found(ROOT, &a, DIRECTORY), DIRECTORY.0);
     }
 
     /// Something without a node of its own, such as a file, replaces or joins.

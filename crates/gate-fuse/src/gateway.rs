@@ -208,6 +208,8 @@ async fn undo(call: &Call, outcome: Outcome) {
     call.shared.forget(&answer.nodes());
     let mut result = Ok(());
     if let Some((id, handle)) = answer.opened_file() {
+        // The kernel has not heard that it was to drop pages.
+        call.shared.pages.doubt(id.0);
         result = open::close(call, id, handle).await;
     } else if let Some(unlock) = answer.unlock() {
         result = call.client.set_lock(call.file, unlock, None).await;

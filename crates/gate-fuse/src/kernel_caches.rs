@@ -6,11 +6,13 @@
 //! is sent again until it knows the node, or has forgotten it.
 
 use crate::call::Shared;
+use crate::kept_pages::Recalled;
 use crate::told_nodes::ToldNodes;
 use futago_base::FileId;
 use futago_fuse_kernel::{Connection, EXPIRES_ALL_NAMES, Notifier};
 use futago_node::{Kept, Options};
 use std::sync::{Arc, OnceLock};
+use tokio::task::spawn_blocking;
 
 /// What the kernel of one mount keeps of files and directories. Made before the mount's client, which tells it what
 /// servers call back.
@@ -31,6 +33,11 @@ impl KernelCaches {
         Options {
             leases: true,
             kept: Some(Kept(Arc::new(move |node| caches.forget(node)))),
+            // The kernel keeps it.
+            client: futago_client::Config {
+                data_blocks_max: 0,
+                ..options.client
+            },
             ..options
         }
     }
@@ -45,6 +52,7 @@ impl KernelCaches {
         if self.0.set(attached).is_ok() {
             let keeps_names = connection.granted().kernel_minor >= EXPIRES_ALL_NAMES;
             shared.told.keep(keeps_names);
+            shared.pages.keep(connection.notifier());
         }
     }
 
@@ -66,6 +74,16 @@ impl Attached {
             Ok(is_known) => is_known || !self.shared.knows(node),
             Err(_) => true,
         };
-        is_forgotten(id.0) && nodes.into_iter().all(is_forgotten)
+        is_forgotten(id.0) && nodes.into_iter().all(is_forgotten) && self.drops_pages(id)
+    }
+
+    /// Has the kernel drop the pages of a file. Returns whether that is done, or has taken too long.
+    fn drops_pages(&self, id: FileId) -> bool {
+        let recalled = self.shared.pages.recalled(id.0);
+        if recalled == Recalled::Drop {
+            let shared = Arc::clone(&self.shared);
+            spawn_blocking(move || shared.pages.drop_pages(id.0).ok());
+        }
+        recalled == Recalled::Done
     }
 }

@@ -13,6 +13,7 @@
 //! gateway          requests in, answers out, interruptions
 //! directory_nodes  which of the kernel's nodes are which directories
 //! kernel_caches    what the kernel keeps, and how it is taken back; told_nodes: which files it knows
+//! kept_pages       which files it reads through its pages, and when they are dropped
 //! local            what is answered without asking anybody
 //! dispatch         a table: which function does which operation
 //! operations/      the operations, by kind
@@ -29,6 +30,7 @@ mod directory_nodes;
 mod dispatch;
 mod gateway;
 mod interruption;
+mod kept_pages;
 mod kernel_caches;
 mod listing;
 mod local;

@@ -4,7 +4,7 @@ use crate::actor::Actor;
 use crate::journal::{Doing, Journal};
 use futago_base::{FileId, Kind, Name};
 use futago_twin::check::{History, Setting, Verdict, backwards, linearize};
-use futago_twin::fuzz::Step;
+use futago_twin::fuzz::{Step, Work};
 use futago_twin::model::{NewKind, Operation, Outcome, Tree};
 use futago_twin::random::Random;
 use std::fmt::Write;
@@ -103,14 +103,20 @@ fn prepare(actors: &mut [Box<dyn Actor>], journals: &mut [Journal], plan: Plan) 
     }
 }
 
-/// Every other round is about data rather than about names. One in eight reaches beyond first chunks: there
+/// Every other round is about data rather than about names, and in half of these most actors read. One in eight reaches beyond first chunks: there
 /// operations consist of parts, and so many orders are possible that it is a short one.
 fn work(actor: &mut dyn Actor, journal: &mut Journal, plan: Plan, number: usize) {
     let mut random = Random::new(plan.seed, number as u64);
-    let (data, wide) = (plan.seed % 2 == 1, plan.seed % 8 == 7);
+    let wide = plan.seed % 8 == 7;
+    let work = match plan.seed % 4 {
+        1 => Work::Data,
+        3 if number.is_multiple_of(3) => Work::Data,
+        3 => Work::Reading,
+        _ => Work::Names,
+    };
     let steps = if wide { plan.steps / 2 } else { plan.steps };
     for _ in 0..steps {
-        let step = Step::draw(&mut random, false, data, wide);
+        let step = Step::draw(&mut random, false, work, wide);
         if let Some(operation) = step.operation(actor.known()) {
             actor.perform(&operation, journal);
         }

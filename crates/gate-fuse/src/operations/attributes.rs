@@ -1,9 +1,10 @@
 //! Attributes of files and of the file system.
 
+use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::translate::change;
-use futago_base::limits;
+use futago_base::{Attributes, Errno, limits};
 use futago_fuse_kernel::{FileSystemUsage, SetAttributes};
 
 /// The unit in which space is told, in bytes.
@@ -12,19 +13,31 @@ const BLOCK_BYTES: u32 = 4096;
 const FILE_BYTES: u64 = 1024;
 
 pub async fn get(call: &Call) -> Outcome {
-    let state = call.client.attributes(call.file).await?;
-    let valid = call.attributes_valid(&state.attributes);
-    Ok(Answer::Attributes(state.attributes, valid))
+    let attributes = ask(call).await?;
+    let valid = call.attributes_valid(&attributes);
+    Ok(Answer::Attributes(attributes, valid))
 }
 
 pub async fn statx(call: &Call) -> Outcome {
+    let attributes = ask(call).await?;
+    let valid = call.attributes_valid(&attributes);
+    Ok(Answer::Statx(attributes, valid))
+}
+
+async fn ask(call: &Call) -> Result<Attributes, Errno> {
     let state = call.client.attributes(call.file).await?;
-    let valid = call.attributes_valid(&state.attributes);
-    Ok(Answer::Statx(state.attributes, valid))
+    if pages::settle(call, &state.attributes).await {
+        let state = call.client.attributes(call.file).await?;
+        return Ok(state.attributes);
+    }
+    Ok(state.attributes)
 }
 
 pub async fn set(call: &Call, set: &SetAttributes) -> Outcome {
     let state = (call.client).set_attributes(call.file, change(set)).await?;
+    if set.size.is_some() {
+        pages::changed(call, call.file).await;
+    }
     let valid = call.attributes_valid(&state.attributes);
     Ok(Answer::Attributes(state.attributes, valid))
 }

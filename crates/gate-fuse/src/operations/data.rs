@@ -1,6 +1,7 @@
 //! File data.
 
 use super::open::take_part;
+use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use futago_base::{Errno, FileId, Payload};
@@ -13,10 +14,7 @@ pub const REQUEST_BUFFER_BYTES: usize = (1 << 20) + 4096;
 const COPY_BYTES_MAX: u64 = 1 << 28;
 
 pub async fn read(call: &Call, read: &Read) -> Outcome {
-    let data = (call.client)
-        .read(call.file, read.offset, read.size)
-        .await?;
-    Ok(Answer::Data(data))
+    Ok(Answer::Data(pages::read(call, read).await?))
 }
 
 /// A write of a file opened with `O_APPEND` goes to the end that its home knows; the kernel's
@@ -40,6 +38,10 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
             .write(id, write.offset, data, kill_privileges)
             .await?;
     }
+    // What comes from the kernel's pages is in them, and they are locked.
+    if !write.from_cache {
+        pages::changed(call, id).await;
+    }
     Ok(Answer::Written(bytes))
 }
 
@@ -60,6 +62,7 @@ pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {
     client
         .allocate(id, mode, range.offset, range.length)
         .await?;
+    pages::changed(call, id).await;
     Ok(Answer::Done)
 }
 
@@ -80,5 +83,6 @@ pub async fn copy(call: &Call, copy: &CopyFileRange) -> Outcome {
     let copied = (call.client)
         .copy_range(call.file, copy.offset, target, target_offset, length)
         .await?;
+    pages::changed(call, target).await;
     Ok(Answer::Copied(copied))
 }

@@ -7,4 +7,5 @@ pub mod locks;
 pub mod names;
 pub mod nodes;
 pub mod open;
+pub mod pages;
 pub mod xattrs;

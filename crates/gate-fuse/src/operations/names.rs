@@ -21,6 +21,8 @@ pub async fn unlink(call: &Call, name: Bytes) -> Outcome {
 pub async fn remove_directory(call: &Call, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
     call.client.remove_directory(call.file, &name).await?;
+    let nodes = &call.shared.directories;
+    nodes.removed((call.header.node, &name));
     Ok(Answer::Done)
 }
 

@@ -1,6 +1,7 @@
 //! Opening, creating and closing files.
 
 use super::nodes::new_file;
+use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::clients::FIRST;
@@ -13,11 +14,13 @@ use std::sync::Arc;
 
 pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
     let id = call.file;
-    call.client.open(id).await?;
+    let state = call.client.open(id).await?;
     if has(flags, libc::O_TRUNC) {
         truncate_or_close(call, id, kill_privileges).await?;
     }
-    Ok(Answer::Opened(id, call.opened()))
+    let handle = call.opened();
+    let flags = pages::opened(call, handle, flags, &state).await;
+    Ok(Answer::Opened(id, handle, flags))
 }
 
 /// The kernel found no such name, so it has not checked the caller's rights to an existing file.
@@ -33,10 +36,9 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
     if !is_new {
         attributes = existing(call, attributes, create.flags, create.kill_suidgid).await?;
     }
-    Ok(Answer::Created(
-        call.entry(&name, &attributes),
-        call.opened(),
-    ))
+    let handle = call.opened();
+    (call.shared.pages).opened_to_write(attributes.id.0, handle);
+    Ok(Answer::Created(call.entry(&name, &attributes), handle))
 }
 
 async fn existing(
@@ -132,6 +134,7 @@ pub async fn release(call: &Call, release: Release) -> Outcome {
 pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     let mut result = Ok(());
     let clients = call.shared.open_files.closed(handle);
+    call.shared.pages.closed(id.0, handle);
     for (turn, client) in clients.into_iter().enumerate() {
         let closed = move |client: Arc<Client>| async move {
             match turn {

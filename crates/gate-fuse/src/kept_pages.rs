@@ -1,0 +1,285 @@
+//! Files of which the kernel keeps pages, and when it must drop them.
+//!
+//! A file that is opened to be read, while a lease covers its data and nobody writes to it through this mount, is read
+//! through the kernel's pages. The kernel compares size and modification time whenever it has asked for attributes, and
+//! uses pages without asking while it may keep these (`AUTO_INVAL_DATA`). That alone is not enough: it may have read
+//! a page just before somebody else changed it, answers that arrive side by side with changes are passed over, and a
+//! time can be set back. So whatever may have made pages old is counted here, and pages are dropped explicitly before
+//! attributes are told that let them be used.
+//!
+//! Dropping waits for pages that are being read. It is done by a thread of its own, and reads wait for nobody who waits
+//! for it. What is read while no lease covers it is not dropped at once, as a reader whose page is gone before it has seen it
+//! reads it again, and again.
+
+use crate::interruption::locked;
+use futago_base::Duration;
+use futago_fuse_kernel::Notifier;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::{Mutex, OnceLock};
+use std::time::{self, Instant};
+
+/// How long a lease that is called back is kept because pages cannot be dropped. They are used no more without
+/// asking, but by whom has them mapped.
+const DROP_MAX: time::Duration = time::Duration::from_millis(200);
+
+/// How long pages stay that were read while no lease covered them, unless somebody reads again before.
+pub const DROP_LATER: Duration = Duration::from_millis(100);
+
+/// The files, by their nodes.
+#[derive(Debug, Default)]
+pub struct KeptPages {
+    files: Mutex<HashMap<u64, File>>,
+    notifier: OnceLock<Notifier>,
+}
+
+#[derive(Debug, Default)]
+struct File {
+    /// Open files that are read through pages.
+    readers: HashSet<u64>,
+    /// Open files that may be written to.
+    writers: HashSet<u64>,
+    /// Up to when a lease covers the pages, unless it is called back.
+    trusted_until: Option<Instant>,
+    /// How often pages may have become old.
+    aged: u64,
+    /// How often they had when they were last dropped.
+    dropped: u64,
+    /// Something may have been read since the last drop was begun.
+    is_filled: bool,
+    /// The kernel has pages of the time before the file was opened, unless it has dropped them by now, as it was told.
+    is_opening: bool,
+    /// Somebody is going to drop the pages.
+    is_due: bool,
+    /// Until when a lease that is called back waits for the drop.
+    recalled_until: Option<Instant>,
+}
+
+impl File {
+    fn is_clean(&self) -> bool {
+        self.aged == self.dropped
+    }
+
+    fn is_trusted(&self) -> bool {
+        self.is_clean()
+            && self
+                .trusted_until
+                .is_some_and(|until| Instant::now() < until)
+    }
+
+    fn trust(&mut self, trust: Duration) {
+        let until = Instant::now() + time::Duration::from_nanos(trust.0);
+        self.trusted_until = self.trusted_until.max(Some(until));
+    }
+
+    /// Pages may be old. If there are none, nothing is to be dropped.
+    fn age(&mut self) {
+        self.aged += 1;
+        if !self.is_filled && self.dropped + 1 == self.aged {
+            self.dropped = self.aged;
+        }
+    }
+
+    fn is_used(&self) -> bool {
+        !self.readers.is_empty() || !self.writers.is_empty()
+    }
+}
+
+/// What was true when a read through pages began.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadStart {
+    aged: u64,
+    is_trusted: bool,
+}
+
+/// What becomes of a lease that is called back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recalled {
+    /// It may be given back.
+    Done,
+    /// Pages are to be dropped.
+    Drop,
+    /// They are being dropped.
+    Waits,
+}
+
+impl KeptPages {
+    /// From now on files may be read through pages.
+    pub fn keep(&self, notifier: Notifier) {
+        let _ = self.notifier.set(notifier);
+    }
+
+    /// Whether an open file of a node may be read through pages: nobody has the file open to write to it.
+    pub fn may_open(&self, node: u64) -> bool {
+        let files = locked(&self.files);
+        let is_written = files
+            .get(&node)
+            .is_some_and(|file| !file.writers.is_empty());
+        self.notifier.get().is_some() && !is_written
+    }
+
+    /// A file is opened that may be written to.
+    pub fn opened_to_write(&self, node: u64, handle: u64) {
+        if self.notifier.get().is_some() {
+            let mut files = locked(&self.files);
+            files.entry(node).or_default().writers.insert(handle);
+        }
+    }
+
+    /// A file is opened that is read through pages, whose data a lease covers for some time. Returns whether pages that
+    /// the kernel has may stay; if not, it drops them before anybody reads.
+    pub fn opened_to_read(&self, node: u64, handle: u64, trust: Duration) -> bool {
+        let mut files = locked(&self.files);
+        let file = files.entry(node).or_default();
+        let (is_trusted, is_first) = (file.is_trusted(), file.readers.is_empty());
+        file.readers.insert(handle);
+        if !is_trusted && is_first {
+            (file.dropped, file.is_opening) = (file.aged, true);
+            file.is_filled = true;
+        }
+        if is_trusted || is_first {
+            file.trust(trust);
+        }
+        is_trusted && !file.is_opening
+    }
+
+    /// Nothing is known of the pages any more.
+    pub fn doubt(&self, node: u64) {
+        if let Some(file) = locked(&self.files).get_mut(&node) {
+            file.trusted_until = None;
+        }
+    }
+
+    /// An open file is closed.
+    pub fn closed(&self, node: u64, handle: u64) {
+        let mut files = locked(&self.files);
+        if let Some(file) = files.get_mut(&node) {
+            file.is_opening &= !file.readers.remove(&handle);
+            file.writers.remove(&handle);
+        }
+    }
+
+    /// The kernel does not know a node any more.
+    pub fn forget(&self, node: u64) {
+        let mut files = locked(&self.files);
+        if files.get(&node).is_some_and(|file| !file.is_used()) {
+            files.remove(&node);
+        }
+    }
+
+    /// Whether a node has open files that are read through pages.
+    pub fn is_read(&self, node: u64) -> bool {
+        let files = locked(&self.files);
+        files
+            .get(&node)
+            .is_some_and(|file| !file.readers.is_empty())
+    }
+
+    /// A read begins that may fill pages which are kept.
+    pub fn begin_read(&self, node: u64, handle: u64) -> Option<ReadStart> {
+        let mut files = locked(&self.files);
+        let file = files.get_mut(&node)?;
+        file.is_filled = true;
+        file.is_opening &= !file.readers.contains(&handle);
+        let is_trusted = file.is_trusted();
+        (is_trusted || !file.readers.is_empty()).then_some(ReadStart {
+            aged: file.aged,
+            is_trusted,
+        })
+    }
+
+    /// A read is about to be answered; a lease covers the data for some time. Returns whether the pages that the kernel
+    /// fills with it are to be dropped after [`DROP_LATER`].
+    pub fn end_read(&self, node: u64, start: ReadStart, trust: Duration) -> bool {
+        let mut files = locked(&self.files);
+        let Some(file) = files.get_mut(&node) else {
+            return false;
+        };
+        let is_same = start.is_trusted && start.aged == file.aged;
+        if is_same && file.is_trusted() && trust > Duration(0) {
+            return false;
+        }
+        (file.is_filled, file.aged) = (true, file.aged + 1);
+        !std::mem::replace(&mut file.is_due, true)
+    }
+
+    /// Pages may be old, by a change through this mount. Returns whether they are to be dropped.
+    pub fn age(&self, node: u64) -> bool {
+        let mut files = locked(&self.files);
+        files.get_mut(&node).is_some_and(|file| {
+            file.age();
+            !file.is_clean()
+        })
+    }
+
+    /// Whether attributes may be told that let pages be used for as long as a lease covers the data. If pages are to be
+    /// dropped before: `None`.
+    pub fn trust(&self, node: u64, trust: Duration) -> Option<bool> {
+        let mut files = locked(&self.files);
+        let Some(file) = files.get_mut(&node) else {
+            return Some(true);
+        };
+        if file.readers.is_empty() && (trust == Duration(0) || file.trusted_until.is_none()) {
+            // Who opens the file next has them dropped.
+            file.trusted_until = None;
+            return Some(true);
+        }
+        if file.is_clean() && !file.is_trusted() {
+            // The lease that covered them may have been over for a while.
+            file.age();
+        }
+        if !file.is_clean() {
+            return None;
+        }
+        if trust > Duration(0) {
+            file.trust(trust);
+        }
+        Some(trust > Duration(0))
+    }
+
+    /// A lease on the file is called back.
+    pub fn recalled(&self, node: u64) -> Recalled {
+        let mut files = locked(&self.files);
+        let Some(file) = files.get_mut(&node) else {
+            return Recalled::Done;
+        };
+        file.trusted_until = None;
+        let Some(until) = file.recalled_until else {
+            file.age();
+            file.recalled_until = Some(Instant::now() + DROP_MAX);
+            if file.is_clean() {
+                file.recalled_until = None;
+                return Recalled::Done;
+            }
+            return Recalled::Drop;
+        };
+        if file.is_clean() || Instant::now() >= until {
+            file.recalled_until = None;
+            return Recalled::Done;
+        }
+        Recalled::Waits
+    }
+
+    /// Drops the pages of a node. Blocks while some of them are being read.
+    ///
+    /// # Errors
+    /// When the mount is gone.
+    pub fn drop_pages(&self, node: u64) -> io::Result<()> {
+        let Some(notifier) = self.notifier.get() else {
+            return Ok(());
+        };
+        let aged = {
+            let mut files = locked(&self.files);
+            let Some(file) = files.get_mut(&node) else {
+                return Ok(());
+            };
+            (file.is_filled, file.is_due) = (false, false);
+            file.aged
+        };
+        notifier.invalidate_inode(node, 0, 0)?;
+        if let Some(file) = locked(&self.files).get_mut(&node) {
+            file.dropped = file.dropped.max(aged);
+        }
+        Ok(())
+    }
+}
