@@ -265,21 +265,120 @@ impl KeptPages {
     /// # Errors
     /// When the mount is gone.
     pub fn drop_pages(&self, node: u64) -> io::Result<()> {
-        let Some(notifier) = self.notifier.get() else {
-            return Ok(());
-        };
-        let aged = {
-            let mut files = locked(&self.files);
-            let Some(file) = files.get_mut(&node) else {
-                return Ok(());
-            };
-            (file.is_filled, file.is_due) = (false, false);
-            file.aged
-        };
-        notifier.invalidate_inode(node, 0, 0)?;
+        if let (Some(notifier), Some(aged)) = (self.notifier.get(), self.begin_drop(node)) {
+            notifier.invalidate_inode(node, 0, 0)?;
+            self.end_drop(node, aged);
+        }
+        Ok(())
+    }
+
+    fn begin_drop(&self, node: u64) -> Option<u64> {
+        let mut files = locked(&self.files);
+        let file = files.get_mut(&node)?;
+        (file.is_filled, file.is_due) = (false, false);
+        Some(file.aged)
+    }
+
+    fn end_drop(&self, node: u64, aged: u64) {
         if let Some(file) = locked(&self.files).get_mut(&node) {
             file.dropped = file.dropped.max(aged);
         }
-        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: u64 = 7;
+    const TRUST: Duration = Duration::from_secs(1000);
+    const NONE: Duration = Duration(0);
+
+    impl KeptPages {
+        fn drop_now(&self) {
+            let aged = self.begin_drop(NODE).expect("a file");
+            self.end_drop(NODE, aged);
+        }
+
+        /// Returns whether the pages have to be dropped later.
+        fn read(&self, handle: u64, trust: Duration) -> bool {
+            let start = self.begin_read(NODE, handle).expect("a reader");
+            self.end_read(NODE, start, trust)
+        }
+    }
+
+    fn opened() -> KeptPages {
+        let pages = KeptPages::default();
+        assert!(
+            !pages.opened_to_read(NODE, 1, TRUST),
+            "who knows of when they are"
+        );
+        pages
+    }
+
+    #[test]
+    fn pages_stay_for_who_opens_the_file_again() {
+        let pages = opened();
+        assert!(
+            !pages.opened_to_read(NODE, 2, TRUST),
+            "the first may not be there yet"
+        );
+        assert!(!pages.read(1, TRUST));
+        assert!(pages.opened_to_read(NODE, 3, TRUST));
+        for handle in 1..4 {
+            pages.closed(NODE, handle);
+        }
+        assert!(pages.opened_to_read(NODE, 4, TRUST));
+    }
+
+    #[test]
+    fn a_recall_ends_what_was_read() {
+        let pages = opened();
+        let start = pages.begin_read(NODE, 1).expect("a reader");
+        assert_eq!(pages.recalled(NODE), Recalled::Drop);
+        assert_eq!(pages.recalled(NODE), Recalled::Waits);
+        assert!(pages.end_read(NODE, start, TRUST), "it began before");
+        assert_eq!(pages.trust(NODE, TRUST), None);
+        pages.drop_now();
+        assert_eq!(pages.recalled(NODE), Recalled::Done);
+        assert_eq!(pages.trust(NODE, NONE), Some(false));
+        assert!(pages.read(1, NONE), "no lease covers it");
+        assert!(!pages.read(1, NONE), "that is known already");
+        assert_eq!(pages.trust(NODE, TRUST), None);
+        pages.drop_now();
+        assert_eq!(pages.trust(NODE, TRUST), Some(true));
+        assert!(!pages.read(1, TRUST));
+    }
+
+    #[test]
+    fn only_what_was_read_is_dropped_after_a_change() {
+        let pages = opened();
+        assert!(pages.age(NODE), "the kernel may have had pages");
+        pages.drop_now();
+        assert!(!pages.age(NODE));
+        assert_eq!(pages.trust(NODE, TRUST), Some(true));
+        assert!(!pages.read(1, TRUST));
+        assert!(pages.age(NODE));
+        assert!(!pages.age(NODE + 1), "it is not known");
+    }
+
+    #[test]
+    fn what_a_drop_overtakes_is_dropped_again() {
+        let pages = opened();
+        assert!(pages.age(NODE));
+        let aged = pages.begin_drop(NODE).expect("a file");
+        assert!(pages.read(1, TRUST), "old pages may be on their way");
+        pages.end_drop(NODE, aged);
+        assert_eq!(pages.trust(NODE, TRUST), None);
+    }
+
+    #[test]
+    fn files_that_nobody_has_open_are_forgotten() {
+        let pages = opened();
+        pages.forget(NODE);
+        assert!(pages.is_read(NODE));
+        pages.closed(NODE, 1);
+        pages.forget(NODE);
+        assert!(locked(&pages.files).is_empty());
     }
 }

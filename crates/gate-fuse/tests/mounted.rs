@@ -36,6 +36,34 @@ fn what_one_mount_changes_the_other_sees_at_once() {
     );
 }
 
+/// Both in one chunk and in several, with pages that the kernel of the reader has, and although nothing but the data and the change
+/// time tells of it.
+#[test]
+fn what_is_read_again_is_what_was_written_last() {
+    let Some(twins) = Twins::start() else { return };
+    for (reader, writer) in [(0, 1), (1, 0), (0, 0), (1, 1)] {
+        for length in [4000, 40_000] {
+            let name = format!("{reader}{writer}{length}");
+            let (read, written) = (twins.path(reader, &name), twins.path(writer, &name));
+            fs::write(&read, vec![0; length]).expect("written");
+            let reads = File::open(&read).expect("open");
+            let writes = OpenOptions::new().write(true).open(&written);
+            let writes = writes.expect("open");
+            let time = writes.metadata().expect("attributes").modified();
+            let time = time.expect("a time");
+            for round in 1..20 {
+                let mut seen = vec![0; length];
+                for _ in 0..2 {
+                    reads.read_exact_at(&mut seen, 0).expect("read");
+                }
+                assert!(seen == vec![round - 1; length], "{name} {round}");
+                writes.write_all_at(&vec![round; length], 0).expect("write");
+                writes.set_modified(time).expect("set back");
+            }
+        }
+    }
+}
+
 /// Mount 1 has looked at `from/d`, mount 0 moves it, and mount 1 moves it on without a look.
 #[test]
 fn a_directory_that_the_other_mount_has_moved_is_moved_on() {
