@@ -18,7 +18,7 @@ pub use admission::{Admission, AdmissionConfig, AdmissionUndo};
 pub use calls::{CallOutput, Calls, CallsUndo};
 pub use clock::HybridClock;
 pub use config::CallsConfig;
-pub use patience::{Crowding, Patience};
+pub use patience::{Crowding, OVERRUN, Patience, TURN_MAX};
 
 use futago_wire::Request;
 

@@ -38,9 +38,14 @@ impl Patience {
     }
 }
 
+/// A thread that always finds something to do lets others have the processor after so long. The kernel takes it away
+/// only at a tick, every 4 ms at 250 Hz, from who has had it for a slice by then; who waits for its turn on the same core
+/// would stall for as long. A turn of somebody who finds nothing takes a fortieth of this.
+pub const TURN_MAX: Duration = Duration::from_micros(100);
+
 /// Who gets the processor back so late has given it to a process that does not yield, not to one of
 /// those that it waits for: these answer or yield sooner, even if several copy a large message each.
-const OVERRUN: Duration = Duration::from_millis(2);
+pub const OVERRUN: Duration = Duration::from_millis(2);
 /// At first a thread that lost time so sleeps for so many times as long, and twice as long each time that
 /// this was not enough.
 const FIRST_REST: u64 = 2;

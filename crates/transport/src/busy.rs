@@ -39,6 +39,11 @@ pub fn end(now: Time) {
     }
 }
 
+/// Since when the calling thread has had something to do, if it has.
+pub fn since() -> Option<Time> {
+    SINCE.get()
+}
+
 /// How long the calling thread has had something to do until now.
 pub fn total(now: Time) -> Duration {
     let under_way = SINCE.get().map_or(0, |since| now.since(since).0);

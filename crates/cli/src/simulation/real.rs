@@ -441,12 +441,12 @@ impl RealClient {
                 }
                 begun += performed.len() as u64;
                 part.ended = began.elapsed();
-                if part.ended < warm || part.ended > until {
-                    continue;
-                }
+                let counts = part.ended >= warm && part.ended <= until;
                 for (work, outcome, latency) in performed {
-                    let bytes = outcome.as_ref().map(|_| work.bytes());
-                    part.add(work.kind(), bytes.map_err(|errno| *errno), latency);
+                    if counts {
+                        let bytes = outcome.as_ref().map(|_| work.bytes());
+                        part.add(work.kind(), bytes.map_err(|errno| *errno), latency);
+                    }
                     part.keep(work, outcome, &works);
                 }
             }
@@ -506,7 +506,8 @@ impl Part {
         }
     }
 
-    /// Keeps what has been read, but each transfer once.
+    /// Keeps what has been read, but each transfer once: from the warm-up on, so that the memory for it has come
+    /// when operations begin to count.
     fn keep(&mut self, work: Work, outcome: Result<Payload, Errno>, works: &Works) {
         if let (Ok(read), OperationKind::Read) = (outcome, work.kind())
             && self.read.len() < works.data.len()

@@ -283,6 +283,8 @@ fn a_host_is_measured_and_compared_with_its_twin() {
             assert!(0.0 < least && least <= real && real <= most, "{row}");
             assert!(row[figure]["twin"].as_f64().unwrap() > 0.0, "{row}");
             assert!(row[figure]["error_percent"].is_f64(), "{row}");
+            let apart = row[figure]["real_difference_percent"].as_f64();
+            assert_near(apart.unwrap(), (most - least) / real * 100.0);
         }
     }
     let thinking = [
@@ -310,6 +312,10 @@ fn a_comparison_can_be_printed_as_it_is_published() {
     assert_eq!(code, 0, "{err}");
     let of_create = |line: &&str| line.starts_with("| 1 |") && line.contains("| create |");
     assert_eq!(out.lines().filter(of_create).count(), 2, "{out}");
+}
+
+fn assert_near(value: f64, expected: f64) {
+    assert!((value - expected).abs() < 1e-6, "{value} {expected}");
 }
 
 const LONG: &str = "workload.phases.0.operations=1000000000";

@@ -251,6 +251,11 @@ pub(super) struct Looked {
 }
 
 impl Looked {
+    /// Whether to look again soon, and not before others have had their turn.
+    pub const fn is_in_vain(self) -> bool {
+        self.again && !self.found
+    }
+
     /// What came of both.
     pub const fn and(self, other: Self) -> Self {
         Self {

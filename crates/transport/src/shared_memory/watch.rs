@@ -6,6 +6,7 @@ use super::{
 };
 use crate::busy::{self, now};
 use futago_base::Time;
+use futago_driver::TURN_MAX;
 use std::{
     cell::RefCell,
     rc::Rc,
@@ -27,19 +28,21 @@ struct Watch {
 
 /// Takes care that the waits of this thread's streams do not sleep at once, for as long as it is
 /// polled. After a look in vain it yields the processor to other processes: a client and its server
-/// often share one. The thread is [busy] between a look that finds something and one that does not.
+/// often share one. After [`TURN_MAX`] of work it does so, too. The thread is [busy] between a look that finds something and one that does not.
 pub async fn keep_watch() {
     let _end = Watching::begin();
     let begun = WATCH.with(|watch| Rc::clone(&watch.begun));
+    let mut yielded = now();
     loop {
         let at = now();
         let looked = look(at);
+        let works_since = busy::since().map_or(at, |since| since.max(yielded));
+        if looked.is_in_vain() || at.since(works_since) >= TURN_MAX {
+            yielded = yield_processor(at);
+        }
         if !looked.again {
             begun.notified().await;
             continue;
-        }
-        if !looked.found {
-            yield_processor(at);
         }
         // Other tasks may wait for what reaches them through the kernel, as those of a mount do.
         task::yield_now().await;
@@ -77,7 +80,7 @@ fn look(now: Time) -> Looked {
     });
     match all.found {
         true => busy::begin(now),
-        false if all.again => busy::end(now),
+        false if all.is_in_vain() => busy::end(now),
         false => {}
     }
     all

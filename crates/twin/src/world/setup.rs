@@ -165,8 +165,9 @@ pub struct ServerCosts {
     pub byte_received_ns: f64,
     /// For each byte of file data that goes with a message.
     pub byte_sent_ns: f64,
-    /// Besides `turn_ns`, where other processes have used the core's caches meanwhile.
-    pub cold_turn_ns: f64,
+    /// Besides, where other processes have used the core's caches meanwhile.
+    #[serde(skip_serializing_if = "MessageCosts::are_none")]
+    pub cold: MessageCosts,
     /// Besides, for messages from and to other hosts: they go through sockets.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
     pub sockets: MessageCosts,
@@ -190,15 +191,15 @@ impl MessageCosts {
     }
 
     /// These with what makes them dearer under some circumstances.
-    fn at(self, at: Circumstances, cold_turn_ns: f64, sockets: Self) -> Self {
-        let more = if at.is_remote {
-            sockets
-        } else {
-            Self::default()
-        };
-        let cold_ns = if at.is_cold { cold_turn_ns } else { 0.0 };
+    fn at(self, at: Circumstances, cold: Self, sockets: Self) -> Self {
+        let only_if = |applies: bool, more: Self| if applies { more } else { Self::default() };
+        self.plus(only_if(at.is_cold, cold))
+            .plus(only_if(at.is_remote, sockets))
+    }
+
+    fn plus(self, more: Self) -> Self {
         Self {
-            turn_ns: self.turn_ns + cold_ns + more.turn_ns,
+            turn_ns: self.turn_ns + more.turn_ns,
             byte_received_ns: self.byte_received_ns + more.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns + more.byte_sent_ns,
         }
@@ -222,7 +223,7 @@ impl ServerCosts {
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
-        plain.at(at, self.cold_turn_ns, self.sockets)
+        plain.at(at, self.cold, self.sockets)
     }
 }
 
@@ -234,7 +235,7 @@ impl ClientCosts {
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
-        plain.at(at, self.cold_turn_ns, self.sockets)
+        plain.at(at, self.cold, self.sockets)
     }
 }
 
@@ -256,8 +257,9 @@ pub struct ClientCosts {
     pub byte_received_ns: f64,
     /// For each byte of file data that goes with a message.
     pub byte_sent_ns: f64,
-    /// Besides `turn_ns`, where other processes have used the core's caches meanwhile.
-    pub cold_turn_ns: f64,
+    /// Besides, where other processes have used the core's caches meanwhile.
+    #[serde(skip_serializing_if = "MessageCosts::are_none")]
+    pub cold: MessageCosts,
     /// Besides, for messages from and to other hosts: they go through sockets.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
     pub sockets: MessageCosts,

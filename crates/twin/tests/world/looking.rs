@@ -79,13 +79,24 @@ fn three_of_them_on_two_cores_do_not_starve_each_other() {
     assert_near(create.max_us, create.p50_us, 0.2);
 }
 
+/// Two clients on one core keep the server on the other one busy all the time.
+#[test]
+fn who_shares_a_core_with_a_busy_server_gets_its_turn() {
+    let mut setup = setup(3, 2, 300);
+    let work_ns = 80_000.0;
+    setup.costs.server.input_ns = work_ns;
+    let create = creates(&setup);
+    // The server handles what it has found of all three, and makes way between two of them at the latest.
+    assert!(create.max_us * 1e3 < 6.0 * work_ns, "{create:?}");
+}
+
 #[test]
 fn caches_are_cold_where_more_than_two_take_turns() {
     let per_s = |clients, is_dearer: bool| {
         let mut setup = setup(clients, 1, 500);
         if is_dearer {
-            setup.costs.server.cold_turn_ns = 700.0;
-            setup.costs.client.cold_turn_ns = 700.0;
+            setup.costs.server.cold.turn_ns = 700.0;
+            setup.costs.client.cold.turn_ns = 700.0;
         }
         creates(&setup).per_s
     };

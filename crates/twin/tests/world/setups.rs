@@ -198,8 +198,8 @@ pub fn looking(mut setup: Setup) -> Setup {
     setup.costs.looking = Some(Looking { pass_ns: 900 });
     setup.costs.server.turn_ns = 500.0;
     setup.costs.client.turn_ns = 300.0;
-    setup.costs.server.cold_turn_ns = 700.0;
-    setup.costs.client.cold_turn_ns = 400.0;
+    setup.costs.server.cold.turn_ns = 700.0;
+    setup.costs.client.cold.turn_ns = 400.0;
     setup.costs.client.listed_name_ns = 20.0;
     let clients = setup.hosts.iter().map(|host| host.clients).sum();
     setup.hosts.retain(|host| host.servers > 0);

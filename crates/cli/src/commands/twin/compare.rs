@@ -50,6 +50,10 @@ struct Report {
     throughput_error_mean_percent: f64,
     /// The worst of them.
     throughput_error_worst_percent: f64,
+    /// By how much throughput of two runs of the real cluster differs, on average of all rows, in percent.
+    real_difference_mean_percent: f64,
+    /// The worst of all rows.
+    real_difference_worst_percent: f64,
 }
 
 /// One operation of one point.
@@ -87,6 +91,9 @@ struct Pair {
     real: f64,
     real_least: f64,
     real_most: f64,
+    /// By how much two runs of the real cluster differ on average, in percent of the median: nobody can tell
+    /// smaller errors from none by a single run.
+    real_difference_percent: f64,
     twin: f64,
     error_percent: f64,
 }
@@ -109,11 +116,13 @@ impl Row {
 
 impl Pair {
     fn new(real: Vec<f64>, twin: f64) -> Self {
+        let difference = mean_difference(&real);
         let real = Spread::of(real);
         Self {
             real: real.median,
             real_least: real.least,
             real_most: real.most,
+            real_difference_percent: difference / real.median * 100.0,
             twin,
             error_percent: (twin / real.median - 1.0) * 100.0,
         }
@@ -138,12 +147,18 @@ impl Compare {
         let points = simulation::points(&self.scenario, &options)?;
         let rows = compare(&points, self.repetitions)?;
         let (mean, worst) = error_mean_and_worst(&rows);
+        let differences = rows
+            .iter()
+            .map(|row| row.throughput.real_difference_percent);
+        let (difference_mean, difference_worst) = mean_and_worst(differences);
         let report = Report {
             version: VERSION,
             machine_hash,
             repetitions: self.repetitions,
             throughput_error_mean_percent: mean,
             throughput_error_worst_percent: worst,
+            real_difference_mean_percent: difference_mean,
+            real_difference_worst_percent: difference_worst,
             rows,
         };
         let text = if self.markdown { markdown::text } else { text };
@@ -154,13 +169,27 @@ impl Compare {
 
 /// The mean and the worst of the errors of throughput, without their signs, in percent.
 fn error_mean_and_worst<'a>(rows: impl IntoIterator<Item = &'a Row>) -> (f64, f64) {
-    let errors = rows
-        .into_iter()
-        .map(|row| row.throughput.error_percent.abs());
+    mean_and_worst(
+        rows.into_iter()
+            .map(|row| row.throughput.error_percent.abs()),
+    )
+}
+
+fn mean_and_worst(percents: impl Iterator<Item = f64>) -> (f64, f64) {
     // Operations that all failed have no throughput.
-    let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
-    let mean = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
-    (mean, errors.into_iter().fold(0.0, f64::max))
+    let percents: Vec<f64> = percents.filter(|percent| percent.is_finite()).collect();
+    let mean = percents.iter().sum::<f64>() / percents.len().max(1) as f64;
+    (mean, percents.into_iter().fold(0.0, f64::max))
+}
+
+/// By how much two of these values differ on average (Gini's mean difference); zero for one value.
+fn mean_difference(values: &[f64]) -> f64 {
+    let others = |place: usize| values[place + 1..].iter();
+    let pairs = (0..values.len()).flat_map(|place| others(place).map(move |other| (place, other)));
+    let differences: Vec<f64> = pairs
+        .map(|(place, other)| (values[place] - other).abs())
+        .collect();
+    differences.iter().sum::<f64>() / differences.len().max(1) as f64
 }
 
 /// The rows of all points, in their order. Each repetition runs all points before the next one, so that
@@ -231,12 +260,13 @@ fn list(errors: &BTreeMap<String, u64>) -> String {
 
 fn text(report: &Report) -> String {
     let mut text = format!(
-        "{:>7} {:>7} {:18} {:>10} {:>17} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n",
+        "{:>7} {:>7} {:18} {:>10} {:>17} {:>7} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n",
         "servers",
         "clients",
         "phase",
         "real/s",
         "least-most",
+        "apart %",
         "twin/s",
         "%",
         "p50 real",
@@ -248,7 +278,7 @@ fn text(report: &Report) -> String {
     );
     for row in &report.rows {
         text += &format!(
-            "{:>7} {:>7} {:18} {:>10.0} {:>17} {:>10.0} {:>7.1} {:>9.1} {:>9.1} {:>7.1} {:>9.1} {:>9.1} {:>7.1}\n",
+            "{:>7} {:>7} {:18} {:>10.0} {:>17} {:>7.1} {:>10.0} {:>7.1} {:>9.1} {:>9.1} {:>7.1} {:>9.1} {:>9.1} {:>7.1}\n",
             row.parameter("cluster.servers"),
             row.parameter("cluster.clients"),
             row.label(),
@@ -257,6 +287,7 @@ fn text(report: &Report) -> String {
                 "{:.0}-{:.0}",
                 row.throughput.real_least, row.throughput.real_most
             ),
+            row.throughput.real_difference_percent,
             row.throughput.twin,
             row.throughput.error_percent,
             row.p50_us.real,
@@ -276,7 +307,25 @@ fn text(report: &Report) -> String {
         text += &format!("machine file {hash}\n");
     }
     text + &format!(
-        "throughput is off by {:.1} % on average, {:.1} % at worst\n",
-        report.throughput_error_mean_percent, report.throughput_error_worst_percent
+        "throughput is off by {:.1} % on average, {:.1} % at worst; two runs of the real cluster differ by {:.1} % on \
+         average, {:.1} % at worst\n",
+        report.throughput_error_mean_percent,
+        report.throughput_error_worst_percent,
+        report.real_difference_mean_percent,
+        report.real_difference_worst_percent,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_runs_differ_as_all_pairs_do_on_average() {
+        assert_eq!(mean_difference(&[5.0]), 0.0);
+        assert_eq!(mean_difference(&[4.0, 1.0, 3.0]), 2.0);
+        let pair = Pair::new(vec![80.0, 100.0, 110.0], 95.0);
+        assert_eq!(pair.real_difference_percent, 20.0);
+        assert!((pair.error_percent + 5.0).abs() < 1e-9);
+    }
 }

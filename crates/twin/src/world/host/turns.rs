@@ -1,7 +1,7 @@
 //! How processes that look for messages before they sleep share the cores of a host.
 //!
 //! As on Linux, every core has a queue of its own. Whose turn begins looks once. Who finds something works on
-//! it and looks again until its time slice is used up, who finds nothing goes to the end of the queue
+//! it and looks again until it has worked for long enough, who finds nothing goes to the end of the queue
 //! (`sched_yield`), and who has looked for longer than its patience, or finds that others need the core, sleeps.
 //! While nobody finds anything, nothing is computed: whose turn it is follows from the time.
 
@@ -9,7 +9,7 @@ use crate::world::event::Event;
 use crate::world::message::Party;
 use crate::world::{Host, Looking};
 use futago_base::{Duration, Time};
-use futago_driver::{Crowding, Patience};
+use futago_driver::{Crowding, OVERRUN, Patience, TURN_MAX};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -17,11 +17,6 @@ use std::collections::VecDeque;
 /// interval of 2 ms, and then of 4 ms, and moves one of two equal processes when it has failed before
 /// (kernel/sched/topology.c, `detach_tasks` in kernel/sched/fair.c).
 const BALANCE_NS: u64 = (2 + 4) * 16 * 1_000_000;
-
-/// Who has worked for longer than this without a break makes way for others of its core at the next tick. Linux's
-/// `base_slice_ns` on two cores (kernel/sched/fair.c), and its tick at 250 Hz.
-const SLICE_NS: u64 = 1_400_000;
-const TICK_NS: u64 = 4_000_000;
 
 /// The queues of a host's cores, and what its processes have found.
 #[derive(Debug, Serialize)]
@@ -63,10 +58,9 @@ struct Core {
 }
 
 impl Core {
-    /// Whether who works must make way for others.
-    fn slice_is_used_up(&self, ns: u64) -> bool {
-        let used_up_ns = self.working_since_ns + SLICE_NS;
-        self.queue.len() > 1 && used_up_ns.next_multiple_of(TICK_NS) <= ns
+    /// Whether who works makes way for others.
+    fn turn_is_used_up(&self, ns: u64) -> bool {
+        self.queue.len() > 1 && self.working_since_ns + TURN_MAX.0 <= ns
     }
 }
 
@@ -192,7 +186,7 @@ impl Turns {
         let at = self.processes[process as usize].core;
         self.core(at).since_ns = ns;
         let has_more = !self.processes[process as usize].inbox.is_empty();
-        if has_more && !self.cores[at].slice_is_used_up(ns) {
+        if has_more && !self.cores[at].turn_is_used_up(ns) {
             planned.extend(self.begin_at(at, process, ns));
             return;
         }
@@ -224,7 +218,7 @@ impl Turns {
     /// Those who wait in the queue of a core find out how long the first has kept them from it, and may go to sleep.
     fn tell_others(&mut self, core: usize, ns: u64) {
         let lost = Duration(ns - self.cores[core].working_since_ns);
-        if lost.0 < SLICE_NS {
+        if lost <= OVERRUN {
             return;
         }
         let others: Vec<u32> = self.cores[core].queue.iter().skip(1).copied().collect();

@@ -19,8 +19,8 @@ pub struct Side {
     pub byte_written_ns: f64,
     /// For each byte of data that is read.
     pub byte_read_ns: f64,
-    /// Besides, for all messages that it finds together where the core's caches are cold.
-    pub cold_turn_ns: f64,
+    /// Besides, where the core's caches are cold.
+    pub cold: Surcharge,
     /// Besides, over sockets.
     pub sockets: Surcharge,
 }
@@ -121,23 +121,25 @@ impl Side {
         side.set("read_directory", of("list-few") - names_ns);
         side.byte_written_ns = side.set_data(measured, figure, ["write", "write_chunk"]);
         side.byte_read_ns = side.set_data(measured, figure, ["read", "read_chunk"]);
-        side.cold_turn_ns = more_ns(&measured.alone, &measured.cold, figure);
-        side.sockets = Surcharge {
-            turn_ns: more_ns(&measured.alone, &measured.sockets, figure),
-            ..side.dearer_bytes(&measured.sockets, figure)
-        };
+        [side.cold, side.sockets] = [&measured.cold, &measured.sockets]
+            .map(|dear| side.surcharge(&measured.alone, dear, figure));
         side
     }
 
-    /// By how much bytes are dearer where transfers were measured once more.
-    fn dearer_bytes(&self, dear: &measure::Costs, figure: Figure) -> Surcharge {
+    /// By how much messages and bytes are dearer where they were measured once more.
+    fn surcharge(
+        &self,
+        alone: &measure::Costs,
+        dear: &measure::Costs,
+        figure: Figure,
+    ) -> Surcharge {
         let byte_ns = |home: &str| {
             let sizes =
                 ["first", "large"].map(|size| figure(&cost(dear, &format!("{home}-{size}"))));
             slope(TRANSFER_BYTES, sizes)
         };
         Surcharge {
-            turn_ns: 0.0,
+            turn_ns: more_ns(alone, dear, figure),
             byte_written_ns: (byte_ns("write") - self.byte_written_ns).max(0.0),
             byte_read_ns: (byte_ns("read") - self.byte_read_ns).max(0.0),
         }

@@ -74,11 +74,11 @@ fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> Strin
         )
     };
     let mut text = messages(costs.turn_ns, [costs.byte_written_ns, costs.byte_read_ns]);
-    let more = costs.sockets;
-    let more = messages(more.turn_ns, [more.byte_written_ns, more.byte_read_ns]);
-    // Writing to a string does not fail.
-    let _ = writeln!(text, "cold_turn_ns = {:.0}", costs.cold_turn_ns);
-    let _ = write!(text, "\n[costs.{name}.sockets]\n{more}");
+    for (place, more) in [("cold", costs.cold), ("sockets", costs.sockets)] {
+        let more = messages(more.turn_ns, [more.byte_written_ns, more.byte_read_ns]);
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n[costs.{name}.{place}]\n{more}");
+    }
     let _ = writeln!(text, "\n[costs.{name}.request_ns]");
     for (request, request_ns) in &costs.request_ns {
         let _ = writeln!(text, "{request} = {request_ns:.0}");

@@ -25,9 +25,9 @@ pub fn text(report: &Report) -> String {
         );
     }
     text += "\nTimes in microseconds:\n\n\
-             | servers | clients | operation | real/s | least to most | twin/s | error % \
+             | servers | clients | operation | real/s | least to most | two runs differ by % | twin/s | error % \
              | p50 real | twin | error % | p99 real | twin | error % |\n";
-    text += &format!("|{}\n", "---|".repeat(13));
+    text += &format!("|{}\n", "---|".repeat(14));
     report
         .rows
         .iter()
@@ -41,14 +41,26 @@ fn summary(report: &Report) -> String {
         let errors = report.rows.iter().map(|row| row.throughput.error_percent);
         errors.filter(|error| error.abs() <= percent).count()
     };
+    let unclear = report.rows.iter().filter(|row| {
+        let Pair {
+            real_difference_percent,
+            error_percent,
+            ..
+        } = row.throughput;
+        error_percent.abs() <= real_difference_percent
+    });
     format!(
         "Of {} rows the twin's throughput is within 10 % in {} and within 25 % in {}; it is off by {:.1} % on \
-         average and by {:.0} % at worst.\n",
+         average and by {:.0} % at worst. Two runs of the real cluster differ by {:.1} % on average and by {:.0} % at \
+         worst; in {} rows the twin's error is not larger than that.\n",
         report.rows.len(),
         within(10.0),
         within(25.0),
         report.throughput_error_mean_percent,
         report.throughput_error_worst_percent,
+        report.real_difference_mean_percent,
+        report.real_difference_worst_percent,
+        unclear.count(),
     )
 }
 
@@ -57,6 +69,7 @@ fn line(row: &Row) -> String {
         real,
         real_least,
         real_most,
+        real_difference_percent,
         twin,
         error_percent,
     } = row.throughput;
@@ -70,7 +83,7 @@ fn line(row: &Row) -> String {
         format!("{real:.1} | {twin:.1} | {error_percent:.0}")
     };
     format!(
-        "| {} | {} | {} | {real:.0} | {real_least:.0} to {real_most:.0} | {twin:.0} | {error_percent:.0} | {} | {} |\n",
+        "| {} | {} | {} | {real:.0} | {real_least:.0} to {real_most:.0} | {real_difference_percent:.0} | {twin:.0} | {error_percent:.0} | {} | {} |\n",
         row.parameter("cluster.servers"),
         row.parameter("cluster.clients"),
         row.label(),
