@@ -16,6 +16,7 @@ use futago_base::Duration;
 use futago_fuse_kernel::Notifier;
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::mem;
 use std::sync::{Mutex, OnceLock};
 use std::time::{self, Instant};
 
@@ -25,6 +26,10 @@ const DROP_MAX: time::Duration = time::Duration::from_millis(200);
 
 /// How long pages stay that were read while no lease covered them, unless somebody reads again before.
 pub const DROP_LATER: Duration = Duration::from_millis(100);
+
+/// What is larger than this is worth the pages only if it is read more than once: to fill new pages costs more than to
+/// read past them in large pieces.
+const LARGE_BYTES: u64 = 1 << 20;
 
 /// The files, by their nodes.
 #[derive(Debug, Default)]
@@ -51,6 +56,8 @@ struct File {
     is_opening: bool,
     /// Somebody is going to drop the pages.
     is_due: bool,
+    /// It was opened to be read before.
+    is_read_again: bool,
     /// Until when a lease that is called back waits for the drop.
     recalled_until: Option<Instant>,
 }
@@ -109,13 +116,16 @@ impl KeptPages {
         let _ = self.notifier.set(notifier);
     }
 
-    /// Whether an open file of a node may be read through pages: nobody has the file open to write to it.
-    pub fn may_open(&self, node: u64) -> bool {
-        let files = locked(&self.files);
-        let is_written = files
-            .get(&node)
-            .is_some_and(|file| !file.writers.is_empty());
-        self.notifier.get().is_some() && !is_written
+    /// Whether a file that is opened to be read may be read through pages: nobody has it open to write to it, and if
+    /// it is large, it has been read before.
+    pub fn may_open(&self, node: u64, size: u64) -> bool {
+        if self.notifier.get().is_none() {
+            return false;
+        }
+        let mut files = locked(&self.files);
+        let file = files.entry(node).or_default();
+        let is_again = mem::replace(&mut file.is_read_again, true);
+        file.writers.is_empty() && (is_again || size <= LARGE_BYTES)
     }
 
     /// A file is opened that may be written to.
@@ -200,7 +210,7 @@ impl KeptPages {
             return false;
         }
         (file.is_filled, file.aged) = (true, file.aged + 1);
-        !std::mem::replace(&mut file.is_due, true)
+        !mem::replace(&mut file.is_due, true)
     }
 
     /// Pages may be old, by a change through this mount. Returns whether they are to be dropped.

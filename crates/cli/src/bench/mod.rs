@@ -35,7 +35,12 @@ pub enum Work {
     /// Many small files.
     Metadata(MetadataWorkload),
     /// Large files.
-    Io(IoWorkload),
+    Io {
+        /// What is written and read.
+        workload: IoWorkload,
+        /// Whether all is read twice more.
+        again: bool,
+    },
 }
 
 /// A phase of either kind of work.
@@ -45,6 +50,10 @@ pub enum Phase {
     Metadata(MetadataPhase),
     /// Of large files.
     Io(IoPhase),
+    /// The same files are read for the second and third time.
+    Second,
+    /// See there.
+    Third,
 }
 
 impl Work {
@@ -54,7 +63,14 @@ impl Work {
             Self::Metadata(workload) => {
                 workload.phases().into_iter().map(Phase::Metadata).collect()
             }
-            Self::Io(_) => IoPhase::ALL.map(Phase::Io).into(),
+            Self::Io { again, .. } => {
+                let again: &[Phase] = if *again {
+                    &[Phase::Second, Phase::Third]
+                } else {
+                    &[]
+                };
+                [&IoPhase::ALL.map(Phase::Io), again].concat()
+            }
         }
     }
 }
@@ -65,6 +81,17 @@ impl Phase {
         match self {
             Self::Metadata(phase) => phase.name(),
             Self::Io(phase) => phase.name(),
+            Self::Second => "read again",
+            Self::Third => "and again",
+        }
+    }
+
+    /// What is done with large files.
+    pub const fn io(self) -> Option<IoPhase> {
+        match self {
+            Self::Metadata(_) => None,
+            Self::Io(phase) => Some(phase),
+            Self::Second | Self::Third => Some(IoPhase::Read),
         }
     }
 }

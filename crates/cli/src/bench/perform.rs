@@ -69,7 +69,7 @@ impl<'a> Part<'a> {
 
     /// Opens the large file that the phase is about, if it is.
     pub async fn open<S: Session>(&self, session: &S) -> anyhow::Result<Option<S::File>> {
-        let (Work::Io(workload), Phase::Io(phase)) = (&self.work, self.phase) else {
+        let (Work::Io { workload, .. }, Some(phase)) = (&self.work, self.phase.io()) else {
             return Ok(None);
         };
         let path = self.path(&workload.path(workload.owner(phase, self.client)));
@@ -85,11 +85,11 @@ impl<'a> Part<'a> {
         lanes: u32,
     ) -> Measured {
         let which = Which { lane, lanes };
-        match (&self.work, self.phase, file) {
+        match (&self.work, self.phase, self.phase.io().zip(file)) {
             (Work::Metadata(workload), Phase::Metadata(phase), _) => {
                 self.metadata(session, workload, phase, which).await
             }
-            (Work::Io(workload), Phase::Io(phase), Some(file)) => {
+            (Work::Io { workload, .. }, _, Some((phase, file))) => {
                 self.io(session, file, workload, phase, which).await
             }
             _ => Err(anyhow!("a phase of another kind of work")),

@@ -75,7 +75,7 @@ impl Drop for Subject<'_> {
                     let _ = self.file_system.remove_directory(&path);
                 }
             }
-            Work::Io(workload) => {
+            Work::Io { workload, .. } => {
                 for file in workload.files() {
                     let _ = self.file_system.unlink(&format!("{directory}/{file}"));
                 }

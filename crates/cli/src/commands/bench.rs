@@ -99,6 +99,9 @@ struct Io {
     /// The first transfer of every block, then the second of every block, and so on.
     #[arg(long, conflicts_with = "random")]
     strided: bool,
+    /// Read everything a second and a third time: what is kept shows there.
+    #[arg(long)]
+    again: bool,
 }
 
 /// The largest file that the metadata benchmark makes: its data travels in one message.
@@ -204,6 +207,7 @@ impl Io {
         };
         let checked = workload.check();
         checked.map_err(|mistake| usage(&format!("--{} {}", mistake.of, mistake.reason)))?;
-        Ok((self.common, Work::Io(workload)))
+        let again = self.again;
+        Ok((self.common, Work::Io { workload, again }))
     }
 }

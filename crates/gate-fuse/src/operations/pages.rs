@@ -20,7 +20,7 @@ pub async fn opened(call: &Call, handle: u64, flags: u32, state: &FileState) -> 
         pages.opened_to_write(id.0, handle);
         return UNCACHED;
     }
-    if !pages.may_open(id.0) {
+    if !pages.may_open(id.0, state.attributes.size) {
         return UNCACHED;
     }
     cover_data(call, &state.attributes).await;
