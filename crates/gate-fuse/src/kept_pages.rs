@@ -229,7 +229,7 @@ impl KeptPages {
         let Some(file) = files.get_mut(&node) else {
             return Some(true);
         };
-        if file.readers.is_empty() && (trust == Duration(0) || file.trusted_until.is_none()) {
+        if file.readers.is_empty() && (trust == Duration(0) || !file.is_trusted()) {
             // Who opens the file next has them dropped.
             file.trusted_until = None;
             return Some(true);
@@ -380,6 +380,17 @@ mod tests {
         assert!(pages.read(1, TRUST), "old pages may be on their way");
         pages.end_drop(NODE, aged);
         assert_eq!(pages.trust(NODE, TRUST), None);
+    }
+
+    #[test]
+    fn attributes_of_a_file_that_nobody_reads_may_be_kept() {
+        let pages = opened();
+        assert!(!pages.read(1, TRUST));
+        assert_eq!(pages.recalled(NODE), Recalled::Drop);
+        assert_eq!(pages.trust(NODE, TRUST), None);
+        pages.closed(NODE, 1);
+        assert_eq!(pages.trust(NODE, TRUST), Some(true));
+        assert!(!pages.opened_to_read(NODE, 2, TRUST), "the pages are old");
     }
 
     #[test]
