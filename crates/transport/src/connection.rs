@@ -1,6 +1,6 @@
 //! A proven connection: messages in, messages out.
 
-use crate::{Channel, decoder::Decoder};
+use crate::{Channel, checksum::crc32c_append, decoder::Decoder};
 use atomic_refcell::AtomicRefCell;
 use bytes::{Buf, Bytes};
 use futago_wire::{DecodeError, Frame};
@@ -22,8 +22,11 @@ use tokio::{
 /// How long a message may take from its first byte to its last, and how long a peer may leave what
 /// is sent to it unread.
 pub const STALL_DEADLINE: Duration = Duration::from_secs(60);
-/// How much is read at once, in bytes.
-const READ_BYTES: usize = 64 << 10;
+/// How much is read at once from a socket, in bytes.
+const SOCKET_READ_BYTES: usize = 64 << 10;
+/// How much is read at once from memory, in bytes: most messages, and of others little more than the head, so that
+/// data is copied once.
+const MEMORY_READ_BYTES: usize = 4 << 10;
 /// After so many bytes others get their turn.
 const TURN_BYTES: usize = 1 << 20;
 /// How many pieces one write gathers.
@@ -31,7 +34,7 @@ const SLICES: usize = 64;
 
 thread_local! {
     /// One for all connections of a thread, so that an idle connection takes no memory.
-    static READ_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into());
+    static READ_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; SOCKET_READ_BYTES].into());
 }
 
 /// Why a connection ended.
@@ -286,7 +289,11 @@ impl Incoming {
             return Ok(count);
         }
         READ_BUFFER.with_borrow_mut(|buffer| {
-            let count = channel.try_read(buffer)?;
+            let most = match channel {
+                Channel::Stream(_) => SOCKET_READ_BYTES,
+                Channel::Memory(_) => MEMORY_READ_BYTES,
+            };
+            let count = channel.try_read(&mut buffer[..most])?;
             self.take(&buffer[..count], frames)?;
             Ok(count)
         })
@@ -341,7 +348,7 @@ impl Sender {
         if self.closed.load(Ordering::Relaxed) {
             return;
         }
-        let (head, payload) = frame.encode(crc32c::crc32c_append);
+        let (head, payload) = frame.encode(crc32c_append);
         let mut queue = self.queue.borrow_mut();
         for piece in [head, payload.bytes()] {
             if !piece.is_empty() {

@@ -1,5 +1,6 @@
 //! From a stream of bytes to messages, a piece at a time.
 
+use crate::checksum::crc32c_append;
 use bytes::{Buf, BufMut, BytesMut, buf::Limit};
 use futago_base::Payload;
 use futago_wire::{
@@ -102,6 +103,6 @@ impl Decoder {
     fn finish(&mut self) -> Result<Frame, DecodeError> {
         let done = std::mem::take(self);
         let payload = Payload::from(done.payload.freeze());
-        Frame::decode(&done.head, &done.body, payload, crc32c::crc32c_append)
+        Frame::decode(&done.head, &done.body, payload, crc32c_append)
     }
 }

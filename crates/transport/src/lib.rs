@@ -7,6 +7,7 @@ pub mod acceptor;
 pub mod address;
 pub mod busy;
 pub mod channel;
+mod checksum;
 pub mod connection;
 pub mod decoder;
 pub mod handshake;

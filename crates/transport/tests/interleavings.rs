@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use bytes::buf::UninitSlice;
 use futago_transport::shared_memory::{
     memory::{Memory, Word},
     ring::{Reader, Writer},
@@ -53,10 +54,10 @@ impl Memory for View {
         }
     }
 
-    fn copy_out(&self, place: usize, into: &mut [u8]) {
-        for (byte, cell) in into.iter_mut().zip(&self.0.bytes[place..]) {
+    fn copy_out(&self, place: usize, into: &mut UninitSlice) {
+        for (index, cell) in (0..into.len()).zip(&self.0.bytes[place..]) {
             // SAFETY: as above.
-            cell.with(|from| *byte = unsafe { *from });
+            cell.with(|from| into.write_byte(index, unsafe { *from }));
         }
     }
 }
@@ -89,7 +90,7 @@ fn receive(reader: &mut Reader<View>, total: usize, own: &Notify, peer: &Notify)
     while received.len() < total {
         reader.stay_awake();
         let mut buffer = [0; 2];
-        let count = reader.read(&mut buffer).unwrap();
+        let count = reader.read(&mut buffer[..]).unwrap();
         received.extend_from_slice(&buffer[..count]);
         if count > 0 && reader.must_wake() {
             peer.notify();

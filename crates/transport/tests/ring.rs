@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use bytes::buf::UninitSlice;
 use futago_transport::shared_memory::{
     memory::{CONTROL_WORDS, Memory, Word, Words},
     ring::{Reader, Writer},
@@ -66,7 +67,7 @@ fn threads_pass_bytes_on_in_order() {
     let mut received = Vec::new();
     while received.len() < total {
         let mut buffer = [0; 11];
-        let count = reader.read(&mut buffer).unwrap();
+        let count = reader.read(&mut buffer[..]).unwrap();
         received.extend_from_slice(&buffer[..count]);
         thread::yield_now();
     }
@@ -110,7 +111,7 @@ impl Memory for &Eager {
         bytes.extend_from_slice(from);
     }
 
-    fn copy_out(&self, _: usize, _: &mut [u8]) {}
+    fn copy_out(&self, _: usize, _: &mut UninitSlice) {}
 }
 
 #[test]
@@ -132,6 +133,17 @@ fn a_reader_hears_of_much_part_by_part() {
 }
 
 #[test]
+fn a_writer_hears_part_by_part_of_what_is_taken() {
+    let memory = Eager::default();
+    *memory.bytes.borrow_mut() = pattern(0, 300_000);
+    memory.read.set(100_000);
+    let mut reader = Reader::new(&memory);
+    let count = reader.read(&mut vec![0; 100_000][..]).unwrap();
+    assert_eq!(count, 100_000);
+    assert_eq!(*memory.told.borrow(), [1 << 16, 100_000]);
+}
+
+#[test]
 fn who_sleeps_is_woken_once() {
     let (mut writer, mut reader) = ends(&heap(1));
     assert!(!writer.must_wake(), "nobody sleeps");
@@ -140,7 +152,7 @@ fn who_sleeps_is_woken_once() {
     assert!(writer.must_wake() && !writer.must_wake());
     assert_eq!(reader.may_sleep(), Ok(false), "there are bytes");
     assert_eq!(writer.may_sleep(), Ok(true), "there is no room");
-    assert_eq!(reader.read(&mut [0; 3]), Ok(3));
+    assert_eq!(reader.read(&mut [0; 3][..]), Ok(3));
     assert!(reader.must_wake() && !reader.must_wake());
     assert_eq!(writer.may_sleep(), Ok(false), "there is room");
 }
@@ -151,9 +163,9 @@ fn impossible_positions_are_told() {
         let memory = heap(1);
         let (mut writer, mut reader) = ends(&memory);
         assert_eq!(writer.write([&[1; 4][..]]), Ok(4));
-        assert_eq!(reader.read(&mut [0; 4]), Ok(4));
+        assert_eq!(reader.read(&mut [0; 4][..]), Ok(4));
         view(&memory).store(Word::Written, told);
-        let error = reader.read(&mut [0; 8]).unwrap_err().to_string();
+        let error = reader.read(&mut [0; 8][..]).unwrap_err().to_string();
         assert!(error.contains(&told.to_string()), "{error}");
         assert!(reader.available().is_err() && reader.may_sleep().is_err());
     }
@@ -242,7 +254,7 @@ proptest! {
                 }
                 Step::Read(length) => {
                     let mut buffer = vec![0; length];
-                    let count = reader.read(&mut buffer).unwrap();
+                    let count = reader.read(&mut buffer[..]).unwrap();
                     prop_assert_eq!(count, length.min(model.len()));
                     let expected: Vec<u8> = model.drain(..count).collect();
                     prop_assert_eq!(&buffer[..count], &expected[..]);

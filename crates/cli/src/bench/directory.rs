@@ -5,6 +5,7 @@ use super::{
     target::{FileSystem, Session, block},
 };
 use anyhow::{Context, anyhow, ensure};
+use bytes::Bytes;
 use std::{fs, io::Write, os::unix::fs::FileExt, path::PathBuf, thread};
 
 /// A directory of the operating system.
@@ -61,8 +62,10 @@ impl Session for Directory {
         Ok(metadata.len())
     }
 
-    async fn read(&self, path: &str, _: u32) -> anyhow::Result<Vec<u8>> {
-        fs::read(self.0.join(path)).with_context(|| format!("reading {path}"))
+    async fn read(&self, path: &str, _: u32) -> anyhow::Result<Bytes> {
+        let data = fs::read(self.0.join(path));
+        data.map(Bytes::from)
+            .with_context(|| format!("reading {path}"))
     }
 
     async fn unlink(&self, path: &str) -> anyhow::Result<()> {
@@ -80,7 +83,7 @@ impl Session for Directory {
         Ok(file.write_all_at(&data, offset)?)
     }
 
-    async fn read_at(&self, file: &fs::File, offset: u64, length: u32) -> anyhow::Result<Vec<u8>> {
+    async fn read_at(&self, file: &fs::File, offset: u64, length: u32) -> anyhow::Result<Bytes> {
         let mut data = vec![0; length as usize];
         let mut filled = 0;
         while filled < data.len() {
@@ -90,7 +93,7 @@ impl Session for Directory {
             }
         }
         data.truncate(filled);
-        Ok(data)
+        Ok(data.into())
     }
 
     async fn flush(&self, file: &fs::File) -> anyhow::Result<()> {

@@ -7,9 +7,10 @@ use super::{
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
-use futago_client::{Place, join_all};
+use futago_client::Place;
 use futago_node::{Client, Cluster, Futago, Options};
 use futago_wire::{NewContent, NewNode};
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use rustix::process::{getegid, geteuid};
 use std::{
     collections::BTreeMap,
@@ -106,7 +107,9 @@ impl FileSystem for Library {
 async fn perform(caller: Caller<'_>, part: &Part<'_>, in_flight: u32) -> Measured {
     let file = part.open(&caller).await?;
     let lanes = (0..in_flight).map(|lane| part.lane(&caller, file.as_ref(), lane, in_flight));
-    let results = join_all(lanes).await;
+    // Only those that have their answer are looked at, as by the runtimes that programs use.
+    let lanes: FuturesUnordered<_> = lanes.collect();
+    let results = lanes.collect().await;
     let ended = part.end(&caller, file).await;
     let measured = sum(results)?;
     ended.map(|()| measured)
@@ -200,12 +203,12 @@ impl Session for Caller<'_> {
         Ok(self.lookup(path).await?.size)
     }
 
-    async fn read(&self, path: &str, length: u32) -> anyhow::Result<Vec<u8>> {
+    async fn read(&self, path: &str, length: u32) -> anyhow::Result<Bytes> {
         let id = self.lookup(path).await?.id;
         let read = async |client: &Client| client.read(id, 0, length).await;
         let data = self.run(read).await;
         let data = data.with_context(|| format!("reading {path}"))?;
-        Ok(data.bytes().to_vec())
+        Ok(data.bytes())
     }
 
     async fn unlink(&self, path: &str) -> anyhow::Result<()> {
@@ -243,10 +246,10 @@ impl Session for Caller<'_> {
         self.run(write).await.map(drop)
     }
 
-    async fn read_at(&self, file: &OpenFile, offset: u64, length: u32) -> anyhow::Result<Vec<u8>> {
+    async fn read_at(&self, file: &OpenFile, offset: u64, length: u32) -> anyhow::Result<Bytes> {
         let id = file.id;
         let read = async |client: &Client| client.read(id, offset, length).await;
-        Ok(self.run(read).await?.bytes().to_vec())
+        Ok(self.run(read).await?.bytes())
     }
 
     /// What a write has returned from is at the servers.

@@ -2,6 +2,7 @@
 
 use super::perform::{Measured, Part};
 use anyhow::bail;
+use bytes::Bytes;
 use std::{
     pin::pin,
     task::{Context, Poll, Waker},
@@ -28,7 +29,7 @@ pub trait Session {
     /// The size of a regular file.
     async fn size(&self, path: &str) -> anyhow::Result<u64>;
     /// All of a small file, opened and closed for it.
-    async fn read(&self, path: &str, length: u32) -> anyhow::Result<Vec<u8>>;
+    async fn read(&self, path: &str, length: u32) -> anyhow::Result<Bytes>;
     /// Removes a file.
     async fn unlink(&self, path: &str) -> anyhow::Result<()>;
     /// Opens a large file; makes it if `write`.
@@ -36,8 +37,7 @@ pub trait Session {
     /// Writes all of it.
     async fn write_at(&self, file: &Self::File, offset: u64, data: Vec<u8>) -> anyhow::Result<()>;
     /// Reads; fewer bytes only at the end of the file.
-    async fn read_at(&self, file: &Self::File, offset: u64, length: u32)
-    -> anyhow::Result<Vec<u8>>;
+    async fn read_at(&self, file: &Self::File, offset: u64, length: u32) -> anyhow::Result<Bytes>;
     /// Brings what was written to where it shall be.
     async fn flush(&self, file: &Self::File) -> anyhow::Result<()>;
     /// Closes a file.

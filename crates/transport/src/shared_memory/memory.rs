@@ -1,7 +1,9 @@
 //! The memory of a ring, as the ring sees it.
 
+use bytes::buf::UninitSlice;
 use std::{
     fmt,
+    mem::MaybeUninit,
     ops::Deref,
     sync::atomic::{AtomicU64, Ordering, fence},
 };
@@ -34,8 +36,8 @@ pub trait Memory {
     fn fence(&self);
     /// Puts bytes at a place. The caller keeps within the capacity.
     fn copy_in(&self, place: usize, from: &[u8]);
-    /// Takes bytes from a place. The caller keeps within the capacity.
-    fn copy_out(&self, place: usize, into: &mut [u8]);
+    /// Takes as many bytes from a place as fit. The caller keeps within the capacity.
+    fn copy_out(&self, place: usize, into: &mut UninitSlice);
 }
 
 /// Bytes of one word of memory.
@@ -106,14 +108,16 @@ impl<W: Deref<Target = [AtomicU64]>> Memory for Words<W> {
         merge(&words[groups.len()..], 0, tail);
     }
 
-    fn copy_out(&self, place: usize, into: &mut [u8]) {
+    fn copy_out(&self, place: usize, into: &mut UninitSlice) {
+        // SAFETY: nothing but bytes that have been read is written to it.
+        let into = unsafe { into.as_uninit_slice_mut() };
         let (head, whole) = into.split_at_mut(bytes_to_boundary(place).min(into.len()));
         extract(&self.data()[place / WORD_BYTES..], place % WORD_BYTES, head);
         let words = &self.data()[place.div_ceil(WORD_BYTES)..];
         let (groups, tail) = whole.as_chunks_mut();
         let full = groups.len();
         for (word, bytes) in words.iter().zip(groups) {
-            *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+            *bytes = loaded(word);
         }
         extract(&words[full..], 0, tail);
     }
@@ -136,9 +140,14 @@ fn merge(words: &[AtomicU64], at: usize, from: &[u8]) {
 }
 
 /// Takes bytes from the first word.
-fn extract(words: &[AtomicU64], at: usize, into: &mut [u8]) {
+fn extract(words: &[AtomicU64], at: usize, into: &mut [MaybeUninit<u8>]) {
     if let (false, Some(word)) = (into.is_empty(), words.first()) {
-        let bytes = word.load(Ordering::Relaxed).to_ne_bytes();
-        into.copy_from_slice(&bytes[at..at + into.len()]);
+        into.copy_from_slice(&loaded(word)[at..at + into.len()]);
     }
+}
+
+/// The bytes of a word.
+fn loaded(word: &AtomicU64) -> [MaybeUninit<u8>; WORD_BYTES] {
+    let bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+    bytes.map(MaybeUninit::new)
 }

@@ -154,7 +154,7 @@ mod tests {
             (theirs.outgoing, ours.incoming),
         ] {
             assert_eq!(Writer::new(to).write([&b"hello"[..]]), Ok(5));
-            assert_eq!(Reader::new(from).read(&mut read), Ok(5));
+            assert_eq!(Reader::new(from).read(&mut read[..]), Ok(5));
             assert_eq!(&read, b"hello");
         }
     }

@@ -10,6 +10,7 @@
 //! least one of them sees the other (Dekker's algorithm: Dijkstra, EWD 123, 1965).
 
 use super::memory::{Memory, Word};
+use bytes::buf::UninitSlice;
 use std::ops::Range;
 
 /// A position that no honest end tells.
@@ -22,8 +23,8 @@ pub struct Violation {
     told: u64,
 }
 
-/// How much the reader is told of at a time: enough to be worth it, and little enough to be in the caches
-/// still when the reader takes it out.
+/// How much the other end is told of at a time: enough to be worth it, and little enough to be in the caches
+/// still when a reader takes it out.
 const TOLD_BYTES_MAX: usize = 64 << 10;
 
 /// The end that puts bytes in.
@@ -136,18 +137,30 @@ impl<M: Memory> Reader<M> {
         })
     }
 
-    /// Takes out as much as there is and fits, tells the writer, and returns how many bytes that was.
+    /// Takes out as much as there is and fits, and returns how many bytes that was: they are the first of `into`.
+    /// The writer is told part by part, so that it puts in more meanwhile.
     ///
     /// # Errors
     /// As [`Reader::available`].
-    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Violation> {
+    pub fn read<'a>(&mut self, into: impl Into<&'a mut UninitSlice>) -> Result<usize, Violation> {
+        let into = into.into();
         let count = self.available()?.min(into.len());
-        for (place, range) in parts(self.memory.capacity(), self.read, count) {
+        let mut taken = 0;
+        while taken < count {
+            let part = taken..count.min(taken + TOLD_BYTES_MAX);
+            taken = part.end;
+            self.take(&mut into[part]);
+        }
+        Ok(count)
+    }
+
+    /// Takes out bytes that there are, and tells the writer.
+    fn take(&mut self, into: &mut UninitSlice) {
+        for (place, range) in parts(self.memory.capacity(), self.read, into.len()) {
             self.memory.copy_out(place, &mut into[range]);
         }
-        self.read += count as u64;
+        self.read = self.read.wrapping_add(into.len() as u64);
         self.memory.store(Word::Read, self.read);
-        Ok(count)
     }
 
     /// Whether the writer must be woken, after bytes were taken out. Asks once a sleep.

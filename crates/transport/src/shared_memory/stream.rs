@@ -8,7 +8,7 @@ use super::{
 };
 use crate::busy::{self, now};
 use atomic_refcell::AtomicRefCell;
-use bytes::BufMut;
+use bytes::{BufMut, buf::UninitSlice};
 use futago_base::Time;
 use futago_driver::Patience;
 use rustix::net::{SendFlags, send};
@@ -21,8 +21,6 @@ use std::{
 };
 use tokio::{net::UnixStream, sync::Notify};
 
-/// How much is copied at once into memory that grows, in bytes: it stays in the nearest cache.
-const COPY_BYTES: usize = 4 << 10;
 /// How many of the peer's bytes that woke this end are taken at once.
 const BELLS: usize = 64;
 
@@ -104,15 +102,16 @@ impl MemoryStream {
     }
 
     /// Reads what is there; nothing when the other end is gone.
-    pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
+    pub fn try_read<'a>(&self, into: impl Into<&'a mut UninitSlice>) -> io::Result<usize> {
+        let into = into.into();
         let mut incoming = self.0.incoming.borrow_mut();
-        let count = incoming.read(into).map_err(broken)?;
+        let count = incoming.read(&mut *into).map_err(broken)?;
         if count > 0 {
             busy::begin_now();
             if incoming.must_wake() {
                 self.0.wake_peer();
             }
-        } else if !self.0.is_closed() && !into.is_empty() {
+        } else if !self.0.is_closed() && into.len() > 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         Ok(count)
@@ -120,14 +119,13 @@ impl MemoryStream {
 
     /// Reads what is there into a growing buffer.
     pub fn try_read_buf(&self, into: &mut impl BufMut) -> io::Result<usize> {
-        let mut chunk = [0; COPY_BYTES];
         let mut total = 0;
         while into.has_remaining_mut() {
-            let room = into.remaining_mut().min(COPY_BYTES);
-            match self.try_read(&mut chunk[..room]) {
+            match self.try_read(into.chunk_mut()) {
                 Ok(0) => break,
                 Ok(count) => {
-                    into.put_slice(&chunk[..count]);
+                    // SAFETY: so many bytes of it have been read.
+                    unsafe { into.advance_mut(count) };
                     total += count;
                 }
                 // An error comes again when nothing is left before it.
