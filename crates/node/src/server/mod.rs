@@ -6,6 +6,7 @@
 
 mod connections;
 mod files;
+mod pages;
 mod peers;
 mod process;
 mod shard;

@@ -1,7 +1,7 @@
 //! A process that hosts one or more servers.
 
-use super::files;
 use super::shard::{self, Setup};
+use super::{files, pages};
 use crate::Cluster;
 use futago_base::{Duration, ServerId};
 use futago_transport::Budget;
@@ -47,6 +47,7 @@ impl Config {
 /// # Errors
 /// As [`Servers::start`] and [`Servers::stop`].
 pub fn run(config: &Config, ready: impl FnOnce()) -> io::Result<()> {
+    pages::keep_small();
     let servers = Servers::start(config)?;
     let outcome = wait_for_the_end(&servers, ready);
     servers.stop()?;
