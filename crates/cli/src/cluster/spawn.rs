@@ -28,8 +28,8 @@ pub struct Started {
 pub enum Session {
     /// One of its own: it outlives who starts it.
     Own,
-    /// That of who starts it. Linux shares a core out between sessions first (`sched_autogroup`), so that
-    /// processes that wait for each other had better be of one.
+    /// That of who starts it; it outlives it all the same. Linux shares a core out between sessions first
+    /// (`sched_autogroup`), so that many processes that wait for each other had better be of one.
     Shared,
 }
 

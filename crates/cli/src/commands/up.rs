@@ -236,7 +236,9 @@ impl Up {
             .map(|s| (s.process, s.host.as_ref()))
             .collect();
         processes.dedup();
-        let session = match self.until_input_ends {
+        // One that has its session for itself gets as much of a core as all of its clients; of several, each would.
+        let here = processes.iter().filter(|(_, host)| host.is_none());
+        let session = match self.until_input_ends || here.count() > 1 {
             true => Session::Shared,
             false => Session::Own,
         };
