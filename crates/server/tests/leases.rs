@@ -286,9 +286,9 @@ fn requests_that_waited_together_see_each_other_s_changes() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
     let id = file;
-    let write = Request::Write {
+    let write = |offset| Request::Write {
         id,
-        offset: 0,
+        offset,
         end: 3,
         kill_privileges: false,
     };
@@ -302,24 +302,21 @@ fn requests_that_waited_together_see_each_other_s_changes() {
         payload,
         leases: false,
     };
-    let data = Payload::from(bytes::Bytes::from_static(b"abc"));
-    room.cluster.input(0, input(1001, write, data));
+    let data = |text: &'static [u8]| Payload::from(bytes::Bytes::from_static(text));
+    room.cluster.input(0, input(1001, write(0), data(b"abc")));
+    room.cluster.input(0, input(1002, write(1), data(b"d")));
+    room.give_back(HOLDER, &[file]);
     let read = Request::Read {
         id,
         offset: 0,
         length: 3,
     };
-    room.cluster.input(0, input(1002, read, Payload::empty()));
-    let outputs = room.give_back(HOLDER, &[file]);
-    let data: Vec<_> = outputs
-        .iter()
-        .filter_map(|output| match output {
-            Output::Answer { payload, .. } if !payload.is_empty() => Some(payload.bytes()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(data.len(), 1);
-    assert_eq!(&data[0][..], b"abc");
+    let outputs = room.cluster.input(0, input(1003, read, Payload::empty()));
+    let read = outputs.iter().find_map(|output| match output {
+        Output::Answer { payload, .. } => Some(payload.bytes()),
+        _ => None,
+    });
+    assert_eq!(read.as_deref(), Some(&b"adc"[..]));
 }
 
 #[test]
