@@ -94,12 +94,13 @@ fn key_of_transaction() -> impl Strategy<Value = Key> {
 }
 
 fn key_of_lease() -> impl Strategy<Value = Key> {
-    (0..4, number(), request()).prop_map(|(sort, number, request)| {
+    (0..5, number(), request()).prop_map(|(sort, number, request)| {
         let (node, session) = (FileId(number), request.session);
         match sort {
             0 => Key::Lease(node, session),
             1 => Key::SessionLease(session, node),
             2 => Key::Recall(node),
+            3 => Key::Exclusive(node),
             _ => Key::AwaitsRecall(node, request),
         }
     })

@@ -4,6 +4,7 @@ use crate::{
     Config, Context, Memory,
     layout::FileHint,
     leases::{Asked, Leases},
+    turns::Turns,
 };
 use alloc::{vec, vec::Vec};
 use atomic_refcell::AtomicRefCell;
@@ -18,6 +19,8 @@ pub struct Client<C> {
     map: ClusterMap,
     config: Config,
     pub(crate) memory: AtomicRefCell<Memory>,
+    /// Who sends, or relies on, what is unsent of a file.
+    pub(crate) turns: Turns,
 }
 
 /// What a server answered.
@@ -42,6 +45,7 @@ impl<C: Context> Client<C> {
             map,
             config,
             memory: AtomicRefCell::new(memory),
+            turns: Turns::new(),
         }
     }
 
@@ -82,6 +86,9 @@ impl<C: Context> Client<C> {
         let answer = self.context.call(to, sequence, request, data).await;
         let told = answer.as_ref().map(|(reply, _)| reply);
         self.with_leases(|leases| leases.answered(sequence, &asked, (to, sent), told));
+        if told == Err(&Failure::SessionExpired) {
+            self.memory.borrow_mut().unsent.lose_all(Errno::ESTALE);
+        }
         answer
     }
 
@@ -112,6 +119,7 @@ impl<C: Context> Client<C> {
 
     /// The state of a file as its home knows it, from memory under a lease.
     pub(crate) async fn state_at_home(&self, id: FileId) -> Result<FileState, Failure> {
+        self.send_unsent(id).await;
         match self.leased_state(id) {
             Some(state) => Ok(state),
             None => self.ask_state(id).await,
@@ -120,6 +128,7 @@ impl<C: Context> Client<C> {
 
     /// The state of a file as its home says.
     pub(crate) async fn ask_state(&self, id: FileId) -> Result<FileState, Failure> {
+        self.send_unsent(id).await;
         let request = Request::GetAttributes(vec![id]);
         let Reply::Files(files) = self.ask(self.map.home(id), request).await? else {
             return Err(UNEXPECTED);

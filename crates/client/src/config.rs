@@ -28,6 +28,12 @@ pub struct Config {
     pub names_max: usize,
     /// How many blocks of [`Config::DATA_BLOCK_BYTES`] of files' data are kept under leases. Default: 1,024.
     pub data_blocks_max: usize,
+    /// How much of what is written under exclusive leases is kept before it is sent, in bytes; 0 to send all at once.
+    /// Default: 32 MiB.
+    pub unsent_bytes_max: u64,
+    /// With which small write to a file the client asks for an exclusive lease, counted from when it took a lease on it.
+    /// Default: the fourth.
+    pub exclusive_after: u32,
 }
 
 impl Config {
@@ -48,6 +54,8 @@ impl Default for Config {
             leases_max: 16_384,
             names_max: 65_536,
             data_blocks_max: 1024,
+            unsent_bytes_max: 32 << 20,
+            exclusive_after: 4,
         }
     }
 }

@@ -246,6 +246,7 @@ impl<C: Context> Client<C> {
             offset: 0,
             end: 0,
             kill_privileges: false,
+            written: None,
         };
         let (extent, _) = self.ask_extent(id, change, Payload::empty()).await?;
         Ok(extent)

@@ -1,6 +1,7 @@
 //! What a client keeps of files' data while leases cover it.
 
 use crate::{Client, Config, Context};
+use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload};
 use serde::Serialize;
 
@@ -85,7 +86,7 @@ impl<C: Context> Client<C> {
             return Some(Payload::empty());
         }
         let memory = self.memory.borrow();
-        let mut pieces = alloc::vec::Vec::new();
+        let mut pieces = Vec::new();
         let mut at = offset;
         while at < end {
             let (number, from) = (at / BLOCK_BYTES, at % BLOCK_BYTES);

@@ -22,6 +22,9 @@ mod memory;
 mod operations;
 mod placement;
 mod transaction;
+mod turns;
+mod unsent;
+mod write_back;
 
 pub use buckets::Buckets;
 pub use cancel::Cancel;

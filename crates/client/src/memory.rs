@@ -6,6 +6,7 @@ use crate::{
     kept_data::{Block, BlockPlace},
     layout::FileHint,
     leases::{Leases, LeasesUndo},
+    unsent::{Unsent, UnsentUndo},
 };
 use alloc::{boxed::Box, sync::Arc};
 use futago_base::FileId;
@@ -22,6 +23,8 @@ pub struct Memory {
     pub(crate) leases: Option<Box<Leases>>,
     /// What was read of files.
     pub(crate) data: Cache<Block, BlockPlace>,
+    /// What was written to files and is not sent yet.
+    pub(crate) unsent: Unsent,
 }
 
 /// What it takes to bring a [`Memory`] back to where it was.
@@ -31,6 +34,7 @@ pub struct MemoryUndo {
     files: CacheUndo<FileHint>,
     leases: Option<Box<LeasesUndo>>,
     data: CacheUndo<Block, BlockPlace>,
+    unsent: UnsentUndo,
 }
 
 impl Memory {
@@ -41,6 +45,7 @@ impl Memory {
             buckets: Cache::new(config.directories_max),
             files: Cache::new(config.files_max),
             data: Cache::new(config.data_blocks_max),
+            unsent: Unsent::new(),
         }
     }
 
@@ -54,6 +59,7 @@ impl Memory {
         self.buckets.keep_changes();
         self.files.keep_changes();
         self.data.keep_changes();
+        self.unsent.keep_changes();
         if let Some(leases) = &mut self.leases {
             leases.keep_changes();
         }
@@ -65,6 +71,7 @@ impl Memory {
             buckets: self.buckets.take_changes(),
             files: self.files.take_changes(),
             data: self.data.take_changes(),
+            unsent: self.unsent.take_changes(),
             leases: (self.leases.as_mut()).map(|leases| Box::new(leases.take_changes())),
         }
     }
@@ -74,6 +81,7 @@ impl Memory {
         self.buckets.take_back(undo.buckets);
         self.files.take_back(undo.files);
         self.data.take_back(undo.data);
+        self.unsent.take_back(undo.unsent);
         if let (Some(leases), Some(undo)) = (&mut self.leases, undo.leases) {
             leases.take_back(*undo);
         }

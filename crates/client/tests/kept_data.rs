@@ -3,10 +3,10 @@
 mod script;
 
 use bytes::Bytes;
-use futago_base::{Attributes, Duration, FileId, Kind, Payload, Timestamp, record::Truncations};
+use futago_base::{Duration, FileId, Kind, Payload, record::Truncations};
 use futago_client::Config;
 use futago_wire::{FileState, Reply, Request};
-use script::{Exchange, exchange, run};
+use script::{Exchange, exchange, node, run};
 
 const FILE: FileId = FileId(5);
 const CHUNK: u32 = 1 << 24;
@@ -22,26 +22,10 @@ fn config() -> Config {
 
 /// A file under a lease that covers its data, or not.
 fn leased(size: u64, data_leased: bool) -> FileState {
-    let time = Timestamp::default();
     FileState {
-        attributes: Attributes {
-            id: FILE,
-            kind: Kind::File,
-            mode: 0,
-            uid: 0,
-            gid: 0,
-            links: 1,
-            size,
-            device: 0,
-            accessed: time,
-            modified: time,
-            changed: time,
-            born: time,
-            chunk_bytes: CHUNK,
-        },
-        directory: None,
         leased: true,
         data_leased,
+        ..node(FILE, Kind::File, size, CHUNK)
     }
 }
 
@@ -128,6 +112,7 @@ fn what_the_client_has_changed_is_asked_for_again() {
         offset: 0,
         end: 1,
         kill_privileges: false,
+        written: None,
     };
     let written = Exchange {
         data: bytes(1),

@@ -4,14 +4,14 @@ mod script;
 
 use bytes::Bytes;
 use futago_base::{
-    Attributes, BucketStart, ChunkId, Errno, FileId, Kind, Name, Partition, Payload, ServerId,
-    Time, Timestamp, TransactionId,
+    BucketStart, ChunkId, Errno, FileId, Kind, Name, Partition, Payload, ServerId, Time, Timestamp,
+    TransactionId,
     record::{Entry, Header, TransactionState, Truncation, Truncations},
 };
 use futago_client::{Client, Config, RenameFlags};
 use futago_wire::reply::DirectoryState;
 use futago_wire::{Failure, FileState, Reply, Request, Spot, Step};
-use script::{Exchange, SESSION, Script, exchange, run};
+use script::{Exchange, SESSION, Script, exchange, node, run};
 use std::rc::Rc;
 
 const CHUNK: u32 = 4096;
@@ -50,21 +50,6 @@ fn spot(directory: FileId, bucket: u64, text: &str) -> Spot {
 
 fn state(id: FileId, kind: Kind) -> FileState {
     let time = Timestamp::default();
-    let attributes = Attributes {
-        id,
-        kind,
-        mode: 0,
-        uid: 0,
-        gid: 0,
-        links: 1,
-        size: 0,
-        device: 0,
-        accessed: time,
-        modified: time,
-        changed: time,
-        born: time,
-        chunk_bytes: CHUNK,
-    };
     let header = Header {
         level: 0,
         mode: 0,
@@ -82,10 +67,8 @@ fn state(id: FileId, kind: Kind) -> FileState {
         modified_set_to: time,
     });
     FileState {
-        attributes,
         directory,
-        leased: false,
-        data_leased: false,
+        ..node(id, kind, 0, CHUNK)
     }
 }
 
@@ -218,6 +201,7 @@ fn write(offset: u64, length: u64) -> Request {
         offset,
         end: offset + length,
         kill_privileges: false,
+        written: None,
     }
 }
 

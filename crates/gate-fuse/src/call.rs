@@ -10,6 +10,7 @@ use crate::lock_notes::LockNotes;
 use crate::open_files::OpenFiles;
 use crate::told_nodes::ToldNodes;
 use crate::translate;
+use crate::unsynchronized::Unsynchronized;
 use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
 use futago_client::Context;
 use futago_fuse_kernel::{Entry, Forget, Header};
@@ -53,6 +54,8 @@ pub struct Shared {
     pub pages: KeptPages,
     /// Who has registered which open files.
     pub open_files: OpenFiles,
+    /// Which open files were written to.
+    pub unsynchronized: Unsynchronized,
     last_handle: AtomicU64,
 }
 
@@ -68,6 +71,7 @@ impl Shared {
             told: ToldNodes::default(),
             pages: KeptPages::default(),
             open_files: OpenFiles::default(),
+            unsynchronized: Unsynchronized::default(),
             last_handle: AtomicU64::default(),
         }
     }

@@ -28,7 +28,7 @@ pub async fn run(call: &Call, operation: Operation) -> Outcome {
         } => open::open(call, flags, kill_suidgid).await,
         Operation::Create(create) => open::create(call, create).await,
         Operation::TemporaryFile(create) => open::temporary_file(call, create).await,
-        Operation::Flush { lock_owner, .. } => open::flush(call, lock_owner).await,
+        Operation::Flush { handle, lock_owner } => open::flush(call, handle, lock_owner).await,
         Operation::Release(release) => open::release(call, release).await,
 
         Operation::GetAttributes { .. } => attributes::get(call).await,
@@ -38,6 +38,8 @@ pub async fn run(call: &Call, operation: Operation) -> Outcome {
 
         Operation::Read(read) => data::read(call, &read).await,
         Operation::Write(write) => data::write(call, write).await,
+        Operation::Fsync { handle, .. } => data::synchronize(call, handle).await,
+        Operation::SyncFs => data::synchronize_all(call).await,
         Operation::Fallocate(range) => data::allocate(call, &range).await,
         Operation::Seek { offset, whence, .. } => data::seek(call, offset, whence).await,
         Operation::CopyFileRange(copy) => data::copy(call, &copy).await,

@@ -41,6 +41,7 @@ mod operations;
 mod pace;
 mod told_nodes;
 mod translate;
+mod unsynchronized;
 
 pub use futago_fuse_kernel::{UnmountMode, Unmounter};
 pub use kernel_caches::KernelCaches;

@@ -9,13 +9,13 @@ use futago_fuse_kernel::Operation;
 /// The answer to a request that needs no server.
 pub fn answer(shared: &Shared, file: FileId, operation: &Operation) -> Option<Outcome> {
     match operation {
-        // Every write is on its servers when it has returned.
-        Operation::Fsync { .. } | Operation::FsyncDirectory { .. } | Operation::SyncFs => {
-            Some(Ok(Answer::Done))
-        }
+        // Every change of a directory is on its servers when it has returned.
+        Operation::FsyncDirectory { .. } => Some(Ok(Answer::Done)),
+        Operation::Fsync { .. } => (!shared.unsynchronized.has(file)).then_some(Ok(Answer::Done)),
         Operation::Flush { lock_owner, .. } => {
             let has_locks = shared.locks.has(file, LockSpace::Range, *lock_owner);
-            (!has_locks).then_some(Ok(Answer::Done))
+            let is_done = !has_locks && !shared.unsynchronized.has(file);
+            is_done.then_some(Ok(Answer::Done))
         }
         // A directory need not be registered as open: listing one that was removed finds nothing.
         Operation::OpenDirectory { .. } => Some(Ok(Answer::OpenedDirectory(shared.next_handle()))),

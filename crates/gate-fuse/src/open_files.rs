@@ -13,7 +13,14 @@ use std::sync::Mutex;
 pub const CLIENTS_MAX: usize = u64::BITS as usize;
 
 /// Clients, a bit each.
-type ClientSet = u64;
+pub type ClientSet = u64;
+
+/// The clients of a set.
+pub fn clients_of(set: ClientSet) -> Vec<ClientIndex> {
+    (0..CLIENTS_MAX)
+        .filter(|client| set & (1 << client) != 0)
+        .collect()
+}
 
 /// The registrations, by the number of the open file.
 #[derive(Debug, Default)]
@@ -47,10 +54,7 @@ impl OpenFiles {
 
     /// Forgets an open file. Returns the clients that have registered it.
     pub fn closed(&self, handle: u64) -> Vec<ClientIndex> {
-        let clients = locked(&self.0).remove(&handle).unwrap_or_default();
-        (0..CLIENTS_MAX)
-            .filter(|client| clients & (1 << client) != 0)
-            .collect()
+        clients_of(locked(&self.0).remove(&handle).unwrap_or_default())
     }
 }
 

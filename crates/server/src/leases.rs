@@ -5,6 +5,10 @@
 //! all other clients have given their leases back, or have not been heard of for so long that they rely on
 //! them no more. For a while after that nobody gets a new one: what several clients change is not kept by any.
 //!
+//! Under an exclusive lease a client may even keep what it has changed. It is called back before anybody is told
+//! anything of the file: others, and the client itself where its request does not name the file and so it could not
+//! send first what it has kept.
+//!
 //! A client's own requests do not wait for its own lease on what they name ([`Request::touched`]). While a
 //! transaction has reserved something of a node there are no leases on it, its own client's included, so that it
 //! is resolved without asking anybody.
@@ -30,7 +34,10 @@ impl<V: View> Turn<'_, V> {
         // Who leaves waits for nobody: only files that nobody has a name or a use for go with a session.
         let leaves = *request == Request::EndSession;
         // What they change is seen by nobody else who has a lease.
-        let is_unseen = matches!(request, Request::Read { .. } | Request::AnnounceChanges(_));
+        let is_unseen = matches!(
+            request,
+            Request::Read { .. } | Request::AnnounceChanges(_) | Request::TakeExclusive(_)
+        );
         if leaves || is_unseen || !self.is_any(Key::whole_sort(Sort::Lease)) {
             return BTreeSet::new();
         }
@@ -51,6 +58,40 @@ impl<V: View> Turn<'_, V> {
             }
         }
         leased
+    }
+
+    /// The files of which a reply tells although a client may have changed them and kept that.
+    pub fn told_under_exclusive_leases(
+        &self,
+        request: &Request,
+        reply: &Reply,
+    ) -> BTreeSet<FileId> {
+        if !self.is_any(Key::whole_sort(Sort::Exclusive)) {
+            return BTreeSet::new();
+        }
+        let session = self.request.session;
+        let is_named = !matches!(reply, Reply::Found { .. });
+        let is_kept = |node: &FileId| {
+            let holder = self.exclusive_holder(*node);
+            holder.is_some_and(|holder| holder != session || !is_named)
+        };
+        let mut told: BTreeSet<FileId> = files_told_of(request, reply).into_iter().collect();
+        told.retain(is_kept);
+        told
+    }
+
+    /// Who may have changed a file without its home's knowing.
+    pub fn exclusive_holder(&self, node: FileId) -> Option<SessionId> {
+        let session = self.state.get(&Key::Exclusive(node))?;
+        session.number().map(|&session| SessionId(session))
+    }
+
+    /// Whether the client that asks is the only one that has anything to do with a file, and has a lease on it.
+    pub fn is_used_by_nobody_else(&self, node: FileId) -> bool {
+        let session = self.request.session;
+        let opens = self.state.get(&Key::Opens(node)).and_then(Value::opens);
+        let mut openers = opens.into_iter().flatten();
+        self.holders(node) == [session] && openers.all(|(opener, _)| *opener == session)
     }
 
     /// Whether others than the client that asks have leases on a node.
@@ -156,7 +197,8 @@ impl<V: View> Turn<'_, V> {
         }
         state.leased = true;
         let inode = self.state.inode(node).filter(|it| it.kind == Kind::File);
-        state.data_leased = inode.is_some_and(changes_are_announced);
+        state.exclusive = self.exclusive_holder(node) == Some(session);
+        state.data_leased = state.exclusive || inode.is_some_and(changes_are_announced);
         self.state.put(key, before.max(self.request.sequence));
         if before == 0 {
             self.state.put(Key::SessionLease(session, node), ());
@@ -185,8 +227,10 @@ impl<V: View> Turn<'_, V> {
                 && directory.header.pending == 0
                 && !reserved(Target::Header(node, BucketStart(0)))
         });
+        let holder = self.exclusive_holder(node);
         is_settled
             && self.is_at_home(node)
+            && holder.is_none_or(|holder| holder == self.request.session)
             && !reserved(Target::Inode(node))
             && self.state.get(&Key::Recall(node)).is_none()
     }
@@ -255,6 +299,9 @@ impl<V: View> Turn<'_, V> {
         }
         self.state.delete(Key::Lease(node, session));
         self.state.delete(Key::SessionLease(session, node));
+        if self.exclusive_holder(node) == Some(session) {
+            self.state.delete(Key::Exclusive(node));
+        }
         let key = Key::Session(session);
         if let Some(known) = self.state.get(&key).and_then(Value::session).copied() {
             let leases = known.leases.saturating_sub(1);
@@ -307,5 +354,17 @@ impl<V: View> Turn<'_, V> {
         } else if self.now.since(recall.told) >= config.resend {
             self.recall(node);
         }
+    }
+}
+
+/// The files of whose attributes or data a reply tells.
+fn files_told_of(request: &Request, reply: &Reply) -> Vec<FileId> {
+    let of = |state: &FileState| state.attributes.id;
+    match (request, reply) {
+        (Request::Read { id, .. }, _) => Vec::from([*id]),
+        (_, Reply::Found { state, .. }) => state.iter().map(of).collect(),
+        (_, Reply::Files(states)) => states.iter().flatten().map(of).collect(),
+        (_, Reply::File(state) | Reply::Opened(state)) => Vec::from([of(state)]),
+        _ => Vec::new(),
     }
 }

@@ -163,12 +163,15 @@ impl<'a, V: View> Turn<'a, V> {
         if operations::grows(request) && !self.state.fits() {
             return Err(Errno::ENOSPC.into());
         }
-        let leased = self.changed_under_leases(request);
+        let mut leased = self.changed_under_leases(request);
+        if self.leases {
+            self.tell_changed(request, &mut answer.reply);
+        }
+        leased.extend(self.told_under_exclusive_leases(request, &answer.reply));
         if !leased.is_empty() {
             return Err(Refusal::Leased(leased));
         }
         if self.leases {
-            self.tell_changed(request, &mut answer.reply);
             self.lease_all(&mut answer.reply);
         }
         Ok(answer)

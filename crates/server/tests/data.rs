@@ -15,6 +15,7 @@ fn write(id: FileId, offset: u64, end: u64) -> Request {
         offset,
         end,
         kill_privileges: false,
+        written: None,
     }
 }
 
@@ -217,6 +218,14 @@ fn who_has_missed_a_truncation_that_a_chunk_has_heard_of_must_look_again() {
     assert_eq!(&data.bytes()[..], b"\0new");
 }
 
+/// Up to where chunks may be written before the home has been told.
+fn writable(outcome: &Outcome) -> u64 {
+    match outcome {
+        Ok(Reply::Extent { writable, .. }) => *writable,
+        other => panic!("no extent: {other:?}"),
+    }
+}
+
 /// A file of one session that has written ahead of the size on server 1, and the knowledge with
 /// which it did.
 fn written_ahead(cluster: &mut Cluster) -> (FileId, ChunkId, Truncations) {
@@ -224,10 +233,11 @@ fn written_ahead(cluster: &mut Cluster) -> (FileId, ChunkId, Truncations) {
     cluster.ask(0, Request::Open(id)).unwrap();
     let end = u64::from(CHUNK_BYTES) + 4;
     let outcome = cluster.run(0, write(id, 0, end));
-    let Ok(Reply::Extent { writable, .. }) = outcome else {
-        panic!("not written: {outcome:?}");
-    };
-    assert_eq!(writable, 2 * end, "an open file may be written ahead");
+    assert_eq!(
+        writable(&outcome),
+        2 * end,
+        "an open file may be written ahead"
+    );
     let (_, known) = truncations(outcome);
     let chunk = ChunkId { file: id, index: 1 };
     cluster
@@ -348,18 +358,10 @@ fn announced_changes_begin_at_the_home() {
     assert_eq!(cluster.settle(0, outputs), [(asked, Ok(Reply::Done))]);
     let stale = cluster.ask_with(1, write_chunk(chunk, 4, &known), b"late");
     assert_eq!(stale.0, Err(Failure::Changed));
-    let writable = |outcome| match outcome {
-        Ok(Reply::Extent { writable, .. }) => writable,
-        other => panic!("no extent: {other:?}"),
-    };
     let told = cluster.run(0, read(id, 0, 0));
-    assert_eq!(
-        writable(told.clone()),
-        0,
-        "the home wants to hear of it first"
-    );
+    assert_eq!(writable(&told), 0, "the home wants to hear of it first");
     let (_, known) = truncations(told);
-    assert!(writable(cluster.run(0, write(id, 0, 0))) > 0);
+    assert!(writable(&cluster.run(0, write(id, 0, 0))) > 0);
     let fresh = cluster.ask_with(1, write_chunk(chunk, 4, &known), b"good");
     assert_eq!(fresh.0, Ok(Reply::Done));
 }

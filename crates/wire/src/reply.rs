@@ -60,6 +60,8 @@ pub struct FileState {
     pub leased: bool,
     /// The lease covers a file's data, too: nobody changes it before the home was told of it.
     pub data_leased: bool,
+    /// The lease is exclusive: others are not told anything of the file, nor read it, before it was called back.
+    pub exclusive: bool,
 }
 
 /// A directory as its home knows it.
@@ -82,7 +84,8 @@ pub struct ListedEntry {
     pub name: Name,
     /// What it leads to.
     pub entry: Entry,
-    /// The attributes, if the file is no directory and its inode is on the bucket's server.
+    /// The attributes, if the file is no directory, its inode is on the bucket's server, and nobody has an exclusive
+    /// lease on it.
     pub attributes: Option<Attributes>,
 }
 

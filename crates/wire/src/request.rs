@@ -189,6 +189,10 @@ pub enum Request {
     /// Has everybody tell the file's home before they change other chunks than those there, until its data changes
     /// again: leases on the file cover its data then. To its home. Answer: [`Reply::Done`](crate::Reply::Done).
     AnnounceChanges(FileId),
+    /// Takes an exclusive lease on a file, under which the client may keep what it writes: it is called back before others
+    /// are told anything of the file. It is not given while others have the file open or have leases on it. To its
+    /// home. Answer: [`Reply::File`](crate::Reply::File).
+    TakeExclusive(FileId),
     /// Reads at the file's home: what of `offset..offset+length` lies in the chunk of `offset` is the
     /// answer's payload, clipped to the file's size, if that chunk is at home, too. Answer: [`Reply::Extent`](crate::Reply::Extent).
     Read {
@@ -210,6 +214,8 @@ pub enum Request {
         end: u64,
         /// As [`AttributeChange::kill_privileges`].
         kill_privileges: bool,
+        /// When it was written, if that was before it was sent: under an exclusive lease.
+        written: Option<Timestamp>,
     },
     /// Takes the next `length` bytes at the end of the file for the caller, and stores as much of the
     /// payload as falls into chunk 0. Answer: [`Reply::Extent`](crate::Reply::Extent), with the

@@ -69,6 +69,8 @@ pub enum Key {
     Recall(FileId),
     /// A request that waits for the leases on a node to be given back. Volatile.
     AwaitsRecall(FileId, RequestId),
+    /// The session that has an exclusive lease on a file. Volatile.
+    Exclusive(FileId),
 }
 
 /// The sorts of records that a server looks through as a whole now and then.
@@ -92,6 +94,8 @@ pub enum Sort {
     Recall,
     /// [`Key::AwaitsRecall`].
     AwaitsRecall,
+    /// [`Key::Exclusive`].
+    Exclusive,
 }
 
 /// No request has a smaller identity.
@@ -273,6 +277,10 @@ impl Key {
                 Self::AwaitsRecall(FileId(0), FIRST),
                 Self::AwaitsRecall(FileId(u64::MAX), LAST),
             ),
+            Sort::Exclusive => (
+                Self::Exclusive(FileId(0)),
+                Self::Exclusive(FileId(u64::MAX)),
+            ),
         }
     }
 
@@ -292,6 +300,7 @@ impl Key {
                 | Self::SessionLease(..)
                 | Self::Recall(_)
                 | Self::AwaitsRecall(..)
+                | Self::Exclusive(_)
         )
     }
 }

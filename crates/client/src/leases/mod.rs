@@ -40,6 +40,10 @@ struct Held {
     known_as: u64,
     /// Its data was read since then.
     is_read: bool,
+    /// Nobody else is told anything of the file.
+    is_exclusive: bool,
+    /// How many small writes were sent since the lease was taken.
+    writes: u32,
 }
 
 /// What is small enough to be copied as a whole.
@@ -186,6 +190,29 @@ impl Leases {
         is_again && held.state.is_some_and(|state| !state.data_leased)
     }
 
+    /// Whether nobody else is told anything of a file before its lease is called back.
+    pub fn is_exclusive(&self, id: FileId, home: ServerId, now: Time) -> bool {
+        let held = self.held.get(id);
+        held.is_some_and(|held| held.is_exclusive) && self.trust(home, now) > Duration(0)
+    }
+
+    /// Whether a request is under way by which the client may change a node.
+    pub fn is_changing(&self, id: FileId) -> bool {
+        self.changing.contains_key(&Subject::Attributes(id))
+    }
+
+    /// Counts a small write to a file. Returns whether it is time to ask for an exclusive lease: the first time after so
+    /// many, and then ever more seldom.
+    pub fn writes(&mut self, id: FileId, after: u32) -> bool {
+        let Some(held) = self.held.get_mut(id) else {
+            return false;
+        };
+        held.writes = held.writes.saturating_add(1);
+        held.writes
+            .checked_div(after)
+            .is_some_and(|times| held.writes % after == 0 && times.is_power_of_two())
+    }
+
     /// What a name of a directory leads to, if that is known under a lease of its `home`.
     pub fn name(
         &self,
@@ -281,7 +308,7 @@ impl Leases {
         if !state.leased || is_ended || !self.is_late_enough(sequence, &Subject::Lease(id)) {
             return false;
         }
-        self.hold(id, sequence);
+        self.hold(id, sequence, state.exclusive);
         if is_changed {
             if let Some(changing) = self.changing.get_mut(&subject) {
                 changing.keep_newer(state);
@@ -310,9 +337,10 @@ impl Leases {
     }
 
     /// Takes a lease, or another number of one. What requests that were sent before tell of names may be older.
-    fn hold(&mut self, id: FileId, number: u64) {
+    fn hold(&mut self, id: FileId, number: u64, is_exclusive: bool) {
         if let Some(held) = self.held.get_mut(id) {
             held.number = held.number.max(number);
+            held.is_exclusive |= is_exclusive;
             return;
         }
         self.settle(Subject::Lease(id));
@@ -322,6 +350,8 @@ impl Leases {
             state: None,
             known_as: 0,
             is_read: false,
+            is_exclusive,
+            writes: 0,
         };
         if let Some((oldest, held)) = self.held.insert(id, new) {
             self.forget_names(oldest);
@@ -424,7 +454,7 @@ impl Leases {
     }
 
     /// There is no lease on a node any more.
-    fn end(&mut self, id: FileId) {
+    pub fn end(&mut self, id: FileId) {
         self.held.remove(id);
         self.forget_names(id);
         self.settle(Subject::Lease(id));

@@ -53,6 +53,7 @@ fn state(id: FileId, kind: Kind, changed: u32) -> FileState {
         directory: None,
         leased: true,
         data_leased: true,
+        exclusive: false,
     }
 }
 

@@ -73,6 +73,7 @@ impl<C: Context> Client<C> {
             to: hole_end,
             grow_to,
         };
+        self.send_unsent(id).await;
         let hint = self.persist(|| self.known_hint(id)).await?;
         let holes = self.holes(id, &hint, offset, hole_end);
         self.change(id, (request, Payload::empty()), holes).await?;

@@ -13,6 +13,7 @@ impl<C: Context> Client<C> {
         data: Payload,
         kill_privileges: bool,
     ) -> Result<u64, Errno> {
+        self.synchronize(id).await?;
         let extent = self
             .persist(|| self.try_append(id, &data, kill_privileges))
             .await?;

@@ -103,6 +103,8 @@ impl<C: Context> Client<C> {
         }
         let room = limits::FILE_BYTES.checked_sub(target_offset);
         let length = length.min(room.ok_or(Errno::EFBIG)?);
+        self.send_unsent(source).await;
+        self.send_unsent(target).await;
         // What is copied may grow the source if it is the target too.
         let size = self.persist(|| self.extent(source)).await?.size;
         let length = length.min(size.saturating_sub(source_offset));
@@ -147,6 +149,7 @@ impl<C: Context> Client<C> {
             offset: at.to,
             end,
             kill_privileges: false,
+            written: None,
         };
         let home = (request, Payload::empty());
         self.change(at.target, home, parts).await?;
@@ -197,7 +200,8 @@ impl<C: Context> Client<C> {
             return Ok(0);
         }
         let read = data.len() as u64;
-        self.write(at.target, at.to, data, false).await?;
+        let how = (false, None);
+        self.write_at_servers(at.target, at.to, &data, how).await?;
         Ok(read)
     }
 

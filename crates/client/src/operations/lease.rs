@@ -16,7 +16,9 @@ impl<C: Context> Client<C> {
     pub(crate) fn leased_state(&self, id: FileId) -> Option<FileState> {
         let memory = self.memory.borrow();
         let leases = memory.leases.as_deref()?;
-        leases.state(id, self.map().home(id), self.context().now())
+        let is_sent = memory.unsent.file(id).is_none();
+        let state = leases.state(id, self.map().home(id), self.context().now());
+        state.filter(|_| is_sent)
     }
 
     /// What a name leads to, if that is known under a lease on its directory.
@@ -57,6 +59,9 @@ impl<C: Context> Client<C> {
     /// For how long others need not ask whether a node still has these attributes: until then, or until
     /// [`Context::forget`] tells of the node, its home changes nothing of them.
     pub fn attributes_trust(&self, attributes: &Attributes) -> Duration {
+        if self.has_unsent(attributes.id) {
+            return Duration(0);
+        }
         let home = self.map().home(attributes.id);
         let now = self.context().now();
         self.with_leases(|leases| leases.attributes_trust(attributes, home, now))
@@ -66,6 +71,9 @@ impl<C: Context> Client<C> {
     /// For how long others need not ask for a file's data again that they have: until then, or until
     /// [`Context::forget`] tells of the file, nobody but this client changes it.
     pub fn data_trust(&self, id: FileId) -> Duration {
+        if self.has_unsent(id) {
+            return Duration(0);
+        }
         let (home, now) = (self.map().home(id), self.context().now());
         let trust = |leases: &mut Leases| {
             let is_covered = leases.data_stamp(id, home, now).is_some();
@@ -97,6 +105,16 @@ impl<C: Context> Client<C> {
         }
     }
 
+    /// Relies no more on leases that the client's own request is about to end.
+    pub(crate) async fn end_leases(&self, nodes: &[FileId]) {
+        for &node in nodes {
+            self.with_leases(|leases| leases.end(node));
+        }
+        for &node in nodes {
+            self.send_unsent(node).await;
+        }
+    }
+
     /// A server calls a lease back: it is given back once nobody relies on it any more.
     pub async fn recalled(&self, lease: Lease) {
         let is_ended = self.with_leases(|leases| leases.recalled(lease));
@@ -116,6 +134,7 @@ impl<C: Context> Client<C> {
     async fn give_back(&self, leases: Vec<Lease>) {
         let mut by_home: BTreeMap<ServerId, Vec<Lease>> = BTreeMap::new();
         for lease in leases {
+            self.send_unsent(lease.node).await;
             self.context().forget(lease.node).await;
             let home = self.map().home(lease.node);
             by_home.entry(home).or_default().push(lease);

@@ -72,6 +72,7 @@ impl<C: Context> Client<C> {
             directory: None,
             leased: false,
             data_leased: false,
+            exclusive: false,
         }
     }
 

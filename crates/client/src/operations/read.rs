@@ -16,6 +16,9 @@ impl<C: Context> Client<C> {
         if offset >= limits::FILE_BYTES || length == 0 {
             return Ok(Payload::empty());
         }
+        if self.has_unsent(id) {
+            return self.read_unsent(id, offset, length).await;
+        }
         self.read_kept(id, offset, length).await
     }
 

@@ -112,6 +112,9 @@ impl<C: Context> Client<C> {
         home: ServerId,
         ids: &[FileId],
     ) -> Result<Vec<(FileId, Attributes)>, Failure> {
+        for &id in ids {
+            self.send_unsent(id).await;
+        }
         let request = Request::GetAttributes(ids.to_vec());
         let Reply::Files(files) = self.ask(home, request).await? else {
             return Err(UNEXPECTED);

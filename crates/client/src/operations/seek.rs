@@ -62,6 +62,7 @@ impl ChunkRequest for NextHole {
 impl<C: Context> Client<C> {
     /// The first offset at or after `offset` that holds data. Errors: `ENXIO` beyond the last.
     pub async fn seek_data(&self, id: FileId, offset: u64) -> Result<u64, Errno> {
+        self.send_unsent(id).await;
         self.persist(|| self.try_seek_data(id, offset)).await
     }
 
@@ -92,6 +93,7 @@ impl<C: Context> Client<C> {
     /// The first hole at or after `offset`; the end of the file is one. Errors: `ENXIO` at or beyond
     /// the end.
     pub async fn seek_hole(&self, id: FileId, offset: u64) -> Result<u64, Errno> {
+        self.send_unsent(id).await;
         self.persist(|| self.try_seek_hole(id, offset)).await
     }
 

@@ -1,6 +1,6 @@
 //! The client's session.
 
-use crate::{Client, Context, join_all};
+use crate::{Client, Context, join::both, join_all};
 use futago_base::Errno;
 use futago_wire::{Failure, Request};
 
@@ -8,12 +8,16 @@ impl<C: Context> Client<C> {
     /// Shows every server that the client lives; due every quarter of the servers' lease.
     /// Errors: `ESTALE` if a server has given up on the session, `EIO` if one cannot be reached.
     pub async fn keep_alive(&self) -> Result<(), Errno> {
-        self.give_back_dropped().await;
-        self.tell_all(&Request::KeepAlive).await
+        let sends = async {
+            self.give_back_dropped().await;
+            self.send_all_unsent().await;
+        };
+        both(self.tell_all(&Request::KeepAlive), sends).await.0
     }
 
     /// Leaves: every server gives up this client's registrations and locks.
     pub async fn end_session(&self) -> Result<(), Errno> {
+        self.send_all_unsent().await;
         match self.tell_all(&Request::EndSession).await {
             // A copy of the request has arrived before, or the lease was over anyway.
             Err(Errno::ESTALE) => Ok(()),

@@ -12,6 +12,7 @@ impl<C: Context> Client<C> {
         change: AttributeChange,
     ) -> Result<FileState, Errno> {
         let age = self.age();
+        self.send_unsent(id).await;
         self.persist(|| self.try_set_attributes(id, change, age))
             .await
     }

@@ -6,7 +6,7 @@ use crate::{
     layout::{FileHint, parts},
 };
 use alloc::vec::Vec;
-use futago_base::{Errno, FileId, Payload, limits};
+use futago_base::{Errno, FileId, Payload, Timestamp, limits};
 use futago_wire::Request;
 
 impl<C: Context> Client<C> {
@@ -21,15 +21,36 @@ impl<C: Context> Client<C> {
     ) -> Result<u64, Errno> {
         let end = offset.checked_add(data.len() as u64);
         let end = end.filter(|&end| end <= limits::FILE_BYTES);
-        let end = end.ok_or(Errno::EFBIG)?;
+        end.ok_or(Errno::EFBIG)?;
+        self.tell_lost(id)?;
         if data.is_empty() {
+            self.send_unsent(id).await;
             return Ok(self.persist(|| self.extent(id)).await?.size);
         }
+        if let Some(size) = self.keep_write(id, offset, &data, kill_privileges).await? {
+            return Ok(size);
+        }
+        self.send_unsent(id).await;
+        self.write_at_servers(id, offset, &data, (kill_privileges, None))
+            .await
+    }
+
+    /// Writes data that ends within the largest size, and of which nothing is unsent. It may have been written by its
+    /// caller some time ago.
+    pub(crate) async fn write_at_servers(
+        &self,
+        id: FileId,
+        offset: u64,
+        data: &Payload,
+        (kill_privileges, written): (bool, Option<Timestamp>),
+    ) -> Result<u64, Errno> {
+        let end = offset + data.len() as u64;
         let request = Request::Write {
             id,
             offset,
             end,
             kill_privileges,
+            written,
         };
         let hint = self.persist(|| self.known_hint(id)).await?;
         let with_home = self.home_part_end(id, &hint, offset).min(end);

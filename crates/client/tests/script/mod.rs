@@ -1,8 +1,11 @@
 //! A world that expects certain requests and gives certain answers.
 
-use futago_base::{ClusterMap, Duration, Payload, ServerId, SessionId, Time, map::Policy};
+use futago_base::{
+    Attributes, ClusterMap, Duration, FileId, Kind, Payload, ServerId, SessionId, Time, Timestamp,
+    map::Policy,
+};
 use futago_client::{Client, Config, Context};
-use futago_wire::{Failure, Outcome, Reply, Request};
+use futago_wire::{Failure, FileState, Outcome, Reply, Request};
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
@@ -29,6 +32,33 @@ pub fn exchange(to: u16, request: Request, outcome: Outcome) -> Exchange {
         data: Payload::empty(),
         outcome,
         answer: Payload::empty(),
+    }
+}
+
+/// A node of which there is no lease.
+pub fn node(id: FileId, kind: Kind, size: u64, chunk_bytes: u32) -> FileState {
+    let time = Timestamp::default();
+    let attributes = Attributes {
+        id,
+        kind,
+        mode: 0,
+        uid: 0,
+        gid: 0,
+        links: 1,
+        size,
+        device: 0,
+        accessed: time,
+        modified: time,
+        changed: time,
+        born: time,
+        chunk_bytes,
+    };
+    FileState {
+        attributes,
+        directory: None,
+        leased: false,
+        data_leased: false,
+        exclusive: false,
     }
 }
 

@@ -7,6 +7,8 @@ use crate::call::Call;
 use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
+use futago_node::Client;
+use std::sync::Arc;
 
 /// The memory that a large write shares: the buffer that requests are read into.
 pub const REQUEST_BUFFER_BYTES: usize = (1 << 20) + 4096;
@@ -34,15 +36,46 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
         client.append(id, data, write.kill_suidgid).await?;
     } else {
         let kill_privileges = write.kill_suidgid;
+        call.shared
+            .unsynchronized
+            .written(id, write.handle, call.index);
         client
             .write(id, write.offset, data, kill_privileges)
             .await?;
+        if write.flags & libc::O_DSYNC as u32 != 0 {
+            client.synchronize(id).await?;
+        }
     }
     // What comes from the kernel's pages is in them, and they are locked.
     if !write.from_cache {
         pages::changed(call, id).await;
     }
     Ok(Answer::Written(bytes))
+}
+
+/// Has all clients of the mount send what they keep of the file.
+pub async fn synchronize(call: &Call, handle: u64) -> Outcome {
+    synchronize_file(call, call.file).await;
+    call.shared.unsynchronized.take_lost(call.file, handle)?;
+    Ok(Answer::Done)
+}
+
+/// The same of all files. What is lost is told to whoever has written it.
+pub async fn synchronize_all(call: &Call) -> Outcome {
+    for file in call.shared.unsynchronized.files() {
+        synchronize_file(call, file).await;
+    }
+    Ok(Answer::Done)
+}
+
+async fn synchronize_file(call: &Call, id: FileId) {
+    let files = &call.shared.unsynchronized;
+    for index in files.clients(id) {
+        let sent = move |client: Arc<Client>| async move { client.synchronize(id).await };
+        if let Err(why) = call.run_at(index, sent).await {
+            files.lost(id, why);
+        }
+    }
 }
 
 pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {

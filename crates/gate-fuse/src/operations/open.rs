@@ -1,7 +1,7 @@
 //! Opening, creating and closing files.
 
 use super::nodes::new_file;
-use super::pages;
+use super::{data, pages};
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::clients::FIRST;
@@ -111,10 +111,12 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     Ok(Answer::Created(entry, call.opened()))
 }
 
-/// Every close of a descriptor ends the `fcntl` locks that its process has on the file.
-pub async fn flush(call: &Call, lock_owner: u64) -> Outcome {
+/// Every close of a descriptor ends the `fcntl` locks that its process has on the file, after what was written is on its
+/// servers, and tells what of that is lost.
+pub async fn flush(call: &Call, handle: u64, lock_owner: u64) -> Outcome {
+    let synchronized = data::synchronize(call, handle).await;
     release_locks(call, LockSpace::Range, lock_owner).await?;
-    Ok(Answer::Done)
+    synchronized
 }
 
 /// The last close of an open file ends the locks that belong to it: those of `flock` and of
@@ -135,6 +137,7 @@ pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     let mut result = Ok(());
     let clients = call.shared.open_files.closed(handle);
     call.shared.pages.closed(id.0, handle);
+    call.shared.unsynchronized.closed(id, handle);
     for (turn, client) in clients.into_iter().enumerate() {
         let closed = move |client: Arc<Client>| async move {
             match turn {

@@ -101,6 +101,7 @@ impl Mount {
                 directory,
                 leased: false,
                 data_leased: false,
+                exclusive: false,
             },
             false,
         ))

@@ -2,7 +2,7 @@
 //! must come along: the caller is told to look again if it took the file for longer.
 
 use super::read::extent;
-use super::write::note_write;
+use super::write::{Note, note_write};
 use crate::answer::Result;
 use crate::turn::Turn;
 use futago_base::{ChunkId, Errno, FileId, Payload, View, limits};
@@ -33,6 +33,6 @@ pub fn run<V: View>(
         let chunk = ChunkId { file: id, index: 0 };
         turn.write_chunk(chunk, offset as u32, data.slice(0, stored));
     }
-    let inode = note_write(turn, id, end, end, kill_privileges)?;
+    let inode = note_write(turn, id, end, Note::now(end, kill_privileges))?;
     Ok(extent(&inode, offset, stored as u32).into())
 }

@@ -18,6 +18,7 @@ mod repair;
 mod seek;
 mod set_attributes;
 mod sum_headers;
+mod take_exclusive;
 mod transaction;
 mod unlink;
 mod write;
@@ -69,13 +70,22 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
         Request::Open(id) => open::open(turn, *id),
         Request::Close(id) => open::close(turn, *id),
         Request::AnnounceChanges(id) => announce_changes::run(turn, *id),
+        Request::TakeExclusive(id) => take_exclusive::run(turn, *id),
         Request::Read { id, offset, length } => read::run(turn, *id, *offset, *length),
         Request::Write {
             id,
             offset,
             end,
             kill_privileges,
-        } => write::run(turn, *id, *offset, *end, *kill_privileges, payload),
+            written,
+        } => {
+            let note = write::Note {
+                end: *end,
+                kill_privileges: *kill_privileges,
+                written: *written,
+            };
+            write::run(turn, *id, *offset, note, payload)
+        }
         Request::Append {
             id,
             length,

@@ -1,7 +1,7 @@
 //! Makes holes and allocates, at a file's home.
 
 use super::read::extent;
-use super::write::note_write;
+use super::write::{Note, note_write};
 use crate::answer::Result;
 use crate::turn::Turn;
 use futago_base::{Errno, FileId, View, limits};
@@ -24,6 +24,6 @@ pub fn run<V: View>(
         return Err(Errno::ENOSPC.into());
     }
     turn.punch_chunks(id, (from, to), chunk_bytes);
-    let inode = note_write(turn, id, 0, grow_to, false)?;
+    let inode = note_write(turn, id, 0, Note::now(grow_to, false))?;
     Ok(extent(&inode, from, 0).into())
 }

@@ -83,6 +83,7 @@ fn take_groups<V: View>(
 fn list<V: View>(turn: &Turn<'_, V>, name: Name, entry: Entry) -> Checked<ListedEntry> {
     let listed = entry.kind != Kind::Directory
         && turn.is_at_home(entry.id)
+        && turn.exclusive_holder(entry.id).is_none()
         && turn.unreserved(Target::Inode(entry.id)).is_ok();
     let attributes = if listed {
         Some(turn.file_state(entry.id)?.attributes)

@@ -6,15 +6,37 @@ use crate::state::{file::without_privileges, size::grow};
 use crate::turn::Turn;
 use futago_base::{Errno, FileId, Payload, Timestamp, View, limits, record::Inode};
 
+/// What is noted of a write, beside where it went.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    /// The size becomes at least this.
+    pub end: u64,
+    /// The set-user-id bits go.
+    pub kill_privileges: bool,
+    /// When it was written, if that is not now.
+    pub written: Option<Timestamp>,
+}
+
+impl Note {
+    /// A write now.
+    pub const fn now(end: u64, kill_privileges: bool) -> Self {
+        Self {
+            end,
+            kill_privileges,
+            written: None,
+        }
+    }
+}
+
 pub fn run<V: View>(
     turn: &mut Turn<'_, V>,
     id: FileId,
     offset: u64,
-    end: u64,
-    kill_privileges: bool,
+    note: Note,
     data: &Payload,
 ) -> Result {
     let inode = turn.regular_file(id)?;
+    let end = note.end;
     if end > limits::FILE_BYTES {
         return Err(Errno::EFBIG.into());
     }
@@ -27,27 +49,25 @@ pub fn run<V: View>(
         }
         turn.write_chunk(chunk, (offset - start) as u32, data.clone());
     }
-    let inode = note_write(turn, id, end, end, kill_privileges)?;
+    let inode = note_write(turn, id, end, note)?;
     Ok(extent(&inode, offset, data.len() as u32).into())
 }
 
-/// Lets chunks reach to `reach`, raises the size to at least `end` and notes that the file was
-/// written.
+/// Lets chunks reach to `reach` and notes that the file was written.
 pub fn note_write<V: View>(
     turn: &mut Turn<'_, V>,
     id: FileId,
     reach: u64,
-    end: u64,
-    kill_privileges: bool,
+    note: Note,
 ) -> crate::answer::Checked<Inode> {
     let mut inode = turn.regular_file(id)?.clone();
     let now = Timestamp::from(turn.now);
     turn.reach_to(id, &mut inode, reach);
-    grow(&mut inode, end);
+    grow(&mut inode, note.end);
     inode.announced = false;
-    inode.modified = now;
+    inode.modified = note.written.map_or(now, |written| written.min(now));
     inode.changed = now;
-    if kill_privileges {
+    if note.kill_privileges {
         inode.mode = without_privileges(inode.mode);
     }
     turn.state.put_inode(id, inode.clone());

@@ -82,6 +82,7 @@ impl<V: View> Turn<'_, V> {
             directory,
             leased: false,
             data_leased: false,
+            exclusive: false,
         }
     }
 

@@ -98,6 +98,15 @@ impl<V: View> Turn<'_, V> {
         Ok(())
     }
 
+    /// As [`Turn::announce_changes`], and whoever knows of the file's shrinkings so far asks anew for the chunks that he
+    /// has read.
+    ///
+    /// Errors: as [`Turn::shrink`].
+    pub fn renumber(&mut self, id: FileId) -> Checked<()> {
+        self.state.update_inode(id, |inode| inode.announced = false);
+        self.announce_changes(id)
+    }
+
     /// Takes back that chunks may be written ahead of the size, with what has been. If too many
     /// shrinkings are under way, it happens when they are confirmed.
     pub fn trim(&mut self, id: FileId) {

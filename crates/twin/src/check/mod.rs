@@ -6,6 +6,7 @@ mod linearize;
 mod slices;
 mod snapshot;
 mod times;
+mod unsent;
 mod watch;
 
 pub use audit::audit;
@@ -13,3 +14,4 @@ pub use history::{History, Record};
 pub use linearize::{Setting, Verdict, linearize};
 pub use snapshot::snapshot;
 pub use times::backwards;
+pub use unsent::without_unsent;

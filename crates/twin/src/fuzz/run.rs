@@ -1,8 +1,10 @@
 //! Runs a scenario and checks everything that can be checked.
 
 use super::perform::{perform, remove_entries};
-use super::{Burst, Known, Scenario, Step};
-use crate::check::{History, Record, Setting, Verdict, audit, backwards, linearize, snapshot};
+use super::{Burst, Known, Scenario, Step, WriteBack};
+use crate::check::{
+    History, Record, Setting, Verdict, audit, backwards, linearize, snapshot, without_unsent,
+};
 use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
 use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::random::Random;
@@ -77,6 +79,7 @@ struct Run {
     world: World,
     seed: u64,
     leases_max: Vec<usize>,
+    write_back: WriteBack,
     /// The clients that live, by their place in the scenario.
     clients: Vec<usize>,
     tree: Tree,
@@ -119,6 +122,7 @@ impl Run {
             world,
             seed: scenario.seed,
             leases_max: scenario.leases_max.clone(),
+            write_back: scenario.write_back,
             clients: Vec::new(),
             tree,
             setting: Setting {
@@ -144,6 +148,8 @@ impl Run {
             leases_max,
             names_max: 4 * leases_max,
             data_blocks_max: leases_max,
+            unsent_bytes_max: self.write_back.unsent_bytes_max,
+            exclusive_after: self.write_back.exclusive_after,
             ..futago_client::Config::default()
         };
         let client = self.world.cluster.add_client(config, self.seed, now);
@@ -248,7 +254,8 @@ impl Run {
             return Err(failure(FailureKind::Time, text));
         }
         let after = self.check_records()?;
-        let verdict = linearize(history, &self.tree, Some(&after), self.setting);
+        let seen = without_unsent(history);
+        let verdict = linearize(&seen, &self.tree, Some(&after), self.setting);
         self.tree = after;
         self.checked.histories += 1;
         match verdict {

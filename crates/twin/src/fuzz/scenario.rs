@@ -24,10 +24,21 @@ pub struct Scenario {
     pub leases_max: Vec<usize>,
     /// How long a node is not leased again after a recall.
     pub lease_pause: Duration,
+    /// How clients with leases keep what they write.
+    pub write_back: WriteBack,
     /// What happens, one burst after the other. Between them everything comes to rest.
     pub bursts: Vec<Burst>,
     /// What the servers do wrong.
     pub defect: Defect,
+}
+
+/// How clients keep what they write under exclusive leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteBack {
+    /// How much a client keeps before it sends, in bytes; 0 if it sends all at once.
+    pub unsent_bytes_max: u64,
+    /// With which write to a file it asks for an exclusive lease.
+    pub exclusive_after: u32,
 }
 
 /// What clients do side by side.
@@ -73,13 +84,17 @@ impl Scenario {
         for _ in 0..reading.below(4) {
             bursts.push(Burst::draw_reading(&mut reading, clients));
         }
+        let spread_depth = random.below(4) as u16;
+        let split_entries = *random.pick(&[2, 4, 4, 8]);
+        let memory_bytes = draw_memory(&mut random);
         Self {
             seed,
             servers,
             clients,
-            spread_depth: random.below(4) as u16,
-            split_entries: *random.pick(&[2, 4, 4, 8]),
-            memory_bytes: draw_memory(&mut random),
+            spread_depth,
+            split_entries,
+            memory_bytes,
+            write_back: WriteBack::draw(&mut Random::new(seed, 6), memory_bytes),
             leases_max: draw_leases(&mut leases, clients),
             lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
             bursts,
@@ -101,13 +116,14 @@ impl Scenario {
     pub fn circumstances(&self) -> String {
         let mut text = format!(
             "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
-             leases of clients {:?}, again after {} us",
+             leases of clients {:?}, again after {} us, {:?}",
             self.servers,
             self.memory_bytes,
             self.spread_depth,
             self.split_entries,
             self.leases_max,
-            self.lease_pause.0 / 1000
+            self.lease_pause.0 / 1000,
+            self.write_back
         );
         for (number, burst) in self.bursts.iter().enumerate() {
             let faults = &burst.faults;
@@ -133,6 +149,18 @@ impl Scenario {
     pub fn operations(&self) -> usize {
         let scripts = self.bursts.iter().flat_map(|burst| &burst.scripts);
         scripts.map(Vec::len).sum()
+    }
+}
+
+impl WriteBack {
+    /// A server that gets full has clients lose what they kept, and tell it late: there they keep nothing.
+    fn draw(random: &mut Random, memory_bytes: u64) -> Self {
+        let most = *random.pick(&[0, 5000, 20_000, 1 << 20, 1 << 20]);
+        let is_limited = memory_bytes < Scenario::MEMORY_UNLIMITED;
+        Self {
+            unsent_bytes_max: if is_limited { 0 } else { most },
+            exclusive_after: 1 + random.below(2) as u32,
+        }
     }
 }
 
@@ -174,15 +202,13 @@ impl Burst {
             death,
         }
     }
-}
 
-impl Burst {
     /// One client changes data, the others read it, and nothing goes wrong.
     fn draw_reading(random: &mut Random, clients: usize) -> Self {
         let writer = random.below(clients as u64) as usize;
         let scripts = (0..clients).map(|client| {
             let (work, steps) = if client == writer {
-                (Work::Data, 1 + random.below(4))
+                (Work::Data, 1 + random.below(8))
             } else {
                 (Work::Reading, 2 + random.below(8))
             };

@@ -71,6 +71,7 @@ fn write() -> Request {
         offset: 1,
         end: 8,
         kill_privileges: false,
+        written: None,
     }
 }
 

@@ -1,0 +1,338 @@
+//! What a client has written under exclusive leases and has not sent yet.
+
+use crate::cache::{Cache, CacheUndo};
+use alloc::vec::Vec;
+use futago_base::{
+    Errno, FileId, Payload, Timestamp,
+    reversible::{Changes, ReversibleMap},
+};
+use serde::Serialize;
+
+/// How much is sent as one piece, in bytes.
+const RUN_BYTES: u64 = 1 << 20;
+/// Of how many files it is remembered that something of them was lost.
+const LOST_MAX: usize = 1024;
+
+/// A file of which something is unsent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UnsentFile {
+    /// Its size in bytes, with what is unsent.
+    pub size: u64,
+    /// When it was written last.
+    pub written: Timestamp,
+    /// Its set-user-id bits go.
+    pub kill_privileges: bool,
+    /// How much is unsent, in bytes.
+    pub bytes: u64,
+}
+
+/// Pieces of data, none over another one, with what else changes with them.
+#[derive(Debug, Serialize)]
+pub struct Unsent {
+    pieces: ReversibleMap<(FileId, u64), Payload>,
+    files: ReversibleMap<FileId, UnsentFile>,
+    /// Why something of a file was lost that its writer has not been told of.
+    lost: Cache<Errno>,
+}
+
+/// What it takes to bring [`Unsent`] back to where it was.
+#[derive(Debug)]
+pub struct UnsentUndo {
+    pieces: Changes<(FileId, u64), Payload>,
+    files: Changes<FileId, UnsentFile>,
+    lost: CacheUndo<Errno>,
+}
+
+impl Unsent {
+    pub const fn new() -> Self {
+        Self {
+            pieces: ReversibleMap::new(),
+            files: ReversibleMap::new(),
+            lost: Cache::new(LOST_MAX),
+        }
+    }
+
+    /// From now on, remembers how changes are taken back.
+    pub fn keep_changes(&mut self) {
+        self.pieces.keep_changes();
+        self.files.keep_changes();
+        self.lost.keep_changes();
+    }
+
+    /// What takes back the changes since the last time, if they are kept.
+    pub fn take_changes(&mut self) -> UnsentUndo {
+        UnsentUndo {
+            pieces: self.pieces.take_changes(),
+            files: self.files.take_changes(),
+            lost: self.lost.take_changes(),
+        }
+    }
+
+    /// Takes changes back: the latest that have not been taken back.
+    pub fn take_back(&mut self, undo: UnsentUndo) {
+        self.pieces.take_back(undo.pieces);
+        self.files.take_back(undo.files);
+        self.lost.take_back(undo.lost);
+    }
+
+    /// The file, if something of it is unsent.
+    pub fn file(&self, id: FileId) -> Option<UnsentFile> {
+        self.files.get(&id).copied()
+    }
+
+    /// The files of which something is unsent.
+    pub fn files(&self) -> Vec<FileId> {
+        self.files.iter().map(|(&id, _)| id).collect()
+    }
+
+    /// How much is unsent of all files, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|(_, file)| file.bytes).sum()
+    }
+
+    /// Keeps a piece of a file that has `size` bytes without it. Returns the size with it.
+    pub fn put(
+        &mut self,
+        (id, offset): (FileId, u64),
+        data: Payload,
+        size: u64,
+        (written, kill_privileges): (Timestamp, bool),
+    ) -> u64 {
+        let length = data.len() as u64;
+        let replaced = self.cut_out(id, offset, offset + length);
+        self.pieces.insert((id, offset), data);
+        let file = self.files.get_or_insert_with(id, || UnsentFile {
+            size,
+            written,
+            kill_privileges,
+            bytes: 0,
+        });
+        file.size = file.size.max(offset + length);
+        file.written = written;
+        file.kill_privileges |= kill_privileges;
+        file.bytes = file.bytes + length - replaced;
+        file.size
+    }
+
+    /// Takes a range out of a file's pieces. Returns how much of it was there, in bytes.
+    fn cut_out(&mut self, id: FileId, from: u64, to: u64) -> u64 {
+        let mut taken = 0;
+        for (at, piece) in self.pieces_over(id, from, to) {
+            let end = at + piece.len() as u64;
+            self.pieces.remove(&(id, at));
+            if at < from {
+                let before = piece.slice(0, (from - at) as usize);
+                self.pieces.insert((id, at), before);
+            }
+            if end > to {
+                let after = piece.slice((to - at) as usize, piece.len());
+                self.pieces.insert((id, to), after);
+            }
+            taken += end.min(to) - at.max(from);
+        }
+        taken
+    }
+
+    /// The pieces that have something of a range, in order.
+    fn pieces_over(&self, id: FileId, from: u64, to: u64) -> Vec<(u64, Payload)> {
+        let before = self.pieces.range((id, 0)..(id, from)).next_back();
+        let before = before.filter(|((_, at), piece)| at + piece.len() as u64 > from);
+        let within = self.pieces.range((id, from)..(id, to));
+        let over = before.into_iter().chain(within);
+        over.map(|(&(_, at), piece)| (at, piece.clone())).collect()
+    }
+
+    /// The same, without what lies outside of the range.
+    fn parts(&self, id: FileId, from: u64, to: u64) -> Vec<(u64, Payload)> {
+        let pieces = self.pieces_over(id, from, to).into_iter();
+        let part = |(at, piece): (u64, Payload)| {
+            let end = to.min(at + piece.len() as u64);
+            let begin = from.max(at);
+            (
+                begin,
+                piece.slice((begin - at) as usize, (end - at) as usize),
+            )
+        };
+        pieces.map(part).collect()
+    }
+
+    /// A range, if all of it is here.
+    pub fn read(&self, id: FileId, from: u64, to: u64) -> Option<Payload> {
+        let parts = self.parts(id, from, to);
+        let length: usize = parts.iter().map(|(_, part)| part.len()).sum();
+        let whole = (to - from) as usize;
+        (length == whole).then(|| gather(from, whole, parts))
+    }
+
+    /// What was read at an offset, up to `to` or the end of the file, with what is unsent over it.
+    pub fn lay_over(&self, id: FileId, from: u64, to: u64, read: Payload) -> Payload {
+        let Some(file) = self.file(id) else {
+            return read;
+        };
+        let read_end = from + read.len() as u64;
+        let end = file.size.min(to).max(read_end);
+        let mut layers = Vec::new();
+        let mut at = from;
+        for (begin, part) in self.parts(id, from, to) {
+            let part_end = begin + part.len() as u64;
+            if at < begin.min(read_end) {
+                layers.push((at, between(&read, from, at, begin.min(read_end))));
+            }
+            layers.push((begin, part));
+            at = part_end;
+        }
+        if at < read_end {
+            layers.push((at, between(&read, from, at, read_end)));
+        }
+        gather(from, (end - from) as usize, layers)
+    }
+
+    /// All of a file, in runs that are sent as one piece each.
+    pub fn runs(&self, id: FileId) -> Vec<(u64, Payload)> {
+        let mut runs: Vec<(u64, Vec<(u64, Payload)>)> = Vec::new();
+        let mut end = None;
+        for (at, piece) in self.parts(id, 0, u64::MAX) {
+            match runs.last_mut() {
+                Some((_, run)) if end == Some(at) && at % RUN_BYTES != 0 => {
+                    run.push((at, piece.clone()))
+                }
+                _ => runs.push((at, Vec::from([(at, piece.clone())]))),
+            }
+            end = Some(at + piece.len() as u64);
+        }
+        let whole = |(at, run): (u64, Vec<(u64, Payload)>)| {
+            let length = run.iter().map(|(_, piece)| piece.len()).sum();
+            (at, gather(at, length, run))
+        };
+        runs.into_iter().map(whole).collect()
+    }
+
+    /// All of a file has been sent, or is lost. Returns the file if something of it was unsent.
+    pub fn remove(&mut self, id: FileId) -> Option<UnsentFile> {
+        for (at, _) in self.pieces_over(id, 0, u64::MAX) {
+            self.pieces.remove(&(id, at));
+        }
+        self.files.remove(&id)
+    }
+
+    /// Something of a file is lost.
+    pub fn lose(&mut self, id: FileId, why: Errno) {
+        self.remove(id);
+        self.lost.insert_new(id, why);
+    }
+
+    /// Everything is lost.
+    pub fn lose_all(&mut self, why: Errno) {
+        for id in self.files() {
+            self.lose(id, why);
+        }
+    }
+
+    /// Why something of a file was lost, if nobody has been told of it.
+    pub fn take_lost(&mut self, id: FileId) -> Option<Errno> {
+        self.lost.remove(id)
+    }
+}
+
+/// A part of what was read at `from`.
+fn between(read: &Payload, from: u64, begin: u64, end: u64) -> Payload {
+    read.slice((begin - from) as usize, (end - from) as usize)
+}
+
+/// Puts pieces together, with zeros where there are none.
+fn gather(from: u64, length: usize, pieces: Vec<(u64, Payload)>) -> Payload {
+    let pieces = pieces.into_iter();
+    let placed: Vec<(usize, Payload)> = pieces
+        .map(|(at, piece)| ((at - from) as usize, piece))
+        .collect();
+    Payload::gather(length, &placed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    const FILE: FileId = FileId(5);
+    const LENGTH: usize = 64;
+
+    /// Pieces at offsets, each of one byte again and again.
+    fn pieces() -> impl Strategy<Value = Vec<(usize, usize, u8)>> {
+        let piece = (0..LENGTH, 1..16_usize, 1..=u8::MAX);
+        let within = |(at, length, byte): (usize, usize, u8)| (at, length.min(LENGTH - at), byte);
+        proptest::collection::vec(piece.prop_map(within), 0..12)
+    }
+
+    fn fill(byte: u8, length: usize) -> Payload {
+        Payload::from(Bytes::from(vec![byte; length]))
+    }
+
+    /// Puts pieces, and the bytes that are there then.
+    fn put(pieces: &[(usize, usize, u8)]) -> (Unsent, Vec<Option<u8>>) {
+        let (mut unsent, mut bytes) = (Unsent::new(), vec![None; LENGTH]);
+        for &(at, length, byte) in pieces {
+            let how = (Timestamp::default(), false);
+            unsent.put((FILE, at as u64), fill(byte, length), 0, how);
+            bytes[at..at + length].fill(Some(byte));
+        }
+        (unsent, bytes)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_unsent_is_what_was_put_last(
+            pieces in pieces(),
+            (from, length) in (0..LENGTH, 0..LENGTH),
+            read in 0..LENGTH,
+        ) {
+            let (unsent, bytes) = put(&pieces);
+            let known = |range: &[Option<u8>]| range.iter().copied().collect::<Option<Vec<u8>>>();
+            let to = (from + length).min(LENGTH);
+            let seen = unsent.read(FILE, from as u64, to as u64);
+            prop_assert_eq!(seen.map(|data| data.bytes().to_vec()), known(&bytes[from..to]));
+            let count = bytes.iter().flatten().count() as u64;
+            prop_assert_eq!(unsent.bytes(), count);
+
+            // Runs bring all of it.
+            let mut sent = vec![None; LENGTH];
+            for (at, run) in unsent.runs(FILE) {
+                for (index, &byte) in run.bytes().iter().enumerate() {
+                    sent[at as usize + index] = Some(byte);
+                }
+            }
+            prop_assert_eq!(&sent, &bytes);
+
+            // The home has zeros up to `read`.
+            let size = bytes.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+            let end = read.max(size).min(to).max(from.min(read));
+            let below = fill(0, read.min(to).saturating_sub(from));
+            let over = unsent.lay_over(FILE, from as u64, to as u64, below);
+            let expected: Vec<u8> = (from..end.max(from)).map(|at| bytes[at].unwrap_or(0)).collect();
+            prop_assert_eq!(over.bytes().to_vec(), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_lost_is_told_of_once() {
+        let (mut unsent, _) = put(&[(1, 2, 3)]);
+        unsent.lose(FILE, Errno::ENOSPC);
+        unsent.lose(FILE, Errno::EIO);
+        assert_eq!((unsent.bytes(), unsent.file(FILE)), (0, None));
+        assert_eq!(unsent.take_lost(FILE), Some(Errno::ENOSPC));
+        assert_eq!(unsent.take_lost(FILE), None);
+    }
+
+    #[test]
+    fn changes_are_taken_back() {
+        let (mut unsent, _) = put(&[(1, 8, 3)]);
+        unsent.keep_changes();
+        let before = alloc::format!("{unsent:?}");
+        unsent.put((FILE, 4), fill(9, 2), 0, (Timestamp::default(), true));
+        unsent.lose(FILE, Errno::EIO);
+        let changes = unsent.take_changes();
+        unsent.take_back(changes);
+        assert_eq!(alloc::format!("{unsent:?}"), before);
+    }
+}

@@ -1,0 +1,238 @@
+//! What a client keeps of what it writes, and when it sends it.
+
+mod script;
+
+use bytes::Bytes;
+use futago_base::{Duration, Errno, FileId, Kind, Payload, Time, Timestamp, record::Truncations};
+use futago_client::Config;
+use futago_wire::{Failure, FileState, Lease, Outcome, Reply, Request};
+use script::{Exchange, Script, exchange, node, run};
+use std::rc::Rc;
+
+type Client = futago_client::Client<Script>;
+
+const FILE: FileId = FileId(5);
+const CHUNK: u32 = 4096;
+/// The size that the file has at its home.
+const SIZE: u64 = 10;
+
+fn config() -> Config {
+    Config {
+        lease_trust: Some(Duration::from_secs(10)),
+        data_blocks_max: 0,
+        unsent_bytes_max: 100,
+        exclusive_after: 1,
+        ..Config::default()
+    }
+}
+
+fn state(size: u64, exclusive: bool) -> FileState {
+    FileState {
+        leased: true,
+        data_leased: true,
+        exclusive,
+        ..node(FILE, Kind::File, size, CHUNK)
+    }
+}
+
+fn data(text: &'static [u8]) -> Payload {
+    Payload::from(Bytes::from_static(text))
+}
+
+/// A client opens the file, and gets an exclusive lease with its first write, or not.
+fn opened(exclusive: bool) -> Vec<Exchange> {
+    vec![
+        exchange(
+            0,
+            Request::Open(FILE),
+            Ok(Reply::Opened(state(SIZE, false))),
+        ),
+        exchange(
+            0,
+            Request::TakeExclusive(FILE),
+            Ok(Reply::File(state(SIZE, exclusive))),
+        ),
+    ]
+}
+
+fn extent(state: FileState) -> Reply {
+    Reply::Extent {
+        offset: 0,
+        stored: 0,
+        size: state.attributes.size,
+        chunk_bytes: CHUNK,
+        writable: 0,
+        truncations: Truncations::default(),
+        state: Some(Box::new(state)),
+    }
+}
+
+fn write(offset: u64, text: &'static [u8], is_kept: bool) -> Exchange {
+    let end = offset + text.len() as u64;
+    let request = Request::Write {
+        id: FILE,
+        offset,
+        end,
+        kill_privileges: false,
+        // When scripts run.
+        written: is_kept.then_some(Timestamp::from(Time(1000))),
+    };
+    Exchange {
+        data: data(text),
+        ..exchange(0, request, Ok(extent(state(end.max(SIZE), true))))
+    }
+}
+
+/// The same exchange with another outcome.
+fn but(outcome: Outcome, exchange: Exchange) -> Exchange {
+    Exchange {
+        outcome,
+        ..exchange
+    }
+}
+
+/// Plays a script with an opened file under an exclusive lease.
+fn play<T, F: Future<Output = Result<T, Errno>>>(
+    then: Vec<Exchange>,
+    operation: impl FnOnce(Rc<Client>) -> F,
+) -> Result<T, Errno> {
+    let exchanges = opened(true).into_iter().chain(then).collect();
+    run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        operation(client).await
+    })
+}
+
+async fn put(client: &Client, offset: u64, text: &'static [u8]) -> Result<u64, Errno> {
+    client.write(FILE, offset, data(text), false).await
+}
+
+#[test]
+fn writes_are_kept_and_sent_together() {
+    let then = vec![write(2, b"abXYef", true), write(20, b"z", true)];
+    let sizes = play(then, |client| async move {
+        let sizes = [
+            put(&client, 2, b"abcdef").await?,
+            put(&client, 4, b"XY").await?,
+            put(&client, 20, b"z").await?,
+        ];
+        client.synchronize(FILE).await?;
+        client.synchronize(FILE).await?;
+        Ok(sizes)
+    });
+    assert_eq!(sizes, Ok([SIZE, SIZE, 21]));
+}
+
+#[test]
+fn who_gets_no_exclusive_lease_sends_at_once_and_asks_ever_more_seldom() {
+    let take = || {
+        exchange(
+            0,
+            Request::TakeExclusive(FILE),
+            Ok(Reply::File(state(SIZE, false))),
+        )
+    };
+    let told = || but(Ok(extent(state(SIZE, false))), write(0, b"a", false));
+    let then = [told(), take(), told(), told(), take(), told()];
+    let exchanges = opened(false).into_iter().chain(then).collect();
+    let written = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        for _ in 0..4 {
+            put(&client, 0, b"a").await?;
+        }
+        Ok::<_, Errno>(())
+    });
+    assert_eq!(written, Ok(()));
+}
+
+#[test]
+fn what_is_unsent_is_read_from_memory_and_laid_over_what_the_home_has() {
+    let read = Request::Read {
+        id: FILE,
+        offset: 0,
+        length: 100,
+    };
+    let read = Exchange {
+        answer: data(b"0123456789"),
+        ..exchange(0, read, Ok(extent(state(SIZE, true))))
+    };
+    let seen = play(vec![read], |client| async move {
+        put(&client, 2, b"ab").await?;
+        put(&client, 12, b"z").await?;
+        let kept = client.read(FILE, 3, 1).await?.bytes();
+        Ok((kept, client.read(FILE, 0, 100).await?.bytes()))
+    });
+    let (kept, all) = seen.expect("it is read");
+    assert_eq!(&kept[..], b"b");
+    assert_eq!(&all[..], b"01ab456789\0\0z");
+}
+
+#[test]
+fn who_asks_for_attributes_sends_first_and_knows_them_then() {
+    let then = vec![write(12, b"z", true)];
+    let size = play(then, |client| async move {
+        put(&client, 12, b"z").await?;
+        Ok(client.attributes(FILE).await?.attributes.size)
+    });
+    assert_eq!(size, Ok(13));
+}
+
+#[test]
+fn whoever_keeps_too_much_sends() {
+    const TEXT: &[u8] = &[7; 101];
+    let then = vec![write(0, TEXT, true)];
+    assert_eq!(
+        play(then, |client| async move { put(&client, 0, TEXT).await }),
+        Ok(101)
+    );
+}
+
+#[test]
+fn a_lease_is_given_back_when_what_was_kept_under_it_is_sent() {
+    let lease = Lease {
+        node: FILE,
+        number: 2,
+    };
+    let give_back = exchange(0, Request::GiveBack(vec![lease]), Ok(Reply::Done));
+    let unleased = || Ok(extent(node(FILE, Kind::File, SIZE, CHUNK)));
+    let then = vec![
+        but(unleased(), write(0, b"a", true)),
+        give_back,
+        but(unleased(), write(0, b"b", false)),
+    ];
+    let size = play(then, |client| async move {
+        put(&client, 0, b"a").await?;
+        client.recalled(lease).await;
+        put(&client, 0, b"b").await
+    });
+    assert_eq!(size, Ok(SIZE));
+}
+
+#[test]
+fn what_is_lost_is_told_once_and_the_file_is_closed() {
+    let full = Err(Failure::Errno(Errno::ENOSPC));
+    let then = vec![
+        but(full, write(0, b"a", true)),
+        exchange(0, Request::Close(FILE), Ok(Reply::Done)),
+    ];
+    let told = play(then, |client| async move {
+        put(&client, 0, b"a").await?;
+        let closed = client.close(FILE).await;
+        Ok((closed, client.synchronize(FILE).await))
+    });
+    assert_eq!(told, Ok((Err(Errno::ENOSPC), Ok(()))));
+}
+
+/// What a session kept must not be written by the next one: others may have changed the file since.
+#[test]
+fn what_a_session_has_kept_ends_with_it() {
+    let alive = |server| exchange(server, Request::KeepAlive, Ok(Reply::Done));
+    let over = but(Err(Failure::SessionExpired), alive(0));
+    let then = vec![over, alive(1), alive(2), alive(3)];
+    let told = play(then, |client| async move {
+        put(&client, 0, b"a").await?;
+        let alive = client.keep_alive().await;
+        Ok((alive, put(&client, 0, b"b").await))
+    });
+    assert_eq!(told, Ok((Err(Errno::ESTALE), Err(Errno::ESTALE))));
+}

@@ -1,0 +1,112 @@
+//! Which open files were written to, and by which clients of the mount: a client may keep
+//! what it is told to write.
+//!
+//! If something is lost, every open file description through which the file was written is told once, as on Linux
+//! (`errseq_t`).
+
+use crate::clients::ClientIndex;
+use crate::interruption::locked;
+use crate::open_files::{ClientSet, clients_of};
+use futago_base::{Errno, FileId};
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+/// What is known of a file that is open and was written to.
+#[derive(Debug, Default)]
+struct Written {
+    clients: ClientSet,
+    /// The descriptions that wrote, with what they are to be told.
+    handles: HashMap<u64, Option<Errno>>,
+}
+
+/// The files that are open and were written to.
+#[derive(Debug, Default)]
+pub struct Unsynchronized(Mutex<HashMap<FileId, Written>>);
+
+impl Unsynchronized {
+    /// Notes that a client has written to a file.
+    pub fn written(&self, file: FileId, handle: u64, client: ClientIndex) {
+        let mut files = locked(&self.0);
+        let written = files.entry(file).or_default();
+        written.clients |= 1 << client;
+        written.handles.entry(handle).or_default();
+    }
+
+    /// Whether a file is open that was written to.
+    pub fn has(&self, file: FileId) -> bool {
+        locked(&self.0).contains_key(&file)
+    }
+
+    /// The files that are open and were written to.
+    pub fn files(&self) -> Vec<FileId> {
+        locked(&self.0).keys().copied().collect()
+    }
+
+    /// The clients that have to synchronize a file. Others may be waiting for them to do so already, and must.
+    pub fn clients(&self, file: FileId) -> Vec<ClientIndex> {
+        let files = locked(&self.0);
+        clients_of(files.get(&file).map_or(0, |written| written.clients))
+    }
+
+    /// Something that was written to a file is lost.
+    pub fn lost(&self, file: FileId, why: Errno) {
+        if let Some(written) = locked(&self.0).get_mut(&file) {
+            written.handles.values_mut().for_each(|told| {
+                told.get_or_insert(why);
+            });
+        }
+    }
+
+    /// What a description is to be told, once.
+    pub fn take_lost(&self, file: FileId, handle: u64) -> Result<(), Errno> {
+        let mut files = locked(&self.0);
+        let told = files
+            .get_mut(&file)
+            .and_then(|written| written.handles.get_mut(&handle));
+        told.and_then(Option::take).map_or(Ok(()), Err)
+    }
+
+    /// A description is closed.
+    pub fn closed(&self, file: FileId, handle: u64) {
+        let mut files = locked(&self.0);
+        if let Some(written) = files.get_mut(&file) {
+            written.handles.remove(&handle);
+            if written.handles.is_empty() {
+                files.remove(&file);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: FileId = FileId(5);
+
+    #[test]
+    fn every_client_that_has_written_synchronizes() {
+        let files = Unsynchronized::default();
+        files.written(FILE, 1, 0);
+        files.written(FILE, 2, 3);
+        assert_eq!(files.files(), [FILE]);
+        assert_eq!(files.clients(FILE), [0, 3]);
+        assert!(files.clients(FileId(6)).is_empty());
+    }
+
+    #[test]
+    fn every_writer_is_told_once_of_what_is_lost() {
+        let files = Unsynchronized::default();
+        files.written(FILE, 1, 0);
+        files.written(FILE, 2, 0);
+        files.lost(FILE, Errno::ENOSPC);
+        files.lost(FILE, Errno::EIO);
+        assert_eq!(files.take_lost(FILE, 1), Err(Errno::ENOSPC));
+        assert_eq!(files.take_lost(FILE, 1), Ok(()));
+        assert_eq!(files.take_lost(FILE, 3), Ok(()), "it wrote nothing");
+        files.closed(FILE, 1);
+        assert_eq!(files.take_lost(FILE, 2), Err(Errno::ENOSPC));
+        files.closed(FILE, 2);
+        assert!(!files.has(FILE));
+    }
+}

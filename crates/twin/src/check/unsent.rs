@@ -1,0 +1,42 @@
+//! What a client that died may have kept to itself.
+
+use super::{History, Record};
+use crate::model::Operation;
+use futago_base::{FileId, Time};
+
+/// The history as those may see it who live: whether a write of a client that died has happened is open, unless the client
+/// has sent it before; what it read of its own writes nobody knows.
+pub fn without_unsent(history: &History) -> History {
+    let died = |client| {
+        let mut records = history.iter();
+        records.any(|other| other.client == client && other.operation == Operation::Expire)
+    };
+    let open = |record: &Record| {
+        let Some(file) = kept_of(&record.operation) else {
+            return false;
+        };
+        died(record.client) && !is_sent_after(history, record, file)
+    };
+    let seen = |record: &Record| Record {
+        returned: record.returned.clone().filter(|_| !open(record)),
+        ..record.clone()
+    };
+    history.iter().map(seen).collect()
+}
+
+/// The file of which something may be kept, or told from what is kept.
+const fn kept_of(operation: &Operation) -> Option<FileId> {
+    match operation {
+        Operation::Write { id, .. } | Operation::Read { id, .. } => Some(*id),
+        _ => None,
+    }
+}
+
+/// Whether the client has closed the file since.
+fn is_sent_after(history: &History, record: &Record, file: FileId) -> bool {
+    let closes = |other: &Record| {
+        let is_done = other.end() < Time(u64::MAX) && other.called >= record.end();
+        is_done && other.client == record.client && other.operation == Operation::Close(file)
+    };
+    history.iter().any(closes)
+}
