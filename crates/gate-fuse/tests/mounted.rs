@@ -64,6 +64,63 @@ fn what_is_read_again_is_what_was_written_last() {
     }
 }
 
+/// A mount keeps small writes; whoever looks, and however, finds them.
+#[test]
+fn what_a_mount_keeps_of_its_writes_everybody_finds() {
+    const PIECE: &[u8] = b"a piece of the file";
+    const PIECES: usize = 20;
+    let Some(twins) = Twins::start() else { return };
+    let whole = || PIECE.repeat(PIECES);
+    type Look = fn(&std::path::Path, &File) -> Vec<u8>;
+    let looks: [(&str, Look); 5] = [
+        ("read", |path, _| fs::read(path).expect("read")),
+        ("size", |path, _| {
+            let size = fs::metadata(path).expect("attributes").len();
+            assert_eq!(size, (PIECE.len() * PIECES) as u64);
+            fs::read(path).expect("read")
+        }),
+        ("list", |path, _| {
+            let directory = fs::read_dir(path.parent().expect("a directory"));
+            let mut sizes = directory.expect("list").map(|entry| {
+                let entry = entry.expect("entry");
+                (entry.path() == path).then(|| entry.metadata().expect("attributes").len())
+            });
+            assert_eq!(
+                sizes.find_map(|size| size),
+                Some((PIECE.len() * PIECES) as u64)
+            );
+            fs::read(path).expect("read")
+        }),
+        ("same", |_, file| {
+            let mut seen = vec![0; PIECE.len() * PIECES];
+            file.read_exact_at(&mut seen, 0).expect("read");
+            seen
+        }),
+        ("moved", |path, _| {
+            let moved = path.with_extension("moved");
+            fs::rename(path, &moved).expect("moved");
+            fs::read(moved).expect("read")
+        }),
+    ];
+    for (name, look) in looks {
+        for mount in [0, 1] {
+            let name = format!("{name}{mount}");
+            let open = OpenOptions::new()
+                .create(true)
+                .read(true)
+                .write(true)
+                .open(twins.path(0, &name));
+            let file = open.expect("made");
+            for piece in 0..PIECES {
+                let at = (piece * PIECE.len()) as u64;
+                file.write_all_at(PIECE, at).expect("written");
+            }
+            assert!(look(&twins.path(mount, &name), &file) == whole(), "{name}");
+            file.sync_all().expect("synchronized");
+        }
+    }
+}
+
 /// Mount 1 has looked at `from/d`, mount 0 moves it, and mount 1 moves it on without a look.
 #[test]
 fn a_directory_that_the_other_mount_has_moved_is_moved_on() {

@@ -44,7 +44,9 @@ pub fn run() -> anyhow::Result<()> {
 /// Opens what is to be measured.
 pub fn open(target: &Target) -> anyhow::Result<Box<dyn FileSystem>> {
     match target {
-        Target::Cluster(path) => Ok(Box::new(Library::new(&Cluster::load(path)?)?)),
+        Target::Cluster { file, leases } => {
+            Ok(Box::new(Library::new(&Cluster::load(file)?, *leases)?))
+        }
         Target::Directory(path) => Ok(Box::new(Directory(path.clone()))),
     }
 }

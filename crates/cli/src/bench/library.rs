@@ -42,9 +42,13 @@ struct OpenFile {
 
 impl Library {
     /// A client of its own.
-    pub fn new(cluster: &Cluster) -> anyhow::Result<Self> {
+    pub fn new(cluster: &Cluster, leases: bool) -> anyhow::Result<Self> {
+        let options = Options {
+            leases,
+            ..Options::default()
+        };
         Ok(Self {
-            futago: Futago::connect(cluster, Options::default())?,
+            futago: Futago::connect(cluster, options)?,
             chunk_bytes: cluster.chunk_bytes,
             directories: Mutex::default(),
         })
@@ -252,9 +256,10 @@ impl Session for Caller<'_> {
         Ok(self.run(read).await?.bytes())
     }
 
-    /// What a write has returned from is at the servers.
-    async fn flush(&self, _: &OpenFile) -> anyhow::Result<()> {
-        Ok(())
+    async fn flush(&self, file: &OpenFile) -> anyhow::Result<()> {
+        let id = file.id;
+        self.run(async |client: &Client| client.synchronize(id).await)
+            .await
     }
 
     async fn close(&self, file: OpenFile) -> anyhow::Result<()> {

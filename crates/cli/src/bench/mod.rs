@@ -23,7 +23,12 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Target {
     /// The cluster of this file, through the library.
-    Cluster(PathBuf),
+    Cluster {
+        /// The cluster file.
+        file: PathBuf,
+        /// Whether clients take leases, and keep data, attributes and names under them.
+        leases: bool,
+    },
     /// A directory, by system calls.
     Directory(PathBuf),
 }

@@ -43,6 +43,9 @@ struct Common {
     /// --cluster too, the servers' requests and processor time are still told.
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
+    /// Have the library's clients take leases, under which they keep data, attributes and names, and what they write.
+    #[arg(long, conflicts_with = "path")]
+    leases: bool,
     /// Measure this directory too, every phase in turns with the first one's, and tell how much faster the first
     /// is. Can be given several times.
     #[arg(long, value_name = "NAME=DIR")]
@@ -160,7 +163,10 @@ impl Common {
     fn target(&self) -> anyhow::Result<Target> {
         match (&self.path, &self.cluster) {
             (Some(path), _) => Ok(Target::Directory(std::path::absolute(path)?)),
-            (None, Some(cluster)) => Ok(Target::Cluster(std::path::absolute(cluster)?)),
+            (None, Some(cluster)) => Ok(Target::Cluster {
+                file: std::path::absolute(cluster)?,
+                leases: self.leases,
+            }),
             (None, None) => Err(usage("say what to measure: --cluster FILE or --path DIR")),
         }
     }

@@ -65,7 +65,8 @@ pub fn print(common: &Common, jobs: &[Job], measured: Vec<Vec<Rounds>>) -> anyho
 
 fn described(target: &Target) -> String {
     match target {
-        Target::Cluster(_) => "library".to_owned(),
+        Target::Cluster { leases: false, .. } => "library".to_owned(),
+        Target::Cluster { leases: true, .. } => "library, leases".to_owned(),
         Target::Directory(path) => path.display().to_string(),
     }
 }
