@@ -15,15 +15,16 @@ pub struct Library {
 }
 
 impl Library {
-    /// A new client, which may take leases.
+    /// A new client, which may take leases, and an exclusive one as soon as it can.
     ///
     /// # Errors
     /// As [`Futago::connect`].
     pub fn connect(cluster: &Cluster, leases: bool) -> std::io::Result<Self> {
-        let options = Options {
+        let mut options = Options {
             leases,
             ..Options::default()
         };
+        options.client.exclusive_after = 1;
         Ok(Self {
             futago: Futago::connect(cluster, options)?,
             known: Known::default(),

@@ -300,6 +300,17 @@ impl File {
             .run(async |client| client.append(id, Payload::from(data), false).await)
     }
 
+    /// What `fsync` does: all that was written to the file through this client is on its servers when it returns. Without
+    /// [`Options::leases`] it was there before.
+    ///
+    /// # Errors
+    /// Why something of what was written before was lost, once.
+    pub fn synchronize(&self) -> io::Result<()> {
+        let id = self.id;
+        self.file_system
+            .run(async |client| client.synchronize(id).await)
+    }
+
     /// What `fstat` tells.
     ///
     /// # Errors

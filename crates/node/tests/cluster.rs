@@ -131,6 +131,45 @@ fn two_clients_share_files_that_span_servers() {
     assert!(two.read_directory(b"/").unwrap().is_empty());
 }
 
+/// A client keeps what it writes, over several chunks and servers; another finds it, and then they write in turns.
+#[test]
+fn what_a_client_keeps_of_its_writes_others_find() {
+    const PIECE: usize = 100_000;
+    const PIECES: usize = 25;
+    let running = start(3);
+    let options = || Options {
+        leases: true,
+        ..Options::default()
+    };
+    let connect = || FileSystem::connect(&running.cluster, options()).unwrap();
+    let (one, two) = (connect(), connect());
+    let file = one.open(b"/f", NEW).unwrap();
+    let mut expected = vec![0; PIECE * PIECES];
+    // Every seventh piece first, so that they lie apart.
+    for number in 0..PIECES {
+        let (at, byte) = (number * 7 % PIECES * PIECE, number as u8 + 1);
+        expected[at..at + PIECE].fill(byte);
+        let data = Bytes::from(vec![byte; PIECE]);
+        file.write_at(at as u64, data).unwrap();
+    }
+    let other = two.open(b"/f", OpenOptions::default()).unwrap();
+    assert_eq!(other.metadata().unwrap().size, expected.len() as u64);
+    assert!(other.read_at(0, u32::MAX).unwrap() == expected);
+    for turn in 0..6_u8 {
+        let writer = [&file, &other][usize::from(turn % 2)];
+        let at = usize::from(turn) * 350_000;
+        expected[at..at + 5].fill(turn);
+        let data = Bytes::from(vec![turn; 5]);
+        writer.write_at(at as u64, data).unwrap();
+        for reader in [&file, &other] {
+            let seen = reader.read_at(at as u64, 10).unwrap();
+            assert!(seen == expected[at..at + 10], "{turn}: {seen:?}");
+        }
+    }
+    file.synchronize().unwrap();
+    file.close().unwrap();
+}
+
 #[test]
 fn a_listing_is_complete_over_all_buckets() {
     let running = start(4);
