@@ -6,7 +6,14 @@ use super::{
 };
 use anyhow::{Context, anyhow, ensure};
 use bytes::Bytes;
-use std::{fs, io::Write, os::unix::fs::FileExt, path::PathBuf, thread};
+use rustix::fs::{Advice, fadvise};
+use std::{
+    fs,
+    io::{self, Write},
+    os::unix::fs::FileExt,
+    path::PathBuf,
+    thread,
+};
 
 /// A directory of the operating system.
 pub struct Directory(pub PathBuf);
@@ -14,7 +21,7 @@ pub struct Directory(pub PathBuf);
 impl FileSystem for Directory {
     fn make_directory(&self, path: &str) -> anyhow::Result<()> {
         match fs::create_dir(self.0.join(path)) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             other => other.with_context(|| format!("making {path} in {}", self.0.display())),
         }
     }
@@ -25,6 +32,16 @@ impl FileSystem for Directory {
 
     fn remove_directory(&self, path: &str) -> anyhow::Result<()> {
         fs::remove_dir(self.0.join(path)).with_context(|| format!("removing {path}"))
+    }
+
+    /// Opened to be written, as nobody is to take this for a first reading.
+    fn drop_pages(&self, path: &str) -> anyhow::Result<()> {
+        let dropped = || -> io::Result<()> {
+            let file = fs::File::options().write(true).open(self.0.join(path))?;
+            file.sync_all()?;
+            Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
+        };
+        dropped().with_context(|| format!("dropping what is kept of {path}"))
     }
 
     /// A system call blocks its thread, so each operation under way has its own.

@@ -92,6 +92,11 @@ impl FileSystem for Library {
         block(self.blocking().remove_directory(path))
     }
 
+    /// The library is not asked to keep anything.
+    fn drop_pages(&self, _: &str) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// One operation at a time is a blocking call, as most programs make it; many are under way together on
     /// one thread.
     fn perform(&self, part: &Part<'_>, in_flight: u32) -> Measured {

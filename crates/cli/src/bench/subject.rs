@@ -1,7 +1,7 @@
 //! One of the file systems that a run measures, with the client processes that work on it.
 
 use super::{Job, Phase, Work, client, process::ClientProcess, target::FileSystem};
-use futago_lab::statistics::ClientPhase;
+use futago_lab::{statistics::ClientPhase, workload::IoPhase};
 
 /// A file system under measurement: a directory of its own, which goes when this is dropped.
 pub struct Subject<'a> {
@@ -45,8 +45,15 @@ impl<'a> Subject<'a> {
         Ok(())
     }
 
-    /// Has all clients do their parts of a phase at once.
+    /// Has all clients do their parts of a phase at once. What was just written is not to be read from the pages that
+    /// writing has left.
     pub fn run(&mut self, phase: Phase) -> anyhow::Result<Vec<ClientPhase>> {
+        if let (Work::Io { workload, .. }, Phase::Io(IoPhase::Read)) = (self.work, phase) {
+            for file in workload.files() {
+                let path = format!("{}/{file}", self.directory);
+                self.file_system.drop_pages(&path)?;
+            }
+        }
         for process in &mut self.processes {
             process.begin(phase)?;
         }

@@ -16,6 +16,8 @@ pub trait FileSystem {
     fn unlink(&self, path: &str) -> anyhow::Result<()>;
     /// Removes an empty directory.
     fn remove_directory(&self, path: &str) -> anyhow::Result<()>;
+    /// Has the operating system drop what it keeps of a file's data.
+    fn drop_pages(&self, path: &str) -> anyhow::Result<()>;
     /// Does a client's part of a phase, with so many operations under way at a time.
     fn perform(&self, part: &Part<'_>, in_flight: u32) -> Measured;
 }
