@@ -107,6 +107,7 @@ fn what_a_mount_keeps_of_its_writes_everybody_finds() {
             let name = format!("{name}{mount}");
             let open = OpenOptions::new()
                 .create(true)
+                .truncate(false)
                 .read(true)
                 .write(true)
                 .open(twins.path(0, &name));
