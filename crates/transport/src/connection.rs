@@ -1,6 +1,10 @@
 //! A proven connection: messages in, messages out.
 
-use crate::{Channel, checksum::crc32c_append, decoder::Decoder};
+use crate::{
+    Channel,
+    checksum::crc32c_append,
+    decoder::{Decoder, KEPT_BYTES},
+};
 use atomic_refcell::AtomicRefCell;
 use bytes::{Buf, Bytes};
 use futago_wire::{DecodeError, Frame};
@@ -329,15 +333,21 @@ struct Queue {
     bytes: usize,
     /// How many bytes were taken, ever.
     taken_bytes: u64,
+    /// Where messages are encoded that leave at once, so that they need no memory of their own.
+    head: Vec<u8>,
 }
 
 impl Sender {
     /// Puts a message in line, and through memory sends it at once: there a write costs next to nothing,
     /// and the other end begins while this one goes on. Returns whether it waits for [`Sender::flush`].
     pub fn post(&self, frame: &Frame) -> bool {
-        self.queue(frame);
         let waits = matches!(&*self.channel, Channel::Stream(_));
-        if !waits {
+        if waits || self.queued_bytes() > 0 {
+            self.queue(frame);
+        } else if !self.closed.load(Ordering::Relaxed) {
+            self.queue.borrow_mut().write_or_queue(frame, &self.channel);
+        }
+        if !waits && self.queued_bytes() > 0 {
             self.flush();
         }
         waits
@@ -350,12 +360,8 @@ impl Sender {
         }
         let (head, payload) = frame.encode(crc32c_append);
         let mut queue = self.queue.borrow_mut();
-        for piece in [head, payload.bytes()] {
-            if !piece.is_empty() {
-                queue.bytes += piece.len();
-                queue.pieces.push_back(piece);
-            }
-        }
+        queue.push(head);
+        queue.push(payload.bytes());
     }
 
     /// How much waits to be taken by the peer, in bytes.
@@ -419,6 +425,29 @@ impl Sender {
 }
 
 impl Queue {
+    fn push(&mut self, piece: Bytes) {
+        if !piece.is_empty() {
+            self.bytes += piece.len();
+            self.pieces.push_back(piece);
+        }
+    }
+
+    /// Writes as much of a message as there is room for, and queues the rest. Nothing may be queued before. What is
+    /// wrong with the channel shows when the rest is written.
+    fn write_or_queue(&mut self, frame: &Frame, channel: &Channel) {
+        frame.encode_head(&mut self.head, crc32c_append);
+        let payload = frame.payload.bytes();
+        let slices = [IoSlice::new(&self.head), IoSlice::new(&payload)];
+        let written = channel.try_write_vectored(&slices).unwrap_or(0);
+        self.taken_bytes += written as u64;
+        let of_head = written.min(self.head.len());
+        if of_head < self.head.len() {
+            self.push(Bytes::copy_from_slice(&self.head[of_head..]));
+        }
+        self.push(payload.slice(written - of_head..));
+        self.head.shrink_to(KEPT_BYTES);
+    }
+
     fn write_to(&mut self, channel: &Channel, taken: &Notify) -> io::Result<()> {
         while !self.pieces.is_empty() {
             let mut slices = [IoSlice::new(&[]); SLICES];

@@ -11,6 +11,9 @@ use futago_wire::{
 /// Messages up to this size, in bytes, are received without a share of the memory for large ones.
 pub const SMALL_BYTES: usize = 64 << 10;
 
+/// How much memory a connection keeps for the next message of either direction, in bytes: enough for most without data.
+pub const KEPT_BYTES: usize = 1 << 10;
+
 /// Puts messages together. Data goes into a buffer of exactly its size, which the message keeps.
 #[derive(Debug)]
 pub struct Decoder {
@@ -101,8 +104,11 @@ impl Decoder {
     }
 
     fn finish(&mut self) -> Result<Frame, DecodeError> {
-        let done = std::mem::take(self);
-        let payload = Payload::from(done.payload.freeze());
-        Frame::decode(&done.head, &done.body, payload, crc32c_append)
+        let payload = Payload::from(std::mem::take(&mut self.payload).freeze());
+        let frame = Frame::decode(&self.head, &self.body, payload, crc32c_append);
+        (self.head_filled, self.lengths, self.granted) = (0, None, false);
+        self.body.clear();
+        self.body.shrink_to(KEPT_BYTES);
+        frame
     }
 }

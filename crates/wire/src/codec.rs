@@ -134,13 +134,13 @@ impl Body {
         }
     }
 
-    fn encode(&self) -> Bytes {
+    fn encode_after(&self, head: Vec<u8>) -> Vec<u8> {
         match self {
-            Self::Request(body) => encode(body),
-            Self::Outcome(body) => encode(body),
-            Self::Peer(body) => encode(body),
-            Self::PeerAnswer(body) => encode(body),
-            Self::Push(body) => encode(body),
+            Self::Request(body) => encode_after(head, body),
+            Self::Outcome(body) => encode_after(head, body),
+            Self::Peer(body) => encode_after(head, body),
+            Self::PeerAnswer(body) => encode_after(head, body),
+            Self::Push(body) => encode_after(head, body),
         }
     }
 
@@ -161,11 +161,14 @@ const ENCODED_BYTES: usize = 128;
 /// Encodes one value, as in the body of a message. The records that a server keeps of messages use
 /// it too.
 pub fn encode<T: Serialize>(value: &T) -> Bytes {
+    encode_after(Vec::with_capacity(ENCODED_BYTES), value).into()
+}
+
+/// Encodes one value behind what there is.
+fn encode_after<T: Serialize>(head: Vec<u8>, value: &T) -> Vec<u8> {
     // Encoding fails only for types that postcard cannot express, such as sequences of unknown
     // length; ours are all known, and the tests encode every one.
-    postcard::to_extend(value, Vec::with_capacity(ENCODED_BYTES))
-        .map(Bytes::from)
-        .unwrap_or_default()
+    postcard::to_extend(value, head).unwrap_or_default()
 }
 
 /// Decodes one value; all bytes must be used.
@@ -199,13 +202,22 @@ pub struct Lengths {
 impl Frame {
     /// The message as bytes: head and body, and the data as it is, to be sent after them.
     pub fn encode(&self, crc32c: Crc32c) -> (Bytes, Payload) {
-        let body = self.body.encode();
+        let mut head = Vec::with_capacity(HEADER_BYTES + ENCODED_BYTES);
+        self.encode_head(&mut head, crc32c);
+        (Bytes::from(head), self.payload.clone())
+    }
+
+    /// As [`Frame::encode`], with head and body in a buffer that can be used again.
+    pub fn encode_head(&self, into: &mut Vec<u8>, crc32c: Crc32c) {
+        into.clear();
+        into.resize(HEADER_BYTES, 0);
+        *into = self.body.encode_after(core::mem::take(into));
+        let Some((head, body)) = into.split_at_mut_checked(HEADER_BYTES) else {
+            return;
+        };
         let mut raw = raw_header(&self.header, body.len(), self.payload.len());
-        raw.crc32c = U32::new(checksum(crc32c, &raw, &body, &self.payload.bytes()));
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
-        bytes.extend_from_slice(raw.as_bytes());
-        bytes.extend_from_slice(&body);
-        (Bytes::from(bytes), self.payload.clone())
+        raw.crc32c = U32::new(checksum(crc32c, &raw, body, &self.payload.bytes()));
+        head.copy_from_slice(raw.as_bytes());
     }
 
     /// Reads the lengths from a head, so that the rest can be received into buffers of its size.
@@ -263,7 +275,8 @@ fn check_bounds(raw: &RawHeader) -> Result<Lengths, DecodeError> {
 }
 
 fn checksum(crc32c: Crc32c, raw: &RawHeader, body: &[u8], payload: &[u8]) -> u32 {
-    [raw.as_bytes(), body, payload].into_iter().fold(0, crc32c)
+    let parts = [raw.as_bytes(), body, payload].into_iter();
+    parts.filter(|part| !part.is_empty()).fold(0, crc32c)
 }
 
 fn raw_header(header: &Header, body_bytes: usize, payload_bytes: usize) -> RawHeader {
