@@ -3,11 +3,12 @@
 use crate::{
     Batch, ChunkId, DataChange, FileId, Key, Payload, Space, Value, View, Work,
     data::{EXTENT_BYTES, Extents},
-    record::{Header, Inode, Rank},
+    record::{Header, Inode, Rank, Sort},
 };
 use alloc::{borrow::Cow, vec::Vec};
 use core::{
     cell::Cell,
+    cmp::Ordering,
     iter::{self, Peekable},
 };
 
@@ -70,6 +71,13 @@ impl<'view, V: View> Overlay<'view, V> {
             changes,
         };
         merged.inspect(|_| self.scanned.update(|scanned| scanned + 1))
+    }
+
+    /// Whether there may be records of a sort: there are, or some have been changed.
+    pub fn may_have(&self, sort: Sort) -> bool {
+        let rank = Key::whole_sort(sort).0.rank();
+        let mut changes = self.records.0.iter();
+        self.base.has_any(sort) || changes.any(|change| change.rank.sort() == rank.sort())
     }
 
     /// The data of a chunk, as changed.
@@ -227,26 +235,35 @@ impl Changes {
         Self(Vec::new())
     }
 
-    /// Where the key's change is, or where it would be.
-    fn position(&self, key: &Key) -> Result<usize, usize> {
-        let rank = key.rank();
-        self.0
-            .binary_search_by(|change| change.rank.cmp(&rank).then_with(|| change.key.cmp(key)))
+    /// Where the change of a key of this rank is, or where it would be.
+    fn position(&self, key: &Key, rank: Rank) -> Result<usize, usize> {
+        let mut at = self.0.partition_point(|change| change.rank < rank);
+        while let Some(change) = self.0.get(at).filter(|change| change.rank == rank) {
+            match change.key.cmp(key) {
+                Ordering::Less => at += 1,
+                Ordering::Equal => return Ok(at),
+                Ordering::Greater => break,
+            }
+        }
+        Err(at)
     }
 
     fn get(&self, key: &Key) -> Option<&Option<Value>> {
-        let at = self.position(key).ok()?;
+        if self.0.is_empty() {
+            return None;
+        }
+        let at = self.position(key, key.rank()).ok()?;
         Some(&self.0[at].value)
     }
 
     fn insert(&mut self, key: Key, value: Option<Value>) {
-        match self.position(&key) {
+        let rank = key.rank();
+        match self.position(&key, rank) {
             Ok(at) => self.0[at].value = value,
             Err(at) => {
                 if self.0.is_empty() {
                     self.0.reserve(Self::USUAL);
                 }
-                let rank = key.rank();
                 self.0.insert(at, Change { rank, key, value });
             }
         }
@@ -261,9 +278,15 @@ impl Changes {
         from: &Key,
         to: &Key,
     ) -> impl Iterator<Item = (&'a Key, &'a Option<Value>)> + use<'a> {
-        let place = |key| self.position(key).unwrap_or_else(|at| at);
-        let within = self.0.get(place(from)..place(to)).unwrap_or(&[]);
-        within.iter().map(|change| (&change.key, &change.value))
+        let place = |key: &Key| self.position(key, key.rank()).unwrap_or_else(|at| at);
+        let within = match self.0.is_empty() {
+            true => None,
+            false => self.0.get(place(from)..place(to)),
+        };
+        within
+            .unwrap_or(&[])
+            .iter()
+            .map(|change| (&change.key, &change.value))
     }
 
     fn into_records(self) -> Vec<(Key, Option<Value>)> {

@@ -1,6 +1,6 @@
 //! A server's state as a handler may read it.
 
-use crate::{ChunkId, Key, Value, data::Extents};
+use crate::{ChunkId, Key, Value, data::Extents, record::Sort};
 use serde::{Deserialize, Serialize};
 
 /// How full a store is, in bytes.
@@ -28,6 +28,12 @@ pub trait View {
 
     /// The records from `from` up to but not including `to`, in order.
     fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)>;
+
+    /// Whether there are records of a sort.
+    fn has_any(&self, sort: Sort) -> bool {
+        let (from, to) = Key::whole_sort(sort);
+        self.range(from, to).next().is_some()
+    }
 
     /// The data of a chunk, if it holds any.
     fn data(&self, chunk: ChunkId) -> Option<&Extents>;

@@ -242,11 +242,16 @@ impl Calls {
             wake,
         };
         self.calls.insert(sequence, call);
-        self.timers.insert((wake, Timer::Call(sequence)), ());
         if !express && queued > self.config.queue_max {
             self.complete(sequence, Err(Failure::Busy), Payload::empty());
         }
         self.pump(server, now);
+        // What was sent has its timer.
+        if let Some(call) = self.calls.get(&sequence)
+            && call.state == State::Queued
+        {
+            self.timers.insert((call.wake, Timer::Call(sequence)), ());
+        }
     }
 
     /// An answer has arrived. One that nobody waits for is ignored: it is a copy.

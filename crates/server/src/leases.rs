@@ -38,7 +38,7 @@ impl<V: View> Turn<'_, V> {
             request,
             Request::Read { .. } | Request::AnnounceChanges(_) | Request::TakeExclusive(_)
         );
-        if leaves || is_unseen || !self.is_any(Key::whole_sort(Sort::Lease)) {
+        if leaves || is_unseen || !self.state.may_have(Sort::Lease) {
             return BTreeSet::new();
         }
         let changed: BTreeSet<FileId> = self.state.changed_nodes().collect();

@@ -109,7 +109,9 @@ impl<'a, V: View> Turn<'a, V> {
         if self.state.get(&Key::HeldReply(id)).is_some() {
             return true;
         }
-        [Sort::Parked, Sort::AwaitsRecall].iter().any(|&sort| {
+        let sorts = [Sort::Parked, Sort::AwaitsRecall];
+        let mut sorts = sorts.into_iter().filter(|&sort| self.state.may_have(sort));
+        sorts.any(|sort| {
             let (from, to) = Key::whole_sort(sort);
             let mut waiting = self.state.range(from, to);
             waiting.any(|(key, _)| {

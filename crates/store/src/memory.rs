@@ -3,6 +3,7 @@
 use crate::records::Records;
 use futago_base::{
     Batch, ChunkId, DataChange, Key, Space, Value, View, data::Extents, overlay::RECORD_BYTES,
+    record::Sort,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -142,6 +143,10 @@ impl View for MemoryStore {
 
     fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
         self.records.range(from, to)
+    }
+
+    fn has_any(&self, sort: Sort) -> bool {
+        self.records.has_any(sort)
     }
 
     fn data(&self, chunk: ChunkId) -> Option<&Extents> {

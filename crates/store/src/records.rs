@@ -1,6 +1,9 @@
 //! Records in the order of their keys.
 
-use futago_base::{Key, Value, record::Rank};
+use futago_base::{
+    Key, Value,
+    record::{Rank, Sort},
+};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,7 +13,8 @@ use std::{mem, slice};
 ///
 /// It is a tree of ranks for each sort of record, because to search among numbers is many times faster
 /// than among keys, and because most sorts that a request looks for have few records; the keys that
-/// share a rank are in a list.
+/// share a rank are in a list. The trees hold nothing but ranks and pointers: what is searched is little enough to
+/// stay in the caches, and to insert moves little.
 #[derive(Debug, Default)]
 pub struct Records {
     sorts: [BTreeMap<Rank, Slot>; Rank::SORTS],
@@ -21,15 +25,19 @@ type Record = (Key, Value);
 /// The records of one rank.
 #[derive(Debug)]
 enum Slot {
-    One(Record),
+    One(Box<Record>),
     /// Several, in the order of their keys.
-    Several(Vec<Record>),
+    #[expect(
+        clippy::box_collection,
+        reason = "few slots are of this kind, and all are as large as the largest"
+    )]
+    Several(Box<Vec<Record>>),
 }
 
 impl Slot {
     fn records(&self) -> &[Record] {
         match self {
-            Self::One(record) => slice::from_ref(record),
+            Self::One(record) => slice::from_ref(&**record),
             Self::Several(records) => records,
         }
     }
@@ -38,10 +46,10 @@ impl Slot {
         match self {
             Self::One(record) if record.0 == key => Some(mem::replace(&mut record.1, value)),
             Self::One(_) => {
-                let Self::One(record) = mem::replace(self, Self::Several(Vec::new())) else {
+                let Self::One(record) = mem::replace(self, Self::Several(Box::default())) else {
                     return None;
                 };
-                *self = Self::Several(vec![record]);
+                *self = Self::Several(Box::new(vec![*record]));
                 self.insert(key, value)
             }
             Self::Several(records) => match position(records, &key) {
@@ -82,7 +90,7 @@ impl Records {
         match self.sorts[rank.sort()].entry(rank) {
             Entry::Occupied(mut slot) => slot.get_mut().insert(key, value),
             Entry::Vacant(slot) => {
-                slot.insert(Slot::One((key, value)));
+                slot.insert(Slot::One(Box::new((key, value))));
                 None
             }
         }
@@ -95,9 +103,9 @@ impl Records {
             return None;
         };
         match slot.get_mut() {
-            Slot::One((other, _)) if other != key => None,
+            Slot::One(record) if record.0 != *key => None,
             Slot::One(_) => match slot.remove() {
-                Slot::One((_, value)) => Some(value),
+                Slot::One(record) => Some(record.1),
                 Slot::Several(_) => None,
             },
             Slot::Several(records) => {
@@ -111,6 +119,11 @@ impl Records {
         }
     }
 
+    pub fn has_any(&self, sort: Sort) -> bool {
+        let rank = Key::whole_sort(sort).0.rank();
+        !self.sorts[rank.sort()].is_empty()
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &Value)> {
         let slots = self.sorts.iter().flat_map(BTreeMap::values);
         pairs(slots)
@@ -119,7 +132,8 @@ impl Records {
     /// The records from `from` up to but not including `to`, in order.
     pub fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
         let (first, last) = (from.rank(), to.rank());
-        let sorts = if from < to {
+        // Of two keys of one rank the smaller may be either; nothing is between them then.
+        let sorts = if first <= last {
             &self.sorts[first.sort()..=last.sort()]
         } else {
             &[]

@@ -106,6 +106,7 @@ async fn serve(
                 }
             }
             _ = ticks.tick() => {
+                shard.now = wall_clock();
                 shard.decide(Input::Tick);
                 if ticks_passed.is_multiple_of(TICKS_PER_PUBLICATION) {
                     shard.status().publish();
@@ -139,6 +140,8 @@ struct Shard {
     store: MemoryStore,
     cluster: Cluster,
     clock: HybridClock,
+    /// The wall clock when the latest message or tick was taken.
+    now: Time,
     admission: Admission,
     counters: Counters,
     peers: Peers,
@@ -161,7 +164,8 @@ impl Shard {
         let map = setup.cluster.map().map_err(io::Error::other)?;
         let core = Server::new(setup.id, map, setup.core);
         let mut store = MemoryStore::new(setup.memory_bytes);
-        let genesis = core.genesis(&store, wall_clock());
+        let now = wall_clock();
+        let genesis = core.genesis(&store, now);
         store.apply(genesis);
         let admission = AdmissionConfig {
             session_max: setup.cluster.limits.credits,
@@ -173,6 +177,7 @@ impl Shard {
             store,
             cluster: setup.cluster,
             clock: HybridClock::default(),
+            now,
             admission: Admission::new(admission),
             counters: Counters::default(),
             connections: BTreeMap::new(),
@@ -234,7 +239,8 @@ impl Shard {
     }
 
     fn receive(&mut self, connection: ConnectionId, peer: Option<ServerId>, frame: Frame) {
-        self.clock.observe(frame.header.clock, wall_clock());
+        self.now = wall_clock();
+        self.clock.observe(frame.header.clock, self.now);
         self.counters.received_bytes += frame.payload.len() as u64;
         match (frame.body, peer) {
             (Body::Request(request), None) => {
@@ -295,7 +301,7 @@ impl Shard {
 
     /// Lets the core decide, makes the change, and keeps what is to be sent until [`Shard::flush`].
     fn decide(&mut self, input: Input) {
-        let now = self.clock.advance(wall_clock());
+        let now = self.clock.advance(self.now);
         let decision = self.core.handle(&self.store, input, now);
         self.store.apply(decision.batch);
         for output in decision.outputs {
@@ -334,7 +340,7 @@ impl Shard {
     }
 
     fn frame(&mut self, header: Header, body: Body) -> Frame {
-        let clock = self.clock.read(wall_clock());
+        let clock = self.clock.read(self.now);
         let map_epoch = self.cluster.epoch;
         Frame {
             header: Header {

@@ -39,7 +39,7 @@ pub fn run<V: View>(
     };
     let state = turn.describe(id, &inode);
     turn.state.put_inode(id, inode);
-    turn.set_entry(&place, Some(entry));
+    turn.replace_entry(&place, None, Some(entry));
     if !data.is_empty() {
         let chunk = ChunkId { file: id, index: 0 };
         turn.write_chunk(chunk, 0, data.clone());

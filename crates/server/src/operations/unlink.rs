@@ -13,10 +13,10 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, at: &Spot) -> Result {
     }
     if turn.is_at_home(entry.id) {
         turn.unreserved(Target::Inode(entry.id))?;
-        turn.set_entry(&place, None);
+        turn.replace_entry(&place, Some(entry), None);
         turn.drop_link(entry.id);
     } else {
-        turn.set_entry(&place, None);
+        turn.replace_entry(&place, Some(entry), None);
         turn.send(
             turn.server.map.home(entry.id),
             PeerChange::DropLink(entry.id),

@@ -102,11 +102,16 @@ impl<V: View> Turn<'_, V> {
     /// Puts, replaces or removes an entry and counts it in the header.
     pub fn set_entry(&mut self, place: &Place, entry: Option<Entry>) {
         let before = self.entry(place);
-        match entry {
+        self.replace_entry(place, before, entry);
+    }
+
+    /// The same where it is known what the name leads to.
+    pub fn replace_entry(&mut self, place: &Place, before: Option<Entry>, after: Option<Entry>) {
+        match after {
             Some(entry) => self.state.put(place.key(), entry),
             None => self.state.delete(place.key()),
         }
-        self.count_change(place, before, entry);
+        self.count_change(place, before, after);
         if before.is_none() {
             self.grown.push((place.directory, place.bucket));
         }
