@@ -66,7 +66,7 @@ impl<V: View> Turn<'_, V> {
         request: &Request,
         reply: &Reply,
     ) -> BTreeSet<FileId> {
-        if !self.is_any(Key::whole_sort(Sort::Exclusive)) {
+        if !self.state.may_have(Sort::Exclusive) {
             return BTreeSet::new();
         }
         let session = self.request.session;

@@ -1,7 +1,7 @@
 //! A directory by system calls.
 
 use super::{
-    perform::{Measured, Part, sum},
+    perform::{Measured, Part, Tally, Which, sum},
     target::{FileSystem, Session, block},
 };
 use anyhow::{Context, anyhow, ensure};
@@ -47,7 +47,16 @@ impl FileSystem for Directory {
     /// A system call blocks its thread, so each operation under way has its own.
     fn perform(&self, part: &Part<'_>, in_flight: u32) -> Measured {
         let file = block(part.open(self))?;
-        let lane = |lane| block(part.lane(self, file.as_ref(), lane, in_flight));
+        let lane = |lane| {
+            let (which, tally) = (
+                Which {
+                    lane,
+                    lanes: in_flight,
+                },
+                Tally::default(),
+            );
+            block(part.lane(self, file.as_ref(), which, &tally)).map(|()| tally.into_sums())
+        };
         let results = thread::scope(|scope| {
             let others: Vec<_> = (1..in_flight)
                 .map(|number| scope.spawn(move || lane(number)))

@@ -1,7 +1,7 @@
 //! A cluster through the library.
 
 use super::{
-    perform::{Measured, Part, sum},
+    perform::{Measured, Part, Tally, Which},
     target::{FileSystem, Session, block},
 };
 use anyhow::{Context, ensure};
@@ -21,7 +21,8 @@ use std::{
 /// program does that works relative to an open directory; everything else is asked for.
 pub struct Library {
     futago: Futago,
-    chunk_bytes: u32,
+    /// What it makes.
+    node: NewNode,
     directories: Mutex<BTreeMap<String, FileId>>,
 }
 
@@ -49,20 +50,16 @@ impl Library {
         };
         Ok(Self {
             futago: Futago::connect(cluster, options)?,
-            chunk_bytes: cluster.chunk_bytes,
+            node: NewNode {
+                content: NewContent::File {
+                    chunk_bytes: cluster.chunk_bytes,
+                },
+                mode: 0o644,
+                uid: geteuid().as_raw(),
+                gid: getegid().as_raw(),
+            },
             directories: Mutex::default(),
         })
-    }
-
-    fn node(&self) -> NewNode {
-        NewNode {
-            content: NewContent::File {
-                chunk_bytes: self.chunk_bytes,
-            },
-            mode: 0o644,
-            uid: geteuid().as_raw(),
-            gid: getegid().as_raw(),
-        }
     }
 
     /// One whose calls block.
@@ -115,13 +112,14 @@ impl FileSystem for Library {
 
 async fn perform(caller: Caller<'_>, part: &Part<'_>, in_flight: u32) -> Measured {
     let file = part.open(&caller).await?;
-    let lanes = (0..in_flight).map(|lane| part.lane(&caller, file.as_ref(), lane, in_flight));
+    let (lanes, tally) = (in_flight, Tally::default());
+    let lane = |lane| part.lane(&caller, file.as_ref(), Which { lane, lanes }, &tally);
     // Only those that have their answer are looked at, as by the runtimes that programs use.
-    let lanes: FuturesUnordered<_> = lanes.collect();
-    let results = lanes.collect().await;
+    let lanes: FuturesUnordered<_> = (0..in_flight).map(lane).collect();
+    let results: Vec<_> = lanes.collect().await;
     let ended = part.end(&caller, file).await;
-    let measured = sum(results)?;
-    ended.map(|()| measured)
+    results.into_iter().collect::<anyhow::Result<()>>()?;
+    ended.map(|()| tally.into_sums())
 }
 
 impl Caller<'_> {
@@ -196,7 +194,7 @@ impl Session for Caller<'_> {
     type File = OpenFile;
 
     async fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()> {
-        let (place, node) = (self.place(path).await?, self.system.node());
+        let (place, node) = (self.place(path).await?, self.system.node.clone());
         let data = Payload::from(Bytes::from(contents));
         let create = async |client: &Client| {
             client
@@ -228,7 +226,7 @@ impl Session for Caller<'_> {
     }
 
     async fn open(&self, path: &str, write: bool) -> anyhow::Result<OpenFile> {
-        let (place, node) = (self.place(path).await?, self.system.node());
+        let (place, node) = (self.place(path).await?, self.system.node.clone());
         let open = async |client: &Client| {
             let (directory, name) = (place.directory, &place.name);
             let file = if write {

@@ -10,7 +10,7 @@ use futago_lab::{
     statistics::{ClientPhase, Latencies},
     workload::{IoPhase, IoWorkload, MetadataPhase, MetadataWorkload, Transfer},
 };
-use std::time::Instant;
+use std::{cell::RefCell, time::Instant};
 
 /// What a client does in a phase.
 pub struct Part<'a> {
@@ -23,6 +23,23 @@ pub struct Part<'a> {
 
 /// How long the operations took, and how much data they moved, in bytes.
 pub type Measured = anyhow::Result<(Latencies, u64)>;
+
+/// What those have measured who take turns at one thread: one histogram that stays in the caches.
+#[derive(Default)]
+pub struct Tally(RefCell<(Latencies, u64)>);
+
+impl Tally {
+    fn add(&self, latency_ns: u64, bytes: u64) {
+        let mut sums = self.0.borrow_mut();
+        sums.0.record(latency_ns);
+        sums.1 += bytes;
+    }
+
+    /// All of it.
+    pub fn into_sums(self) -> (Latencies, u64) {
+        self.0.into_inner()
+    }
+}
 
 /// What several have measured together.
 pub fn sum(results: Vec<Measured>) -> Measured {
@@ -64,7 +81,7 @@ impl<'a> Part<'a> {
     }
 
     fn path(&self, below: &str) -> String {
-        format!("{}/{below}", self.directory)
+        [self.directory, "/", below].concat()
     }
 
     /// Opens the large file that the phase is about, if it is.
@@ -76,21 +93,21 @@ impl<'a> Part<'a> {
         session.open(&path, phase == IoPhase::Write).await.map(Some)
     }
 
-    /// Does every `lanes`th operation, one after another, from number `lane` on.
+    /// Does some of the operations, one after another.
     pub async fn lane<S: Session>(
         &self,
         session: &S,
         file: Option<&S::File>,
-        lane: u32,
-        lanes: u32,
-    ) -> Measured {
-        let which = Which { lane, lanes };
+        which: Which,
+        tally: &Tally,
+    ) -> anyhow::Result<()> {
         match (&self.work, self.phase, self.phase.io().zip(file)) {
             (Work::Metadata(workload), Phase::Metadata(phase), _) => {
-                self.metadata(session, workload, phase, which).await
+                self.metadata(session, workload, phase, which, tally).await
             }
             (Work::Io { workload, .. }, _, Some((phase, file))) => {
-                self.io(session, file, workload, phase, which).await
+                let phase = (workload, phase);
+                self.io(session, file, phase, which, tally).await
             }
             _ => Err(anyhow!("a phase of another kind of work")),
         }
@@ -111,56 +128,52 @@ impl<'a> Part<'a> {
         workload: &MetadataWorkload,
         phase: MetadataPhase,
         which: Which,
-    ) -> Measured {
+        tally: &Tally,
+    ) -> anyhow::Result<()> {
         let owner = workload.owner(phase, self.client);
-        let mut latencies = Latencies::default();
-        let mut bytes = 0;
         for index in (u64::from(which.lane)..workload.files).step_by(which.lanes as usize) {
             let path = self.path(&workload.path(owner, index));
             let contents = workload.contents(owner, index);
-            bytes += match phase {
+            let bytes = match phase {
                 MetadataPhase::Create | MetadataPhase::Read => contents.len() as u64,
                 _ => 0,
             };
             let started = Instant::now();
             metadata_operation(session, phase, &path, contents).await?;
-            latencies.record(started.elapsed().as_nanos() as u64);
+            tally.add(started.elapsed().as_nanos() as u64, bytes);
         }
-        Ok((latencies, bytes))
+        Ok(())
     }
 
     async fn io<S: Session>(
         &self,
         session: &S,
         file: &S::File,
-        workload: &IoWorkload,
-        phase: IoPhase,
+        (workload, phase): (&IoWorkload, IoPhase),
         which: Which,
-    ) -> Measured {
+        tally: &Tally,
+    ) -> anyhow::Result<()> {
         let owner = workload.owner(phase, self.client);
         let path = self.path(&workload.path(owner));
         let contents = workload.contents(owner);
         let transfers = workload.transfers(owner);
         let transfers = transfers.skip(which.lane as usize);
-        let mut latencies = Latencies::default();
-        let mut bytes = 0;
         for transfer in transfers.step_by(which.lanes as usize) {
             let latency_ns = match phase {
                 IoPhase::Write => write(session, file, contents, transfer).await?,
                 IoPhase::Read => read(session, file, contents, transfer, &path).await?,
             };
-            latencies.record(latency_ns);
-            bytes += u64::from(transfer.length);
+            tally.add(latency_ns, u64::from(transfer.length));
         }
-        Ok((latencies, bytes))
+        Ok(())
     }
 }
 
-/// Which of several that share the operations.
+/// Which operations: every `lanes`th, from number `lane` on.
 #[derive(Clone, Copy)]
-struct Which {
-    lane: u32,
-    lanes: u32,
+pub struct Which {
+    pub lane: u32,
+    pub lanes: u32,
 }
 
 async fn metadata_operation(
