@@ -134,6 +134,11 @@ fn servers_that_forget_leases_are_noticed() {
 }
 
 #[test]
+fn servers_that_forget_exclusive_leases_are_noticed() {
+    assert!(noticed(Defect::ForgetsExclusiveLeases, &Faults::default()).len() > 1);
+}
+
+#[test]
 fn servers_that_take_chunks_of_files_that_are_gone_are_noticed() {
     assert!(noticed(Defect::KeepsAdmissions, &Faults::default()).len() > 5);
 }

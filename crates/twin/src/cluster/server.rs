@@ -27,6 +27,8 @@ pub enum Defect {
     ForgetsShrinkings,
     /// It does not remember who has leases.
     ForgetsLeases,
+    /// It does not remember who may have changed files without its knowing.
+    ForgetsExclusiveLeases,
 }
 
 /// Whom a server's message is for.
@@ -162,6 +164,7 @@ fn spoil(batch: &mut Batch, defect: Defect) {
         Defect::ForgetsLocators => matches!(key, Key::Locator(_)),
         Defect::ForgetsInbox => matches!(key, Key::Inbox(_)),
         Defect::ForgetsLeases => matches!(key, Key::Lease(..)),
+        Defect::ForgetsExclusiveLeases => matches!(key, Key::Exclusive(_)),
     };
     batch
         .records
