@@ -1,9 +1,11 @@
 //! Simulations: the points of a scenario, run side by side, and by several processes together.
 
+mod handover;
 pub mod local_cluster;
 pub mod ranks;
 pub mod real;
 mod replay;
+pub mod surroundings;
 pub mod sweep;
 
 use crate::exit::{Exit, Problem};

@@ -3,6 +3,7 @@
 use super::{
     local_cluster::{LocalCluster, Way},
     replay::Replay,
+    surroundings::{Surroundings, Watch},
 };
 use crate::{
     connection::Connection,
@@ -47,6 +48,10 @@ pub struct RealPhase {
     pub server_cpu_us: u64,
     /// Requests that the servers were sent, by name.
     pub requests: BTreeMap<String, u64>,
+    /// Operations, those that do not count too.
+    pub performed: u64,
+    /// What the host was like meanwhile.
+    pub surroundings: Surroundings,
 }
 
 /// Whether a real cluster on this host can do what the scenario says.
@@ -140,11 +145,14 @@ fn run_phase(
     let count = clients.len() as u32;
     together(clients, |client| client.prepare(phase, count))?;
     together(clients, |client| client.find(phase))?;
+    let host = Watch::begin();
     let before = Totals::ask(watch)?;
     let (began, cpu_before_ns) = (Instant::now(), cpu_ns());
     let parts = together(clients, |client| client.run(phase, at_once, began))?;
     let client_cpu_ns = cpu_ns() - cpu_before_ns;
     let after = Totals::ask(watch)?;
+    let server_cpu_us = after.cpu_us.saturating_sub(before.cpu_us);
+    let surroundings = host.end(client_cpu_ns + server_cpu_us * 1000);
     for part in &parts {
         part.check()?;
     }
@@ -152,7 +160,9 @@ fn run_phase(
         client_busy_ns: parts.iter().map(|part| part.busy.0).sum(),
         client_cpu_ns,
         server_busy_us: after.busy_us.saturating_sub(before.busy_us),
-        server_cpu_us: after.cpu_us.saturating_sub(before.cpu_us),
+        server_cpu_us,
+        performed: parts.iter().map(|part| part.performed).sum(),
+        surroundings,
         requests: after.requests_since(&before),
         result: sum_up(phase, parts),
     })
@@ -182,6 +192,8 @@ pub struct Part {
     tallies: BTreeMap<OperationKind, Tally>,
     /// When the last operation ended, since the phase began.
     pub ended: Duration,
+    /// Operations, those that do not count too.
+    performed: u64,
     /// How long it has had something to do.
     busy: futago_base::Duration,
     /// What it has read, to be checked when no time is taken any more.
@@ -423,7 +435,7 @@ impl RealClient {
         let (mut works, shared) = (self.works(phase), self.shared.clone());
         let (number, (warm, until, most)) = (self.number, window(phase.amount));
         let busy_before = busy::total(busy::now());
-        let (mut part, works) = perform(&self.futago, async |client| {
+        let (mut part, works, performed) = perform(&self.futago, async |client| {
             let mut part = Part::default();
             let mut begun = 0;
             while begun < most && began.elapsed() < until {
@@ -450,8 +462,9 @@ impl RealClient {
                     part.keep(work, outcome, &works);
                 }
             }
-            Ok((part, works))
+            Ok((part, works, begun))
         })?;
+        part.performed = performed;
         part.busy = futago_base::Duration(busy::total(busy::now()).0 - busy_before.0);
         self.places[phase.place.index()].1 = works.names;
         self.random = works.random;

@@ -23,6 +23,14 @@ pub struct Host {
         skip_serializing_if = "Option::is_none"
     )]
     pub memory_mb_per_s: Option<f64>,
+    /// What a cache line took from one of its cores to another when costs were measured, in nanoseconds. It is part of
+    /// those costs and charged nowhere else: whoever measures the same host again knows by it whether it is as it was.
+    #[serde(
+        default,
+        deserialize_with = "bounds::some_positive",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub handover_ns: Option<f64>,
     /// Its network interface.
     pub nic: Nic,
 }

@@ -66,6 +66,12 @@ impl Setup {
         for (index, host) in self.hosts.iter().enumerate() {
             self.check_host(index, host)?;
         }
+        let many = self.costs.server.many_files;
+        require(
+            many.is_none_or(|many| many.from < many.until),
+            || "costs.server.many_files".into(),
+            "`until` is more than `from`",
+        )?;
         self.check_network()?;
         self.check_store()?;
         self.check_directories()?;

@@ -157,6 +157,9 @@ pub struct ServerCosts {
     pub record_read_ns: f64,
     /// For each record that it passes in a range.
     pub record_scanned_ns: f64,
+    /// What that becomes where the servers of a host hold more files than its caches do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub many_files: Option<ManyFiles>,
     /// For each record that it puts or deletes.
     pub record_written_ns: f64,
     /// For each byte of file data that it reads or writes.
@@ -171,6 +174,31 @@ pub struct ServerCosts {
     /// Besides, for messages from and to other hosts: they go through sockets.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
     pub sockets: MessageCosts,
+}
+
+/// How a record becomes dearer the more files the servers of a host hold together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManyFiles {
+    /// Up to so many files it costs as usual.
+    pub from: u64,
+    /// From so many on, more than the former, it costs [`Self::record_scanned_ns`]; between both, the more the larger the logarithm of
+    /// their number.
+    pub until: u64,
+    /// For each record that is passed in a range.
+    pub record_scanned_ns: f64,
+}
+
+impl ServerCosts {
+    /// What each record costs that is passed in a range, where the host's servers hold so many files.
+    pub(super) fn scanned_ns(&self, files: u64) -> f64 {
+        let Some(many) = self.many_files else {
+            return self.record_scanned_ns;
+        };
+        let [from, until, files] = [many.from, many.until, files].map(|files| files.max(1) as f64);
+        let share = ((files / from).ln() / (until / from).ln()).clamp(0.0, 1.0);
+        self.record_scanned_ns + share * (many.record_scanned_ns - self.record_scanned_ns)
+    }
 }
 
 /// What messages cost a process, whatever they say.
@@ -595,4 +623,36 @@ pub struct ServerStop {
     pub at_ns: u64,
     /// When it is back.
     pub back_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_become_dearer_with_the_logarithm_of_the_number_of_files() {
+        let usual = ServerCosts {
+            record_scanned_ns: 400.0,
+            ..ServerCosts::default()
+        };
+        assert_eq!(usual.scanned_ns(1 << 30), 400.0);
+        let many_files = Some(ManyFiles {
+            from: 4_000,
+            until: 16_000,
+            record_scanned_ns: 1_000.0,
+        });
+        let costs = ServerCosts {
+            many_files,
+            ..usual
+        };
+        for (files, ns) in [
+            (0, 400.0),
+            (4_000, 400.0),
+            (8_000, 700.0),
+            (16_000, 1_000.0),
+            (1 << 30, 1_000.0),
+        ] {
+            assert!((costs.scanned_ns(files) - ns).abs() < 1e-9, "{files} files");
+        }
+    }
 }

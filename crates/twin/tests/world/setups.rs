@@ -6,9 +6,9 @@ use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload, Trace};
 use futago_twin::world::{
     Activity, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Faults, FileNames, Hop,
-    Host, HostPartition, Latency, Looking, Measured, MessageCosts, MessageSize, Mix, Network,
-    OperationKind, Path, Phase, Place, Popularity, Protocol, RunOptions, ServerStop, Setup,
-    SharedLink, Store, WideDirectories, run,
+    Host, HostPartition, Latency, Looking, ManyFiles, Measured, MessageCosts, MessageSize, Mix,
+    Network, OperationKind, Path, Phase, Place, Popularity, Protocol, RunOptions, ServerStop,
+    Setup, SharedLink, Store, WideDirectories, run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -143,6 +143,11 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.network.packet_bytes = 256;
     setup.costs.server.input_ns = 3_000.0;
     setup.costs.server.record_written_ns = 400.0;
+    setup.costs.server.many_files = Some(ManyFiles {
+        from: 4,
+        until: 64,
+        record_scanned_ns: 150.0,
+    });
     setup.costs.client.operation_ns = 1_500.0;
     setup.costs.wake_up_ns = 700;
     setup.store = Store {

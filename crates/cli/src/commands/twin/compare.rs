@@ -2,11 +2,17 @@
 
 mod markdown;
 
-use super::spread::Spread;
+use super::{calibrate::Calibration, spread::Spread};
 use crate::{
     exit::Exit,
     output,
-    simulation::{self, VERSION, local_cluster::Way, real, sweep},
+    simulation::{
+        self, VERSION,
+        local_cluster::Way,
+        real::{self, RealPhase},
+        surroundings::{Surroundings, most_often_ns},
+        sweep,
+    },
 };
 use anyhow::Context;
 use clap::Args;
@@ -15,7 +21,10 @@ use futago_lab::results::{OperationResult, PhaseResult};
 use futago_twin::scenario::Point;
 use serde::Serialize;
 use serde_json::Value;
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 /// Arguments of `twin compare`.
 #[derive(Args)]
@@ -25,10 +34,13 @@ pub struct Compare {
     /// The machine file that `twin calibrate` wrote on this host.
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
+    /// Calibrate between the points, and write the machine file that the twin then runs on: so both have met the same host.
+    #[arg(long, value_name = "FILE", conflicts_with = "machine")]
+    calibrate: Option<PathBuf>,
     /// Set a value of the scenario, such as `cluster.servers=4`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     options: Vec<String>,
-    /// How often the real cluster runs everything, in turns; medians count.
+    /// How often the real cluster runs everything, in turns; medians count of what was measured in like surroundings.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repetitions: u32,
     /// Print tables in Markdown.
@@ -45,15 +57,22 @@ struct Report {
     /// Stands for the machine file.
     machine_hash: Option<String>,
     repetitions: u32,
+    /// What a cache line takes from core to core, in nanoseconds, where repetitions count: as the machine file says, or if it does
+    /// not, as it was most often.
+    handover_ns: Option<f64>,
     rows: Vec<Row>,
     /// The mean of the errors of throughput, without their signs, in percent.
     throughput_error_mean_percent: f64,
     /// The worst of them.
     throughput_error_worst_percent: f64,
-    /// By how much throughput of two runs of the real cluster differs, on average of all rows, in percent.
+    /// By how much throughput of two repetitions of the real cluster differs, on average of all rows, in percent.
     real_difference_mean_percent: f64,
     /// The worst of all rows.
     real_difference_worst_percent: f64,
+    /// The same of the medians of every other repetition and of those between.
+    real_halves_mean_percent: f64,
+    /// The worst of all rows.
+    real_halves_worst_percent: f64,
 }
 
 /// One operation of one point.
@@ -62,6 +81,13 @@ struct Row {
     parameters: BTreeMap<String, Value>,
     phase: String,
     operation: String,
+    /// What the host was like in each repetition.
+    surroundings: Vec<Surroundings>,
+    /// How many repetitions count: those in like surroundings, or all if none was.
+    counted: usize,
+    /// How long servers and clients of the real cluster have had something to do for an operation, in microseconds; the median of
+    /// all repetitions that count.
+    real_work_us: Work,
     /// How many succeeded; on the real cluster the first time.
     count: Both<u64>,
     /// How many failed, by error; on the real cluster the first time.
@@ -69,6 +95,13 @@ struct Row {
     throughput: Pair,
     p50_us: Pair,
     p99_us: Pair,
+}
+
+/// How long both sides work.
+#[derive(Serialize)]
+struct Work {
+    servers: f64,
+    clients: f64,
 }
 
 /// What both have come to.
@@ -87,13 +120,17 @@ impl Both<BTreeMap<String, u64>> {
 /// A figure of both, and by how much the twin's is off.
 #[derive(Serialize)]
 struct Pair {
-    /// The median of all repetitions.
+    /// The median of all repetitions that count.
     real: f64,
     real_least: f64,
     real_most: f64,
-    /// By how much two runs of the real cluster differ on average, in percent of the median: nobody can tell
-    /// smaller errors from none by a single run.
+    /// By how much two of them differ on average, in percent of the median: nobody can tell smaller errors from none by
+    /// a single run.
     real_difference_percent: f64,
+    /// By how much the medians of every other one and of those between differ.
+    real_halves_percent: f64,
+    /// Those of all repetitions, whether they count or not.
+    repetitions: Vec<f64>,
     twin: f64,
     error_percent: f64,
 }
@@ -115,17 +152,30 @@ impl Row {
 }
 
 impl Pair {
-    fn new(real: Vec<f64>, twin: f64) -> Self {
-        let difference = mean_difference(&real);
-        let real = Spread::of(real);
+    /// The figures of all repetitions, and whether they count.
+    fn new(repetitions: Vec<(f64, bool)>, twin: f64) -> Self {
+        let counted = repetitions.iter().filter(|(_, counts)| *counts);
+        let counted: Vec<f64> = counted.map(|(figure, _)| *figure).collect();
+        let real = Spread::of(counted.clone());
         Self {
             real: real.median,
             real_least: real.least,
             real_most: real.most,
-            real_difference_percent: difference / real.median * 100.0,
+            real_difference_percent: mean_difference(&counted) / real.median * 100.0,
+            real_halves_percent: halves_difference(&counted) / real.median * 100.0,
             twin,
             error_percent: (twin / real.median - 1.0) * 100.0,
+            repetitions: repetitions.into_iter().map(|(figure, _)| figure).collect(),
         }
+    }
+}
+
+/// By how much the medians of every other value and of those between differ; zero for one value.
+fn halves_difference(values: &[f64]) -> f64 {
+    let half = |first: usize| Spread::of(values.iter().skip(first).step_by(2).copied().collect());
+    match values.len() {
+        0 | 1 => 0.0,
+        _ => (half(0).median - half(1).median).abs(),
     }
 }
 
@@ -134,37 +184,57 @@ impl Compare {
     pub fn run(self) -> anyhow::Result<Exit> {
         let mut options = self.options.clone();
         let mut machine_hash = None;
-        if let Some(machine) = &self.machine {
-            let path = std::path::absolute(machine)?;
-            let text = std::fs::read(&path)
-                .with_context(|| format!("cannot read the machine {}", path.display()))?;
-            machine_hash = Some(format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&text)));
-            options.push(format!(
-                "machine={{ file = {:?} }}",
-                path.display().to_string()
-            ));
+        let mut choose = |machine: &PathBuf| {
+            let (hash, option) = machine_option(machine)?;
+            machine_hash = Some(hash);
+            options.push(option);
+            simulation::points(&self.scenario, &options)
+        };
+        let mut points = match &self.machine {
+            Some(machine) => choose(machine)?,
+            None => simulation::points(&self.scenario, &self.options)?,
+        };
+        let calibration = self.calibrate.clone().map(Calibration::begin).transpose()?;
+        // What the machine costs makes no difference for the real cluster.
+        let runs = run_for_real(&points, self.repetitions, calibration)?;
+        if let Some(machine) = &self.calibrate {
+            points = choose(machine)?;
         }
-        let points = simulation::points(&self.scenario, &options)?;
-        let rows = compare(&points, self.repetitions)?;
+        let like_ns = handover_ns(&points, &runs);
+        let rows = compare(&points, &runs, like_ns)?;
         let (mean, worst) = error_mean_and_worst(&rows);
-        let differences = rows
-            .iter()
-            .map(|row| row.throughput.real_difference_percent);
-        let (difference_mean, difference_worst) = mean_and_worst(differences);
+        let throughputs = || rows.iter().map(|row| &row.throughput);
+        let (difference_mean, difference_worst) =
+            mean_and_worst(throughputs().map(|pair| pair.real_difference_percent));
+        let (halves_mean, halves_worst) =
+            mean_and_worst(throughputs().map(|pair| pair.real_halves_percent));
         let report = Report {
             version: VERSION,
             machine_hash,
             repetitions: self.repetitions,
+            handover_ns: like_ns,
             throughput_error_mean_percent: mean,
             throughput_error_worst_percent: worst,
             real_difference_mean_percent: difference_mean,
             real_difference_worst_percent: difference_worst,
+            real_halves_mean_percent: halves_mean,
+            real_halves_worst_percent: halves_worst,
             rows,
         };
         let text = if self.markdown { markdown::text } else { text };
         output::print(self.json, &report, text)?;
         Ok(Exit::Success)
     }
+}
+
+/// What stands for a machine file, and the option that lays it over a scenario.
+fn machine_option(machine: &Path) -> anyhow::Result<(String, String)> {
+    let path = std::path::absolute(machine)?;
+    let text = std::fs::read(&path)
+        .with_context(|| format!("cannot read the machine {}", path.display()))?;
+    let hash = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&text));
+    let path = path.display().to_string();
+    Ok((hash, format!("machine={{ file = {path:?} }}")))
 }
 
 /// The mean and the worst of the errors of throughput, without their signs, in percent.
@@ -192,46 +262,86 @@ fn mean_difference(values: &[f64]) -> f64 {
     differences.iter().sum::<f64>() / differences.len().max(1) as f64
 }
 
-/// The rows of all points, in their order. Each repetition runs all points before the next one, so that
-/// what else the host does concerns all of them alike.
-fn compare(points: &[Point], repetitions: u32) -> anyhow::Result<Vec<Row>> {
-    let bar = output::progress(u64::from(repetitions + 1) * points.len() as u64, "points");
-    let mut real: Vec<Vec<Vec<PhaseResult>>> = points.iter().map(|_| Vec::new()).collect();
+/// All repetitions of each point, and the phases of each. A repetition runs all points before the next one, so that what else
+/// the host does concerns all of them alike.
+type Runs = Vec<Vec<Vec<RealPhase>>>;
+
+/// A round of the calibration takes about as long as two points.
+const CALIBRATED_EVERY: usize = 3;
+
+/// Runs the real cluster, and calibrates beside it if that is wanted.
+fn run_for_real(
+    points: &[Point],
+    repetitions: u32,
+    mut calibration: Option<Calibration>,
+) -> anyhow::Result<Runs> {
+    let bar = output::progress(u64::from(repetitions) * points.len() as u64, "points");
+    let mut all: Runs = points.iter().map(|_| Vec::new()).collect();
     for _ in 0..repetitions {
-        for (point, runs) in points.iter().zip(&mut real) {
-            let phases = real::run(&point.body, &point.setup, 1, Way::Memory)?.into_iter();
-            runs.push(phases.map(|phase| phase.result).collect());
+        for (place, (point, runs)) in points.iter().zip(&mut all).enumerate() {
+            if place % CALIBRATED_EVERY == 0 {
+                calibration.as_mut().map(Calibration::measure).transpose()?;
+            }
+            runs.push(real::run(&point.body, &point.setup, 1, Way::Memory)?);
             bar.inc(1);
         }
     }
+    bar.finish_and_clear();
+    calibration.map(Calibration::write).transpose()?;
+    Ok(all)
+}
+
+/// How far the cores were from each other when the machine was measured, or else most often in these runs.
+fn handover_ns(points: &[Point], runs: &Runs) -> Option<f64> {
+    let of_machine = points
+        .first()
+        .and_then(|point| point.body.machine.servers.handover_ns);
+    let phases = runs.iter().flatten().flatten();
+    let surroundings: Vec<Surroundings> = phases.map(|phase| phase.surroundings).collect();
+    of_machine.or_else(|| most_often_ns(&surroundings))
+}
+
+/// The rows of all points, in their order.
+fn compare(points: &[Point], runs: &Runs, handover_ns: Option<f64>) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for (point, runs) in points.iter().zip(&real) {
+    for (point, runs) in points.iter().zip(runs) {
         let twin = sweep::run_point(point, &mut Alone)?;
         for (place, twin) in twin.phases.iter().enumerate() {
-            let runs: Vec<&PhaseResult> = runs.iter().filter_map(|run| run.get(place)).collect();
-            rows.extend(rows_of(point, &runs, twin));
+            let runs: Vec<&RealPhase> = runs.iter().filter_map(|run| run.get(place)).collect();
+            rows.extend(rows_of(point, &runs, twin, handover_ns));
         }
-        bar.inc(1);
     }
-    bar.finish_and_clear();
     Ok(rows)
 }
 
 /// The rows of a phase: one for each operation that both have performed.
-fn rows_of(point: &Point, real: &[&PhaseResult], twin: &PhaseResult) -> Vec<Row> {
+fn rows_of(
+    point: &Point,
+    real: &[&RealPhase],
+    twin: &PhaseResult,
+    handover_ns: Option<f64>,
+) -> Vec<Row> {
+    let counts = counted(real, handover_ns);
     let rows = twin.operations.iter().filter_map(|(name, twin_s)| {
-        let real = real.iter().filter_map(|phase| phase.operations.get(name));
-        let real: Vec<&OperationResult> = real.collect();
+        let results = real
+            .iter()
+            .zip(&counts)
+            .filter_map(|(phase, counts)| Some((phase.result.operations.get(name)?, *counts)));
+        let results: Vec<(&OperationResult, bool)> = results.collect();
         let pair = |figure: fn(&OperationResult) -> f64| {
-            Pair::new(real.iter().map(|run| figure(run)).collect(), figure(twin_s))
+            let all = results.iter().map(|(run, counts)| (figure(run), *counts));
+            Pair::new(all.collect(), figure(twin_s))
         };
         let mut parameters = point.parameters.clone();
         parameters.remove("machine");
-        let first = *real.first()?;
+        let (first, _) = *results.first()?;
         Some(Row {
             parameters,
             phase: twin.name.clone(),
             operation: name.clone(),
+            surroundings: real.iter().map(|phase| phase.surroundings).collect(),
+            real_work_us: work_us(real, &counts),
+            counted: counts.iter().filter(|counts| **counts).count(),
             count: Both {
                 real: first.count,
                 twin: twin_s.count,
@@ -248,6 +358,30 @@ fn rows_of(point: &Point, real: &[&PhaseResult], twin: &PhaseResult) -> Vec<Row>
     rows.collect()
 }
 
+/// The work for an operation.
+fn work_us(real: &[&RealPhase], counts: &[bool]) -> Work {
+    let counted = || real.iter().zip(counts).filter(|(_, counts)| **counts);
+    let median = |work_us: fn(&RealPhase) -> f64| {
+        Spread::of(counted().map(|(phase, _)| work_us(phase)).collect()).median
+    };
+    Work {
+        servers: median(|phase| phase.server_busy_us as f64 / phase.performed.max(1) as f64),
+        clients: median(|phase| phase.client_busy_ns as f64 / 1e3 / phase.performed.max(1) as f64),
+    }
+}
+
+/// Which repetitions of a phase count.
+fn counted(real: &[&RealPhase], handover_ns: Option<f64>) -> Vec<bool> {
+    let like = real
+        .iter()
+        .map(|phase| phase.surroundings.are_like(handover_ns));
+    let like: Vec<bool> = like.collect();
+    match like.contains(&true) {
+        true => like,
+        false => vec![true; real.len()],
+    }
+}
+
 /// Errors and how many there were of each.
 fn list(errors: &BTreeMap<String, u64>) -> String {
     let errors = errors.iter().map(|(name, count)| format!("{count} {name}"));
@@ -260,13 +394,15 @@ fn list(errors: &BTreeMap<String, u64>) -> String {
 
 fn text(report: &Report) -> String {
     let mut text = format!(
-        "{:>7} {:>7} {:18} {:>10} {:>17} {:>7} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n",
+        "{:>7} {:>7} {:18} {:>7} {:>10} {:>17} {:>7} {:>8} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n",
         "servers",
         "clients",
         "phase",
+        "counted",
         "real/s",
         "least-most",
         "apart %",
+        "halves %",
         "twin/s",
         "%",
         "p50 real",
@@ -278,16 +414,18 @@ fn text(report: &Report) -> String {
     );
     for row in &report.rows {
         text += &format!(
-            "{:>7} {:>7} {:18} {:>10.0} {:>17} {:>7.1} {:>10.0} {:>7.1} {:>9.1} {:>9.1} {:>7.1} {:>9.1} {:>9.1} {:>7.1}\n",
+            "{:>7} {:>7} {:18} {:>7} {:>10.0} {:>17} {:>7.1} {:>8.1} {:>10.0} {:>7.1} {:>9.1} {:>9.1} {:>7.1} {:>9.1} {:>9.1} {:>7.1}\n",
             row.parameter("cluster.servers"),
             row.parameter("cluster.clients"),
             row.label(),
+            row.counted,
             row.throughput.real,
             format!(
                 "{:.0}-{:.0}",
                 row.throughput.real_least, row.throughput.real_most
             ),
             row.throughput.real_difference_percent,
+            row.throughput.real_halves_percent,
             row.throughput.twin,
             row.throughput.error_percent,
             row.p50_us.real,
@@ -306,13 +444,20 @@ fn text(report: &Report) -> String {
     if let Some(hash) = &report.machine_hash {
         text += &format!("machine file {hash}\n");
     }
-    text + &format!(
-        "throughput is off by {:.1} % on average, {:.1} % at worst; two runs of the real cluster differ by {:.1} % on \
-         average, {:.1} % at worst\n",
+    text + &summary(report)
+}
+
+/// How near both are, and how near the real cluster is to itself.
+fn summary(report: &Report) -> String {
+    format!(
+        "throughput is off by {:.1} % on average, {:.1} % at worst; two repetitions of the real cluster differ by {:.1} % on \
+         average, {:.1} % at worst; medians of half of them by {:.1} %, {:.1} % at worst\n",
         report.throughput_error_mean_percent,
         report.throughput_error_worst_percent,
         report.real_difference_mean_percent,
         report.real_difference_worst_percent,
+        report.real_halves_mean_percent,
+        report.real_halves_worst_percent,
     )
 }
 
@@ -324,8 +469,21 @@ mod tests {
     fn two_runs_differ_as_all_pairs_do_on_average() {
         assert_eq!(mean_difference(&[5.0]), 0.0);
         assert_eq!(mean_difference(&[4.0, 1.0, 3.0]), 2.0);
-        let pair = Pair::new(vec![80.0, 100.0, 110.0], 95.0);
+    }
+
+    #[test]
+    fn medians_are_those_of_the_repetitions_that_count() {
+        let pair = Pair::new(
+            vec![(80.0, true), (500.0, false), (100.0, true), (110.0, true)],
+            95.0,
+        );
+        assert_eq!(
+            (pair.real, pair.real_least, pair.real_most),
+            (100.0, 80.0, 110.0)
+        );
         assert_eq!(pair.real_difference_percent, 20.0);
+        // 95, between the first and the third, and the second.
+        assert_eq!(pair.real_halves_percent, 5.0);
         assert!((pair.error_percent + 5.0).abs() < 1e-9);
     }
 }

@@ -19,7 +19,7 @@ impl Spread {
         values.sort_by(f64::total_cmp);
         let at = |place: usize| values.get(place).copied().unwrap_or(0.0);
         Self {
-            median: at(values.len() / 2),
+            median: f64::midpoint(at(values.len().saturating_sub(1) / 2), at(values.len() / 2)),
             least: at(0),
             most: at(values.len().saturating_sub(1)),
         }

@@ -32,6 +32,7 @@ fn begin_round(
     undo: Option<&mut ClientUndo>,
 ) {
     let mut at = Moment {
+        files: 0,
         ns: 1_000 * u64::from(round),
         scene,
         random,

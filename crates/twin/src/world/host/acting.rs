@@ -81,6 +81,14 @@ impl Host {
         }
     }
 
+    /// How many files the servers hold together, if it makes a difference.
+    fn files(&self) -> u64 {
+        let costs = &self.scene.setup.costs.server;
+        costs
+            .many_files
+            .map_or(0, |_| self.servers.iter().map(ServerProcess::files).sum())
+    }
+
     /// Lets a process act. Returns until when it works.
     fn act(
         &mut self,
@@ -93,6 +101,7 @@ impl Host {
     ) -> u64 {
         let mut at = Moment {
             ns,
+            files: self.files(),
             scene: &self.scene,
             random,
             host: self.number,

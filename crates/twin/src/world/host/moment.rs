@@ -48,6 +48,8 @@ pub struct Moment<'a> {
     pub host: u32,
     pub cores: &'a mut Cores,
     pub memory: &'a mut Memory,
+    /// How many files the host's servers hold, where that matters.
+    pub files: u64,
     /// Other processes have used the core's caches meanwhile.
     pub is_cold: bool,
     /// The process has its turn on a core: it need not wait for one.

@@ -5,7 +5,7 @@ use crate::world::event::Event;
 use crate::world::message::{Content, Message, Party};
 use crate::world::scene::{Scene, engine_ns, wall};
 use crate::world::{ResourceClass, ServerCosts};
-use futago_base::{Batch, DataChange, Payload, RequestId, ServerId, Work};
+use futago_base::{Batch, DataChange, Payload, RequestId, ServerId, View, Work};
 use futago_driver::{Admission, AdmissionUndo, HybridClock};
 use futago_server::{Decision, Input, Output, Server};
 use futago_store::MemoryStore;
@@ -79,6 +79,11 @@ impl ServerProcess {
             admission: Admission::new(scene.setup.protocol.admission),
             store_free_ns: vec![0; concurrency as usize],
         }
+    }
+
+    /// How many files it holds.
+    pub fn files(&self) -> u64 {
+        self.store.space().files
     }
 
     /// What is needed to take back the next event; to be asked for before it.
@@ -206,7 +211,7 @@ impl ServerProcess {
         let sent = outputs.iter().map(|output| sent_data(output).1);
         let received = origin.message.map_or(0, |message| message.payload.len());
         let copied = received + sent.sum::<usize>();
-        let work_ns = cost_ns(&at.scene.setup.costs.server, origin.request, work);
+        let work_ns = cost_ns(&at.scene.setup.costs.server, origin.request, work, at.files);
         let messages_ns = messages_ns(at, origin.message, &outputs);
         at.occupy_and_copy(work_ns + messages_ns, copied);
         if at.ns > begun_ns {
@@ -341,12 +346,12 @@ fn is_stored(batch: &Batch) -> bool {
 }
 
 /// The CPU time of an input.
-fn cost_ns(costs: &ServerCosts, name: Option<&str>, work: Work) -> f64 {
+fn cost_ns(costs: &ServerCosts, name: Option<&str>, work: Work, files: u64) -> f64 {
     let of_name = name.and_then(|name| costs.request_ns.get(name).copied());
     of_name.unwrap_or(costs.input_ns)
         + costs.output_ns * f64::from(work.messages)
         + costs.record_read_ns * f64::from(work.records_read)
-        + costs.record_scanned_ns * f64::from(work.records_scanned)
+        + costs.scanned_ns(files) * f64::from(work.records_scanned)
         + costs.record_written_ns * f64::from(work.records_written)
         + costs.byte_ns * work.data_bytes as f64
 }

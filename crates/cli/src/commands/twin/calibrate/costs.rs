@@ -1,6 +1,6 @@
 //! What follows from what was measured: the costs of a machine.
 
-use super::measure::{self, AT_ONCE, Cost, LISTED_FILES, Measured, TRANSFER_BYTES};
+use super::measure::{self, AT_ONCE, Cost, LISTED_FILES, MANY_FILES, Measured, TRANSFER_BYTES};
 use std::collections::BTreeMap;
 
 /// The most names that an operation lists.
@@ -15,6 +15,8 @@ pub struct Side {
     pub request_ns: BTreeMap<String, f64>,
     /// For each name of a listing.
     pub listed_name_ns: f64,
+    /// The same in a directory of [`MANY_FILES`].
+    pub listed_of_many_ns: f64,
     /// For each byte of data that is written.
     pub byte_written_ns: f64,
     /// For each byte of data that is read.
@@ -118,7 +120,10 @@ impl Side {
             [of("list-few"), of("list-many")],
         );
         let names_ns = side.listed_name_ns * mean_names(LISTED_FILES[0]);
-        side.set("read_directory", of("list-few") - names_ns);
+        let once_ns = of("list-few") - names_ns;
+        side.set("read_directory", once_ns);
+        side.listed_of_many_ns =
+            ((of("list-more") - once_ns) / mean_names(MANY_FILES)).max(side.listed_name_ns);
         side.byte_written_ns = side.set_data(measured, figure, ["write", "write_chunk"]);
         side.byte_read_ns = side.set_data(measured, figure, ["read", "read_chunk"]);
         [side.cold, side.sockets] = [&measured.cold, &measured.sockets]

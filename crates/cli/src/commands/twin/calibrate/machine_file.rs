@@ -2,7 +2,7 @@
 
 use super::{
     costs::{Costs, Side},
-    measure::{Cost, Measured},
+    measure::{Cost, LISTED_FILES, MANY_FILES, Measured},
 };
 use crate::commands::twin::spread::Spread;
 use crate::simulation::VERSION;
@@ -15,7 +15,7 @@ pub fn text(measured: &Measured, costs: &Costs, cores: usize) -> String {
         "description = \"This host, measured by {VERSION} with one server and one client\"\n\n\
          {}{}\
          [costs.client]\nlisted_name_ns = {:.1}\n{}\n\
-         [costs.server]\ninput_ns = {:.0}\nrecord_scanned_ns = {:.1}\n{}\n\
+         [costs.server]\ninput_ns = {:.0}\nrecord_scanned_ns = {:.1}\nmany_files = {}\n{}\n\
          {}",
         host(measured, costs, cores),
         looking(measured, costs),
@@ -25,6 +25,7 @@ pub fn text(measured: &Measured, costs: &Costs, cores: usize) -> String {
         ]),
         typical_ns(server),
         server.listed_name_ns,
+        many_files(server),
         side(server, "server", |bytes_ns| bytes_ns),
         figures(measured),
     )
@@ -36,7 +37,7 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
     format!(
         "# Clients and servers are processes of one host and share its cores.\n\
          # All cores together copy so much, in MB a second: {}; one core: {}.\n\
-         [servers]\nprocesses = 4096\ncores = {cores}\nmemory_mb_per_s = {:.0}\n\
+         [servers]\nprocesses = 4096\ncores = {cores}\nmemory_mb_per_s = {:.0}\n{}\
          nic = {{ bandwidth_mb_per_s = 10_000 }}\n\n\
          # local: from the end of one side's work until the other one, which looks for it, has found it.\n\
          # latency: the same over sockets of this host, where it sleeps; a network takes its time besides.\n\
@@ -46,11 +47,23 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
         spread(measured.host_bytes_per_s.scaled(1e-6)),
         spread(measured.core_bytes_per_s.scaled(1e-6)),
         measured.host_bytes_per_s.median / 1e6,
+        handover(measured),
         costs.transit_ns,
         costs.sockets_ns,
         costs.disk_ns,
         costs.disk_byte_ns,
     )
+}
+
+/// How far the cores were from each other.
+fn handover(measured: &Measured) -> String {
+    let [like, all] = measured.like_phases;
+    measured.handover_ns.map_or_else(String::new, |handover_ns| {
+        format!(
+            "# Where a line takes so long from core to core and nobody else works, {like} of {all} phases were measured; they count.\n\
+             handover_ns = {handover_ns:.1}\n"
+        )
+    })
 }
 
 fn looking(measured: &Measured, costs: &Costs) -> String {
@@ -84,6 +97,14 @@ fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> Strin
         let _ = writeln!(text, "{request} = {request_ns:.0}");
     }
     text
+}
+
+/// What a record costs in directories of many files.
+fn many_files(server: &Side) -> String {
+    format!(
+        "{{ from = {}, until = {MANY_FILES}, record_scanned_ns = {:.1} }}",
+        LISTED_FILES[1], server.listed_of_many_ns
+    )
 }
 
 /// What a request costs of which nothing is known.

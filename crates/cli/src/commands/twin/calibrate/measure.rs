@@ -8,8 +8,11 @@ use super::{
 };
 use crate::{
     commands::twin::spread::Spread,
-    output,
-    simulation::{local_cluster::Way, real},
+    simulation::{
+        local_cluster::Way,
+        real,
+        surroundings::{Surroundings, most_often_ns},
+    },
 };
 use anyhow::Context;
 use futago_twin::scenario::{Point, Scenario};
@@ -29,6 +32,8 @@ workload.phases = [
   { name = 'list-many', mix = { read-directory = 1 }, operations = 400 },
   { name = 'stat', mix = { stat = 1 }, operations = 6_000 },
   { name = 'unlink', mix = { unlink = 1 }, operations = 3_000 },
+  { name = 'more-files', mix = { create = 1 }, operations = 15_000 },
+  { name = 'list-more', mix = { read-directory = 1 }, operations = 200 },
   { name = 'make-directory', mix = { make-directory = 1 }, operations = 1_000 },
   { name = 'fill', data = { operation = 'write', size = '8MiB', transfer = '4KiB' } },
   { name = 'fill-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' } },
@@ -74,6 +79,8 @@ workload.phases = [
 
 /// Files in the directory when `list-few` and `list-many` list it.
 pub const LISTED_FILES: [u64; 2] = [400, 4_000];
+/// The same of `list-more`: more than a core's own cache holds the records of, several times.
+pub const MANY_FILES: u64 = 16_000;
 /// Bytes of small and large transfers.
 pub const TRANSFER_BYTES: [f64; 2] = [4096.0, 1_048_576.0];
 /// How many operations are under way at once where several are.
@@ -99,6 +106,11 @@ pub type Costs = BTreeMap<String, Cost>;
 /// All that is measured.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Measured {
+    /// What a cache line takes from one core to another, in nanoseconds, where the host has put the cores most often; without it
+    /// there is one core.
+    pub handover_ns: Option<f64>,
+    /// How many phases were measured in like surroundings, and how many in all. Only the former count.
+    pub like_phases: [usize; 2],
     /// Phases of [`OPERATIONS`], one operation at a time.
     pub alone: Costs,
     /// Phases of [`SMALL_MESSAGES`] and [`LARGE_MESSAGES`], server and client on one core with a neighbour that fills
@@ -128,11 +140,12 @@ struct Sample {
     server_ns: f64,
     client_ns: f64,
     latency_ns: f64,
+    surroundings: Surroundings,
 }
 
 /// What all rounds have found so far.
 #[derive(Default)]
-struct Rounds {
+struct Found {
     alone: Samples,
     cold: Samples,
     sockets: Samples,
@@ -151,26 +164,44 @@ struct Scenarios {
     large_messages: Point,
 }
 
-/// Measures everything so many times, on a host with so many cores.
-pub fn measure(rounds: u32, cores: usize, disk: &Disk) -> anyhow::Result<Measured> {
-    let scenarios = Scenarios {
-        operations: point(OPERATIONS)?,
-        looking_up: point(LOOKING_UP)?,
-        small_messages: point(SMALL_MESSAGES)?,
-        large_messages: point(LARGE_MESSAGES)?,
-    };
-    let mut all = Rounds::default();
-    let bar = output::progress(u64::from(rounds), "rounds");
-    for _ in 0..rounds {
-        all.measure_cluster(&scenarios)?;
-        all.measure_host(cores, disk)?;
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    Ok(all.sum_up())
+/// Measures everything in rounds.
+pub struct Rounds {
+    scenarios: Scenarios,
+    cores: usize,
+    disk: Disk,
+    found: Found,
 }
 
 impl Rounds {
+    /// On a host with so many cores.
+    pub fn new(cores: usize, disk: Disk) -> anyhow::Result<Self> {
+        let scenarios = Scenarios {
+            operations: point(OPERATIONS)?,
+            looking_up: point(LOOKING_UP)?,
+            small_messages: point(SMALL_MESSAGES)?,
+            large_messages: point(LARGE_MESSAGES)?,
+        };
+        Ok(Self {
+            scenarios,
+            cores,
+            disk,
+            found: Found::default(),
+        })
+    }
+
+    /// Measures everything once more.
+    pub fn measure(&mut self) -> anyhow::Result<()> {
+        self.found.measure_cluster(&self.scenarios)?;
+        self.found.measure_host(self.cores, &self.disk)
+    }
+
+    /// What all rounds have come to.
+    pub fn sum_up(&self) -> Measured {
+        self.found.sum_up()
+    }
+}
+
+impl Found {
     fn measure_cluster(&mut self, scenarios: &Scenarios) -> anyhow::Result<()> {
         let Scenarios {
             operations,
@@ -201,28 +232,45 @@ impl Rounds {
         Ok(())
     }
 
-    fn sum_up(self) -> Measured {
-        let stat = |samples: &Samples| samples.get("stat").map(|all| cost(all)).unwrap_or_default();
-        let [core_bytes_per_s, host_bytes_per_s] = self.bytes_per_s.map(Spread::of);
+    fn sum_up(&self) -> Measured {
+        let all = self.samples().flat_map(BTreeMap::values).flatten();
+        let surroundings: Vec<Surroundings> = all.map(|sample| sample.surroundings).collect();
+        let handover_ns = most_often_ns(&surroundings);
+        let like = surroundings.iter().filter(|s| s.are_like(handover_ns));
+        let like_phases = [like.count(), surroundings.len()];
+        let costs = |samples: &Samples| -> Costs {
+            let costs = samples.iter();
+            costs
+                .map(|(name, samples)| (name.clone(), cost(samples, handover_ns)))
+                .collect()
+        };
+        let stat = |samples: &Samples| costs(samples).remove("stat").unwrap_or_default();
+        let [core_bytes_per_s, host_bytes_per_s] = self.bytes_per_s.clone().map(Spread::of);
         Measured {
             at_once: stat(&self.at_once),
             on_one_core: stat(&self.on_one_core),
             alone: costs(&self.alone),
             cold: costs(&self.cold),
             sockets: costs(&self.sockets),
-            wake_up_ns: Spread::of(self.wake_up_ns),
+            wake_up_ns: Spread::of(self.wake_up_ns.clone()),
             core_bytes_per_s,
             host_bytes_per_s,
-            disk_ns: self.disk_ns.map(Spread::of),
+            disk_ns: self.disk_ns.clone().map(Spread::of),
+            handover_ns,
+            like_phases,
         }
     }
-}
 
-fn costs(samples: &Samples) -> Costs {
-    let costs = samples.iter();
-    costs
-        .map(|(name, samples)| (name.clone(), cost(samples)))
-        .collect()
+    fn samples(&self) -> impl Iterator<Item = &Samples> {
+        [
+            &self.alone,
+            &self.cold,
+            &self.sockets,
+            &self.at_once,
+            &self.on_one_core,
+        ]
+        .into_iter()
+    }
 }
 
 fn point(scenario: &str) -> anyhow::Result<Point> {
@@ -258,11 +306,19 @@ fn sample(phase: &real::RealPhase, way: Way) -> Option<Sample> {
         server_ns: server_us as f64 * 1e3 / count,
         client_ns: client_ns as f64 / count,
         latency_ns: operation.latency_us.mean * 1e3,
+        surroundings: phase.surroundings,
     })
 }
 
-fn cost(samples: &[Sample]) -> Cost {
-    let spread = |figure: fn(&Sample) -> f64| Spread::of(samples.iter().map(figure).collect());
+/// What those phases have cost that were measured in like surroundings, or all if none was.
+fn cost(samples: &[Sample], handover_ns: Option<f64>) -> Cost {
+    let is_like = |sample: &&Sample| sample.surroundings.are_like(handover_ns);
+    let mut counted: Vec<&Sample> = samples.iter().filter(is_like).collect();
+    if counted.is_empty() {
+        counted = samples.iter().collect();
+    }
+    let spread =
+        |figure: fn(&Sample) -> f64| Spread::of(counted.iter().map(|s| figure(s)).collect());
     Cost {
         requests: samples
             .first()

@@ -16,7 +16,7 @@ use anyhow::Context;
 use clap::Args;
 use costs::Costs;
 use disk::Disk;
-use measure::Measured;
+use measure::{Measured, Rounds};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -34,6 +34,48 @@ pub struct Calibrate {
     pub json: bool,
 }
 
+/// A calibration that is under way, round by round.
+pub struct Calibration {
+    out: PathBuf,
+    cores: usize,
+    rounds: Rounds,
+}
+
+impl Calibration {
+    /// One whose machine file is to be there. The disk that it is on is measured.
+    pub fn begin(out: PathBuf) -> anyhow::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let rounds = Rounds::new(cores, Disk::beside(&out)?)?;
+        Ok(Self { out, cores, rounds })
+    }
+
+    /// Measures everything once more.
+    pub fn measure(&mut self) -> anyhow::Result<()> {
+        self.rounds.measure()
+    }
+
+    /// Writes the machine file. Returns its text, too.
+    fn end(self) -> anyhow::Result<(Report, String)> {
+        let measured = self.rounds.sum_up();
+        let text = machine_file::text(&measured, &Costs::of(&measured), self.cores);
+        std::fs::write(&self.out, &text)
+            .with_context(|| format!("cannot write the machine {}", self.out.display()))?;
+        let report = Report {
+            version: VERSION,
+            machine_hash: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes())),
+            machine: self.out,
+            cores: self.cores,
+            measured,
+        };
+        Ok((report, text))
+    }
+
+    /// The same, for who needs nothing but the file.
+    pub fn write(self) -> anyhow::Result<()> {
+        self.end().map(drop)
+    }
+}
+
 #[derive(Serialize)]
 struct Report {
     version: &'static str,
@@ -46,19 +88,14 @@ struct Report {
 impl Calibrate {
     /// Measures and writes.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let disk = Disk::beside(&self.out)?;
-        let measured = measure::measure(self.rounds, cores, &disk)?;
-        let text = machine_file::text(&measured, &Costs::of(&measured), cores);
-        std::fs::write(&self.out, &text)
-            .with_context(|| format!("cannot write the machine {}", self.out.display()))?;
-        let report = Report {
-            version: VERSION,
-            machine_hash: format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes())),
-            machine: self.out,
-            cores,
-            measured,
-        };
+        let mut calibration = Calibration::begin(self.out)?;
+        let bar = output::progress(u64::from(self.rounds), "rounds");
+        for _ in 0..self.rounds {
+            calibration.measure()?;
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        let (report, text) = calibration.end()?;
         output::print(self.json, &report, |report| {
             format!(
                 "{text}\n{}: {}\n",

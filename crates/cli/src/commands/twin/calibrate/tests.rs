@@ -75,6 +75,7 @@ fn measured() -> Measured {
         name("make-directory", 5_000.0),
         name("list-few", 2_000.0 + 200.0 * 30.0),
         name("list-many", 2_000.0 + 875.0 * 30.0),
+        name("list-more", 2_000.0 + 968.75 * 50.0),
     ]);
     for home in ["write", "read"] {
         alone.extend([
@@ -93,6 +94,8 @@ fn measured() -> Measured {
         wake_up_ns: exactly(WAKE_UP_NS),
         core_bytes_per_s: exactly(9e9),
         host_bytes_per_s: exactly(12e9),
+        handover_ns: Some(30.0),
+        like_phases: [90, 100],
         disk_ns: [4096.0, 1_048_576.0].map(|bytes| exactly(DISK_NS + bytes * 2.0)),
     }
 }
@@ -112,6 +115,9 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
     assert_eq!(costs.server.request_ns["create"], 4_000.0);
     assert_eq!(costs.server.request_ns["read_directory"], 2_000.0);
     assert_eq!(costs.server.record_scanned_ns, 30.0);
+    let many = costs.server.many_files.unwrap();
+    assert_eq!((many.from, many.until), (4_000, 16_000));
+    assert_eq!(many.record_scanned_ns, 50.0);
     assert_eq!(costs.server.request_ns["write"], 2_000.0);
     assert_eq!(costs.server.request_ns["read_chunk"], 700.0);
     assert_eq!(costs.server.byte_received_ns, BYTE_NS);
@@ -127,6 +133,7 @@ fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
     let text = machine_file::text(&measured, &super::costs::Costs::of(&measured), 2);
     let machine = Machine::parse("machine.toml", &text).unwrap();
     assert_eq!(machine.servers.memory_mb_per_s, Some(12_000.0));
+    assert_eq!(machine.servers.handover_ns, Some(30.0));
     assert_eq!(machine.network.latency_ns as f64, SOCKETS_NS);
     let messages = |turn_ns, byte_ns| MessageCosts {
         turn_ns,

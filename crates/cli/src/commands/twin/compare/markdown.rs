@@ -25,9 +25,9 @@ pub fn text(report: &Report) -> String {
         );
     }
     text += "\nTimes in microseconds:\n\n\
-             | servers | clients | operation | real/s | least to most | two runs differ by % | twin/s | error % \
+             | servers | clients | operation | counted | real/s | least to most | two differ by % | halves by % | twin/s | error % \
              | p50 real | twin | error % | p99 real | twin | error % |\n";
-    text += &format!("|{}\n", "---|".repeat(14));
+    text += &format!("|{}\n", "---|".repeat(16));
     report
         .rows
         .iter()
@@ -70,8 +70,10 @@ fn line(row: &Row) -> String {
         real_least,
         real_most,
         real_difference_percent,
+        real_halves_percent,
         twin,
         error_percent,
+        ..
     } = row.throughput;
     let latency = |pair: &Pair| {
         let Pair {
@@ -83,10 +85,11 @@ fn line(row: &Row) -> String {
         format!("{real:.1} | {twin:.1} | {error_percent:.0}")
     };
     format!(
-        "| {} | {} | {} | {real:.0} | {real_least:.0} to {real_most:.0} | {real_difference_percent:.0} | {twin:.0} | {error_percent:.0} | {} | {} |\n",
+        "| {} | {} | {} | {} | {real:.0} | {real_least:.0} to {real_most:.0} | {real_difference_percent:.0} | {real_halves_percent:.0} | {twin:.0} | {error_percent:.0} | {} | {} |\n",
         row.parameter("cluster.servers"),
         row.parameter("cluster.clients"),
         row.label(),
+        row.counted,
         latency(&row.p50_us),
         latency(&row.p99_us),
     )
