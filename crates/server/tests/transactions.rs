@@ -5,16 +5,16 @@
 
 mod cluster;
 
-use cluster::{Cluster, ROOT, peers, spot};
+use cluster::{Cluster, ROOT, file, peers, spot};
 use futago_base::{
     BucketStart, Duration, Errno, FileId, Kind, Partition, ServerId, SessionId, Time,
     TransactionId,
-    record::{Entry, TransactionState},
+    record::{Entry, LockKind, LockRange, LockSpace, TransactionState},
 };
 use futago_server::{Config, Input, Output, TransactionCounts};
 use futago_wire::{
-    AttributeChange, Failure, NewDirectory, Outcome, Peer, PeerAnswer, PeerChange, Reply, Request,
-    Step, step::Inherited,
+    AttributeChange, Failure, LockChange, NewContent, NewDirectory, NewNode, Outcome, Peer,
+    PeerAnswer, PeerChange, Reply, Request, Step, step::Inherited,
 };
 
 /// A cluster of two servers with the directory `d` on server 1, and the file `a` in the root on
@@ -236,6 +236,82 @@ fn data_of_a_closed_file_waits_until_it_is_decided_whether_the_file_stays() {
     let outputs = cluster.request(0, decide, commit);
     let answers = cluster.settle(0, outputs);
     assert!(answers.contains(&(read, Err(Failure::Errno(Errno::ESTALE)))));
+}
+
+/// A symbolic link on server 1, whose name a rename from server 0 has replaced. Server 1 has not heard of that.
+fn replaced_symlink() -> (Cluster, FileId) {
+    let (mut cluster, directory, entry) = two_servers();
+    let node = NewNode {
+        content: NewContent::Symlink("target".into()),
+        ..file()
+    };
+    let create = Request::Create {
+        at: spot(directory, "l"),
+        node,
+        exclusive: true,
+        open: false,
+    };
+    let Ok(Reply::Found {
+        entry: replaced, ..
+    }) = cluster.ask(1, create)
+    else {
+        panic!("no symbolic link");
+    };
+    let transaction = next_transaction(&mut cluster);
+    let here = vec![Step::RemoveEntry {
+        at: spot(ROOT, "a"),
+        expected: entry,
+    }];
+    let there = vec![
+        Step::PutEntry {
+            at: spot(directory, "l"),
+            entry,
+            replaces: Some(replaced),
+        },
+        Step::DropLink(replaced.id),
+    ];
+    for (server, steps) in [(0, here), (1, there)] {
+        let prepare = prepare(&cluster, transaction, steps);
+        cluster.ask(server, prepare).unwrap();
+    }
+    let decide = cluster.next_id();
+    let commit = Request::Decide {
+        transaction,
+        commit: true,
+    };
+    // The message that tells server 1 is lost.
+    cluster.request(0, decide, commit);
+    (cluster, replaced.id)
+}
+
+#[test]
+fn what_has_lost_its_name_by_a_transaction_that_is_not_resolved_yet_is_not_found_by_its_identity() {
+    let lock = LockChange {
+        space: LockSpace::Range,
+        kind: Some(LockKind::Shared),
+        owner: 1,
+        range: LockRange { start: 0, end: 9 },
+        pid: 0,
+    };
+    let requests: [fn(FileId, LockChange) -> Request; 4] = [
+        |id, _| Request::ReadLink(id),
+        |id, lock| Request::TestLock { id, lock },
+        |id, lock| Request::SetLock {
+            id,
+            lock,
+            wait: false,
+        },
+        |id, _| Request::Close(id),
+    ];
+    for request in requests {
+        let (mut cluster, id) = replaced_symlink();
+        let request = request(id, lock);
+        assert_eq!(
+            cluster.run(1, request.clone()),
+            Err(Failure::Errno(Errno::ESTALE)),
+            "{request:?}"
+        );
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ const WAITERS_MAX: usize = 4096;
 pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
     match request {
         Request::TestLock { id, lock } => {
-            turn.file(*id)?;
+            turn.lasting_file(*id)?;
             let asked = lock_of(turn, lock, lock.kind.unwrap_or(LockKind::Shared));
             Ok(Reply::Lock(turn.lock_in_the_way(*id, &asked)).into())
         }
@@ -41,7 +41,7 @@ fn lock_of<V: View>(turn: &Turn<'_, V>, change: &LockChange, kind: LockKind) -> 
 }
 
 fn set<V: View>(turn: &mut Turn<'_, V>, id: FileId, change: &LockChange, wait: bool) -> Result {
-    turn.file(id)?;
+    turn.lasting_file(id)?;
     if change.range.start > change.range.end {
         return Err(Errno::EINVAL.into());
     }

@@ -63,7 +63,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
         Request::SumHeaders(directory) => sum_headers::run(turn, *directory),
         Request::GetAttributes(ids) => attributes::run(turn, ids),
         Request::SetAttributes { id, change } => set_attributes::run(turn, *id, change),
-        Request::ReadLink(id) => match turn.file(*id)? {
+        Request::ReadLink(id) => match turn.lasting_file(*id)? {
             inode if inode.kind == Kind::Symlink => Ok(Reply::Bytes(inode.target.clone()).into()),
             _ => Err(Errno::EINVAL.into()),
         },

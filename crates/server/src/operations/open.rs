@@ -12,7 +12,7 @@ pub fn open<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {
 }
 
 pub fn close<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {
-    turn.file(id)?;
+    turn.lasting_file(id)?;
     turn.unregister_open(id);
     turn.remove_if_unused(id);
     if turn.state.inode(id).is_some() {

@@ -23,13 +23,18 @@ impl<V: View> Turn<'_, V> {
         self.state.inode(id).ok_or_else(|| Errno::ESTALE.into())
     }
 
-    /// A regular file's inode; others have no data. A file that nobody has open may be about to
-    /// vanish with its last name: that is decided first.
-    pub fn regular_file(&self, id: FileId) -> Checked<&Inode> {
+    /// A file's inode, once it is decided whether the file stays: one that nobody has open may be about to vanish with
+    /// its last name, by a transaction that is not resolved here yet.
+    pub fn lasting_file(&self, id: FileId) -> Checked<&Inode> {
         if self.state.get(&Key::Opens(id)).is_none() {
             self.unreserved(Target::Inode(id))?;
         }
-        let inode = self.file(id)?;
+        self.file(id)
+    }
+
+    /// A regular file's inode; others have no data.
+    pub fn regular_file(&self, id: FileId) -> Checked<&Inode> {
+        let inode = self.lasting_file(id)?;
         match inode.kind {
             Kind::File => Ok(inode),
             Kind::Directory => Err(Errno::EISDIR.into()),
