@@ -55,6 +55,8 @@ struct Counters {
     session: u32,
     /// How often a node has come to be known.
     known: u64,
+    /// How much of what is settled was left when it was last looked through.
+    settled_left: usize,
 }
 
 /// The leases of a client and what it keeps under them.
@@ -95,7 +97,8 @@ pub struct LeasesUndo {
     dropped: Changes<FileId, u64>,
 }
 
-/// More of what is settled than this is looked through for what does not matter any more.
+/// More of what is settled than this is looked through for what does not matter any more. While an old request is under
+/// way all of it matters: then only when it has doubled.
 const SETTLED_MAX: usize = 1024;
 
 impl Leases {
@@ -424,7 +427,7 @@ impl Leases {
     }
 
     fn forget_settled(&mut self) {
-        if self.settled.len() <= SETTLED_MAX {
+        if self.settled.len() <= SETTLED_MAX.max(2 * self.counters.settled_left) {
             return;
         }
         let oldest = self.under_way.first_key_value();
@@ -437,6 +440,7 @@ impl Leases {
         for subject in past {
             self.settled.remove(&subject);
         }
+        self.counters.settled_left = self.settled.len();
     }
 
     /// A server calls a lease back. Returns whether it is to be given back; otherwise that has been done before.
@@ -497,6 +501,7 @@ impl Leases {
         while self.heard.pop_first().is_some() {}
         while self.dropped.pop_first().is_some() {}
         self.counters.latest = 0;
+        self.counters.settled_left = 0;
         self.counters.session += 1;
     }
 }

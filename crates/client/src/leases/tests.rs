@@ -1,6 +1,6 @@
 //! Answers, recalls and changes in orders that are hard to get from real servers.
 
-use super::{Asked, Leases};
+use super::{Asked, Leases, SETTLED_MAX};
 use crate::Config;
 use alloc::{boxed::Box, format, vec};
 use futago_base::{
@@ -265,4 +265,27 @@ fn changes_are_taken_back() {
     let changes = leases.take_changes();
     leases.take_back(changes);
     assert_eq!(format!("{leases:?}"), before);
+}
+
+#[test]
+fn what_is_settled_is_looked_through_rarely_and_forgotten_once_no_older_request_is_under_way() {
+    let mut leases = leases(9);
+    let old = leases.send(1, &ask());
+    let create = |leases: &mut Leases, number: u64| {
+        let request = Request::Unlink {
+            at: at(&format!("{number}")),
+            file: None,
+        };
+        leases.exchange(number, &request, &Ok(Reply::Done));
+    };
+    for number in 2..4000 {
+        create(&mut leases, number);
+    }
+    let (left, settled) = (leases.counters.settled_left, leases.settled.len());
+    assert!(settled >= 3998 && left > SETTLED_MAX && left < settled - 1000);
+    leases.answer(1, &old, &told(1));
+    for number in 4000..9000 {
+        create(&mut leases, number);
+    }
+    assert!(leases.settled.len() <= SETTLED_MAX);
 }
