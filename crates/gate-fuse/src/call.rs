@@ -140,9 +140,10 @@ impl Call {
     /// What a name of the request's directory leads to, with a node, and for how long it may be kept.
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
         let told = &self.shared.told;
+        let are_kept = told.keeps_names() && self.shared.directories.is_single(self.file);
         let name_trust = || self.client.name_trust(self.file, name, of.id);
         let entry = Entry {
-            entry_valid: told.keeps_names().then(name_trust).map_or(ZERO, validity),
+            entry_valid: are_kept.then(name_trust).map_or(ZERO, validity),
             attributes_valid: self.attributes_valid(of),
             ..self.node(name, of)
         };
@@ -162,6 +163,16 @@ impl Call {
         }
     }
 
+    /// To be called before [`Call::entry`] for what was looked up: has the kernel forget what it keeps of a directory
+    /// that it is about to know in a further place.
+    pub async fn prepare_entry(&self, name: &Name, of: &Attributes) {
+        let nodes = &self.shared.directories;
+        let parent = self.header.node;
+        if of.kind == Kind::Directory && nodes.is_found_elsewhere(parent, name, of.id) {
+            self.client.context().forget(of.id).await;
+        }
+    }
+
     /// The same as an answer.
     pub fn answer_entry(&self, name: &Name, of: &Attributes) -> Answer {
         Answer::Entry(self.entry(name, of))
@@ -169,7 +180,8 @@ impl Call {
 
     /// For how long the kernel may keep attributes, and use pages without asking for them.
     pub fn attributes_valid(&self, of: &Attributes) -> time::Duration {
-        if !self.shared.told.keeps_attributes() {
+        let is_single = || self.shared.directories.is_single(of.id);
+        if !self.shared.told.keeps_attributes() || of.kind == Kind::Directory && !is_single() {
             return ZERO;
         }
         let data_trust = self.client.data_trust(of.id);

@@ -5,11 +5,15 @@
 //! with `ESTALE` if another mount had moved the directory. So a directory that is found in another
 //! place than its node gets a further node. Everything but a directory has its file id for a node,
 //! and so has a directory that is found for the first time.
+//!
+//! What is done through one node of a directory the kernel does not notice under another one: it keeps nothing of a
+//! directory, its names included, while that has several.
 
 use crate::interruption::locked;
 use futago_base::{Errno, FileId, Name, limits};
 use futago_fuse_kernel::Forget;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,6 +35,8 @@ pub struct DirectoryNodes {
 struct Table {
     nodes: HashMap<u64, Node>,
     places: HashMap<Place, u64>,
+    /// The further nodes of those directories that have any.
+    further: HashMap<FileId, Vec<u64>>,
     /// The next further node.
     next: u64,
 }
@@ -40,7 +46,7 @@ struct Node {
     directory: FileId,
     /// Where the kernel knows it, unless something else has been found there since.
     place: Option<Place>,
-    /// How often the kernel was told of it, and has not forgotten it.
+    /// How often the kernel was told of it, and has not forgotten it. None: it is about to be told.
     lookups: u64,
 }
 
@@ -52,6 +58,7 @@ impl Default for DirectoryNodes {
         let table = Table {
             nodes: HashMap::new(),
             places: HashMap::new(),
+            further: HashMap::new(),
             next: FURTHER_FIRST,
         };
         Self {
@@ -76,20 +83,23 @@ impl DirectoryNodes {
     pub fn nodes(&self, directory: FileId) -> Vec<u64> {
         let table = locked(&self.table);
         let is_known = directory == FileId::ROOT || table.is(directory.0, directory);
-        let mut nodes: Vec<u64> = is_known.then_some(directory.0).into_iter().collect();
-        if table.next > FURTHER_FIRST {
-            let further = table
-                .nodes
-                .iter()
-                .filter(|(node, known)| **node >= FURTHER_FIRST && known.directory == directory);
-            nodes.extend(further.map(|(&node, _)| node));
-        }
-        nodes
+        let own = is_known.then_some(directory.0);
+        let further = table.further.get(&directory).into_iter().flatten();
+        own.into_iter().chain(further.copied()).collect()
     }
 
-    /// Whether a node is a directory that the kernel knows or is about to.
+    /// Whether the kernel may keep something of a directory: it knows it by one node at most.
+    pub fn is_single(&self, directory: FileId) -> bool {
+        locked(&self.table).is_single(directory)
+    }
+
+    /// Whether the kernel was told of a node, a directory's, and has not forgotten it.
     pub fn contains(&self, node: u64) -> bool {
-        locked(&self.table).nodes.contains_key(&node)
+        let table = locked(&self.table);
+        table
+            .nodes
+            .get(&node)
+            .is_some_and(|known| known.lookups > 0)
     }
 
     /// Tells further nodes of this mount from those of one before it.
@@ -101,14 +111,19 @@ impl DirectoryNodes {
         }
     }
 
-    /// The node of a directory that was found in a place; the kernel is about to be told of it.
+    /// A directory was found in a place, of which the kernel has not been told yet. Returns whether it knows the
+    /// directory elsewhere: then it must forget what it keeps of it first.
+    pub fn is_found_elsewhere(&self, parent: u64, name: &Name, directory: FileId) -> bool {
+        let mut table = locked(&self.table);
+        let node = table.node_at((parent, name.clone()), directory);
+        let is_new = table.nodes.get(&node).is_some_and(|it| it.lookups == 0);
+        is_new && !table.is_single(directory)
+    }
+
+    /// The node of a directory that was found in a place; the kernel is told of it.
     pub fn found(&self, parent: u64, name: &Name, directory: FileId) -> u64 {
         let mut table = locked(&self.table);
-        let place = (parent, name.clone());
-        let node = match table.at(&place) {
-            Some(node) if table.is(node, directory) => node,
-            _ => table.settle(place, directory),
-        };
+        let node = table.node_at((parent, name.clone()), directory);
         if let Some(known) = table.nodes.get_mut(&node) {
             known.lookups += 1;
         }
@@ -161,11 +176,26 @@ impl Table {
             .is_some_and(|known| known.directory == directory)
     }
 
+    fn is_single(&self, directory: FileId) -> bool {
+        let further = self.further.get(&directory).map_or(0, Vec::len);
+        further == 0 || (further == 1 && !self.is(directory.0, directory))
+    }
+
+    /// The node of a directory in a place, perhaps a new one.
+    fn node_at(&mut self, place: Place, directory: FileId) -> u64 {
+        match self.at(&place) {
+            Some(node) if self.is(node, directory) => node,
+            _ => self.settle(place, directory),
+        }
+    }
+
     /// Makes a node for a directory in a place.
     fn settle(&mut self, place: Place, directory: FileId) -> u64 {
         self.leave(&place);
         let node = if self.nodes.contains_key(&directory.0) {
             self.next += 1;
+            let further = self.further.entry(directory).or_default();
+            further.push(self.next - 1);
             self.next - 1
         } else {
             directory.0
@@ -180,10 +210,15 @@ impl Table {
         node
     }
 
-    /// Takes the node in a place, if any, out of it.
+    /// Takes the node in a place, if any, out of it. One that the kernel has not been told of is none.
     fn leave(&mut self, place: &Place) -> Option<u64> {
         let node = self.places.remove(place)?;
-        self.nodes.get_mut(&node)?.place = None;
+        let known = self.nodes.get_mut(&node)?;
+        known.place = None;
+        if known.lookups == 0 {
+            self.remove(node);
+            return None;
+        }
         Some(node)
     }
 
@@ -203,8 +238,21 @@ impl Table {
         if known.lookups > 0 {
             return;
         }
-        if let Some(place) = self.nodes.remove(&node).and_then(|known| known.place) {
+        self.remove(node);
+    }
+
+    fn remove(&mut self, node: u64) {
+        let Some(known) = self.nodes.remove(&node) else {
+            return;
+        };
+        if let Some(place) = known.place {
             self.places.remove(&place);
+        }
+        if let Entry::Occupied(mut further) = self.further.entry(known.directory) {
+            further.get_mut().retain(|other| *other != node);
+            if further.get().is_empty() {
+                further.remove();
+            }
         }
     }
 }
@@ -294,6 +342,37 @@ mod tests {
         assert_eq!(nodes.found(ROOT, &name("b"), DIRECTORY), DIRECTORY.0);
         forget(&nodes, DIRECTORY.0, 1);
         let table = locked(&nodes.table);
-        assert!(table.nodes.is_empty() && table.places.is_empty());
+        assert!(table.nodes.is_empty() && table.places.is_empty() && table.further.is_empty());
+    }
+
+    #[test]
+    fn a_directory_has_one_node_until_it_is_found_elsewhere_and_after_the_others_are_forgotten() {
+        let nodes = DirectoryNodes::default();
+        let (a, b) = (name("a"), name("b"));
+        assert!(!nodes.is_found_elsewhere(ROOT, &a, DIRECTORY));
+        nodes.found(ROOT, &a, DIRECTORY);
+        assert!(!nodes.is_found_elsewhere(ROOT, &a, DIRECTORY));
+        assert!(nodes.is_single(DIRECTORY));
+        assert!(nodes.is_found_elsewhere(ROOT, &b, DIRECTORY));
+        assert!(!nodes.is_single(DIRECTORY), "before the kernel is told");
+        let further = nodes.found(ROOT, &b, DIRECTORY);
+        assert!(!nodes.is_found_elsewhere(ROOT, &b, DIRECTORY));
+        assert_eq!(nodes.nodes(DIRECTORY), [DIRECTORY.0, further]);
+        assert!(nodes.is_single(OTHER) && !nodes.is_single(DIRECTORY));
+        forget(&nodes, DIRECTORY.0, 1);
+        assert!(nodes.is_single(DIRECTORY));
+        assert_eq!(nodes.nodes(DIRECTORY), [further]);
+        assert!(nodes.is_found_elsewhere(ROOT, &a, DIRECTORY));
+        assert!(!nodes.is_single(DIRECTORY));
+    }
+
+    #[test]
+    fn a_node_that_the_kernel_was_not_told_of_goes_with_its_place() {
+        let nodes = DirectoryNodes::default();
+        nodes.found(ROOT, &name("a"), DIRECTORY);
+        assert!(nodes.is_found_elsewhere(ROOT, &name("b"), DIRECTORY));
+        nodes.removed((ROOT, &name("b")));
+        assert!(nodes.is_single(DIRECTORY));
+        assert_eq!(nodes.nodes(DIRECTORY), [DIRECTORY.0]);
     }
 }

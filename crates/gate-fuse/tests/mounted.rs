@@ -162,6 +162,33 @@ fn a_directory_in_use_stays_usable_when_the_other_mount_moves_it() {
     assert!(twins.path(0, "low/file").exists());
 }
 
+/// Mount 1 moves the directory above one that somebody has open through mount 0, and looks at by its new path, too.
+#[test]
+fn a_directory_that_a_mount_knows_in_two_places_is_one() {
+    let Some(twins) = Twins::start() else { return };
+    fs::create_dir_all(twins.path(0, "top/low")).expect("made");
+    let held = File::open(twins.path(0, "top/low")).expect("open");
+    File::create(twins.path(0, "top/low/old")).expect("made");
+    fs::rename(twins.path(1, "top"), twins.path(1, "moved")).expect("moved");
+    let within = PathBuf::from(format!("/proc/self/fd/{}/.", held.as_raw_fd()));
+    let again = twins.path(0, "moved/low");
+    for _ in 0..2 {
+        for (one, other) in [(&within, &again), (&again, &within)] {
+            let exists = |name| fs::exists(other.join(name)).expect("looked at");
+            let links = || fs::metadata(other).expect("attributes").nlink();
+            let listed = || fs::read_dir(other).expect("list").count();
+            assert_eq!((exists("old"), exists("new")), (true, false));
+            assert_eq!((links(), listed()), (2, 1));
+            fs::rename(one.join("old"), one.join("new")).expect("renamed");
+            fs::create_dir(one.join("directory")).expect("made");
+            assert_eq!((exists("old"), exists("new")), (false, true));
+            assert_eq!((links(), listed()), (3, 2));
+            fs::rename(one.join("new"), one.join("old")).expect("renamed");
+            fs::remove_dir(one.join("directory")).expect("removed");
+        }
+    }
+}
+
 #[test]
 fn an_open_file_outlives_its_name_that_the_other_mount_removes() {
     let Some(twins) = Twins::start() else { return };

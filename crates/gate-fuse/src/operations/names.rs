@@ -10,6 +10,7 @@ use futago_fuse_kernel::Rename;
 pub async fn lookup(call: &Call, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
     let state = call.client.lookup(call.file, &name).await?;
+    call.prepare_entry(&name, &state.attributes).await;
     Ok(call.answer_entry(&name, &state.attributes))
 }
 
