@@ -7,8 +7,11 @@ use futago_client::RenameFlags;
 use futago_twin::model::{NewKind, Observed, Operation, Outcome};
 use futago_wire::ListedEntry;
 use rustix::fd::OwnedFd;
-use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::{self, Errno};
+
+/// How much of a directory is read at once.
+const LISTING_BYTES: usize = 4096;
 
 impl Mount {
     /// Does an operation on names.
@@ -146,11 +149,14 @@ impl Mount {
         made.map(|()| Outcome::Done)
     }
 
+    /// Reads all of a directory. `Dir` would show one that the kernel takes for removed as an empty one.
     fn list(&self, directory: FileId) -> io::Result<Outcome> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let opened: OwnedFd = fs::open(self.path(directory)?, flags, Mode::empty())?;
+        let mut buffer = Vec::with_capacity(LISTING_BYTES);
+        let mut entries = RawDir::new(opened, buffer.spare_capacity_mut());
         let mut listed = Vec::new();
-        for entry in Dir::new(opened)? {
+        while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
@@ -225,4 +231,62 @@ fn flags_of(flags: RenameFlags) -> fs::RenameFlags {
     wanted.set(fs::RenameFlags::NOREPLACE, flags.no_replace);
     wanted.set(fs::RenameFlags::EXCHANGE, flags.exchange);
     wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::Actor;
+    use crate::journal::Doing;
+    use std::path::Path;
+    use std::time::Instant;
+
+    fn name(text: &'static str) -> Name {
+        Name::new(text.as_bytes()).expect("a name")
+    }
+
+    fn journal() -> Journal {
+        Journal::new(Instant::now(), 0, Doing::default())
+    }
+
+    /// An actor on a local directory, and the identity of the directory `d` in it.
+    fn actor(place: &Path) -> (Mount, FileId) {
+        std::fs::create_dir(place.join("d")).expect("a directory");
+        let mut mount = Mount::new(place).expect("an actor");
+        let directory = FileId::ROOT;
+        let lookup = Operation::Lookup {
+            directory,
+            name: name("d"),
+        };
+        match mount.perform(&lookup, &mut journal()) {
+            Some(Ok(Outcome::Identity(id))) => (mount, id),
+            other => panic!("not found: {other:?}"),
+        }
+    }
+
+    fn unlink(directory: FileId) -> Operation {
+        let name = name("missing");
+        Operation::Unlink { directory, name }
+    }
+
+    /// A local file system shows a removed directory to those who have it open as it is, and its kernel closes it: that is
+    /// how a mount shows one that its kernel took for removed, although another mount had moved it.
+    #[test]
+    fn what_a_kernel_says_of_a_directory_that_it_takes_for_removed_is_not_told() {
+        let place = tempfile::tempdir().expect("a place");
+        let (mut mount, directory) = actor(place.path());
+        std::fs::remove_dir(place.path().join("d")).expect("it is empty");
+        let list = Operation::ReadDirectory { directory, page: 1 };
+        for operation in [unlink(directory), list] {
+            assert_eq!(mount.perform(&operation, &mut journal()), None);
+        }
+    }
+
+    #[test]
+    fn what_is_missing_in_a_directory_that_is_there_is_told() {
+        let place = tempfile::tempdir().expect("a place");
+        let (mut mount, directory) = actor(place.path());
+        let told = mount.perform(&unlink(directory), &mut journal());
+        assert_eq!(told, Some(Err(futago_base::Errno::ENOENT)));
+    }
 }
