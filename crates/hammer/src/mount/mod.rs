@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub struct Mount {
     directory: PathBuf,
     known: Known,
-    /// Descriptors of all that it has met.
+    /// Descriptors of all that it has met, as it has met them last.
     nodes: BTreeMap<FileId, (Kind, OwnedFd)>,
     /// Open files.
     open: Vec<(FileId, OwnedFd)>,
@@ -66,7 +66,8 @@ impl Mount {
     fn meet(&mut self, node: OwnedFd) -> io::Result<(FileId, Kind)> {
         let (id, kind) = identity(&node)?;
         self.known.learn(id, kind);
-        self.nodes.entry(id).or_insert((kind, node));
+        // Whoever looks a directory up finds it as it is, even one that the kernel has taken for removed elsewhere.
+        self.nodes.insert(id, (kind, node));
         Ok((id, kind))
     }
 
