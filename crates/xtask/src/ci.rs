@@ -26,7 +26,7 @@ pub const STEPS: &[Step] = &[
     },
     Step {
         name: "tests",
-        limit_s: 900,
+        limit_s: 1800,
         command: "cargo test --workspace --no-fail-fast",
         ready: always,
     },
