@@ -115,7 +115,10 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
 /// servers, and tells what of that is lost.
 pub async fn flush(call: &Call, handle: u64, lock_owner: u64) -> Outcome {
     let synchronized = data::synchronize(call, handle).await;
-    release_locks(call, LockSpace::Range, lock_owner).await?;
+    let space = LockSpace::Range;
+    if call.shared.locks.has(call.file, space, lock_owner) {
+        release_locks(call, space, lock_owner).await?;
+    }
     synchronized
 }
 
