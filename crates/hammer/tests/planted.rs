@@ -52,13 +52,13 @@ fn start() -> Running {
 /// A client that remembers what it has seen once of names or attributes, and shows that from then on: a
 /// cache that nobody tells of changes.
 struct Forgetful {
-    library: Library,
+    client: Library,
     seen: BTreeMap<String, Observed>,
 }
 
 impl Actor for Forgetful {
     fn known(&self) -> &Known {
-        self.library.known()
+        self.client.known()
     }
 
     fn perform(&mut self, operation: &Operation, journal: &mut Journal) -> Option<Observed> {
@@ -66,20 +66,20 @@ impl Actor for Forgetful {
             operation,
             Operation::Lookup { .. } | Operation::Attributes(_) | Operation::Read { .. }
         ) {
-            return self.library.perform(operation, journal);
+            return self.client.perform(operation, journal);
         }
         let key = format!("{operation:?}");
         if let Some(seen) = self.seen.get(&key) {
             return journal.observe(operation, || seen.clone(), Some);
         }
-        let observed = self.library.perform(operation, journal)?;
+        let observed = self.client.perform(operation, journal)?;
         self.seen.insert(key, observed.clone());
         Some(observed)
     }
 
     fn rest(&mut self) {
         self.seen.clear();
-        self.library.rest();
+        self.client.rest();
     }
 }
 
@@ -132,7 +132,7 @@ fn what_clients_see_is_explained() {
 fn a_cache_that_nobody_tells_of_changes_is_found_out() {
     let running = start();
     let forgetful = Forgetful {
-        library: Library::connect(&running.cluster, false).unwrap(),
+        client: Library::connect(&running.cluster, false).unwrap(),
         seen: BTreeMap::new(),
     };
     let honest = Library::connect(&running.cluster, false).unwrap();

@@ -1,0 +1,227 @@
+//! What work costs.
+
+use crate::world::Latency;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// CPU time of primitives.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Costs {
+    /// What a server pays.
+    pub server: ServerCosts,
+    /// What a client pays.
+    pub client: ClientCosts,
+    /// From a message's arrival at a process that sleeps until it runs.
+    pub wake_up_ns: u64,
+    /// How processes look for messages before they sleep; without it they sleep whenever they wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looking: Option<Looking>,
+}
+
+/// What it costs to look for messages. A process that waits occupies a core in its turn; after a look in vain
+/// the next process of the core has its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Looking {
+    /// A look in vain, and the change to the next process of the core.
+    pub pass_ns: u64,
+}
+
+/// What a server pays for a message that it handles, by the work that its core reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerCosts {
+    /// For all messages together that it finds of one sender when it looks.
+    pub turn_ns: f64,
+    /// For each message that it handles.
+    pub input_ns: f64,
+    /// The same for requests of one name, such as `create`, in the place of `input_ns`.
+    pub request_ns: BTreeMap<String, f64>,
+    /// For each message that it sends.
+    pub output_ns: f64,
+    /// For each record that it looks up.
+    pub record_read_ns: f64,
+    /// For each record that it passes in a range.
+    pub record_scanned_ns: f64,
+    /// What that becomes where the servers of a host hold more files than its caches do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub many_files: Option<ManyFiles>,
+    /// For each record that it puts or deletes.
+    pub record_written_ns: f64,
+    /// For each byte of file data that it reads or writes.
+    pub byte_ns: f64,
+    /// For each byte of file data that comes with a message.
+    pub byte_received_ns: f64,
+    /// For each byte of file data that goes with a message.
+    pub byte_sent_ns: f64,
+    /// Besides, where other processes have used the core's caches meanwhile.
+    #[serde(skip_serializing_if = "MessageCosts::are_none")]
+    pub cold: MessageCosts,
+    /// Besides, for messages from and to other hosts: they go through sockets.
+    #[serde(skip_serializing_if = "MessageCosts::are_none")]
+    pub sockets: MessageCosts,
+}
+
+/// How a record becomes dearer the more files the servers of a host hold together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManyFiles {
+    /// Up to so many files it costs as usual.
+    pub from: u64,
+    /// From so many on, more than the former, it costs [`Self::record_scanned_ns`]; between both, the more the larger the logarithm of
+    /// their number.
+    pub until: u64,
+    /// For each record that is passed in a range.
+    pub record_scanned_ns: f64,
+}
+
+impl ServerCosts {
+    /// What each record costs that is passed in a range, where the host's servers hold so many files.
+    pub(in crate::world) fn scanned_ns(&self, files: u64) -> f64 {
+        let Some(many) = self.many_files else {
+            return self.record_scanned_ns;
+        };
+        let [from, until, files] = [many.from, many.until, files].map(|files| files.max(1) as f64);
+        let share = ((files / from).ln() / (until / from).ln()).clamp(0.0, 1.0);
+        self.record_scanned_ns + share * (many.record_scanned_ns - self.record_scanned_ns)
+    }
+}
+
+/// What messages cost a process, whatever they say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MessageCosts {
+    /// For all messages together that are found of one sender.
+    pub turn_ns: f64,
+    /// For each byte of file data that comes with a message.
+    pub byte_received_ns: f64,
+    /// For each byte of file data that goes with a message.
+    pub byte_sent_ns: f64,
+}
+
+impl MessageCosts {
+    fn are_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These with what makes them dearer under some circumstances.
+    fn at(self, at: Circumstances, cold: Self, sockets: Self) -> Self {
+        let only_if = |applies: bool, more: Self| if applies { more } else { Self::default() };
+        self.plus(only_if(at.is_cold, cold))
+            .plus(only_if(at.is_remote, sockets))
+    }
+
+    fn plus(self, more: Self) -> Self {
+        Self {
+            turn_ns: self.turn_ns + more.turn_ns,
+            byte_received_ns: self.byte_received_ns + more.byte_received_ns,
+            byte_sent_ns: self.byte_sent_ns + more.byte_sent_ns,
+        }
+    }
+}
+
+/// Where a message is handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::world) struct Circumstances {
+    /// Other processes have used the core's caches meanwhile.
+    pub is_cold: bool,
+    /// Its other end is on another host.
+    pub is_remote: bool,
+}
+
+impl ServerCosts {
+    /// What messages cost.
+    pub(in crate::world) fn messages(&self, at: Circumstances) -> MessageCosts {
+        let plain = MessageCosts {
+            turn_ns: self.turn_ns,
+            byte_received_ns: self.byte_received_ns,
+            byte_sent_ns: self.byte_sent_ns,
+        };
+        plain.at(at, self.cold, self.sockets)
+    }
+}
+
+impl ClientCosts {
+    /// What messages cost.
+    pub(in crate::world) fn messages(&self, at: Circumstances) -> MessageCosts {
+        let plain = MessageCosts {
+            turn_ns: self.turn_ns,
+            byte_received_ns: self.byte_received_ns,
+            byte_sent_ns: self.byte_sent_ns,
+        };
+        plain.at(at, self.cold, self.sockets)
+    }
+}
+
+/// What a client pays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClientCosts {
+    /// For each operation, when it begins.
+    pub operation_ns: f64,
+    /// For all messages together that it finds of one sender when it looks.
+    pub turn_ns: f64,
+    /// For each request that it sends, by its name, such as `create`: to make it, and to take in its answer.
+    pub request_ns: BTreeMap<String, f64>,
+    /// For each message that it receives.
+    pub input_ns: f64,
+    /// For each name of a listing that it receives.
+    pub listed_name_ns: f64,
+    /// For each byte of file data that comes with a message.
+    pub byte_received_ns: f64,
+    /// For each byte of file data that goes with a message.
+    pub byte_sent_ns: f64,
+    /// Besides, where other processes have used the core's caches meanwhile.
+    #[serde(skip_serializing_if = "MessageCosts::are_none")]
+    pub cold: MessageCosts,
+    /// Besides, for messages from and to other hosts: they go through sockets.
+    #[serde(skip_serializing_if = "MessageCosts::are_none")]
+    pub sockets: MessageCosts,
+}
+
+/// How long a change takes from the end of its handler until its answers may leave. It occupies
+/// neither server nor core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Store {
+    /// The time of one batch.
+    pub latency: Latency,
+    /// Besides, for each byte of file data in it.
+    pub byte_ns: f64,
+    /// How many batches a server's store takes at once; `None` for any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_become_dearer_with_the_logarithm_of_the_number_of_files() {
+        let usual = ServerCosts {
+            record_scanned_ns: 400.0,
+            ..ServerCosts::default()
+        };
+        assert_eq!(usual.scanned_ns(1 << 30), 400.0);
+        let many_files = Some(ManyFiles {
+            from: 4_000,
+            until: 16_000,
+            record_scanned_ns: 1_000.0,
+        });
+        let costs = ServerCosts {
+            many_files,
+            ..usual
+        };
+        for (files, ns) in [
+            (0, 400.0),
+            (4_000, 400.0),
+            (8_000, 700.0),
+            (16_000, 1_000.0),
+            (1 << 30, 1_000.0),
+        ] {
+            assert!((costs.scanned_ns(files) - ns).abs() < 1e-9, "{files} files");
+        }
+    }
+}
