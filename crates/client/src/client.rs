@@ -6,7 +6,7 @@ use crate::{
     leases::{Asked, Leases},
     turns::Turns,
 };
-use alloc::{vec, vec::Vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 use atomic_refcell::AtomicRefCell;
 use core::future::Future;
 use futago_base::{ClusterMap, Duration, Errno, FileId, Kind, Payload, ServerId, Time};
@@ -76,20 +76,33 @@ impl<C: Context> Client<C> {
             return self.context.call(to, sequence, request, data).await;
         }
         let mut asked = Asked::of(&request);
+        while let Some(node) = self.open_among(asked.losing_names()) {
+            Box::pin(self.register_opens(node)).await;
+        }
         self.with_leases(|leases| leases.begin(&mut asked));
         for &node in asked.ended() {
             self.context.forget(node).await;
         }
         let sent = self.context.now();
         let sequence = self.context.next_sequence();
-        self.with_leases(|leases| leases.sent(sequence));
+        self.with_leases(|leases| leases.sent(sequence, &asked));
         let answer = self.context.call(to, sequence, request, data).await;
         let told = answer.as_ref().map(|(reply, _)| reply);
         self.with_leases(|leases| leases.answered(sequence, &asked, (to, sent), told));
+        let early = self.with_leases(|leases| leases.take_early(sequence));
+        if let Some(early) = early.filter(|early| !early.is_empty()) {
+            Box::pin(self.give_back(early)).await;
+        }
         if told == Err(&Failure::SessionExpired) {
             self.memory.borrow_mut().unsent.lose_all(Errno::ESTALE);
         }
         answer
+    }
+
+    /// One of some files that is open without its home's knowing.
+    fn open_among(&self, files: &[FileId]) -> Option<FileId> {
+        let open = |leases: &mut Leases| files.iter().copied().find(|&id| leases.is_open(id));
+        self.with_leases(open)?
     }
 
     /// Does something with the client's leases, if it takes any.

@@ -26,8 +26,8 @@ pub struct Config {
     pub leases_max: usize,
     /// How many names are kept under leases. Default: 65,536.
     pub names_max: usize,
-    /// How many blocks of [`Config::DATA_BLOCK_BYTES`] of files' data are kept under leases. Default: 1,024.
-    pub data_blocks_max: usize,
+    /// How much of files' data is kept under leases, in bytes. Default: 64 MiB.
+    pub data_bytes_max: u64,
     /// How much of what is written under exclusive leases is kept before it is sent, in bytes; 0 to send all at once.
     /// Default: 32 MiB.
     pub unsent_bytes_max: u64,
@@ -53,7 +53,7 @@ impl Default for Config {
             lease_trust: None,
             leases_max: 16_384,
             names_max: 65_536,
-            data_blocks_max: 1024,
+            data_bytes_max: 64 << 20,
             unsent_bytes_max: 32 << 20,
             exclusive_after: 4,
         }

@@ -171,6 +171,10 @@ impl<C: Context> Client<C> {
             .persist(|| self.change_home(id, home.clone(), &parts))
             .await?;
         self.change_chunks(id, &extent.hint, rest).await?;
+        if !parts.is_empty() {
+            // What was read meanwhile may be older than the chunks are now.
+            self.with_leases(|leases| leases.data_changed(id));
+        }
         Ok(extent)
     }
 

@@ -1,40 +1,41 @@
 //! What a client keeps of files' data while leases cover it.
 
-use crate::{Client, Config, Context};
+use crate::{
+    Client, Config, Context,
+    kept_blocks::Block,
+    leases::{Leases, Stamps},
+};
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload};
-use serde::Serialize;
-
-/// A file, and the number of one of its blocks.
-pub type BlockPlace = (FileId, u64);
-
-/// A block of a file's data; the last one of a file may be short.
-#[derive(Clone, Debug, Serialize)]
-pub struct Block {
-    /// It is right while the file's data is covered by a lease and this is its stamp.
-    stamp: u64,
-    data: Payload,
-}
 
 const BLOCK_BYTES: u64 = Config::DATA_BLOCK_BYTES as u64;
 /// How much is read at once for a caller that reads one piece after the other.
 const READ_AHEAD_BYTES: u64 = 1 << 20;
+/// A block is put together anew for a write if that makes up at least such a part of it; otherwise that would cost more than
+/// the write.
+const WRITTEN_PART: usize = 4;
+
+/// How a file's data was before the client changed it.
+pub struct Before {
+    stamps: Stamps,
+    size: u64,
+}
 
 impl<C: Context> Client<C> {
     /// What tells whether a file's data that is kept is right; `None` if no data is kept.
-    fn data_stamp(&self, id: FileId) -> Option<u64> {
+    fn data_stamps(&self, id: FileId) -> Option<Stamps> {
         let (home, now) = (self.map().home(id), self.context().now());
-        self.with_leases(|leases| leases.data_stamp(id, home, now))?
+        self.with_leases(|leases| leases.data_stamps(id, home, now))?
     }
 
-    async fn stamp_for_reading(&self, id: FileId) -> Result<Option<u64>, Errno> {
-        if self.config().data_blocks_max == 0 {
+    async fn stamps_for_reading(&self, id: FileId) -> Result<Option<Stamps>, Errno> {
+        if self.config().data_bytes_max == 0 {
             return Ok(None);
         }
         if self.with_leases(|leases| leases.reads(id)) == Some(true) {
             self.lease_data(id).await?;
         }
-        Ok(self.data_stamp(id))
+        Ok(self.data_stamps(id))
     }
 
     /// Reads, from memory if everything is there. What is missing is read with all of its blocks, and with
@@ -46,15 +47,15 @@ impl<C: Context> Client<C> {
         length: u32,
     ) -> Result<Payload, Errno> {
         let end = offset.saturating_add(length.into());
-        let Some(stamp) = self.stamp_for_reading(id).await? else {
+        let Some(stamps) = self.stamps_for_reading(id).await? else {
             return self.read_now(id, offset, length).await;
         };
-        if let Some(data) = self.kept(id, stamp, offset, end) {
+        if let Some(data) = self.kept(id, stamps, offset, end) {
             return Ok(data);
         }
         let from = offset - offset % BLOCK_BYTES;
         let to = end.next_multiple_of(BLOCK_BYTES);
-        let to = if self.is_kept(id, stamp, from) {
+        let to = if self.is_kept(id, stamps, from) {
             to.max(from + READ_AHEAD_BYTES)
         } else {
             to
@@ -63,23 +64,23 @@ impl<C: Context> Client<C> {
             return self.read_now(id, offset, length).await;
         };
         let data = self.read_now(id, from, whole).await?;
-        if self.data_stamp(id) == Some(stamp) {
-            self.keep(id, stamp, from, &data);
+        if self.data_stamps(id) == Some(stamps) {
+            self.keep(id, stamps.now, from, &data);
         }
         let within = |at: u64| (at - from).min(data.len() as u64) as usize;
         Ok(data.slice(within(offset), within(end)))
     }
 
     /// Whether the block that ends at an offset is kept.
-    fn is_kept(&self, id: FileId, stamp: u64, end: u64) -> bool {
+    fn is_kept(&self, id: FileId, stamps: Stamps, end: u64) -> bool {
         let memory = self.memory.borrow();
         let before = (end / BLOCK_BYTES).checked_sub(1);
         let block = before.and_then(|number| memory.data.get((id, number)));
-        block.is_some_and(|block| block.stamp == stamp)
+        block.is_some_and(|block| stamps.cover(block.stamp))
     }
 
     /// The bytes of a range, or up to the end of the file, if they are kept.
-    fn kept(&self, id: FileId, stamp: u64, offset: u64, end: u64) -> Option<Payload> {
+    fn kept(&self, id: FileId, stamps: Stamps, offset: u64, end: u64) -> Option<Payload> {
         let size = self.leased_state(id)?.attributes.size;
         let end = end.min(size);
         if offset >= end {
@@ -92,7 +93,7 @@ impl<C: Context> Client<C> {
             let (number, from) = (at / BLOCK_BYTES, at % BLOCK_BYTES);
             let block = memory.data.get((id, number))?;
             let to = (end - number * BLOCK_BYTES).min(BLOCK_BYTES);
-            if block.stamp != stamp || to > block.data.len() as u64 {
+            if !stamps.cover(block.stamp) || to > block.data.len() as u64 {
                 return None;
             }
             let piece = block.data.slice(from as usize, to as usize);
@@ -115,4 +116,70 @@ impl<C: Context> Client<C> {
             (rest, number) = (after, number + 1);
         }
     }
+
+    /// How a file's data is before the client changes it, if some of it may be kept.
+    pub(crate) fn before_write(&self, id: FileId) -> Option<Before> {
+        if self.config().data_bytes_max == 0 {
+            return None;
+        }
+        Some(Before {
+            stamps: self.data_stamps(id)?,
+            size: self.leased_state(id)?.attributes.size,
+        })
+    }
+
+    /// Keeps what the client has written with one request, and what was kept before, if nothing else has happened to the
+    /// file since.
+    pub(crate) fn keep_written(&self, id: FileId, before: &Before, offset: u64, data: &Payload) {
+        let goes_on = |leases: &mut Leases| leases.data_goes_on(id, Some(before.stamps));
+        let Some(stamps) = self.with_leases(goes_on).flatten() else {
+            return;
+        };
+        let Some(state) = self.leased_state(id) else {
+            return;
+        };
+        let (size, end) = (state.attributes.size, offset + data.len() as u64);
+        let blocks = &mut self.memory.borrow_mut().data;
+        for number in offset / BLOCK_BYTES..=(end - 1) / BLOCK_BYTES {
+            let from = number * BLOCK_BYTES;
+            let to = size.min(from + BLOCK_BYTES);
+            let (first, last) = (offset.max(from), end.min(to));
+            let written = data.slice((first - offset) as usize, (last - offset) as usize);
+            let old_length = before.size.clamp(from, to) - from;
+            let old = match blocks.get((id, number)) {
+                _ if old_length == 0 => Some(Payload::empty()),
+                Some(block) if before.stamps.cover(block.stamp) => Some(block.data.clone()),
+                _ => None,
+            };
+            let old = old.filter(|old| old.len() as u64 >= old_length);
+            let at = (first - from) as usize;
+            match overwritten(old.as_ref(), (to - from) as usize, at, &written) {
+                Some(data) => {
+                    let stamp = stamps.now;
+                    blocks.insert((id, number), Block { stamp, data });
+                }
+                None => blocks.remove((id, number)),
+            }
+        }
+    }
+}
+
+/// A block of this length after something was written at a place of it; `None` if that cannot be told, or costs too much.
+fn overwritten(
+    old: Option<&Payload>,
+    length: usize,
+    at: usize,
+    written: &Payload,
+) -> Option<Payload> {
+    if written.len() == length {
+        return Some(written.clone().compact());
+    }
+    let old = old.filter(|_| written.len() >= length / WRITTEN_PART)?;
+    let end = at + written.len();
+    let head = old.slice(0, old.len().min(at));
+    let mut pieces = alloc::vec![(0, head), (at, written.clone())];
+    if old.len() > end {
+        pieces.push((end, old.slice(end, old.len())));
+    }
+    Some(Payload::gather(length, &pieces))
 }

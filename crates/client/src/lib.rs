@@ -15,6 +15,7 @@ mod config;
 mod context;
 mod data;
 mod join;
+mod kept_blocks;
 mod kept_data;
 mod layout;
 mod leases;

@@ -3,7 +3,7 @@
 use crate::{
     Buckets, Config,
     cache::{Cache, CacheUndo},
-    kept_data::{Block, BlockPlace},
+    kept_blocks::{KeptBlocks, KeptBlocksUndo},
     layout::FileHint,
     leases::{Leases, LeasesUndo},
     unsent::{Unsent, UnsentUndo},
@@ -21,8 +21,8 @@ pub struct Memory {
     pub(crate) files: Cache<FileHint>,
     /// `None` if the client takes no leases.
     pub(crate) leases: Option<Box<Leases>>,
-    /// What was read of files.
-    pub(crate) data: Cache<Block, BlockPlace>,
+    /// What was read and written of files.
+    pub(crate) data: KeptBlocks,
     /// What was written to files and is not sent yet.
     pub(crate) unsent: Unsent,
 }
@@ -33,7 +33,7 @@ pub struct MemoryUndo {
     buckets: CacheUndo<Arc<Buckets>>,
     files: CacheUndo<FileHint>,
     leases: Option<Box<LeasesUndo>>,
-    data: CacheUndo<Block, BlockPlace>,
+    data: KeptBlocksUndo,
     unsent: UnsentUndo,
 }
 
@@ -44,7 +44,7 @@ impl Memory {
             leases: Leases::new(config),
             buckets: Cache::new(config.directories_max),
             files: Cache::new(config.files_max),
-            data: Cache::new(config.data_blocks_max),
+            data: KeptBlocks::new(config.data_bytes_max),
             unsent: Unsent::new(),
         }
     }

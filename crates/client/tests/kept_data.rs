@@ -5,7 +5,7 @@ mod script;
 use bytes::Bytes;
 use futago_base::{Duration, FileId, Kind, Payload, record::Truncations};
 use futago_client::Config;
-use futago_wire::{FileState, Reply, Request};
+use futago_wire::{AttributeChange, FileState, Reply, Request};
 use script::{Exchange, exchange, node, run};
 
 const FILE: FileId = FileId(5);
@@ -15,7 +15,7 @@ const BLOCK: usize = Config::DATA_BLOCK_BYTES as usize;
 fn config() -> Config {
     Config {
         lease_trust: Some(Duration::from_secs(10)),
-        data_blocks_max: 100,
+        data_bytes_max: 100 * u64::from(Config::DATA_BLOCK_BYTES),
         ..Config::default()
     }
 }
@@ -54,6 +54,21 @@ fn read(offset: u64, length: usize, size: u64, answer: &Payload) -> Exchange {
     Exchange {
         answer: answer.clone(),
         ..exchange(0, request, Ok(extent(size, None)))
+    }
+}
+
+fn write(offset: u64, data: Payload, after: FileState) -> Exchange {
+    let request = Request::Write {
+        id: FILE,
+        offset,
+        end: offset + data.len() as u64,
+        kill_privileges: false,
+        written: None,
+    };
+    let told = extent(after.attributes.size, Some(after));
+    Exchange {
+        data,
+        ..exchange(0, request, Ok(told))
     }
 }
 
@@ -107,17 +122,7 @@ fn who_reads_on_reads_ahead() {
 
 #[test]
 fn what_the_client_has_changed_is_asked_for_again() {
-    let write = Request::Write {
-        id: FILE,
-        offset: 0,
-        end: 1,
-        kill_privileges: false,
-        written: None,
-    };
-    let written = Exchange {
-        data: bytes(1),
-        ..exchange(0, write, Ok(extent(100, Some(leased(100, true)))))
-    };
+    let written = write(0, bytes(1), leased(100, true));
     let (old, new) = (bytes(100), Payload::from(Bytes::from_static(&[7; 100])));
     let exchanges = vec![
         open(leased(100, true)),
@@ -156,4 +161,57 @@ fn a_lease_that_covers_the_data_is_asked_for_when_it_is_read_again() {
         client.read(FILE, 0, 100).await
     });
     assert_eq!(seen, Ok(bytes(100)));
+}
+
+#[test]
+fn a_small_file_is_read_from_what_was_written_to_it() {
+    let piece = Payload::from(Bytes::from_static(&[7; 40]));
+    let file = |size| leased(size, true);
+    let mode = AttributeChange {
+        mode: Some(0o600),
+        ..AttributeChange::default()
+    };
+    let chmod = Request::SetAttributes {
+        id: FILE,
+        change: mode,
+    };
+    let exchanges = vec![
+        open(file(0)),
+        write(0, bytes(100), file(100)),
+        write(50, piece.clone(), file(100)),
+        exchange(0, chmod, Ok(Reply::File(file(100)))),
+        write(110, piece.clone(), file(150)),
+    ];
+    let seen = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        client.write(FILE, 0, bytes(100), false).await?;
+        let first = client.read(FILE, 0, 1000).await?;
+        client.write(FILE, 50, piece.clone(), false).await?;
+        client.set_attributes(FILE, mode).await?;
+        let second = client.read(FILE, 0, 1000).await?;
+        client.write(FILE, 110, piece, false).await?;
+        let third = client.read(FILE, 0, 1000).await?;
+        Ok::<_, futago_base::Errno>([first, second, third].map(|data| data.bytes().to_vec()))
+    });
+    let first: Vec<u8> = (0..100).collect();
+    let second = [&first[..50], &[7; 40], &first[90..]].concat();
+    let third = [&second[..], &[0; 10], &[7; 40]].concat();
+    assert_eq!(seen, Ok([first, second, third]));
+}
+
+#[test]
+fn a_write_leaves_the_other_blocks_of_a_file_as_they_are() {
+    let size = 2 * BLOCK;
+    let exchanges = vec![
+        open(leased(size as u64, true)),
+        read(0, size, size as u64, &bytes(size)),
+        write(0, bytes(1), leased(size as u64, true)),
+    ];
+    let seen = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        client.read(FILE, 0, 2 * BLOCK as u32).await?;
+        client.write(FILE, 0, bytes(1), false).await?;
+        client.read(FILE, BLOCK as u64, BLOCK as u32).await
+    });
+    assert_eq!(seen, Ok(bytes(size).slice(BLOCK, size)));
 }

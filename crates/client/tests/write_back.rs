@@ -19,7 +19,7 @@ const SIZE: u64 = 10;
 fn config() -> Config {
     Config {
         lease_trust: Some(Duration::from_secs(10)),
-        data_blocks_max: 0,
+        data_bytes_max: 0,
         unsent_bytes_max: 100,
         exclusive_after: 1,
         ..Config::default()

@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::clients::{ClientIndex, FIRST};
 use crate::crew::Crew;
 use crate::lock_notes::Holder;
+use crate::lookout::Lookout;
 use crate::operations::{locks, open};
 use crate::pace::Pace;
 use crate::{dispatch, local};
@@ -15,9 +16,9 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use tokio::io::Interest;
-use tokio::io::unix::{AsyncFd, AsyncFdReadyMutGuard};
+use tokio::io::unix::AsyncFd;
 use tokio::task::{spawn_local, yield_now};
 
 /// How many requests are taken before what they have started gets its turn.
@@ -47,14 +48,18 @@ impl Gateway {
         // SAFETY: `incoming` keeps its one descriptor open for as long as it lives.
         let registered = unsafe { AsyncFd::register_with_interest(incoming, interest) };
         let mut incoming = registered.map_err(io::Error::from)?;
-        let mut pace = Pace::default();
+        let (mut pace, mut lookout) = (Pace::default(), Lookout::default());
         loop {
-            let ready = incoming.ready_mut(interest).await?;
-            let Some(found) = self.take_turn(ready)? else {
+            let mut ready = incoming.ready_mut(interest).await?;
+            let Some(found) = self.take_turn(ready.get_inner_mut())? else {
                 return Ok(None);
             };
-            if !self.crew.follow(self.index, &mut pace, found) {
+            let counts = found > 0 || lookout.was_asleep();
+            if counts && !self.crew.follow(self.index, &mut pace, found) {
                 return Ok(Some(incoming.into_inner()));
+            }
+            if !lookout.looks_again(found > 0) {
+                ready.clear_ready();
             }
             yield_now().await;
         }
@@ -62,17 +67,11 @@ impl Gateway {
 
     /// Takes the requests that are there, up to a limit. Returns how many, `None` at the end of the
     /// mount.
-    fn take_turn(
-        &self,
-        mut ready: AsyncFdReadyMutGuard<'_, Incoming>,
-    ) -> io::Result<Option<usize>> {
+    fn take_turn(&self, incoming: &mut Incoming) -> io::Result<Option<usize>> {
         for found in 0..TURN_REQUESTS {
-            match ready.get_inner_mut().take_one(self)? {
+            match incoming.take_one(self)? {
                 Taken::Request => {}
-                Taken::Nothing => {
-                    ready.clear_ready();
-                    return Ok(Some(found));
-                }
+                Taken::Nothing => return Ok(Some(found)),
                 Taken::End => return Ok(None),
             }
         }
@@ -112,7 +111,7 @@ impl Handler for Gateway {
             serve(call, operation, reply)
         };
         if index == self.index {
-            spawn_local(run(Arc::clone(&self.client)));
+            begin(run(Arc::clone(&self.client)));
         } else {
             self.crew.shared.clients.spawn(index, run);
         }
@@ -128,6 +127,15 @@ impl Handler for Gateway {
 
     fn malformed(&self, error: &ParseError) {
         tracing::warn!(%error, "the kernel sent a request that makes no sense");
+    }
+}
+
+/// Begins an operation. One that waits for nobody is answered before the next request is taken.
+fn begin(operation: impl Future<Output = ()> + 'static) {
+    let mut operation = Box::pin(operation);
+    let mut task = Context::from_waker(Waker::noop());
+    if operation.as_mut().poll(&mut task).is_pending() {
+        spawn_local(operation);
     }
 }
 

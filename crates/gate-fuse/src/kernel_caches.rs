@@ -33,11 +33,6 @@ impl KernelCaches {
         Options {
             leases: true,
             kept: Some(Kept(Arc::new(move |node| caches.forget(node)))),
-            // The kernel keeps it.
-            client: futago_client::Config {
-                data_blocks_max: 0,
-                ..options.client
-            },
             ..options
         }
     }

@@ -35,6 +35,7 @@ mod kernel_caches;
 mod listing;
 mod local;
 mod lock_notes;
+mod lookout;
 mod mount;
 mod open_files;
 mod operations;

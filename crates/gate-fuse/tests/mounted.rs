@@ -4,11 +4,12 @@ mod fixture;
 
 use fixture::{Twins, client, unnamed};
 use futago_gate_fuse::{MountFailure, Options, mount};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[test]
 fn what_one_mount_changes_the_other_sees_at_once() {
@@ -71,7 +72,7 @@ fn what_a_mount_keeps_of_its_writes_everybody_finds() {
     const PIECES: usize = 20;
     let Some(twins) = Twins::start() else { return };
     let whole = || PIECE.repeat(PIECES);
-    type Look = fn(&std::path::Path, &File) -> Vec<u8>;
+    type Look = fn(&Path, &File) -> Vec<u8>;
     let looks: [(&str, Look); 5] = [
         ("read", |path, _| fs::read(path).expect("read")),
         ("size", |path, _| {
@@ -203,6 +204,32 @@ fn an_open_file_outlives_its_name_that_the_other_mount_removes() {
     );
 }
 
+/// The home of a file need not know that it is open, but hears of it before the last name goes, whoever removes it and however.
+#[test]
+fn an_open_file_outlives_its_name_whoever_removes_it() {
+    type Remove = fn(&Path, &Path) -> io::Result<()>;
+    let unlink: Remove = |path, _| fs::remove_file(path);
+    let replace: Remove =
+        |path, beside| fs::write(beside, b"new").and_then(|()| fs::rename(beside, path));
+    let Some(twins) = Twins::start() else { return };
+    for (index, (opener, remover)) in [(0, 1), (1, 0), (0, 0), (1, 1)].into_iter().enumerate() {
+        for (number, remove) in [unlink, replace].into_iter().enumerate() {
+            let name = format!("file-{index}-{number}");
+            let (path, beside) = (twins.path(remover, &name), twins.path(remover, "beside"));
+            let mut made = File::create_new(twins.path(opener, &name)).expect("made");
+            made.write_all(b"still here").expect("written");
+            let opened = || File::open(twins.path(opener, &name)).expect("open");
+            let (first, second) = (opened(), opened());
+            drop((made, first));
+            remove(&path, &beside).expect("removed");
+            let mut data = [0; 10];
+            second.read_exact_at(&mut data, 0).expect("read");
+            assert_eq!(&data, b"still here", "{name}");
+            assert_eq!(second.metadata().expect("metadata").nlink(), 0, "{name}");
+        }
+    }
+}
+
 #[test]
 fn appends_through_two_mounts_never_overlap() {
     let Some(twins) = Twins::start() else { return };
@@ -271,6 +298,57 @@ fn a_listing_has_every_name_once() {
     names.sort();
     listed.sort();
     assert!(listed == names);
+}
+
+/// Names of a directory that is open, listed from the start.
+fn names(directory: &File) -> BTreeSet<String> {
+    let mut listed =
+        rustix::fs::Dir::new(directory.try_clone().expect("a descriptor")).expect("a directory");
+    listed.rewind();
+    let names = listed.map(|entry| {
+        entry
+            .expect("entry")
+            .file_name()
+            .to_string_lossy()
+            .into_owned()
+    });
+    names.filter(|name| name != "." && name != "..").collect()
+}
+
+/// Although mounts keep listings, and nothing but the change time tells of what has happened.
+#[test]
+fn what_is_listed_again_is_what_is_there() {
+    let Some(twins) = Twins::start() else { return };
+    for (reader, writer) in [(0, 1), (1, 0), (0, 0), (1, 1)] {
+        for round in 0..8 {
+            let name = format!("{reader}{writer}{round}");
+            let (read, written) = (twins.path(reader, &name), twins.path(writer, &name));
+            fs::create_dir(&read).expect("made");
+            File::create(read.join("first")).expect("made");
+            let time = fs::metadata(&read).expect("attributes").modified();
+            let time = time.expect("a time");
+            let open = File::open(&read).expect("open");
+            let mut expected = BTreeSet::from([String::from("first")]);
+            for change in 0..4 {
+                for _ in 0..2 {
+                    assert_eq!(names(&open), expected, "{name} {change}");
+                    let anew = File::open(&read).expect("open");
+                    assert_eq!(names(&anew), expected, "{name} {change}");
+                }
+                let file = format!("file-{}", change / 2);
+                if expected.insert(file.clone()) {
+                    File::create(written.join(&file)).expect("made");
+                } else {
+                    fs::remove_file(written.join(&file)).expect("removed");
+                    expected.remove(&file);
+                }
+                let directory = File::open(&written).expect("open");
+                directory.set_modified(time).expect("set back");
+                let is_there = fs::exists(read.join(&file)).expect("looked up");
+                assert_eq!(is_there, expected.contains(&file), "{name} {change}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -176,6 +176,7 @@ impl<'a, V: View> Turn<'a, V> {
         if self.leases {
             self.lease_all(&mut answer.reply);
         }
+        operations::create::open(self, request, &answer.reply);
         Ok(answer)
     }
 

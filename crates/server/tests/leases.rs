@@ -359,6 +359,39 @@ fn a_client_has_a_limited_number_of_leases() {
     assert!(room.is_leased_to_holder(second.attributes.id));
 }
 
+#[test]
+fn a_new_file_that_is_open_is_registered_only_without_a_lease() {
+    let mut room = Room::with(Config {
+        leases_max: 1,
+        ..Config::default()
+    });
+    for (name, is_leased) in [("a", true), ("b", false)] {
+        let Request::Create {
+            at,
+            node,
+            exclusive,
+            ..
+        } = create(spot(ROOT, name))
+        else {
+            unreachable!("it creates");
+        };
+        let request = Request::Create {
+            at,
+            node,
+            exclusive,
+            open: true,
+        };
+        let Ok(Reply::Found {
+            state: Some(made), ..
+        }) = room.ask(HOLDER, request).1
+        else {
+            panic!("not made");
+        };
+        let opens = room.cluster.stores[0].get(&Key::Opens(made.attributes.id));
+        assert_eq!((made.leased, opens.is_none()), (is_leased, is_leased));
+    }
+}
+
 impl Room {
     /// Has the holder take an exclusive lease on a file of which it has a lease; whether it gets one.
     fn take_exclusive(&mut self, file: FileId) -> (bool, Lease) {

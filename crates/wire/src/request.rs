@@ -116,7 +116,8 @@ pub enum Request {
         node: NewNode,
         /// Fail with `EEXIST` if the name is taken; otherwise an existing entry is the answer.
         exclusive: bool,
-        /// Register the new file as open by the client's session.
+        /// Register the new file as open by the client's session, unless the answer comes with a lease on it
+        /// ([`FileState::leased`]): the client registers it before it gives that back.
         open: bool,
     },
     /// Makes a regular file without a name, open by the client's session: `O_TMPFILE`. It may be given a name

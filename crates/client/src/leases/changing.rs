@@ -10,6 +10,8 @@ pub struct Changing {
     pub requests: u32,
     /// One of them ends the client's leases on the node.
     pub ends_lease: bool,
+    /// One of them may change a file's data.
+    pub changes_data: bool,
     /// The latest state that one of them has brought.
     pub newest: Option<FileState>,
     /// Something has changed that no state was brought of.

@@ -9,10 +9,14 @@
 
 mod asked;
 mod changing;
+mod data;
+mod listings;
+mod opens;
 #[cfg(test)]
 mod tests;
 
 pub use asked::Asked;
+pub use data::Stamps;
 
 use crate::{
     Config,
@@ -36,14 +40,18 @@ struct Held {
     number: u64,
     /// The node, if it is known.
     state: Option<FileState>,
-    /// How many nodes had come to be known when this one did: it differs when the node may have changed in between.
-    known_as: u64,
+    /// What tells how long its data has been as it is: they change when the node may have changed in between.
+    stamps: Stamps,
+    /// What they were before the client's own change that is under way, if it began when the node was known.
+    stamps_before: Option<Stamps>,
     /// Its data was read since then.
     is_read: bool,
     /// Nobody else is told anything of the file.
     is_exclusive: bool,
     /// How many small writes were sent since the lease was taken.
     writes: u32,
+    /// It is a directory of which all names are known.
+    is_listed: bool,
 }
 
 /// What is small enough to be copied as a whole.
@@ -68,8 +76,8 @@ pub struct Leases {
     changing: ReversibleMap<Subject, Changing>,
     /// Answers to requests up to this number tell nothing that may be kept.
     settled: ReversibleMap<Subject, u64>,
-    /// The numbers of requests that have not been answered.
-    under_way: ReversibleMap<u64, ()>,
+    /// The numbers of requests that have not been answered, and whether they make files that are open from the start.
+    under_way: ReversibleMap<u64, bool>,
     counters: Counters,
     /// The counters when changes were last taken, if they are kept.
     #[serde(skip)]
@@ -78,6 +86,10 @@ pub struct Leases {
     heard: ReversibleMap<ServerId, Time>,
     /// Leases that are not needed any more; no more than servers have given.
     dropped: ReversibleMap<FileId, u64>,
+    /// How often files are open without their homes' knowing.
+    opens: ReversibleMap<FileId, u32>,
+    /// Leases that were called back before the answer came with which they are given.
+    early: ReversibleMap<FileId, u64>,
     #[serde(skip)]
     trust: Duration,
     #[serde(skip)]
@@ -91,10 +103,12 @@ pub struct LeasesUndo {
     names: Changes<(FileId, Name), Option<Entry>>,
     changing: Changes<Subject, Changing>,
     settled: Changes<Subject, u64>,
-    under_way: Changes<u64, ()>,
+    under_way: Changes<u64, bool>,
     counters: Counters,
     heard: Changes<ServerId, Time>,
     dropped: Changes<FileId, u64>,
+    opens: Changes<FileId, u32>,
+    early: Changes<FileId, u64>,
 }
 
 /// More of what is settled than this is looked through for what does not matter any more. While an old request is under
@@ -115,6 +129,8 @@ impl Leases {
             kept: None,
             heard: ReversibleMap::new(),
             dropped: ReversibleMap::new(),
+            opens: ReversibleMap::new(),
+            early: ReversibleMap::new(),
             trust,
             names_max: config.names_max,
         }))
@@ -130,6 +146,8 @@ impl Leases {
         self.under_way.keep_changes();
         self.heard.keep_changes();
         self.dropped.keep_changes();
+        self.opens.keep_changes();
+        self.early.keep_changes();
     }
 
     /// What takes back the changes since the last time, if they are kept.
@@ -146,6 +164,8 @@ impl Leases {
             }),
             heard: self.heard.take_changes(),
             dropped: self.dropped.take_changes(),
+            opens: self.opens.take_changes(),
+            early: self.early.take_changes(),
         }
     }
 
@@ -160,6 +180,8 @@ impl Leases {
         self.kept = self.kept.map(|_| undo.counters);
         self.heard.take_back(undo.heard);
         self.dropped.take_back(undo.dropped);
+        self.opens.take_back(undo.opens);
+        self.early.take_back(undo.early);
     }
 
     /// How long what is kept of a server's nodes may be used from `now` on; zero if it may not.
@@ -173,30 +195,6 @@ impl Leases {
     pub fn state(&self, id: FileId, home: ServerId, now: Time) -> Option<FileState> {
         let state = self.held.get(id)?.state?;
         (self.trust(home, now) > Duration(0)).then_some(state)
-    }
-
-    /// What tells this time from others in which a file's data is covered by a lease of its `home`: while it stays,
-    /// the data stays. `None` if the data is not covered now.
-    pub fn data_stamp(&self, id: FileId, home: ServerId, now: Time) -> Option<u64> {
-        let state = self.state(id, home, now)?;
-        let held = self.held.get(id)?;
-        state.data_leased.then_some(held.known_as)
-    }
-
-    /// A file's data is read. Returns whether a lease that covers it is worth asking for: there is one that does not,
-    /// and the data was read before and has not been changed by this client since.
-    pub fn reads(&mut self, id: FileId) -> bool {
-        let Some(held) = self.held.get_mut(id) else {
-            return false;
-        };
-        let is_again = core::mem::replace(&mut held.is_read, true);
-        is_again && held.state.is_some_and(|state| !state.data_leased)
-    }
-
-    /// Whether nobody else is told anything of a file before its lease is called back.
-    pub fn is_exclusive(&self, id: FileId, home: ServerId, now: Time) -> bool {
-        let held = self.held.get(id);
-        held.is_some_and(|held| held.is_exclusive) && self.trust(home, now) > Duration(0)
     }
 
     /// Whether a request is under way by which the client may change a node.
@@ -224,8 +222,13 @@ impl Leases {
         home: ServerId,
         now: Time,
     ) -> Option<Option<Entry>> {
-        let entry = self.names.get(&(directory, name.clone()))?;
-        (self.trust(home, now) > Duration(0)).then_some(*entry)
+        let key = (directory, name.clone());
+        let entry = match self.names.get(&key) {
+            Some(entry) => *entry,
+            None if self.is_absent(key) => None,
+            None => return None,
+        };
+        (self.trust(home, now) > Duration(0)).then_some(entry)
     }
 
     /// For how long these attributes are known to be right.
@@ -244,6 +247,7 @@ impl Leases {
             let changing = self.changing.get_or_insert_with(subject, Changing::default);
             changing.requests += 1;
             changing.ends_lease |= asked.ends_leases;
+            changing.changes_data |= asked.changes_data;
         }
         for &node in asked.ended() {
             self.end(node);
@@ -251,16 +255,16 @@ impl Leases {
     }
 
     /// A request is sent.
-    pub fn sent(&mut self, sequence: u64) {
+    pub fn sent(&mut self, sequence: u64, asked: &Asked) {
         self.counters.latest = self.counters.latest.max(sequence);
-        self.under_way.insert(sequence, ());
+        self.under_way.insert(sequence, asked.opens);
     }
 
     fn forget(&mut self, subject: &Subject) {
         match subject {
             Subject::Attributes(id) => {
                 if let Some(held) = self.held.get_mut(*id) {
-                    held.state = None;
+                    held.begin_change();
                 }
             }
             Subject::Name(directory, name) => {
@@ -289,15 +293,31 @@ impl Leases {
             let heard = self.heard.get_or_insert_with(server, || sent);
             *heard = sent.max(*heard);
         }
+        if let Some(id) = asked.opened_file(answer) {
+            *self.opens.get_or_insert_with(id, || 0) += 1;
+        }
         let mut told = Vec::new();
+        let made = asked
+            .made_directory(answer)
+            .filter(|id| self.held.get(*id).is_none());
         for state in answer.iter().flat_map(|reply| states(reply)) {
             let id = state.attributes.id;
             if self.told(sequence, state, asked.touched.nodes.contains(&id)) {
                 told.push(id);
             }
         }
-        if let Some(entry) = asked.entry(answer) {
-            self.told_name(sequence, asked, entry);
+        if let Some(id) = made.filter(|id| told.contains(id)) {
+            self.list(sequence, id, &[]);
+        }
+        if let (Some(id), Ok(Reply::Listing { entries, .. })) = (asked.listed(answer), answer)
+            && self.is_late_enough(sequence, &Subject::Lease(id))
+        {
+            self.list(sequence, id, entries);
+        }
+        let entry = asked.entry(answer);
+        let is_name_told = entry.is_some_and(|entry| self.told_name(sequence, asked, entry));
+        if !is_name_told {
+            self.unlist(&asked.touched.names);
         }
         self.done(asked, &told);
         self.forget_settled();
@@ -318,6 +338,7 @@ impl Leases {
             }
         } else if !self.changing.contains_key(&subject) && self.is_late_enough(sequence, &subject) {
             self.know(id, *state);
+            self.forget_stamps_before(id);
         }
         true
     }
@@ -333,7 +354,7 @@ impl Leases {
             *accessed = known.attributes.accessed.max(*accessed);
         } else {
             self.counters.known += 1;
-            held.known_as = self.counters.known;
+            held.stamps = Stamps::only(self.counters.known);
             held.is_read = false;
         }
         held.state = Some(state);
@@ -351,10 +372,12 @@ impl Leases {
         let new = Held {
             number,
             state: None,
-            known_as: 0,
+            stamps: Stamps::default(),
+            stamps_before: None,
             is_read: false,
             is_exclusive,
             writes: 0,
+            is_listed: false,
         };
         if let Some((oldest, held)) = self.held.insert(id, new) {
             self.forget_names(oldest);
@@ -363,10 +386,10 @@ impl Leases {
         }
     }
 
-    /// An answer tells what a name leads to.
-    fn told_name(&mut self, sequence: u64, asked: &Asked, entry: Option<Entry>) {
+    /// An answer tells what a name leads to. Returns whether that counts.
+    fn told_name(&mut self, sequence: u64, asked: &Asked, entry: Option<Entry>) -> bool {
         let Some((directory, name)) = asked.name.clone() else {
-            return;
+            return false;
         };
         let own = u32::from(!asked.touched.names.is_empty());
         let subject = Subject::Name(directory, name.clone());
@@ -376,19 +399,28 @@ impl Leases {
             && is_alone
             && self.is_late_enough(sequence, &Subject::Lease(directory))
             && self.is_late_enough(sequence, &subject);
-        if !is_kept {
-            return;
+        if is_kept {
+            self.keep_name((directory, name), entry);
         }
-        if self.names.len() >= self.names_max {
-            self.names.pop_first();
+        is_kept
+    }
+
+    fn keep_name(&mut self, key: (FileId, Name), entry: Option<Entry>) {
+        if self.names.len() >= self.names_max
+            && let Some((forgotten, _)) = self.names.pop_first()
+        {
+            self.unlist(&[forgotten]);
         }
-        self.names.insert((directory, name), entry);
+        self.names.insert(key, entry);
     }
 
     /// A request is not under way any more; its answer has told of some nodes.
     fn done(&mut self, asked: &Asked, told: &[FileId]) {
         for subject in asked.subjects() {
             let is_told = matches!(subject, Subject::Attributes(id) if told.contains(&id));
+            if !is_told {
+                self.unlist_node(&subject);
+            }
             let Some(changing) = self.changing.get_mut(&subject) else {
                 continue;
             };
@@ -412,6 +444,9 @@ impl Leases {
             && let Some(newest) = changing.newest
         {
             self.know(*id, newest);
+            if !changing.changes_data {
+                self.data_goes_on(*id, None);
+            }
         }
     }
 
@@ -431,7 +466,7 @@ impl Leases {
             return;
         }
         let oldest = self.under_way.first_key_value();
-        let oldest = oldest.map_or(self.counters.latest + 1, |(&sequence, ())| sequence);
+        let oldest = oldest.map_or(self.counters.latest + 1, |(&sequence, _)| sequence);
         let past = self
             .settled
             .iter()
@@ -443,9 +478,14 @@ impl Leases {
         self.counters.settled_left = self.settled.len();
     }
 
-    /// A server calls a lease back. Returns whether it is to be given back; otherwise that has been done before.
+    /// A server calls a lease back. Returns whether it is to be given back; otherwise that has been done before, or the
+    /// answer is awaited with which it is given: its home must hear what that opens.
     pub fn recalled(&mut self, lease: Lease) -> bool {
         let id = lease.node;
+        if self.held.get(id).is_none() && self.under_way.get(&lease.number) == Some(&true) {
+            self.early.insert(id, lease.number);
+            return false;
+        }
         if self
             .held
             .get(id)
@@ -455,6 +495,20 @@ impl Leases {
         }
         self.end(id);
         true
+    }
+
+    /// The leases that were called back before the answer to a request came, with which they were given.
+    pub fn take_early(&mut self, sequence: u64) -> Vec<Lease> {
+        let early = self.early.iter();
+        let early = early.filter(|&(_, &number)| number == sequence);
+        let early: Vec<Lease> = early
+            .map(|(&node, &number)| Lease { node, number })
+            .collect();
+        for lease in &early {
+            self.early.remove(&lease.node);
+            self.end(lease.node);
+        }
+        early
     }
 
     /// There is no lease on a node any more.
@@ -490,7 +544,7 @@ impl Leases {
     }
 
     /// The session is over, and all leases with it. Requests of the next one are numbered anew.
-    fn clear(&mut self) {
+    pub fn clear(&mut self) {
         while let Some(id) = self.held.oldest() {
             self.held.remove(id);
         }
@@ -500,6 +554,8 @@ impl Leases {
         while self.under_way.pop_first().is_some() {}
         while self.heard.pop_first().is_some() {}
         while self.dropped.pop_first().is_some() {}
+        while self.opens.pop_first().is_some() {}
+        while self.early.pop_first().is_some() {}
         self.counters.latest = 0;
         self.counters.settled_left = 0;
         self.counters.session += 1;

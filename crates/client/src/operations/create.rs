@@ -10,8 +10,8 @@ use futago_wire::{Failure, FileState, NewContent, NewNode, Reply, Request};
 
 impl<C: Context> Client<C> {
     /// Makes `node`, with `data` as its first data. Returns its state and whether it is new; without
-    /// `exclusive` an existing file is left as it is. With `open`, a regular file is registered as
-    /// open by the client's session, as [`Client::open`] does. Errors: `EEXIST`, `ENOENT`, `ENOSPC`.
+    /// `exclusive` an existing file is left as it is. With `open`, a regular file is opened, too, as [`Client::open`]
+    /// does. Errors: `EEXIST`, `ENOENT`, `ENOSPC`.
     pub async fn create(
         &self,
         directory: FileId,

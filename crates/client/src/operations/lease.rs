@@ -76,7 +76,7 @@ impl<C: Context> Client<C> {
         }
         let (home, now) = (self.map().home(id), self.context().now());
         let trust = |leases: &mut Leases| {
-            let is_covered = leases.data_stamp(id, home, now).is_some();
+            let is_covered = leases.data_stamps(id, home, now).is_some();
             is_covered.then(|| leases.trust(home, now))
         };
         self.with_leases(trust).flatten().unwrap_or_default()
@@ -131,11 +131,12 @@ impl<C: Context> Client<C> {
     }
 
     /// A server that does not hear of it asks again, or waits until the client's lease is over.
-    async fn give_back(&self, leases: Vec<Lease>) {
+    pub(crate) async fn give_back(&self, leases: Vec<Lease>) {
         let mut by_home: BTreeMap<ServerId, Vec<Lease>> = BTreeMap::new();
         for lease in leases {
             self.send_unsent(lease.node).await;
             self.context().forget(lease.node).await;
+            self.register_opens(lease.node).await;
             let home = self.map().home(lease.node);
             by_home.entry(home).or_default().push(lease);
         }

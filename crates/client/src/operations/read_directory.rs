@@ -6,11 +6,16 @@ use crate::{
     join_all,
 };
 use alloc::{collections::BTreeMap, vec::Vec};
-use futago_base::{Attributes, BucketStart, Errno, FileId, NameHash, ServerId};
+use futago_base::{
+    Attributes, BucketStart, Errno, FileId, Name, NameHash, ServerId, record::Entry,
+};
 use futago_wire::{Failure, ListedEntry, Reply, Request};
 
 /// The most files that one request asks about.
 const FILES_AT_ONCE: usize = 1024;
+
+/// How many names of a directory under a lease are asked for at once.
+const LISTED_AT_ONCE: u32 = 1024;
 
 /// A part of a listing.
 struct Listing {
@@ -31,7 +36,56 @@ impl<C: Context> Client<C> {
         entries_max: u32,
         attributes: bool,
     ) -> Result<Vec<ListedEntry>, Errno> {
+        let mut entries = match self.leased_listing(directory, after, entries_max) {
+            Some(entries) => entries,
+            None => self.list(directory, after, entries_max).await?,
+        };
+        if attributes {
+            self.persist(|| self.attributes_of(&entries))
+                .await
+                .map(|known| {
+                    for entry in &mut entries {
+                        let found = known.get(&entry.entry.id).copied();
+                        entry.attributes = entry.attributes.or(found);
+                    }
+                })?;
+        }
+        Ok(entries)
+    }
+
+    /// The same from memory, if all names of the directory are known. What is known of their attributes comes along.
+    fn leased_listing(
+        &self,
+        directory: FileId,
+        after: NameHash,
+        entries_max: u32,
+    ) -> Option<Vec<ListedEntry>> {
+        let (home, now) = (self.map().home(directory), self.context().now());
+        let part = (after, entries_max as usize);
+        let names = self.with_leases(|leases| leases.listing(directory, part, home, now))??;
+        let entry = |(name, entry): (Name, Entry)| ListedEntry {
+            name,
+            entry,
+            attributes: self.leased_state(entry.id).map(|state| state.attributes),
+        };
+        Some(names.into_iter().map(entry).collect())
+    }
+
+    /// The same from the servers. A directory under a lease is listed as a whole, if that is possible with one request.
+    async fn list(
+        &self,
+        directory: FileId,
+        after: NameHash,
+        entries_max: u32,
+    ) -> Result<Vec<ListedEntry>, Errno> {
         let mut entries: Vec<ListedEntry> = Vec::new();
+        if after == NameHash(0) && self.leased_state(directory).is_some() {
+            self.persist(|| self.list_bucket(directory, after, entries_max.max(LISTED_AT_ONCE)))
+                .await?;
+            if let Some(entries) = self.leased_listing(directory, after, entries_max) {
+                return Ok(entries);
+            }
+        }
         let mut next = Some(after);
         while let Some(after) = next.filter(|after| after.0 < HASH_MAX) {
             let wanted = entries_max.saturating_sub(entries.len() as u32).max(1);
@@ -43,16 +97,6 @@ impl<C: Context> Client<C> {
             if entries.len() as u64 >= u64::from(entries_max) {
                 break;
             }
-        }
-        if attributes {
-            self.persist(|| self.attributes_of(&entries))
-                .await
-                .map(|known| {
-                    for entry in &mut entries {
-                        let found = known.get(&entry.entry.id).copied();
-                        entry.attributes = entry.attributes.or(found);
-                    }
-                })?;
         }
         Ok(entries)
     }

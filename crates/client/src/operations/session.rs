@@ -1,6 +1,6 @@
 //! The client's session.
 
-use crate::{Client, Context, join::both, join_all};
+use crate::{Client, Context, join::both, join_all, leases::Leases};
 use futago_base::Errno;
 use futago_wire::{Failure, Request};
 
@@ -18,7 +18,9 @@ impl<C: Context> Client<C> {
     /// Leaves: every server gives up this client's registrations and locks.
     pub async fn end_session(&self) -> Result<(), Errno> {
         self.send_all_unsent().await;
-        match self.tell_all(&Request::EndSession).await {
+        let ended = self.tell_all(&Request::EndSession).await;
+        self.with_leases(Leases::clear);
+        match ended {
             // A copy of the request has arrived before, or the lease was over anyway.
             Err(Errno::ESTALE) => Ok(()),
             result => result,

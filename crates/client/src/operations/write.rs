@@ -56,7 +56,14 @@ impl<C: Context> Client<C> {
         let with_home = self.home_part_end(id, &hint, offset).min(end);
         let (first, rest) = data.split_at((with_home - offset) as usize);
         let rest = self.cut(id, &hint, with_home, &rest);
-        Ok(self.change(id, (request, first), rest).await?.size)
+        let before = self
+            .before_write(id)
+            .filter(|_| rest.is_empty() && !data.is_empty());
+        let size = self.change(id, (request, first), rest).await?.size;
+        if let Some(before) = before {
+            self.keep_written(id, &before, offset, data);
+        }
+        Ok(size)
     }
 
     /// Data that begins at `offset`, cut at the borders of chunks.

@@ -9,7 +9,8 @@ use futago_wire::{Failure, FileState, Outcome, Reply, Request};
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
-    future::Future,
+    future::{Future, poll_fn},
+    mem::replace,
     pin::pin,
     rc::Rc,
     task::{Poll, Waker},
@@ -22,6 +23,8 @@ pub struct Exchange {
     pub data: Payload,
     pub outcome: Outcome,
     pub answer: Payload,
+    /// So often it is looked for in vain.
+    pub looks: u32,
 }
 
 /// A request without data and its answer without data.
@@ -32,6 +35,7 @@ pub fn exchange(to: u16, request: Request, outcome: Outcome) -> Exchange {
         data: Payload::empty(),
         outcome,
         answer: Payload::empty(),
+        looks: 0,
     }
 }
 
@@ -107,12 +111,25 @@ impl Context for Script {
             (to, &request, &payload),
             (ServerId(expected.to), &expected.request, &expected.data)
         );
+        for _ in 0..expected.looks {
+            look_again().await;
+        }
         expected.outcome.map(|reply| (reply, expected.answer))
     }
 
     async fn sleep(&self, span: Duration) {
         self.now.set(self.now.get() + span.0);
     }
+}
+
+/// Lets others go on first.
+async fn look_again() {
+    let mut has_looked = false;
+    poll_fn(|_| match replace(&mut has_looked, true) {
+        true => Poll::Ready(()),
+        false => Poll::Pending,
+    })
+    .await;
 }
 
 /// Runs an operation of a client of four servers with these settings; it must send these requests, and no others

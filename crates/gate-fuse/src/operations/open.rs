@@ -153,16 +153,20 @@ pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     result
 }
 
-/// Has the call's client register an open file, too, before it changes the file's data up to `end`: who
-/// writes beyond the first chunk may write ahead of the size, as far as servers allow those who have the
-/// file open.
+/// Has the call's client register an open file with the file's home before it changes the file's data up to `end`: who
+/// writes beyond the first chunk may write ahead of the size, as far as servers allow those of whom they know that they have
+/// the file open.
 pub async fn take_part(call: &Call, id: FileId, handle: u64, end: u64) -> Result<(), Errno> {
     let (client, files) = (&call.client, &call.shared.open_files);
-    if files.is_registered(handle, call.index) || end <= client.chunk_bytes(id).await?.into() {
+    if end <= client.chunk_bytes(id).await?.into() {
         return Ok(());
     }
     let core = client.core();
-    core.open(id).await?;
+    if files.is_registered(handle, call.index) {
+        core.register_opens(id).await;
+        return Ok(());
+    }
+    core.register(id).await?;
     if !files.registered(handle, call.index) {
         core.close(id).await?;
     }

@@ -6,14 +6,13 @@ use futago_base::{
     ChunkId, Errno, Kind, Payload, Timestamp, View, limits,
     record::{Entry, Header, Inode, Truncations},
 };
-use futago_wire::{NewContent, NewNode, Reply, Spot};
+use futago_wire::{NewContent, NewNode, Reply, Request, Spot};
 
 pub fn run<V: View>(
     turn: &mut Turn<'_, V>,
     at: &Spot,
     node: &NewNode,
     exclusive: bool,
-    open: bool,
     data: &Payload,
 ) -> Result {
     check(node, data)?;
@@ -44,9 +43,6 @@ pub fn run<V: View>(
         let chunk = ChunkId { file: id, index: 0 };
         turn.write_chunk(chunk, 0, data.clone());
     }
-    if open {
-        turn.register_open(id);
-    }
     Ok(Reply::Found {
         entry,
         state: Some(state),
@@ -54,6 +50,20 @@ pub fn run<V: View>(
         directory: None,
     }
     .into())
+}
+
+/// Registers a new file as open if its maker wants that, unless a lease tells him in time what becomes of it.
+pub fn open<V: View>(turn: &mut Turn<'_, V>, request: &Request, reply: &Reply) {
+    if let Request::Create { open: true, .. } = request
+        && let Reply::Found {
+            state: Some(state),
+            created: true,
+            ..
+        } = reply
+        && !state.leased
+    {
+        turn.register_open(state.attributes.id);
+    }
 }
 
 pub fn check(node: &NewNode, data: &Payload) -> Checked<()> {

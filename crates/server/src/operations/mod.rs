@@ -4,7 +4,7 @@ mod announce_changes;
 mod append;
 mod attributes;
 mod chunks;
-mod create;
+pub mod create;
 mod create_unnamed;
 mod inspect;
 mod locks;
@@ -41,8 +41,8 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
             at,
             node,
             exclusive,
-            open,
-        } => create::run(turn, at, node, *exclusive, *open, payload),
+            ..
+        } => create::run(turn, at, node, *exclusive, payload),
         Request::CreateUnnamed { directory, node } => create_unnamed::run(turn, *directory, node),
         Request::MakeDirectory { at, mode, uid, gid } => {
             make_directory::run(turn, at, *mode, *uid, *gid)

@@ -11,12 +11,12 @@ thread_local! {
 }
 
 /// Whether others need the processors, so that this thread had better sleep.
-pub(super) fn is_crowded(now: Time) -> bool {
+pub fn is_crowded(now: Time) -> bool {
     CROWDING.get().is_crowded(now)
 }
 
 /// Lets others run, and finds out whether there are too many of them. Takes and returns the time.
-pub(super) fn yield_processor(before: Time) -> Time {
+pub fn yield_processor(before: Time) -> Time {
     thread::yield_now();
     let now = now();
     let mut crowding = CROWDING.get();

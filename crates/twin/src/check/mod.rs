@@ -12,6 +12,6 @@ mod watch;
 pub use audit::audit;
 pub use history::{History, Record};
 pub use linearize::{Setting, Verdict, linearize};
-pub use snapshot::snapshot;
+pub use snapshot::{UnregisteredOpen, snapshot};
 pub use times::backwards;
 pub use unsent::without_unsent;

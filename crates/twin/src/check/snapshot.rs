@@ -9,9 +9,16 @@ use futago_store::MemoryStore;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Reads the tree from the records of all servers, which must be at rest. `clients` says which
-/// client has which session.
-pub fn snapshot(stores: &[&MemoryStore], clients: &BTreeMap<SessionId, usize>) -> Tree {
+/// A file, a client that has it open without its home's knowing, and how often.
+pub type UnregisteredOpen = (FileId, usize, u32);
+
+/// Reads the tree from the records of all servers, which must be at rest, and what clients tell of open files. `clients`
+/// says which client has which session.
+pub fn snapshot(
+    stores: &[&MemoryStore],
+    clients: &BTreeMap<SessionId, usize>,
+    unregistered: &[UnregisteredOpen],
+) -> Tree {
     let records: Vec<(&Key, &Value)> = stores.iter().flat_map(|store| store.records()).collect();
     let numbers = numbers(&records);
     let mut tree = Tree::new(0, 0, 0);
@@ -23,6 +30,12 @@ pub fn snapshot(stores: &[&MemoryStore], clients: &BTreeMap<SessionId, usize>) -
     }
     for (key, value) in &records {
         attach(&mut tree, &numbers, clients, key, value);
+    }
+    for (id, client, count) in unregistered {
+        let node = numbers.get(id).and_then(|&node| tree.node_mut(node));
+        if let Some(Body::File(file)) = node.map(|node| &mut node.body) {
+            *file.opens.entry(*client).or_default() += count;
+        }
     }
     tree
 }

@@ -3,7 +3,8 @@
 use super::perform::{perform, remove_entries};
 use super::{Burst, Known, Scenario, Step, WriteBack};
 use crate::check::{
-    History, Record, Setting, Verdict, audit, backwards, linearize, snapshot, without_unsent,
+    History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, linearize, snapshot,
+    without_unsent,
 };
 use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
 use crate::model::{Observed, Operation, Outcome, Tree};
@@ -117,7 +118,7 @@ impl Run {
             server.defect = scenario.defect;
             server.clock_ahead = Duration(clocks.below(CLOCK_AHEAD_MAX.0));
         }
-        let tree = snapshot(&world.cluster.stores(), &world.cluster.sessions);
+        let tree = snapshot(&world.cluster.stores(), &world.cluster.sessions, &[]);
         let mut run = Self {
             world,
             seed: scenario.seed,
@@ -147,7 +148,7 @@ impl Run {
             lease_trust: (leases_max > 0).then_some(LEASE_TRUST),
             leases_max,
             names_max: 4 * leases_max,
-            data_blocks_max: leases_max,
+            data_bytes_max: leases_max as u64 * u64::from(futago_client::Config::DATA_BLOCK_BYTES),
             unsent_bytes_max: self.write_back.unsent_bytes_max,
             exclusive_after: self.write_back.exclusive_after,
             ..futago_client::Config::default()
@@ -274,7 +275,24 @@ impl Run {
         if !damages.is_empty() {
             return Err(failure(FailureKind::Damage, damages.join("\n") + "\n"));
         }
-        Ok(snapshot(&stores, &self.world.cluster.sessions))
+        let unregistered = self.unregistered_opens();
+        Ok(snapshot(
+            &stores,
+            &self.world.cluster.sessions,
+            &unregistered,
+        ))
+    }
+
+    /// What clients have open under leases. That their files exist is for the tree to tell.
+    fn unregistered_opens(&self) -> Vec<UnregisteredOpen> {
+        let clients = self.clients.iter().copied();
+        let of_client = |client: usize| {
+            let opens = self.world.cluster.clients[client].core.unregistered_opens();
+            opens
+                .into_iter()
+                .map(move |(id, count)| (id, client, count))
+        };
+        clients.flat_map(of_client).collect()
     }
 
     /// All clients leave; nothing of them may stay. Then everything is removed; nothing of it may.

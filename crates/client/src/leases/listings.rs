@@ -1,0 +1,117 @@
+//! Directories of which all names are known: those that were listed as a whole, and those that the client has made.
+//!
+//! Whatever the client itself does to their names is told by its answer. When that cannot be counted on, it is not
+//! known any more that all names are known.
+
+use super::{Leases, asked::Subject};
+use alloc::vec::Vec;
+use futago_base::{Duration, FileId, Name, NameHash, ServerId, Time, record::Entry};
+use futago_wire::ListedEntry;
+
+/// More names of a directory than this are not put in order for each part of a listing.
+const LISTED_MAX: usize = 1024;
+
+impl Leases {
+    /// Whether a name that is not among those that are kept is known not to exist.
+    pub(super) fn is_absent(&self, (directory, name): (FileId, Name)) -> bool {
+        let is_listed = self.held.get(directory).is_some_and(|held| held.is_listed);
+        is_listed && !self.changing.contains_key(&Subject::Name(directory, name))
+    }
+
+    /// Names of a directory with a larger hash than `after`, in order of their hashes, if all of them are known under a
+    /// lease of its `home`: about so many. Names of one hash are not separated.
+    pub fn listing(
+        &self,
+        directory: FileId,
+        (after, entries_max): (NameHash, usize),
+        home: ServerId,
+        now: Time,
+    ) -> Option<Vec<(Name, Entry)>> {
+        let is_listed = self.held.get(directory)?.is_listed;
+        if !is_listed || self.are_names_changing(directory) || self.trust(home, now) == Duration(0)
+        {
+            return None;
+        }
+        let names = self.names.range((directory, Name::least())..);
+        let names = names.take_while(|((at, _), _)| *at == directory);
+        let mut listed = Vec::new();
+        for (count, ((_, name), entry)) in names.enumerate() {
+            if count == LISTED_MAX {
+                return None;
+            }
+            let hash = name.hash();
+            listed.extend(
+                entry
+                    .filter(|_| hash > after)
+                    .map(|entry| (hash, name, entry)),
+            );
+        }
+        listed.sort_by_key(|(hash, name, _)| (*hash, *name));
+        let last = entries_max.checked_sub(1).and_then(|last| listed.get(last));
+        if let Some(&(last, ..)) = last {
+            listed.retain(|(hash, ..)| *hash <= last);
+        }
+        let owned = |(_, name, entry): (NameHash, &Name, Entry)| (name.clone(), entry);
+        Some(listed.into_iter().map(owned).collect())
+    }
+
+    /// An answer tells all names of a directory as they were under a lease.
+    pub(super) fn list(&mut self, sequence: u64, directory: FileId, entries: &[ListedEntry]) {
+        let is_kept = self.held.get(directory).is_some()
+            && !self.are_names_changing(directory)
+            && self.are_names_settled(sequence, directory)
+            && self.names.len() + entries.len() <= self.names_max;
+        if !is_kept {
+            return;
+        }
+        for listed in entries {
+            self.names
+                .insert((directory, listed.name.clone()), Some(listed.entry));
+        }
+        if let Some(held) = self.held.get_mut(directory) {
+            held.is_listed = true;
+        }
+    }
+
+    /// What some names lead to is not known any more.
+    pub(super) fn unlist(&mut self, names: &[(FileId, Name)]) {
+        for (directory, _) in names {
+            if let Some(held) = self.held.get_mut(*directory) {
+                held.is_listed = false;
+            }
+        }
+    }
+
+    /// A request that may have changed a node has not told how it is now. It may be gone.
+    pub(super) fn unlist_node(&mut self, subject: &Subject) {
+        if let Subject::Attributes(id) = subject
+            && let Some(held) = self.held.get_mut(*id)
+        {
+            held.is_listed = false;
+        }
+    }
+
+    /// Whether a request of the client's own that may change names of a directory is under way.
+    fn are_names_changing(&self, directory: FileId) -> bool {
+        let names = self
+            .changing
+            .range(Subject::Name(directory, Name::least())..);
+        names
+            .take(1)
+            .any(|(subject, _)| is_name_of(subject, directory))
+    }
+
+    /// Whether all that the client has done to names of a directory was done before a request was sent.
+    fn are_names_settled(&self, sequence: u64, directory: FileId) -> bool {
+        let names = self
+            .settled
+            .range(Subject::Name(directory, Name::least())..);
+        names
+            .take_while(|(subject, _)| is_name_of(subject, directory))
+            .all(|(_, &settled)| sequence > settled)
+    }
+}
+
+fn is_name_of(subject: &Subject, directory: FileId) -> bool {
+    matches!(subject, Subject::Name(at, _) if *at == directory)
+}

@@ -1,0 +1,136 @@
+//! Which files a client opens without their homes' knowing, and when these hear of it.
+
+mod script;
+
+use futago_base::{BucketStart, Duration, Errno, FileId, Kind, Name, Payload, record::Entry};
+use futago_client::{Client, Config};
+use futago_wire::{FileState, Lease, NewContent, NewNode, Reply, Request, Spot};
+use script::{Exchange, Script, exchange, node, run};
+
+const FILE: FileId = FileId(5);
+const DIRECTORY: FileId = FileId(1);
+const CHUNK: u32 = 4096;
+const LEASE: Lease = Lease {
+    node: FILE,
+    number: 1,
+};
+
+fn config() -> Config {
+    Config {
+        lease_trust: Some(Duration::from_secs(10)),
+        ..Config::default()
+    }
+}
+
+fn leased(id: FileId, kind: Kind) -> FileState {
+    FileState {
+        leased: true,
+        ..node(id, kind, 0, CHUNK)
+    }
+}
+
+fn open() -> Exchange {
+    let unleased = node(FILE, Kind::File, 0, CHUNK);
+    exchange(0, Request::Open(FILE), Ok(Reply::Opened(unleased)))
+}
+
+fn close() -> Exchange {
+    exchange(0, Request::Close(FILE), Ok(Reply::Done))
+}
+
+fn give_back() -> Exchange {
+    exchange(0, Request::GiveBack(vec![LEASE]), Ok(Reply::Done))
+}
+
+fn name() -> Name {
+    Name::new(&b"a"[..]).expect("a name")
+}
+
+fn new_file() -> NewNode {
+    NewNode {
+        content: NewContent::File { chunk_bytes: CHUNK },
+        mode: 0,
+        uid: 0,
+        gid: 0,
+    }
+}
+
+fn spot() -> Spot {
+    Spot {
+        directory: DIRECTORY,
+        bucket: BucketStart(0),
+        name: name(),
+    }
+}
+
+/// Makes the file.
+fn create() -> Exchange {
+    let request = Request::Create {
+        at: spot(),
+        node: new_file(),
+        exclusive: true,
+        open: true,
+    };
+    exchange(0, request, Ok(found(true)))
+}
+
+/// The file, with leases on it and its directory.
+fn found(created: bool) -> Reply {
+    Reply::Found {
+        entry: Entry {
+            id: FILE,
+            kind: Kind::File,
+        },
+        state: Some(leased(FILE, Kind::File)),
+        created,
+        directory: Some(Box::new(leased(DIRECTORY, Kind::Directory))),
+    }
+}
+
+async fn make(client: &Client<Script>) -> Result<(), Errno> {
+    let (name, data) = (name(), Payload::empty());
+    let made = client.create(DIRECTORY, &name, new_file(), true, true, data);
+    made.await.map(drop)
+}
+
+#[test]
+fn what_a_client_makes_under_a_lease_its_home_need_not_know_to_be_open() {
+    let done = run(config(), vec![create()], None, |client| async move {
+        make(&client).await?;
+        client.open(FILE).await?;
+        client.close(FILE).await?;
+        client.close(FILE).await
+    });
+    assert_eq!(done, Ok(()));
+}
+
+#[test]
+fn a_home_hears_of_open_files_before_the_lease_is_given_back() {
+    let exchanges = vec![create(), open(), open(), give_back(), close(), close()];
+    let done = run(config(), exchanges, None, |client| async move {
+        make(&client).await?;
+        client.open(FILE).await?;
+        client.recalled(LEASE).await;
+        client.close(FILE).await?;
+        client.close(FILE).await
+    });
+    assert_eq!(done, Ok(()));
+}
+
+#[test]
+fn a_home_hears_of_open_files_before_the_client_takes_their_last_name() {
+    let request = Request::Unlink {
+        at: spot(),
+        file: Some(FILE),
+    };
+    let unlink = exchange(0, request, Ok(Reply::Done));
+    let look_up = exchange(0, Request::Lookup(spot()), Ok(found(false)));
+    let exchanges = vec![create(), look_up, open(), unlink, close()];
+    let done = run(config(), exchanges, None, |client| async move {
+        make(&client).await?;
+        client.lookup(DIRECTORY, &name()).await?;
+        client.unlink(DIRECTORY, &name()).await?;
+        client.close(FILE).await
+    });
+    assert_eq!(done, Ok(()));
+}
