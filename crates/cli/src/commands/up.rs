@@ -39,7 +39,7 @@ pub struct Up {
     /// How many server processes; by default one, or one a host.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     servers: Option<u32>,
-    /// How many servers, a thread each, every process hosts.
+    /// How many servers every process hosts. They share its threads, at most one for every two cores.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     shards: u32,
     /// A file of host names, one a line; without it everything runs on this host.

@@ -21,7 +21,8 @@ use tokio::{
 pub struct Config {
     /// The cluster.
     pub cluster: Cluster,
-    /// The servers that this process hosts, one thread each.
+    /// The servers that this process hosts. They share nothing but threads, of which there are no more than one for
+    /// every two cores: who looks for messages in vain holds up those who have work.
     pub servers: Vec<ServerId>,
     /// The memory for records and data of each of them, in bytes.
     pub memory_bytes: u64,
@@ -77,15 +78,17 @@ impl Servers {
             ending: Arc::default(),
             threads: Vec::new(),
         };
-        for &id in &config.servers {
-            let setup = Setup {
+        let of_a_thread = config.servers.len().div_ceil(threads_max()).max(1);
+        for ids in config.servers.chunks(of_a_thread) {
+            let setup = |&id: &ServerId| Setup {
                 id,
                 cluster: config.cluster.clone(),
                 core: config.core(),
                 memory_bytes: config.memory_bytes,
                 budget: budget.clone(),
+                sharing: ids.len() as u64,
             };
-            servers.start_one(setup, report.clone())?;
+            servers.start_thread(ids.iter().map(setup).collect(), report.clone())?;
         }
         for _ in &config.servers {
             reports.recv().map_err(io::Error::other)??;
@@ -93,13 +96,18 @@ impl Servers {
         Ok(servers)
     }
 
-    fn start_one(&mut self, setup: Setup, report: mpsc::Sender<io::Result<()>>) -> io::Result<()> {
+    fn start_thread(
+        &mut self,
+        setups: Vec<Setup>,
+        report: mpsc::Sender<io::Result<()>>,
+    ) -> io::Result<()> {
         let stopped = self.stop.subscribe();
-        let name = format!("server-{}", setup.id.0);
+        let ids: Vec<_> = setups.iter().map(|setup| setup.id.0.to_string()).collect();
+        let name = format!("server-{}", ids.join("-"));
         let ending = Ending(Arc::clone(&self.ending));
         let run = move || {
             let _ending = ending;
-            shard::run(setup, &report, stopped);
+            shard::run(setups, &report, &stopped);
         };
         self.threads
             .push(thread::Builder::new().name(name).spawn(run)?);
@@ -119,6 +127,11 @@ impl Servers {
         }
         Ok(())
     }
+}
+
+/// How many threads serve at most: one for every two cores, since those who ask need some, too.
+fn threads_max() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
 }
 
 /// Tells that a thread has ended, also when it has panicked.

@@ -27,7 +27,7 @@ use std::{
 use tokio::{
     runtime::Builder,
     sync::{mpsc as channel, watch},
-    task::{LocalSet, spawn_local},
+    task::{JoinSet, LocalSet, spawn_local},
     time::{MissedTickBehavior, interval},
 };
 
@@ -39,6 +39,8 @@ pub struct Setup {
     pub memory_bytes: u64,
     /// Memory for messages on their way in, shared by the servers of the process.
     pub budget: Budget,
+    /// How many servers share the thread: each tells an equal part of its time as its own.
+    pub sharing: u64,
 }
 
 /// Metrics are refreshed once in so many ticks.
@@ -48,8 +50,13 @@ const ARRIVALS_MAX: usize = 1024;
 /// How many messages are handled before the answers leave.
 const BATCH_MAX: usize = 256;
 
-/// Runs a server on this thread until it is told to stop. Reports once whether it listens.
-pub fn run(setup: Setup, report: &mpsc::Sender<io::Result<()>>, stopped: watch::Receiver<bool>) {
+/// Runs servers on this thread until they are told to stop, or one of them fails. Each reports once whether it
+/// listens.
+pub fn run(
+    setups: Vec<Setup>,
+    report: &mpsc::Sender<io::Result<()>>,
+    stopped: &watch::Receiver<bool>,
+) {
     // While the thread sleeps it has nothing to do; who looks for messages tells the rest.
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -57,11 +64,19 @@ pub fn run(setup: Setup, report: &mpsc::Sender<io::Result<()>>, stopped: watch::
         .on_thread_unpark(|| busy::begin(busy::now()))
         .build();
     let outcome = runtime.and_then(|runtime| {
-        // As one of the thread's tasks it handles messages right after they are read, and before the thread
-        // looks for more.
-        let serving = serve(setup, report.clone(), stopped);
-        let ended = LocalSet::new().block_on(&runtime, async { spawn_local(serving).await });
-        ended.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic()))
+        LocalSet::new().block_on(&runtime, async {
+            spawn_local(keep_watch());
+            // As some of the thread's tasks they handle messages right after they are read, and before the thread
+            // looks for more.
+            let mut servers = JoinSet::new();
+            for setup in setups {
+                servers.spawn_local(serve(setup, report.clone(), stopped.clone()));
+            }
+            while let Some(ended) = servers.join_next().await {
+                ended.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic()))?;
+            }
+            Ok(())
+        })
     });
     if let Err(error) = outcome {
         // Nobody listens for a second report.
@@ -90,7 +105,6 @@ async fn serve(
         Err(error) => tracing::warn!(%error, "processes of this host connect over TCP"),
     }
     spawn_accepting(&acceptor, listener);
-    spawn_local(keep_watch());
     let mut ticks = interval(std_duration(shard.core.config().tick));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     report.send(Ok(())).map_err(io::Error::other)?;
@@ -144,6 +158,7 @@ struct Shard {
     now: Time,
     admission: Admission,
     counters: Counters,
+    sharing: u64,
     peers: Peers,
     connections: BTreeMap<ConnectionId, Connection>,
     /// Connections with something to send.
@@ -180,6 +195,7 @@ impl Shard {
             now,
             admission: Admission::new(admission),
             counters: Counters::default(),
+            sharing: setup.sharing,
             connections: BTreeMap::new(),
             queued: BTreeSet::new(),
             sessions: BTreeMap::new(),
@@ -392,7 +408,7 @@ impl Shard {
     fn status(&self) -> Status {
         Status::new(
             self.core.id(),
-            &self.counters,
+            (&self.counters, self.sharing),
             self.store.space(),
             (
                 self.connections.len(),

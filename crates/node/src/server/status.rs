@@ -51,7 +51,8 @@ pub struct Status {
     pub process_id: u32,
     /// Seconds since it started.
     pub uptime_s: f64,
-    /// CPU time of its thread, in microseconds; looking for messages in vain is part of it.
+    /// CPU time of its thread, in microseconds; looking for messages in vain is part of it. Servers that share a
+    /// thread tell equal parts, here and in `busy_us`.
     pub cpu_us: u64,
     /// How long it has had something to do, in microseconds.
     pub busy_us: u64,
@@ -86,7 +87,7 @@ pub struct Status {
 impl Status {
     pub(super) fn new(
         id: ServerId,
-        counters: &Counters,
+        (counters, sharing): (&Counters, u64),
         space: Space,
         (connections, sessions, under_way): (usize, usize, u32),
     ) -> Self {
@@ -94,8 +95,8 @@ impl Status {
             server: id.0,
             process_id: std::process::id(),
             uptime_s: counters.started.elapsed().as_secs_f64(),
-            cpu_us: thread_cpu_us(),
-            busy_us: busy::total(busy::now()).0 / 1000,
+            cpu_us: thread_cpu_us() / sharing,
+            busy_us: busy::total(busy::now()).0 / 1000 / sharing,
             used_bytes: space.used_bytes,
             limit_bytes: space.limit_bytes,
             resident_bytes: resident_bytes().unwrap_or(0),
