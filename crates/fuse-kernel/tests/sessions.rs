@@ -23,10 +23,12 @@ const CHILD: &str = "FUTAGO_FUSE_TEST_MOUNT_POINT";
 const CHILD_AUTO: &str = "FUTAGO_FUSE_TEST_AUTO_UNMOUNT";
 const SUBTYPE: &str = "futago-test";
 
-/// A root with one file "a", whose size is what `size` says; the kernel may cache it for an hour.
+/// A root with one file "a", whose size is what `size` says; the kernel may cache it for an hour, and that there is no "none".
 #[derive(Default)]
 struct OneFile {
     size: AtomicU64,
+    /// How often it was asked for "none".
+    asked_for_none: AtomicU64,
 }
 
 impl OneFile {
@@ -61,6 +63,10 @@ impl Handler for OneFile {
                 attributes_valid: HOUR,
                 ..Entry::default()
             }),
+            Operation::Lookup { name } if &name[..] == b"none" => {
+                self.asked_for_none.fetch_add(1, Ordering::SeqCst);
+                reply.absent(HOUR);
+            }
             Operation::Lookup { .. } => reply.error(libc::ENOENT),
             Operation::GetAttributes { .. } => reply.attributes(&self.attributes(node), HOUR),
             // Has the kernel ask for attributes without birth time instead.
@@ -114,9 +120,22 @@ fn an_errno_out_of_range_is_eio() {
     mountable_or_return!();
     let mount = Mount::of(Arc::new(OneFile {
         size: AtomicU64::new(9),
+        ..OneFile::default()
     }));
     let error = fs::read(mount.path("a")).expect_err("not an errno");
     assert_eq!(error.raw_os_error(), Some(libc::EIO));
+}
+
+#[test]
+fn the_kernel_asks_once_for_a_name_that_does_not_exist() {
+    mountable_or_return!();
+    let one = Arc::new(OneFile::default());
+    let mount = Mount::of(Arc::clone(&one));
+    for _ in 0..3 {
+        let error = fs::metadata(mount.path("none")).expect_err("there is none");
+        assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+    }
+    assert_eq!(one.asked_for_none.load(Ordering::SeqCst), 1);
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub enum Answer {
     Locked(LockChange),
     /// A name's node.
     Entry(Entry),
+    /// There is no such name, and for how long that may be kept.
+    Absent(Duration),
     /// What `stat` shows, and for how long it may be kept.
     Attributes(Attributes, Duration),
     /// What `statx` shows, with the birth time, and for how long it may be kept.
@@ -65,6 +67,7 @@ impl Answer {
         match self {
             Self::Done | Self::Locked(_) => reply.ok(),
             Self::Entry(entry) => reply.entry(&entry),
+            Self::Absent(valid) => reply.absent(valid),
             Self::Attributes(of, valid) => reply.attributes(&translate::attributes(&of), valid),
             Self::Statx(of, valid) => reply.statx(&translate::attributes(&of), valid),
             Self::Opened(_, handle, flags) => reply.opened(handle, flags),

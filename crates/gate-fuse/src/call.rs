@@ -140,15 +140,23 @@ impl Call {
     /// What a name of the request's directory leads to, with a node, and for how long it may be kept.
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
         let told = &self.shared.told;
-        let are_kept = told.keeps_names() && self.shared.directories.is_single(self.file);
-        let name_trust = || self.client.name_trust(self.file, name, of.id);
         let entry = Entry {
-            entry_valid: are_kept.then(name_trust).map_or(ZERO, validity),
+            entry_valid: self.name_valid(name, Some(of.id)),
             attributes_valid: self.attributes_valid(of),
             ..self.node(name, of)
         };
         told.tell(entry.node, entry.attributes_valid > ZERO);
         entry
+    }
+
+    /// For how long the kernel may keep that a name of the request's directory leads to a file, or to none.
+    pub fn name_valid(&self, name: &Name, id: Option<FileId>) -> time::Duration {
+        let (told, directories) = (&self.shared.told, &self.shared.directories);
+        if told.keeps_names() && directories.is_single(self.file) {
+            validity(self.client.name_trust(self.file, name, id))
+        } else {
+            ZERO
+        }
     }
 
     fn node(&self, name: &Name, of: &Attributes) -> Entry {

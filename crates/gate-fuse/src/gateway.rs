@@ -10,10 +10,12 @@ use crate::operations::{locks, open};
 use crate::pace::Pace;
 use crate::{dispatch, local};
 use futago_base::{Errno, FileId};
+use futago_client::Context as _;
 use futago_fuse_kernel::{Forget, Handler, Incoming, Operation, ParseError, Reply, Request, Taken};
 use futago_node::Client;
 use std::future::poll_fn;
 use std::io;
+use std::iter;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -145,6 +147,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) {
     let unique = reply.unique();
     let name = operation.name();
     let lock = Lock::of(&operation, call.file);
+    let directories = changed_directories(&call, &operation);
     let mut work = pin!(dispatch::run(&call, operation));
     let waits_for_lock = lock.is_some_and(|lock| lock.waits);
     let let_go = async {
@@ -156,6 +159,9 @@ async fn serve(call: Call, operation: Operation, reply: Reply) {
     };
     match work_or(work.as_mut(), pin!(let_go)).await {
         Some(outcome) => {
+            if matches!(outcome, Err(Errno::EIO)) {
+                forget(&call, &directories).await;
+            }
             tracing::trace!(name, header = ?call.header, ?outcome, "answered");
             answer::send(outcome, reply);
         }
@@ -163,12 +169,38 @@ async fn serve(call: Call, operation: Operation, reply: Reply) {
             let holder = lock.map(|lock| lock.holder);
             let notes = &call.shared.locks;
             holder.inspect(|&holder| notes.let_go(holder));
+            forget(&call, &directories).await;
             reply.error(Errno::EINTR.number());
             undo(&call, work.await).await;
             holder.inspect(|&holder| notes.settle(holder));
         }
     }
     call.shared.interruptions.end(unique);
+}
+
+/// The directories whose names an operation changes.
+fn changed_directories(call: &Call, operation: &Operation) -> Vec<FileId> {
+    match operation {
+        Operation::Create(_)
+        | Operation::MakeNode(_)
+        | Operation::MakeDirectory { .. }
+        | Operation::Symlink { .. }
+        | Operation::Link { .. }
+        | Operation::Unlink { .. }
+        | Operation::RemoveDirectory { .. } => vec![call.file],
+        Operation::Rename(rename) => {
+            let target = call.shared.directories.file(rename.new_directory);
+            iter::once(call.file).chain(target).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Has the kernel forget what it keeps of directories: it does not hear whether an operation has changed them.
+async fn forget(call: &Call, directories: &[FileId]) {
+    for &directory in directories {
+        call.client.context().forget(directory).await;
+    }
 }
 
 /// What a request for a lock concerns.

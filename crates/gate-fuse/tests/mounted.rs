@@ -351,6 +351,36 @@ fn what_is_listed_again_is_what_is_there() {
     }
 }
 
+/// Although kernels keep that a name does not exist.
+#[test]
+fn what_a_mount_makes_everybody_finds_who_has_looked_for_it() {
+    type Make = fn(&Path, &Path) -> io::Result<()>;
+    let makes: [(&str, Make); 5] = [
+        ("file", |path, _| File::create_new(path).map(drop)),
+        ("directory", |path, _| fs::create_dir(path)),
+        ("symlink", |path, _| std::os::unix::fs::symlink("t", path)),
+        ("link", |path, beside| fs::hard_link(beside, path)),
+        ("rename", |path, beside| fs::rename(beside, path)),
+    ];
+    let Some(twins) = Twins::start() else { return };
+    for (looker, maker) in [(0, 1), (1, 0), (0, 0), (1, 1)] {
+        for (how, make) in makes {
+            let place = format!("{looker}{maker}{how}");
+            fs::create_dir(twins.path(looker, &place)).expect("made");
+            let beside = twins.path(maker, &place).join("beside");
+            for round in 0..4 {
+                let name = format!("name-{round}");
+                let looked = twins.path(looker, &place).join(&name);
+                let is_there = || fs::symlink_metadata(&looked).is_ok();
+                assert!(!is_there() && !is_there(), "{place} {round}");
+                fs::write(&beside, b"").expect("written");
+                make(&twins.path(maker, &place).join(&name), &beside).expect("made");
+                assert!(is_there() && is_there(), "{place} {round}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_directory_is_mounted_on_once() {
     let Some(twins) = Twins::start() else { return };

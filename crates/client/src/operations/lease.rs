@@ -93,10 +93,10 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// For how long others need not ask whether a name still leads to a file, as [`Client::attributes_trust`].
-    pub fn name_trust(&self, directory: FileId, name: &Name, id: FileId) -> Duration {
-        match self.leased_entry(directory, name) {
-            Some(entry) if entry.id == id => {
+    /// For how long others need not ask whether a name still leads to a file, or to none, as [`Client::attributes_trust`].
+    pub fn name_trust(&self, directory: FileId, name: &Name, id: Option<FileId>) -> Duration {
+        match self.leased_name(directory, name) {
+            Some(entry) if entry.map(|entry| entry.id) == id => {
                 let (home, now) = (self.map().home(directory), self.context().now());
                 self.with_leases(|leases| leases.trust(home, now))
                     .unwrap_or_default()

@@ -90,6 +90,14 @@ impl Reply {
         self.record(&entry.to_abi());
     }
 
+    /// Lookup of a name that does not exist. The kernel may use that for `valid` without asking; it knows of no node then.
+    pub fn absent(self, valid: Duration) {
+        self.entry(&Entry {
+            entry_valid: valid,
+            ..Entry::default()
+        });
+    }
+
     /// GetAttributes and SetAttributes. The kernel may use them for `valid` without asking.
     pub fn attributes(self, attributes: &Attributes, valid: Duration) {
         self.record(&attributes.to_attr_out(valid));

@@ -6,12 +6,25 @@ use bytes::Bytes;
 use futago_base::{Errno, Name};
 use futago_client::RenameFlags;
 use futago_fuse_kernel::Rename;
+use std::time::Duration;
 
 pub async fn lookup(call: &Call, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
-    let state = call.client.lookup(call.file, &name).await?;
-    call.prepare_entry(&name, &state.attributes).await;
-    Ok(call.answer_entry(&name, &state.attributes))
+    match call.client.lookup(call.file, &name).await {
+        Ok(state) => {
+            call.prepare_entry(&name, &state.attributes).await;
+            Ok(call.answer_entry(&name, &state.attributes))
+        }
+        Err(Errno::ENOENT) => absent(call, &name),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn absent(call: &Call, name: &Name) -> Outcome {
+    match call.name_valid(name, None) {
+        Duration::ZERO => Err(Errno::ENOENT),
+        valid => Ok(Answer::Absent(valid)),
+    }
 }
 
 pub async fn unlink(call: &Call, name: Bytes) -> Outcome {
