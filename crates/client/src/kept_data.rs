@@ -54,11 +54,11 @@ impl<C: Context> Client<C> {
             return Ok(data);
         }
         let from = offset - offset % BLOCK_BYTES;
-        let to = end.next_multiple_of(BLOCK_BYTES);
+        let needed = end.next_multiple_of(BLOCK_BYTES);
         let to = if self.is_kept(id, stamps, from) {
-            to.max(from + READ_AHEAD_BYTES)
+            self.end_of_gap(id, stamps, needed, from + READ_AHEAD_BYTES)
         } else {
-            to
+            needed
         };
         let Ok(whole) = u32::try_from(to - from) else {
             return self.read_now(id, offset, length).await;
@@ -77,6 +77,13 @@ impl<C: Context> Client<C> {
         let before = (end / BLOCK_BYTES).checked_sub(1);
         let block = before.and_then(|number| memory.data.get((id, number)));
         block.is_some_and(|block| stamps.cover(block.stamp))
+    }
+
+    /// Up to where it is worth reading from a place on where a block begins: to the next block that is kept, or to `limit`.
+    fn end_of_gap(&self, id: FileId, stamps: Stamps, from: u64, limit: u64) -> u64 {
+        let mut ends = (from..limit).step_by(BLOCK_BYTES as usize);
+        let is_next_kept = |&end: &u64| self.is_kept(id, stamps, end + BLOCK_BYTES);
+        ends.find(is_next_kept).unwrap_or(limit.max(from))
     }
 
     /// The bytes of a range, or up to the end of the file, if they are kept.

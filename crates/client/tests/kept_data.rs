@@ -121,6 +121,30 @@ fn who_reads_on_reads_ahead() {
 }
 
 #[test]
+fn what_is_kept_is_not_read_ahead() {
+    let size = 8 * BLOCK;
+    let data = bytes(size);
+    let blocks = |from: usize, count: usize| {
+        let piece = data.slice(from * BLOCK, (from + count) * BLOCK);
+        read((from * BLOCK) as u64, count * BLOCK, size as u64, &piece)
+    };
+    let exchanges = vec![
+        open(leased(size as u64, true)),
+        blocks(5, 1),
+        blocks(0, 1),
+        blocks(1, 4),
+    ];
+    let seen = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        for block in [5, 0, 1] {
+            client.read(FILE, (block * BLOCK) as u64, 10).await?;
+        }
+        client.read(FILE, 0, 6 * BLOCK as u32).await
+    });
+    assert_eq!(seen, Ok(data.slice(0, 6 * BLOCK)));
+}
+
+#[test]
 fn what_the_client_has_changed_is_asked_for_again() {
     let written = write(0, bytes(1), leased(100, true));
     let (old, new) = (bytes(100), Payload::from(Bytes::from_static(&[7; 100])));
