@@ -293,7 +293,8 @@ impl Leases {
             let heard = self.heard.get_or_insert_with(server, || sent);
             *heard = sent.max(*heard);
         }
-        if let Some(id) = asked.opened_file(answer) {
+        let opened = asked.opened_file(answer);
+        if let Some(id) = opened {
             *self.opens.get_or_insert_with(id, || 0) += 1;
         }
         let mut told = Vec::new();
@@ -305,6 +306,10 @@ impl Leases {
             if self.told(sequence, state, asked.touched.nodes.contains(&id)) {
                 told.push(id);
             }
+        }
+        if let Some(id) = opened.filter(|id| self.held.get(*id).is_none()) {
+            // The lease was given back before, for a later request: its home is to hear what is open, late as it is.
+            self.early.insert(id, sequence);
         }
         if let Some(id) = made.filter(|id| told.contains(id)) {
             self.list(sequence, id, &[]);

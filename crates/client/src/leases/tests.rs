@@ -490,6 +490,25 @@ fn a_lease_that_is_called_back_before_its_answer_is_given_back_after_it() {
 }
 
 #[test]
+fn a_home_hears_of_a_new_file_whose_lease_was_given_back_for_a_later_request() {
+    let mut leases = leases(9);
+    let (making, asking) = (leases.send(1, &create_open()), leases.send(2, &ask()));
+    let later = Lease {
+        node: FILE,
+        number: 2,
+    };
+    assert!(leases.recalled(later));
+    leases.answer(2, &asking, &told(1));
+    leases.answer(1, &making, &made(file(1)));
+    let given = Lease {
+        node: FILE,
+        number: 1,
+    };
+    assert_eq!(leases.take_early(1), [given], "the home is told before");
+    assert!(leases.is_open(FILE));
+}
+
+#[test]
 fn a_lease_without_room_is_to_be_given_back() {
     let mut leases = leases(1);
     leases.exchange(1, &ask(), &told(1));
