@@ -167,15 +167,20 @@ impl<C: Context> Client<C> {
         home: (Request, Payload),
         parts: Vec<R>,
     ) -> Result<Extent, Errno> {
-        let (extent, rest) = self
+        let changed = self
             .persist(|| self.change_home(id, home.clone(), &parts))
-            .await?;
-        self.change_chunks(id, &extent.hint, rest).await?;
+            .await;
         if !parts.is_empty() {
-            // What was read meanwhile may be older than the chunks are now.
-            self.with_leases(|leases| leases.data_changed(id));
+            self.chunks_changed(id);
         }
+        let (extent, rest) = changed?;
+        self.change_chunks(id, &extent.hint, rest).await?;
         Ok(extent)
+    }
+
+    /// Chunks of a file may have been changed, also if that failed: what was read meanwhile may be older than they are now.
+    fn chunks_changed(&self, id: FileId) {
+        self.with_leases(|leases| leases.data_changed(id));
     }
 
     /// Changes what lies at the home, side by side with the chunks if it has allowed that before.
@@ -202,6 +207,20 @@ impl<C: Context> Client<C> {
 
     /// Changes chunks of a file whose home's part was done when the home told `placed`.
     pub(crate) async fn change_chunks<R: ChunkChange>(
+        &self,
+        id: FileId,
+        placed: &FileHint,
+        parts: Vec<R>,
+    ) -> Result<(), Errno> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let changed = self.change_all_chunks(id, placed, parts).await;
+        self.chunks_changed(id);
+        changed
+    }
+
+    async fn change_all_chunks<R: ChunkChange>(
         &self,
         id: FileId,
         placed: &FileHint,

@@ -146,6 +146,10 @@ impl<C: Context> Client<C> {
             return;
         };
         let (size, end) = (state.attributes.size, offset + data.len() as u64);
+        if size < end {
+            // No home tells this.
+            return;
+        }
         let blocks = &mut self.memory.borrow_mut().data;
         for number in offset / BLOCK_BYTES..=(end - 1) / BLOCK_BYTES {
             let from = number * BLOCK_BYTES;

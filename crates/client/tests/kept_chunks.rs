@@ -3,7 +3,9 @@
 mod script;
 
 use bytes::Bytes;
-use futago_base::{ChunkId, Duration, Errno, FileId, Kind, Payload, record::Truncations};
+use futago_base::{
+    Attributes, ChunkId, Duration, Errno, FileId, Kind, Payload, record::Truncations,
+};
 use futago_client::Config;
 use futago_wire::{FileState, Reply, Request};
 use script::{Exchange, exchange, node, run};
@@ -99,6 +101,127 @@ fn read(answer: Payload) -> [Exchange; 2] {
         ..exchange(1, chunk_request, Ok(Reply::Done))
     };
     [exchange(0, request, Ok(extent(None))), from_chunk]
+}
+
+/// The home places it after the end; the chunk's server is slow.
+fn appended(data: Payload) -> [Exchange; 2] {
+    let request = Request::Append {
+        id: FILE,
+        length: CHUNK,
+        kill_privileges: false,
+    };
+    let grown = FileState {
+        attributes: Attributes {
+            size: SIZE + OFFSET,
+            ..state().attributes
+        },
+        ..state()
+    };
+    let placed = Reply::Extent {
+        offset: SIZE,
+        stored: 0,
+        size: SIZE + OFFSET,
+        chunk_bytes: CHUNK,
+        writable: 0,
+        truncations: Truncations::default(),
+        state: Some(Box::new(grown)),
+    };
+    let chunk_request = Request::WriteChunk {
+        chunk: ChunkId {
+            index: 2,
+            ..chunk()
+        },
+        offset: 0,
+        chunk_bytes: CHUNK,
+        truncations: Truncations::default(),
+    };
+    let in_chunk = Exchange {
+        data,
+        looks: 1,
+        ..exchange(2, chunk_request, Ok(Reply::Done))
+    };
+    [exchange(0, request, Ok(placed)), in_chunk]
+}
+
+fn read_appended(answer: Payload) -> [Exchange; 2] {
+    let request = Request::Read {
+        id: FILE,
+        offset: SIZE,
+        length: CHUNK,
+    };
+    let chunk_request = Request::ReadChunk {
+        chunk: ChunkId {
+            index: 2,
+            ..chunk()
+        },
+        from: 0,
+        to: CHUNK,
+        chunk_bytes: CHUNK,
+        truncations: Truncations::default(),
+    };
+    let size = SIZE + OFFSET;
+    let told = Reply::Extent {
+        offset: 0,
+        stored: 0,
+        size,
+        chunk_bytes: CHUNK,
+        writable: 0,
+        truncations: Truncations::default(),
+        state: None,
+    };
+    let from_chunk = Exchange {
+        answer,
+        ..exchange(2, chunk_request, Ok(Reply::Done))
+    };
+    [exchange(0, request, Ok(told)), from_chunk]
+}
+
+#[test]
+fn what_is_read_while_chunks_are_appended_is_not_kept() {
+    let (old, new) = (data(0), data(2));
+    let mut exchanges = vec![exchange(0, Request::Open(FILE), Ok(Reply::Opened(state())))];
+    exchanges.extend(appended(new.clone()));
+    exchanges.extend(read_appended(old.clone()));
+    exchanges.extend(read_appended(new.clone()));
+    let to_append = new.clone();
+    let seen = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        let mut append = pin!(client.append(FILE, to_append, false));
+        let begun = poll_fn(|task| Poll::Ready(append.as_mut().poll(task))).await;
+        assert!(begun.is_pending());
+        let early = client.read(FILE, SIZE, CHUNK).await?;
+        append.await?;
+        let late = client.read(FILE, SIZE, CHUNK).await?;
+        Ok::<_, Errno>([early, late])
+    });
+    assert_eq!(seen, Ok([old, new]));
+}
+
+/// Other chunks may be written although one is not.
+#[test]
+fn what_is_read_while_a_write_of_chunks_fails_is_not_kept() {
+    let (old, new) = (data(1), data(2));
+    let mut exchanges = vec![exchange(0, Request::Open(FILE), Ok(Reply::Opened(state())))];
+    let [at_home, in_chunk] = written(new.clone());
+    let failed = Exchange {
+        outcome: Err(Errno::ENOSPC.into()),
+        ..in_chunk
+    };
+    exchanges.extend([at_home, failed]);
+    exchanges.extend(read(old.clone()));
+    exchanges.extend(read(new.clone()));
+    let to_write = new.clone();
+    let seen = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        let mut write = pin!(client.write(FILE, OFFSET, to_write, false));
+        let begun = poll_fn(|task| Poll::Ready(write.as_mut().poll(task))).await;
+        assert!(begun.is_pending());
+        let early = client.read(FILE, OFFSET, CHUNK).await?;
+        assert_eq!(write.await, Err(Errno::ENOSPC));
+        let late = client.read(FILE, OFFSET, CHUNK).await?;
+        Ok::<_, Errno>([early, late])
+    });
+    assert_eq!(seen, Ok([old, new]));
 }
 
 #[test]

@@ -239,3 +239,18 @@ fn a_write_leaves_the_other_blocks_of_a_file_as_they_are() {
     });
     assert_eq!(seen, Ok(bytes(size).slice(BLOCK, size)));
 }
+
+#[test]
+fn nothing_is_kept_of_a_write_beyond_the_end_that_the_home_tells() {
+    let exchanges = vec![
+        open(leased(100, true)),
+        write(BLOCK as u64, bytes(1), leased(100, true)),
+        read(0, BLOCK, 100, &bytes(100)),
+    ];
+    let seen = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        client.write(FILE, BLOCK as u64, bytes(1), false).await?;
+        client.read(FILE, 0, 1000).await
+    });
+    assert_eq!(seen, Ok(bytes(100)));
+}

@@ -81,6 +81,7 @@ impl Leases {
         self.counters.known += 1;
         if let Some(held) = self.held.get_mut(id) {
             held.stamps = Stamps::only(self.counters.known);
+            held.stamps_before = None;
         }
     }
 

@@ -509,6 +509,18 @@ fn a_home_hears_of_a_new_file_whose_lease_was_given_back_for_a_later_request() {
 }
 
 #[test]
+fn what_was_kept_before_chunks_changed_is_not_right_after_another_change() {
+    let mut leases = leases(9);
+    leases.exchange(1, &ask(), &told(1));
+    let kept = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    let changing = leases.send(2, &change());
+    leases.data_changed(FILE);
+    leases.answer(2, &changing, &Ok(Reply::File(file(2))));
+    let now = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    assert!(!now.cover(kept.now));
+}
+
+#[test]
 fn a_lease_without_room_is_to_be_given_back() {
     let mut leases = leases(1);
     leases.exchange(1, &ask(), &told(1));
