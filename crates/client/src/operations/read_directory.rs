@@ -79,7 +79,7 @@ impl<C: Context> Client<C> {
         entries_max: u32,
     ) -> Result<Vec<ListedEntry>, Errno> {
         let mut entries: Vec<ListedEntry> = Vec::new();
-        if after == NameHash(0) && self.leased_state(directory).is_some() {
+        if after == NameHash(0) && self.is_listed_at_once(directory) {
             self.persist(|| self.list_bucket(directory, after, entries_max.max(LISTED_AT_ONCE)))
                 .await?;
             if let Some(entries) = self.leased_listing(directory, after, entries_max) {
@@ -99,6 +99,13 @@ impl<C: Context> Client<C> {
             }
         }
         Ok(entries)
+    }
+
+    /// Whether a directory is under a lease and small enough to be listed as a whole.
+    fn is_listed_at_once(&self, directory: FileId) -> bool {
+        let known = self.leased_state(directory);
+        let entries = known.and_then(|state| state.directory.map(|it| it.header.entries));
+        entries.is_some_and(|entries| entries <= LISTED_AT_ONCE.into())
     }
 
     /// Lists the bucket that covers what comes after a hash.
