@@ -79,13 +79,14 @@ impl<C: Context> Client<C> {
         while let Some(node) = self.open_among(asked.losing_names()) {
             Box::pin(self.register_opens(node)).await;
         }
-        self.with_leases(|leases| leases.begin(&mut asked));
+        let session = self.context.session();
+        self.with_leases(|leases| leases.begin(&mut asked, session));
         for &node in asked.ended() {
             self.context.forget(node).await;
         }
         let sent = self.context.now();
-        let sequence = self.context.next_sequence();
-        self.with_leases(|leases| leases.sent(sequence, &asked));
+        let (session, sequence) = (self.context.session(), self.context.next_sequence());
+        self.with_leases(|leases| leases.sent(sequence, &mut asked, session));
         let answer = self.context.call(to, sequence, request, data).await;
         let told = answer.as_ref().map(|(reply, _)| reply);
         self.with_leases(|leases| leases.answered(sequence, &asked, (to, sent), told));

@@ -1,6 +1,6 @@
 //! What a request tells, and what it may change.
 
-use futago_base::{BucketStart, Errno, FileId, Kind, Name, NameHash, record::Entry};
+use futago_base::{BucketStart, Errno, FileId, Kind, Name, NameHash, SessionId, record::Entry};
 use futago_wire::{Failure, FileState, Reply, Request, Touched};
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub struct Asked {
     pub changes_data: bool,
     removes_names: bool,
     /// In which of the client's sessions.
-    pub session: u32,
+    pub session: Option<SessionId>,
 }
 
 impl Asked {
@@ -64,7 +64,7 @@ impl Asked {
                 request,
                 Request::Unlink { .. } | Request::Execute(_) | Request::Prepare { .. }
             ),
-            session: 0,
+            session: None,
         }
     }
 

@@ -26,7 +26,7 @@ use alloc::{boxed::Box, vec::Vec};
 use asked::{Subject, comes_from_server, states};
 use changing::Changing;
 use futago_base::{
-    Attributes, Duration, FileId, Name, ServerId, Time,
+    Attributes, Duration, FileId, Name, ServerId, SessionId, Time,
     record::Entry,
     reversible::{Changes, ReversibleMap},
 };
@@ -59,8 +59,8 @@ struct Held {
 struct Counters {
     /// The number of the latest request.
     latest: u64,
-    /// How many sessions were over before.
-    session: u32,
+    /// The session whose requests were sent last, unless it is over.
+    session: Option<SessionId>,
     /// How often a node has come to be known.
     known: u64,
     /// How much of what is settled was left when it was last looked through.
@@ -239,8 +239,13 @@ impl Leases {
         }
     }
 
-    /// A request is about to be sent: what it may change is not known any more.
-    pub fn begin(&mut self, asked: &mut Asked) {
+    /// A request is about to be sent: what it may change is not known any more. Nothing outlives the session before, even
+    /// if none of its requests has told of its end yet.
+    pub fn begin(&mut self, asked: &mut Asked, session: SessionId) {
+        if self.counters.session.is_some_and(|last| last != session) {
+            self.clear();
+        }
+        self.counters.session = Some(session);
         asked.session = self.counters.session;
         for subject in asked.subjects() {
             self.forget(&subject);
@@ -254,8 +259,11 @@ impl Leases {
         }
     }
 
-    /// A request is sent.
-    pub fn sent(&mut self, sequence: u64, asked: &Asked) {
+    /// A request is sent. The session may be another one than when it was begun.
+    pub fn sent(&mut self, sequence: u64, asked: &mut Asked, session: SessionId) {
+        if asked.session != Some(session) {
+            self.begin(asked, session);
+        }
         self.counters.latest = self.counters.latest.max(sequence);
         self.under_way.insert(sequence, asked.opens);
     }
@@ -563,6 +571,6 @@ impl Leases {
         while self.early.pop_first().is_some() {}
         self.counters.latest = 0;
         self.counters.settled_left = 0;
-        self.counters.session += 1;
+        self.counters.session = None;
     }
 }

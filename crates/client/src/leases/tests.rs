@@ -4,8 +4,8 @@ use super::{Asked, Leases, SETTLED_MAX};
 use crate::Config;
 use alloc::{boxed::Box, format, vec, vec::Vec};
 use futago_base::{
-    Attributes, BucketStart, Duration, Errno, FileId, Kind, Name, NameHash, ServerId, Time,
-    Timestamp, record::Entry,
+    Attributes, BucketStart, Duration, Errno, FileId, Kind, Name, NameHash, ServerId, SessionId,
+    Time, Timestamp, record::Entry,
 };
 use futago_wire::{
     AttributeChange, Failure, FileState, Lease, ListedEntry, NewContent, NewNode, Outcome, Reply,
@@ -15,6 +15,7 @@ use futago_wire::{
 const HOME: ServerId = ServerId(0);
 const FILE: FileId = FileId(7);
 const DIRECTORY: FileId = FileId(1);
+const SESSION: SessionId = SessionId(3);
 const NOW: Time = Time(1_000_000);
 
 fn leases(leases_max: usize) -> Box<Leases> {
@@ -97,9 +98,13 @@ fn found(directory: Option<FileState>) -> Outcome {
 
 impl Leases {
     fn send(&mut self, number: u64, request: &Request) -> Asked {
+        self.send_in(SESSION, number, request)
+    }
+
+    fn send_in(&mut self, session: SessionId, number: u64, request: &Request) -> Asked {
         let mut asked = Asked::of(request);
-        self.begin(&mut asked);
-        self.sent(number, &asked);
+        self.begin(&mut asked, session);
+        self.sent(number, &mut asked, session);
         asked
     }
 
@@ -545,6 +550,31 @@ fn nothing_outlives_the_session() {
     assert_eq!(leases.known(), None);
     leases.exchange(1, &ask(), &told(2));
     assert_eq!(leases.known(), Some(2));
+}
+
+#[test]
+fn a_session_that_has_begun_is_not_touched_by_the_end_of_the_one_before() {
+    let mut leases = leases(9);
+    leases.exchange(1, &ask(), &told(1));
+    let old = leases.send(2, &ask());
+    let making = leases.send_in(SessionId(4), 1, &create_open());
+    assert_eq!(leases.known(), None, "the lease is over");
+    leases.answer(2, &old, &Err(Failure::SessionExpired));
+    leases.answer(1, &making, &made(file(1)));
+    assert!(leases.is_open(FILE) && leases.known().is_some());
+}
+
+#[test]
+fn a_request_belongs_to_the_session_in_which_it_is_sent() {
+    let (mut leases, next) = (leases(9), SessionId(4));
+    let mut changing = Asked::of(&change());
+    leases.begin(&mut changing, SESSION);
+    let asking = leases.send_in(next, 1, &ask());
+    leases.sent(2, &mut changing, next);
+    leases.answer(1, &asking, &told(1));
+    assert!(leases.is_changing(FILE) && leases.known().is_none());
+    leases.answer(2, &changing, &Ok(Reply::File(file(2))));
+    assert!(!leases.is_changing(FILE) && leases.under_way.is_empty());
 }
 
 #[test]
