@@ -18,6 +18,10 @@ one server while another is idle. How much that may cost, mean value analysis te
 Lavenberg, JACM 1980): it is exact for a closed network with random ways and exponential service, and
 constant service, as here, is never slower. Such points (`names = "numbered"`) must lie between that and
 the bound; `random at least` shows it beside all others, too.
+
+Balances must hold within 1 % at every resource, wherever the point lies: Little's law (those who wait are
+uses times waiting), and that of flows (each create uses everything once, and busy time is uses times
+service). Rows that break them are `UNBALANCED`.
 """
 
 import json
@@ -37,6 +41,7 @@ TRUNK_BYTES_PER_S = None  # non-blocking: the link between the switches serialis
 HOPS = 3  # client to switch, switch to switch, switch to server
 
 TOLERANCE = 0.02
+BALANCE = 0.01
 NAMES = "workload.directories.0.names"
 
 
@@ -83,6 +88,20 @@ def little(point):
     return worst
 
 
+def flow(point):
+    """The largest deviation of what resources are used from what is created, and of how busy they are
+    from how long they are used."""
+    worst = 0.0
+    for phase in point["phases"]:
+        creates_per_s = sum(operation["per_s"] for operation in phase["operations"].values()) or 1.0
+        for resource in phase["resources"].values():
+            worst = max(worst, abs(resource["uses_per_s"] / creates_per_s - 1))
+            busy = resource["uses_per_s"] * resource["service_us"] / 1e6
+            if resource["units"] and busy:
+                worst = max(worst, abs(resource["utilisation"] * resource["units"] / busy - 1))
+    return worst
+
+
 def judge(point):
     offered, taken = bounds(point["parameters"])
     bound = min(offered, taken)
@@ -93,8 +112,11 @@ def judge(point):
     # Operations that are under way when the window opens and closes: at most one for each client.
     window_s = max(phase["measured_s"] for phase in point["phases"])
     slack = point["parameters"].get("cluster.clients", 0) / window_s / bound
+    balances = {"Little %": little(point), "flow %": flow(point)}
     if deviation > min(slack, TOLERANCE):
         verdict = "ABOVE"
+    elif max(balances.values()) > BALANCE:
+        verdict = "UNBALANCED"
     elif point["parameters"].get(NAMES) == "numbered":
         verdict = "ok" if measured >= random else "OUTSIDE"
     elif 0.7 <= load <= 1.3:
@@ -108,7 +130,7 @@ def judge(point):
         "load": round(load, 4),
         "deviation %": round(100 * deviation, 3),
         "random at least": round(random, 1),
-        "Little %": round(100 * little(point), 3),
+        **{name: round(100 * worst, 3) for name, worst in balances.items()},
         "verdict": verdict,
     }
 
@@ -125,7 +147,7 @@ def main():
         rows = [(point["parameters"], judge(point)) for point in points]
         for parameters, row in rows:
             print(path, json.dumps(parameters), json.dumps(row))
-        broken = [row for _, row in rows if row["verdict"] in ("ABOVE", "OUTSIDE")]
+        broken = [row for _, row in rows if row["verdict"] in ("ABOVE", "OUTSIDE", "UNBALANCED")]
         excluded = sum(row["verdict"] == "excluded" for _, row in rows)
         print(f"{path}: {len(rows)} points, {excluded} excluded, {len(broken)} break the rule")
         wrong += len(broken)
