@@ -130,6 +130,7 @@ impl Run {
             .with_context(|| format!("the check of figure {}", figure.name))?;
         let report = FigureReport {
             figure: figure.clone(),
+            scenario: simulation::first_document(&points),
             points: results,
             checks,
         };
@@ -146,9 +147,7 @@ impl Run {
         points: &[Point],
         out: &Path,
     ) -> anyhow::Result<Vec<PointResult>> {
-        // Figures of one scenario share its points.
-        let stem = Path::new(&figure.scenario).file_stem().unwrap_or_default();
-        let path = out.join(stem).with_extension("json");
+        let path = out.join(format!("{}.json", figure.name_of_points()));
         let mut archive = Archive::open(&path, &simulation::fingerprint()?)?;
         let keys = points
             .iter()
@@ -176,6 +175,10 @@ impl Run {
         })?;
         bar.finish_and_clear();
         archive.write(&keys)?;
+        let own = out.join(format!("{}.json", figure.name));
+        if own != path {
+            fs::copy(&path, &own).with_context(|| format!("cannot write {}", own.display()))?;
+        }
         let results = keys.iter().map(|key| archive.get(key).cloned());
         results
             .collect::<Option<Vec<_>>>()

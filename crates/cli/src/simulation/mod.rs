@@ -22,6 +22,12 @@ pub fn points(path: &Path, options: &[String]) -> anyhow::Result<Vec<Point>> {
     scenario.points().map_err(mistake)
 }
 
+/// All that the first point's scenario says; nothing if there is no point.
+pub fn first_document(points: &[Point]) -> serde_json::Value {
+    let first = points.first();
+    first.map_or_else(Default::default, |point| point.document.clone())
+}
+
 /// A mistake in a file or an option is wrong usage.
 pub fn mistake(problem: document::Problem) -> anyhow::Error {
     Problem::error(Exit::Usage, problem.to_string())

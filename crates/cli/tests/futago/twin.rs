@@ -32,7 +32,17 @@ scenario = "tiny.toml"
 x = "cluster.clients"
 y = "throughput.create"
 check = ["sed", "s/.*/[{\"bound\":1}, {\"bound\":2}]/"]
+
+[[figure]]
+name = "latency"
+title = "The same points, seen in another way"
+scenario = "tiny.toml"
+x = "cluster.clients"
+y = "latency_us.create.p99"
 "#;
+
+/// What a first run of the study tells.
+const FIRST: &str = "tiny: 2 of 2 points to run\nlatency: 0 of 2 points to run\n";
 
 fn directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
@@ -117,6 +127,8 @@ fn people_are_told_the_bottleneck_and_get_a_report() {
     );
     let page = fs::read_to_string(directory.path().join("r.html")).unwrap();
     assert!(page.contains("<svg") && page.contains("tiny"));
+    // The machine's parameters, which its preset says, and not the scenario.
+    assert!(page.contains("startup_ns = 32000"));
     let single = [&arguments[..3], &["--set", "sweep={}"]].concat();
     let (_, out, _) = run(directory.path(), &single);
     assert!(
@@ -194,22 +206,21 @@ fn a_study_is_run_once_and_has_a_report_with_tables() {
     let (code, out, err) = lab(&[]);
     assert_eq!(code, 0, "{err}");
     assert_eq!(out, "out/tiny/report.html\n");
-    assert_eq!(err, "tiny: 2 of 2 points to run\n");
+    assert_eq!(err, FIRST);
     let file =
         |name: &str| fs::read_to_string(directory.path().join("out/tiny").join(name)).unwrap();
     let page = file("report.html");
     assert!(page.contains("hardly any") && page.contains("Tiny figure"));
     assert!(file("tiny.csv").starts_with("cluster.clients,create/s,"));
+    assert!(file("latency.csv").starts_with("cluster.clients,"));
     let json: Value = serde_json::from_str(&file("tiny.json")).unwrap();
     assert_eq!(json["points"].as_array().unwrap().len(), 2);
+    assert_eq!(file("latency.json"), file("tiny.json"));
 
-    assert_eq!(lab(&[]).2, "tiny: 0 of 2 points to run\n");
-    assert_eq!(
-        lab(&["--set", "cluster.servers=2"]).2,
-        "tiny: 2 of 2 points to run\n"
-    );
+    assert_eq!(lab(&[]).2, FIRST.replace("2 of", "0 of"));
+    assert_eq!(lab(&["--set", "cluster.servers=2"]).2, FIRST);
     let (code, _, err) = run(directory.path(), &["lab", "run", "all", "--out", "out"]);
-    assert_eq!((code, err.as_str()), (0, "tiny: 2 of 2 points to run\n"));
+    assert_eq!((code, err.as_str()), (0, FIRST));
     assert_eq!(lab(&["--figure", "none"]).0, 3);
     assert_eq!(
         run(directory.path(), &["lab", "run", "nothing", "--out", "out"]).0,

@@ -16,6 +16,8 @@ use serde_json::{Map, Value};
 pub struct FigureReport {
     /// The figure.
     pub figure: Figure,
+    /// All of the scenario, its machine too, as the first point has it.
+    pub scenario: Value,
     /// Its points.
     pub points: Vec<PointResult>,
     /// Further columns of the table, one object for each point; empty if there are none.
@@ -47,7 +49,9 @@ pub fn html(heading: &Heading, figures: &[FigureReport]) -> Result<String, minij
     environment.add_template("report", include_str!("report.html"))?;
     let figures = figures.iter().map(|report| {
         let table = report.table();
+        let scenario = &report.scenario;
         context! {
+            scenario => toml::to_string(scenario).unwrap_or_else(|_| scenario.to_string()),
             figure => Serde(&report.figure),
             plot => plot::svg(report),
             same => table::same_parameters(&report.points),

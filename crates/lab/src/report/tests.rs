@@ -66,6 +66,11 @@ fn report() -> FigureReport {
     let check = |bound: u64| Map::from_iter([("bound".to_owned(), Value::from(bound))]);
     FigureReport {
         figure,
+        scenario: serde_json::json!({
+            "cluster": {"servers": 2},
+            "description": "a <small> one",
+            "machine": {"network": {"startup_ns": 32_000}},
+        }),
         points,
         checks: [1000, 2000, 1000, 3000].map(check).into(),
     }

@@ -9,7 +9,10 @@ pub use archive::{Archive, ArchiveError, key};
 
 use crate::document::{Node, Problem};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 /// A study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +70,14 @@ pub struct Figure {
     pub check: Vec<String>,
 }
 
+impl Figure {
+    /// The name of the file of its scenario's points, without extension. Figures of one scenario share them.
+    pub fn name_of_points(&self) -> Cow<'_, str> {
+        let stem = Path::new(&self.scenario).file_stem().unwrap_or_default();
+        stem.to_string_lossy()
+    }
+}
+
 /// The name of a study's own file.
 pub const STUDY_FILE: &str = "study.toml";
 
@@ -93,6 +104,11 @@ impl Study {
             if figure.name.is_empty() || !figure.name.chars().all(harmless) {
                 let text = "this names files: letters, digits, `-` and `_` only";
                 return Err(locate(text.to_owned(), "name"));
+            }
+            let named_alike = |other: &Figure| other.name_of_points() == figure.name;
+            if figure.name_of_points() != figure.name && study.figures.iter().any(named_alike) {
+                let text = format!("the points of scenario `{}` have this name", figure.name);
+                return Err(locate(text, "name"));
             }
             if study.figures[..number]
                 .iter()
@@ -132,9 +148,14 @@ mod tests {
         assert_eq!(study.figures[0].scenario, "a.toml");
         let error = |text: &str| Study::parse("study.toml", text).unwrap_err().to_string();
         let twice = format!("{STUDY}{}", &STUDY[STUDY.find('[').unwrap()..]);
+        let second = "[[figure]]\nname = 'b'\ntitle = 'B'\nscenario = 'a.toml'\nx = 'x'\ny = 'y'\n";
+        Study::parse("study.toml", &format!("{STUDY}{second}")).unwrap();
+        // Its JSON would take the place of the first one's points.
+        let second = "[[figure]]\nname = 'b'\ntitle = 'B'\nscenario = 'c.toml'\nx = 'x'\ny = 'y'\n";
         let errors = [
             error(&STUDY.replace("'a'", "'../a'")),
             error(&twice),
+            error(&format!("{}{second}", STUDY.replace("a.toml", "b.toml"))),
             error(&STUDY.replace("scenario", "scenarios")),
         ];
         insta::assert_snapshot!(errors.join("\n"));

@@ -144,6 +144,7 @@ impl Run {
         };
         let figure = FigureReport {
             figure,
+            scenario: simulation::first_document(points),
             points: results.to_vec(),
             checks: Vec::new(),
         };
