@@ -43,7 +43,7 @@ pub use model::Model;
 pub use placement::{EffectiveLookahead, Placement};
 pub use process::Process;
 pub use random::RandomStream;
-pub use settings::{Executor, Settings};
+pub use settings::{Executor, Settings, THREADS_MAX};
 pub use snapshot::{Cloneable, Snapshot};
 pub use time::Time;
 pub use topology::{Link, Links, Topology};

@@ -20,6 +20,9 @@ pub enum Executor {
     Optimistic,
 }
 
+/// The most threads of a process.
+pub const THREADS_MAX: u32 = 1024;
+
 /// How to run a model: where, how far, and with which random numbers.
 ///
 /// Only `seed`, `end` and `zero_delay_depth` have an influence on the results.
@@ -98,7 +101,7 @@ impl Settings {
     pub(crate) fn check(&self, process_count: u32) -> Result<(), Error> {
         let problem = if process_count == 0 {
             "the model has no processes"
-        } else if !(1..=1024).contains(&self.threads) {
+        } else if !(1..=THREADS_MAX).contains(&self.threads) {
             "threads must be between 1 and 1024"
         } else if self.gvt_interval == 0 {
             "the GVT interval must be at least one event"

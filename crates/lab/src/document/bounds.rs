@@ -1,11 +1,16 @@
 //! Numbers that must lie within bounds, for `#[serde(deserialize_with = …)]`.
 
 use serde::{Deserialize, Deserializer, de::Error};
-use std::ops::RangeInclusive;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 /// A number of things, at least one.
 pub fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     within(u32::deserialize(from)?, 1..=1_000_000)
+}
+
+/// As [`count`], for what may be left out.
+pub fn some_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    count(from).map(Some)
 }
 
 /// A rate or a size that must be positive and finite.
@@ -22,14 +27,38 @@ pub fn some_positive<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, 
     positive(from).map(Some)
 }
 
+/// An hour, in nanoseconds.
+pub const HOUR_NS: u64 = 3_600_000_000_000;
+
 /// A time in nanoseconds, at most an hour.
 pub fn time_ns<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    within(u64::deserialize(from)?, 0..=3_600_000_000_000)
+    within(u64::deserialize(from)?, 0..=HOUR_NS)
+}
+
+/// What something costs, in nanoseconds and parts of them, at most an hour.
+pub fn cost_ns<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    within(f64::deserialize(from)?, 0.0..=HOUR_NS as f64)
+}
+
+/// As [`cost_ns`], by name.
+pub fn costs_ns<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, f64>, D::Error> {
+    #[derive(Deserialize)]
+    struct Cost(#[serde(deserialize_with = "cost_ns")] f64);
+    let costs = BTreeMap::<String, Cost>::deserialize(from)?;
+    Ok(costs
+        .into_iter()
+        .map(|(name, Cost(ns))| (name, ns))
+        .collect())
 }
 
 /// As [`time_ns`], for what may be left out.
 pub fn some_time_ns<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     time_ns(from).map(Some)
+}
+
+/// A time in milliseconds, from one to an hour, for what may be left out.
+pub fn some_time_ms<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    within(u64::deserialize(from)?, 1..=3_600_000).map(Some)
 }
 
 /// `value`, if it is within `bounds`.

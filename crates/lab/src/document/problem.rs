@@ -75,6 +75,22 @@ pub fn nearest<'a>(word: &str, known: &'a [impl AsRef<str>]) -> Option<&'a str> 
     (distance(near) <= (letters / 3).max(1)).then_some(near)
 }
 
+/// What was expected, in words for people who do not know the types of Rust.
+fn wanted(expected: &dyn de::Expected) -> String {
+    let expected = expected.to_string();
+    match expected.as_str() {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number from 0 on",
+        "f64" => "a number",
+        // The words of `bytesize`.
+        "parsable string" => "a size, such as `64MiB`",
+        _ => return expected,
+    }
+    .to_owned()
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(origin) = &self.origin {
@@ -104,6 +120,14 @@ impl de::Error for Problem {
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         Self::unknown("word", variant, expected)
+    }
+
+    fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::new(format!("{found} is not {}", wanted(expected)))
+    }
+
+    fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::invalid_type(found, expected)
     }
 
     fn missing_field(field: &'static str) -> Self {

@@ -44,7 +44,7 @@ pub struct Run {
     #[serde(deserialize_with = "executor")]
     pub executor: Executor,
     /// Threads of the conservative and the optimistic executor.
-    #[serde(deserialize_with = "bounds::count")]
+    #[serde(deserialize_with = "threads")]
     pub threads: u32,
 }
 
@@ -88,12 +88,31 @@ fn executor<'de, D: Deserializer<'de>>(from: D) -> Result<Executor, D::Error> {
         .ok_or_else(|| serde::de::Error::custom(Problem::unknown("executor", &word, &names)))
 }
 
+fn threads<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    bounds::within(u32::deserialize(from)?, 1..=futago_des::THREADS_MAX)
+}
+
 fn seeds<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
     let seeds = Vec::deserialize(from)?;
     if seeds.is_empty() {
         return Err(serde::de::Error::custom("there must be a seed at least"));
     }
     Ok(seeds)
+}
+
+/// The key of a scenario that a part of a setup, such as `hosts[3].cores`, comes from. What changes are
+/// stored on has a key of its own.
+fn key_of(part: &str, medium: Medium) -> String {
+    let part = part.replace('[', ".").replace(']', "");
+    let (first, rest) = part.split_once('.').unwrap_or((&part, ""));
+    let table = match (first, medium) {
+        ("store", Medium::Disk) => return format!("machine.disk.{rest}"),
+        ("store" | "hosts" | "network" | "costs", _) => "machine.",
+        ("directories" | "wide" | "phases", _) => "workload.",
+        ("protocol", _) => "cluster.",
+        _ => "",
+    };
+    format!("{table}{part}")
 }
 
 /// A mistake in the workload, unless it is one in another file.
@@ -149,9 +168,9 @@ impl Body {
         };
         match setup.check() {
             Ok(()) => Ok(setup),
-            Err(world::Error::Setup { part, reason }) if part.starts_with("faults.") => {
-                let keys = part.rsplit('.');
-                Err(keys.fold(Problem::new(reason), Problem::inside))
+            Err(world::Error::Setup { part, reason }) => {
+                let key = key_of(&part, self.cluster.store);
+                Err(key.rsplit('.').fold(Problem::new(reason), Problem::inside))
             }
             Err(error) => Err(Problem::new(error.to_string())),
         }

@@ -69,19 +69,29 @@ pub struct ProtocolSettings {
     /// Directories up to this far below the root are spread over the cluster.
     pub spread_depth: Option<u16>,
     /// How long an undecided transaction may keep others waiting, in milliseconds.
+    #[serde(deserialize_with = "bounds::some_time_ms")]
     pub grace_ms: Option<u64>,
     /// How long a silent client keeps its locks and open files, in milliseconds.
+    #[serde(deserialize_with = "bounds::some_time_ms")]
     pub lease_ms: Option<u64>,
     /// How often servers look after what is overdue, in milliseconds.
+    #[serde(deserialize_with = "bounds::some_time_ms")]
     pub tick_ms: Option<u64>,
     /// After how long servers repeat messages to each other, in milliseconds.
+    #[serde(deserialize_with = "bounds::some_time_ms")]
     pub resend_ms: Option<u64>,
     /// After how long clients repeat requests, in milliseconds.
+    #[serde(deserialize_with = "bounds::some_time_ms")]
     pub request_resend_ms: Option<u64>,
     /// How many requests a client may have under way to one server.
+    #[serde(deserialize_with = "bounds::some_count")]
     pub window: Option<u32>,
     /// Whether clients show that they live.
     pub keep_alive: bool,
+}
+
+fn wrong_size(size: ByteSize, text: &str) -> Problem {
+    Problem::new(format!("{} {text}", size.display().iec()))
 }
 
 impl Cluster {
@@ -94,19 +104,28 @@ impl Cluster {
             );
             return Err(Problem::new(text).inside("servers"));
         }
-        let chunk = u64::from(limits::CHUNK_BYTES_MIN)..=u64::from(limits::CHUNK_BYTES_MAX);
-        if !chunk.contains(&self.chunk.as_u64()) {
-            let text = format!(
-                "{} must be between 4 KiB and 4 MiB",
-                self.chunk.display().iec()
-            );
-            return Err(Problem::new(text).inside("chunk"));
-        }
+        self.check_sizes()?;
         let map = ClusterMap::new(1, self.policy, self.partitions as usize, servers);
         match map {
             Ok(_) => Ok(()),
             Err(error) => Err(Problem::new(error.to_string()).inside("partitions")),
         }
+    }
+
+    fn check_sizes(&self) -> Result<(), Problem> {
+        let chunk = u64::from(limits::CHUNK_BYTES_MIN)..=u64::from(limits::CHUNK_BYTES_MAX);
+        let chunk_bytes = self.chunk.as_u64();
+        if !chunk.contains(&chunk_bytes) || !chunk_bytes.is_power_of_two() {
+            let text = "must be a power of two between 4 KiB and 4 MiB";
+            return Err(wrong_size(self.chunk, text).inside("chunk"));
+        }
+        // Less is refused by real servers, too.
+        let memory = ByteSize::mib(1)..=ByteSize::pib(1);
+        if !memory.contains(&self.memory) {
+            let text = "must be between 1 MiB and 1 PiB";
+            return Err(wrong_size(self.memory, text).inside("memory"));
+        }
+        Ok(())
     }
 
     /// The settings of the real code.

@@ -238,7 +238,10 @@ fn mistakes_of_scenarios_are_told() {
         replaced("name = \"shared\"", "name = \"shared\"\nbuckets = 3"),
         with("[run]\nexecutor = \"optimist\""),
         with("[run]\nseeds = []"),
+        with("[run]\nthreads = 2000"),
         with("[faults]\nlost = 2"),
+        with("[faults]\nstopped_servers = [{ server = 9, at_ns = 1, back_ns = 2 }]"),
+        with("[[faults.partitions]]\none = 0\nother = 1\nfrom_ns = 1\nuntil_ns = 2\nway = 1"),
         with("[sweep]\ncluster.server = [1, 2]"),
         with("[sweep]\ncluster.servers = 3"),
         with("[sweep]\ncluster.servers = []"),
@@ -306,7 +309,45 @@ fn mistakes_of_workloads_are_told() {
             "operations = 5\narrivals = { per_s = 9 }\nthink = { constant_ns = 3 }",
         ),
         with("[workload.wide]\nbuckets = 3"),
+        replaced("name = \"shared\"", "name = \"shared\"\nbuckets = 4194304"),
+        replaced("\"shared\"", "\"a/b\""),
+        replaced(
+            "operations = 5",
+            "operations = 5\nthink = { uniform_ns = [9, 1] }",
+        ),
         with("[workload.wide]\nevery = 3"),
+    ];
+    let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
+    insta::assert_snapshot!(text.join("\n"));
+}
+
+#[test]
+fn impossible_sizes_and_costs_are_told() {
+    let replaced = |from: &str, to: &str| load(&SMALL.replace(from, to), &[]);
+    let errors = [
+        replaced("clients = 3", "clients = 3\nchunk = \"5000\""),
+        replaced("clients = 3", "clients = 3\nmemory = \"0\""),
+        replaced("clients = 3", "clients = 3\nmemory = \"99999999999TiB\""),
+        replaced("clients = 3", "clients = 3\nmemory = \"much\""),
+        replaced("clients = 3", "clients = 9999999999"),
+        replaced("clients = 3", "clients = \"three\""),
+        replaced("clients = 3", "clients = 3\nprotocol.request_resend_ms = 0"),
+        replaced("clients = 3", "clients = 3\nprotocol.window = 0"),
+        replaced("\"ppmds\"", "\"ppmds\"\nstore.concurrency = 0"),
+        replaced("\"ppmds\"", "\"ppmds\"\ncosts.server.input_ns = -5"),
+        replaced("\"ppmds\"", "\"ppmds\"\ncosts.client.byte_sent_ns = nan"),
+        load(
+            SMALL,
+            &["machine.store.latency={ constant_ns = 9000000000000 }"],
+        ),
+        load(
+            &SMALL.replace("\"ppmds\"", "\"ppmds\"\ndisk.byte_ns = -1"),
+            &["cluster.store=disk"],
+        ),
+        replaced(
+            "\"ppmds\"",
+            "\"ppmds\"\ncosts.server.request_ns = { create = -5 }",
+        ),
     ];
     let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
     insta::assert_snapshot!(text.join("\n"));

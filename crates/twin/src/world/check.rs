@@ -23,6 +23,10 @@ pub enum Error {
     Undo(#[from] futago_des::checker::Broken),
 }
 
+/// What latencies must be.
+const LATENCY: &str =
+    "times must be between 0 and an hour, and the first of a span not above the second";
+
 fn wrong(part: impl Into<String>, reason: impl Into<String>) -> Error {
     let (part, reason) = (part.into(), reason.into());
     Error::Setup { part, reason }
@@ -38,7 +42,7 @@ fn require(holds: bool, part: impl FnOnce() -> String, reason: &str) -> Result<(
 
 fn check_buckets(buckets: u64, part: impl FnOnce() -> String) -> Result<(), Error> {
     let tiles = buckets.is_power_of_two() && buckets <= 1 << 20;
-    require(tiles, part, "it is a power of two, up to 1048576")
+    require(tiles, part, "it must be a power of two, up to 1048576")
 }
 
 impl Setup {
@@ -70,7 +74,7 @@ impl Setup {
         require(
             many.is_none_or(|many| many.from < many.until),
             || "costs.server.many_files".into(),
-            "`until` is more than `from`",
+            "`until` must be more than `from`",
         )?;
         self.check_network()?;
         self.check_store()?;
@@ -108,7 +112,7 @@ impl Setup {
         require(
             packets,
             || "network.packet_bytes".into(),
-            "it is above zero",
+            "it must be above zero",
         )?;
         let links = network.shared_links.len();
         for (index, link) in network.shared_links.iter().enumerate() {
@@ -136,20 +140,20 @@ impl Setup {
 
     fn check_store(&self) -> Result<(), Error> {
         let drawable = self.store.latency.is_valid();
-        require(
-            drawable,
-            || "store.latency".into(),
-            "it cannot be drawn from",
-        )?;
+        require(drawable, || "store.latency".into(), LATENCY)?;
         let byte_ns = self.store.byte_ns;
         let takes_time = byte_ns.is_finite() && byte_ns >= 0.0;
         require(
             takes_time,
             || "store.byte_ns".into(),
-            "it is not below zero",
+            "it must not be below zero",
         )?;
         let places = self.store.concurrency != Some(0);
-        require(places, || "store.concurrency".into(), "it is above zero")
+        require(
+            places,
+            || "store.concurrency".into(),
+            "it must be above zero",
+        )
     }
 
     fn check_directories(&self) -> Result<(), Error> {
@@ -180,7 +184,7 @@ impl Setup {
                 let shared = *common == 0 || phase.place != Place::Own;
                 let reason = "common files lie in a directory that clients share";
                 require(shared, || part("common"), reason)?;
-                let reason = "its exponent is above zero";
+                let reason = "its exponent must be above zero";
                 require(popularity.is_valid(), || part("popularity"), reason)?;
             }
             Activity::Data(data) => self.check_data(data, phase.place, part)?,
@@ -192,13 +196,9 @@ impl Setup {
                 require(phase.place != Place::Own, || part("trace"), reason)?;
             }
         }
-        require(
-            phase.think.is_valid(),
-            || part("think"),
-            "it cannot be drawn from",
-        )?;
+        require(phase.think.is_valid(), || part("think"), LATENCY)?;
         if let Some(arrivals) = phase.arrivals {
-            let reason = "it is above zero, and not above a billion";
+            let reason = "it must be above zero, and not above a billion";
             require(arrivals.is_valid(), || part("arrivals.per_s"), reason)?;
             let reason = "what arrives does not wait for the end of what came before";
             require(phase.think == Latency::ZERO, || part("think"), reason)?;
@@ -211,7 +211,7 @@ impl Setup {
             Amount::Operations(count) => count > 0,
             Amount::Duration { measured_ns, .. } => measured_ns > 0,
         };
-        require(lasts, || part("amount"), "it is above zero")
+        require(lasts, || part("amount"), "it must be above zero")
     }
 
     fn check_data(
@@ -238,7 +238,11 @@ impl Setup {
             ("late", faults.late),
         ] {
             let share = (0.0..=1.0).contains(&share);
-            require(share, || format!("faults.{name}"), "it is between 0 and 1")?;
+            require(
+                share,
+                || format!("faults.{name}"),
+                "it must be between 0 and 1",
+            )?;
         }
         let clients = self.client_count();
         for &(client, _) in &faults.dead_clients {

@@ -1,5 +1,6 @@
 //! Spans of time that are drawn.
 
+use futago_lab::document::bounds::HOUR_NS;
 use serde::{Deserialize, Serialize};
 
 /// A span of time, in nanoseconds, or how it is distributed.
@@ -29,12 +30,12 @@ impl Latency {
     /// None at all.
     pub const ZERO: Self = Self::Constant(0);
 
-    /// Whether it can be drawn from.
+    /// Whether it can be drawn from, and is no longer than an hour.
     pub(super) fn is_valid(self) -> bool {
-        let plausible = |value: f64| value.is_finite() && value >= 0.0;
+        let plausible = |value_ns: f64| (0.0..=HOUR_NS as f64).contains(&value_ns);
         match self {
-            Self::Constant(_) => true,
-            Self::Uniform(least, most) => least <= most,
+            Self::Constant(value_ns) => value_ns <= HOUR_NS,
+            Self::Uniform(least_ns, most_ns) => least_ns <= most_ns && most_ns <= HOUR_NS,
             Self::Exponential(mean) => plausible(mean),
             Self::LogNormal(mean, deviation) => {
                 mean > 0.0 && plausible(mean) && plausible(deviation)

@@ -1,6 +1,7 @@
 //! What work costs.
 
 use crate::world::Latency;
+use futago_lab::document::bounds;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ pub struct Costs {
     /// What a client pays.
     pub client: ClientCosts,
     /// From a message's arrival at a process that sleeps until it runs.
+    #[serde(deserialize_with = "bounds::time_ns")]
     pub wake_up_ns: u64,
     /// How processes look for messages before they sleep; without it they sleep whenever they wait.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,6 +27,7 @@ pub struct Costs {
 #[serde(deny_unknown_fields)]
 pub struct Looking {
     /// A look in vain, and the change to the next process of the core.
+    #[serde(deserialize_with = "bounds::time_ns")]
     pub pass_ns: u64,
 }
 
@@ -33,27 +36,37 @@ pub struct Looking {
 #[serde(default, deny_unknown_fields)]
 pub struct ServerCosts {
     /// For all messages together that it finds of one sender when it looks.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub turn_ns: f64,
     /// For each message that it handles.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub input_ns: f64,
     /// The same for requests of one name, such as `create`, in the place of `input_ns`.
+    #[serde(deserialize_with = "bounds::costs_ns")]
     pub request_ns: BTreeMap<String, f64>,
     /// For each message that it sends.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub output_ns: f64,
     /// For each record that it looks up.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub record_read_ns: f64,
     /// For each record that it passes in a range.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub record_scanned_ns: f64,
     /// What that becomes where the servers of a host hold more files than its caches do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub many_files: Option<ManyFiles>,
     /// For each record that it puts or deletes.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub record_written_ns: f64,
     /// For each byte of file data that it reads or writes.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_ns: f64,
     /// For each byte of file data that comes with a message.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_received_ns: f64,
     /// For each byte of file data that goes with a message.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
     /// Besides, where other processes have used the core's caches meanwhile.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
@@ -73,6 +86,7 @@ pub struct ManyFiles {
     /// their number.
     pub until: u64,
     /// For each record that is passed in a range.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub record_scanned_ns: f64,
 }
 
@@ -93,10 +107,13 @@ impl ServerCosts {
 #[serde(default, deny_unknown_fields)]
 pub struct MessageCosts {
     /// For all messages together that are found of one sender.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub turn_ns: f64,
     /// For each byte of file data that comes with a message.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_received_ns: f64,
     /// For each byte of file data that goes with a message.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
 }
 
@@ -159,18 +176,25 @@ impl ClientCosts {
 #[serde(default, deny_unknown_fields)]
 pub struct ClientCosts {
     /// For each operation, when it begins.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub operation_ns: f64,
     /// For all messages together that it finds of one sender when it looks.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub turn_ns: f64,
     /// For each request that it sends, by its name, such as `create`: to make it, and to take in its answer.
+    #[serde(deserialize_with = "bounds::costs_ns")]
     pub request_ns: BTreeMap<String, f64>,
     /// For each message that it receives.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub input_ns: f64,
     /// For each name of a listing that it receives.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub listed_name_ns: f64,
     /// For each byte of file data that comes with a message.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_received_ns: f64,
     /// For each byte of file data that goes with a message.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
     /// Besides, where other processes have used the core's caches meanwhile.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
@@ -188,6 +212,7 @@ pub struct Store {
     /// The time of one batch.
     pub latency: Latency,
     /// Besides, for each byte of file data in it.
+    #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_ns: f64,
     /// How many batches a server's store takes at once; `None` for any number.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -24,6 +24,7 @@ pub struct Faults {
 
 /// Two hosts that cannot reach each other for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HostPartition {
     /// One of them.
     pub one: u32,
@@ -37,6 +38,7 @@ pub struct HostPartition {
 
 /// A server that stops, loses everything, and comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ServerStop {
     /// The server.
     pub server: u32,
