@@ -1,7 +1,7 @@
 #!/bin/sh
 # What of the twin takes too long for every change. The speed prints and never fails: a busy machine
 # proves nothing. The ranks need mpich and libclang-dev.
-# Usage: crates/twin/proof.sh [executors | ranks | scale | speed]...
+# Usage: crates/twin/proof.sh [executors | scenarios | ranks | scale | speed]...
 set -eu
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}
@@ -9,6 +9,25 @@ tests() { cargo test --quiet --release --package futago-twin --test world -- --i
 
 # All executors on all numbers of threads, with faults and without.
 executors() { tests no_combination_makes_a_difference; }
+
+# Every scenario of the experiments with four clients, by all executors on one, two and four threads.
+scenarios() {
+    cargo build --quiet --release --package futago-cli
+    count=0
+    for file in experiments/*/*.toml; do
+        [ "${file##*/}" != study.toml ] || continue
+        run="$target/release/futago twin run $file --json --set sweep={} --set cluster.clients=4"
+        alone=$($run --executor sequential --threads 1 | results)
+        for executor in conservative optimistic; do
+            for threads in 1 2 4; do
+                other=$($run --executor "$executor" --threads "$threads" | results)
+                same "$alone" "$other" "$file, $executor, $threads threads"
+                count=$((count + 1))
+            done
+        done
+    done
+    echo "$count passed, 0 failed, 0 skipped"
+}
 
 # The program on ranks of mpirun, with faults: a point that they run together and a sweep that is dealt
 # out to them give what one process gives. The program that needs MPI has a folder of its own.
@@ -51,10 +70,10 @@ speed() {
     done
 }
 
-[ $# -gt 0 ] || set -- executors ranks scale speed
+[ $# -gt 0 ] || set -- executors scenarios ranks scale speed
 for part; do
     case $part in
-        executors | ranks | scale | speed) "$part" ;;
+        executors | scenarios | ranks | scale | speed) "$part" ;;
         *) sed -n 's/^# \(Usage.*\)/\1/p' "$0" >&2 && exit 2 ;;
     esac
 done

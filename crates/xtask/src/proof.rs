@@ -140,6 +140,12 @@ pub const STEPS: &[Step] = &[
         ready: always,
     },
     Step {
+        name: "twin-scenarios",
+        limit_s: 3600,
+        command: "crates/twin/proof.sh scenarios",
+        ready: always,
+    },
+    Step {
         name: "twin-ranks",
         limit_s: 1800,
         command: "crates/twin/proof.sh ranks",
