@@ -79,25 +79,40 @@ impl<C: Context> Client<C> {
         while let Some(node) = self.open_among(asked.losing_names()) {
             Box::pin(self.register_opens(node)).await;
         }
-        let session = self.context.session();
-        self.with_leases(|leases| leases.begin(&mut asked, session));
+        self.enter_session();
+        self.with_leases(|leases| leases.begin(&mut asked));
         for &node in asked.ended() {
             self.context.forget(node).await;
         }
         let sent = self.context.now();
-        let (session, sequence) = (self.context.session(), self.context.next_sequence());
-        self.with_leases(|leases| leases.sent(sequence, &mut asked, session));
+        self.enter_session();
+        let sequence = self.context.next_sequence();
+        self.with_leases(|leases| leases.sent(sequence, &mut asked));
         let answer = self.context.call(to, sequence, request, data).await;
         let told = answer.as_ref().map(|(reply, _)| reply);
-        self.with_leases(|leases| leases.answered(sequence, &asked, (to, sent), told));
+        if told == Err(&Failure::SessionExpired) {
+            self.session_is_over(|leases| leases.is_over(&asked));
+        } else {
+            self.with_leases(|leases| leases.answered(sequence, &asked, (to, sent), told));
+        }
         let early = self.with_leases(|leases| leases.take_early(sequence));
         if let Some(early) = early.filter(|early| !early.is_empty()) {
             Box::pin(self.give_back(early)).await;
         }
-        if told == Err(&Failure::SessionExpired) {
+        answer
+    }
+
+    /// Notices which session the next request belongs to.
+    pub(crate) fn enter_session(&self) {
+        let session = self.context.session();
+        self.session_is_over(|leases| leases.enter(session));
+    }
+
+    /// What was kept in a session is lost with it, if it is over.
+    fn session_is_over(&self, is_over: impl FnOnce(&mut Leases) -> bool) {
+        if self.with_leases(is_over) == Some(true) {
             self.memory.borrow_mut().unsent.lose_all(Errno::ESTALE);
         }
-        answer
     }
 
     /// One of some files that is open without its home's knowing.

@@ -147,6 +147,7 @@ impl<C: Context> Client<C> {
         let runs = self.memory.borrow().unsent.runs(id);
         for batch in runs.chunks(RUNS_AT_ONCE) {
             // The session may be over: what it wrote must not be sent by the next one.
+            self.enter_session();
             let Some(file) = self.memory.borrow().unsent.file(id) else {
                 break;
             };

@@ -3,7 +3,9 @@
 mod script;
 
 use bytes::Bytes;
-use futago_base::{Duration, Errno, FileId, Kind, Payload, Time, Timestamp, record::Truncations};
+use futago_base::{
+    Duration, Errno, FileId, Kind, Payload, SessionId, Time, Timestamp, record::Truncations,
+};
 use futago_client::Config;
 use futago_wire::{Failure, FileState, Lease, Outcome, Reply, Request};
 use script::{Exchange, Script, exchange, node, run};
@@ -235,4 +237,15 @@ fn what_a_session_has_kept_ends_with_it() {
         Ok((alive, put(&client, 0, b"b").await))
     });
     assert_eq!(told, Ok((Err(Errno::ESTALE), Err(Errno::ESTALE))));
+}
+
+/// Even if nothing has told of its end yet.
+#[test]
+fn what_a_session_has_kept_is_not_sent_by_the_next_one() {
+    let told = play(vec![], |client| async move {
+        put(&client, 0, b"a").await?;
+        client.context().session.set(SessionId(10));
+        Ok(client.synchronize(FILE).await)
+    });
+    assert_eq!(told, Ok(Err(Errno::ESTALE)));
 }

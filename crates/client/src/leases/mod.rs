@@ -239,13 +239,28 @@ impl Leases {
         }
     }
 
-    /// A request is about to be sent: what it may change is not known any more. Nothing outlives the session before, even
-    /// if none of its requests has told of its end yet.
-    pub fn begin(&mut self, asked: &mut Asked, session: SessionId) {
-        if self.counters.session.is_some_and(|last| last != session) {
+    /// What follows belongs to this session. Returns whether there was another one, which nothing outlives even if none of
+    /// its requests has told of its end yet.
+    pub fn enter(&mut self, session: SessionId) -> bool {
+        let is_over = self.counters.session.is_some_and(|last| last != session);
+        if is_over {
             self.clear();
         }
         self.counters.session = Some(session);
+        is_over
+    }
+
+    /// A request was told that its session is over. Returns whether that was not known yet.
+    pub fn is_over(&mut self, asked: &Asked) -> bool {
+        let is_new = asked.session == self.counters.session;
+        if is_new {
+            self.clear();
+        }
+        is_new
+    }
+
+    /// A request is about to be sent: what it may change is not known any more.
+    pub fn begin(&mut self, asked: &mut Asked) {
         asked.session = self.counters.session;
         for subject in asked.subjects() {
             self.forget(&subject);
@@ -260,9 +275,9 @@ impl Leases {
     }
 
     /// A request is sent. The session may be another one than when it was begun.
-    pub fn sent(&mut self, sequence: u64, asked: &mut Asked, session: SessionId) {
-        if asked.session != Some(session) {
-            self.begin(asked, session);
+    pub fn sent(&mut self, sequence: u64, asked: &mut Asked) {
+        if asked.session != self.counters.session {
+            self.begin(asked);
         }
         self.counters.latest = self.counters.latest.max(sequence);
         self.under_way.insert(sequence, asked.opens);
@@ -282,7 +297,7 @@ impl Leases {
         }
     }
 
-    /// A request that was sent to a server at some time has its answer.
+    /// A request that was sent to a server at some time has its answer, other than that its session is over.
     pub fn answered(
         &mut self,
         sequence: u64,
@@ -294,9 +309,6 @@ impl Leases {
             return;
         }
         self.under_way.remove(&sequence);
-        if answer == Err(&Failure::SessionExpired) {
-            return self.clear();
-        }
         if comes_from_server(answer) {
             let heard = self.heard.get_or_insert_with(server, || sent);
             *heard = sent.max(*heard);

@@ -8,8 +8,8 @@ use futago_base::{
     Time, Timestamp, record::Entry,
 };
 use futago_wire::{
-    AttributeChange, Failure, FileState, Lease, ListedEntry, NewContent, NewNode, Outcome, Reply,
-    Request, Spot,
+    AttributeChange, FileState, Lease, ListedEntry, NewContent, NewNode, Outcome, Reply, Request,
+    Spot,
 };
 
 const HOME: ServerId = ServerId(0);
@@ -103,8 +103,9 @@ impl Leases {
 
     fn send_in(&mut self, session: SessionId, number: u64, request: &Request) -> Asked {
         let mut asked = Asked::of(request);
-        self.begin(&mut asked, session);
-        self.sent(number, &mut asked, session);
+        self.enter(session);
+        self.begin(&mut asked);
+        self.sent(number, &mut asked);
         asked
     }
 
@@ -544,7 +545,8 @@ fn nothing_outlives_the_session() {
     let mut leases = leases(9);
     leases.exchange(1, &ask(), &told(1));
     let old = leases.send(2, &ask());
-    leases.exchange(3, &Request::KeepAlive, &Err(Failure::SessionExpired));
+    let expired = leases.send(3, &Request::KeepAlive);
+    assert!(leases.is_over(&expired));
     assert_eq!(leases.known(), None);
     leases.answer(2, &old, &told(1));
     assert_eq!(leases.known(), None);
@@ -559,7 +561,7 @@ fn a_session_that_has_begun_is_not_touched_by_the_end_of_the_one_before() {
     let old = leases.send(2, &ask());
     let making = leases.send_in(SessionId(4), 1, &create_open());
     assert_eq!(leases.known(), None, "the lease is over");
-    leases.answer(2, &old, &Err(Failure::SessionExpired));
+    assert!(!leases.is_over(&old), "that is known");
     leases.answer(1, &making, &made(file(1)));
     assert!(leases.is_open(FILE) && leases.known().is_some());
 }
@@ -568,9 +570,10 @@ fn a_session_that_has_begun_is_not_touched_by_the_end_of_the_one_before() {
 fn a_request_belongs_to_the_session_in_which_it_is_sent() {
     let (mut leases, next) = (leases(9), SessionId(4));
     let mut changing = Asked::of(&change());
-    leases.begin(&mut changing, SESSION);
+    leases.enter(SESSION);
+    leases.begin(&mut changing);
     let asking = leases.send_in(next, 1, &ask());
-    leases.sent(2, &mut changing, next);
+    leases.sent(2, &mut changing);
     leases.answer(1, &asking, &told(1));
     assert!(leases.is_changing(FILE) && leases.known().is_none());
     leases.answer(2, &changing, &Ok(Reply::File(file(2))));

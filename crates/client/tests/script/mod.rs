@@ -71,6 +71,7 @@ pub struct Script {
     exchanges: Rc<RefCell<VecDeque<Exchange>>>,
     /// The answer to everything that the exchanges do not name.
     otherwise: Option<Failure>,
+    pub session: Rc<Cell<SessionId>>,
     sequence: Rc<Cell<u64>>,
     now: Rc<Cell<u64>>,
 }
@@ -87,7 +88,7 @@ impl Context for Script {
     }
 
     fn session(&self) -> SessionId {
-        SESSION
+        self.session.get()
     }
 
     fn next_sequence(&self) -> u64 {
@@ -143,6 +144,7 @@ pub fn run<T, F: Future<Output = T>>(
     let script = Script {
         exchanges: Rc::new(RefCell::new(exchanges.into())),
         otherwise,
+        session: Rc::new(Cell::new(SESSION)),
         sequence: Rc::default(),
         now: Rc::new(Cell::new(1000)),
     };
