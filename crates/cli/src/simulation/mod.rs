@@ -2,6 +2,7 @@
 
 mod handover;
 pub mod local_cluster;
+mod paced;
 pub mod ranks;
 pub mod real;
 mod replay;

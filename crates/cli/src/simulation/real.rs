@@ -2,6 +2,7 @@
 
 use super::{
     local_cluster::{LocalCluster, Way},
+    paced::{self, is_paced},
     replay::Replay,
     surroundings::{Surroundings, Watch},
 };
@@ -23,8 +24,8 @@ use futago_transport::busy;
 use futago_twin::{
     scenario::Body,
     world::{
-        Activity, Amount, Data, Latency, Mix, NameWork, Names, OperationKind, Phase, Place, Setup,
-        Work, find_file, make_file, own_name,
+        Activity, Amount, Data, Mix, NameWork, Names, OperationKind, Phase, Place, Setup, Work,
+        find_file, make_file, own_name,
     },
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -57,25 +58,16 @@ pub struct RealPhase {
 /// Whether a real cluster on this host can do what the scenario says.
 fn check(setup: &Setup) -> anyhow::Result<()> {
     let grown = setup.directories.iter().any(|d| d.buckets != 1 || d.known) || setup.wide.each > 0;
-    let reason = if grown {
-        "directories begin with one bucket, which clients do not know"
-    } else if setup
-        .phases
-        .iter()
-        .any(|phase| phase.think != Latency::ZERO)
-    {
-        "clients do not think"
-    } else if setup.phases.iter().any(|phase| phase.arrivals.is_some()) {
-        "operations do not arrive by themselves"
-    } else {
+    if !grown {
         return Ok(());
-    };
-    let message = format!("the scenario cannot be run for real: on a real cluster, {reason}");
+    }
+    let message = "the scenario cannot be run for real: on a real cluster, directories begin with one bucket, which \
+                   clients do not know";
     Err(Problem::error(Exit::Usage, message))
 }
 
 /// Runs all phases of a scenario on a cluster of its own. Each client has so many operations under way at
-/// once; they begin together, when all of those before have ended.
+/// once, or one where it thinks between them or they arrive by themselves; they begin together, when all of those before have ended.
 pub fn run(body: &Body, setup: &Setup, at_once: usize, way: Way) -> anyhow::Result<Vec<RealPhase>> {
     check(setup)?;
     let local = LocalCluster::start(body, setup, way)?;
@@ -148,7 +140,7 @@ fn run_phase(
     let host = Watch::begin();
     let before = Totals::ask(watch)?;
     let (began, cpu_before_ns) = (Instant::now(), cpu_ns());
-    let parts = together(clients, |client| client.run(phase, at_once, began))?;
+    let parts = together(clients, |client| client.run(phase, at_once, count, began))?;
     let client_cpu_ns = cpu_ns() - cpu_before_ns;
     let after = Totals::ask(watch)?;
     let server_cpu_us = after.cpu_us.saturating_sub(before.cpu_us);
@@ -193,7 +185,9 @@ pub struct Part {
     /// When the last operation ended, since the phase began.
     pub ended: Duration,
     /// Operations, those that do not count too.
-    performed: u64,
+    pub performed: u64,
+    /// Operations that have arrived and have not begun before the end.
+    pub left: u64,
     /// How long it has had something to do.
     busy: futago_base::Duration,
     /// What it has read, to be checked when no time is taken any more.
@@ -232,6 +226,9 @@ fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
         Amount::Operations(_) => longest.as_secs_f64(),
         Amount::Duration { measured_ns, .. } => measured_ns as f64 / 1e9,
     };
+    let left = phase
+        .arrivals
+        .map(|_| parts.iter().map(|part| part.left).sum());
     let mut operations: BTreeMap<OperationKind, Tally> = BTreeMap::new();
     for (kind, tally) in parts.into_iter().flat_map(|part| part.tallies) {
         operations.entry(kind).or_default().merge(tally);
@@ -257,17 +254,17 @@ fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
         measured_s,
         operations: results.collect(),
         transactions: TransactionResult::default(),
-        left: None,
+        left,
         resources: BTreeMap::new(),
         bound: Bound::default(),
     }
 }
 
 /// A client of its own thread and session, which performs what a simulated one would.
-struct RealClient {
-    futago: Futago,
-    number: u32,
-    shared: Vec<futago_twin::world::Directory>,
+pub struct RealClient {
+    pub futago: Futago,
+    pub number: u32,
+    pub shared: Vec<futago_twin::world::Directory>,
     /// Directories and the names in them, by [`Place::index`].
     places: Vec<(FileId, Names)>,
     random: RandomStream,
@@ -403,7 +400,8 @@ impl RealClient {
         Ok(())
     }
 
-    fn works(&self, phase: &Phase) -> Works {
+    /// What it does in a phase.
+    pub fn works(&self, phase: &Phase) -> Works {
         let (directory, names) = self.places[phase.place.index()];
         Works {
             phase: phase.clone(),
@@ -427,14 +425,38 @@ impl RealClient {
         }
     }
 
-    /// Performs its part of a phase on the client's own thread.
-    fn run(&mut self, phase: &Phase, at_once: usize, began: Instant) -> anyhow::Result<Part> {
-        if let Activity::Trace(trace) = &phase.activity {
-            return self.replay(phase).run(trace, began);
-        }
+    /// Performs its part of a phase, of so many clients, on its own thread.
+    fn run(
+        &mut self,
+        phase: &Phase,
+        at_once: usize,
+        clients: u32,
+        began: Instant,
+    ) -> anyhow::Result<Part> {
+        let busy_before = busy::total(busy::now());
+        let mut part = match &phase.activity {
+            Activity::Trace(trace) => self.replay(phase).run(trace, began),
+            _ if is_paced(phase) => paced::run(self, phase, clients, began),
+            _ => self.run_at_once(phase, at_once, began),
+        }?;
+        part.busy = futago_base::Duration(busy::total(busy::now()).0 - busy_before.0);
+        Ok(part)
+    }
+
+    /// The phase is over, and what is done after it goes on from there.
+    pub fn go_on_from(&mut self, phase: &Phase, works: Works) {
+        self.places[phase.place.index()].1 = works.names;
+        self.random = works.random;
+    }
+
+    fn run_at_once(
+        &mut self,
+        phase: &Phase,
+        at_once: usize,
+        began: Instant,
+    ) -> anyhow::Result<Part> {
         let (mut works, shared) = (self.works(phase), self.shared.clone());
         let (number, (warm, until, most)) = (self.number, window(phase.amount));
-        let busy_before = busy::total(busy::now());
         let (mut part, works, performed) = perform(&self.futago, async |client| {
             let mut part = Part::default();
             let mut begun = 0;
@@ -465,27 +487,25 @@ impl RealClient {
             Ok((part, works, begun))
         })?;
         part.performed = performed;
-        part.busy = futago_base::Duration(busy::total(busy::now()).0 - busy_before.0);
-        self.places[phase.place.index()].1 = works.names;
-        self.random = works.random;
+        self.go_on_from(phase, works);
         Ok(part)
     }
 }
 
 /// A client's operations in a phase.
-struct Works {
+pub struct Works {
     phase: Phase,
     client: u32,
     directory: FileId,
     names: Names,
-    random: RandomStream,
+    pub random: RandomStream,
     file: FileId,
     data: Vec<Payload>,
 }
 
 impl Works {
     /// The next one, and what it writes; `None` if there is no more.
-    fn next(&mut self, turn: u64) -> Option<(Work, Payload)> {
+    pub fn next(&mut self, turn: u64) -> Option<(Work, Payload)> {
         match &self.phase.activity {
             Activity::Names(mix) => {
                 let (place, directory) = (self.phase.place, self.directory);
@@ -521,7 +541,7 @@ impl Part {
 
     /// Keeps what has been read, but each transfer once: from the warm-up on, so that the memory for it has come
     /// when operations begin to count.
-    fn keep(&mut self, work: Work, outcome: Result<Payload, Errno>, works: &Works) {
+    pub fn keep(&mut self, work: Work, outcome: Result<Payload, Errno>, works: &Works) {
         if let (Ok(read), OperationKind::Read) = (outcome, work.kind())
             && self.read.len() < works.data.len()
         {
@@ -540,7 +560,7 @@ impl Part {
 }
 
 /// From when and until when operations count, and how many there are.
-const fn window(amount: Amount) -> (Duration, Duration, u64) {
+pub const fn window(amount: Amount) -> (Duration, Duration, u64) {
     match amount {
         Amount::Operations(count) => (Duration::ZERO, Duration::MAX, count),
         Amount::Duration {

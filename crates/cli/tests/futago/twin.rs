@@ -298,14 +298,34 @@ fn a_host_is_measured_and_compared_with_its_twin() {
             assert_near(apart.unwrap(), (most - least) / real * 100.0);
         }
     }
-    let thinking = [
-        &compare[..],
-        &["--set", "workload.phases.0.think.constant_ns=5"],
-    ]
-    .concat();
-    let (code, _, err) = run(directory.path(), &thinking);
+    let grown = [&compare[..], &["--set", "workload.directories.0.buckets=4"]].concat();
+    let (code, _, err) = run(directory.path(), &grown);
     assert_eq!(code, 2);
-    assert!(err.contains("clients do not think"), "{err}");
+    assert!(err.contains("begin with one bucket"), "{err}");
+}
+
+/// A client's five operations need four pauses of 10 ms at least, however fast the machine is.
+#[test]
+fn operations_arrive_and_clients_think_on_a_real_cluster_too() {
+    const MOST_PER_S: f64 = 5.0 / 0.04;
+    let think = ["workload.phases.0.think.constant_ns=10000000"];
+    let arrivals = [
+        "workload.phases.0.arrivals.per_s=100",
+        "workload.phases.0.arrivals.process=\"constant\"",
+    ];
+    let directory = directory();
+    for settings in [&think[..], &arrivals] {
+        let compare = ["twin", "compare", "tiny.toml", "--json"];
+        let set = settings.iter().flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = compare.into_iter().chain(set).collect();
+        let (code, out, err) = run(directory.path(), &arguments);
+        assert_eq!(code, 0, "{err}");
+        let compared: Value = serde_json::from_str(&out).unwrap();
+        for (row, clients) in compared["rows"].as_array().unwrap().iter().zip([1.0, 2.0]) {
+            let real = row["throughput"]["real"].as_f64().unwrap();
+            assert!(0.0 < real && real <= clients * MOST_PER_S, "{row}");
+        }
+    }
 }
 
 #[test]
