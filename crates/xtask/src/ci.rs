@@ -93,7 +93,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "killed-server",
         limit_s: 300,
-        command: "tests/with-futago --give-up 2 tests/killed-server",
+        command: "tests/with-futago --mounts 2 --give-up 2 tests/killed-server",
         ready: has_program,
     },
     Step {
