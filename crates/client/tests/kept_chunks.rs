@@ -3,12 +3,10 @@
 mod script;
 
 use bytes::Bytes;
-use futago_base::{
-    Attributes, ChunkId, Duration, Errno, FileId, Kind, Payload, record::Truncations,
-};
-use futago_client::Config;
+use futago_base::{ChunkId, Duration, Errno, FileId, Kind, Payload, record::Truncations};
+use futago_client::{Client, Config};
 use futago_wire::{FileState, Reply, Request};
-use script::{Exchange, exchange, node, run};
+use script::{Exchange, Script, exchange, node, run};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -29,26 +27,26 @@ fn config() -> Config {
 }
 
 /// The file, with a lease that covers its data.
-fn state() -> FileState {
+fn state(size: u64) -> FileState {
     FileState {
         leased: true,
         data_leased: true,
-        ..node(FILE, Kind::File, SIZE, CHUNK)
+        ..node(FILE, Kind::File, size, CHUNK)
     }
 }
 
-fn chunk() -> ChunkId {
+fn chunk(index: u32) -> ChunkId {
     ChunkId {
         file: FILE,
-        index: 1,
+        index: index.into(),
     }
 }
 
-fn extent(state: Option<FileState>) -> Reply {
+fn extent(offset: u64, size: u64, state: Option<FileState>) -> Reply {
     Reply::Extent {
-        offset: 0,
+        offset,
         stored: 0,
-        size: SIZE,
+        size,
         chunk_bytes: CHUNK,
         writable: 0,
         truncations: Truncations::default(),
@@ -60,7 +58,23 @@ fn data(byte: u8) -> Payload {
     Payload::from(Bytes::from(vec![byte; CHUNK as usize]))
 }
 
-/// The home hears of it first; the chunk's server is slow.
+/// A request that changes a whole chunk. The home hears of it first; the chunk's server is slow.
+fn change(request: Request, index: u32, size: u64, data: Payload) -> [Exchange; 2] {
+    let placed = extent(u64::from(index) * OFFSET, size, Some(state(size)));
+    let chunk_request = Request::WriteChunk {
+        chunk: chunk(index),
+        offset: 0,
+        chunk_bytes: CHUNK,
+        truncations: Truncations::default(),
+    };
+    let in_chunk = Exchange {
+        data,
+        looks: 1,
+        ..exchange(index as u16, chunk_request, Ok(Reply::Done))
+    };
+    [exchange(0, request, Ok(placed)), in_chunk]
+}
+
 fn written(data: Payload) -> [Exchange; 2] {
     let request = Request::Write {
         id: FILE,
@@ -69,178 +83,102 @@ fn written(data: Payload) -> [Exchange; 2] {
         kill_privileges: false,
         written: None,
     };
-    let chunk_request = Request::WriteChunk {
-        chunk: chunk(),
-        offset: 0,
-        chunk_bytes: CHUNK,
-        truncations: Truncations::default(),
-    };
-    let in_chunk = Exchange {
-        data,
-        looks: 1,
-        ..exchange(1, chunk_request, Ok(Reply::Done))
-    };
-    [exchange(0, request, Ok(extent(Some(state())))), in_chunk]
+    change(request, 1, SIZE, data)
 }
 
-fn read(answer: Payload) -> [Exchange; 2] {
-    let request = Request::Read {
-        id: FILE,
-        offset: OFFSET,
-        length: CHUNK,
-    };
-    let chunk_request = Request::ReadChunk {
-        chunk: chunk(),
-        from: 0,
-        to: CHUNK,
-        chunk_bytes: CHUNK,
-        truncations: Truncations::default(),
-    };
-    let from_chunk = Exchange {
-        answer,
-        ..exchange(1, chunk_request, Ok(Reply::Done))
-    };
-    [exchange(0, request, Ok(extent(None))), from_chunk]
-}
-
-/// The home places it after the end; the chunk's server is slow.
 fn appended(data: Payload) -> [Exchange; 2] {
     let request = Request::Append {
         id: FILE,
         length: CHUNK,
         kill_privileges: false,
     };
-    let grown = FileState {
-        attributes: Attributes {
-            size: SIZE + OFFSET,
-            ..state().attributes
-        },
-        ..state()
-    };
-    let placed = Reply::Extent {
-        offset: SIZE,
-        stored: 0,
-        size: SIZE + OFFSET,
-        chunk_bytes: CHUNK,
-        writable: 0,
-        truncations: Truncations::default(),
-        state: Some(Box::new(grown)),
-    };
-    let chunk_request = Request::WriteChunk {
-        chunk: ChunkId {
-            index: 2,
-            ..chunk()
-        },
-        offset: 0,
-        chunk_bytes: CHUNK,
-        truncations: Truncations::default(),
-    };
-    let in_chunk = Exchange {
-        data,
-        looks: 1,
-        ..exchange(2, chunk_request, Ok(Reply::Done))
-    };
-    [exchange(0, request, Ok(placed)), in_chunk]
+    change(request, 2, SIZE + OFFSET, data)
 }
 
-fn read_appended(answer: Payload) -> [Exchange; 2] {
+fn read(index: u32, size: u64, answer: Payload) -> [Exchange; 2] {
+    let offset = u64::from(index) * OFFSET;
     let request = Request::Read {
         id: FILE,
-        offset: SIZE,
+        offset,
         length: CHUNK,
     };
     let chunk_request = Request::ReadChunk {
-        chunk: ChunkId {
-            index: 2,
-            ..chunk()
-        },
+        chunk: chunk(index),
         from: 0,
         to: CHUNK,
         chunk_bytes: CHUNK,
         truncations: Truncations::default(),
     };
-    let size = SIZE + OFFSET;
-    let told = Reply::Extent {
-        offset: 0,
-        stored: 0,
-        size,
-        chunk_bytes: CHUNK,
-        writable: 0,
-        truncations: Truncations::default(),
-        state: None,
-    };
     let from_chunk = Exchange {
         answer,
-        ..exchange(2, chunk_request, Ok(Reply::Done))
+        ..exchange(index as u16, chunk_request, Ok(Reply::Done))
     };
-    [exchange(0, request, Ok(told)), from_chunk]
+    [exchange(0, request, Ok(extent(0, size, None))), from_chunk]
+}
+
+/// Reads a chunk while it is changed, and after that: both times it must be asked for. Returns what came of the change.
+fn read_during<T>(
+    (index, size): (u32, u64),
+    (old, new): (Payload, Payload),
+    changed: [Exchange; 2],
+    change: impl AsyncFnOnce(&Client<Script>) -> T,
+) -> T {
+    let mut exchanges = vec![exchange(
+        0,
+        Request::Open(FILE),
+        Ok(Reply::Opened(state(SIZE))),
+    )];
+    exchanges.extend(changed);
+    exchanges.extend(read(index, size, old.clone()));
+    exchanges.extend(read(index, size, new.clone()));
+    let offset = u64::from(index) * OFFSET;
+    let seen = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        let mut change = pin!(change(&client));
+        let begun = poll_fn(|task| Poll::Ready(change.as_mut().poll(task))).await;
+        assert!(begun.is_pending());
+        let early = client.read(FILE, offset, CHUNK).await?;
+        let outcome = change.await;
+        let late = client.read(FILE, offset, CHUNK).await?;
+        Ok::<_, Errno>(((early, late), outcome))
+    });
+    let (seen, outcome) = seen.expect("it is read");
+    assert_eq!(seen, (old, new));
+    outcome
 }
 
 #[test]
-fn what_is_read_while_chunks_are_appended_is_not_kept() {
-    let (old, new) = (data(0), data(2));
-    let mut exchanges = vec![exchange(0, Request::Open(FILE), Ok(Reply::Opened(state())))];
-    exchanges.extend(appended(new.clone()));
-    exchanges.extend(read_appended(old.clone()));
-    exchanges.extend(read_appended(new.clone()));
-    let to_append = new.clone();
-    let seen = run(config(), exchanges, None, |client| async move {
-        client.open(FILE).await?;
-        let mut append = pin!(client.append(FILE, to_append, false));
-        let begun = poll_fn(|task| Poll::Ready(append.as_mut().poll(task))).await;
-        assert!(begun.is_pending());
-        let early = client.read(FILE, SIZE, CHUNK).await?;
-        append.await?;
-        let late = client.read(FILE, SIZE, CHUNK).await?;
-        Ok::<_, Errno>([early, late])
+fn what_is_read_while_chunks_are_written_is_not_kept() {
+    let (old, new) = (data(1), data(2));
+    let changed = written(new.clone());
+    let outcome = read_during((1, SIZE), (old, new.clone()), changed, async |client| {
+        client.write(FILE, OFFSET, new, false).await
     });
-    assert_eq!(seen, Ok([old, new]));
+    assert_eq!(outcome, Ok(SIZE));
 }
 
 /// Other chunks may be written although one is not.
 #[test]
 fn what_is_read_while_a_write_of_chunks_fails_is_not_kept() {
     let (old, new) = (data(1), data(2));
-    let mut exchanges = vec![exchange(0, Request::Open(FILE), Ok(Reply::Opened(state())))];
     let [at_home, in_chunk] = written(new.clone());
     let failed = Exchange {
         outcome: Err(Errno::ENOSPC.into()),
         ..in_chunk
     };
-    exchanges.extend([at_home, failed]);
-    exchanges.extend(read(old.clone()));
-    exchanges.extend(read(new.clone()));
-    let to_write = new.clone();
-    let seen = run(config(), exchanges, None, |client| async move {
-        client.open(FILE).await?;
-        let mut write = pin!(client.write(FILE, OFFSET, to_write, false));
-        let begun = poll_fn(|task| Poll::Ready(write.as_mut().poll(task))).await;
-        assert!(begun.is_pending());
-        let early = client.read(FILE, OFFSET, CHUNK).await?;
-        assert_eq!(write.await, Err(Errno::ENOSPC));
-        let late = client.read(FILE, OFFSET, CHUNK).await?;
-        Ok::<_, Errno>([early, late])
+    let changed = [at_home, failed];
+    let outcome = read_during((1, SIZE), (old, new.clone()), changed, async |client| {
+        client.write(FILE, OFFSET, new, false).await
     });
-    assert_eq!(seen, Ok([old, new]));
+    assert_eq!(outcome, Err(Errno::ENOSPC));
 }
 
 #[test]
-fn what_is_read_while_chunks_are_written_is_not_kept() {
-    let (old, new) = (data(1), data(2));
-    let mut exchanges = vec![exchange(0, Request::Open(FILE), Ok(Reply::Opened(state())))];
-    exchanges.extend(written(new.clone()));
-    exchanges.extend(read(old.clone()));
-    exchanges.extend(read(new.clone()));
-    let to_write = new.clone();
-    let seen = run(config(), exchanges, None, |client| async move {
-        client.open(FILE).await?;
-        let mut write = pin!(client.write(FILE, OFFSET, to_write, false));
-        let begun = poll_fn(|task| Poll::Ready(write.as_mut().poll(task))).await;
-        assert!(begun.is_pending());
-        let early = client.read(FILE, OFFSET, CHUNK).await?;
-        write.await?;
-        let late = client.read(FILE, OFFSET, CHUNK).await?;
-        Ok::<_, Errno>([early, late])
+fn what_is_read_while_chunks_are_appended_is_not_kept() {
+    let (old, new, size) = (data(0), data(2), SIZE + OFFSET);
+    let changed = appended(new.clone());
+    let outcome = read_during((2, size), (old, new.clone()), changed, async |client| {
+        client.append(FILE, new, false).await
     });
-    assert_eq!(seen, Ok([old, new]));
+    assert!(outcome.is_ok(), "{outcome:?}");
 }

@@ -239,8 +239,8 @@ impl Leases {
         }
     }
 
-    /// What follows belongs to this session. Returns whether there was another one, which nothing outlives even if none of
-    /// its requests has told of its end yet.
+    /// The requests that follow are numbered in `session`. Returns whether there was another one, which nothing outlives even
+    /// if none of its requests has told of its end yet.
     pub fn enter(&mut self, session: SessionId) -> bool {
         let is_over = self.counters.session.is_some_and(|last| last != session);
         if is_over {
