@@ -32,6 +32,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "speed",
+        limit_s: 1800,
+        command: "tests/with-futago --servers 1 tests/speed/run",
+        ready: has_program,
+    },
+    Step {
         name: "pjdfstest",
         limit_s: 600,
         command: "tests/with-futago cargo xtask suite pjdfstest",
