@@ -100,8 +100,10 @@ pub struct LockChange {
 
 /// What a client asks of a server. The file data of a request, if any, is its payload.
 ///
-/// `<&str>::from(&request)` is the operation's name, for statistics and logs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+/// `<&str>::from(&request)` is the operation's name, for statistics and logs; `Request::VARIANTS` are all of them.
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum Request {
     /// Finds a name. To the bucket's server. Answer: [`Reply::Found`](crate::Reply::Found).

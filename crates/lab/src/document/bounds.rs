@@ -1,7 +1,7 @@
 //! Numbers that must lie within bounds, for `#[serde(deserialize_with = …)]`.
 
 use serde::{Deserialize, Deserializer, de::Error};
-use std::{collections::BTreeMap, ops::RangeInclusive};
+use std::ops::RangeInclusive;
 
 /// A number of things, at least one.
 pub fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
@@ -38,17 +38,6 @@ pub fn time_ns<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 /// What something costs, in nanoseconds and parts of them, at most an hour.
 pub fn cost_ns<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     within(f64::deserialize(from)?, 0.0..=HOUR_NS as f64)
-}
-
-/// As [`cost_ns`], by name.
-pub fn costs_ns<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, f64>, D::Error> {
-    #[derive(Deserialize)]
-    struct Cost(#[serde(deserialize_with = "cost_ns")] f64);
-    let costs = BTreeMap::<String, Cost>::deserialize(from)?;
-    Ok(costs
-        .into_iter()
-        .map(|(name, Cost(ns))| (name, ns))
-        .collect())
 }
 
 /// As [`time_ns`], for what may be left out.

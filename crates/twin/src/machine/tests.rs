@@ -177,6 +177,7 @@ fn mistakes_of_machines_are_told() {
         error("fat_tree = { ports = 5, bandwidth_mb_per_s = 1 }"),
         error("[store]\nlatency = { constan = 3 }"),
         error("[costs.server]\ninput = 3"),
+        error("[costs.client.request_ns]\nlookup = 3\nread_chnk = 3"),
         small.lay_out(10, 10).unwrap_err().to_string(),
     ];
     insta::assert_snapshot!(errors.join("\n"));

@@ -348,6 +348,12 @@ fn impossible_sizes_and_costs_are_told() {
             "\"ppmds\"",
             "\"ppmds\"\ncosts.server.request_ns = { create = -5 }",
         ),
+        replaced(
+            "\"ppmds\"",
+            "\"ppmds\"\ncosts.server.request_ns = { create = 5, lokup = 5 }",
+        ),
+        replaced("\"ppmds\"", "\"ppmds\"\ncosts.client.request_ns.stat = 5"),
+        load(SMALL, &["machine.costs.client.request_ns.creat=5"]),
     ];
     let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
     insta::assert_snapshot!(text.join("\n"));

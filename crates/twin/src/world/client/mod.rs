@@ -310,7 +310,8 @@ impl ClientProcess {
         };
         let costs = &at.scene.setup.costs.client;
         let name: &str = (&request).into();
-        let request_ns = costs.request_ns.get(name).copied().unwrap_or_default();
+        let request_ns = costs.request_ns.get(name).copied();
+        let request_ns = request_ns.unwrap_or(costs.other_request_ns);
         let messages = costs.messages(at.circumstances(Party::Server(to)));
         let sent = frame.payload.len();
         at.occupy_and_copy(request_ns + messages.byte_sent_ns * sent as f64, sent);

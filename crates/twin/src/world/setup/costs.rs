@@ -1,9 +1,11 @@
 //! What work costs.
 
 use crate::world::Latency;
-use futago_lab::document::bounds;
-use serde::{Deserialize, Serialize};
+use futago_lab::document::{Problem, bounds};
+use futago_wire::Request;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::collections::BTreeMap;
+use strum::VariantNames;
 
 /// CPU time of primitives.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,7 +44,7 @@ pub struct ServerCosts {
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub input_ns: f64,
     /// The same for requests of one name, such as `create`, in the place of `input_ns`.
-    #[serde(deserialize_with = "bounds::costs_ns")]
+    #[serde(deserialize_with = "requests_ns")]
     pub request_ns: BTreeMap<String, f64>,
     /// For each message that it sends.
     #[serde(deserialize_with = "bounds::cost_ns")]
@@ -182,8 +184,11 @@ pub struct ClientCosts {
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub turn_ns: f64,
     /// For each request that it sends, by its name, such as `create`: to make it, and to take in its answer.
-    #[serde(deserialize_with = "bounds::costs_ns")]
+    #[serde(deserialize_with = "requests_ns")]
     pub request_ns: BTreeMap<String, f64>,
+    /// The same for requests of any other name.
+    #[serde(deserialize_with = "bounds::cost_ns")]
+    pub other_request_ns: f64,
     /// For each message that it receives.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub input_ns: f64,
@@ -202,6 +207,32 @@ pub struct ClientCosts {
     /// Besides, for messages from and to other hosts: they go through sockets.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
     pub sockets: MessageCosts,
+}
+
+/// What requests cost, by their names. A name that no request has is a mistake.
+fn requests_ns<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, f64>, D::Error> {
+    let costs = BTreeMap::<RequestName, Cost>::deserialize(from)?;
+    let costs = costs.into_iter();
+    Ok(costs
+        .map(|(RequestName(name), Cost(ns))| (name, ns))
+        .collect())
+}
+
+#[derive(Deserialize)]
+struct Cost(#[serde(deserialize_with = "bounds::cost_ns")] f64);
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct RequestName(String);
+
+impl<'de> Deserialize<'de> for RequestName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        if Request::VARIANTS.contains(&name.as_str()) {
+            return Ok(Self(name));
+        }
+        let problem = Problem::unknown("request", &name, Request::VARIANTS);
+        Err(D::Error::custom(problem))
+    }
 }
 
 /// How long a change takes from the end of its handler until its answers may leave. It occupies
