@@ -1,10 +1,12 @@
 //! Simulations: the points of a scenario, run side by side, and by several processes together.
 
+mod grown;
 mod handover;
 pub mod local_cluster;
 mod paced;
 pub mod ranks;
 pub mod real;
+pub mod refusal;
 mod replay;
 pub mod surroundings;
 pub mod sweep;

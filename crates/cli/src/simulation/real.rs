@@ -1,15 +1,13 @@
 //! The phases of a scenario on a real cluster on this host.
 
 use super::{
+    grown::{learn_buckets, make_directories},
     local_cluster::{LocalCluster, Way},
     paced::{self, is_paced},
     replay::Replay,
     surroundings::{Surroundings, Watch},
 };
-use crate::{
-    connection::Connection,
-    exit::{Exit, Problem},
-};
+use crate::connection::Connection;
 use anyhow::{Context, bail};
 use futago_base::{Errno, FileId, Payload};
 use futago_client::join_all;
@@ -29,6 +27,7 @@ use futago_twin::{
     },
 };
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     thread,
@@ -36,6 +35,7 @@ use std::{
 };
 
 /// A phase on a real cluster: what came of it, and what it cost.
+#[derive(Serialize, Deserialize)]
 pub struct RealPhase {
     /// Throughput and latencies.
     pub result: PhaseResult,
@@ -55,29 +55,16 @@ pub struct RealPhase {
     pub surroundings: Surroundings,
 }
 
-/// Whether a real cluster on this host can do what the scenario says.
-fn check(setup: &Setup) -> anyhow::Result<()> {
-    let grown = setup.directories.iter().any(|d| d.buckets != 1 || d.known) || setup.wide.each > 0;
-    if !grown {
-        return Ok(());
-    }
-    let message = "the scenario cannot be run for real: on a real cluster, directories begin with one bucket, which \
-                   clients do not know";
-    Err(Problem::error(Exit::Usage, message))
-}
-
 /// Runs all phases of a scenario on a cluster of its own. Each client has so many operations under way at
 /// once, or one where it thinks between them or they arrive by themselves; they begin together, when all of those before have ended.
+/// The scenario is one that a real cluster can run ([`refusal::check`](super::refusal::check)).
 pub fn run(body: &Body, setup: &Setup, at_once: usize, way: Way) -> anyhow::Result<Vec<RealPhase>> {
-    check(setup)?;
     let local = LocalCluster::start(body, setup, way)?;
     let watch = Connection::open(&local.cluster)?;
     let clients =
         (0..body.cluster.clients).map(|number| RealClient::new(&local.cluster, setup, number));
     let mut clients: Vec<RealClient> = clients.collect::<anyhow::Result<_>>()?;
-    if let Some(first) = clients.first_mut() {
-        first.make_shared(setup)?;
-    }
+    make_directories(&local.cluster, setup, body.cluster.clients, &watch)?;
     for client in &mut clients {
         client.find_directories(setup)?;
     }
@@ -298,19 +285,6 @@ impl RealClient {
         })
     }
 
-    fn make_shared(&mut self, setup: &Setup) -> anyhow::Result<()> {
-        for directory in &setup.directories {
-            let path = format!("/{}", directory.name).into_bytes();
-            perform(&self.futago, async |client| {
-                let place = client.locate(&path).await?;
-                let made = client.make_directory(place.directory, &place.name, 0o755, 0, 0);
-                made.await.map(drop)
-            })
-            .with_context(|| format!("making {}", directory.name))?;
-        }
-        Ok(())
-    }
-
     /// Makes the client's own directory and finds the shared ones.
     fn find_directories(&mut self, setup: &Setup) -> anyhow::Result<()> {
         let name = own_name(self.number)?;
@@ -321,13 +295,16 @@ impl RealClient {
         })?;
         self.places = vec![
             (own.attributes.id, Names::default()),
-            (FileId::ROOT, Names::default()),
+            (FileId::ROOT, Names::with_directories(setup.wide.each)),
         ];
         for directory in &setup.directories {
             let path = format!("/{}", directory.name).into_bytes();
             let find = async |client: &Client| client.resolve(&path, true).await;
-            let found = perform(&self.futago, find)?;
-            self.places.push((found.attributes.id, Names::default()));
+            let found = perform(&self.futago, find)?.attributes.id;
+            if directory.known {
+                learn_buckets(&self.futago, found, directory.buckets)?;
+            }
+            self.places.push((found, Names::default()));
         }
         Ok(())
     }

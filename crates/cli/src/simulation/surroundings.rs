@@ -2,7 +2,7 @@
 
 use super::handover::handover_ns;
 use rustix::param::clock_ticks_per_second;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{fs, thread, time::Instant};
 
 /// Cores are as far from each other as they were if a line takes as long as it did, but for such a factor. It is six between the two
@@ -12,7 +12,7 @@ const SAME_PLACE: f64 = 1.5;
 const OTHERS_MAX_PERCENT: f64 = 10.0;
 
 /// What the host was like during a phase.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Surroundings {
     /// What a line took from core to core, in nanoseconds, before the phase and after it; `None` with one core.
     pub handover_ns: [Option<f64>; 2],

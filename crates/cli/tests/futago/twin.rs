@@ -266,8 +266,8 @@ fn a_host_is_measured_and_compared_with_its_twin() {
     let create = &measured["measured"]["alone"]["create"];
     assert_eq!(create["requests"]["create"], 1.0);
     for work in ["server_ns", "client_ns"] {
-        let work_ns = create[work]["median"].as_f64().unwrap();
-        let all_ns = create["latency_ns"]["median"].as_f64().unwrap();
+        let work_ns = create[work]["middle"].as_f64().unwrap();
+        let all_ns = create["latency_ns"]["middle"].as_f64().unwrap();
         assert!(0.0 < work_ns && work_ns < all_ns, "{create}");
     }
     let compare = [
@@ -298,10 +298,99 @@ fn a_host_is_measured_and_compared_with_its_twin() {
             assert_near(apart.unwrap(), (most - least) / real * 100.0);
         }
     }
-    let grown = [&compare[..], &["--set", "workload.directories.0.buckets=4"]].concat();
-    let (code, _, err) = run(directory.path(), &grown);
-    assert_eq!(code, 2);
-    assert!(err.contains("begin with one bucket"), "{err}");
+}
+
+/// A scenario of directories that have grown before.
+const GROWN: &str = r#"
+cluster = { servers = 2, clients = 2 }
+machine.preset = "workstation"
+workload.wide = { each = 3, buckets = 2 }
+
+[[workload.directories]]
+name = "shared"
+buckets = 2
+known = true
+names = "in-turn"
+
+[[workload.phases]]
+mix = { create = 1 }
+directory = "shared"
+operations = 5
+
+[[workload.phases]]
+mix = { set-attributes = 1 }
+directory = "shared"
+operations = 3
+
+[[workload.phases]]
+mix = { remove-directory = 1 }
+directory = "/"
+operations = 3
+"#;
+
+/// Whether they are as wide as they should be, `compare` looks itself.
+#[test]
+fn directories_of_a_real_cluster_grow_before_they_are_used() {
+    let directory = directory();
+    fs::write(directory.path().join("grown.toml"), GROWN).unwrap();
+    let compare = [
+        "twin",
+        "compare",
+        "grown.toml",
+        "--repetitions",
+        "1",
+        "--json",
+    ];
+    let (code, out, err) = run(directory.path(), &compare);
+    assert_eq!(code, 0, "{err}");
+    let compared: Value = serde_json::from_str(&out).unwrap();
+    let rows = compared["rows"].as_array().unwrap();
+    let operations = [
+        ("create", 10),
+        ("set-attributes", 6),
+        ("remove-directory", 6),
+    ];
+    assert_eq!(rows.len(), operations.len(), "{out}");
+    for (row, (operation, count)) in rows.iter().zip(operations) {
+        assert_eq!(row["operation"], operation);
+        assert_eq!(
+            (&row["count"]["real"], &row["count"]["twin"]),
+            (&count.into(), &count.into())
+        );
+        assert_eq!(
+            row["errors"]["real"],
+            Value::Object(serde_json::Map::new()),
+            "{row}"
+        );
+    }
+}
+
+#[test]
+fn what_a_real_cluster_cannot_be_given_is_refused_with_the_reason() {
+    let directory = directory();
+    fs::write(directory.path().join("grown.toml"), GROWN).unwrap();
+    let refused = |option: &str, key: &str, reason: &str| {
+        let compare = ["twin", "compare", "grown.toml", "--set", option];
+        let (code, _, err) = run(directory.path(), &compare);
+        assert_eq!(code, 2, "{err}");
+        assert!(err.contains(key) && err.contains(reason), "{err}");
+    };
+    refused(
+        "workload.directories.0.buckets=4096",
+        "workload.directories.0.buckets: ",
+        "there are 2; say `buckets = 2` or less",
+    );
+    refused(
+        "workload.wide={ each = 1, buckets = 4 }",
+        "workload.wide.buckets: ",
+        "grows to one bucket on each server",
+    );
+    refused("faults.lost=0.1", "faults: ", "go their own way");
+    refused(
+        "cluster.protocol.split_entries=8",
+        "cluster.protocol: ",
+        "by their own settings",
+    );
 }
 
 /// A client's five operations need four pauses of 10 ms at least, however fast the machine is.
@@ -343,6 +432,29 @@ fn a_comparison_can_be_printed_as_it_is_published() {
     assert_eq!(code, 0, "{err}");
     let of_create = |line: &&str| line.starts_with("| 1 |") && line.contains("| create |");
     assert_eq!(out.lines().filter(of_create).count(), 2, "{out}");
+}
+
+#[test]
+fn a_comparison_can_be_made_in_pieces() {
+    let directory = directory();
+    let compare = |repetitions: &str, option: &str| {
+        let compare = ["twin", "compare", "tiny.toml", "--json", "--keep", "kept"];
+        let more = ["--repetitions", repetitions, "--set", option];
+        run(directory.path(), &[&compare[..], &more].concat())
+    };
+    let (code, _, err) = compare("0", "run.seeds=[1]");
+    assert_eq!(code, 2, "{err}");
+    for (repetitions, all) in [("1", 1), ("2", 3), ("0", 3)] {
+        let (code, out, err) = compare(repetitions, "run.seeds=[1]");
+        assert_eq!(code, 0, "{err}");
+        let compared: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(compared["repetitions"], all);
+        let figures = &compared["rows"][0]["throughput"]["repetitions"];
+        assert_eq!(figures.as_array().unwrap().len(), all);
+    }
+    let (code, _, err) = compare("1", "workload.phases.0.operations=6");
+    assert_eq!(code, 2);
+    assert!(err.contains("another scenario"), "{err}");
 }
 
 fn assert_near(value: f64, expected: f64) {

@@ -61,7 +61,7 @@ const fn memory() -> ByteSize {
 }
 
 /// Settings of the real code; what is absent is as in a real cluster.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProtocolSettings {
     /// A bucket with more entries than this splits.

@@ -25,7 +25,8 @@ mod statistics;
 pub use arrivals::{ArrivalProcess, Arrivals};
 pub use check::Error;
 pub use client::{
-    DataWork, Done, NameWork, Names, TraceWork, Work, find_file, make_file, own_name,
+    DataWork, Done, NameWork, Names, TraceWork, Work, directory_name, find_file, make_file,
+    own_name,
 };
 pub use latency::Latency;
 pub use measured::{

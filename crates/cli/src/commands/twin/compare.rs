@@ -1,15 +1,17 @@
 //! `futago twin compare`: a workload on a real cluster on this host and in the twin, side by side.
 
+mod kept;
 mod markdown;
 
 use super::{calibrate::Calibration, spread::Spread};
 use crate::{
-    exit::Exit,
+    exit::{Exit, Problem},
     output,
     simulation::{
         self, VERSION,
         local_cluster::Way,
         real::{self, RealPhase},
+        refusal,
         surroundings::{Surroundings, most_often_ns},
         sweep,
     },
@@ -19,6 +21,7 @@ use clap::Args;
 use futago_des::ranks::Alone;
 use futago_lab::results::{OperationResult, PhaseResult};
 use futago_twin::scenario::Point;
+use kept::Kept;
 use serde::Serialize;
 use serde_json::Value;
 use std::{
@@ -40,9 +43,14 @@ pub struct Compare {
     /// Set a value of the scenario, such as `cluster.servers=4`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     options: Vec<String>,
-    /// How often the real cluster runs everything, in turns; medians count of what was measured in like surroundings.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// How often the real cluster runs everything, in turns; the means count of the middle half of what was measured in like
+    /// surroundings.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
     repetitions: u32,
+    /// Keep what is measured in this file. What the same program has kept there of the same scenario counts too, so that a long
+    /// comparison can be made in pieces.
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
     /// Print tables in Markdown.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
@@ -56,7 +64,7 @@ struct Report {
     version: &'static str,
     /// Stands for the machine file.
     machine_hash: Option<String>,
-    repetitions: u32,
+    repetitions: usize,
     /// What a cache line takes from core to core, in nanoseconds, where repetitions count: as the machine file says, or if it does
     /// not, as it was most often.
     handover_ns: Option<f64>,
@@ -69,7 +77,8 @@ struct Report {
     real_difference_mean_percent: f64,
     /// The worst of all rows.
     real_difference_worst_percent: f64,
-    /// The same of the medians of every other repetition and of those between.
+    /// The same of every other repetition together and of those between: two comparisons of so many repetitions would differ by seven
+    /// tenths of it.
     real_halves_mean_percent: f64,
     /// The worst of all rows.
     real_halves_worst_percent: f64,
@@ -85,8 +94,8 @@ struct Row {
     surroundings: Vec<Surroundings>,
     /// How many repetitions count: those in like surroundings, or all if none was.
     counted: usize,
-    /// How long servers and clients of the real cluster have had something to do for an operation, in microseconds; the median of
-    /// all repetitions that count.
+    /// How long servers and clients of the real cluster have had something to do for an operation, in microseconds; the mean
+    /// of the middle half of all repetitions that count.
     real_work_us: Work,
     /// How many succeeded; on the real cluster the first time.
     count: Both<u64>,
@@ -120,14 +129,14 @@ impl Both<BTreeMap<String, u64>> {
 /// A figure of both, and by how much the twin's is off.
 #[derive(Serialize)]
 struct Pair {
-    /// The median of all repetitions that count.
+    /// The mean of the middle half of all repetitions that count.
     real: f64,
     real_least: f64,
     real_most: f64,
-    /// By how much two of them differ on average, in percent of the median: nobody can tell smaller errors from none by
+    /// By how much two of them differ on average, in percent of it: nobody can tell smaller errors from none by
     /// a single run.
     real_difference_percent: f64,
-    /// By how much the medians of every other one and of those between differ.
+    /// By how much every other one together and those between differ.
     real_halves_percent: f64,
     /// Those of all repetitions, whether they count or not.
     repetitions: Vec<f64>,
@@ -158,24 +167,24 @@ impl Pair {
         let counted: Vec<f64> = counted.map(|(figure, _)| *figure).collect();
         let real = Spread::of(counted.clone());
         Self {
-            real: real.median,
+            real: real.middle,
             real_least: real.least,
             real_most: real.most,
-            real_difference_percent: mean_difference(&counted) / real.median * 100.0,
-            real_halves_percent: halves_difference(&counted) / real.median * 100.0,
+            real_difference_percent: mean_difference(&counted) / real.middle * 100.0,
+            real_halves_percent: halves_difference(&counted) / real.middle * 100.0,
             twin,
-            error_percent: (twin / real.median - 1.0) * 100.0,
+            error_percent: (twin / real.middle - 1.0) * 100.0,
             repetitions: repetitions.into_iter().map(|(figure, _)| figure).collect(),
         }
     }
 }
 
-/// By how much the medians of every other value and of those between differ; zero for one value.
+/// By how much every other value together and those between differ; zero for one value.
 fn halves_difference(values: &[f64]) -> f64 {
     let half = |first: usize| Spread::of(values.iter().skip(first).step_by(2).copied().collect());
     match values.len() {
         0 | 1 => 0.0,
-        _ => (half(0).median - half(1).median).abs(),
+        _ => (half(0).middle - half(1).middle).abs(),
     }
 }
 
@@ -194,9 +203,11 @@ impl Compare {
             Some(machine) => choose(machine)?,
             None => simulation::points(&self.scenario, &self.options)?,
         };
-        let calibration = self.calibrate.clone().map(Calibration::begin).transpose()?;
+        for point in &points {
+            refusal::check(&point.body, &point.setup)?;
+        }
         // What the machine costs makes no difference for the real cluster.
-        let runs = run_for_real(&points, self.repetitions, calibration)?;
+        let runs = self.run_for_real(&points)?;
         if let Some(machine) = &self.calibrate {
             points = choose(machine)?;
         }
@@ -211,7 +222,7 @@ impl Compare {
         let report = Report {
             version: VERSION,
             machine_hash,
-            repetitions: self.repetitions,
+            repetitions: runs.first().map_or(0, Vec::len),
             handover_ns: like_ns,
             throughput_error_mean_percent: mean,
             throughput_error_worst_percent: worst,
@@ -269,26 +280,39 @@ type Runs = Vec<Vec<Vec<RealPhase>>>;
 /// A round of the calibration takes about as long as two points.
 const CALIBRATED_EVERY: usize = 3;
 
-/// Runs the real cluster, and calibrates beside it if that is wanted.
-fn run_for_real(
-    points: &[Point],
-    repetitions: u32,
-    mut calibration: Option<Calibration>,
-) -> anyhow::Result<Runs> {
-    let bar = output::progress(u64::from(repetitions) * points.len() as u64, "points");
-    let mut all: Runs = points.iter().map(|_| Vec::new()).collect();
-    for _ in 0..repetitions {
-        for (place, (point, runs)) in points.iter().zip(&mut all).enumerate() {
-            if place % CALIBRATED_EVERY == 0 {
-                calibration.as_mut().map(Calibration::measure).transpose()?;
+impl Compare {
+    /// Runs the real cluster, and calibrates beside it if that is wanted.
+    fn run_for_real(&self, points: &[Point]) -> anyhow::Result<Runs> {
+        let kept = self.keep.as_deref().map(|file| Kept::load(file, points));
+        let mut kept = kept.unwrap_or_else(|| Kept::new(points))?;
+        let calibration = self.calibrate.clone();
+        let calibration = calibration.map(|out| Calibration::go_on(out, kept.rounds.clone()));
+        let mut calibration = calibration.transpose()?;
+        let bar = output::progress(u64::from(self.repetitions) * points.len() as u64, "points");
+        for _ in 0..self.repetitions {
+            for (place, (point, runs)) in points.iter().zip(&mut kept.runs).enumerate() {
+                if place % CALIBRATED_EVERY == 0 {
+                    calibration.as_mut().map(Calibration::measure).transpose()?;
+                }
+                runs.push(real::run(&point.body, &point.setup, 1, Way::Memory)?);
+                bar.inc(1);
             }
-            runs.push(real::run(&point.body, &point.setup, 1, Way::Memory)?);
-            bar.inc(1);
+            if let Some(calibration) = &calibration {
+                kept.rounds = calibration.found().clone();
+            }
+            self.keep
+                .as_deref()
+                .map(|file| kept.store(file))
+                .transpose()?;
         }
+        bar.finish_and_clear();
+        if kept.runs.iter().any(Vec::is_empty) {
+            let message = "nothing has been measured yet: say `--repetitions` of 1 or more";
+            return Err(Problem::error(Exit::Usage, message));
+        }
+        calibration.map(Calibration::write).transpose()?;
+        Ok(kept.runs)
     }
-    bar.finish_and_clear();
-    calibration.map(Calibration::write).transpose()?;
-    Ok(all)
 }
 
 /// How far the cores were from each other when the machine was measured, or else most often in these runs.
@@ -361,12 +385,12 @@ fn rows_of(
 /// The work for an operation.
 fn work_us(real: &[&RealPhase], counts: &[bool]) -> Work {
     let counted = || real.iter().zip(counts).filter(|(_, counts)| **counts);
-    let median = |work_us: fn(&RealPhase) -> f64| {
-        Spread::of(counted().map(|(phase, _)| work_us(phase)).collect()).median
+    let middle = |work_us: fn(&RealPhase) -> f64| {
+        Spread::of(counted().map(|(phase, _)| work_us(phase)).collect()).middle
     };
     Work {
-        servers: median(|phase| phase.server_busy_us as f64 / phase.performed.max(1) as f64),
-        clients: median(|phase| phase.client_busy_ns as f64 / 1e3 / phase.performed.max(1) as f64),
+        servers: middle(|phase| phase.server_busy_us as f64 / phase.performed.max(1) as f64),
+        clients: middle(|phase| phase.client_busy_ns as f64 / 1e3 / phase.performed.max(1) as f64),
     }
 }
 
@@ -451,7 +475,7 @@ fn text(report: &Report) -> String {
 fn summary(report: &Report) -> String {
     format!(
         "throughput is off by {:.1} % on average, {:.1} % at worst; two repetitions of the real cluster differ by {:.1} % on \
-         average, {:.1} % at worst; medians of half of them by {:.1} %, {:.1} % at worst\n",
+         average, {:.1} % at worst; halves of them by {:.1} %, {:.1} % at worst\n",
         report.throughput_error_mean_percent,
         report.throughput_error_worst_percent,
         report.real_difference_mean_percent,
@@ -472,18 +496,18 @@ mod tests {
     }
 
     #[test]
-    fn medians_are_those_of_the_repetitions_that_count() {
+    fn only_repetitions_count_that_should() {
         let pair = Pair::new(
-            vec![(80.0, true), (500.0, false), (100.0, true), (110.0, true)],
+            vec![(80.0, true), (500.0, false), (100.0, true), (120.0, true)],
             95.0,
         );
         assert_eq!(
             (pair.real, pair.real_least, pair.real_most),
-            (100.0, 80.0, 110.0)
+            (100.0, 80.0, 120.0)
         );
-        assert_eq!(pair.real_difference_percent, 20.0);
-        // 95, between the first and the third, and the second.
-        assert_eq!(pair.real_halves_percent, 5.0);
+        assert_eq!(pair.real_difference_percent, 80.0 / 3.0);
+        // Of the first and the third, and of the second.
+        assert_eq!(pair.real_halves_percent, 0.0);
         assert!((pair.error_percent + 5.0).abs() < 1e-9);
     }
 }

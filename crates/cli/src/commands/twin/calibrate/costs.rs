@@ -66,7 +66,7 @@ impl Costs {
         let [server, client] = [server_ns, client_ns].map(|figure| Side::of(measured, figure));
         let stat = cost(&measured.alone, "stat");
         let over_sockets = cost(&measured.sockets, "stat");
-        let disk_ns = measured.disk_ns.map(|figure| figure.median);
+        let disk_ns = measured.disk_ns.map(|figure| figure.middle);
         let disk_byte_ns = slope(TRANSFER_BYTES, disk_ns);
         Self {
             server,
@@ -75,7 +75,7 @@ impl Costs {
             // Work that takes longer because two processes share a core is part of the change.
             pass_ns: waited_ns(&measured.on_one_core, &stat),
             sockets_ns: (waited_ns(&over_sockets, &over_sockets)
-                - measured.wake_up_ns.median / 2.0)
+                - measured.wake_up_ns.middle / 2.0)
                 .max(0.0),
             disk_ns: disk_ns[0] - disk_byte_ns * TRANSFER_BYTES[0],
             disk_byte_ns,
@@ -85,15 +85,15 @@ impl Costs {
 
 /// What a message takes beside this work.
 fn waited_ns(cost: &Cost, work: &Cost) -> f64 {
-    (cost.latency_ns.median - server_ns(work) - client_ns(work)).max(0.0) / 2.0
+    (cost.latency_ns.middle - server_ns(work) - client_ns(work)).max(0.0) / 2.0
 }
 
 fn server_ns(cost: &Cost) -> f64 {
-    cost.server_ns.median
+    cost.server_ns.middle
 }
 
 fn client_ns(cost: &Cost) -> f64 {
-    cost.client_ns.median
+    cost.client_ns.middle
 }
 
 fn cost(costs: &measure::Costs, phase: &str) -> Cost {
@@ -115,6 +115,7 @@ impl Side {
         ] {
             side.set(request, of(phase));
         }
+        side.set_transactions(of("rename"));
         side.listed_name_ns = slope(
             LISTED_FILES.map(mean_names),
             [of("list-few"), of("list-many")],
@@ -154,6 +155,15 @@ impl Side {
     fn set(&mut self, request: &str, operation_ns: f64) {
         let request_ns = (operation_ns - self.turn_ns).max(0.0);
         self.request_ns.insert(request.to_owned(), request_ns);
+    }
+
+    /// A rename looks for both names at once, and changes them then; each server of a transaction prepares as much.
+    fn set_transactions(&mut self, rename_ns: f64) {
+        let lookup_ns = self.request_ns.get("lookup").copied().unwrap_or_default();
+        let change_ns = rename_ns - 2.0 * lookup_ns - self.turn_ns;
+        for request in ["execute", "prepare"] {
+            self.set(request, change_ns);
+        }
     }
 
     /// The costs of the requests about data at a file's home and elsewhere. Returns that of a byte.

@@ -14,11 +14,12 @@ pub fn text(measured: &Measured, costs: &Costs, cores: usize) -> String {
     format!(
         "description = \"This host, measured by {VERSION} with one server and one client\"\n\n\
          {}{}\
-         [costs.client]\nlisted_name_ns = {:.1}\n{}\n\
+         [costs.client]\nother_request_ns = {:.0}\nlisted_name_ns = {:.1}\n{}\n\
          [costs.server]\ninput_ns = {:.0}\nrecord_scanned_ns = {:.1}\nmany_files = {}\n{}\n\
          {}",
         host(measured, costs, cores),
         looking(measured, costs),
+        typical_ns(client),
         client.listed_name_ns,
         side(client, "client", |[written_ns, read_ns]| [
             read_ns, written_ns
@@ -46,7 +47,7 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
          [disk]\nlatency = {{ constant_ns = {:.0} }}\nbyte_ns = {:.3}\nconcurrency = 1\n\n",
         spread(measured.host_bytes_per_s.scaled(1e-6)),
         spread(measured.core_bytes_per_s.scaled(1e-6)),
-        measured.host_bytes_per_s.median / 1e6,
+        measured.host_bytes_per_s.middle / 1e6,
         handover(measured),
         costs.transit_ns,
         costs.sockets_ns,
@@ -73,7 +74,7 @@ fn looking(measured: &Measured, costs: &Costs) -> String {
          # A look in vain and the change to the next process of the core.\n\
          [costs.looking]\npass_ns = {:.0}\n\n",
         spread(measured.wake_up_ns),
-        measured.wake_up_ns.median,
+        measured.wake_up_ns.middle,
         costs.pass_ns,
     )
 }
@@ -108,14 +109,14 @@ fn many_files(server: &Side) -> String {
 }
 
 /// What a request costs of which nothing is known.
-fn typical_ns(server: &Side) -> f64 {
-    Spread::of(server.request_ns.values().copied().collect()).median
+fn typical_ns(side: &Side) -> f64 {
+    Spread::of(side.request_ns.values().copied().collect()).middle
 }
 
 /// What was measured, as a comment.
 fn figures(measured: &Measured) -> String {
     let mut text = "# Measured for an operation, in nanoseconds: the server's work, the client's, and from beginning\n\
-                    # to end; medians, least and most of all rounds.\n"
+                    # to end; means of the middle half, least and most of all rounds.\n"
         .to_owned();
     for (place, costs) in [
         ("", &measured.alone),
@@ -138,6 +139,6 @@ fn figure(name: &str, cost: &Cost) -> String {
 fn spread(figure: Spread) -> String {
     format!(
         "{:.0} ({:.0} to {:.0})",
-        figure.median, figure.least, figure.most
+        figure.middle, figure.least, figure.most
     )
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 use anyhow::Context;
 use futago_twin::scenario::{Point, Scenario};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
 /// Every operation by itself, in a directory of the client's own. A process waits for the host when it touches new memory, for
@@ -32,6 +32,7 @@ workload.phases = [
   { name = 'list-many', mix = { read-directory = 1 }, operations = 400 },
   { name = 'stat', mix = { stat = 1 }, operations = 6_000 },
   { name = 'unlink', mix = { unlink = 1 }, operations = 3_000 },
+  { name = 'rename', mix = { rename = 1 }, operations = 2_000 },
   { name = 'more-files', mix = { create = 1 }, operations = 15_000 },
   { name = 'list-more', mix = { read-directory = 1 }, operations = 200 },
   { name = 'make-directory', mix = { make-directory = 1 }, operations = 1_000 },
@@ -135,6 +136,7 @@ pub struct Measured {
 /// What one round has found, by phase.
 type Samples = BTreeMap<String, Vec<Sample>>;
 
+#[derive(Clone, Serialize, Deserialize)]
 struct Sample {
     requests: BTreeMap<String, f64>,
     server_ns: f64,
@@ -144,8 +146,8 @@ struct Sample {
 }
 
 /// What all rounds have found so far.
-#[derive(Default)]
-struct Found {
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct Found {
     alone: Samples,
     cold: Samples,
     sockets: Samples,
@@ -173,8 +175,8 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// On a host with so many cores.
-    pub fn new(cores: usize, disk: Disk) -> anyhow::Result<Self> {
+    /// On a host with so many cores, after what earlier rounds have found.
+    pub fn new(cores: usize, disk: Disk, found: Found) -> anyhow::Result<Self> {
         let scenarios = Scenarios {
             operations: point(OPERATIONS)?,
             looking_up: point(LOOKING_UP)?,
@@ -185,7 +187,7 @@ impl Rounds {
             scenarios,
             cores,
             disk,
-            found: Found::default(),
+            found,
         })
     }
 
@@ -193,6 +195,11 @@ impl Rounds {
     pub fn measure(&mut self) -> anyhow::Result<()> {
         self.found.measure_cluster(&self.scenarios)?;
         self.found.measure_host(self.cores, &self.disk)
+    }
+
+    /// What all rounds have found.
+    pub const fn found(&self) -> &Found {
+        &self.found
     }
 
     /// What all rounds have come to.

@@ -16,6 +16,7 @@ use anyhow::Context;
 use clap::Args;
 use costs::Costs;
 use disk::Disk;
+pub use measure::Found;
 use measure::{Measured, Rounds};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ pub struct Calibrate {
     /// Where to write the machine file. The disk that it is on is measured.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// How often everything is measured; the file holds medians.
+    /// How often everything is measured; the file holds means of the middle half.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(3..=1000))]
     rounds: u32,
     /// Print what was measured as JSON.
@@ -42,11 +43,16 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// One whose machine file is to be there. The disk that it is on is measured.
-    pub fn begin(out: PathBuf) -> anyhow::Result<Self> {
+    /// One whose machine file is to be there, after what earlier rounds have found. The disk that it is on is measured.
+    pub fn go_on(out: PathBuf, found: Found) -> anyhow::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let rounds = Rounds::new(cores, Disk::beside(&out)?)?;
+        let rounds = Rounds::new(cores, Disk::beside(&out)?, found)?;
         Ok(Self { out, cores, rounds })
+    }
+
+    /// What all rounds have found.
+    pub const fn found(&self) -> &Found {
+        self.rounds.found()
     }
 
     /// Measures everything once more.
@@ -88,7 +94,7 @@ struct Report {
 impl Calibrate {
     /// Measures and writes.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let mut calibration = Calibration::begin(self.out)?;
+        let mut calibration = Calibration::go_on(self.out, Found::default())?;
         let bar = output::progress(u64::from(self.rounds), "rounds");
         for _ in 0..self.rounds {
             calibration.measure()?;

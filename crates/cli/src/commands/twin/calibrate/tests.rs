@@ -73,6 +73,7 @@ fn measured() -> Measured {
         name("create", 4_000.0),
         name("unlink", 4_500.0),
         name("make-directory", 5_000.0),
+        name("rename", 2.0 * 3_000.0 + TURN_NS + 5_500.0),
         name("list-few", 2_000.0 + 200.0 * 30.0),
         name("list-many", 2_000.0 + 875.0 * 30.0),
         name("list-more", 2_000.0 + 968.75 * 50.0),
@@ -124,6 +125,9 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
     assert_eq!(costs.client.byte_received_ns, BYTE_NS);
     assert_eq!(costs.client.listed_name_ns, 30.0);
     assert_eq!(costs.client.request_ns["unlink"], 4_500.0);
+    assert_eq!(costs.server.request_ns["execute"], 5_500.0);
+    assert_eq!(costs.client.request_ns["prepare"], 5_500.0);
+    assert!(costs.client.other_request_ns > 2_000.0);
     assert!(machine.lay_out(4, 4).is_ok());
 }
 
