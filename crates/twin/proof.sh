@@ -1,6 +1,6 @@
 #!/bin/sh
 # What of the twin takes too long for every change. The speed prints and never fails: a busy machine
-# proves nothing. The ranks need mpich and libclang-dev.
+# proves nothing. Scenarios and ranks need mpich and libclang-dev.
 # Usage: crates/twin/proof.sh [executors | scenarios | ranks | scale | speed]...
 set -eu
 cd "$(dirname "$0")/../.."
@@ -10,29 +10,53 @@ tests() { cargo test --quiet --release --package futago-twin --test world -- --i
 # All executors on all numbers of threads, with faults and without.
 executors() { tests no_combination_makes_a_difference; }
 
-# Every scenario of the experiments with four clients, by all executors on one, two and four threads.
+# Every scenario of the experiments comes to the same: with four clients, without faults and with all that every scenario can have
+# (a client that dies, a server that comes back empty), by all executors on several threads and ranks; and of its own size, which for
+# studies is that of one point in the middle, on two ranks. A scenario on one host leaves nothing to all ranks but one.
 scenarios() {
-    cargo build --quiet --release --package futago-cli
+    ranked_program
     count=0
     for file in experiments/*/*.toml; do
         [ "${file##*/}" != study.toml ] || continue
-        run="$target/release/futago twin run $file --json --set sweep={} --set cluster.clients=4"
-        alone=$($run --executor sequential --threads 1 | results)
-        for executor in conservative optimistic; do
-            for threads in 1 2 4; do
-                other=$($run --executor "$executor" --threads "$threads" | results)
-                same "$alone" "$other" "$file, $executor, $threads threads"
-                count=$((count + 1))
-            done
-        done
+        scenario "$file" "--set sweep={} --set cluster.clients=4" "1 2 4" "2 3"
+        scenario "$file" "--set sweep={} --set cluster.clients=4 $faults" "2" "2 3"
+        scenario "$file" "--set sweep={}" "" "2"
     done
     echo "$count passed, 0 failed, 0 skipped"
 }
 
-# The program on ranks of mpirun, with faults: a point that they run together and a sweep that is dealt
-# out to them give what one process gives. The program that needs MPI has a folder of its own.
-ranks() {
+# Requests are repeated soon, as phases are short.
+faults="--set cluster.protocol.request_resend_ms=5 --set cluster.protocol.grace_ms=20 --set faults.lost=0.02
+    --set faults.doubled=0.02 --set faults.late=0.05 --set faults.late_ns=3000000 --set faults.dead_clients=[[1,9000000]]
+    --set faults.stopped_servers=[{server=0,at_ns=12000000,back_ns=20000000}]"
+
+# A scenario file with options: what one thread comes to, and so many threads and ranks of each executor.
+scenario() {
+    run="$target/mpi/release/futago twin run $1 --json $2"
+    alone=$($run --executor sequential --threads 1 | results)
+    for executor in conservative optimistic; do
+        for threads in $3; do
+            other=$($run --executor "$executor" --threads "$threads" | results)
+            same "$alone" "$other" "$1 $2, $executor, $threads threads"
+            count=$((count + 1))
+        done
+        for ranks in $4; do
+            other=$(mpirun -n "$ranks" $run --mpi --executor "$executor" --threads 1 | results)
+            same "$alone" "$other" "$1 $2, $executor, $ranks ranks"
+            count=$((count + 1))
+        done
+    done
+}
+
+# The program that needs MPI has a folder of its own.
+ranked_program() {
     cargo build --quiet --release --package futago-cli --features mpi --target-dir "$target/mpi"
+}
+
+# The program on ranks of mpirun, with faults: a point that they run together and a sweep that is dealt
+# out to them give what one process gives.
+ranks() {
+    ranked_program
     run="$target/mpi/release/futago twin run crates/twin/tests/ranks.toml --json"
     point="--set faults.lost=0.03"
     alone=$($run $point | results)
