@@ -77,7 +77,7 @@ impl<C: Context> Client<C> {
         }
         let mut asked = Asked::of(&request);
         while let Some(node) = self.open_among(asked.losing_names()) {
-            Box::pin(self.register_opens(node)).await;
+            Box::pin(self.register_opens(node)).await?;
         }
         self.enter_session();
         self.with_leases(|leases| leases.begin(&mut asked));

@@ -4,7 +4,9 @@ mod script;
 
 use futago_base::{BucketStart, Duration, Errno, FileId, Kind, Name, Payload, record::Entry};
 use futago_client::{Client, Config};
-use futago_wire::{FileState, Lease, NewContent, NewNode, Reply, Request, Spot};
+use futago_wire::{
+    Failure, FileState, Lease, LeaseRecall, NewContent, NewNode, Reply, Request, Spot,
+};
 use script::{Exchange, Script, exchange, node, run};
 
 const FILE: FileId = FileId(5);
@@ -13,6 +15,10 @@ const CHUNK: u32 = 4096;
 const LEASE: Lease = Lease {
     node: FILE,
     number: 1,
+};
+const RECALL: LeaseRecall = LeaseRecall {
+    lease: LEASE,
+    since: 1,
 };
 
 fn config() -> Config {
@@ -110,7 +116,7 @@ fn a_home_hears_of_open_files_before_the_lease_is_given_back() {
     let done = run(config(), exchanges, None, |client| async move {
         make(&client).await?;
         client.open(FILE).await?;
-        client.recalled(LEASE).await;
+        client.recalled(RECALL).await;
         client.close(FILE).await?;
         client.close(FILE).await
     });
@@ -131,6 +137,45 @@ fn a_home_hears_of_open_files_before_the_client_takes_their_last_name() {
         client.lookup(DIRECTORY, &name()).await?;
         client.unlink(DIRECTORY, &name()).await?;
         client.close(FILE).await
+    });
+    assert_eq!(done, Ok(()));
+}
+
+#[test]
+fn a_lease_is_kept_if_its_home_could_not_be_told_what_is_open() {
+    let fails = exchange(0, Request::Open(FILE), Err(Failure::Errno(Errno::EIO)));
+    let exchanges = vec![create(), fails, open(), give_back(), close()];
+    let done = run(config(), exchanges, None, |client| async move {
+        make(&client).await?;
+        client.recalled(RECALL).await;
+        client.recalled(RECALL).await;
+        client.close(FILE).await
+    });
+    assert_eq!(done, Ok(()));
+}
+
+#[test]
+fn a_client_does_not_take_the_last_name_of_a_file_whose_home_could_not_be_told_that_it_is_open() {
+    let look_up = exchange(0, Request::Lookup(spot()), Ok(found(false)));
+    let fails = exchange(0, Request::Open(FILE), Err(Failure::Errno(Errno::EIO)));
+    let exchanges = vec![create(), look_up, fails];
+    let done = run(config(), exchanges, None, |client| async move {
+        make(&client).await?;
+        client.lookup(DIRECTORY, &name()).await?;
+        let unlinked = client.unlink(DIRECTORY, &name()).await;
+        assert_eq!(unlinked, Err(Errno::EIO));
+        client.close(FILE).await
+    });
+    assert_eq!(done, Ok(()));
+}
+
+#[test]
+fn a_lease_of_a_session_that_is_over_is_not_given_back_in_the_next_one() {
+    let over = exchange(0, Request::Open(FILE), Err(Failure::SessionExpired));
+    let done = run(config(), vec![create(), over], None, |client| async move {
+        make(&client).await?;
+        client.recalled(RECALL).await;
+        Ok::<(), Errno>(())
     });
     assert_eq!(done, Ok(()));
 }

@@ -7,7 +7,7 @@ use futago_base::{
     Duration, Errno, FileId, Kind, Payload, SessionId, Time, Timestamp, record::Truncations,
 };
 use futago_client::Config;
-use futago_wire::{Failure, FileState, Lease, Outcome, Reply, Request};
+use futago_wire::{Failure, FileState, Lease, LeaseRecall, Outcome, Reply, Request};
 use script::{Exchange, Script, exchange, node, run};
 use std::rc::Rc;
 
@@ -204,7 +204,7 @@ fn a_lease_is_given_back_when_what_was_kept_under_it_is_sent() {
     ];
     let size = play(then, |client| async move {
         put(&client, 0, b"a").await?;
-        client.recalled(lease).await;
+        client.recalled(LeaseRecall { lease, since: 1 }).await;
         put(&client, 0, b"b").await
     });
     assert_eq!(size, Ok(SIZE));

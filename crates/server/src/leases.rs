@@ -21,7 +21,7 @@ use futago_base::{
     BucketStart, FileId, Key, Kind, Payload, RequestId, SessionId, Value, View,
     record::{Recall, Session, Sort, StoredMessage, Target},
 };
-use futago_wire::{FileState, Lease, Push, Reply, Request, codec};
+use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request, codec};
 
 impl<V: View> Turn<'_, V> {
     /// Whether there are records in a range.
@@ -153,7 +153,9 @@ impl<V: View> Turn<'_, V> {
         };
         let leases: Vec<(SessionId, u64)> = leases.filter_map(of).collect();
         for (session, number) in leases {
-            let push = Push::Recall(Lease { node, number });
+            let since = self.state.number(&Key::SessionLease(session, node));
+            let lease = Lease { node, number };
+            let push = Push::Recall(LeaseRecall { lease, since });
             self.output(Output::Push { session, push });
         }
     }
@@ -201,7 +203,8 @@ impl<V: View> Turn<'_, V> {
         state.data_leased = state.exclusive || inode.is_some_and(changes_are_announced);
         self.state.put(key, before.max(self.request.sequence));
         if before == 0 {
-            self.state.put(Key::SessionLease(session, node), ());
+            let since = self.request.sequence;
+            self.state.put(Key::SessionLease(session, node), since);
         }
     }
 

@@ -10,7 +10,9 @@ use futago_base::{
     record::Sort,
 };
 use futago_server::{Config, Input, Output};
-use futago_wire::{AttributeChange, Failure, FileState, Lease, Outcome, Push, Reply, Request};
+use futago_wire::{
+    AttributeChange, Failure, FileState, Lease, LeaseRecall, Outcome, Push, Reply, Request,
+};
 
 const HOLDER: SessionId = SessionId(1);
 const OTHER: SessionId = SessionId(2);
@@ -96,9 +98,14 @@ fn answer(outputs: &[Output]) -> Option<Outcome> {
 }
 
 fn recall(lease: Lease) -> Output {
+    recall_since(lease.number, lease)
+}
+
+/// Calls a lease back that was given for an earlier request, too.
+fn recall_since(since: u64, lease: Lease) -> Output {
     Output::Push {
         session: HOLDER,
-        push: Push::Recall(lease),
+        push: Push::Recall(LeaseRecall { lease, since }),
     }
 }
 
@@ -279,7 +286,10 @@ fn a_late_give_back_ends_no_newer_lease() {
     assert_eq!(given, Ok(Reply::Done));
     let (_, outputs) = room.request(OTHER, chmod(file));
     let number = lease.number + 1;
-    assert_eq!(outputs, [recall(Lease { number, ..lease })]);
+    assert_eq!(
+        outputs,
+        [recall_since(lease.number, Lease { number, ..lease })]
+    );
 }
 
 /// Requests that wait for one recall run in one decision: the later ones see what the earlier ones have done.
@@ -427,12 +437,12 @@ fn an_exclusive_lease_is_called_back_before_others_are_told_anything() {
     };
     for at in 0..asked(ROOT).len() {
         let mut room = Room::new();
-        let (file, ..) = room.leased_file();
+        let (file, first, _) = room.leased_file();
         let (is_exclusive, lease) = room.take_exclusive(file);
         assert!(is_exclusive);
         let request = asked(file)[at].clone();
         let (_, outputs) = room.request(OTHER, request.clone());
-        assert_eq!(outputs, [recall(lease)], "{request:?}");
+        assert_eq!(outputs, [recall_since(first.number, lease)], "{request:?}");
         let outputs = room.give_back(HOLDER, &[file]);
         assert_eq!(outputs.len(), 2, "{request:?}: both have answers");
         let (is_exclusive, _) = room.take_exclusive(file);
@@ -443,7 +453,7 @@ fn an_exclusive_lease_is_called_back_before_others_are_told_anything() {
 #[test]
 fn the_holder_of_an_exclusive_lease_is_told_of_what_it_names() {
     let mut room = Room::new();
-    let (file, ..) = room.leased_file();
+    let (file, first, _) = room.leased_file();
     let (_, lease) = room.take_exclusive(file);
     for request in [
         read(file),
@@ -458,7 +468,10 @@ fn the_holder_of_an_exclusive_lease_is_told_of_what_it_names() {
     // It cannot know that it would be told of the file, and so not have sent before what it has kept.
     let (_, outputs) = room.request(HOLDER, Request::Lookup(spot(ROOT, "a")));
     let number = lease.number + 5;
-    assert_eq!(outputs, [recall(Lease { number, ..lease })]);
+    assert_eq!(
+        outputs,
+        [recall_since(first.number, Lease { number, ..lease })]
+    );
 }
 
 #[test]

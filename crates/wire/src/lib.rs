@@ -19,7 +19,9 @@ pub mod touched;
 pub use codec::{Body, DecodeError, Frame};
 pub use header::{Header, MessageKind, Priority};
 pub use peer::{Peer, PeerAnswer, PeerChange};
-pub use reply::{DirectoryState, Failure, FileState, Lease, ListedEntry, Outcome, Push, Reply};
+pub use reply::{
+    DirectoryState, Failure, FileState, Lease, LeaseRecall, ListedEntry, Outcome, Push, Reply,
+};
 pub use request::{AttributeChange, LockChange, NewContent, NewNode, Request, SetTime, Spot};
 pub use step::{NewDirectory, Step};
 pub use touched::Touched;

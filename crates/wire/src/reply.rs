@@ -185,6 +185,16 @@ pub struct Lease {
     pub number: u64,
 }
 
+/// A lease that a server wants back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseRecall {
+    /// The lease.
+    pub lease: Lease,
+    /// The number of the first request that it was given for. If that made a file that is open from the start, the client
+    /// must have its answer before it gives the lease back: only then it knows what to register.
+    pub since: u64,
+}
+
 /// What a server tells a client without being asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Push {
@@ -192,5 +202,5 @@ pub enum Push {
     Credits(u32),
     /// A node is about to change. The client gives its lease back, with
     /// [`Request::GiveBack`](crate::Request::GiveBack), as soon as it relies on it no more.
-    Recall(Lease),
+    Recall(LeaseRecall),
 }

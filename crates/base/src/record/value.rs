@@ -55,7 +55,8 @@ macro_rules! values {
 
 values! {
     inline {
-        /// A counter, a version, a sequence number or the number of a lease.
+        /// A counter, a version, a sequence number or the number of a lease; of [`Key::SessionLease`](super::Key::SessionLease)
+        /// the number of the first request that the lease was given for.
         Number(u64) as number;
         /// An extended attribute's value or a saved reply.
         Bytes(Bytes) as bytes;
@@ -81,8 +82,8 @@ values! {
         Locks(Vec<RangeLock>) as locks;
         /// Of [`Key::LockWaiters`](super::Key::LockWaiters).
         LockWaiters(Vec<LockWaiter>) as lock_waiters;
-        /// Of [`Key::SessionFile`](super::Key::SessionFile), [`Key::SessionLease`](super::Key::SessionLease)
-        /// and [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys say all.
+        /// Of [`Key::SessionFile`](super::Key::SessionFile) and [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys say
+        /// all.
         Present(()) as present;
     }
     boxed {

@@ -30,7 +30,7 @@ use futago_base::{
     record::Entry,
     reversible::{Changes, ReversibleMap},
 };
-use futago_wire::{Failure, FileState, Lease, Reply};
+use futago_wire::{Failure, FileState, Lease, LeaseRecall, Reply};
 use serde::Serialize;
 
 /// A lease that is held.
@@ -52,6 +52,15 @@ struct Held {
     writes: u32,
     /// It is a directory of which all names are known.
     is_listed: bool,
+}
+
+/// A lease that is given back after the answer with which it came first.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Early {
+    /// The number of the request that is answered.
+    awaited: u64,
+    /// The number of the lease.
+    number: u64,
 }
 
 /// What is small enough to be copied as a whole.
@@ -88,8 +97,8 @@ pub struct Leases {
     dropped: ReversibleMap<FileId, u64>,
     /// How often files are open without their homes' knowing.
     opens: ReversibleMap<FileId, u32>,
-    /// Leases that were called back before the answer came with which they are given.
-    early: ReversibleMap<FileId, u64>,
+    /// Leases that were called back before the answer came with which they were given first.
+    early: ReversibleMap<FileId, Early>,
     #[serde(skip)]
     trust: Duration,
     #[serde(skip)]
@@ -108,7 +117,7 @@ pub struct LeasesUndo {
     heard: Changes<ServerId, Time>,
     dropped: Changes<FileId, u64>,
     opens: Changes<FileId, u32>,
-    early: Changes<FileId, u64>,
+    early: Changes<FileId, Early>,
 }
 
 /// More of what is settled than this is looked through for what does not matter any more. While an old request is under
@@ -328,8 +337,11 @@ impl Leases {
             }
         }
         if let Some(id) = opened.filter(|id| self.held.get(*id).is_none()) {
-            // The lease was given back before, for a later request: its home is to hear what is open, late as it is.
-            self.early.insert(id, sequence);
+            // The lease has ended before: its home is to hear what is open, late as it is.
+            self.early.get_or_insert_with(id, || Early {
+                awaited: sequence,
+                number: sequence,
+            });
         }
         if let Some(id) = made.filter(|id| told.contains(id)) {
             self.list(sequence, id, &[]);
@@ -504,11 +516,12 @@ impl Leases {
     }
 
     /// A server calls a lease back. Returns whether it is to be given back; otherwise that has been done before, or the
-    /// answer is awaited with which it is given: its home must hear what that opens.
-    pub fn recalled(&mut self, lease: Lease) -> bool {
+    /// answer is awaited with which it was given first: its home must hear what that opens.
+    pub fn recalled(&mut self, LeaseRecall { lease, since }: LeaseRecall) -> bool {
         let id = lease.node;
-        if self.held.get(id).is_none() && self.under_way.get(&lease.number) == Some(&true) {
-            self.early.insert(id, lease.number);
+        if self.under_way.get(&since) == Some(&true) {
+            let (awaited, number) = (since, lease.number);
+            self.early.insert(id, Early { awaited, number });
             return false;
         }
         if self
@@ -522,13 +535,15 @@ impl Leases {
         true
     }
 
-    /// The leases that were called back before the answer to a request came, with which they were given.
+    /// The leases that were called back before the answer to a request came, with which they were given first.
     pub fn take_early(&mut self, sequence: u64) -> Vec<Lease> {
         let early = self.early.iter();
-        let early = early.filter(|&(_, &number)| number == sequence);
-        let early: Vec<Lease> = early
-            .map(|(&node, &number)| Lease { node, number })
-            .collect();
+        let early = early.filter(|(_, early)| early.awaited == sequence);
+        let lease = |(&node, early): (&FileId, &Early)| Lease {
+            node,
+            number: early.number,
+        };
+        let early: Vec<Lease> = early.map(lease).collect();
         for lease in &early {
             self.early.remove(&lease.node);
             self.end(lease.node);
@@ -559,11 +574,16 @@ impl Leases {
         }
     }
 
-    /// Takes the leases that are not needed any more.
+    /// Takes the leases that are not needed any more, without those whose files may be made by requests that have not been
+    /// answered.
     pub fn take_dropped(&mut self) -> Vec<Lease> {
-        let mut dropped = Vec::new();
-        while let Some((node, number)) = self.dropped.pop_first() {
-            dropped.push(Lease { node, number });
+        let makes = |(&sequence, &opens): (&u64, &bool)| opens.then_some(sequence);
+        let made_before = self.under_way.iter().find_map(makes).unwrap_or(u64::MAX);
+        let lease = |(&node, &number): (&FileId, &u64)| Lease { node, number };
+        let dropped = self.dropped.iter().map(lease);
+        let dropped: Vec<Lease> = dropped.filter(|it| it.number < made_before).collect();
+        for lease in &dropped {
+            self.dropped.remove(&lease.node);
         }
         dropped
     }

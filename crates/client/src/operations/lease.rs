@@ -6,7 +6,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use futago_base::{
     Attributes, BucketStart, Duration, Errno, FileId, Name, ServerId, record::Entry,
 };
-use futago_wire::{FileState, Lease, Request, Spot};
+use futago_wire::{FileState, Lease, LeaseRecall, Request, Spot};
 
 /// How many leases one message gives back.
 const GIVEN_BACK_MAX: usize = 1024;
@@ -116,10 +116,10 @@ impl<C: Context> Client<C> {
     }
 
     /// A server calls a lease back: it is given back once nobody relies on it any more.
-    pub async fn recalled(&self, lease: Lease) {
-        let is_ended = self.with_leases(|leases| leases.recalled(lease));
+    pub async fn recalled(&self, recall: LeaseRecall) {
+        let is_ended = self.with_leases(|leases| leases.recalled(recall));
         if is_ended.unwrap_or(true) {
-            self.give_back(Vec::from([lease])).await;
+            self.give_back(Vec::from([recall.lease])).await;
         }
     }
 
@@ -130,15 +130,22 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// A server that does not hear of it asks again, or waits until the client's lease is over.
+    /// A server that does not hear of it asks again, or waits until the client's lease is over. It does not hear of it
+    /// if it could not be told what is open, or if another session has begun, whose leases have other numbers.
     pub(crate) async fn give_back(&self, leases: Vec<Lease>) {
+        let session = self.context().session();
         let mut by_home: BTreeMap<ServerId, Vec<Lease>> = BTreeMap::new();
         for lease in leases {
             self.send_unsent(lease.node).await;
             self.context().forget(lease.node).await;
-            self.register_opens(lease.node).await;
+            if self.register_opens(lease.node).await.is_err() {
+                continue;
+            }
             let home = self.map().home(lease.node);
             by_home.entry(home).or_default().push(lease);
+        }
+        if self.context().session() != session {
+            return;
         }
         for (home, leases) in by_home {
             let parts = leases.chunks(GIVEN_BACK_MAX);

@@ -40,16 +40,28 @@ impl<C: Context> Client<C> {
             .unwrap_or_default()
     }
 
-    /// Has a file's home hear of all that it does not know to be open here.
-    pub async fn register_opens(&self, id: FileId) {
-        while self.with_leases(|leases| leases.is_open(id)) == Some(true) {
+    /// Has a file's home hear of all that it does not know to be open here. What is gone already there is nothing to tell of.
+    /// Errors: the home cannot be reached.
+    pub async fn register_opens(&self, id: FileId) -> Result<(), Errno> {
+        while self.is_open_unregistered(id) {
             let registered = self.register(id).await;
+            match registered {
+                Err(why) if why != Errno::ESTALE && self.is_open_unregistered(id) => {
+                    return Err(why);
+                }
+                _ => {}
+            }
             let is_closed = self.with_leases(|leases| leases.close(id)) != Some(true);
             if is_closed && registered.is_ok() {
                 // A file that is gone meanwhile is closed.
                 self.ask_home(id, Request::Close(id)).await.ok();
             }
         }
+        Ok(())
+    }
+
+    fn is_open_unregistered(&self, id: FileId) -> bool {
+        self.with_leases(|leases| leases.is_open(id)) == Some(true)
     }
 
     /// Takes one [`Client::open`] or [`Client::register`] back, and sends before what is unsent of the file. Errors: as

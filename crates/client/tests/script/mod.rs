@@ -115,6 +115,9 @@ impl Context for Script {
         for _ in 0..expected.looks {
             look_again().await;
         }
+        if expected.outcome == Err(Failure::SessionExpired) {
+            self.session.set(SessionId(self.session.get().0 + 1));
+        }
         expected.outcome.map(|reply| (reply, expected.answer))
     }
 

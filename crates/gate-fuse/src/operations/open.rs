@@ -163,8 +163,7 @@ pub async fn take_part(call: &Call, id: FileId, handle: u64, end: u64) -> Result
     }
     let core = client.core();
     if files.is_registered(handle, call.index) {
-        core.register_opens(id).await;
-        return Ok(());
+        return core.register_opens(id).await;
     }
     core.register(id).await?;
     if !files.registered(handle, call.index) {

@@ -7,7 +7,7 @@ use futago_base::{Duration, Errno, FileId, Payload, ServerId, SessionId, Time};
 use futago_client::Context;
 use futago_driver::{CallOutput, Calls};
 use futago_transport::{Receiver, Sender};
-use futago_wire::{Body, Failure, Frame, Lease, Outcome, Push, Reply, Request};
+use futago_wire::{Body, Failure, Frame, LeaseRecall, Outcome, Push, Reply, Request};
 use std::{
     cell::Cell,
     collections::BTreeMap,
@@ -52,7 +52,7 @@ struct State {
     /// Those that are to be connected.
     wanted: Vec<ServerId>,
     /// Leases that servers have called back.
-    recalled: Vec<Lease>,
+    recalled: Vec<LeaseRecall>,
     /// Those with something to send.
     unsent: Vec<Arc<Sender>>,
     /// A thread that calls has its turn.
@@ -191,7 +191,7 @@ impl NodeContext {
     }
 
     /// Waits until servers call leases back.
-    pub(super) async fn recalled(&self) -> Vec<Lease> {
+    pub(super) async fn recalled(&self) -> Vec<LeaseRecall> {
         self.0.was_recalled.notified().await;
         std::mem::take(&mut self.0.state.borrow_mut().recalled)
     }
@@ -312,8 +312,8 @@ impl NodeContext {
             Body::Push(Push::Credits(credits)) => {
                 self.change(|calls, now| calls.credits(from, credits, now));
             }
-            Body::Push(Push::Recall(lease)) => {
-                self.0.state.borrow_mut().recalled.push(lease);
+            Body::Push(Push::Recall(recall)) => {
+                self.0.state.borrow_mut().recalled.push(recall);
                 self.0.was_recalled.notify_one();
             }
             Body::Request(_) | Body::Peer(_) | Body::PeerAnswer(_) => {}

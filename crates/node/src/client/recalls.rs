@@ -7,9 +7,9 @@ use tokio::task::spawn_local;
 /// Answers recalls for as long as the client lives. Each is by itself: one that takes long keeps no other one waiting.
 pub async fn answer(client: Arc<Client>) {
     loop {
-        for lease in client.context().recalled().await {
+        for recall in client.context().recalled().await {
             let client = Arc::clone(&client);
-            spawn_local(async move { client.recalled(lease).await });
+            spawn_local(async move { client.recalled(recall).await });
         }
     }
 }

@@ -57,7 +57,7 @@ fn what_a_listed_directory_does_not_have_does_not_exist() {
     leases.exchange(4, &unlink, &Ok(Reply::File(root)));
     assert_eq!(leases.known_name("a"), Some(false));
     assert_eq!(leases.known_listing(9).unwrap().len(), 2);
-    leases.recalled(Lease {
+    leases.recall(Lease {
         node: DIRECTORY,
         number: 9,
     });
@@ -106,7 +106,7 @@ fn a_listing_that_own_changes_or_a_recall_have_overtaken_is_not_kept() {
     leases.answer(5, &creating, &found(None));
     assert_eq!(leases.known_name("d"), None);
     let listing = leases.send(6, &list());
-    leases.recalled(Lease {
+    leases.recall(Lease {
         node: DIRECTORY,
         number: 9,
     });
@@ -139,7 +139,7 @@ fn a_directory_that_the_client_has_made_is_known_to_be_empty() {
     leases.exchange(2, &create("a"), &Err(Errno::EEXIST.into()));
     leases.answer(1, &making, &made);
     assert_eq!(leases.known_name("b"), None, "others were faster");
-    leases.recalled(Lease {
+    leases.recall(Lease {
         node: DIRECTORY,
         number: 9,
     });

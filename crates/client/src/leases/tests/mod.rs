@@ -11,8 +11,8 @@ use futago_base::{
     Time, Timestamp, record::Entry,
 };
 use futago_wire::{
-    AttributeChange, FileState, Lease, ListedEntry, NewContent, NewNode, Outcome, Reply, Request,
-    Spot,
+    AttributeChange, FileState, Lease, LeaseRecall, ListedEntry, NewContent, NewNode, Outcome,
+    Reply, Request, Spot,
 };
 
 const HOME: ServerId = ServerId(0);
@@ -121,6 +121,12 @@ impl Leases {
         self.answer(number, &asked, outcome);
     }
 
+    /// A lease is called back that was given for one request only.
+    fn recall(&mut self, lease: Lease) -> bool {
+        let since = lease.number;
+        self.recalled(LeaseRecall { lease, since })
+    }
+
     fn known(&self) -> Option<u32> {
         let state = self.state(FILE, HOME, NOW)?;
         Some(state.attributes.changed.nanos)
@@ -205,12 +211,12 @@ fn an_answer_that_a_recall_has_overtaken_is_not_kept() {
         node: FILE,
         number: 1,
     };
-    assert!(leases.recalled(recall));
+    assert!(leases.recall(recall));
     leases.answer(1, &asked, &told(1));
     assert_eq!(leases.known(), None);
     leases.exchange(2, &ask(), &told(2));
     assert_eq!(leases.known(), Some(2));
-    assert!(!leases.recalled(recall), "it was given back before");
+    assert!(!leases.recall(recall), "it was given back before");
     assert_eq!(leases.known(), Some(2));
 }
 
@@ -275,7 +281,7 @@ fn names_are_kept_once_their_directory_is_leased() {
         &Ok(Reply::File(state(DIRECTORY, Kind::Directory, 2))),
     );
     assert_eq!(leases.known_name("a"), Some(false));
-    leases.recalled(Lease {
+    leases.recall(Lease {
         node: DIRECTORY,
         number: 9,
     });
