@@ -3,10 +3,11 @@
 use crate::{
     Client, Config, Context,
     kept_blocks::Block,
-    leases::{Leases, Stamps},
+    leases::{Before, Leases, Stamps},
 };
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload};
+use futago_wire::FileState;
 
 const BLOCK_BYTES: u64 = Config::DATA_BLOCK_BYTES as u64;
 /// How much is read at once for a caller that reads one piece after the other.
@@ -15,8 +16,8 @@ const READ_AHEAD_BYTES: u64 = 1 << 20;
 /// the write.
 const WRITTEN_PART: usize = 4;
 
-/// How a file's data was before the client changed it.
-pub struct Before {
+/// How a file was before the client wrote to it.
+pub struct BeforeWrite {
     stamps: Stamps,
     size: u64,
 }
@@ -124,28 +125,52 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// How a file's data is before the client changes it, if some of it may be kept.
-    pub(crate) fn before_write(&self, id: FileId) -> Option<Before> {
+    /// How a file is before the client writes to it, if some of its data may be kept.
+    pub(crate) fn before_write(&self, id: FileId) -> Option<BeforeWrite> {
         if self.config().data_bytes_max == 0 {
             return None;
         }
-        Some(Before {
+        Some(BeforeWrite {
             stamps: self.data_stamps(id)?,
-            size: self.leased_state(id)?.attributes.size,
+            size: self.state_before_unsent(id)?.attributes.size,
         })
     }
 
-    /// Keeps what the client has written with one request, and what was kept before, if nothing else has happened to the
-    /// file since.
-    pub(crate) fn keep_written(&self, id: FileId, before: &Before, offset: u64, data: &Payload) {
-        let goes_on = |leases: &mut Leases| leases.data_goes_on(id, Some(before.stamps));
+    /// A file as its home knows it, if that is known.
+    fn state_before_unsent(&self, id: FileId) -> Option<FileState> {
+        let (home, now) = (self.map().home(id), self.context().now());
+        self.with_leases(|leases| leases.state(id, home, now))?
+    }
+
+    /// Keeps pieces that the client has written side by side, each with one request, and what was kept before, if nothing else
+    /// has happened to the file since.
+    pub(crate) fn keep_written(&self, id: FileId, before: &BeforeWrite, pieces: &[(u64, Payload)]) {
+        let changes = Before {
+            stamps: before.stamps,
+            changes: pieces.len(),
+        };
+        let goes_on = |leases: &mut Leases| leases.data_goes_on(id, Some(changes));
         let Some(stamps) = self.with_leases(goes_on).flatten() else {
             return;
         };
-        let Some(state) = self.leased_state(id) else {
+        let Some(state) = self.state_before_unsent(id) else {
             return;
         };
-        let (size, end) = (state.attributes.size, offset + data.len() as u64);
+        let now = (stamps.now, state.attributes.size);
+        for (offset, data) in pieces {
+            self.keep_piece(id, before, now, (*offset, data));
+        }
+    }
+
+    /// Puts a piece into the blocks of a file, which were kept before, or with the stamp that goes with its size now.
+    fn keep_piece(
+        &self,
+        id: FileId,
+        before: &BeforeWrite,
+        (stamp, size): (u64, u64),
+        (offset, data): (u64, &Payload),
+    ) {
+        let end = offset + data.len() as u64;
         if size < end {
             // No home tells this.
             return;
@@ -158,6 +183,7 @@ impl<C: Context> Client<C> {
             let written = data.slice((first - offset) as usize, (last - offset) as usize);
             let old_length = before.size.clamp(from, to) - from;
             let old = match blocks.get((id, number)) {
+                Some(block) if block.stamp == stamp => Some(block.data.clone()),
                 _ if old_length == 0 => Some(Payload::empty()),
                 Some(block) if before.stamps.cover(block.stamp) => Some(block.data.clone()),
                 _ => None,
@@ -165,10 +191,7 @@ impl<C: Context> Client<C> {
             let old = old.filter(|old| old.len() as u64 >= old_length);
             let at = (first - from) as usize;
             match overwritten(old.as_ref(), (to - from) as usize, at, &written) {
-                Some(data) => {
-                    let stamp = stamps.now;
-                    blocks.insert((id, number), Block { stamp, data });
-                }
+                Some(data) => blocks.insert((id, number), Block { stamp, data }),
                 None => blocks.remove((id, number)),
             }
         }

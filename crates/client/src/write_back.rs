@@ -151,13 +151,17 @@ impl<C: Context> Client<C> {
             let Some(file) = self.memory.borrow().unsent.file(id) else {
                 break;
             };
+            let before = self.before_write(id);
             let sent = batch.iter().map(|(offset, data)| {
                 let how = (file.kill_privileges, Some(file.written));
-                self.write_at_servers(id, *offset, data, how)
+                self.send_write(id, *offset, data, how)
             });
             let sent: Result<Vec<u64>, Errno> = join_all(sent).await.into_iter().collect();
             if let Err(why) = sent {
                 return self.memory.borrow_mut().unsent.lose(id, why);
+            }
+            if let Some(before) = before {
+                self.keep_written(id, &before, batch);
             }
         }
         self.memory.borrow_mut().unsent.remove(id);

@@ -3,10 +3,15 @@
 mod script;
 
 use bytes::Bytes;
-use futago_base::{Duration, FileId, Kind, Payload, record::Truncations};
+use futago_base::{Duration, Errno, FileId, Kind, Payload, Time, Timestamp, record::Truncations};
 use futago_client::Config;
 use futago_wire::{AttributeChange, FileState, Reply, Request};
 use script::{Exchange, exchange, node, run};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
 
 const FILE: FileId = FileId(5);
 const CHUNK: u32 = 1 << 24;
@@ -86,7 +91,7 @@ fn what_was_read_is_read_again_without_asking() {
         let first = client.read(FILE, 10, 20).await?;
         let second = client.read(FILE, 5, 1000).await?;
         let beyond = client.read(FILE, 100, 1).await?;
-        Ok::<_, futago_base::Errno>([first, second, beyond])
+        Ok::<_, Errno>([first, second, beyond])
     });
     let expected = [data.slice(10, 30), data.slice(5, 100), Payload::empty()];
     assert_eq!(pieces, Ok(expected));
@@ -115,7 +120,7 @@ fn who_reads_on_reads_ahead() {
             let piece = client.read(FILE, at as u64, 4096).await?;
             whole.extend_from_slice(&piece.bytes());
         }
-        Ok::<_, futago_base::Errno>(whole)
+        Ok::<_, Errno>(whole)
     });
     assert_eq!(whole.expect("it is read"), part(0, ahead).bytes());
 }
@@ -215,7 +220,7 @@ fn a_small_file_is_read_from_what_was_written_to_it() {
         let second = client.read(FILE, 0, 1000).await?;
         client.write(FILE, 110, piece, false).await?;
         let third = client.read(FILE, 0, 1000).await?;
-        Ok::<_, futago_base::Errno>([first, second, third].map(|data| data.bytes().to_vec()))
+        Ok::<_, Errno>([first, second, third].map(|data| data.bytes().to_vec()))
     });
     let first: Vec<u8> = (0..100).collect();
     let second = [&first[..50], &[7; 40], &first[90..]].concat();
@@ -253,4 +258,67 @@ fn nothing_is_kept_of_a_write_beyond_the_end_that_the_home_tells() {
         client.read(FILE, 0, 1000).await
     });
     assert_eq!(seen, Ok(bytes(100)));
+}
+
+/// A write that was kept under an exclusive lease is sent, and answered later than others that are.
+fn sent(offset: u64, data: Payload, size: usize, nanos: u32) -> Exchange {
+    let mut after = exclusive(size);
+    after.attributes.changed.nanos = nanos;
+    let mut exchange = write(offset, data, after);
+    if let Request::Write { written, .. } = &mut exchange.request {
+        // When scripts run.
+        *written = Some(Timestamp::from(Time(1000)));
+    }
+    let looks = 1;
+    Exchange { looks, ..exchange }
+}
+
+fn exclusive(size: usize) -> FileState {
+    FileState {
+        exclusive: true,
+        ..leased(size as u64, true)
+    }
+}
+
+/// Polls an operation that waits once, and then until it is done.
+async fn begin_and_end<T>(operation: impl Future<Output = T>) -> T {
+    let mut operation = pin!(operation);
+    let begun = poll_fn(|task| Poll::Ready(operation.as_mut().poll(task))).await;
+    assert!(begun.is_pending());
+    operation.await
+}
+
+#[test]
+fn what_was_sent_side_by_side_is_read_from_memory() {
+    let part = BLOCK / 4;
+    let filled = |byte: u8| Payload::from(Bytes::from(vec![byte; part]));
+    let parts =
+        |bytes: [u8; 4]| Payload::from(Bytes::from(bytes.map(|byte| vec![byte; part]).concat()));
+    let config = Config {
+        unsent_bytes_max: 1 << 20,
+        exclusive_after: 1,
+        ..config()
+    };
+    let take = Request::TakeExclusive(FILE);
+    let exchanges = vec![
+        open(leased(BLOCK as u64, true)),
+        exchange(0, take, Ok(Reply::File(exclusive(BLOCK)))),
+        sent(0, filled(1), BLOCK, 1),
+        read(0, BLOCK, BLOCK as u64, &parts([1, 0, 0, 0])),
+        sent(0, filled(2), BLOCK, 2),
+        sent(2 * part as u64, filled(3), BLOCK, 3),
+    ];
+    let seen = run(config, exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        client.write(FILE, 0, filled(1), false).await?;
+        begin_and_end(client.synchronize(FILE)).await?;
+        client.read(FILE, 0, BLOCK as u32).await?;
+        client.write(FILE, 0, filled(2), false).await?;
+        client
+            .write(FILE, 2 * part as u64, filled(3), false)
+            .await?;
+        begin_and_end(client.synchronize(FILE)).await?;
+        client.read(FILE, 0, BLOCK as u32).await
+    });
+    assert_eq!(seen, Ok::<_, Errno>(parts([2, 0, 3, 0])));
 }

@@ -30,10 +30,24 @@ impl Stamps {
     }
 }
 
+/// How a file's data was before changes of the client's own that overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Before {
+    pub stamps: Stamps,
+    /// How many such changes have begun.
+    pub changes: usize,
+}
+
 impl Held {
-    /// The client is about to change the node.
-    pub(super) fn begin_change(&mut self) {
-        self.stamps_before = self.state.take().map(|_| self.stamps);
+    /// The client is about to change the node, alone or beside other changes of its own.
+    pub(super) fn begin_change(&mut self, is_alone: bool) {
+        let known = self.state.take().map(|_| self.stamps);
+        if is_alone {
+            self.before = known.map(|stamps| Before { stamps, changes: 0 });
+        }
+        if let Some(before) = &mut self.before {
+            before.changes += 1;
+        }
     }
 }
 
@@ -56,23 +70,23 @@ impl Leases {
         is_again && held.state.is_some_and(|state| !state.data_leased)
     }
 
-    /// A change of the client's own is over that has changed no data of a file, or none that is kept any more: what else
-    /// was kept before stays right if nothing but that change has happened since. The caller may know when it began.
-    /// Returns the stamps if it is so.
-    pub fn data_goes_on(&mut self, id: FileId, before: Option<Stamps>) -> Option<Stamps> {
+    /// Changes of the client's own are over that have changed no data of a file, or none that is kept any more: what else
+    /// was kept before stays right if nothing but these has happened since. The caller may know when they began, and how many
+    /// they were. Returns the stamps if it is so.
+    pub fn data_goes_on(&mut self, id: FileId, before: Option<Before>) -> Option<Stamps> {
         let held = self.held.get_mut(id)?;
-        let then = held.stamps_before.take()?;
+        let then = held.before.take()?;
         if held.state.is_none() || before.is_some_and(|before| before != then) {
             return None;
         }
-        held.stamps.go_on(then);
+        held.stamps.go_on(then.stamps);
         Some(held.stamps)
     }
 
     /// Something else may have happened since the client's own change.
-    pub(super) fn forget_stamps_before(&mut self, id: FileId) {
+    pub(super) fn forget_data_before(&mut self, id: FileId) {
         if let Some(held) = self.held.get_mut(id) {
-            held.stamps_before = None;
+            held.before = None;
         }
     }
 
@@ -81,7 +95,7 @@ impl Leases {
         self.counters.known += 1;
         if let Some(held) = self.held.get_mut(id) {
             held.stamps = Stamps::only(self.counters.known);
-            held.stamps_before = None;
+            held.before = None;
         }
     }
 

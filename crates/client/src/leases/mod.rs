@@ -16,7 +16,7 @@ mod opens;
 mod tests;
 
 pub use asked::Asked;
-pub use data::Stamps;
+pub use data::{Before, Stamps};
 
 use crate::{
     Config,
@@ -42,8 +42,8 @@ struct Held {
     state: Option<FileState>,
     /// What tells how long its data has been as it is: they change when the node may have changed in between.
     stamps: Stamps,
-    /// What they were before the client's own change that is under way, if it began when the node was known.
-    stamps_before: Option<Stamps>,
+    /// How its data was before the client's own changes that are under way, if the first began when the node was known.
+    before: Option<Before>,
     /// Its data was read since then.
     is_read: bool,
     /// Nobody else is told anything of the file.
@@ -295,8 +295,9 @@ impl Leases {
     fn forget(&mut self, subject: &Subject) {
         match subject {
             Subject::Attributes(id) => {
+                let is_alone = !self.changing.contains_key(subject);
                 if let Some(held) = self.held.get_mut(*id) {
-                    held.begin_change();
+                    held.begin_change(is_alone);
                 }
             }
             Subject::Name(directory, name) => {
@@ -375,7 +376,7 @@ impl Leases {
             }
         } else if !self.changing.contains_key(&subject) && self.is_late_enough(sequence, &subject) {
             self.know(id, *state);
-            self.forget_stamps_before(id);
+            self.forget_data_before(id);
         }
         true
     }
@@ -410,7 +411,7 @@ impl Leases {
             number,
             state: None,
             stamps: Stamps::default(),
-            stamps_before: None,
+            before: None,
             is_read: false,
             is_exclusive,
             writes: 0,

@@ -44,6 +44,24 @@ impl<C: Context> Client<C> {
         data: &Payload,
         (kill_privileges, written): (bool, Option<Timestamp>),
     ) -> Result<u64, Errno> {
+        let before = self.before_write(id).filter(|_| !data.is_empty());
+        let size = self
+            .send_write(id, offset, data, (kill_privileges, written))
+            .await?;
+        if let Some(before) = before {
+            self.keep_written(id, &before, &[(offset, data.clone())]);
+        }
+        Ok(size)
+    }
+
+    /// The same without keeping it.
+    pub(crate) async fn send_write(
+        &self,
+        id: FileId,
+        offset: u64,
+        data: &Payload,
+        (kill_privileges, written): (bool, Option<Timestamp>),
+    ) -> Result<u64, Errno> {
         let end = offset + data.len() as u64;
         let request = Request::Write {
             id,
@@ -56,14 +74,7 @@ impl<C: Context> Client<C> {
         let with_home = self.home_part_end(id, &hint, offset).min(end);
         let (first, rest) = data.split_at((with_home - offset) as usize);
         let rest = self.cut(id, &hint, with_home, &rest);
-        let before = self
-            .before_write(id)
-            .filter(|_| rest.is_empty() && !data.is_empty());
-        let size = self.change(id, (request, first), rest).await?.size;
-        if let Some(before) = before {
-            self.keep_written(id, &before, offset, data);
-        }
-        Ok(size)
+        Ok(self.change(id, (request, first), rest).await?.size)
     }
 
     /// Data that begins at `offset`, cut at the borders of chunks.

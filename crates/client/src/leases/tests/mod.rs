@@ -3,7 +3,7 @@
 mod listings;
 mod opens;
 
-use super::{Asked, Leases, SETTLED_MAX};
+use super::{Asked, Before, Leases, SETTLED_MAX};
 use crate::Config;
 use alloc::{boxed::Box, format, vec, vec::Vec};
 use futago_base::{
@@ -76,6 +76,16 @@ fn change() -> Request {
     Request::SetAttributes {
         id: FILE,
         change: AttributeChange::default(),
+    }
+}
+
+fn write() -> Request {
+    Request::Write {
+        id: FILE,
+        offset: 0,
+        end: 1,
+        kill_privileges: false,
+        written: None,
     }
 }
 
@@ -298,6 +308,44 @@ fn what_was_kept_before_chunks_changed_is_not_right_after_another_change() {
     leases.answer(2, &changing, &Ok(Reply::File(file(2))));
     let now = leases.data_stamps(FILE, HOME, NOW).unwrap();
     assert!(!now.cover(kept.now));
+}
+
+/// Writes twice, side by side. What was kept before, and whether it goes on when the caller knows of so many changes.
+fn goes_on_after_two_writes(changes: usize) -> bool {
+    let mut leases = leases(9);
+    leases.exchange(1, &ask(), &told(1));
+    let stamps = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    let (first, second) = (leases.send(2, &write()), leases.send(3, &write()));
+    leases.answer(3, &second, &Ok(Reply::File(file(3))));
+    leases.answer(2, &first, &Ok(Reply::File(file(2))));
+    let goes_on = leases.data_goes_on(FILE, Some(Before { stamps, changes }));
+    let now = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    assert_eq!(now.cover(stamps.now), goes_on.is_some());
+    goes_on.is_some()
+}
+
+#[test]
+fn what_was_kept_goes_on_after_changes_that_are_all_known() {
+    assert!(goes_on_after_two_writes(2));
+    assert!(!goes_on_after_two_writes(1));
+    assert!(!goes_on_after_two_writes(3));
+}
+
+#[test]
+fn what_was_kept_does_not_go_on_after_a_write_of_which_nobody_told() {
+    let mut leases = leases(9);
+    leases.exchange(1, &ask(), &told(1));
+    let stamps = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    leases.exchange(2, &write(), &Ok(Reply::Done));
+    leases.exchange(3, &change(), &Ok(Reply::File(file(3))));
+    let now = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    assert!(!now.cover(stamps.now));
+    let changing = leases.send(4, &change());
+    leases.exchange(5, &write(), &Ok(Reply::Done));
+    leases.answer(4, &changing, &Ok(Reply::File(file(4))));
+    leases.exchange(6, &change(), &Ok(Reply::File(file(6))));
+    let last = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    assert!(!last.cover(now.now));
 }
 
 #[test]
