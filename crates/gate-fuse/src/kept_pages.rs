@@ -28,8 +28,8 @@ const DROP_MAX: time::Duration = time::Duration::from_millis(200);
 pub const DROP_LATER: Duration = Duration::from_millis(100);
 
 /// What is larger than this is worth the pages only if it is read more than once: to fill new pages costs more than to
-/// read past them in large pieces.
-const LARGE_BYTES: u64 = 1 << 20;
+/// read past them in large pieces, half a millisecond for 1 MiB. What is smaller is often read in small pieces or again.
+const LARGE_BYTES: u64 = 16 << 20;
 
 /// The files, by their nodes.
 #[derive(Debug, Default)]
@@ -79,6 +79,11 @@ impl File {
         self.trusted_until = self.trusted_until.max(Some(until));
     }
 
+    /// It is opened to be read. Returns whether new pages are worth what they cost.
+    fn is_worth_pages(&mut self, size: u64) -> bool {
+        mem::replace(&mut self.is_read_again, true) || size <= LARGE_BYTES
+    }
+
     /// Pages may be old. If there are none, nothing is to be dropped.
     fn age(&mut self) {
         self.aged += 1;
@@ -124,8 +129,8 @@ impl KeptPages {
         }
         let mut files = locked(&self.files);
         let file = files.entry(node).or_default();
-        let is_again = mem::replace(&mut file.is_read_again, true);
-        file.writers.is_empty() && (is_again || size <= LARGE_BYTES)
+        let is_worth_it = file.is_worth_pages(size);
+        is_worth_it && file.writers.is_empty()
     }
 
     /// A file is opened that may be written to.
@@ -324,6 +329,14 @@ mod tests {
             "who knows of when they are"
         );
         pages
+    }
+
+    #[test]
+    fn a_large_file_is_worth_pages_when_it_is_opened_again() {
+        let (mut small, mut large) = (File::default(), File::default());
+        assert!(small.is_worth_pages(LARGE_BYTES));
+        assert!(!large.is_worth_pages(LARGE_BYTES + 1));
+        assert!(large.is_worth_pages(LARGE_BYTES + 1));
     }
 
     #[test]
