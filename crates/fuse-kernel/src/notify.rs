@@ -83,8 +83,9 @@ impl Notifier {
         Ok(())
     }
 
-    /// Has all names looked up again when they are next used, those of answers under way among them. The kernel waits
-    /// for no lock. It knows this from [`EXPIRES_ALL_NAMES`] on.
+    /// Has all names looked up again when they are next used, those of answers under way among them, but for listings: the
+    /// kernel takes the nodes of a listing (READDIRPLUS) for new when it comes to them. It waits for no lock. It knows
+    /// this from [`EXPIRES_ALL_NAMES`] on.
     ///
     /// # Errors
     /// ENOTCONN or ENODEV when the mount is gone; EINVAL if not supported.

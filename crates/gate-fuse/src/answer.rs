@@ -6,7 +6,6 @@ use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Payload};
 use futago_fuse_kernel::{DirectoryList, Entry, FileSystemUsage, Forget, Lock, OpenFlags, Reply};
 use futago_wire::LockChange;
-use std::slice;
 use std::time::Duration;
 
 /// What became of an operation.
@@ -50,8 +49,8 @@ pub enum Answer {
     Usage(FileSystemUsage),
     /// The lock in the way, or one of kind `F_UNLCK`.
     Lock(Lock),
-    /// Names of a directory, and the nodes that they tell the kernel of.
-    Listing(DirectoryList, Vec<u64>),
+    /// Names of a directory.
+    Listing(DirectoryList),
 }
 
 /// Gives the kernel what became of its request.
@@ -81,19 +80,21 @@ impl Answer {
             Self::Offset(offset) => reply.offset(offset),
             Self::Usage(usage) => reply.statfs(&usage),
             Self::Lock(lock) => reply.lock(&lock),
-            Self::Listing(list, _) => reply.directory(&list),
+            Self::Listing(list) => reply.directory(&list),
         }
     }
 
-    /// The nodes that the kernel would know, had it been there to be answered.
-    pub fn nodes(&self) -> Vec<Forget> {
-        let nodes = match self {
-            Self::Entry(entry) | Self::Created(entry, _) => slice::from_ref(&entry.node),
-            Self::Listing(_, nodes) => nodes,
-            _ => &[],
-        };
-        let once = |&node| Forget { node, lookups: 1 };
-        nodes.iter().map(once).collect()
+    /// The node that the kernel would know, had it been there to be answered.
+    pub const fn node(&self) -> Option<Forget> {
+        match self {
+            Self::Entry(Entry { node, .. }) | Self::Created(Entry { node, .. }, _) => {
+                Some(Forget {
+                    node: *node,
+                    lookups: 1,
+                })
+            }
+            _ => None,
+        }
     }
 
     /// What gives up the lock that the caller would hold, had it been there to be answered.

@@ -245,7 +245,7 @@ async fn work_or(
 /// it locked, and forgets what the kernel was not told of.
 async fn undo(call: &Call, outcome: Outcome) {
     let Ok(answer) = outcome else { return };
-    call.shared.forget(&answer.nodes());
+    call.shared.forget(answer.node().as_slice());
     let mut result = Ok(());
     if let Some((id, handle)) = answer.opened_file() {
         // The kernel has not heard that it was to drop pages.

@@ -35,7 +35,8 @@ pub struct Mount {
     /// Serve the mount in this process, until it is unmounted or interrupted.
     #[arg(long)]
     foreground: bool,
-    /// Mount options, as mount(8) separates them by commas: ro, allow_other, no_allow_other, no_cache.
+    /// Mount options, as mount(8) separates them by commas: ro, allow_other, no_allow_other, no_cache,
+    /// cache=SIZE (how much of files' data the mount keeps).
     #[arg(short, long = "options", value_delimiter = ',')]
     options: Vec<String>,
     /// How many threads may serve the mount; as many do as there are requests for. By default one for
@@ -91,15 +92,15 @@ impl Mount {
 
     fn serve(self) -> anyhow::Result<Exit> {
         let cluster = self.cluster.load()?;
-        let mut options = gateway::parse_options(&cluster, &self.options)?;
-        options.threads = self.threads.map_or(options.threads, usize::from);
-        options.all_threads = self.all_threads;
+        let mut asked = gateway::parse_options(&cluster.name, &self.options)?;
+        asked.options.threads = self.threads.map_or(asked.options.threads, usize::from);
+        asked.options.all_threads = self.all_threads;
         let path = mounts::absolute(&self.directory)?;
         let runtime = runtime_directory::of(&cluster);
         runtime_directory::make(&runtime)?;
         let record = ProcessRecord::of(std::process::id(), Role::Mount(path.clone()))?;
         record.save(&runtime)?;
-        let result = gateway::serve(&cluster, &path, &options, self.record.as_deref());
+        let result = gateway::serve(&cluster, &path, &asked, self.record.as_deref());
         record.remove(&runtime);
         result.with_context(|| format!("mounting at {}", path.display()))?;
         Ok(Exit::Success)

@@ -1,79 +1,91 @@
 //! Listings.
+//!
+//! The kernel asks for attributes with the names (READDIRPLUS) at the beginning of a directory and as long as it looks up
+//! what was listed. It gets none: the mount's client takes them in, under leases, and answers look-ups by itself. A
+//! listing that told of nodes would be taken in name by name, and wait at each that somebody looks up; the answer of
+//! that look-up may have to wait until the kernel knows a node that the same listing tells of further down. And the kernel
+//! would keep what it takes in then, although it had been told to forget it meanwhile.
 
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::listing::{AFTER_PARENT, AFTER_SELF};
 use crate::translate::{bare_entry, file_type};
 use futago_base::{Errno, FileId, Kind};
-use futago_fuse_kernel::{DirectoryList, Forget};
-use futago_wire::ListedEntry;
+use futago_fuse_kernel::DirectoryList;
 
-/// The least that a name takes in a listing, and in one with attributes, in bytes.
-const RECORD_BYTES: u32 = 32;
-const RECORD_PLUS_BYTES: u32 = 160;
+/// What the kernel asks for.
+struct Form {
+    /// The least that a name takes, in bytes.
+    record_bytes: u32,
+    /// What was listed will be looked up.
+    with_attributes: bool,
+    /// Adds a name; returns whether it fits.
+    push: fn(&mut DirectoryList, FileId, Kind, u64, &[u8]) -> bool,
+}
+
+const PLAIN: Form = Form {
+    record_bytes: 32,
+    with_attributes: false,
+    push: |list, id, kind, cookie, name| list.push(id.0, cookie, file_type(kind), name),
+};
+
+const PLUS: Form = Form {
+    record_bytes: 160,
+    with_attributes: true,
+    push: |list, id, kind, cookie, name| list.push_plus(&bare_entry(id, kind), cookie, name),
+};
 
 pub async fn read(call: &Call, handle: u64, offset: u64, size: u32) -> Outcome {
-    let mut list = DirectoryList::new(size);
-    let directory = file_type(Kind::Directory);
-    if offset < AFTER_SELF && !list.push(call.file.0, AFTER_SELF, directory, b".") {
-        return Ok(Answer::Listing(list, Vec::new()));
-    }
-    if offset < AFTER_PARENT {
-        let parent = call.client.parent(call.file).await?;
-        if !list.push(parent.0, AFTER_PARENT, directory, b"..") {
-            return Ok(Answer::Listing(list, Vec::new()));
-        }
-    }
-    let names_max = size / RECORD_BYTES;
-    add_names(call, (handle, offset), (names_max, false), &mut list, push).await?;
-    Ok(Answer::Listing(list, Vec::new()))
+    list(call, handle, offset, size, &PLAIN).await
 }
 
 pub async fn read_plus(call: &Call, handle: u64, offset: u64, size: u32) -> Outcome {
+    list(call, handle, offset, size, &PLUS).await
+}
+
+async fn list(call: &Call, handle: u64, offset: u64, size: u32, form: &Form) -> Outcome {
     let mut list = DirectoryList::new(size);
-    let nameless = |id: FileId| bare_entry(id, Kind::Directory);
-    if offset < AFTER_SELF && !list.push_plus(&nameless(call.file), AFTER_SELF, b".") {
-        return Ok(Answer::Listing(list, Vec::new()));
+    let push = form.push;
+    if offset < AFTER_SELF && !push(&mut list, call.file, Kind::Directory, AFTER_SELF, b".") {
+        return Ok(Answer::Listing(list));
     }
     if offset < AFTER_PARENT {
         let parent = call.client.parent(call.file).await?;
-        if !list.push_plus(&nameless(parent), AFTER_PARENT, b"..") {
-            return Ok(Answer::Listing(list, Vec::new()));
+        if !push(&mut list, parent, Kind::Directory, AFTER_PARENT, b"..") {
+            return Ok(Answer::Listing(list));
         }
     }
-    let names_max = size / RECORD_PLUS_BYTES;
-    let mut nodes = Vec::new();
-    let push = |list: &mut DirectoryList, listed: &ListedEntry, cookie| {
-        push_plus(call, &mut nodes, list, listed, cookie)
-    };
-    add_names(call, (handle, offset), (names_max, true), &mut list, push).await?;
-    Ok(Answer::Listing(list, nodes))
+    let names_max = (size / form.record_bytes).max(1);
+    add_names(call, (handle, offset), names_max, &mut list, form).await?;
+    Ok(Answer::Listing(list))
 }
 
-/// Puts names into a listing, with `push`, until that says that it is full.
+/// Puts names into a listing until it is full.
 async fn add_names(
     call: &Call,
     (handle, offset): (u64, u64),
-    (names_max, attributes): (u32, bool),
+    names_max: u32,
     list: &mut DirectoryList,
-    mut push: impl FnMut(&mut DirectoryList, &ListedEntry, u64) -> bool,
+    form: &Form,
 ) -> Result<(), Errno> {
     let cuts = &call.shared.cuts;
     let place = cuts.place(handle, offset)?;
+    let attributes = form.with_attributes && call.shared.told.keeps_attributes();
     let page = (call.client)
-        .read_directory(call.file, place.after, names_max.max(1), attributes)
+        .read_directory(call.file, place.after, names_max, attributes)
         .await?;
     let mut names = page
         .iter()
         .map(|listed| (listed.name.hash(), listed))
         .peekable();
     while let Some((hash, listed)) = names.next() {
-        if place.is_past(hash, &listed.name) {
+        let (name, entry) = (&listed.name, listed.entry);
+        if place.is_past(hash, name) {
             continue;
         }
         let next = names.peek().map(|(hash, _)| *hash);
-        let cookie = cuts.cookie(handle, hash, &listed.name, next)?;
-        if !push(list, listed, cookie) {
+        let cookie = cuts.cookie(handle, hash, name, next)?;
+        if !(form.push)(list, entry.id, entry.kind, cookie, name.as_bytes()) {
             break;
         }
     }
@@ -82,33 +94,4 @@ async fn add_names(
         return Err(Errno::EINVAL);
     }
     Ok(())
-}
-
-fn push(list: &mut DirectoryList, listed: &ListedEntry, cookie: u64) -> bool {
-    let of = listed.entry;
-    list.push(of.id.0, cookie, file_type(of.kind), listed.name.as_bytes())
-}
-
-/// A name whose entry does not fit is not told to the kernel.
-fn push_plus(
-    call: &Call,
-    nodes: &mut Vec<u64>,
-    list: &mut DirectoryList,
-    listed: &ListedEntry,
-    cookie: u64,
-) -> bool {
-    let name = &listed.name;
-    let Some(attributes) = &listed.attributes else {
-        let entry = bare_entry(listed.entry.id, listed.entry.kind);
-        return list.push_plus(&entry, cookie, name.as_bytes());
-    };
-    let entry = call.entry(name, attributes);
-    let fits = list.push_plus(&entry, cookie, name.as_bytes());
-    if fits {
-        nodes.push(entry.node);
-    } else {
-        let node = entry.node;
-        call.shared.forget(&[Forget { node, lookups: 1 }]);
-    }
-    fits
 }

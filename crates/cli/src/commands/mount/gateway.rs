@@ -2,6 +2,7 @@
 
 use crate::{logs, output};
 use anyhow::bail;
+use bytesize::ByteSize;
 use futago_gate_fuse::{KernelCaches, Options, UnmountMode, mount};
 use futago_node::{Cluster, Futago, Recorder};
 use signal_hook::{consts::TERM_SIGNALS, iterator::Signals};
@@ -13,26 +14,43 @@ const LAST_REQUESTS: Duration = Duration::from_secs(2);
 /// How long the last records may take then.
 const LAST_RECORDS: Duration = Duration::from_secs(2);
 
+/// What a mount is asked for.
+pub struct Asked {
+    pub options: Options,
+    /// How much of files' data all its threads together keep; what a client keeps by default, each, if it is not said.
+    pub data_bytes: Option<u64>,
+}
+
+impl Asked {
+    /// A client of the mount.
+    fn client(&self, recorder: Option<Recorder>) -> futago_node::Options {
+        let mut client = futago_node::Options {
+            recorder,
+            ..futago_node::Options::default()
+        };
+        if let Some(bytes) = self.data_bytes {
+            client.client.data_bytes_max = bytes / self.options.threads as u64;
+        }
+        match &self.options.caches {
+            Some(caches) => caches.with_leases(client),
+            None => client,
+        }
+    }
+}
+
 /// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it. What is done
 /// is recorded to `record`, if that is said.
 pub fn serve(
     cluster: &Cluster,
     directory: &Path,
-    options: &Options,
+    asked: &Asked,
     record: Option<&Path>,
 ) -> anyhow::Result<()> {
     // Made before there is a mount, which may hide it.
     let recorder = record.map(Recorder::create).transpose()?;
-    let mut of_client = futago_node::Options {
-        recorder: recorder.clone(),
-        ..futago_node::Options::default()
-    };
-    if let Some(caches) = &options.caches {
-        of_client = caches.with_leases(of_client);
-    }
-    let client = Futago::connect(cluster, of_client)?;
+    let client = Futago::connect(cluster, asked.client(recorder.clone()))?;
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let mounted = mount(client, directory, options)?;
+    let mounted = mount(client, directory, &asked.options)?;
     let unmounter = mounted.unmounter();
     let of_signal = recorder.clone();
     thread::spawn(move || {
@@ -73,13 +91,14 @@ fn end_soon(recorder: Option<Recorder>) {
     }
 }
 
-/// What the words after `--options` ask for.
-pub fn parse_options(cluster: &Cluster, words: &[String]) -> anyhow::Result<Options> {
+/// What the words after `--options` ask for; `source` is what the mount table says is mounted.
+pub fn parse_options(source: &str, words: &[String]) -> anyhow::Result<Asked> {
     let mut options = Options {
-        source: cluster.name.clone(),
+        source: source.to_owned(),
         caches: Some(KernelCaches::default()),
         ..Options::default()
     };
+    let mut data_bytes = None;
     for word in words {
         match word.as_str() {
             "ro" => options.read_only = true,
@@ -89,11 +108,62 @@ pub fn parse_options(cluster: &Cluster, words: &[String]) -> anyhow::Result<Opti
             "auto_unmount" => options.auto_unmount = true,
             "cache" => options.caches = Some(KernelCaches::default()),
             "no_cache" => options.caches = None,
-            other => bail!(
-                "mount option {other:?} is unknown; there are ro, rw, allow_other, no_allow_other, \
-                 cache, no_cache and auto_unmount"
-            ),
+            other => data_bytes = Some(parse_cache(other)?),
         }
     }
-    Ok(options)
+    Ok(Asked {
+        options,
+        data_bytes,
+    })
+}
+
+fn parse_cache(word: &str) -> anyhow::Result<u64> {
+    let Some(size) = word.strip_prefix("cache=") else {
+        bail!(
+            "mount option {word:?} is unknown; there are ro, rw, allow_other, no_allow_other, cache, cache=SIZE, \
+             no_cache and auto_unmount"
+        );
+    };
+    let Ok(ByteSize(bytes)) = size.parse() else {
+        bail!("mount option {word:?}: {size:?} is no size; 64MiB or 0 would be");
+    };
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> anyhow::Result<Asked> {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        parse_options("cluster", &words)
+    }
+
+    #[test]
+    fn threads_share_what_a_mount_may_keep() {
+        let mut asked = parsed(&["ro", "cache=8MiB"]).expect("options");
+        asked.options.threads = 4;
+        let client = asked.client(None);
+        assert!(asked.options.read_only && client.leases);
+        assert_eq!(client.client.data_bytes_max, 2 << 20);
+    }
+
+    #[test]
+    fn without_a_size_clients_keep_what_they_do_by_default() {
+        let by_default = futago_node::Options::default().client.data_bytes_max;
+        let client = parsed(&["cache"]).expect("options").client(None);
+        assert_eq!(client.client.data_bytes_max, by_default);
+        assert!(!parsed(&["no_cache"]).expect("options").client(None).leases);
+    }
+
+    #[test]
+    fn unknown_options_and_sizes_are_named() {
+        for (word, told) in [
+            ("cach=1", "\"cach=1\" is unknown"),
+            ("cache=much", "\"much\" is no size"),
+        ] {
+            let error = parsed(&[word]).err().expect("an error").to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
 }
