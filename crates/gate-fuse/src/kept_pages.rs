@@ -29,7 +29,7 @@ pub const DROP_LATER: Duration = Duration::from_millis(100);
 
 /// What is larger than this is worth the pages only if it is read more than once: to fill new pages costs more than to
 /// read past them in large pieces, half a millisecond for 1 MiB. What is smaller is often read in small pieces or again.
-const LARGE_BYTES: u64 = 16 << 20;
+const LARGE_BYTES: u64 = 1 << 20;
 
 /// The files, by their nodes.
 #[derive(Debug, Default)]
