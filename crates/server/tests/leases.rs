@@ -535,26 +535,36 @@ fn a_kept_write_has_its_own_time_and_none_of_the_future() {
     assert_eq!(modified, Timestamp::from(room.cluster.now));
 }
 
-/// Who has read chunks beside the home finds out that they may be old.
+/// Who has read chunks beside the home finds out that they may be old, also those that are holes so far.
 #[test]
 fn every_exclusive_lease_gives_the_file_a_new_number_of_its_shrinkings() {
-    let mut room = Room::new();
-    let (id, ..) = room.leased_file();
-    let write = Request::Write {
+    let end = u64::from(CHUNK_BYTES) + 1;
+    let written = |id: FileId| Request::Write {
         id,
         offset: 0,
-        end: u64::from(CHUNK_BYTES) + 1,
+        end,
         kill_privileges: false,
         written: None,
     };
-    room.ask(HOLDER, write).1.expect("it has two chunks");
-    let (_, announced) = room.ask(HOLDER, Request::AnnounceChanges(id));
-    assert_eq!(announced, Ok(Reply::Done));
-    let latest = |room: &mut Room| match room.ask(HOLDER, read(id)).1 {
+    let grown = |id: FileId| Request::SetAttributes {
+        id,
+        change: AttributeChange {
+            size: Some(end),
+            ..AttributeChange::default()
+        },
+    };
+    let latest = |room: &mut Room, id| match room.ask(HOLDER, read(id)).1 {
         Ok(Reply::Extent { truncations, .. }) => truncations.latest,
         other => panic!("not read: {other:?}"),
     };
-    let before = latest(&mut room);
-    assert!(room.take_exclusive(id).0);
-    assert!(latest(&mut room) > before);
+    for request in [&written as &dyn Fn(FileId) -> Request, &grown] {
+        let mut room = Room::new();
+        let (id, ..) = room.leased_file();
+        room.ask(HOLDER, request(id)).1.expect("it has two chunks");
+        let (_, announced) = room.ask(HOLDER, Request::AnnounceChanges(id));
+        assert_eq!(announced, Ok(Reply::Done));
+        let before = latest(&mut room, id);
+        assert!(room.take_exclusive(id).0);
+        assert!(latest(&mut room, id) > before, "{:?}", request(id));
+    }
 }

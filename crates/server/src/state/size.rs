@@ -93,18 +93,27 @@ impl<V: View> Turn<'_, V> {
         if is_one_chunk(inode) || inode.announced {
             return Ok(());
         }
-        self.shrink(id, inode.size)?;
+        self.announce_anew(id, inode.size)
+    }
+
+    fn announce_anew(&mut self, id: FileId, size: u64) -> Checked<()> {
+        self.shrink(id, size)?;
         self.state.update_inode(id, |inode| inode.announced = true);
         Ok(())
     }
 
     /// As [`Turn::announce_changes`], and whoever knows of the file's shrinkings so far asks anew for the chunks that he
-    /// has read.
+    /// has read, or has found missing below the size.
     ///
     /// Errors: as [`Turn::shrink`].
     pub fn renumber(&mut self, id: FileId) -> Checked<()> {
-        self.state.update_inode(id, |inode| inode.announced = false);
-        self.announce_changes(id)
+        let Some(inode) = self.state.inode(id) else {
+            return Ok(());
+        };
+        if inode.size.max(inode.reach) <= u64::from(inode.chunk_bytes) {
+            return Ok(());
+        }
+        self.announce_anew(id, inode.size)
     }
 
     /// Takes back that chunks may be written ahead of the size, with what has been. If too many
