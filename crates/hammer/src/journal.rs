@@ -65,9 +65,12 @@ impl Journal {
     ) -> Option<Observed> {
         let what = format!("actor {}: {operation:?}", self.actor);
         let called = self.now();
-        let result = self.doing.show(what, perform);
-        let returned = self.now();
-        let Some(observed) = tell(result) else {
+        let (returned, observed) = self.doing.show(what, || {
+            let result = perform();
+            // To tell what came of it may take further calls, which can hang, too.
+            (self.now(), tell(result))
+        });
+        let Some(observed) = observed else {
             self.untold += 1;
             return None;
         };

@@ -331,6 +331,8 @@ impl NodeContext {
         state.calls = new_calls(&self.0.setup);
         state.nearby.clear();
         state.wanted.clear();
+        // What has been called back is over; the next session's leases have numbers of their own.
+        state.recalled.clear();
         for link in std::mem::take(&mut state.links).into_values() {
             if let Some(task) = link.task {
                 task.abort();
