@@ -157,16 +157,19 @@ impl<C: Context> Client<C> {
             return;
         };
         let now = (stamps.now, state.attributes.size);
+        let mut old_size = before.size;
         for (offset, data) in pieces {
-            self.keep_piece(id, before, now, (*offset, data));
+            self.keep_piece(id, (before.stamps, old_size), now, (*offset, data));
+            old_size = old_size.max(offset + data.len() as u64);
         }
     }
 
-    /// Puts a piece into the blocks of a file, which were kept before, or with the stamp that goes with its size now.
+    /// Puts a piece into the blocks of a file, which were kept before, or with the stamp that goes with its size now. Up to its
+    /// old size, that with the pieces before this one, nothing is known of blocks that are not kept.
     fn keep_piece(
         &self,
         id: FileId,
-        before: &BeforeWrite,
+        (before, old_size): (Stamps, u64),
         (stamp, size): (u64, u64),
         (offset, data): (u64, &Payload),
     ) {
@@ -181,11 +184,11 @@ impl<C: Context> Client<C> {
             let to = size.min(from + BLOCK_BYTES);
             let (first, last) = (offset.max(from), end.min(to));
             let written = data.slice((first - offset) as usize, (last - offset) as usize);
-            let old_length = before.size.clamp(from, to) - from;
+            let old_length = old_size.clamp(from, to) - from;
             let old = match blocks.get((id, number)) {
                 Some(block) if block.stamp == stamp => Some(block.data.clone()),
                 _ if old_length == 0 => Some(Payload::empty()),
-                Some(block) if before.stamps.cover(block.stamp) => Some(block.data.clone()),
+                Some(block) if before.cover(block.stamp) => Some(block.data.clone()),
                 _ => None,
             };
             let old = old.filter(|old| old.len() as u64 >= old_length);

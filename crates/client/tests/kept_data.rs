@@ -322,3 +322,32 @@ fn what_was_sent_side_by_side_is_read_from_memory() {
     });
     assert_eq!(seen, Ok::<_, Errno>(parts([2, 0, 3, 0])));
 }
+
+/// To put the first piece into a block costs more than it is worth.
+#[test]
+fn a_small_piece_of_what_was_sent_side_by_side_is_not_lost() {
+    let small = Payload::from(Bytes::from(vec![1; 70]));
+    let large = Payload::from(Bytes::from(vec![2; 124]));
+    let both = Payload::gather(320, &[(7, small.clone()), (196, large.clone())]);
+    let config = Config {
+        unsent_bytes_max: 1 << 20,
+        exclusive_after: 1,
+        ..config()
+    };
+    let take = Request::TakeExclusive(FILE);
+    let exchanges = vec![
+        open(leased(0, true)),
+        exchange(0, take, Ok(Reply::File(exclusive(0)))),
+        sent(7, small.clone(), 77, 1),
+        sent(196, large.clone(), 320, 2),
+        read(0, BLOCK, 320, &both),
+    ];
+    let seen = run(config, exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        client.write(FILE, 7, small, false).await?;
+        client.write(FILE, 196, large, false).await?;
+        begin_and_end(client.synchronize(FILE)).await?;
+        client.read(FILE, 0, 320).await
+    });
+    assert_eq!(seen, Ok::<_, Errno>(both));
+}
