@@ -280,6 +280,20 @@ fn exclusive(size: usize) -> FileState {
     }
 }
 
+fn take_exclusive(size: usize) -> Exchange {
+    let told = Reply::File(exclusive(size));
+    exchange(0, Request::TakeExclusive(FILE), Ok(told))
+}
+
+/// A client that keeps small writes from the first on.
+fn writing_back() -> Config {
+    Config {
+        unsent_bytes_max: 1 << 20,
+        exclusive_after: 1,
+        ..config()
+    }
+}
+
 /// Polls an operation that waits once, and then until it is done.
 async fn begin_and_end<T>(operation: impl Future<Output = T>) -> T {
     let mut operation = pin!(operation);
@@ -294,21 +308,15 @@ fn what_was_sent_side_by_side_is_read_from_memory() {
     let filled = |byte: u8| Payload::from(Bytes::from(vec![byte; part]));
     let parts =
         |bytes: [u8; 4]| Payload::from(Bytes::from(bytes.map(|byte| vec![byte; part]).concat()));
-    let config = Config {
-        unsent_bytes_max: 1 << 20,
-        exclusive_after: 1,
-        ..config()
-    };
-    let take = Request::TakeExclusive(FILE);
     let exchanges = vec![
         open(leased(BLOCK as u64, true)),
-        exchange(0, take, Ok(Reply::File(exclusive(BLOCK)))),
+        take_exclusive(BLOCK),
         sent(0, filled(1), BLOCK, 1),
         read(0, BLOCK, BLOCK as u64, &parts([1, 0, 0, 0])),
         sent(0, filled(2), BLOCK, 2),
         sent(2 * part as u64, filled(3), BLOCK, 3),
     ];
-    let seen = run(config, exchanges, None, |client| async move {
+    let seen = run(writing_back(), exchanges, None, |client| async move {
         client.open(FILE).await?;
         client.write(FILE, 0, filled(1), false).await?;
         begin_and_end(client.synchronize(FILE)).await?;
@@ -329,20 +337,14 @@ fn a_small_piece_of_what_was_sent_side_by_side_is_not_lost() {
     let small = Payload::from(Bytes::from(vec![1; 70]));
     let large = Payload::from(Bytes::from(vec![2; 124]));
     let both = Payload::gather(320, &[(7, small.clone()), (196, large.clone())]);
-    let config = Config {
-        unsent_bytes_max: 1 << 20,
-        exclusive_after: 1,
-        ..config()
-    };
-    let take = Request::TakeExclusive(FILE);
     let exchanges = vec![
         open(leased(0, true)),
-        exchange(0, take, Ok(Reply::File(exclusive(0)))),
+        take_exclusive(0),
         sent(7, small.clone(), 77, 1),
         sent(196, large.clone(), 320, 2),
         read(0, BLOCK, 320, &both),
     ];
-    let seen = run(config, exchanges, None, |client| async move {
+    let seen = run(writing_back(), exchanges, None, |client| async move {
         client.open(FILE).await?;
         client.write(FILE, 7, small, false).await?;
         client.write(FILE, 196, large, false).await?;
