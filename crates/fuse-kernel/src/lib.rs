@@ -91,8 +91,7 @@ pub use abi::flags::{InitFlags, OpenFlags, SetAttrValid};
 pub use attributes::{Attributes, Entry, Timestamp};
 pub use handler::Handler;
 pub use mount::{
-    Liveness, MountEntry, MountError, MountOptions, UnmountMode, Unmounter, clean_dead_mount,
-    dead_mounts, mounts, probe,
+    MountEntry, MountError, MountOptions, UnmountMode, Unmounter, clean_dead_mount, mounts,
 };
 pub use negotiate::{Granted, NegotiateError, Wanted};
 pub use notify::{EXPIRES_ALL_NAMES, Notifier};

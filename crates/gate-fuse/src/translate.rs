@@ -71,7 +71,7 @@ pub fn entry(node: u64, of: &Attributes) -> kernel::Entry {
     }
 }
 
-/// An entry of a listing whose attributes are not known: it has no node.
+/// An entry of a listing: it tells the sort of a file, and has no node.
 pub fn bare_entry(id: FileId, kind: Kind) -> kernel::Entry {
     let attributes = kernel::Attributes {
         inode: id.0,

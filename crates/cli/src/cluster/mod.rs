@@ -2,6 +2,7 @@
 
 pub mod cleanup;
 pub mod launcher;
+pub mod liveness;
 pub mod mounts;
 pub mod plan;
 pub mod records;

@@ -1,14 +1,32 @@
 //! `futago doctor`: what this host lacks.
 
-use crate::{cluster::mounts, exit::Exit, output};
+use crate::{
+    cluster::{
+        liveness::{self, Liveness, Question},
+        mounts,
+    },
+    exit::Exit,
+    output,
+};
 use clap::Args;
 use rustix::process::{Resource, geteuid, getrlimit};
 use serde::Serialize;
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 /// Arguments of `doctor`.
 #[derive(Args)]
 pub struct Doctor {
+    /// For how long mounts may take to answer, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    patience: u64,
+    /// Only ask a mount, for as long as it takes.
+    #[arg(long, hide = true, value_name = "MOUNT")]
+    ask: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -61,6 +79,10 @@ impl Doctor {
 
     /// Looks at everything; ends with 1 if something needed is missing.
     pub fn run(self) -> anyhow::Result<Exit> {
+        if let Some(mount) = self.ask {
+            println!("{}", liveness::ask(&mount));
+            return Ok(Exit::Success);
+        }
         let checks = [
             fuse_device(),
             fusermount(),
@@ -69,7 +91,7 @@ impl Doctor {
             shared_memory(),
             memory(),
             runtime_directory(),
-            dead_mounts(),
+            mounts_answer(Duration::from_secs(self.patience)),
         ];
         output::print(self.json, &checks, |checks| {
             checks.iter().map(line).collect()
@@ -106,7 +128,7 @@ fn fuse_device() -> Check {
     )
 }
 
-fn find_program(name: &str) -> Option<std::path::PathBuf> {
+fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
         .map(|directory| directory.join(name))
@@ -217,25 +239,38 @@ fn runtime_directory() -> Check {
     )
 }
 
-fn dead_mounts() -> Check {
-    let dead: Vec<String> = mounts::list()
-        .iter()
-        .filter(|mount| {
-            fs::metadata(mount).is_err_and(|error| error.raw_os_error() == Some(libc::ENOTCONN))
-        })
-        .map(|mount| mount.display().to_string())
-        .collect();
-    let found = if dead.is_empty() {
-        "none".to_owned()
+fn mounts_answer(patience: Duration) -> Check {
+    let deadline = Instant::now() + patience;
+    // All are asked before the first is waited for.
+    let asked: Vec<_> = mounts::list().into_iter().map(Question::begin).collect();
+    let answers = asked.into_iter().map(|question| {
+        let question = question?;
+        let mount = question.mount.display().to_string();
+        Ok(complaint(&mount, question.hear(deadline)?))
+    });
+    let complaints = answers.filter_map(|answer: io::Result<_>| {
+        answer.unwrap_or_else(|error| Some(format!("a mount cannot be asked: {error}")))
+    });
+    let complaints: Vec<String> = complaints.collect();
+    let well = complaints.is_empty();
+    let found = if well {
+        "all answer".to_owned()
     } else {
-        dead.join(", ")
+        complaints.join(", ")
     };
-    let advice = "take them away with futago umount --lazy";
+    let advice =
+        "take dead ones away with futago umount --lazy, and those whose process hangs, too";
     Check::new(
-        "dead mounts",
+        "mounts",
         found,
-        dead.is_empty()
-            .then_some(())
-            .ok_or((State::Limited, advice)),
+        well.then_some(()).ok_or((State::Limited, advice)),
     )
+}
+
+fn complaint(mount: &str, liveness: Liveness) -> Option<String> {
+    match liveness {
+        Liveness::Alive => None,
+        Liveness::Dead => Some(format!("the process of {mount} is gone")),
+        Liveness::Silent => Some(format!("{mount} does not answer")),
+    }
 }

@@ -270,3 +270,43 @@ fn doctor_and_completion_speak() {
         futago().args(["completion", shell]).assert().success();
     }
 }
+
+/// The process that serves a mount.
+fn mount_process(point: &std::path::Path) -> rustix::process::Pid {
+    let serves = |process: &procfs::process::Process| {
+        let arguments = process.cmdline().unwrap_or_default();
+        let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
+        has("mount") && has("--foreground") && has(point.to_str().unwrap())
+    };
+    let mut processes = procfs::process::all_processes().unwrap().flatten();
+    let process = processes.find(serves).unwrap();
+    rustix::process::Pid::from_raw(process.pid()).unwrap()
+}
+
+#[test]
+fn doctor_waits_for_no_mount_whose_process_hangs() {
+    if !std::path::Path::new("/dev/fuse").exists() {
+        return;
+    }
+    let cluster = Cluster::up(&[]);
+    let point = cluster.path("mount");
+    std::fs::create_dir(&point).unwrap();
+    let mount = cluster.command(&["mount"]).arg(&point).assert();
+    mount.success();
+    let found = |patience: &str| {
+        let doctor = ["doctor", "--json", "--patience", patience];
+        let output = futago().args(doctor).output().unwrap();
+        let checks: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let mut checks = checks.as_array().unwrap().iter();
+        let mounts = checks.find(|check| check["name"] == "mounts").unwrap();
+        mounts["found"].as_str().unwrap().to_owned()
+    };
+    let silent = format!("{} does not answer", point.display());
+    let process = mount_process(&point);
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+    let while_stopped = found("1");
+    rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+    assert!(while_stopped.contains(&silent), "{while_stopped}");
+    let afterwards = found("3600");
+    assert!(!afterwards.contains(&silent), "{afterwards}");
+}

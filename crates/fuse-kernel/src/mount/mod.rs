@@ -8,7 +8,7 @@ mod unmount;
 mod watcher;
 
 pub use options::MountOptions;
-pub use table::{Liveness, MountEntry, clean_dead_mount, dead_mounts, mounts, probe};
+pub use table::{MountEntry, clean_dead_mount, mounts};
 pub use unmount::{UnmountMode, Unmounter};
 
 use std::fs;

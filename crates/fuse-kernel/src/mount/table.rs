@@ -6,9 +6,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
 /// One line of the mount table of this mount namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,33 +20,12 @@ pub struct MountEntry {
     pub device: OsString,
 }
 
-/// How a mounted file system answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Liveness {
-    /// It answered.
-    Alive,
-    /// Its server is gone; every access fails with ENOTCONN until it is unmounted.
-    Dead,
-    /// It did not answer in time.
-    Unresponsive,
-}
-
 /// The mount table, bottom mounts first.
 ///
 /// # Errors
 /// When `/proc` cannot be read.
 pub fn mounts() -> io::Result<Vec<MountEntry>> {
     Ok(parse(&fs::read("/proc/self/mountinfo")?))
-}
-
-/// Mounts of one type whose server is gone.
-///
-/// # Errors
-/// When `/proc` cannot be read.
-pub fn dead_mounts(kind: &str, patience: Duration) -> io::Result<Vec<MountEntry>> {
-    let mut entries = mounts()?;
-    entries.retain(|entry| entry.kind == kind && probe(&entry.path, patience) == Liveness::Dead);
-    Ok(entries)
 }
 
 /// Unmounts `path` if a FUSE server that died left it there; says whether there was such a mount.
@@ -66,28 +42,6 @@ pub fn clean_dead_mount(path: &Path) -> io::Result<bool> {
     }
     unmount_path(&path, UnmountMode::Lazy)?;
     Ok(true)
-}
-
-/// Asks a mounted file system for its root's attributes.
-///
-/// A server that does not answer keeps a thread of this process waiting, until it answers or dies.
-#[must_use]
-pub fn probe(path: &Path, patience: Duration) -> Liveness {
-    let (sender, receiver) = mpsc::channel();
-    let path = path.to_owned();
-    let asking = thread::Builder::new()
-        .name("fuse-probe".into())
-        .spawn(move || {
-            let _ = sender.send(is_disconnected(&path));
-        });
-    match asking
-        .ok()
-        .and_then(|_| receiver.recv_timeout(patience).ok())
-    {
-        Some(true) => Liveness::Dead,
-        Some(false) => Liveness::Alive,
-        None => Liveness::Unresponsive,
-    }
 }
 
 pub(super) fn is_disconnected(path: &Path) -> bool {

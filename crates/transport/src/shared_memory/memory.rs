@@ -1,5 +1,6 @@
 //! The memory of a ring, as the ring sees it.
 
+use super::lines;
 use bytes::buf::UninitSlice;
 use std::{
     fmt,
@@ -24,7 +25,7 @@ pub enum Word {
 /// Memory that the other end of a ring may change at any time, in any way. Rings are generic over it,
 /// so that they run in checkers of memory models too.
 pub trait Memory {
-    /// How many bytes are under way at most: a power of two.
+    /// How many bytes are under way at most.
     fn capacity(&self) -> usize;
     /// Reads a word; what its writer did before it wrote the word is visible afterwards.
     fn load(&self, word: Word) -> u64;
@@ -41,7 +42,7 @@ pub trait Memory {
 }
 
 /// Bytes of one word of memory.
-const WORD_BYTES: usize = size_of::<AtomicU64>();
+pub(super) const WORD_BYTES: usize = size_of::<AtomicU64>();
 /// How far words lie apart, in words: two cache lines, because lines are fetched in pairs.
 const STRIDE: usize = 16;
 /// The words before a ring's bytes: one page, so that the bytes begin with one.
@@ -54,11 +55,10 @@ pub const CONTROL_WORDS: usize = 512;
 pub struct Words<W>(W);
 
 impl<W: Deref<Target = [AtomicU64]>> Words<W> {
-    /// A ring in these words: [`CONTROL_WORDS`], then the bytes; none if their number is not a power
-    /// of two.
+    /// A ring in these words: [`CONTROL_WORDS`], then the bytes; none if there are no bytes.
     pub fn new(words: W) -> Option<Self> {
         let data = words.len().checked_sub(CONTROL_WORDS)?;
-        data.is_power_of_two().then_some(Self(words))
+        (data > 0).then_some(Self(words))
     }
 
     fn word(&self, word: Word) -> &AtomicU64 {
@@ -102,10 +102,12 @@ impl<W: Deref<Target = [AtomicU64]>> Memory for Words<W> {
         merge(&self.data()[place / WORD_BYTES..], place % WORD_BYTES, head);
         let words = &self.data()[place.div_ceil(WORD_BYTES)..];
         let (groups, tail) = whole.as_chunks();
-        for (word, bytes) in words.iter().zip(groups) {
+        let (words, rest) = words.split_at(groups.len());
+        let lines = lines::copy_in(groups, words);
+        for (word, bytes) in words.iter().zip(groups).skip(lines) {
             word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
         }
-        merge(&words[groups.len()..], 0, tail);
+        merge(rest, 0, tail);
     }
 
     fn copy_out(&self, place: usize, into: &mut UninitSlice) {
@@ -115,11 +117,12 @@ impl<W: Deref<Target = [AtomicU64]>> Memory for Words<W> {
         extract(&self.data()[place / WORD_BYTES..], place % WORD_BYTES, head);
         let words = &self.data()[place.div_ceil(WORD_BYTES)..];
         let (groups, tail) = whole.as_chunks_mut();
-        let full = groups.len();
-        for (word, bytes) in words.iter().zip(groups) {
+        let (words, rest) = words.split_at(groups.len());
+        let lines = lines::copy_out(words, groups);
+        for (word, bytes) in words.iter().zip(groups).skip(lines) {
             *bytes = loaded(word);
         }
-        extract(&words[full..], 0, tail);
+        extract(rest, 0, tail);
     }
 }
 

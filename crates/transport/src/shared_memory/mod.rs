@@ -10,6 +10,7 @@ pub mod ring;
 pub mod waiting;
 
 mod handover;
+mod lines;
 mod region;
 mod stream;
 mod watch;

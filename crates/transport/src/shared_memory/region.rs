@@ -19,8 +19,9 @@ use std::{
     sync::{Arc, atomic::AtomicU64},
 };
 
-/// How many bytes are under way in one direction at most. Messages may be larger.
-const DIRECTION_BYTES: usize = 1 << 20;
+/// How many bytes are under way in one direction at most: a chunk of 1 MiB with the head of its message and some small messages, so
+/// that its sender need not come back for the end of it. Messages may be larger.
+const DIRECTION_BYTES: usize = (1 << 20) + (64 << 10);
 /// Words of one direction.
 const DIRECTION_WORDS: usize = CONTROL_WORDS + DIRECTION_BYTES / size_of::<AtomicU64>();
 /// Words of both.
@@ -116,7 +117,7 @@ impl Deref for Direction {
     fn deref(&self) -> &[AtomicU64] {
         // SAFETY: the mapping is page-aligned, REGION_WORDS long and lives as long as `self.region`.
         // The sealed file has all of its bytes. Whatever other processes do, words are only ever
-        // accessed as atomics here, for which every value is valid.
+        // accessed as atomics here, or lines of them byte by byte, and every value of them is valid.
         let all = unsafe { slice::from_raw_parts(self.region.0.as_ptr(), REGION_WORDS) };
         &all[self.words.clone()]
     }

@@ -187,13 +187,13 @@ impl<M: Memory> Reader<M> {
 }
 
 /// The places of `count` bytes from a position on, and which of the bytes go there: two parts where the
-/// ring ends between them.
+/// ring ends between them. They are within the ring whatever the position is.
 fn parts(
     capacity: usize,
     position: u64,
     count: usize,
 ) -> impl Iterator<Item = (usize, Range<usize>)> {
-    let place = position as usize & (capacity - 1);
+    let place = (position % capacity as u64) as usize;
     let first = count.min(capacity - place);
     [(place, 0..first), (0, first..count)]
         .into_iter()
