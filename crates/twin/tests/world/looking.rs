@@ -68,15 +68,31 @@ fn on_one_core_they_take_turns() {
     assert_near(create.per_s, 1e9 / cycle_ns, 0.01);
 }
 
+/// The seed decides which two of them share a core.
 #[test]
 fn three_of_them_on_two_cores_do_not_starve_each_other() {
-    // They are done before the queues are made even.
-    let create = creates(&setup(2, 2, 500));
-    // The server has a core. The clients pass theirs to each other, and each finds its answer in its turn.
-    let turn_ns = CLIENT_NS[1] + CLIENT_NS[0] + PASS_NS;
-    assert_near(create.per_s, 1e9 / turn_ns, 0.02);
-    assert_near(create.p50_us, (2.0 * turn_ns - 1.0) / 1e3, 0.03);
-    assert_near(create.max_us, create.p50_us, 0.2);
+    let of_seed = |seed| {
+        let mut setup = setup(2, 2, 500);
+        setup.seed = seed;
+        creates(&setup)
+    };
+    let (alone, beside): (Vec<_>, Vec<_>) = (0..16)
+        .map(of_seed)
+        // Most are done before the queues are made even.
+        .partition(|create| create.per_s > 1e9 / (CLIENT_NS[1] + CLIENT_NS[0] + 1.1 * PASS_NS));
+    assert!(alone.len() > 3 && beside.len() > 3, "{alone:?} {beside:?}");
+    for create in alone {
+        // The server has a core. The clients pass theirs to each other, and each finds its answer in its turn.
+        let turn_ns = CLIENT_NS[1] + CLIENT_NS[0] + PASS_NS;
+        assert_near(create.per_s, 1e9 / turn_ns, 0.02);
+        assert_near(create.p50_us, (2.0 * turn_ns - 1.0) / 1e3, 0.03);
+        assert_near(create.max_us, create.p50_us, 0.2);
+    }
+    for create in beside {
+        // The server passes its core to a client and back for every other operation at least.
+        let turns_ns = 2.0 * (SERVER_NS + PASS_NS) + CLIENT_NS[1] + CLIENT_NS[0];
+        assert!(create.max_us * 1e3 < 2.0 * turns_ns, "{create:?}");
+    }
 }
 
 /// Two clients on one core keep the server on the other one busy all the time.

@@ -18,8 +18,7 @@ use crate::{
 };
 use anyhow::Context;
 use clap::Args;
-use futago_des::ranks::Alone;
-use futago_lab::results::{OperationResult, PhaseResult};
+use futago_lab::results::{OperationResult, PhaseResult, PointResult};
 use futago_twin::scenario::Point;
 use kept::Kept;
 use serde::Serialize;
@@ -47,6 +46,10 @@ pub struct Compare {
     /// surroundings.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
     repetitions: u32,
+    /// With how many seeds the twin runs, from the scenario's on: the kernel of a host puts processes on other cores each time, and
+    /// the simulated one with each seed. The mean of the middle half counts here, too.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    seeds: u32,
     /// Keep what is measured in this file. What the same program has kept there of the same scenario counts too, so that a long
     /// comparison can be made in pieces.
     #[arg(long, value_name = "FILE")]
@@ -65,6 +68,7 @@ struct Report {
     /// Stands for the machine file.
     machine_hash: Option<String>,
     repetitions: usize,
+    seeds: u32,
     /// What a cache line takes from core to core, in nanoseconds, where repetitions count: as the machine file says, or if it does
     /// not, as it was most often.
     handover_ns: Option<f64>,
@@ -97,9 +101,9 @@ struct Row {
     /// How long servers and clients of the real cluster have had something to do for an operation, in microseconds; the mean
     /// of the middle half of all repetitions that count.
     real_work_us: Work,
-    /// How many succeeded; on the real cluster the first time.
+    /// How many succeeded; the first time.
     count: Both<u64>,
-    /// How many failed, by error; on the real cluster the first time.
+    /// How many failed, by error; the first time.
     errors: Both<BTreeMap<String, u64>>,
     throughput: Pair,
     p50_us: Pair,
@@ -140,7 +144,10 @@ struct Pair {
     real_halves_percent: f64,
     /// Those of all repetitions, whether they count or not.
     repetitions: Vec<f64>,
+    /// The mean of the middle half of all seeds.
     twin: f64,
+    twin_least: f64,
+    twin_most: f64,
     error_percent: f64,
 }
 
@@ -162,7 +169,7 @@ impl Row {
 
 impl Pair {
     /// The figures of all repetitions, and whether they count.
-    fn new(repetitions: Vec<(f64, bool)>, twin: f64) -> Self {
+    fn new(repetitions: Vec<(f64, bool)>, twin: Spread) -> Self {
         let counted = repetitions.iter().filter(|(_, counts)| *counts);
         let counted: Vec<f64> = counted.map(|(figure, _)| *figure).collect();
         let real = Spread::of(counted.clone());
@@ -172,8 +179,10 @@ impl Pair {
             real_most: real.most,
             real_difference_percent: mean_difference(&counted) / real.middle * 100.0,
             real_halves_percent: halves_difference(&counted) / real.middle * 100.0,
-            twin,
-            error_percent: (twin / real.middle - 1.0) * 100.0,
+            twin: twin.middle,
+            twin_least: twin.least,
+            twin_most: twin.most,
+            error_percent: (twin.middle / real.middle - 1.0) * 100.0,
             repetitions: repetitions.into_iter().map(|(figure, _)| figure).collect(),
         }
     }
@@ -212,7 +221,8 @@ impl Compare {
             points = choose(machine)?;
         }
         let like_ns = handover_ns(&points, &runs);
-        let rows = compare(&points, &runs, like_ns)?;
+        let twins = self.run_twins(&points)?;
+        let rows = compare(&points, &runs, &twins, like_ns);
         let (mean, worst) = error_mean_and_worst(&rows);
         let throughputs = || rows.iter().map(|row| &row.throughput);
         let (difference_mean, difference_worst) =
@@ -223,6 +233,7 @@ impl Compare {
             version: VERSION,
             machine_hash,
             repetitions: runs.first().map_or(0, Vec::len),
+            seeds: self.seeds,
             handover_ns: like_ns,
             throughput_error_mean_percent: mean,
             throughput_error_worst_percent: worst,
@@ -315,6 +326,22 @@ impl Compare {
     }
 }
 
+impl Compare {
+    /// What the twin makes of each point with each seed.
+    fn run_twins(&self, points: &[Point]) -> anyhow::Result<Vec<Vec<PointResult>>> {
+        let with_seed = |point: &Point, more: u32| {
+            let mut point = point.clone();
+            point.setup.seed = point.setup.seed.wrapping_add(more.into());
+            point
+        };
+        let seeds = |point| (0..self.seeds).map(move |more| with_seed(point, more));
+        let all: Vec<Point> = points.iter().flat_map(seeds).collect();
+        let results = sweep::run_all(&all, sweep::jobs(None, &all), || ())?;
+        let by_point = results.chunks(self.seeds as usize);
+        Ok(by_point.map(<[PointResult]>::to_vec).collect())
+    }
+}
+
 /// How far the cores were from each other when the machine was measured, or else most often in these runs.
 fn handover_ns(points: &[Point], runs: &Runs) -> Option<f64> {
     let of_machine = points
@@ -326,27 +353,40 @@ fn handover_ns(points: &[Point], runs: &Runs) -> Option<f64> {
 }
 
 /// The rows of all points, in their order.
-fn compare(points: &[Point], runs: &Runs, handover_ns: Option<f64>) -> anyhow::Result<Vec<Row>> {
+fn compare(
+    points: &[Point],
+    runs: &Runs,
+    twins: &[Vec<PointResult>],
+    handover_ns: Option<f64>,
+) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (point, runs) in points.iter().zip(runs) {
-        let twin = sweep::run_point(point, &mut Alone)?;
-        for (place, twin) in twin.phases.iter().enumerate() {
+    for ((point, runs), twins) in points.iter().zip(runs).zip(twins) {
+        for place in 0..point.setup.phases.len() {
             let runs: Vec<&RealPhase> = runs.iter().filter_map(|run| run.get(place)).collect();
-            rows.extend(rows_of(point, &runs, twin, handover_ns));
+            let twins = twins.iter().filter_map(|twin| twin.phases.get(place));
+            rows.extend(rows_of(
+                point,
+                &runs,
+                &twins.collect::<Vec<_>>(),
+                handover_ns,
+            ));
         }
     }
-    Ok(rows)
+    rows
 }
 
 /// The rows of a phase: one for each operation that both have performed.
 fn rows_of(
     point: &Point,
     real: &[&RealPhase],
-    twin: &PhaseResult,
+    twins: &[&PhaseResult],
     handover_ns: Option<f64>,
 ) -> Vec<Row> {
     let counts = counted(real, handover_ns);
-    let rows = twin.operations.iter().filter_map(|(name, twin_s)| {
+    let Some(first_twin) = twins.first() else {
+        return Vec::new();
+    };
+    let rows = first_twin.operations.iter().filter_map(|(name, of_twin)| {
         let results = real
             .iter()
             .zip(&counts)
@@ -354,25 +394,26 @@ fn rows_of(
         let results: Vec<(&OperationResult, bool)> = results.collect();
         let pair = |figure: fn(&OperationResult) -> f64| {
             let all = results.iter().map(|(run, counts)| (figure(run), *counts));
-            Pair::new(all.collect(), figure(twin_s))
+            let twins = twins.iter().filter_map(|twin| twin.operations.get(name));
+            Pair::new(all.collect(), Spread::of(twins.map(figure).collect()))
         };
         let mut parameters = point.parameters.clone();
         parameters.remove("machine");
         let (first, _) = *results.first()?;
         Some(Row {
             parameters,
-            phase: twin.name.clone(),
+            phase: first_twin.name.clone(),
             operation: name.clone(),
             surroundings: real.iter().map(|phase| phase.surroundings).collect(),
             real_work_us: work_us(real, &counts),
             counted: counts.iter().filter(|counts| **counts).count(),
             count: Both {
                 real: first.count,
-                twin: twin_s.count,
+                twin: of_twin.count,
             },
             errors: Both {
                 real: first.errors.clone(),
-                twin: twin_s.errors.clone(),
+                twin: of_twin.errors.clone(),
             },
             throughput: pair(|operation| operation.per_s),
             p50_us: pair(|operation| operation.latency_us.p50),
@@ -499,7 +540,7 @@ mod tests {
     fn only_repetitions_count_that_should() {
         let pair = Pair::new(
             vec![(80.0, true), (500.0, false), (100.0, true), (120.0, true)],
-            95.0,
+            Spread::of(vec![95.0]),
         );
         assert_eq!(
             (pair.real, pair.real_least, pair.real_most),

@@ -22,6 +22,7 @@ use super::message::Party;
 use super::process::{World, WorldUndo};
 use super::scene::Scene;
 use super::statistics::{OperationTable, Output, TransactionTable, UsageTable};
+use crate::random::Random;
 use cores::CoresUndo;
 use futago_base::ServerId;
 use futago_des::{Context, Forward, Mode, Saved, Time};
@@ -112,7 +113,10 @@ impl Host {
                 .costs
                 .looking
                 .filter(|_| setup.has_neighbours())
-                .map(|looking| Turns::new(setup, looking, scene.setup.costs.wake_up_ns)),
+                .map(|looking| {
+                    let seed = Random::new(scene.setup.seed, number.into()).next();
+                    Turns::new(setup, looking, scene.setup.costs.wake_up_ns, seed)
+                }),
             servers: (0..setup.servers).map(server).collect(),
             clients: (0..setup.clients).map(client).collect(),
             usage: UsageTable::new(),

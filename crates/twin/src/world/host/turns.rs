@@ -5,6 +5,7 @@
 //! (`sched_yield`), and who has looked for longer than its patience, or finds that others need the core, sleeps.
 //! While nobody finds anything, nothing is computed: whose turn it is follows from the time.
 
+use crate::random::Random;
 use crate::world::event::Event;
 use crate::world::message::Party;
 use crate::world::{Host, Looking};
@@ -24,6 +25,8 @@ pub struct Turns {
     pass_ns: u64,
     wake_up_ns: u64,
     servers: u32,
+    /// Of what the kernel may do either way.
+    seed: u64,
     cores: Vec<Core>,
     /// Servers, then clients.
     processes: Vec<Process>,
@@ -35,8 +38,10 @@ pub struct Turns {
 /// The small parts.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct State {
-    /// When a process was moved last because it was time to.
-    balanced_ns: u64,
+    /// When it is time to move a process.
+    balance_ns: u64,
+    /// How often something was drawn.
+    draws: u64,
     /// Where a process was woken last.
     woken_at: usize,
 }
@@ -110,7 +115,8 @@ const COLD_FROM: usize = 3;
 pub type Planned = (u64, Event);
 
 impl Turns {
-    pub fn new(host: &Host, looking: Looking, wake_up_ns: u64) -> Self {
+    /// `seed`: where the kernel has a choice it makes another one with another seed, as a real one in another run.
+    pub fn new(host: &Host, looking: Looking, wake_up_ns: u64, seed: u64) -> Self {
         let processes = host.servers + host.clients;
         let process = |number: u32| Process {
             core: (number % host.cores) as usize,
@@ -120,9 +126,13 @@ impl Turns {
             pass_ns: looking.pass_ns.max(1),
             wake_up_ns,
             servers: host.servers,
+            seed,
             cores: vec![Core::default(); host.cores as usize],
             processes: (0..processes).map(process).collect(),
-            state: State::default(),
+            state: State {
+                balance_ns: Random::new(seed, 0).below(BALANCE_NS),
+                ..State::default()
+            },
             kept: None,
         }
     }
@@ -271,12 +281,24 @@ impl Turns {
         process.inbox.is_empty() && waited.is_some_and(|ns| ns >= process.patience.span().0)
     }
 
-    /// A process that is woken goes to the core with the shortest queue; if there is a choice, to where the last
-    /// one was woken: who wakes several is there itself. It has its turn next.
+    /// One of the cores with the shortest queue. Who wakes several is where the last one was woken; what begins
+    /// by itself may be put anywhere.
+    fn core_to_wake_at(&mut self, is_woken: bool) -> usize {
+        let lengths = || self.cores.iter().map(|core| core.queue.len()).enumerate();
+        let shortest = lengths().map(|(_, length)| length).min();
+        let shortest = lengths().filter(|&(_, length)| Some(length) == shortest);
+        let choices: Vec<usize> = shortest.map(|(core, _)| core).collect();
+        if is_woken && choices.contains(&self.state.woken_at) {
+            return self.state.woken_at;
+        }
+        self.state.draws += 1;
+        *Random::new(self.seed, self.state.draws).pick(&choices)
+    }
+
+    /// Wakes a process, which has its turn next.
     fn wake(&mut self, process: u32, ns: u64) {
-        let length = |core: usize| (self.cores[core].queue.len(), core != self.state.woken_at);
-        let to = (0..self.cores.len()).min_by_key(|&core| length(core));
-        let to = to.unwrap_or_default();
+        let is_woken = self.processes[process as usize].waits_since_ns.is_some();
+        let to = self.core_to_wake_at(is_woken);
         self.state.woken_at = to;
         // What a client begins by itself is its own time, and it is awake.
         let woken_ns = match self.processes[process as usize].waits_since_ns {
@@ -305,12 +327,12 @@ impl Turns {
         let (Some((to, short)), Some((from, long))) = (short, long) else {
             return;
         };
-        let is_due = ns >= self.state.balanced_ns + BALANCE_NS;
+        let is_due = ns >= self.state.balance_ns;
         if long < 2 || long == short || !(is_due || short == 0) {
             return;
         }
         if is_due {
-            self.state.balanced_ns = ns;
+            self.state.balance_ns = ns + BALANCE_NS;
         }
         self.move_last(from, to, ns);
     }

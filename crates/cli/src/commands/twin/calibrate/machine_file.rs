@@ -115,8 +115,8 @@ fn typical_ns(side: &Side) -> f64 {
 
 /// What was measured, as a comment.
 fn figures(measured: &Measured) -> String {
-    let mut text = "# Measured for an operation, in nanoseconds: the server's work, the client's, and from beginning\n\
-                    # to end; means of the middle half, least and most of all rounds.\n"
+    let mut text = "# Measured for an operation, in nanoseconds: the server's work, the client's, and from its\n\
+                    # beginning to that of the next one; means of the middle half, least and most of all rounds.\n"
         .to_owned();
     for (place, costs) in [
         ("", &measured.alone),
