@@ -205,6 +205,19 @@ fn what_was_sent_before_the_end_is_received() {
     });
 }
 
+#[test]
+fn a_message_with_a_mebibyte_of_data_is_sent_at_once() {
+    on_one_thread(async {
+        let (a, b) = streams().await;
+        let (_, to_b) = split(a, Budget::new(0));
+        let (from_a, _to_a) = ends(b);
+        let large = frame(1, 1 << 20);
+        assert!(!to_b.post(&large));
+        assert_eq!(to_b.queued_bytes(), 0);
+        assert!(received(&from_a, 1).await == [large]);
+    });
+}
+
 /// A file as a peer makes one, and the accepted end of a connection through it.
 async fn raw_peer() -> (UnixStream, File, Receiver) {
     let (ours, theirs) = UnixStream::pair().unwrap();
@@ -219,19 +232,6 @@ async fn raw_peer() -> (UnixStream, File, Receiver) {
 
 /// Two directions with a page of control and room for 1 MiB with its head each.
 const SIZE: u64 = 2 * (4096 + (1 << 20) + (64 << 10));
-
-#[test]
-fn a_message_with_a_mebibyte_of_data_is_sent_at_once() {
-    on_one_thread(async {
-        let (a, b) = streams().await;
-        let (_, to_b) = split(a, Budget::new(0));
-        let (from_a, _to_a) = ends(b);
-        let large = frame(1, 1 << 20);
-        assert!(!to_b.post(&large));
-        assert_eq!(to_b.queued_bytes(), 0);
-        assert!(received(&from_a, 1).await == [large]);
-    });
-}
 
 fn hand_over(socket: &UnixStream, files: &[&dyn AsFd]) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];

@@ -1,4 +1,4 @@
-//! Moving many words of shared memory, a cache line at a time: the compiler does not join the accesses to
+//! Moving many words of shared memory, as many at a time as a cache line has: the compiler does not join the accesses to
 //! atomics, and one by one they take as many cycles as there are words, twice as long as the caches need.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -18,7 +18,8 @@ mod x86_64 {
     /// Puts whole lines into the first words, and returns how many words that were.
     pub fn copy_in(from: &[[u8; WORD_BYTES]], words: &[AtomicU64]) -> usize {
         let lines = from.len().min(words.len()) / LINE_WORDS;
-        // SAFETY: both have so many lines; words may be written through a shared reference.
+        // SAFETY: both have so many lines. Words may be written through a shared reference, and bytes that somebody
+        // reads through one of their own are no part of them.
         unsafe {
             copy(
                 from.as_ptr().cast(),
@@ -32,7 +33,7 @@ mod x86_64 {
     /// Takes whole lines from the first words, and returns how many words that were.
     pub fn copy_out(words: &[AtomicU64], into: &mut [[MaybeUninit<u8>; WORD_BYTES]]) -> usize {
         let lines = into.len().min(words.len()) / LINE_WORDS;
-        // SAFETY: both have so many lines, and nobody else has `into`.
+        // SAFETY: both have so many lines, and nobody else has `into`, so that no word is part of it.
         unsafe { copy(words.as_ptr().cast(), into.as_mut_ptr().cast(), lines) };
         lines * LINE_WORDS
     }

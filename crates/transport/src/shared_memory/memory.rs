@@ -50,8 +50,8 @@ pub const CONTROL_WORDS: usize = 512;
 
 /// A ring's memory in words that threads or processes share.
 ///
-/// Bytes too are moved by relaxed accesses to whole aligned words, so that a hostile other end can make
-/// nothing worse of them than other bytes.
+/// Bytes too are moved by relaxed accesses to whole aligned words, or many of them by instructions of their own
+/// (`lines`), so that a hostile other end can make nothing worse of them than other bytes.
 pub struct Words<W>(W);
 
 impl<W: Deref<Target = [AtomicU64]>> Words<W> {

@@ -187,7 +187,8 @@ impl<M: Memory> Reader<M> {
 }
 
 /// The places of `count` bytes from a position on, and which of the bytes go there: two parts where the
-/// ring ends between them. They are within the ring whatever the position is.
+/// ring ends between them. They are within the ring whatever the position is; positions follow each other up to the
+/// 2^64th byte, which takes centuries.
 fn parts(
     capacity: usize,
     position: u64,
