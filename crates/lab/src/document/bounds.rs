@@ -40,6 +40,11 @@ pub fn cost_ns<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     within(f64::deserialize(from)?, 0.0..=HOUR_NS as f64)
 }
 
+/// By what part of itself something grows, at most a thousand times.
+pub fn growth<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    within(f64::deserialize(from)?, 0.0..=1e3)
+}
+
 /// As [`time_ns`], for what may be left out.
 pub fn some_time_ns<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     time_ns(from).map(Some)

@@ -36,7 +36,7 @@ pub use measured::{
 pub use options::RunOptions;
 pub use run::{check, run, run_on};
 pub use setup::{
-    Activity, Amount, ClientCosts, Costs, Data, Directory, Faults, FileNames, Hop, Host,
+    Activity, AfterIdle, Amount, ClientCosts, Costs, Data, Directory, Faults, FileNames, Hop, Host,
     HostPartition, Looking, ManyFiles, MessageCosts, MessageSize, Mix, Network, OperationKind,
     Path, Phase, Place, Popularity, Protocol, ServerCosts, ServerStop, Setup, SharedLink, Store,
     WideDirectories,

@@ -4,8 +4,8 @@ use crate::predictions::assert_near;
 use crate::setups::{own_files, ppmds, transfers};
 use futago_lab::workload::IoPhase;
 use futago_twin::world::{
-    Amount, FileNames, Latency, Looking, MeasuredOperation, OperationKind, Place, RunOptions,
-    Setup, Store, run,
+    AfterIdle, Amount, FileNames, Latency, Looking, MeasuredOperation, OperationKind, Place,
+    RunOptions, Setup, Store, run,
 };
 
 const LOCAL_NS: f64 = 300.0;
@@ -14,6 +14,12 @@ const WAKE_UP_NS: f64 = 20_000.0;
 /// What each side pays for an operation: the client before it sends and after it has the answer.
 const CLIENT_NS: [f64; 2] = [1_200.0, 800.0];
 const SERVER_NS: f64 = 3_000.0;
+
+const LOOKING: Looking = Looking {
+    pass_ns: PASS_NS as u64,
+    woken_ns: 0.0,
+    after_idle: None,
+};
 
 /// One host whose processes look for messages, and create files of their own.
 fn setup(clients: u32, cores: u32, operations: u64) -> Setup {
@@ -25,9 +31,7 @@ fn setup(clients: u32, cores: u32, operations: u64) -> Setup {
     setup.store = Store::default();
     setup.directories[0].names = FileNames::Numbered;
     let costs = &mut setup.costs;
-    costs.looking = Some(Looking {
-        pass_ns: PASS_NS as u64,
-    });
+    costs.looking = Some(LOOKING);
     costs.wake_up_ns = WAKE_UP_NS as u64;
     costs.client.operation_ns = CLIENT_NS[0];
     costs.client.turn_ns = CLIENT_NS[1];
@@ -107,19 +111,26 @@ fn who_shares_a_core_with_a_busy_server_gets_its_turn() {
 }
 
 #[test]
-fn caches_are_cold_where_more_than_two_take_turns() {
-    let per_s = |clients, is_dearer: bool| {
-        let mut setup = setup(clients, 1, 500);
-        if is_dearer {
-            setup.costs.server.cold.turn_ns = 700.0;
-            setup.costs.client.cold.turn_ns = 700.0;
-        }
-        creates(&setup).per_s
+fn work_after_a_while_without_is_dearer() {
+    let p50_ns = |think_ns| {
+        let mut setup = setup(1, 2, 500);
+        setup.phases[0].think = Latency::Constant(think_ns);
+        let after_idle = Some(AfterIdle {
+            from_ns: 10_000,
+            until_ns: 1_000_000,
+            more: 0.5,
+        });
+        setup.costs.looking = Some(Looking {
+            after_idle,
+            ..LOOKING
+        });
+        creates(&setup).p50_us * 1e3
     };
-    assert_eq!(per_s(1, true), per_s(1, false));
-    // Each operation is a turn of a client, and at least every second one a turn of the server.
-    let more_ns = 1e9 / per_s(2, true) - 1e9 / per_s(2, false);
-    assert!((1.4 * 700.0..=2.1 * 700.0).contains(&more_ns), "{more_ns}");
+    assert_near(p50_ns(1), ALONE_NS, 0.001);
+    // Half of the way from 10 us to 1 ms, by their logarithms: for the server, and for the client as it begins.
+    let think_ns = 100_000.0 - (ALONE_NS - SERVER_NS);
+    let more_ns = 0.25 * (SERVER_NS + CLIENT_NS[0]);
+    assert_near(p50_ns(think_ns as u64) - ALONE_NS, more_ns, 0.02);
 }
 
 /// What writing 1 MiB takes beside what creating a file does, in nanoseconds.
@@ -157,7 +168,10 @@ fn sockets_cost_more_and_nobody_looks_at_them() {
     setup.store = Store::default();
     setup.phases[0].amount = Amount::Operations(500);
     let near = creates(&setup);
-    setup.costs.looking = Some(Looking { pass_ns: 1_000_000 });
+    setup.costs.looking = Some(Looking {
+        pass_ns: 1_000_000,
+        ..LOOKING
+    });
     setup.costs.wake_up_ns = WAKE_UP_NS as u64;
     setup.costs.server.sockets.turn_ns = 5_000.0;
     setup.costs.client.sockets.turn_ns = 3_000.0;
@@ -169,8 +183,12 @@ fn sockets_cost_more_and_nobody_looks_at_them() {
 fn who_waits_for_longer_than_its_patience_is_woken() {
     let mut setup = setup(1, 2, 500);
     setup.phases[0].think = Latency::Constant(3_000_000);
+    setup.costs.looking = Some(Looking {
+        woken_ns: 7_000.0,
+        ..LOOKING
+    });
     let create = creates(&setup);
-    assert_near(create.p50_us, (ALONE_NS + WAKE_UP_NS) / 1e3, 0.01);
+    assert_near(create.p50_us, (ALONE_NS + WAKE_UP_NS + 7_000.0) / 1e3, 0.01);
 }
 
 #[test]

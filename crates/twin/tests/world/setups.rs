@@ -5,10 +5,10 @@ use futago_des::Executor;
 use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload, Trace};
 use futago_twin::world::{
-    Activity, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Faults, FileNames, Hop,
-    Host, HostPartition, Latency, Looking, ManyFiles, Measured, MessageCosts, MessageSize, Mix,
-    Network, OperationKind, Path, Phase, Place, Popularity, Protocol, RunOptions, ServerStop,
-    Setup, SharedLink, Store, WideDirectories, run,
+    Activity, AfterIdle, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Faults,
+    FileNames, Hop, Host, HostPartition, Latency, Looking, ManyFiles, Measured, MessageCosts,
+    MessageSize, Mix, Network, OperationKind, Path, Phase, Place, Popularity, Protocol, RunOptions,
+    ServerStop, Setup, SharedLink, Store, WideDirectories, run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -200,11 +200,17 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
 
 /// The same with processes that look for messages, several on a host.
 pub fn looking(mut setup: Setup) -> Setup {
-    setup.costs.looking = Some(Looking { pass_ns: 900 });
+    setup.costs.looking = Some(Looking {
+        pass_ns: 900,
+        woken_ns: 9_000.0,
+        after_idle: Some(AfterIdle {
+            from_ns: 5_000,
+            until_ns: 300_000,
+            more: 0.7,
+        }),
+    });
     setup.costs.server.turn_ns = 500.0;
     setup.costs.client.turn_ns = 300.0;
-    setup.costs.server.cold.turn_ns = 700.0;
-    setup.costs.client.cold.turn_ns = 400.0;
     setup.costs.client.listed_name_ns = 20.0;
     let clients = setup.hosts.iter().map(|host| host.clients).sum();
     setup.hosts.retain(|host| host.servers > 0);

@@ -155,17 +155,15 @@ impl ClientProcess {
             Ok(Reply::Listing { entries, .. }) => entries.len(),
             _ => 0,
         };
-        let messages = costs.messages(at.circumstances(message.from));
+        let messages = costs.messages(at.is_remote(message.from));
         // Who has its turn has paid for it.
         let turn_ns = if at.has_turn { 0.0 } else { messages.turn_ns };
-        let received = message.payload.len();
         at.occupy_and_copy(
             turn_ns
-                + at.lag_ns(message, messages.byte_received_ns)
-                + costs.input_ns
+                + at.dear(costs.input_ns)
                 + costs.listed_name_ns * names as f64
-                + messages.byte_received_ns * received as f64,
-            received,
+                + at.receive_ns(message, messages.byte_received_ns),
+            at.left_bytes(message),
         );
         self.state.free_ns = at.ns;
         if *outcome == Err(Failure::SessionExpired) {
@@ -312,15 +310,19 @@ impl ClientProcess {
         let name: &str = (&request).into();
         let request_ns = costs.request_ns.get(name).copied();
         let request_ns = request_ns.unwrap_or(costs.other_request_ns);
-        let messages = costs.messages(at.circumstances(Party::Server(to)));
+        let messages = costs.messages(at.is_remote(Party::Server(to)));
         let sent = frame.payload.len();
-        at.occupy_and_copy(request_ns + messages.byte_sent_ns * sent as f64, sent);
+        at.occupy_and_copy(
+            at.dear(request_ns) + messages.byte_sent_ns * sent as f64,
+            sent,
+        );
         self.state.free_ns = self.state.free_ns.max(at.ns);
         let id = futago_base::RequestId {
             session: frame.header.session,
             sequence: frame.header.sequence,
         };
-        let found_from_ns = at.found_from_ns(Party::Server(to), sent, messages.byte_sent_ns);
+        let put_in = at.put_in(Party::Server(to), sent, messages.byte_sent_ns);
+        let found_from_ns = put_in.map_or(at.ns, |put_in| put_in.from_ns);
         let message = Arc::new(Message {
             from: Party::Client(self.number),
             to: Party::Server(to),
@@ -331,7 +333,7 @@ impl ClientProcess {
                 request,
             },
             payload: frame.payload,
-            whole_ns: if found_from_ns < at.ns { at.ns } else { 0 },
+            put_in,
         });
         at.out.messages.push((found_from_ns, message));
     }
@@ -474,7 +476,7 @@ impl ClientProcess {
             work.files = self.files_of(*work, at.scene);
         }
         let began_ns = at.ns;
-        at.occupy(at.scene.setup.costs.client.operation_ns);
+        at.occupy(at.dear(at.scene.setup.costs.client.operation_ns));
         self.state.free_ns = at.ns;
         let mut task = Task::new(operation, began_ns, at.random.bits());
         if self.state.workload.arrivals(at.scene).is_some() {

@@ -4,30 +4,10 @@ use super::moment::Moment;
 use super::server::{ServerProcess, ServerUndo};
 use super::turns::Found;
 use super::{Concerned, Host, Part, ProcessUndo, class};
+use crate::world::MessageCosts;
 use crate::world::client::{ClientProcess, ClientUndo};
 use crate::world::event::Event;
 use futago_des::RandomStream;
-
-/// How a process comes to act.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Occasion {
-    /// Something has happened to it.
-    Event,
-    /// It has looked, and has found this.
-    Found { is_cold: bool },
-    /// It has found this together with the last one, from the same sender.
-    FoundToo { is_cold: bool },
-}
-
-impl Occasion {
-    /// Whether other processes have used the core's caches meanwhile.
-    const fn is_cold(self) -> bool {
-        match self {
-            Self::Event => false,
-            Self::Found { is_cold } | Self::FoundToo { is_cold } => is_cold,
-        }
-    }
-}
 
 impl Host {
     /// Lets the process act that an event concerns: now, or when it looks.
@@ -46,27 +26,17 @@ impl Host {
         };
         match (&mut self.turns, event) {
             (Some(turns), Event::Turn { .. }) => {
-                let found = turns.begin(process, ns);
-                let Some(Found {
-                    event,
-                    is_first,
-                    is_cold,
-                }) = found
-                else {
+                let Some(found) = turns.begin(process, ns) else {
                     return;
                 };
-                let occasion = match is_first {
-                    true => Occasion::Found { is_cold },
-                    false => Occasion::FoundToo { is_cold },
-                };
-                let until_ns = self.act(ns, &event, concerned, occasion, undo, random);
+                let until_ns = self.act(ns, &found.event, concerned, Some(&found), undo, random);
                 self.end_turn(process, concerned, until_ns);
             }
             (Some(turns), event) if event.is_looked_for() => {
                 turns.arrive(process, event.clone(), ns, &mut self.out.events);
             }
             _ => {
-                self.act(ns, event, concerned, Occasion::Event, undo, random);
+                self.act(ns, event, concerned, None, undo, random);
             }
         }
     }
@@ -89,26 +59,29 @@ impl Host {
             .map_or(0, |_| self.servers.iter().map(ServerProcess::files).sum())
     }
 
-    /// Lets a process act. Returns until when it works.
+    /// Lets a process act, which may have found this when it looked. Returns until when it works.
     fn act(
         &mut self,
         ns: u64,
         event: &Event,
         concerned: Concerned,
-        occasion: Occasion,
+        found: Option<&Found>,
         undo: Option<&mut ProcessUndo>,
         random: &mut RandomStream,
     ) -> u64 {
+        let looking = self.scene.setup.costs.looking;
+        let after_idle = looking.and_then(|looking| looking.after_idle).zip(found);
         let mut at = Moment {
             ns,
+            more: after_idle.map_or(0.0, |(after, found)| after.more(found.idle_ns)),
             files: self.files(),
             scene: &self.scene,
             random,
             host: self.number,
             cores: &mut self.cores,
             memory: &mut self.state.memory,
-            is_cold: occasion.is_cold(),
-            has_turn: occasion != Occasion::Event,
+            taken_bytes: found.map_or(0, |found| found.taken_bytes),
+            has_turn: found.is_some(),
             worked_until_ns: ns,
             window: self
                 .scene
@@ -116,8 +89,16 @@ impl Host {
             cpu: class(&self.scene, self.number, Part::Cpu),
             out: &mut self.out,
         };
-        if let Occasion::Found { .. } = occasion {
-            at.occupy(turn_ns(&at, event, concerned));
+        if found.is_some_and(|found| found.is_woken) {
+            at.occupy(looking.map_or(0.0, |looking| looking.woken_ns));
+        }
+        let messages = message_costs(&at, event, concerned);
+        if let Some(part_bytes) = found.and_then(|found| found.part_bytes) {
+            at.take_part(part_bytes, messages.byte_received_ns);
+            return at.worked_until_ns;
+        }
+        if found.is_some_and(|found| found.is_first) {
+            at.occupy(at.dear(messages.turn_ns));
         }
         match (concerned, undo) {
             (Concerned::Server(place), Some(ProcessUndo::Server(_, undo))) => {
@@ -141,17 +122,17 @@ impl Host {
     }
 }
 
-/// What it costs a process to have found messages.
-fn turn_ns(at: &Moment<'_>, event: &Event, concerned: Concerned) -> f64 {
+/// What an event's message costs the process that it concerns; nothing if it brings none.
+fn message_costs(at: &Moment<'_>, event: &Event, concerned: Concerned) -> MessageCosts {
     let Event::Delivered(message) = event else {
-        return 0.0;
+        return MessageCosts::default();
     };
     let costs = &at.scene.setup.costs;
-    let circumstances = at.circumstances(message.from);
+    let is_remote = at.is_remote(message.from);
     match concerned {
-        Concerned::Server(_) => costs.server.messages(circumstances).turn_ns,
-        Concerned::Client(_) => costs.client.messages(circumstances).turn_ns,
-        Concerned::Nobody => 0.0,
+        Concerned::Server(_) => costs.server.messages(is_remote),
+        Concerned::Client(_) => costs.client.messages(is_remote),
+        Concerned::Nobody => MessageCosts::default(),
     }
 }
 

@@ -3,9 +3,8 @@
 use super::cores::Cores;
 use super::nic::transmission_ns;
 use crate::world::event::Event;
-use crate::world::message::{Message, Party};
+use crate::world::message::{Message, Party, PutIn, TOLD_BYTES};
 use crate::world::scene::{Scene, Window};
-use crate::world::setup::Circumstances;
 use crate::world::statistics::Output;
 use crate::world::{Latency, ResourceClass};
 use futago_des::RandomStream;
@@ -29,9 +28,6 @@ pub struct Consequences {
     pub finished: u32,
 }
 
-/// How much of a message is told at a time, as by the rings of crate `futago-transport`.
-const TOLD_BYTES: usize = 64 << 10;
-
 /// What the cores of a host copy file data through, one after the other.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Memory {
@@ -50,8 +46,10 @@ pub struct Moment<'a> {
     pub memory: &'a mut Memory,
     /// How many files the host's servers hold, where that matters.
     pub files: u64,
-    /// Other processes have used the core's caches meanwhile.
-    pub is_cold: bool,
+    /// By how much work is dearer, as the process has had nothing to do.
+    pub more: f64,
+    /// How much of the message's data the process has taken out in earlier turns.
+    pub taken_bytes: usize,
     /// The process has its turn on a core: it need not wait for one.
     pub has_turn: bool,
     /// Until when it has worked.
@@ -63,6 +61,11 @@ pub struct Moment<'a> {
 }
 
 impl Moment<'_> {
+    /// What something costs that costs so much where caches are warm.
+    pub fn dear(&self, span_ns: f64) -> f64 {
+        span_ns * (1.0 + self.more)
+    }
+
     /// Works for a span of CPU time, once a core is free.
     pub fn occupy(&mut self, span_ns: f64) {
         let span_ns = span_ns.round() as u64;
@@ -101,21 +104,41 @@ impl Moment<'_> {
         self.occupy(span_ns.max(until_copied_ns));
     }
 
-    /// When the other end can find a message with so much data that has just been put in. What is large is told
-    /// part by part to who looks for it, while it is copied; what else is done for each byte comes before that.
-    pub fn found_from_ns(&self, to: Party, bytes: usize, byte_sent_ns: f64) -> u64 {
+    /// When a message with so much data was put in that just has been, if the other end has been told of it part
+    /// by part while it was copied. What else is done for each byte came before that.
+    pub fn put_in(&self, to: Party, bytes: usize, byte_sent_ns: f64) -> Option<PutIn> {
         let later_bytes = bytes.saturating_sub(TOLD_BYTES);
-        if later_bytes == 0 || !self.has_turn || self.circumstances(to).is_remote {
-            return self.ns;
+        if later_bytes == 0 || !self.has_turn || self.is_remote(to) {
+            return None;
         }
-        self.ns - (self.copied_byte_ns(byte_sent_ns) * later_bytes as f64) as u64
+        let later_ns = self.copied_byte_ns(byte_sent_ns) * later_bytes as f64;
+        Some(PutIn {
+            from_ns: self.ns - later_ns as u64,
+            until_ns: self.ns,
+        })
     }
 
-    /// By how much it takes longer to take in a message that the other end still puts in.
-    pub fn lag_ns(&self, message: &Message, byte_received_ns: f64) -> f64 {
-        let earlier_bytes = message.payload.len().saturating_sub(TOLD_BYTES);
-        let earlier_ns = self.copied_byte_ns(byte_received_ns) * earlier_bytes as f64;
-        (message.whole_ns as f64 - self.ns as f64 - earlier_ns).max(0.0)
+    /// Takes out a part of a message, and goes on with it in a later turn.
+    pub fn take_part(&mut self, bytes: usize, byte_received_ns: f64) {
+        self.occupy_and_copy(self.copied_byte_ns(byte_received_ns) * bytes as f64, bytes);
+    }
+
+    /// How much of a message's data is still to be taken out.
+    pub fn left_bytes(&self, message: &Message) -> usize {
+        message.payload.len() - self.taken_bytes
+    }
+
+    /// What it takes to take in the rest of a message's data. Who is alone on its core waits for what the other end
+    /// still puts in.
+    pub fn receive_ns(&self, message: &Message, byte_received_ns: f64) -> f64 {
+        let copied_byte_ns = self.copied_byte_ns(byte_received_ns);
+        let taken_ns = copied_byte_ns * self.taken_bytes as f64;
+        let all_ns = byte_received_ns * message.payload.len() as f64;
+        let until_ns = message.put_in.map_or(0, |put_in| put_in.until_ns);
+        let earlier_bytes = self.left_bytes(message).saturating_sub(TOLD_BYTES);
+        let earlier_ns = copied_byte_ns * earlier_bytes as f64;
+        let lag_ns = (until_ns as f64 - self.ns as f64 - earlier_ns).max(0.0);
+        all_ns - taken_ns + lag_ns
     }
 
     /// What copying takes of the time for a byte: a core's share of the memory, or all of it.
@@ -127,12 +150,9 @@ impl Moment<'_> {
         of_core.map_or(byte_ns, |copied_ns| copied_ns.min(byte_ns))
     }
 
-    /// Under which circumstances a message from or to somebody is handled.
-    pub fn circumstances(&self, other: Party) -> Circumstances {
-        Circumstances {
-            is_cold: self.is_cold,
-            is_remote: self.scene.host_of(other) != Some(self.host),
-        }
+    /// Whether somebody is on another host.
+    pub fn is_remote(&self, other: Party) -> bool {
+        self.scene.host_of(other) != Some(self.host)
     }
 
     /// Counts the use of a resource: when it was wanted, begun and ended.

@@ -1,10 +1,10 @@
 //! A simulated server: the real core, driver and store.
 
 use super::moment::Moment;
+use crate::world::ResourceClass;
 use crate::world::event::Event;
-use crate::world::message::{Content, Message, Party};
+use crate::world::message::{Content, Message, Party, PutIn};
 use crate::world::scene::{Scene, engine_ns, wall};
-use crate::world::{ResourceClass, ServerCosts};
 use futago_base::{Batch, DataChange, Payload, RequestId, ServerId, View, Work};
 use futago_driver::{Admission, AdmissionUndo, HybridClock};
 use futago_server::{Decision, Input, Output, Server};
@@ -209,9 +209,9 @@ impl ServerProcess {
         } = decision;
         let begun_ns = at.ns;
         let sent = outputs.iter().map(|output| sent_data(output).1);
-        let received = origin.message.map_or(0, |message| message.payload.len());
+        let received = origin.message.map_or(0, |message| at.left_bytes(message));
         let copied = received + sent.sum::<usize>();
-        let work_ns = cost_ns(&at.scene.setup.costs.server, origin.request, work, at.files);
+        let work_ns = cost_ns(at, origin.request, work);
         let messages_ns = messages_ns(at, origin.message, &outputs);
         at.occupy_and_copy(work_ns + messages_ns, copied);
         if at.ns > begun_ns {
@@ -264,14 +264,11 @@ impl ServerProcess {
         }
         let clock = self.state.clock.read(wall(at.ns));
         let from = Party::Server(self.core.id());
-        let found_from_ns = found_from_ns(at, &outputs);
-        let whole_ns = if found_from_ns < at.ns { at.ns } else { 0 };
+        let put_in = put_in(at, &outputs);
+        let found_from_ns = put_in.map_or(at.ns, |put_in| put_in.from_ns);
         let messages = outputs.into_iter().filter_map(|output| {
             let message = message(from, clock, output)?;
-            Some(Arc::new(Message {
-                whole_ns,
-                ..message
-            }))
+            Some(Arc::new(Message { put_in, ..message }))
         });
         if at.ns == now_ns {
             for message in messages {
@@ -346,13 +343,15 @@ fn is_stored(batch: &Batch) -> bool {
 }
 
 /// The CPU time of an input.
-fn cost_ns(costs: &ServerCosts, name: Option<&str>, work: Work, files: u64) -> f64 {
+fn cost_ns(at: &Moment<'_>, name: Option<&str>, work: Work) -> f64 {
+    let costs = &at.scene.setup.costs.server;
     let of_name = name.and_then(|name| costs.request_ns.get(name).copied());
-    of_name.unwrap_or(costs.input_ns)
+    let of_request = of_name.unwrap_or(costs.input_ns)
         + costs.output_ns * f64::from(work.messages)
         + costs.record_read_ns * f64::from(work.records_read)
-        + costs.scanned_ns(files) * f64::from(work.records_scanned)
-        + costs.record_written_ns * f64::from(work.records_written)
+        + costs.record_written_ns * f64::from(work.records_written);
+    at.dear(of_request)
+        + costs.scanned_ns(at.files) * f64::from(work.records_scanned)
         + costs.byte_ns * work.data_bytes as f64
 }
 
@@ -370,13 +369,12 @@ fn sent_data(output: &Output) -> (Party, usize) {
 /// What a message that came in and those that go out cost.
 fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -> f64 {
     let costs = &at.scene.setup.costs.server;
-    let of = |other: Party| costs.messages(at.circumstances(other));
+    let of = |other: Party| costs.messages(at.is_remote(other));
     let received_ns = message.map_or(0.0, |message| {
         let costs = of(message.from);
         // Who has its turn has paid for it.
         let turn_ns = if at.has_turn { 0.0 } else { costs.turn_ns };
-        let bytes_ns = costs.byte_received_ns * message.payload.len() as f64;
-        turn_ns + bytes_ns + at.lag_ns(message, costs.byte_received_ns)
+        turn_ns + at.receive_ns(message, costs.byte_received_ns)
     });
     let sent = outputs
         .iter()
@@ -386,13 +384,13 @@ fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -
     received_ns + sent_ns.sum::<f64>()
 }
 
-/// When the other end of a decision's only message can find it; that of several when all are there.
-fn found_from_ns(at: &Moment<'_>, outputs: &[Output]) -> u64 {
-    let [output] = outputs else { return at.ns };
+/// When a decision's only message was put in, if it is told part by part; of several none is.
+fn put_in(at: &Moment<'_>, outputs: &[Output]) -> Option<PutIn> {
+    let [output] = outputs else { return None };
     let (to, bytes) = sent_data(output);
     let costs = &at.scene.setup.costs.server;
-    let byte_sent_ns = costs.messages(at.circumstances(to)).byte_sent_ns;
-    at.found_from_ns(to, bytes, byte_sent_ns)
+    let byte_sent_ns = costs.messages(at.is_remote(to)).byte_sent_ns;
+    at.put_in(to, bytes, byte_sent_ns)
 }
 
 /// The file data that a batch writes, in bytes.
@@ -439,6 +437,6 @@ fn message(from: Party, clock: futago_base::Time, output: Output) -> Option<Mess
         clock,
         content,
         payload,
-        whole_ns: 0,
+        put_in: None,
     })
 }

@@ -69,6 +69,35 @@ impl Core {
     }
 }
 
+/// Something that a process has not found yet, or only in part.
+#[derive(Clone, Debug)]
+struct Coming {
+    event: Event,
+    /// How much of the message's data it has taken out.
+    taken_bytes: usize,
+}
+
+impl Coming {
+    /// From when on there is something to find that it has not taken out.
+    fn found_from_ns(&self) -> u64 {
+        match &self.event {
+            Event::Delivered(message) if self.taken_bytes > 0 => {
+                message.told_beyond_ns(self.taken_bytes)
+            }
+            _ => 0,
+        }
+    }
+
+    /// What is there and has not been taken out, in bytes, if the rest of the message is still to come.
+    fn part_bytes(&self, ns: u64) -> Option<usize> {
+        let Event::Delivered(message) = &self.event else {
+            return None;
+        };
+        let told_bytes = message.told_bytes(ns);
+        (told_bytes < message.payload.len()).then_some(told_bytes - self.taken_bytes)
+    }
+}
+
 /// A process.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Process {
@@ -76,13 +105,19 @@ struct Process {
     core: usize,
     /// It is in the core's queue.
     is_awake: bool,
+    /// It has been woken, and has not had its turn since then.
+    is_woken: bool,
+    /// Until when it works, or has worked last.
+    works_until_ns: u64,
+    /// The same of what was whole.
+    idle_since_ns: u64,
     /// Since when it waits for a message.
     waits_since_ns: Option<u64>,
     patience: Patience,
     crowding: Crowding,
     /// What it has not found yet, or found together with what it works on.
     #[serde(skip)]
-    inbox: VecDeque<Event>,
+    inbox: VecDeque<Coming>,
     /// How much of it was found together.
     found: usize,
     /// Who sent the last that it has worked on.
@@ -101,18 +136,89 @@ pub struct TurnsUndo {
 #[derive(Debug)]
 pub struct Found {
     pub event: Event,
+    /// How much of the message's data it has taken out in earlier turns.
+    pub taken_bytes: usize,
+    /// Takes out so much more in this one and leaves the rest to later ones, as that is not there yet.
+    pub part_bytes: Option<usize>,
     /// It is the first of what it has found together from the same sender.
     pub is_first: bool,
-    /// Others have used the core's caches meanwhile.
-    pub is_cold: bool,
+    /// How long it had had nothing to do.
+    pub idle_ns: u64,
+    /// It has been woken for this.
+    pub is_woken: bool,
 }
-
-/// Two processes that take turns at a core find in its caches what they have left there; with this many, others
-/// have taken their place.
-const COLD_FROM: usize = 3;
 
 /// When a process's turn begins.
 pub type Planned = (u64, Event);
+
+impl Process {
+    /// From when on there is something to find for it, and it is there to look.
+    fn finds_from_ns(&self) -> Option<u64> {
+        let from_ns = self.inbox.iter().map(Coming::found_from_ns).min();
+        from_ns.map(|from_ns| from_ns.max(self.works_until_ns))
+    }
+
+    /// Which of all that comes is the first that it finds.
+    fn first_found(&self, ns: u64) -> Option<usize> {
+        let mut coming = self.inbox.iter();
+        coming.position(|coming| coming.found_from_ns() <= ns)
+    }
+
+    /// What was taken out in part is not worked on yet.
+    fn works_until(&mut self, ns: u64) {
+        self.works_until_ns = ns;
+        if self.inbox.iter().all(|coming| coming.taken_bytes == 0) {
+            self.idle_since_ns = ns;
+        }
+    }
+
+    /// Takes out a part of what it finds first, if the rest is not there yet.
+    fn find_part(&mut self, ns: u64) -> Option<Found> {
+        let place = self.first_found(ns)?;
+        let coming = &mut self.inbox[place];
+        let part_bytes = coming.part_bytes(ns)?;
+        let taken_bytes = coming.taken_bytes;
+        coming.taken_bytes += part_bytes;
+        self.found = 0;
+        Some(Found {
+            event: coming.event.clone(),
+            taken_bytes,
+            part_bytes: Some(part_bytes),
+            is_first: false,
+            idle_ns: 0,
+            is_woken: false,
+        })
+    }
+
+    /// Takes out all of what it finds first.
+    fn find(&mut self, ns: u64) -> Option<Found> {
+        let place = self.first_found(ns)?;
+        let is_first = self.found == 0;
+        if is_first {
+            let found = self
+                .inbox
+                .iter()
+                .filter(|coming| coming.found_from_ns() <= ns);
+            self.found = found.count();
+        }
+        self.found -= 1;
+        let Coming { event, taken_bytes } = self.inbox.remove(place)?;
+        let from = match &event {
+            Event::Delivered(message) => Some(message.from),
+            _ => None,
+        };
+        let is_first = is_first || self.last_from != from;
+        self.last_from = from;
+        Some(Found {
+            event,
+            taken_bytes,
+            part_bytes: None,
+            is_first,
+            idle_ns: 0,
+            is_woken: false,
+        })
+    }
+}
 
 impl Turns {
     /// `seed`: where the kernel has a choice it makes another one with another seed, as a real one in another run.
@@ -145,7 +251,10 @@ impl Turns {
 
     /// There is something for a process to find.
     pub fn arrive(&mut self, process: u32, event: Event, ns: u64, planned: &mut Vec<Planned>) {
-        self.process(process).inbox.push_back(event);
+        self.process(process).inbox.push_back(Coming {
+            event,
+            taken_bytes: 0,
+        });
         self.settle_all(ns);
         if !self.processes[process as usize].is_awake {
             self.wake(process, ns);
@@ -167,27 +276,21 @@ impl Turns {
         }
         core.works = true;
         core.next = None;
-        let is_cold = core.queue.len() >= COLD_FROM;
+        let is_alone = core.queue.len() == 1;
         let process = self.process(process);
         if let Some(since_ns) = process.waits_since_ns.take() {
             process.patience.learn(Duration(ns - since_ns));
         }
-        let first = process.found == 0;
-        if first {
-            process.found = process.inbox.len();
-        }
-        process.found -= 1;
-        let event = process.inbox.pop_front()?;
-        let from = match &event {
-            Event::Delivered(message) => Some(message.from),
-            _ => None,
+        let found = match is_alone {
+            true => None,
+            false => process.find_part(ns),
         };
-        let first = first || process.last_from != from;
-        process.last_from = from;
+        let found = found.or_else(|| process.find(ns))?;
+        let is_woken = std::mem::take(&mut process.is_woken);
         Some(Found {
-            event,
-            is_first: first,
-            is_cold,
+            idle_ns: ns - process.idle_since_ns,
+            is_woken,
+            ..found
         })
     }
 
@@ -195,8 +298,11 @@ impl Turns {
     pub fn end(&mut self, process: u32, ns: u64, waits: bool, planned: &mut Vec<Planned>) {
         let at = self.processes[process as usize].core;
         self.core(at).since_ns = ns;
-        let has_more = !self.processes[process as usize].inbox.is_empty();
-        if has_more && !self.cores[at].turn_is_used_up(ns) {
+        self.process(process).works_until(ns);
+        let finds_from_ns = self.processes[process as usize].finds_from_ns();
+        let has_more = finds_from_ns.is_some();
+        let finds_now = finds_from_ns.is_some_and(|from_ns| from_ns <= ns);
+        if finds_now && !self.cores[at].turn_is_used_up(ns) {
             planned.extend(self.begin_at(at, process, ns));
             return;
         }
@@ -316,6 +422,7 @@ impl Turns {
         let process = self.process(process);
         process.core = to;
         process.is_awake = true;
+        process.is_woken = is_woken;
     }
 
     /// Moves one process from a long queue to a short one: at once to an empty one, else from time to
@@ -363,16 +470,15 @@ impl Turns {
     /// Who of a core's queue finds something first, and when; none while somebody works.
     fn first_to_find(&self, core: usize, ns: u64) -> Option<(u64, u32)> {
         let core = &self.cores[core];
-        let finds = |process: &u32| !self.processes[*process as usize].inbox.is_empty();
-        let finds = (0_u64..)
-            .zip(&core.queue)
-            .filter(|(_, process)| finds(process));
-        let first = finds.map(|(turn, &process)| (self.look_ns(core, turn, ns), process));
-        first.filter(|_| !core.works).min()
+        let finds = (0_u64..).zip(&core.queue).filter_map(|(turn, &process)| {
+            let from_ns = self.processes[process as usize].finds_from_ns()?;
+            Some((self.look_ns(core, turn, ns.max(from_ns)), process))
+        });
+        finds.filter(|_| !core.works).min()
     }
 
-    /// When the process whose turn is so many turns away looks. Each looks once, when its turn begins; who is alone
-    /// does nothing else.
+    /// When the process whose turn is so many turns away looks from this time on. Each looks once, when its turn begins; who
+    /// is alone does nothing else.
     fn look_ns(&self, core: &Core, turn: u64, ns: u64) -> u64 {
         let at_ns = core.since_ns + turn * self.pass_ns;
         if at_ns >= ns {
@@ -380,7 +486,8 @@ impl Turns {
         } else if core.queue.len() == 1 {
             ns
         } else {
-            at_ns + core.queue.len() as u64 * self.pass_ns
+            let round_ns = core.queue.len() as u64 * self.pass_ns;
+            at_ns + (ns - at_ns).div_ceil(round_ns) * round_ns
         }
     }
 
@@ -441,3 +548,6 @@ impl Turns {
         &mut self.processes[place as usize]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,12 +25,42 @@ pub struct Costs {
 
 /// What it costs to look for messages. A process that waits occupies a core in its turn; after a look in vain
 /// the next process of the core has its turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Looking {
     /// A look in vain, and the change to the next process of the core.
     #[serde(deserialize_with = "bounds::time_ns")]
     pub pass_ns: u64,
+    /// For who has slept to be woken: of both ends.
+    #[serde(default, deserialize_with = "bounds::cost_ns")]
+    pub woken_ns: f64,
+    /// What it costs to have had nothing to do for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_idle: Option<AfterIdle>,
+}
+
+/// By how much work is dearer for a process that has had nothing to do and finds caches as others have left them: those of
+/// this host, and of others that share them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AfterIdle {
+    /// After so long it costs as usual.
+    #[serde(deserialize_with = "bounds::time_ns")]
+    pub from_ns: u64,
+    /// From so long on, longer than the former, it is dearer by [`Self::more`]; between both, the more the larger the logarithm
+    /// of the time.
+    #[serde(deserialize_with = "bounds::time_ns")]
+    pub until_ns: u64,
+    /// A part of what messages and requests cost, whatever data and listings they bring.
+    #[serde(deserialize_with = "bounds::growth")]
+    pub more: f64,
+}
+
+impl AfterIdle {
+    /// By how much work is dearer after so long.
+    pub(in crate::world) fn more(self, idle_ns: u64) -> f64 {
+        self.more * share_of_logarithm([self.from_ns, self.until_ns], idle_ns)
+    }
 }
 
 /// What a server pays for a message that it handles, by the work that its core reports.
@@ -70,9 +100,6 @@ pub struct ServerCosts {
     /// For each byte of file data that goes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
-    /// Besides, where other processes have used the core's caches meanwhile.
-    #[serde(skip_serializing_if = "MessageCosts::are_none")]
-    pub cold: MessageCosts,
     /// Besides, for messages from and to other hosts: they go through sockets.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
     pub sockets: MessageCosts,
@@ -98,10 +125,15 @@ impl ServerCosts {
         let Some(many) = self.many_files else {
             return self.record_scanned_ns;
         };
-        let [from, until, files] = [many.from, many.until, files].map(|files| files.max(1) as f64);
-        let share = ((files / from).ln() / (until / from).ln()).clamp(0.0, 1.0);
+        let share = share_of_logarithm([many.from, many.until], files);
         self.record_scanned_ns + share * (many.record_scanned_ns - self.record_scanned_ns)
     }
+}
+
+/// How far a logarithm has come from the first of two to the second, between 0 and 1.
+fn share_of_logarithm(range: [u64; 2], at: u64) -> f64 {
+    let [from, until, at] = [range[0], range[1], at].map(|figure| figure.max(1) as f64);
+    ((at / from).ln() / (until / from).ln()).clamp(0.0, 1.0)
 }
 
 /// What messages cost a process, whatever they say.
@@ -124,13 +156,6 @@ impl MessageCosts {
         *self == Self::default()
     }
 
-    /// These with what makes them dearer under some circumstances.
-    fn at(self, at: Circumstances, cold: Self, sockets: Self) -> Self {
-        let only_if = |applies: bool, more: Self| if applies { more } else { Self::default() };
-        self.plus(only_if(at.is_cold, cold))
-            .plus(only_if(at.is_remote, sockets))
-    }
-
     fn plus(self, more: Self) -> Self {
         Self {
             turn_ns: self.turn_ns + more.turn_ns,
@@ -140,36 +165,33 @@ impl MessageCosts {
     }
 }
 
-/// Where a message is handled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::world) struct Circumstances {
-    /// Other processes have used the core's caches meanwhile.
-    pub is_cold: bool,
-    /// Its other end is on another host.
-    pub is_remote: bool,
-}
-
 impl ServerCosts {
-    /// What messages cost.
-    pub(in crate::world) fn messages(&self, at: Circumstances) -> MessageCosts {
+    /// What messages cost whose other end may be on another host.
+    pub(in crate::world) fn messages(&self, is_remote: bool) -> MessageCosts {
         let plain = MessageCosts {
             turn_ns: self.turn_ns,
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
-        plain.at(at, self.cold, self.sockets)
+        match is_remote {
+            true => plain.plus(self.sockets),
+            false => plain,
+        }
     }
 }
 
 impl ClientCosts {
-    /// What messages cost.
-    pub(in crate::world) fn messages(&self, at: Circumstances) -> MessageCosts {
+    /// What messages cost whose other end may be on another host.
+    pub(in crate::world) fn messages(&self, is_remote: bool) -> MessageCosts {
         let plain = MessageCosts {
             turn_ns: self.turn_ns,
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
-        plain.at(at, self.cold, self.sockets)
+        match is_remote {
+            true => plain.plus(self.sockets),
+            false => plain,
+        }
     }
 }
 
@@ -201,9 +223,6 @@ pub struct ClientCosts {
     /// For each byte of file data that goes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
-    /// Besides, where other processes have used the core's caches meanwhile.
-    #[serde(skip_serializing_if = "MessageCosts::are_none")]
-    pub cold: MessageCosts,
     /// Besides, for messages from and to other hosts: they go through sockets.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
     pub sockets: MessageCosts,

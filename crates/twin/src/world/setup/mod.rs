@@ -5,15 +5,15 @@ mod faults;
 mod network;
 mod workload;
 
-pub use costs::{ClientCosts, Costs, Looking, ManyFiles, MessageCosts, ServerCosts, Store};
+pub use costs::{
+    AfterIdle, ClientCosts, Costs, Looking, ManyFiles, MessageCosts, ServerCosts, Store,
+};
 pub use faults::{Faults, HostPartition, ServerStop};
 pub use network::{Hop, MessageSize, Network, Path, SharedLink};
 pub use workload::{
     Activity, Amount, Data, Directory, FileNames, Mix, OperationKind, Phase, Place, Popularity,
     WideDirectories,
 };
-
-pub(super) use costs::Circumstances;
 
 use futago_base::map::Policy;
 use futago_driver::{AdmissionConfig, CallsConfig};

@@ -21,8 +21,6 @@ pub struct Side {
     pub byte_written_ns: f64,
     /// For each byte of data that is read.
     pub byte_read_ns: f64,
-    /// Besides, where the core's caches are cold.
-    pub cold: Surcharge,
     /// Besides, over sockets.
     pub sockets: Surcharge,
 }
@@ -43,6 +41,12 @@ pub struct Surcharge {
 pub struct Costs {
     pub server: Side,
     pub client: Side,
+    /// For a server that sleeps to be woken.
+    pub woken_ns: f64,
+    /// How long a server has nothing to do between operations one after the other, and how long where the client thinks.
+    pub idle_ns: [f64; 2],
+    /// By what part its work is dearer then, on a core that others use.
+    pub after_idle_more: f64,
     /// From the end of one side's work until the other has found the message.
     pub transit_ns: f64,
     /// A look in vain and the change to another process.
@@ -65,12 +69,16 @@ impl Costs {
     pub fn of(measured: &Measured) -> Self {
         let [server, client] = [server_ns, client_ns].map(|figure| Side::of(measured, figure));
         let stat = cost(&measured.alone, "stat");
+        let after_idle = &measured.beside_neighbour;
         let over_sockets = cost(&measured.sockets, "stat");
         let disk_ns = measured.disk_ns.map(|figure| figure.middle);
         let disk_byte_ns = slope(TRANSFER_BYTES, disk_ns);
         Self {
             server,
             client,
+            woken_ns: woken_ns(&measured.alone),
+            idle_ns: [&stat, after_idle].map(idle_ns),
+            after_idle_more: (server_ns(after_idle) / server_ns(&stat) - 1.0).max(0.0),
             transit_ns: waited_ns(&stat, &stat),
             // Work that takes longer because two processes share a core is part of the change.
             pass_ns: waited_ns(&measured.on_one_core, &stat),
@@ -127,8 +135,7 @@ impl Side {
             ((of("list-more") - once_ns) / mean_names(MANY_FILES)).max(side.listed_name_ns);
         side.byte_written_ns = side.set_data(measured, figure, ["write", "write_chunk"]);
         side.byte_read_ns = side.set_data(measured, figure, ["read", "read_chunk"]);
-        [side.cold, side.sockets] = [&measured.cold, &measured.sockets]
-            .map(|dear| side.surcharge(&measured.alone, dear, figure));
+        side.sockets = side.surcharge(&measured.alone, &measured.sockets, figure);
         side
     }
 
@@ -185,6 +192,20 @@ impl Side {
         self.request_ns.insert(chunk.to_owned(), chunk_ns);
         byte_ns
     }
+}
+
+/// How long the server has nothing to do.
+fn idle_ns(cost: &Cost) -> f64 {
+    cost.latency_ns.middle - server_ns(cost)
+}
+
+/// By how much the work of both sides is dearer where the client thinks until the server sleeps.
+fn woken_ns(alone: &measure::Costs) -> f64 {
+    let [idle, sleep] = ["stat-after-idle", "stat-after-sleep"].map(|phase| {
+        let cost = cost(alone, phase);
+        server_ns(&cost) + client_ns(&cost)
+    });
+    (sleep - idle).max(0.0)
 }
 
 /// By how much a small message is dearer where it was measured once more.

@@ -68,14 +68,18 @@ fn handover(measured: &Measured) -> String {
 }
 
 fn looking(measured: &Measured, costs: &Costs) -> String {
+    let [from_ns, until_ns] = costs.idle_ns;
     format!(
         "# Between two threads; {}.\n\
          [costs]\nwake_up_ns = {:.0}\n\n\
          # A look in vain and the change to the next process of the core.\n\
-         [costs.looking]\npass_ns = {:.0}\n\n",
+         [costs.looking]\npass_ns = {:.0}\nwoken_ns = {:.0}\n\
+         after_idle = {{ from_ns = {from_ns:.0}, until_ns = {until_ns:.0}, more = {:.2} }}\n\n",
         spread(measured.wake_up_ns),
         measured.wake_up_ns.middle,
         costs.pass_ns,
+        costs.woken_ns,
+        costs.after_idle_more,
     )
 }
 
@@ -88,11 +92,10 @@ fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> Strin
         )
     };
     let mut text = messages(costs.turn_ns, [costs.byte_written_ns, costs.byte_read_ns]);
-    for (place, more) in [("cold", costs.cold), ("sockets", costs.sockets)] {
-        let more = messages(more.turn_ns, [more.byte_written_ns, more.byte_read_ns]);
-        // Writing to a string does not fail.
-        let _ = write!(text, "\n[costs.{name}.{place}]\n{more}");
-    }
+    let more = &costs.sockets;
+    let more = messages(more.turn_ns, [more.byte_written_ns, more.byte_read_ns]);
+    // Writing to a string does not fail.
+    let _ = write!(text, "\n[costs.{name}.sockets]\n{more}");
     let _ = writeln!(text, "\n[costs.{name}.request_ns]");
     for (request, request_ns) in &costs.request_ns {
         let _ = writeln!(text, "{request} = {request_ns:.0}");
@@ -118,17 +121,17 @@ fn figures(measured: &Measured) -> String {
     let mut text = "# Measured for an operation, in nanoseconds: the server's work, the client's, and from its\n\
                     # beginning to that of the next one; means of the middle half, least and most of all rounds.\n"
         .to_owned();
-    for (place, costs) in [
-        ("", &measured.alone),
-        (", cold caches", &measured.cold),
-        (", sockets", &measured.sockets),
-    ] {
+    for (place, costs) in [("", &measured.alone), (", sockets", &measured.sockets)] {
         for (name, cost) in costs {
             text += &figure(&format!("{name}{place}"), cost);
         }
     }
     text + &figure("stat, several at once", &measured.at_once)
         + &figure("stat, on one core", &measured.on_one_core)
+        + &figure(
+            "stat-after-idle, on one core with others",
+            &measured.beside_neighbour,
+        )
 }
 
 fn figure(name: &str, cost: &Cost) -> String {

@@ -21,7 +21,8 @@ use std::{collections::BTreeMap, path::Path};
 
 /// Every operation by itself, in a directory of the client's own. A process waits for the host when it touches new memory, for
 /// 5 ms a large page on a machine that is itself simulated: phases are so long that this does not count for much, and as the
-/// first of each transfer that is read is kept, large ones have been read before.
+/// first of each transfer that is read is kept, large ones have been read before. While a client thinks for 300 us the server looks for
+/// messages, and while it thinks for 3 ms the server sleeps.
 const OPERATIONS: &str = "
 cluster = { servers = 1, clients = 1 }
 machine.preset = 'workstation'
@@ -31,6 +32,8 @@ workload.phases = [
   { name = 'create', mix = { create = 1 }, operations = 3_600 },
   { name = 'list-many', mix = { read-directory = 1 }, operations = 400 },
   { name = 'stat', mix = { stat = 1 }, operations = 6_000 },
+  { name = 'stat-after-idle', mix = { stat = 1 }, think = { constant_ns = 300_000 }, operations = 500 },
+  { name = 'stat-after-sleep', mix = { stat = 1 }, think = { constant_ns = 3_000_000 }, operations = 150 },
   { name = 'unlink', mix = { unlink = 1 }, operations = 3_000 },
   { name = 'rename', mix = { rename = 1 }, operations = 2_000 },
   { name = 'more-files', mix = { create = 1 }, operations = 15_000 },
@@ -55,6 +58,15 @@ machine.preset = 'workstation'
 workload.phases = [
   { name = 'create', mix = { create = 1 }, operations = 2_000 },
   { name = 'stat', mix = { stat = 1 }, operations = 8_000 },
+]";
+
+/// What is asked for after a while, on a core that others use.
+const NOW_AND_THEN: &str = "
+cluster = { servers = 1, clients = 1 }
+machine.preset = 'workstation'
+workload.phases = [
+  { name = 'create', mix = { create = 1 }, operations = 2_000 },
+  { name = 'stat-after-idle', mix = { stat = 1 }, think = { constant_ns = 300_000 }, operations = 500 },
 ]";
 
 /// What small messages cost is measured by, where they cost more than usual. Phases are called as in [`OPERATIONS`].
@@ -116,15 +128,14 @@ pub struct Measured {
     pub like_phases: [usize; 2],
     /// Phases of [`OPERATIONS`], one operation at a time.
     pub alone: Costs,
-    /// Phases of [`SMALL_MESSAGES`] and [`LARGE_MESSAGES`], server and client on one core with a neighbour that fills
-    /// its cache.
-    pub cold: Costs,
     /// Phases of [`SMALL_MESSAGES`] and [`LARGE_MESSAGES`], over sockets.
     pub sockets: Costs,
     /// `stat`, [`AT_ONCE`] at a time.
     pub at_once: Cost,
     /// `stat`, one at a time, server and client on one core.
     pub on_one_core: Cost,
+    /// `stat-after-idle` of [`NOW_AND_THEN`], server and client on one core with a neighbour that fills its cache.
+    pub beside_neighbour: Cost,
     /// From a thread's waking another one, which sleeps, until that runs, in nanoseconds.
     pub wake_up_ns: Spread,
     /// Bytes that one core copies in a second.
@@ -151,10 +162,10 @@ struct Sample {
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Found {
     alone: Samples,
-    cold: Samples,
     sockets: Samples,
     at_once: Samples,
     on_one_core: Samples,
+    beside_neighbour: Samples,
     wake_up_ns: Vec<f64>,
     bytes_per_s: [Vec<f64>; 2],
     disk_ns: [Vec<f64>; 2],
@@ -164,6 +175,7 @@ pub struct Found {
 struct Scenarios {
     operations: Point,
     looking_up: Point,
+    now_and_then: Point,
     small_messages: Point,
     large_messages: Point,
 }
@@ -182,6 +194,7 @@ impl Rounds {
         let scenarios = Scenarios {
             operations: point(OPERATIONS)?,
             looking_up: point(LOOKING_UP)?,
+            now_and_then: point(NOW_AND_THEN)?,
             small_messages: point(SMALL_MESSAGES)?,
             large_messages: point(LARGE_MESSAGES)?,
         };
@@ -215,6 +228,7 @@ impl Found {
         let Scenarios {
             operations,
             looking_up,
+            now_and_then,
             small_messages,
             large_messages,
         } = scenarios;
@@ -225,8 +239,7 @@ impl Found {
         let _bound = OnOneCore::bind()?;
         collect(looking_up, 1, Way::Memory, &mut self.on_one_core)?;
         let _neighbour = Neighbour::move_in();
-        collect(small_messages, 1, Way::Memory, &mut self.cold)?;
-        collect(large_messages, 1, Way::Memory, &mut self.cold)
+        collect(now_and_then, 1, Way::Memory, &mut self.beside_neighbour)
     }
 
     fn measure_host(&mut self, cores: usize, disk: &Disk) -> anyhow::Result<()> {
@@ -253,13 +266,13 @@ impl Found {
                 .map(|(name, samples)| (name.clone(), cost(samples, handover_ns)))
                 .collect()
         };
-        let stat = |samples: &Samples| costs(samples).remove("stat").unwrap_or_default();
+        let one = |samples, phase| costs(samples).remove(phase).unwrap_or_default();
         let [core_bytes_per_s, host_bytes_per_s] = self.bytes_per_s.clone().map(Spread::of);
         Measured {
-            at_once: stat(&self.at_once),
-            on_one_core: stat(&self.on_one_core),
+            at_once: one(&self.at_once, "stat"),
+            on_one_core: one(&self.on_one_core, "stat"),
+            beside_neighbour: one(&self.beside_neighbour, "stat-after-idle"),
             alone: costs(&self.alone),
-            cold: costs(&self.cold),
             sockets: costs(&self.sockets),
             wake_up_ns: Spread::of(self.wake_up_ns.clone()),
             core_bytes_per_s,
@@ -273,10 +286,10 @@ impl Found {
     fn samples(&self) -> impl Iterator<Item = &Samples> {
         [
             &self.alone,
-            &self.cold,
             &self.sockets,
             &self.at_once,
             &self.on_one_core,
+            &self.beside_neighbour,
         ]
         .into_iter()
     }
@@ -344,7 +357,13 @@ mod tests {
 
     #[test]
     fn each_scenario_of_the_calibration_is_one_point() {
-        for scenario in [OPERATIONS, LOOKING_UP, SMALL_MESSAGES, LARGE_MESSAGES] {
+        for scenario in [
+            OPERATIONS,
+            LOOKING_UP,
+            NOW_AND_THEN,
+            SMALL_MESSAGES,
+            LARGE_MESSAGES,
+        ] {
             let scenario = Scenario::parse("calibration", scenario, Path::new("."), &[]).unwrap();
             assert_eq!(scenario.points().unwrap().len(), 1);
         }

@@ -5,7 +5,7 @@ use super::{
 use crate::commands::twin::spread::Spread;
 use futago_twin::{
     machine::Machine,
-    world::{Latency, MessageCosts},
+    world::{AfterIdle, Latency, Looking, MessageCosts},
 };
 use std::collections::BTreeMap;
 
@@ -14,6 +14,9 @@ const TURN_NS: f64 = 1_000.0;
 const TRANSIT_NS: f64 = 500.0;
 const PASS_NS: f64 = 4_000.0;
 const BYTE_NS: f64 = 0.25;
+const AFTER_IDLE_NS: f64 = 3_000.0;
+const BESIDE_NS: f64 = 5_000.0;
+const WOKEN_NS: f64 = 20_000.0;
 const WAKE_UP_NS: f64 = 18_000.0;
 const SOCKETS_NS: f64 = 11_000.0;
 const DISK_NS: f64 = 90_000.0;
@@ -68,8 +71,16 @@ fn dearer(turn_ns: f64, byte_ns: f64, waiting_ns: f64) -> Costs {
 fn measured() -> Measured {
     let name = |phase: &str, request_ns: f64| name(phase, request_ns, 2.0 * TRANSIT_NS);
     let exactly = |figure| Spread::of(vec![figure]);
+    let thinking = |phase: &str, more_ns: f64, think_ns: f64| {
+        (
+            phase.to_owned(),
+            cost(&[("lookup", 1.0)], TURN_NS + 3_000.0 + more_ns, think_ns),
+        )
+    };
     let mut alone = BTreeMap::from([
         name("stat", 3_000.0),
+        thinking("stat-after-idle", AFTER_IDLE_NS, 300_000.0),
+        thinking("stat-after-sleep", AFTER_IDLE_NS + WOKEN_NS, 3_000_000.0),
         name("create", 4_000.0),
         name("unlink", 4_500.0),
         name("make-directory", 5_000.0),
@@ -88,10 +99,10 @@ fn measured() -> Measured {
     let count = AT_ONCE as f64;
     Measured {
         alone,
-        cold: dearer(900.0, 0.125, 0.0),
         sockets: dearer(8_000.0, 0.5, 2.0 * SOCKETS_NS + WAKE_UP_NS),
         at_once: cost(&[("lookup", 1.0)], TURN_NS / count + 3_000.0, 0.0),
         on_one_core: cost(&[("lookup", 1.0)], TURN_NS + 3_000.0, 2.0 * PASS_NS),
+        beside_neighbour: cost(&[("lookup", 1.0)], TURN_NS + 3_000.0 + BESIDE_NS, 300_000.0),
         wake_up_ns: exactly(WAKE_UP_NS),
         core_bytes_per_s: exactly(9e9),
         host_bytes_per_s: exactly(12e9),
@@ -110,7 +121,17 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
     assert_eq!(machine.network.local_ns as f64, TRANSIT_NS);
     let costs = &machine.costs;
     assert_eq!(costs.wake_up_ns as f64, WAKE_UP_NS);
-    assert_eq!(costs.looking.unwrap().pass_ns as f64, PASS_NS);
+    let work_ns = TURN_NS + 3_000.0;
+    let looking = Looking {
+        pass_ns: PASS_NS as u64,
+        woken_ns: 2.0 * WOKEN_NS,
+        after_idle: Some(AfterIdle {
+            from_ns: (work_ns + 2.0 * TRANSIT_NS) as u64,
+            until_ns: (work_ns + BESIDE_NS + 300_000.0) as u64,
+            more: BESIDE_NS / work_ns,
+        }),
+    };
+    assert_eq!(costs.looking, Some(looking));
     assert_eq!(costs.server.turn_ns, TURN_NS);
     assert_eq!(costs.server.request_ns["lookup"], 3_000.0);
     assert_eq!(costs.server.request_ns["create"], 4_000.0);
@@ -145,8 +166,7 @@ fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
         byte_sent_ns: byte_ns,
     };
     let (server, client) = (&machine.costs.server, &machine.costs.client);
-    for (cold, sockets) in [(server.cold, server.sockets), (client.cold, client.sockets)] {
-        assert_eq!(cold, messages(900.0, 0.125));
+    for sockets in [server.sockets, client.sockets] {
         assert_eq!(sockets, messages(8_000.0, 0.5));
     }
     let disk = machine.disk.unwrap();

@@ -1,0 +1,139 @@
+//! One core whose processes find messages.
+
+use super::*;
+use crate::world::message::{Content, Message, PutIn};
+use futago_base::{Payload, RequestId, ServerId, SessionId};
+use futago_wire::Request;
+use std::sync::Arc;
+
+const PASS_NS: u64 = 1_000;
+const PART_BYTES: usize = 64 << 10;
+
+/// Two servers on one core.
+fn turns() -> Turns {
+    turns_on(1, 1)
+}
+
+fn turns_on(cores: u32, seed: u64) -> Turns {
+    let host = Host {
+        group: 0,
+        send_bytes_per_s: 1,
+        receive_bytes_per_s: 1,
+        cores,
+        memory_bytes_per_s: None,
+        servers: 2,
+        clients: 0,
+    };
+    let looking = Looking {
+        pass_ns: PASS_NS,
+        ..Looking::default()
+    };
+    Turns::new(&host, looking, 0, seed)
+}
+
+/// A request with so much data, which its sender puts in during that time.
+fn request(to: u16, bytes: usize, put_in: Option<PutIn>) -> Event {
+    let id = RequestId {
+        session: SessionId(1),
+        sequence: 1,
+    };
+    Event::Delivered(Arc::new(Message {
+        from: Party::Client(0),
+        to: Party::Server(ServerId(to)),
+        clock: Time(0),
+        content: Content::Request {
+            id,
+            acknowledged: 0,
+            request: Request::GetStatus,
+        },
+        payload: Payload::from(bytes::Bytes::from(vec![0; bytes])),
+        put_in,
+    }))
+}
+
+/// Does what is planned until nothing is left: every find takes so long. Returns who found how much, and when.
+fn finds(
+    turns: &mut Turns,
+    mut planned: Vec<Planned>,
+    work_ns: u64,
+) -> Vec<(u64, u32, Option<usize>)> {
+    let mut found = Vec::new();
+    while let Some(next) = (0..planned.len()).min_by_key(|&place| planned[place].0) {
+        let (ns, event) = planned.swap_remove(next);
+        let Event::Turn { process, number } = event else {
+            continue;
+        };
+        if turns.is_next(process, number) {
+            let what = turns.begin(process, ns).expect("there is something");
+            found.push((ns, process, what.part_bytes));
+            turns.end(process, ns + work_ns, true, &mut planned);
+        }
+    }
+    found
+}
+
+#[test]
+fn who_takes_out_a_message_part_by_part_passes_its_core_on() {
+    let (part_ns, work_ns) = (50_000, 10_000);
+    let put_in = PutIn {
+        from_ns: 0,
+        until_ns: 2 * part_ns,
+    };
+    let mut turns = turns();
+    let mut planned = Vec::new();
+    // Both look, since they wait for something.
+    for process in 0..2 {
+        turns.wake(process, 0);
+        turns.process(process).waits_since_ns = Some(0);
+    }
+    turns.arrive(0, request(0, 3 * PART_BYTES, Some(put_in)), 0, &mut planned);
+    turns.arrive(1, request(1, 0, None), 0, &mut planned);
+    let found = finds(&mut turns, planned, work_ns);
+    let of = |process| found.iter().filter(move |find| find.1 == process);
+    let parts: Vec<_> = of(0).map(|find| find.2).collect();
+    assert_eq!(
+        parts,
+        [Some(PART_BYTES), Some(PART_BYTES), None],
+        "{found:?}"
+    );
+    let other_ns = of(1).map(|find| find.0).collect::<Vec<_>>();
+    assert!(matches!(other_ns[..], [ns] if ns < part_ns), "{found:?}");
+    let looked_ns: Vec<_> = of(0).map(|find| find.0).collect();
+    for (part, ns) in (0..).zip(looked_ns) {
+        assert!(
+            (part * part_ns..part * part_ns + work_ns + 3 * PASS_NS).contains(&ns),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn who_is_alone_takes_out_a_message_at_once() {
+    let put_in = PutIn {
+        from_ns: 0,
+        until_ns: 100_000,
+    };
+    let mut turns = turns();
+    let mut planned = Vec::new();
+    turns.arrive(0, request(0, 3 * PART_BYTES, Some(put_in)), 0, &mut planned);
+    let found = finds(&mut turns, planned, 10_000);
+    assert_eq!(found, [(0, 0, None)]);
+}
+
+#[test]
+fn who_still_works_on_one_core_does_not_begin_on_another_one() {
+    for seed in 0..8 {
+        let mut turns = turns_on(2, seed);
+        let mut planned = Vec::new();
+        turns.arrive(0, request(0, 0, None), 0, &mut planned);
+        let works_until_ns = 100_000;
+        assert!(turns.begin(0, 0).is_some());
+        turns.end(0, works_until_ns, false, &mut planned);
+        planned.clear();
+        turns.arrive(0, request(0, 0, None), 10_000, &mut planned);
+        assert!(
+            planned.iter().all(|&(ns, _)| ns >= works_until_ns),
+            "{planned:?}"
+        );
+    }
+}
