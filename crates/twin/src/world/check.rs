@@ -70,12 +70,7 @@ impl Setup {
         for (index, host) in self.hosts.iter().enumerate() {
             self.check_host(index, host)?;
         }
-        let many = self.costs.server.many_files;
-        require(
-            many.is_none_or(|many| many.from < many.until),
-            || "costs.server.many_files".into(),
-            "`until` must be more than `from`",
-        )?;
+        self.check_costs()?;
         self.check_network()?;
         self.check_store()?;
         self.check_directories()?;
@@ -83,6 +78,21 @@ impl Setup {
             self.check_phase(index)?;
         }
         self.check_faults()
+    }
+
+    fn check_costs(&self) -> Result<(), Error> {
+        let many = self.costs.server.many_files;
+        require(
+            many.is_none_or(|many| many.from < many.until),
+            || "costs.server.many_files".into(),
+            "`until` must be more than `from`",
+        )?;
+        let after_idle = self.costs.looking.and_then(|looking| looking.after_idle);
+        require(
+            after_idle.is_none_or(|after| after.from_ns < after.until_ns),
+            || "costs.looking.after_idle".into(),
+            "`until_ns` must be more than `from_ns`",
+        )
     }
 
     fn check_host(&self, index: usize, host: &Host) -> Result<(), Error> {

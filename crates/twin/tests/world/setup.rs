@@ -3,8 +3,8 @@
 use crate::setups::{own_files, ppmds, transfers};
 use futago_lab::workload::{FileLayout, IoPhase, IoWorkload};
 use futago_twin::world::{
-    Activity, Amount, FileNames, Mix, OperationKind, Phase, Place, Popularity, RunOptions, Setup,
-    run,
+    Activity, AfterIdle, Amount, FileNames, Looking, Mix, OperationKind, Phase, Place, Popularity,
+    RunOptions, Setup, run,
 };
 
 #[track_caller]
@@ -36,6 +36,19 @@ fn nonsense_is_refused() {
         "network.paths[0][0]: there is no such shared link",
     );
     assert_refused(|setup| setup.protocol.partitions = 1, "protocol.partitions");
+    assert_refused(
+        |setup| {
+            setup.costs.looking = Some(Looking {
+                after_idle: Some(AfterIdle {
+                    from_ns: 7,
+                    until_ns: 7,
+                    more: 0.5,
+                }),
+                ..Looking::default()
+            });
+        },
+        "costs.looking.after_idle",
+    );
     assert_refused(
         |setup| setup.directories[0].buckets = 3,
         "directories[0].buckets",

@@ -59,6 +59,13 @@ impl Host {
             .map_or(0, |_| self.servers.iter().map(ServerProcess::files).sum())
     }
 
+    /// By how much work is dearer after so long with nothing to do.
+    fn more(&self, idle_ns: u64) -> f64 {
+        let looking = self.scene.setup.costs.looking;
+        let after_idle = looking.and_then(|looking| looking.after_idle);
+        after_idle.map_or(0.0, |after_idle| after_idle.more(idle_ns))
+    }
+
     /// Lets a process act, which may have found this when it looked. Returns until when it works.
     fn act(
         &mut self,
@@ -69,11 +76,9 @@ impl Host {
         undo: Option<&mut ProcessUndo>,
         random: &mut RandomStream,
     ) -> u64 {
-        let looking = self.scene.setup.costs.looking;
-        let after_idle = looking.and_then(|looking| looking.after_idle).zip(found);
         let mut at = Moment {
             ns,
-            more: after_idle.map_or(0.0, |(after, found)| after.more(found.idle_ns)),
+            more: found.map_or(0.0, |found| self.more(found.idle_ns)),
             files: self.files(),
             scene: &self.scene,
             random,
@@ -89,16 +94,11 @@ impl Host {
             cpu: class(&self.scene, self.number, Part::Cpu),
             out: &mut self.out,
         };
-        if found.is_some_and(|found| found.is_woken) {
-            at.occupy(looking.map_or(0.0, |looking| looking.woken_ns));
-        }
-        let messages = message_costs(&at, event, concerned);
-        if let Some(part_bytes) = found.and_then(|found| found.part_bytes) {
-            at.take_part(part_bytes, messages.byte_received_ns);
-            return at.worked_until_ns;
-        }
-        if found.is_some_and(|found| found.is_first) {
-            at.occupy(at.dear(messages.turn_ns));
+        if let Some(found) = found {
+            take_in(&mut at, found, concerned);
+            if found.part_bytes.is_some() {
+                return at.worked_until_ns;
+            }
         }
         match (concerned, undo) {
             (Concerned::Server(place), Some(ProcessUndo::Server(_, undo))) => {
@@ -119,6 +119,20 @@ impl Host {
             (Concerned::Nobody, _) => {}
         }
         at.worked_until_ns
+    }
+}
+
+/// What a process does with what it has found before it acts on it: all of that, where it takes out a part.
+fn take_in(at: &mut Moment<'_>, found: &Found, concerned: Concerned) {
+    if found.is_woken {
+        let looking = at.scene.setup.costs.looking;
+        at.occupy(looking.map_or(0.0, |looking| looking.woken_ns));
+    }
+    let messages = message_costs(at, &found.event, concerned);
+    if let Some(bytes) = found.part_bytes {
+        at.take_part(bytes, messages.byte_received_ns);
+    } else if found.is_first {
+        at.occupy(at.dear(messages.turn_ns));
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Costs {
     pub woken_ns: f64,
     /// How long a server has nothing to do between operations one after the other, and how long where the client thinks.
     pub idle_ns: [f64; 2],
-    /// By what part its work is dearer then, on a core that others use.
+    /// By what part its work is dearer then.
     pub after_idle_more: f64,
     /// From the end of one side's work until the other has found the message.
     pub transit_ns: f64,
@@ -68,8 +68,8 @@ impl Costs {
     /// What follows from what was measured.
     pub fn of(measured: &Measured) -> Self {
         let [server, client] = [server_ns, client_ns].map(|figure| Side::of(measured, figure));
-        let stat = cost(&measured.alone, "stat");
-        let after_idle = &measured.beside_neighbour;
+        let [stat, after_idle] =
+            ["stat", "stat-after-idle"].map(|phase| cost(&measured.alone, phase));
         let over_sockets = cost(&measured.sockets, "stat");
         let disk_ns = measured.disk_ns.map(|figure| figure.middle);
         let disk_byte_ns = slope(TRANSFER_BYTES, disk_ns);
@@ -77,8 +77,8 @@ impl Costs {
             server,
             client,
             woken_ns: woken_ns(&measured.alone),
-            idle_ns: [&stat, after_idle].map(idle_ns),
-            after_idle_more: (server_ns(after_idle) / server_ns(&stat) - 1.0).max(0.0),
+            idle_ns: [&stat, &after_idle].map(idle_ns),
+            after_idle_more: (server_ns(&after_idle) / server_ns(&stat) - 1.0).max(0.0),
             transit_ns: waited_ns(&stat, &stat),
             // Work that takes longer because two processes share a core is part of the change.
             pass_ns: waited_ns(&measured.on_one_core, &stat),

@@ -128,10 +128,6 @@ fn figures(measured: &Measured) -> String {
     }
     text + &figure("stat, several at once", &measured.at_once)
         + &figure("stat, on one core", &measured.on_one_core)
-        + &figure(
-            "stat-after-idle, on one core with others",
-            &measured.beside_neighbour,
-        )
 }
 
 fn figure(name: &str, cost: &Cost) -> String {

@@ -1,11 +1,6 @@
 //! What is measured: every operation by itself, with one server and one client.
 
-use super::{
-    cores::{Neighbour, OnOneCore},
-    disk::Disk,
-    memory,
-    wake_up::wake_up_ns,
-};
+use super::{cores::OnOneCore, disk::Disk, memory, wake_up::wake_up_ns};
 use crate::{
     commands::twin::spread::Spread,
     simulation::{
@@ -58,15 +53,6 @@ machine.preset = 'workstation'
 workload.phases = [
   { name = 'create', mix = { create = 1 }, operations = 2_000 },
   { name = 'stat', mix = { stat = 1 }, operations = 8_000 },
-]";
-
-/// What is asked for after a while, on a core that others use.
-const NOW_AND_THEN: &str = "
-cluster = { servers = 1, clients = 1 }
-machine.preset = 'workstation'
-workload.phases = [
-  { name = 'create', mix = { create = 1 }, operations = 2_000 },
-  { name = 'stat-after-idle', mix = { stat = 1 }, think = { constant_ns = 300_000 }, operations = 500 },
 ]";
 
 /// What small messages cost is measured by, where they cost more than usual. Phases are called as in [`OPERATIONS`].
@@ -134,8 +120,6 @@ pub struct Measured {
     pub at_once: Cost,
     /// `stat`, one at a time, server and client on one core.
     pub on_one_core: Cost,
-    /// `stat-after-idle` of [`NOW_AND_THEN`], server and client on one core with a neighbour that fills its cache.
-    pub beside_neighbour: Cost,
     /// From a thread's waking another one, which sleeps, until that runs, in nanoseconds.
     pub wake_up_ns: Spread,
     /// Bytes that one core copies in a second.
@@ -165,7 +149,6 @@ pub struct Found {
     sockets: Samples,
     at_once: Samples,
     on_one_core: Samples,
-    beside_neighbour: Samples,
     wake_up_ns: Vec<f64>,
     bytes_per_s: [Vec<f64>; 2],
     disk_ns: [Vec<f64>; 2],
@@ -175,7 +158,6 @@ pub struct Found {
 struct Scenarios {
     operations: Point,
     looking_up: Point,
-    now_and_then: Point,
     small_messages: Point,
     large_messages: Point,
 }
@@ -194,7 +176,6 @@ impl Rounds {
         let scenarios = Scenarios {
             operations: point(OPERATIONS)?,
             looking_up: point(LOOKING_UP)?,
-            now_and_then: point(NOW_AND_THEN)?,
             small_messages: point(SMALL_MESSAGES)?,
             large_messages: point(LARGE_MESSAGES)?,
         };
@@ -228,7 +209,6 @@ impl Found {
         let Scenarios {
             operations,
             looking_up,
-            now_and_then,
             small_messages,
             large_messages,
         } = scenarios;
@@ -237,9 +217,7 @@ impl Found {
         collect(small_messages, 1, Way::Sockets, &mut self.sockets)?;
         collect(large_messages, 1, Way::Sockets, &mut self.sockets)?;
         let _bound = OnOneCore::bind()?;
-        collect(looking_up, 1, Way::Memory, &mut self.on_one_core)?;
-        let _neighbour = Neighbour::move_in();
-        collect(now_and_then, 1, Way::Memory, &mut self.beside_neighbour)
+        collect(looking_up, 1, Way::Memory, &mut self.on_one_core)
     }
 
     fn measure_host(&mut self, cores: usize, disk: &Disk) -> anyhow::Result<()> {
@@ -266,12 +244,11 @@ impl Found {
                 .map(|(name, samples)| (name.clone(), cost(samples, handover_ns)))
                 .collect()
         };
-        let one = |samples, phase| costs(samples).remove(phase).unwrap_or_default();
+        let stat = |samples| costs(samples).remove("stat").unwrap_or_default();
         let [core_bytes_per_s, host_bytes_per_s] = self.bytes_per_s.clone().map(Spread::of);
         Measured {
-            at_once: one(&self.at_once, "stat"),
-            on_one_core: one(&self.on_one_core, "stat"),
-            beside_neighbour: one(&self.beside_neighbour, "stat-after-idle"),
+            at_once: stat(&self.at_once),
+            on_one_core: stat(&self.on_one_core),
             alone: costs(&self.alone),
             sockets: costs(&self.sockets),
             wake_up_ns: Spread::of(self.wake_up_ns.clone()),
@@ -284,14 +261,7 @@ impl Found {
     }
 
     fn samples(&self) -> impl Iterator<Item = &Samples> {
-        [
-            &self.alone,
-            &self.sockets,
-            &self.at_once,
-            &self.on_one_core,
-            &self.beside_neighbour,
-        ]
-        .into_iter()
+        [&self.alone, &self.sockets, &self.at_once, &self.on_one_core].into_iter()
     }
 }
 
@@ -357,13 +327,7 @@ mod tests {
 
     #[test]
     fn each_scenario_of_the_calibration_is_one_point() {
-        for scenario in [
-            OPERATIONS,
-            LOOKING_UP,
-            NOW_AND_THEN,
-            SMALL_MESSAGES,
-            LARGE_MESSAGES,
-        ] {
+        for scenario in [OPERATIONS, LOOKING_UP, SMALL_MESSAGES, LARGE_MESSAGES] {
             let scenario = Scenario::parse("calibration", scenario, Path::new("."), &[]).unwrap();
             assert_eq!(scenario.points().unwrap().len(), 1);
         }

@@ -15,7 +15,6 @@ const TRANSIT_NS: f64 = 500.0;
 const PASS_NS: f64 = 4_000.0;
 const BYTE_NS: f64 = 0.25;
 const AFTER_IDLE_NS: f64 = 3_000.0;
-const BESIDE_NS: f64 = 5_000.0;
 const WOKEN_NS: f64 = 20_000.0;
 const WAKE_UP_NS: f64 = 18_000.0;
 const SOCKETS_NS: f64 = 11_000.0;
@@ -102,7 +101,6 @@ fn measured() -> Measured {
         sockets: dearer(8_000.0, 0.5, 2.0 * SOCKETS_NS + WAKE_UP_NS),
         at_once: cost(&[("lookup", 1.0)], TURN_NS / count + 3_000.0, 0.0),
         on_one_core: cost(&[("lookup", 1.0)], TURN_NS + 3_000.0, 2.0 * PASS_NS),
-        beside_neighbour: cost(&[("lookup", 1.0)], TURN_NS + 3_000.0 + BESIDE_NS, 300_000.0),
         wake_up_ns: exactly(WAKE_UP_NS),
         core_bytes_per_s: exactly(9e9),
         host_bytes_per_s: exactly(12e9),
@@ -127,8 +125,8 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
         woken_ns: 2.0 * WOKEN_NS,
         after_idle: Some(AfterIdle {
             from_ns: (work_ns + 2.0 * TRANSIT_NS) as u64,
-            until_ns: (work_ns + BESIDE_NS + 300_000.0) as u64,
-            more: BESIDE_NS / work_ns,
+            until_ns: (work_ns + AFTER_IDLE_NS + 300_000.0) as u64,
+            more: AFTER_IDLE_NS / work_ns,
         }),
     };
     assert_eq!(costs.looking, Some(looking));

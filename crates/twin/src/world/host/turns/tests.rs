@@ -1,7 +1,7 @@
 //! One core whose processes find messages.
 
 use super::*;
-use crate::world::message::{Content, Message, PutIn};
+use crate::world::message::{Content, Message, Party, PutIn};
 use futago_base::{Payload, RequestId, ServerId, SessionId};
 use futago_wire::Request;
 use std::sync::Arc;

@@ -5,12 +5,18 @@
 //! (`sched_yield`), and who has looked for longer than its patience, or finds that others need the core, sleeps.
 //! While nobody finds anything, nothing is computed: whose turn it is follows from the time.
 
+mod process;
+#[cfg(test)]
+mod tests;
+
+pub use process::Found;
+
 use crate::random::Random;
 use crate::world::event::Event;
-use crate::world::message::Party;
 use crate::world::{Host, Looking};
 use futago_base::{Duration, Time};
-use futago_driver::{Crowding, OVERRUN, Patience, TURN_MAX};
+use futago_driver::{OVERRUN, TURN_MAX};
+use process::Process;
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -69,61 +75,6 @@ impl Core {
     }
 }
 
-/// Something that a process has not found yet, or only in part.
-#[derive(Clone, Debug)]
-struct Coming {
-    event: Event,
-    /// How much of the message's data it has taken out.
-    taken_bytes: usize,
-}
-
-impl Coming {
-    /// From when on there is something to find that it has not taken out.
-    fn found_from_ns(&self) -> u64 {
-        match &self.event {
-            Event::Delivered(message) if self.taken_bytes > 0 => {
-                message.told_beyond_ns(self.taken_bytes)
-            }
-            _ => 0,
-        }
-    }
-
-    /// What is there and has not been taken out, in bytes, if the rest of the message is still to come.
-    fn part_bytes(&self, ns: u64) -> Option<usize> {
-        let Event::Delivered(message) = &self.event else {
-            return None;
-        };
-        let told_bytes = message.told_bytes(ns);
-        (told_bytes < message.payload.len()).then_some(told_bytes - self.taken_bytes)
-    }
-}
-
-/// A process.
-#[derive(Clone, Debug, Default, Serialize)]
-struct Process {
-    /// Where it is, or has been last.
-    core: usize,
-    /// It is in the core's queue.
-    is_awake: bool,
-    /// It has been woken, and has not had its turn since then.
-    is_woken: bool,
-    /// Until when it works, or has worked last.
-    works_until_ns: u64,
-    /// The same of what was whole.
-    idle_since_ns: u64,
-    /// Since when it waits for a message.
-    waits_since_ns: Option<u64>,
-    patience: Patience,
-    crowding: Crowding,
-    /// What it has not found yet, or found together with what it works on.
-    #[serde(skip)]
-    inbox: VecDeque<Coming>,
-    /// How much of it was found together.
-    found: usize,
-    /// Who sent the last that it has worked on.
-    last_from: Option<Party>,
-}
-
 /// What it takes to bring [`Turns`] back.
 #[derive(Debug, Default)]
 pub struct TurnsUndo {
@@ -132,102 +83,14 @@ pub struct TurnsUndo {
     processes: Vec<(u32, Process)>,
 }
 
-/// What a process works on next.
-#[derive(Debug)]
-pub struct Found {
-    pub event: Event,
-    /// How much of the message's data it has taken out in earlier turns.
-    pub taken_bytes: usize,
-    /// Takes out so much more in this one and leaves the rest to later ones, as that is not there yet.
-    pub part_bytes: Option<usize>,
-    /// It is the first of what it has found together from the same sender.
-    pub is_first: bool,
-    /// How long it had had nothing to do.
-    pub idle_ns: u64,
-    /// It has been woken for this.
-    pub is_woken: bool,
-}
-
 /// When a process's turn begins.
 pub type Planned = (u64, Event);
-
-impl Process {
-    /// From when on there is something to find for it, and it is there to look.
-    fn finds_from_ns(&self) -> Option<u64> {
-        let from_ns = self.inbox.iter().map(Coming::found_from_ns).min();
-        from_ns.map(|from_ns| from_ns.max(self.works_until_ns))
-    }
-
-    /// Which of all that comes is the first that it finds.
-    fn first_found(&self, ns: u64) -> Option<usize> {
-        let mut coming = self.inbox.iter();
-        coming.position(|coming| coming.found_from_ns() <= ns)
-    }
-
-    /// What was taken out in part is not worked on yet.
-    fn works_until(&mut self, ns: u64) {
-        self.works_until_ns = ns;
-        if self.inbox.iter().all(|coming| coming.taken_bytes == 0) {
-            self.idle_since_ns = ns;
-        }
-    }
-
-    /// Takes out a part of what it finds first, if the rest is not there yet.
-    fn find_part(&mut self, ns: u64) -> Option<Found> {
-        let place = self.first_found(ns)?;
-        let coming = &mut self.inbox[place];
-        let part_bytes = coming.part_bytes(ns)?;
-        let taken_bytes = coming.taken_bytes;
-        coming.taken_bytes += part_bytes;
-        self.found = 0;
-        Some(Found {
-            event: coming.event.clone(),
-            taken_bytes,
-            part_bytes: Some(part_bytes),
-            is_first: false,
-            idle_ns: 0,
-            is_woken: false,
-        })
-    }
-
-    /// Takes out all of what it finds first.
-    fn find(&mut self, ns: u64) -> Option<Found> {
-        let place = self.first_found(ns)?;
-        let is_first = self.found == 0;
-        if is_first {
-            let found = self
-                .inbox
-                .iter()
-                .filter(|coming| coming.found_from_ns() <= ns);
-            self.found = found.count();
-        }
-        self.found -= 1;
-        let Coming { event, taken_bytes } = self.inbox.remove(place)?;
-        let from = match &event {
-            Event::Delivered(message) => Some(message.from),
-            _ => None,
-        };
-        let is_first = is_first || self.last_from != from;
-        self.last_from = from;
-        Some(Found {
-            event,
-            taken_bytes,
-            part_bytes: None,
-            is_first,
-            idle_ns: 0,
-            is_woken: false,
-        })
-    }
-}
 
 impl Turns {
     /// `seed`: where the kernel has a choice it makes another one with another seed, as a real one in another run.
     pub fn new(host: &Host, looking: Looking, wake_up_ns: u64, seed: u64) -> Self {
         let processes = host.servers + host.clients;
-        let process = |number: u32| Process {
-            core: (number % host.cores) as usize,
-            ..Process::default()
-        };
+        let process = |number: u32| Process::on_core((number % host.cores) as usize);
         Self {
             pass_ns: looking.pass_ns.max(1),
             wake_up_ns,
@@ -251,10 +114,7 @@ impl Turns {
 
     /// There is something for a process to find.
     pub fn arrive(&mut self, process: u32, event: Event, ns: u64, planned: &mut Vec<Planned>) {
-        self.process(process).inbox.push_back(Coming {
-            event,
-            taken_bytes: 0,
-        });
+        self.process(process).arrive(event);
         self.settle_all(ns);
         if !self.processes[process as usize].is_awake {
             self.wake(process, ns);
@@ -278,27 +138,15 @@ impl Turns {
         core.next = None;
         let is_alone = core.queue.len() == 1;
         let process = self.process(process);
-        if let Some(since_ns) = process.waits_since_ns.take() {
-            process.patience.learn(Duration(ns - since_ns));
-        }
-        let found = match is_alone {
-            true => None,
-            false => process.find_part(ns),
-        };
-        let found = found.or_else(|| process.find(ns))?;
-        let is_woken = std::mem::take(&mut process.is_woken);
-        Some(Found {
-            idle_ns: ns - process.idle_since_ns,
-            is_woken,
-            ..found
-        })
+        process.end_waiting(ns);
+        process.find(ns, is_alone)
     }
 
     /// A process has worked on one part until `ns`, and waits for an answer or has nothing to do.
     pub fn end(&mut self, process: u32, ns: u64, waits: bool, planned: &mut Vec<Planned>) {
         let at = self.processes[process as usize].core;
         self.core(at).since_ns = ns;
-        self.process(process).works_until(ns);
+        self.process(process).work_until(ns);
         let finds_from_ns = self.processes[process as usize].finds_from_ns();
         let has_more = finds_from_ns.is_some();
         let finds_now = finds_from_ns.is_some_and(|from_ns| from_ns <= ns);
@@ -344,7 +192,7 @@ impl Turns {
                 continue;
             }
             process.crowding.yielded(lost, Time(ns));
-            if process.inbox.is_empty() && process.crowding.is_crowded(Time(ns)) {
+            if process.has_found_all() && process.crowding.is_crowded(Time(ns)) {
                 process.is_awake = false;
                 self.core(core).queue.retain(|&awake| awake != other);
             }
@@ -364,7 +212,7 @@ impl Turns {
     /// Lets those sleep whose patience has ended, and passes the turns.
     fn settle(&mut self, core: usize, ns: u64) {
         for process in self.cores[core].queue.clone() {
-            if self.is_tired(process, ns) {
+            if self.processes[process as usize].is_tired(ns) {
                 self.process(process).is_awake = false;
                 self.core(core).queue.retain(|&other| other != process);
             }
@@ -377,14 +225,6 @@ impl Turns {
             let places = passed % core.queue.len() as u64;
             core.queue.rotate_left(places as usize);
         }
-    }
-
-    fn is_tired(&self, process: u32, ns: u64) -> bool {
-        let process = &self.processes[process as usize];
-        let waited = process
-            .waits_since_ns
-            .map(|since_ns| ns.saturating_sub(since_ns));
-        process.inbox.is_empty() && waited.is_some_and(|ns| ns >= process.patience.span().0)
     }
 
     /// One of the cores with the shortest queue. Who wakes several is where the last one was woken; what begins
@@ -548,6 +388,3 @@ impl Turns {
         &mut self.processes[place as usize]
     }
 }
-
-#[cfg(test)]
-mod tests;

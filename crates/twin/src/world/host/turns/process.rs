@@ -1,0 +1,175 @@
+//! A process that looks for messages: what comes to it, and what it finds.
+
+use crate::world::event::Event;
+use crate::world::message::Party;
+use futago_base::Duration;
+use futago_driver::{Crowding, Patience};
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// A process.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Process {
+    /// Where it is, or has been last.
+    pub core: usize,
+    /// It is in the core's queue.
+    pub is_awake: bool,
+    /// It has been woken, and has not had its turn since then.
+    pub is_woken: bool,
+    /// Until when it works, or has worked last.
+    works_until_ns: u64,
+    /// The same of what was whole.
+    idle_since_ns: u64,
+    /// Since when it waits for a message.
+    pub waits_since_ns: Option<u64>,
+    pub patience: Patience,
+    pub crowding: Crowding,
+    /// What it has not found yet, or found together with what it works on.
+    #[serde(skip)]
+    inbox: VecDeque<Coming>,
+    /// How much of it was found together.
+    found: usize,
+    /// Who sent the last that it has worked on.
+    last_from: Option<Party>,
+}
+
+/// Something that a process has not found yet, or only in part.
+#[derive(Clone, Debug)]
+struct Coming {
+    event: Event,
+    /// How much of the message's data it has taken out.
+    taken_bytes: usize,
+}
+
+/// What a process works on next.
+#[derive(Debug)]
+pub struct Found {
+    pub event: Event,
+    /// How much of the message's data it has taken out in earlier turns.
+    pub taken_bytes: usize,
+    /// It takes out so much more in this one and leaves the rest to later ones, as that is not there yet.
+    pub part_bytes: Option<usize>,
+    /// It is the first of what it has found together from the same sender.
+    pub is_first: bool,
+    /// How long it had had nothing to do.
+    pub idle_ns: u64,
+    /// It has been woken for this.
+    pub is_woken: bool,
+}
+
+impl Coming {
+    /// From when on there is something to find that has not been taken out.
+    fn found_from_ns(&self) -> u64 {
+        match &self.event {
+            Event::Delivered(message) if self.taken_bytes > 0 => {
+                message.told_beyond_ns(self.taken_bytes)
+            }
+            _ => 0,
+        }
+    }
+
+    /// What is there and has not been taken out, in bytes, if the rest of the message is still to come.
+    fn part_bytes(&self, ns: u64) -> Option<usize> {
+        let Event::Delivered(message) = &self.event else {
+            return None;
+        };
+        let told_bytes = message.told_bytes(ns);
+        (told_bytes < message.payload.len()).then_some(told_bytes - self.taken_bytes)
+    }
+
+    /// Takes so much out. Returns what it was before.
+    fn take(&mut self, bytes: usize) -> Self {
+        let before = self.clone();
+        self.taken_bytes += bytes;
+        before
+    }
+}
+
+impl Process {
+    /// One that is there when it begins.
+    pub fn on_core(core: usize) -> Self {
+        Self {
+            core,
+            ..Self::default()
+        }
+    }
+
+    /// There is something for it to find.
+    pub fn arrive(&mut self, event: Event) {
+        let taken_bytes = 0;
+        self.inbox.push_back(Coming { event, taken_bytes });
+    }
+
+    /// From when on there is something to find for it, and it is there to look.
+    pub fn finds_from_ns(&self) -> Option<u64> {
+        let from_ns = self.inbox.iter().map(Coming::found_from_ns).min();
+        from_ns.map(|from_ns| from_ns.max(self.works_until_ns))
+    }
+
+    /// What it works on now. Who is alone on its core takes out all of a message in one turn, as fast as it comes.
+    pub fn find(&mut self, ns: u64, is_alone: bool) -> Option<Found> {
+        let place = self.inbox.iter().position(|at| at.found_from_ns() <= ns)?;
+        let part_bytes = self.inbox[place].part_bytes(ns).filter(|_| !is_alone);
+        let is_first = part_bytes.is_none() && self.is_first(place, ns);
+        let Coming { event, taken_bytes } = match part_bytes {
+            Some(bytes) => self.inbox[place].take(bytes),
+            None => self.inbox.remove(place)?,
+        };
+        if part_bytes.is_some() {
+            self.found = 0;
+        }
+        Some(Found {
+            event,
+            taken_bytes,
+            part_bytes,
+            is_first,
+            idle_ns: ns - self.idle_since_ns,
+            is_woken: std::mem::take(&mut self.is_woken),
+        })
+    }
+
+    /// Whether what comes at this place is the first of all that it finds together from the same sender.
+    fn is_first(&mut self, place: usize, ns: u64) -> bool {
+        let finds_anew = self.found == 0;
+        if finds_anew {
+            let found = self.inbox.iter().filter(|at| at.found_from_ns() <= ns);
+            self.found = found.count();
+        }
+        self.found -= 1;
+        let from = match &self.inbox[place].event {
+            Event::Delivered(message) => Some(message.from),
+            _ => None,
+        };
+        let is_other = self.last_from != from;
+        self.last_from = from;
+        finds_anew || is_other
+    }
+
+    /// It works until then. What it has taken out in part is no work yet.
+    pub fn work_until(&mut self, ns: u64) {
+        self.works_until_ns = ns;
+        if self.inbox.iter().all(|coming| coming.taken_bytes == 0) {
+            self.idle_since_ns = ns;
+        }
+    }
+
+    /// It has found something.
+    pub fn end_waiting(&mut self, ns: u64) {
+        if let Some(since_ns) = self.waits_since_ns.take() {
+            self.patience.learn(Duration(ns - since_ns));
+        }
+    }
+
+    /// Whether it has waited for longer than it has patience.
+    pub fn is_tired(&self, ns: u64) -> bool {
+        let waited_ns = self
+            .waits_since_ns
+            .map(|since_ns| ns.saturating_sub(since_ns));
+        self.has_found_all() && waited_ns.is_some_and(|ns| ns >= self.patience.span().0)
+    }
+
+    /// Whether there is nothing for it, now or while more of it comes.
+    pub fn has_found_all(&self) -> bool {
+        self.inbox.is_empty()
+    }
+}
