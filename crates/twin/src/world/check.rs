@@ -83,15 +83,15 @@ impl Setup {
     fn check_costs(&self) -> Result<(), Error> {
         let many = self.costs.server.many_files;
         require(
-            many.is_none_or(|many| many.from < many.until),
+            many.is_none_or(|many| many.from.max(1) < many.until),
             || "costs.server.many_files".into(),
-            "`until` must be more than `from`",
+            "`until` must be more than `from`, and than 1",
         )?;
         let after_idle = self.costs.looking.and_then(|looking| looking.after_idle);
         require(
-            after_idle.is_none_or(|after| after.from_ns < after.until_ns),
+            after_idle.is_none_or(|after| after.from_ns.max(1) < after.until_ns),
             || "costs.looking.after_idle".into(),
-            "`until_ns` must be more than `from_ns`",
+            "`until_ns` must be more than `from_ns`, and than 1",
         )
     }
 

@@ -36,19 +36,21 @@ fn nonsense_is_refused() {
         "network.paths[0][0]: there is no such shared link",
     );
     assert_refused(|setup| setup.protocol.partitions = 1, "protocol.partitions");
-    assert_refused(
-        |setup| {
-            setup.costs.looking = Some(Looking {
-                after_idle: Some(AfterIdle {
-                    from_ns: 7,
-                    until_ns: 7,
-                    more: 0.5,
-                }),
-                ..Looking::default()
-            });
-        },
-        "costs.looking.after_idle",
-    );
+    for [from_ns, until_ns] in [[7, 7], [0, 1]] {
+        let after_idle = Some(AfterIdle {
+            from_ns,
+            until_ns,
+            more: 0.5,
+        });
+        let looking = Looking {
+            after_idle,
+            ..Looking::default()
+        };
+        assert_refused(
+            |setup| setup.costs.looking = Some(looking),
+            "costs.looking.after_idle",
+        );
+    }
     assert_refused(
         |setup| setup.directories[0].buckets = 3,
         "directories[0].buckets",

@@ -156,6 +156,14 @@ impl MessageCosts {
         *self == Self::default()
     }
 
+    /// These, with what sockets cost besides if the other end is on another host.
+    fn over(self, sockets: Self, is_remote: bool) -> Self {
+        match is_remote {
+            true => self.plus(sockets),
+            false => self,
+        }
+    }
+
     fn plus(self, more: Self) -> Self {
         Self {
             turn_ns: self.turn_ns + more.turn_ns,
@@ -173,10 +181,7 @@ impl ServerCosts {
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
-        match is_remote {
-            true => plain.plus(self.sockets),
-            false => plain,
-        }
+        plain.over(self.sockets, is_remote)
     }
 }
 
@@ -188,10 +193,7 @@ impl ClientCosts {
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
-        match is_remote {
-            true => plain.plus(self.sockets),
-            false => plain,
-        }
+        plain.over(self.sockets, is_remote)
     }
 }
 
