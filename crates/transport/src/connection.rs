@@ -31,8 +31,10 @@ const SOCKET_READ_BYTES: usize = 64 << 10;
 /// How much is read at once from memory, in bytes: most messages, and of others little more than the head, so that
 /// data is copied once.
 const MEMORY_READ_BYTES: usize = 4 << 10;
-/// After so many bytes others get their turn.
-const TURN_BYTES: usize = 1 << 20;
+/// How much data is moved through memory at once, in bytes: little enough to be in the caches still when it is summed up.
+const MEMORY_PART_BYTES: usize = 64 << 10;
+/// After so many bytes others get their turn: after a chunk of 1 MiB with its head and its checksum.
+const TURN_BYTES: usize = (1 << 20) + MEMORY_READ_BYTES;
 /// How many pieces one write gathers.
 const SLICES: usize = 64;
 
@@ -287,7 +289,11 @@ impl Incoming {
         channel: &Channel,
         frames: &mut Vec<Frame>,
     ) -> Result<usize, ConnectionError> {
-        if let Some(mut room) = self.decoder.payload_room() {
+        let most_bytes = match channel {
+            Channel::Stream(_) => usize::MAX,
+            Channel::Memory(_) => MEMORY_PART_BYTES,
+        };
+        if let Some(mut room) = self.decoder.payload_room(most_bytes) {
             let count = channel.try_read_buf(&mut room)?;
             self.take(&[], frames)?;
             return Ok(count);
@@ -358,10 +364,10 @@ impl Sender {
         if self.closed.load(Ordering::Relaxed) {
             return;
         }
-        let (head, payload) = frame.encode(crc32c_append);
         let mut queue = self.queue.borrow_mut();
-        queue.push(head);
-        queue.push(payload.bytes());
+        for piece in frame.encode(crc32c_append) {
+            queue.push(piece);
+        }
     }
 
     /// How much waits to be taken by the peer, in bytes.
@@ -435,17 +441,43 @@ impl Queue {
     /// Writes as much of a message as there is room for, and queues the rest. Nothing may be queued before. What is
     /// wrong with the channel shows when the rest is written.
     fn write_or_queue(&mut self, frame: &Frame, channel: &Channel) {
-        frame.encode_head(&mut self.head, crc32c_append);
-        let payload = frame.payload.bytes();
-        let slices = [IoSlice::new(&self.head), IoSlice::new(&payload)];
-        let written = channel.try_write_vectored(&slices).unwrap_or(0);
-        self.taken_bytes += written as u64;
-        let of_head = written.min(self.head.len());
-        if of_head < self.head.len() {
-            self.push(Bytes::copy_from_slice(&self.head[of_head..]));
+        let mut head = std::mem::take(&mut self.head);
+        let mut sum = frame.encode_head(&mut head, crc32c_append);
+        let mut data = frame.payload.bytes();
+        let mut before = &head[..];
+        while data.len() > MEMORY_PART_BYTES && self.bytes == 0 {
+            let part = data.split_to(MEMORY_PART_BYTES);
+            sum = crc32c_append(sum, &part);
+            self.write_or_queue_part(before, &part, &[], channel);
+            before = &[];
         }
-        self.push(payload.slice(written - of_head..));
-        self.head.shrink_to(KEPT_BYTES);
+        let sum = (!data.is_empty()).then(|| crc32c_append(sum, &data).to_le_bytes());
+        let after = sum.as_slice().as_flattened();
+        self.write_or_queue_part(before, &data, after, channel);
+        head.shrink_to(KEPT_BYTES);
+        self.head = head;
+    }
+
+    /// The same for a part of a message, which is queued whole behind what is queued.
+    fn write_or_queue_part(
+        &mut self,
+        before: &[u8],
+        data: &Bytes,
+        after: &[u8],
+        channel: &Channel,
+    ) {
+        let slices = [before, data, after].map(IoSlice::new);
+        let written = match self.bytes {
+            0 => channel.try_write_vectored(&slices).unwrap_or(0),
+            _ => 0,
+        };
+        self.taken_bytes += written as u64;
+        let of_before = written.min(before.len());
+        let of_data = (written - of_before).min(data.len());
+        let of_after = written - of_before - of_data;
+        self.push(Bytes::copy_from_slice(&before[of_before..]));
+        self.push(data.slice(of_data..));
+        self.push(Bytes::copy_from_slice(&after[of_after..]));
     }
 
     fn write_to(&mut self, channel: &Channel, taken: &Notify) -> io::Result<()> {

@@ -5,7 +5,7 @@ use bytes::{Buf, BufMut, BytesMut, buf::Limit};
 use futago_base::Payload;
 use futago_wire::{
     DecodeError, Frame,
-    codec::{HEADER_BYTES, Lengths},
+    codec::{DATA_SUM_BYTES, HEADER_BYTES, Lengths},
 };
 
 /// Messages up to this size, in bytes, are received without a share of the memory for large ones.
@@ -14,7 +14,7 @@ pub const SMALL_BYTES: usize = 64 << 10;
 /// How much memory a connection keeps for the next message of either direction, in bytes: enough for most without data.
 pub const KEPT_BYTES: usize = 1 << 10;
 
-/// Puts messages together. Data goes into a buffer of exactly its size, which the message keeps.
+/// Puts messages together. Data goes into a buffer of exactly its size, which the message keeps, and is summed up as it comes.
 #[derive(Debug)]
 pub struct Decoder {
     head: [u8; HEADER_BYTES],
@@ -23,6 +23,11 @@ pub struct Decoder {
     granted: bool,
     body: Vec<u8>,
     payload: BytesMut,
+    /// The checksum of so much of the data, which goes on from the head's.
+    data_sum: u32,
+    summed: usize,
+    sent_sum: [u8; DATA_SUM_BYTES],
+    sent_sum_filled: usize,
 }
 
 impl Default for Decoder {
@@ -34,6 +39,10 @@ impl Default for Decoder {
             granted: false,
             body: Vec::new(),
             payload: BytesMut::new(),
+            data_sum: 0,
+            summed: 0,
+            sent_sum: [0; DATA_SUM_BYTES],
+            sent_sum_filled: 0,
         }
     }
 }
@@ -63,14 +72,13 @@ impl Decoder {
     /// The bytes are not a message; the stream cannot be used any more.
     pub fn decode(&mut self, bytes: &mut &[u8]) -> Result<Option<Frame>, DecodeError> {
         if self.lengths.is_none() {
-            let count = bytes.len().min(HEADER_BYTES - self.head_filled);
-            self.head[self.head_filled..][..count].copy_from_slice(&bytes[..count]);
-            self.head_filled += count;
-            bytes.advance(count);
+            self.head_filled += fill(&mut self.head[self.head_filled..], bytes);
             if self.head_filled < HEADER_BYTES {
                 return Ok(None);
             }
-            self.lengths = Some(Frame::lengths(&self.head)?);
+            let lengths = Frame::lengths(&self.head)?;
+            self.data_sum = lengths.head_sum;
+            self.lengths = Some(lengths);
         }
         let (Some(lengths), None) = (self.lengths, self.wanted_bytes()) else {
             return Ok(None);
@@ -88,27 +96,54 @@ impl Decoder {
         let count = bytes.len().min(missing);
         self.payload.put_slice(&bytes[..count]);
         bytes.advance(count);
+        self.sum_up();
         if count < missing {
+            return Ok(None);
+        }
+        let sent_sum = &mut self.sent_sum[..lengths.data_sum_bytes];
+        self.sent_sum_filled += fill(&mut sent_sum[self.sent_sum_filled..], bytes);
+        if self.sent_sum_filled < lengths.data_sum_bytes {
             return Ok(None);
         }
         self.finish().map(Some)
     }
 
-    /// Room for the data that the message still lacks, to be read into directly.
-    pub fn payload_room(&mut self) -> Option<Limit<&mut BytesMut>> {
+    /// Room for the data that the message still lacks, at most so much, to be read into directly. [`Decoder::decode`] must follow.
+    pub fn payload_room(&mut self, most_bytes: usize) -> Option<Limit<&mut BytesMut>> {
         let lengths = self.lengths?;
         let missing = lengths.payload_bytes.checked_sub(self.payload.len())?;
         let at_payload = self.body.len() == lengths.body_bytes && self.wanted_bytes().is_none();
         let reserved = self.payload.capacity() >= lengths.payload_bytes;
-        (at_payload && reserved && missing > 0).then(|| (&mut self.payload).limit(missing))
+        (at_payload && reserved && missing > 0)
+            .then(|| (&mut self.payload).limit(missing.min(most_bytes)))
+    }
+
+    /// Sums up the data that has come since the last time.
+    fn sum_up(&mut self) {
+        if self.payload.len() > self.summed {
+            self.data_sum = crc32c_append(self.data_sum, &self.payload[self.summed..]);
+            self.summed = self.payload.len();
+        }
     }
 
     fn finish(&mut self) -> Result<Frame, DecodeError> {
+        if self.summed > 0 && self.sent_sum != self.data_sum.to_le_bytes() {
+            return Err(DecodeError::Checksum);
+        }
         let payload = Payload::from(std::mem::take(&mut self.payload).freeze());
         let frame = Frame::decode(&self.head, &self.body, payload, crc32c_append);
         (self.head_filled, self.lengths, self.granted) = (0, None, false);
+        (self.summed, self.sent_sum_filled) = (0, 0);
         self.body.clear();
         self.body.shrink_to(KEPT_BYTES);
         frame
     }
+}
+
+/// Fills the front of `into` with the front of `bytes`, which it takes. Returns how much that was.
+fn fill(into: &mut [u8], bytes: &mut &[u8]) -> usize {
+    let count = bytes.len().min(into.len());
+    into[..count].copy_from_slice(&bytes[..count]);
+    bytes.advance(count);
+    count
 }

@@ -24,8 +24,7 @@ fn frame(sequence: u64, payload_bytes: usize) -> Frame {
 }
 
 fn bytes_of(frame: &Frame) -> Vec<u8> {
-    let (head, payload) = frame.encode(crc32c::crc32c_append);
-    [&head[..], &payload.bytes()[..]].concat()
+    frame.encode(crc32c::crc32c_append).concat()
 }
 
 /// Runs on one thread, on a clock that jumps ahead when there is nothing to do.
@@ -201,6 +200,20 @@ fn what_is_no_message_is_named() {
             error,
             ConnectionError::Decode(DecodeError::Magic(_))
         ));
+    });
+}
+
+#[test]
+fn the_data_of_another_message_does_not_fit() {
+    in_virtual_time(async {
+        let (one, other) = (bytes_of(&frame(1, 1000)), bytes_of(&frame(2, 1000)));
+        // Data and its checksum are the last of a message.
+        let data_from = one.len() - 1004;
+        let mixed = [&one[..data_from], &other[data_from..]].concat();
+        let (frames, error) = outcome_of(&mixed).await;
+        assert!(frames.is_empty());
+        let refused = ConnectionError::Decode(DecodeError::Checksum);
+        assert_eq!(error.to_string(), refused.to_string());
     });
 }
 

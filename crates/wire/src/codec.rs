@@ -6,10 +6,11 @@
 //!  20 crc32c         24 session       32 session epoch  36 map epoch
 //!  40 sequence       48 acknowledged  56 log position   64 deadline
 //!  72 clock          80 trace         88 span           96 tenant
-//! 100 features      104 body, then data
+//! 100 features      104 body, then data, then crc32c of the data if there is any
 //! ```
 //!
-//! The checksum covers the head (with the checksum as zero), the body and the data.
+//! The head's checksum covers the head (with the checksum as zero) and the body. That of the data goes on from it, so that no other
+//! message's data fits, and follows the data, so that both ends sum up each part while it is in their caches.
 
 use crate::{Header, MessageKind, Outcome, Peer, PeerAnswer, Priority, Push, Request};
 use alloc::vec::Vec;
@@ -25,7 +26,7 @@ use zerocopy::{
 /// "FTGO": what every message starts with.
 const MAGIC: u32 = u32::from_le_bytes(*b"FTGO");
 /// The version of this encoding. Peers of different versions refuse each other.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
 
 /// Continues a CRC32C over more bytes. The fastest way depends on instructions that only a program
 /// with an operating system can ask for, so the caller brings it.
@@ -60,6 +61,8 @@ struct RawHeader {
 
 /// The size of a message's head, in bytes.
 pub const HEADER_BYTES: usize = size_of::<RawHeader>();
+/// The size of the checksum that follows a message's data, in bytes.
+pub const DATA_SUM_BYTES: usize = size_of::<u32>();
 /// The payload follows the body. Other places (shared memory, remote memory) are reserved.
 const PAYLOAD_INLINE: u8 = 0;
 
@@ -197,27 +200,38 @@ pub struct Lengths {
     pub body_bytes: usize,
     /// Of the data, at most [`limits::PAYLOAD_BYTES`].
     pub payload_bytes: usize,
+    /// Of what follows the data: its checksum, if there is any.
+    pub data_sum_bytes: usize,
+    /// The checksum from which that of the data goes on.
+    pub head_sum: u32,
 }
 
 impl Frame {
-    /// The message as bytes: head and body, and the data as it is, to be sent after them.
-    pub fn encode(&self, crc32c: Crc32c) -> (Bytes, Payload) {
+    /// The message as bytes, in pieces to be sent one after the other: head and body, the data as it is, and its checksum.
+    pub fn encode(&self, crc32c: Crc32c) -> [Bytes; 3] {
         let mut head = Vec::with_capacity(HEADER_BYTES + ENCODED_BYTES);
-        self.encode_head(&mut head, crc32c);
-        (Bytes::from(head), self.payload.clone())
+        let head_sum = self.encode_head(&mut head, crc32c);
+        let data = self.payload.bytes();
+        let data_sum = match data.is_empty() {
+            true => Bytes::new(),
+            false => Bytes::copy_from_slice(&crc32c(head_sum, &data).to_le_bytes()),
+        };
+        [Bytes::from(head), data, data_sum]
     }
 
-    /// As [`Frame::encode`], with head and body in a buffer that can be used again.
-    pub fn encode_head(&self, into: &mut Vec<u8>, crc32c: Crc32c) {
+    /// Head and body in a buffer that can be used again. Returns the checksum from which that of the data goes on.
+    pub fn encode_head(&self, into: &mut Vec<u8>, crc32c: Crc32c) -> u32 {
         into.clear();
         into.resize(HEADER_BYTES, 0);
         *into = self.body.encode_after(core::mem::take(into));
         let Some((head, body)) = into.split_at_mut_checked(HEADER_BYTES) else {
-            return;
+            return 0;
         };
         let mut raw = raw_header(&self.header, body.len(), self.payload.len());
-        raw.crc32c = U32::new(checksum(crc32c, &raw, body, &self.payload.bytes()));
+        let head_sum = checksum(crc32c, &raw, body);
+        raw.crc32c = U32::new(head_sum);
         head.copy_from_slice(raw.as_bytes());
+        head_sum
     }
 
     /// Reads the lengths from a head, so that the rest can be received into buffers of its size.
@@ -226,7 +240,7 @@ impl Frame {
         check_bounds(&raw)
     }
 
-    /// Reads a message. The payload is taken as it is.
+    /// Reads a message. The payload is taken as it is: whoever receives it has compared its checksum.
     pub fn decode(
         head: &[u8; HEADER_BYTES],
         body: &[u8],
@@ -239,7 +253,7 @@ impl Frame {
             return Err(DecodeError::Truncated);
         }
         let sent = core::mem::take(&mut raw.crc32c).get();
-        if sent != checksum(crc32c, &raw, body, &payload.bytes()) {
+        if sent != checksum(crc32c, &raw, body) {
             return Err(DecodeError::Checksum);
         }
         let header = header(&raw)?;
@@ -271,12 +285,13 @@ fn check_bounds(raw: &RawHeader) -> Result<Lengths, DecodeError> {
     Ok(Lengths {
         body_bytes: body as usize,
         payload_bytes: payload as usize,
+        data_sum_bytes: if payload == 0 { 0 } else { DATA_SUM_BYTES },
+        head_sum: raw.crc32c.get(),
     })
 }
 
-fn checksum(crc32c: Crc32c, raw: &RawHeader, body: &[u8], payload: &[u8]) -> u32 {
-    let parts = [raw.as_bytes(), body, payload].into_iter();
-    parts.filter(|part| !part.is_empty()).fold(0, crc32c)
+fn checksum(crc32c: Crc32c, raw: &RawHeader, body: &[u8]) -> u32 {
+    crc32c(crc32c(0, raw.as_bytes()), body)
 }
 
 fn raw_header(header: &Header, body_bytes: usize, payload_bytes: usize) -> RawHeader {

@@ -9,8 +9,7 @@ use futago_wire::Frame;
 use std::{env, fs, path::Path};
 
 fn bytes(frame: &Frame) -> Vec<u8> {
-    let (head_and_body, payload) = frame.encode(crc32c::crc32c_append);
-    [&head_and_body[..], &payload.bytes()[..]].concat()
+    frame.encode(crc32c::crc32c_append).concat()
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -11,8 +11,7 @@ use futago_wire::{
 use proptest::prelude::*;
 
 fn encode(frame: &Frame) -> Vec<u8> {
-    let (head_and_body, payload) = frame.encode(crc32c::crc32c_append);
-    [&head_and_body[..], &payload.bytes()[..]].concat()
+    frame.encode(crc32c::crc32c_append).concat()
 }
 
 /// Decodes as a receiver does: the head, then what the head announces.
@@ -22,7 +21,14 @@ fn decode(bytes: &[u8]) -> Result<Frame, DecodeError> {
     let body = rest
         .get(..lengths.body_bytes)
         .ok_or(DecodeError::Truncated)?;
-    let payload = Bytes::copy_from_slice(&rest[lengths.body_bytes..]);
+    let (payload, sum) = rest[lengths.body_bytes..]
+        .split_at_checked(lengths.payload_bytes)
+        .ok_or(DecodeError::Truncated)?;
+    let expected = crc32c::crc32c_append(lengths.head_sum, payload).to_le_bytes();
+    if sum != &expected[..lengths.data_sum_bytes] {
+        return Err(DecodeError::Checksum);
+    }
+    let payload = Bytes::copy_from_slice(payload);
     Frame::decode(head, body, Payload::from(payload), crc32c::crc32c_append)
 }
 
@@ -39,8 +45,8 @@ fn the_payload_is_not_copied() {
         .into_iter()
         .find(|(name, _)| *name == "write")
         .expect("write");
-    let (_, payload) = frame.encode(crc32c::crc32c_append);
-    assert_eq!(payload.bytes().as_ptr(), frame.payload.bytes().as_ptr());
+    let [_, payload, _] = frame.encode(crc32c::crc32c_append);
+    assert_eq!(payload.as_ptr(), frame.payload.bytes().as_ptr());
 }
 
 #[test]

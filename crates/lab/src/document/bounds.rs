@@ -45,6 +45,11 @@ pub fn growth<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     within(f64::deserialize(from)?, 0.0..=1e3)
 }
 
+/// An amount of memory in MiB, at most 1 EiB.
+pub fn mib<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    within(u64::deserialize(from)?, 0..=1 << 40)
+}
+
 /// As [`time_ns`], for what may be left out.
 pub fn some_time_ns<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     time_ns(from).map(Some)

@@ -87,6 +87,16 @@ impl Setup {
             || "costs.server.many_files".into(),
             "`until` must be more than `from`, and than 1",
         )?;
+        for (name, much) in [
+            ("costs.server.much_data", self.costs.server.much_data),
+            ("costs.client.much_data", self.costs.client.much_data),
+        ] {
+            require(
+                much.is_none_or(|much| much.from_mib < much.until_mib),
+                || name.into(),
+                "`until_mib` must be more than `from_mib`",
+            )?;
+        }
         let after_idle = self.costs.looking.and_then(|looking| looking.after_idle);
         require(
             after_idle.is_none_or(|after| after.from_ns.max(1) < after.until_ns),

@@ -2,7 +2,10 @@
 
 use super::MessageSize;
 use futago_base::{Payload, RequestId, ServerId, SessionId, Time};
-use futago_wire::{Outcome, Peer, PeerAnswer, Request, codec::HEADER_BYTES};
+use futago_wire::{
+    Outcome, Peer, PeerAnswer, Request,
+    codec::{DATA_SUM_BYTES, HEADER_BYTES},
+};
 use serde::{Deserialize, Serialize};
 
 /// A process of the world.
@@ -126,7 +129,15 @@ impl Message {
     pub fn size_bytes(&self, how: MessageSize) -> u64 {
         match how {
             MessageSize::Fixed(bytes) => u64::from(bytes) + self.payload.len() as u64,
-            MessageSize::Encoded => (HEADER_BYTES + self.body_bytes() + self.payload.len()) as u64,
+            MessageSize::Encoded => (HEADER_BYTES + self.body_bytes() + self.data_bytes()) as u64,
+        }
+    }
+
+    /// The size of the data with its checksum.
+    fn data_bytes(&self) -> usize {
+        match self.payload.len() {
+            0 => 0,
+            bytes => bytes + DATA_SUM_BYTES,
         }
     }
 

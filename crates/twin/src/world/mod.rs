@@ -37,7 +37,7 @@ pub use options::RunOptions;
 pub use run::{check, run, run_on};
 pub use setup::{
     Activity, AfterIdle, Amount, ClientCosts, Costs, Data, Directory, Faults, FileNames, Hop, Host,
-    HostPartition, Looking, ManyFiles, MessageCosts, MessageSize, Mix, Network, OperationKind,
-    Path, Phase, Place, Popularity, Protocol, ServerCosts, ServerStop, Setup, SharedLink, Store,
-    WideDirectories,
+    HostPartition, Looking, ManyFiles, MessageCosts, MessageSize, Mix, MuchData, Network,
+    OperationKind, Path, Phase, Place, Popularity, Protocol, ServerCosts, ServerStop, Setup,
+    SharedLink, Store, WideDirectories,
 };

@@ -4,8 +4,8 @@ use crate::predictions::assert_near;
 use crate::setups::{own_files, ppmds, transfers};
 use futago_lab::workload::IoPhase;
 use futago_twin::world::{
-    AfterIdle, Amount, FileNames, Latency, Looking, MeasuredOperation, OperationKind, Place,
-    RunOptions, Setup, Store, run,
+    AfterIdle, Amount, FileNames, Latency, Looking, MeasuredOperation, MuchData, OperationKind,
+    Place, RunOptions, Setup, Store, run,
 };
 
 const LOCAL_NS: f64 = 300.0;
@@ -134,15 +134,19 @@ fn work_after_a_while_without_is_dearer() {
 }
 
 /// What writing 1 MiB takes beside what creating a file does, in nanoseconds.
-fn data_ns([sent_ns, received_ns]: [f64; 2], memory_bytes_per_s: Option<u64>) -> f64 {
+fn data_ns([sent_ns, received_ns]: [f64; 2]) -> f64 {
     let mut setup = setup(1, 2, 1);
-    let workload = own_files(1);
-    let all = Amount::Operations(workload.transfer_count());
-    let write = transfers("write", Place::Own, IoPhase::Write, workload, all);
-    setup.phases = vec![write];
-    setup.hosts[0].memory_bytes_per_s = memory_bytes_per_s;
     setup.costs.client.byte_sent_ns = sent_ns;
     setup.costs.server.byte_received_ns = received_ns;
+    written_ns(setup, 1)
+}
+
+/// The same where a file of 1 MiB is written so often, and costs are given.
+fn written_ns(mut setup: Setup, times: u64) -> f64 {
+    let workload = own_files(1);
+    let all = Amount::Operations(times * workload.transfer_count());
+    let write = transfers("write", Place::Own, IoPhase::Write, workload, all);
+    setup.phases = vec![write];
     let measured = run(&setup, &RunOptions::default()).expect("it runs");
     let write = &measured.phases[0].operations[&OperationKind::Write];
     write.p50_us * 1e3 - ALONE_NS
@@ -154,12 +158,27 @@ fn the_other_end_takes_out_what_is_large_while_it_is_put_in() {
     let (first, later) = (65_536.0, 1_048_576.0 - 65_536.0);
     for [sent_ns, received_ns] in [[0.1_f64, 0.2], [0.2, 0.1]] {
         let both_ns = first * (sent_ns + received_ns) + later * sent_ns.max(received_ns);
-        assert_near(data_ns([sent_ns, received_ns], None), both_ns, 0.02);
-        // A core copies a byte in 0.05 ns, and the sender does the rest of its work before that.
-        let both_ns = (first + later) * (sent_ns + received_ns) - later * 0.05;
-        let memory = Some(2 * 20_000_000_000);
-        assert_near(data_ns([sent_ns, received_ns], memory), both_ns, 0.02);
+        assert_near(data_ns([sent_ns, received_ns]), both_ns, 0.02);
     }
+}
+
+#[test]
+fn data_is_dearer_where_servers_hold_much_of_it() {
+    let bytes_ns = [0.2, 0.1];
+    let mut setup = setup(1, 2, 1);
+    let much = |byte_ns| {
+        Some(MuchData {
+            from_mib: 0,
+            until_mib: 1,
+            byte_received_ns: byte_ns,
+            byte_sent_ns: byte_ns,
+        })
+    };
+    setup.costs.client.much_data = much(bytes_ns[0]);
+    setup.costs.server.much_data = much(bytes_ns[1]);
+    // From the second time on the server holds 1 MiB.
+    let dear_ns = written_ns(setup, 5);
+    assert_near(dear_ns, data_ns(bytes_ns), 0.001);
 }
 
 #[test]
@@ -182,7 +201,7 @@ fn sockets_cost_more_and_nobody_looks_at_them() {
 #[test]
 fn who_waits_for_longer_than_its_patience_is_woken() {
     let mut setup = setup(1, 2, 500);
-    setup.phases[0].think = Latency::Constant(3_000_000);
+    setup.phases[0].think = Latency::Constant(8_000_000);
     setup.costs.looking = Some(Looking {
         woken_ns: 7_000.0,
         ..LOOKING

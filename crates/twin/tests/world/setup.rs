@@ -3,8 +3,8 @@
 use crate::setups::{own_files, ppmds, transfers};
 use futago_lab::workload::{FileLayout, IoPhase, IoWorkload};
 use futago_twin::world::{
-    Activity, AfterIdle, Amount, FileNames, Looking, Mix, OperationKind, Phase, Place, Popularity,
-    RunOptions, Setup, run,
+    Activity, AfterIdle, Amount, FileNames, Looking, Mix, MuchData, OperationKind, Phase, Place,
+    Popularity, RunOptions, Setup, run,
 };
 
 #[track_caller]
@@ -51,6 +51,16 @@ fn nonsense_is_refused() {
             "costs.looking.after_idle",
         );
     }
+    let much = Some(MuchData {
+        from_mib: 7,
+        until_mib: 7,
+        byte_received_ns: 1.0,
+        byte_sent_ns: 1.0,
+    });
+    assert_refused(
+        |setup| setup.costs.client.much_data = much,
+        "costs.client.much_data",
+    );
     assert_refused(
         |setup| setup.directories[0].buckets = 3,
         "directories[0].buckets",

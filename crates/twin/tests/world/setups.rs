@@ -7,8 +7,8 @@ use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload, Trace};
 use futago_twin::world::{
     Activity, AfterIdle, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Faults,
     FileNames, Hop, Host, HostPartition, Latency, Looking, ManyFiles, Measured, MessageCosts,
-    MessageSize, Mix, Network, OperationKind, Path, Phase, Place, Popularity, Protocol, RunOptions,
-    ServerStop, Setup, SharedLink, Store, WideDirectories, run,
+    MessageSize, Mix, MuchData, Network, OperationKind, Path, Phase, Place, Popularity, Protocol,
+    RunOptions, ServerStop, Setup, SharedLink, Store, WideDirectories, run,
 };
 
 pub const SERVER_BYTES_PER_S: u64 = 1_250_000_000;
@@ -186,6 +186,13 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.protocol.client.chunk_bytes = 4096;
     setup.costs.client.byte_sent_ns = 0.2;
     setup.costs.server.byte_received_ns = 0.3;
+    setup.costs.server.much_data = Some(MuchData {
+        from_mib: 0,
+        until_mib: 1,
+        byte_received_ns: 0.5,
+        byte_sent_ns: 0.2,
+    });
+    setup.costs.client.much_data = setup.costs.server.much_data;
     setup.costs.server.sockets = MessageCosts {
         turn_ns: 2_000.0,
         byte_received_ns: 0.1,

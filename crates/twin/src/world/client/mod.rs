@@ -155,7 +155,7 @@ impl ClientProcess {
             Ok(Reply::Listing { entries, .. }) => entries.len(),
             _ => 0,
         };
-        let messages = costs.messages(at.is_remote(message.from));
+        let messages = at.client_messages(message.from);
         // Who has its turn has paid for it.
         let turn_ns = if at.has_turn { 0.0 } else { messages.turn_ns };
         at.occupy_and_copy(
@@ -310,7 +310,7 @@ impl ClientProcess {
         let name: &str = (&request).into();
         let request_ns = costs.request_ns.get(name).copied();
         let request_ns = request_ns.unwrap_or(costs.other_request_ns);
-        let messages = costs.messages(at.is_remote(Party::Server(to)));
+        let messages = at.client_messages(Party::Server(to));
         let sent = frame.payload.len();
         at.occupy_and_copy(
             at.dear(request_ns) + messages.byte_sent_ns * sent as f64,

@@ -2,6 +2,7 @@ use super::*;
 use crate::scenario::Scenario;
 use crate::world::ResourceClass;
 use crate::world::host::{Consequences, Cores, Memory};
+use crate::world::setup::Held;
 use futago_des::{ProcessId, RandomStream};
 use std::path::Path;
 
@@ -32,7 +33,7 @@ fn begin_round(
     undo: Option<&mut ClientUndo>,
 ) {
     let mut at = Moment {
-        files: 0,
+        held: Held::default(),
         ns: 1_000 * u64::from(round),
         scene,
         random,

@@ -7,6 +7,7 @@ use super::{Concerned, Host, Part, ProcessUndo, class};
 use crate::world::MessageCosts;
 use crate::world::client::{ClientProcess, ClientUndo};
 use crate::world::event::Event;
+use crate::world::setup::Held;
 use futago_des::RandomStream;
 
 impl Host {
@@ -51,12 +52,16 @@ impl Host {
         }
     }
 
-    /// How many files the servers hold together, if it makes a difference.
-    fn files(&self) -> u64 {
-        let costs = &self.scene.setup.costs.server;
-        costs
-            .many_files
-            .map_or(0, |_| self.servers.iter().map(ServerProcess::files).sum())
+    /// What the servers hold together, if it makes a difference.
+    fn held(&self) -> Held {
+        if !self.scene.setup.costs.depend_on_held() {
+            return Held::default();
+        }
+        let spaces = self.servers.iter().map(ServerProcess::space);
+        spaces.fold(Held::default(), |held, space| Held {
+            files: held.files + space.files,
+            bytes: held.bytes + space.used_bytes,
+        })
     }
 
     /// By how much work is dearer after so long with nothing to do.
@@ -79,7 +84,7 @@ impl Host {
         let mut at = Moment {
             ns,
             more: found.map_or(0.0, |found| self.more(found.idle_ns)),
-            files: self.files(),
+            held: self.held(),
             scene: &self.scene,
             random,
             host: self.number,
@@ -141,11 +146,9 @@ fn message_costs(at: &Moment<'_>, event: &Event, concerned: Concerned) -> Messag
     let Event::Delivered(message) = event else {
         return MessageCosts::default();
     };
-    let costs = &at.scene.setup.costs;
-    let is_remote = at.is_remote(message.from);
     match concerned {
-        Concerned::Server(_) => costs.server.messages(is_remote),
-        Concerned::Client(_) => costs.client.messages(is_remote),
+        Concerned::Server(_) => at.server_messages(message.from),
+        Concerned::Client(_) => at.client_messages(message.from),
         Concerned::Nobody => MessageCosts::default(),
     }
 }

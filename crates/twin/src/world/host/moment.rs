@@ -5,8 +5,9 @@ use super::nic::transmission_ns;
 use crate::world::event::Event;
 use crate::world::message::{Message, Party, PutIn, TOLD_BYTES};
 use crate::world::scene::{Scene, Window};
+use crate::world::setup::Held;
 use crate::world::statistics::Output;
-use crate::world::{Latency, ResourceClass};
+use crate::world::{Latency, MessageCosts, ResourceClass};
 use futago_des::RandomStream;
 use futago_des::random::{Distribution, Exponential, LogNormal};
 use futago_server::TransactionCounts;
@@ -44,8 +45,8 @@ pub struct Moment<'a> {
     pub host: u32,
     pub cores: &'a mut Cores,
     pub memory: &'a mut Memory,
-    /// How many files the host's servers hold, where that matters.
-    pub files: u64,
+    /// What the host's servers hold, where that matters.
+    pub held: Held,
     /// By how much work is dearer, as the process has had nothing to do.
     pub more: f64,
     /// How much of the message's data the process has taken out in earlier turns.
@@ -64,6 +65,18 @@ impl Moment<'_> {
     /// What something costs that costs so much where caches are warm.
     pub fn dear(&self, span_ns: f64) -> f64 {
         span_ns * (1.0 + self.more)
+    }
+
+    /// What messages from and to somebody cost a server.
+    pub fn server_messages(&self, other: Party) -> MessageCosts {
+        let costs = &self.scene.setup.costs.server;
+        costs.messages(self.is_remote(other), self.held.bytes)
+    }
+
+    /// What messages from and to somebody cost a client.
+    pub fn client_messages(&self, other: Party) -> MessageCosts {
+        let costs = &self.scene.setup.costs.client;
+        costs.messages(self.is_remote(other), self.held.bytes)
     }
 
     /// Works for a span of CPU time, once a core is free.
@@ -105,13 +118,13 @@ impl Moment<'_> {
     }
 
     /// When a message with so much data was put in that just has been, if the other end has been told of it part
-    /// by part while it was copied. What else is done for each byte came before that.
+    /// by part.
     pub fn put_in(&self, to: Party, bytes: usize, byte_sent_ns: f64) -> Option<PutIn> {
         let later_bytes = bytes.saturating_sub(TOLD_BYTES);
         if later_bytes == 0 || !self.has_turn || self.is_remote(to) {
             return None;
         }
-        let later_ns = self.copied_byte_ns(byte_sent_ns) * later_bytes as f64;
+        let later_ns = byte_sent_ns * later_bytes as f64;
         Some(PutIn {
             from_ns: self.ns - later_ns as u64,
             until_ns: self.ns,
@@ -120,7 +133,7 @@ impl Moment<'_> {
 
     /// Takes out a part of a message, and goes on with it in a later turn.
     pub fn take_part(&mut self, bytes: usize, byte_received_ns: f64) {
-        self.occupy_and_copy(self.copied_byte_ns(byte_received_ns) * bytes as f64, bytes);
+        self.occupy_and_copy(byte_received_ns * bytes as f64, bytes);
     }
 
     /// How much of a message's data is still to be taken out.
@@ -131,23 +144,11 @@ impl Moment<'_> {
     /// What it takes to take in the rest of a message's data. Who is alone on its core waits for what the other end
     /// still puts in.
     pub fn receive_ns(&self, message: &Message, byte_received_ns: f64) -> f64 {
-        let copied_byte_ns = self.copied_byte_ns(byte_received_ns);
-        let taken_ns = copied_byte_ns * self.taken_bytes as f64;
-        let all_ns = byte_received_ns * message.payload.len() as f64;
+        let left_bytes = self.left_bytes(message);
         let until_ns = message.put_in.map_or(0, |put_in| put_in.until_ns);
-        let earlier_bytes = self.left_bytes(message).saturating_sub(TOLD_BYTES);
-        let earlier_ns = copied_byte_ns * earlier_bytes as f64;
+        let earlier_ns = byte_received_ns * left_bytes.saturating_sub(TOLD_BYTES) as f64;
         let lag_ns = (until_ns as f64 - self.ns as f64 - earlier_ns).max(0.0);
-        all_ns - taken_ns + lag_ns
-    }
-
-    /// What copying takes of the time for a byte: a core's share of the memory, or all of it.
-    fn copied_byte_ns(&self, byte_ns: f64) -> f64 {
-        let host = &self.scene.setup.hosts[self.host as usize];
-        let of_core = host
-            .memory_bytes_per_s
-            .map(|all| f64::from(host.cores) * 1e9 / all as f64);
-        of_core.map_or(byte_ns, |copied_ns| copied_ns.min(byte_ns))
+        byte_received_ns * left_bytes as f64 + lag_ns
     }
 
     /// Whether somebody is on another host.

@@ -5,7 +5,7 @@ use crate::world::ResourceClass;
 use crate::world::event::Event;
 use crate::world::message::{Content, Message, Party, PutIn};
 use crate::world::scene::{Scene, engine_ns, wall};
-use futago_base::{Batch, DataChange, Payload, RequestId, ServerId, View, Work};
+use futago_base::{Batch, DataChange, Payload, RequestId, ServerId, Space, View, Work};
 use futago_driver::{Admission, AdmissionUndo, HybridClock};
 use futago_server::{Decision, Input, Output, Server};
 use futago_store::MemoryStore;
@@ -81,9 +81,9 @@ impl ServerProcess {
         }
     }
 
-    /// How many files it holds.
-    pub fn files(&self) -> u64 {
-        self.store.space().files
+    /// What its store holds.
+    pub fn space(&self) -> Space {
+        self.store.space()
     }
 
     /// What is needed to take back the next event; to be asked for before it.
@@ -351,7 +351,7 @@ fn cost_ns(at: &Moment<'_>, name: Option<&str>, work: Work) -> f64 {
         + costs.record_read_ns * f64::from(work.records_read)
         + costs.record_written_ns * f64::from(work.records_written);
     at.dear(of_request)
-        + costs.scanned_ns(at.files) * f64::from(work.records_scanned)
+        + costs.scanned_ns(at.held.files) * f64::from(work.records_scanned)
         + costs.byte_ns * work.data_bytes as f64
 }
 
@@ -368,10 +368,8 @@ fn sent_data(output: &Output) -> (Party, usize) {
 
 /// What a message that came in and those that go out cost.
 fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -> f64 {
-    let costs = &at.scene.setup.costs.server;
-    let of = |other: Party| costs.messages(at.is_remote(other));
     let received_ns = message.map_or(0.0, |message| {
-        let costs = of(message.from);
+        let costs = at.server_messages(message.from);
         // Who has its turn has paid for it.
         let turn_ns = if at.has_turn { 0.0 } else { costs.turn_ns };
         turn_ns + at.receive_ns(message, costs.byte_received_ns)
@@ -380,7 +378,7 @@ fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -
         .iter()
         .map(sent_data)
         .filter(|&(_, bytes)| bytes > 0);
-    let sent_ns = sent.map(|(to, bytes)| of(to).byte_sent_ns * bytes as f64);
+    let sent_ns = sent.map(|(to, bytes)| at.server_messages(to).byte_sent_ns * bytes as f64);
     received_ns + sent_ns.sum::<f64>()
 }
 
@@ -388,9 +386,7 @@ fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -
 fn put_in(at: &Moment<'_>, outputs: &[Output]) -> Option<PutIn> {
     let [output] = outputs else { return None };
     let (to, bytes) = sent_data(output);
-    let costs = &at.scene.setup.costs.server;
-    let byte_sent_ns = costs.messages(at.is_remote(to)).byte_sent_ns;
-    at.put_in(to, bytes, byte_sent_ns)
+    at.put_in(to, bytes, at.server_messages(to).byte_sent_ns)
 }
 
 /// The file data that a batch writes, in bytes.

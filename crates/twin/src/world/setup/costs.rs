@@ -100,6 +100,9 @@ pub struct ServerCosts {
     /// For each byte of file data that goes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
+    /// What these two become where the servers of this host hold more than its caches do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub much_data: Option<MuchData>,
     /// Besides, for messages from and to other hosts: they go through sockets.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
     pub sockets: MessageCosts,
@@ -117,6 +120,42 @@ pub struct ManyFiles {
     /// For each record that is passed in a range.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub record_scanned_ns: f64,
+}
+
+/// How a byte of file data becomes dearer the more the servers of a host hold together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MuchData {
+    /// Up to so much it costs as usual, in MiB.
+    #[serde(deserialize_with = "bounds::mib")]
+    pub from_mib: u64,
+    /// From so much on, more than the former, it costs what is said here; between both, the more the larger the logarithm of
+    /// what they hold. In MiB.
+    #[serde(deserialize_with = "bounds::mib")]
+    pub until_mib: u64,
+    /// For each byte of file data that comes with a message.
+    #[serde(deserialize_with = "bounds::cost_ns")]
+    pub byte_received_ns: f64,
+    /// For each byte of file data that goes with a message.
+    #[serde(deserialize_with = "bounds::cost_ns")]
+    pub byte_sent_ns: f64,
+}
+
+/// What the servers of a host hold together, which fits its caches or does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::world) struct Held {
+    pub files: u64,
+    /// With data and records.
+    pub bytes: u64,
+}
+
+impl Costs {
+    /// Whether anything costs more where more is held.
+    pub(in crate::world) const fn depend_on_held(&self) -> bool {
+        self.server.many_files.is_some()
+            || self.server.much_data.is_some()
+            || self.client.much_data.is_some()
+    }
 }
 
 impl ServerCosts {
@@ -164,6 +203,21 @@ impl MessageCosts {
         }
     }
 
+    /// These, where the servers of this host hold so many bytes.
+    fn among(self, much: Option<MuchData>, held_bytes: u64) -> Self {
+        let Some(much) = much else {
+            return self;
+        };
+        let range = [much.from_mib, much.until_mib].map(|mib| mib << 20);
+        let share = share_of_logarithm(range, held_bytes);
+        let between = |usual_ns: f64, much_ns: f64| usual_ns + share * (much_ns - usual_ns);
+        Self {
+            turn_ns: self.turn_ns,
+            byte_received_ns: between(self.byte_received_ns, much.byte_received_ns),
+            byte_sent_ns: between(self.byte_sent_ns, much.byte_sent_ns),
+        }
+    }
+
     fn plus(self, more: Self) -> Self {
         Self {
             turn_ns: self.turn_ns + more.turn_ns,
@@ -174,25 +228,27 @@ impl MessageCosts {
 }
 
 impl ServerCosts {
-    /// What messages cost whose other end may be on another host.
-    pub(in crate::world) fn messages(&self, is_remote: bool) -> MessageCosts {
+    /// What messages cost whose other end may be on another host, where the servers of this one hold so many bytes.
+    pub(in crate::world) fn messages(&self, is_remote: bool, held_bytes: u64) -> MessageCosts {
         let plain = MessageCosts {
             turn_ns: self.turn_ns,
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
+        let plain = plain.among(self.much_data, held_bytes);
         plain.over(self.sockets, is_remote)
     }
 }
 
 impl ClientCosts {
-    /// What messages cost whose other end may be on another host.
-    pub(in crate::world) fn messages(&self, is_remote: bool) -> MessageCosts {
+    /// What messages cost whose other end may be on another host, where the servers of this one hold so many bytes.
+    pub(in crate::world) fn messages(&self, is_remote: bool, held_bytes: u64) -> MessageCosts {
         let plain = MessageCosts {
             turn_ns: self.turn_ns,
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
+        let plain = plain.among(self.much_data, held_bytes);
         plain.over(self.sockets, is_remote)
     }
 }
@@ -225,6 +281,9 @@ pub struct ClientCosts {
     /// For each byte of file data that goes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
+    /// What these two become where the servers of this host hold more than its caches do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub much_data: Option<MuchData>,
     /// Besides, for messages from and to other hosts: they go through sockets.
     #[serde(skip_serializing_if = "MessageCosts::are_none")]
     pub sockets: MessageCosts,
@@ -274,6 +333,28 @@ pub struct Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_become_dearer_with_the_logarithm_of_what_is_held() {
+        let much_data = Some(MuchData {
+            from_mib: 32,
+            until_mib: 128,
+            byte_received_ns: 0.3,
+            byte_sent_ns: 0.1,
+        });
+        let costs = ClientCosts {
+            turn_ns: 500.0,
+            byte_received_ns: 0.1,
+            byte_sent_ns: 0.1,
+            much_data,
+            ..ClientCosts::default()
+        };
+        for (mib, ns) in [(0, 0.1), (32, 0.1), (64, 0.2), (128, 0.3), (1 << 40, 0.3)] {
+            let messages = costs.messages(false, mib << 20);
+            assert!((messages.byte_received_ns - ns).abs() < 1e-9, "{mib} MiB");
+            assert_eq!([messages.turn_ns, messages.byte_sent_ns], [500.0, 0.1]);
+        }
+    }
 
     #[test]
     fn records_become_dearer_with_the_logarithm_of_the_number_of_files() {

@@ -5,8 +5,9 @@ mod faults;
 mod network;
 mod workload;
 
+pub(super) use costs::Held;
 pub use costs::{
-    AfterIdle, ClientCosts, Costs, Looking, ManyFiles, MessageCosts, ServerCosts, Store,
+    AfterIdle, ClientCosts, Costs, Looking, ManyFiles, MessageCosts, MuchData, ServerCosts, Store,
 };
 pub use faults::{Faults, HostPartition, ServerStop};
 pub use network::{Hop, MessageSize, Network, Path, SharedLink};

@@ -21,6 +21,8 @@ pub struct Side {
     pub byte_written_ns: f64,
     /// For each byte of data that is read.
     pub byte_read_ns: f64,
+    /// For each byte that is written, and that is read, where the server holds more than caches do.
+    pub byte_of_much_ns: [f64; 2],
     /// Besides, over sockets.
     pub sockets: Surcharge,
 }
@@ -133,8 +135,10 @@ impl Side {
         side.set("read_directory", once_ns);
         side.listed_of_many_ns =
             ((of("list-more") - once_ns) / mean_names(MANY_FILES)).max(side.listed_name_ns);
-        side.byte_written_ns = side.set_data(measured, figure, ["write", "write_chunk"]);
-        side.byte_read_ns = side.set_data(measured, figure, ["read", "read_chunk"]);
+        let [written_ns, read_ns] = [["write", "write_chunk"], ["read", "read_chunk"]]
+            .map(|requests| side.set_data(measured, figure, requests));
+        [side.byte_written_ns, side.byte_of_much_ns[0]] = written_ns;
+        [side.byte_read_ns, side.byte_of_much_ns[1]] = read_ns;
         side.sockets = side.surcharge(&measured.alone, &measured.sockets, figure);
         side
     }
@@ -173,24 +177,32 @@ impl Side {
         }
     }
 
-    /// The costs of the requests about data at a file's home and elsewhere. Returns that of a byte.
-    fn set_data(&mut self, measured: &Measured, figure: Figure, [home, chunk]: [&str; 2]) -> f64 {
-        let [first, small, large] = ["first", "small", "large"]
-            .map(|size| cost(&measured.alone, &format!("{home}-{size}")));
+    /// The costs of the requests about data at a file's home and elsewhere. Returns that of a byte, and the same among much data.
+    fn set_data(
+        &mut self,
+        measured: &Measured,
+        figure: Figure,
+        [home, chunk]: [&str; 2],
+    ) -> [f64; 2] {
+        let phase = |size: &str| cost(&measured.alone, &format!("{home}-{size}"));
+        let [first, small] = ["first", "small"].map(phase);
         let chunks = |cost: &Cost| cost.requests.get(chunk).copied().unwrap_or_default();
         // All transfers of the first chunk are one request to the home, others may be one more.
         let more_ns = match chunks(&small) {
             0.0 => 0.0,
             chunks => ((figure(&small) - figure(&first)) / chunks).max(0.0),
         };
-        let large_ns = figure(&large) - chunks(&large) * more_ns;
-        let byte_ns = slope(TRANSFER_BYTES, [figure(&first), large_ns]);
+        let [byte_ns, of_much_ns] = ["large", "much"].map(|size| {
+            let large = phase(size);
+            let large_ns = figure(&large) - chunks(&large) * more_ns;
+            slope(TRANSFER_BYTES, [figure(&first), large_ns])
+        });
         self.set(home, figure(&first) - byte_ns * TRANSFER_BYTES[0]);
         // One server may never be sent it: then it costs what the other one does.
         let home_ns = self.request_ns.get(home).copied().unwrap_or_default();
         let chunk_ns = if more_ns > 0.0 { more_ns } else { home_ns };
         self.request_ns.insert(chunk.to_owned(), chunk_ns);
-        byte_ns
+        [byte_ns, of_much_ns.max(byte_ns)]
     }
 }
 

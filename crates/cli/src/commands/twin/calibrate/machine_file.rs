@@ -2,7 +2,7 @@
 
 use super::{
     costs::{Costs, Side},
-    measure::{Cost, LISTED_FILES, MANY_FILES, Measured},
+    measure::{Cost, DATA_MIB, LISTED_FILES, MANY_FILES, Measured},
 };
 use crate::commands::twin::spread::Spread;
 use crate::simulation::VERSION;
@@ -92,9 +92,16 @@ fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> Strin
         )
     };
     let mut text = messages(costs.turn_ns, [costs.byte_written_ns, costs.byte_read_ns]);
+    // Writing to a string does not fail.
+    let [from_mib, until_mib] = DATA_MIB;
+    let [received_ns, sent_ns] = directions(costs.byte_of_much_ns);
+    let _ = writeln!(
+        text,
+        "much_data = {{ from_mib = {from_mib}, until_mib = {until_mib}, \
+         byte_received_ns = {received_ns:.4}, byte_sent_ns = {sent_ns:.4} }}"
+    );
     let more = &costs.sockets;
     let more = messages(more.turn_ns, [more.byte_written_ns, more.byte_read_ns]);
-    // Writing to a string does not fail.
     let _ = write!(text, "\n[costs.{name}.sockets]\n{more}");
     let _ = writeln!(text, "\n[costs.{name}.request_ns]");
     for (request, request_ns) in &costs.request_ns {

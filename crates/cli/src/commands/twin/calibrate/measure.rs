@@ -15,9 +15,8 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
 /// Every operation by itself, in a directory of the client's own. A process waits for the host when it touches new memory, for
-/// 5 ms a large page on a machine that is itself simulated: phases are so long that this does not count for much, and as the
-/// first of each transfer that is read is kept, large ones have been read before. While a client thinks for 300 us the server looks for
-/// messages, and while it thinks for 3 ms the server sleeps.
+/// 5 ms a large page on a machine that is itself simulated: phases are so long that this does not count for much. While a client thinks for 300 us the server looks for
+/// messages, and while it thinks for 8 ms the server sleeps.
 const OPERATIONS: &str = "
 cluster = { servers = 1, clients = 1 }
 machine.preset = 'workstation'
@@ -28,7 +27,7 @@ workload.phases = [
   { name = 'list-many', mix = { read-directory = 1 }, operations = 400 },
   { name = 'stat', mix = { stat = 1 }, operations = 6_000 },
   { name = 'stat-after-idle', mix = { stat = 1 }, think = { constant_ns = 300_000 }, operations = 500 },
-  { name = 'stat-after-sleep', mix = { stat = 1 }, think = { constant_ns = 3_000_000 }, operations = 150 },
+  { name = 'stat-after-sleep', mix = { stat = 1 }, think = { constant_ns = 8_000_000 }, operations = 70 },
   { name = 'unlink', mix = { unlink = 1 }, operations = 3_000 },
   { name = 'rename', mix = { rename = 1 }, operations = 2_000 },
   { name = 'more-files', mix = { create = 1 }, operations = 15_000 },
@@ -40,10 +39,6 @@ workload.phases = [
   { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 8_192 },
   { name = 'write-small', data = { operation = 'write', size = '8MiB', transfer = '4KiB' }, operations = 8_192 },
   { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, operations = 8_192 },
-  { name = 'fill-large', data = { operation = 'write', size = '64MiB', transfer = '1MiB' }, operations = 256 },
-  { name = 'write-large', data = { operation = 'write', size = '64MiB', transfer = '1MiB' }, operations = 512 },
-  { name = 'read-large-first', data = { operation = 'read', size = '64MiB', transfer = '1MiB' }, operations = 64 },
-  { name = 'read-large', data = { operation = 'read', size = '64MiB', transfer = '1MiB' }, operations = 1_024 },
 ]";
 
 /// What is asked for several at a time, or on one core.
@@ -67,21 +62,33 @@ workload.phases = [
   { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 512 },
 ]";
 
-/// The same for large ones.
+/// What large messages cost is measured by, with a server that holds nothing else: [`DATA_MIB`] is all that it holds. The first of each
+/// transfer that a phase reads is kept, in memory that the host may have to find: warm-ups last for as long as that.
 const LARGE_MESSAGES: &str = "
 cluster = { servers = 1, clients = 1 }
 machine.preset = 'workstation'
 workload.phases = [
-  { name = 'fill-large', data = { operation = 'write', size = '64MiB', transfer = '1MiB' }, operations = 128 },
-  { name = 'write-large', data = { operation = 'write', size = '64MiB', transfer = '1MiB' }, operations = 128 },
-  { name = 'read-large-first', data = { operation = 'read', size = '64MiB', transfer = '1MiB' }, operations = 64 },
-  { name = 'read-large', data = { operation = 'read', size = '64MiB', transfer = '1MiB' }, operations = 512 },
+  { name = 'fill-large', data = { operation = 'write', size = '32MiB', transfer = '1MiB' }, operations = 128 },
+  { name = 'write-large', data = { operation = 'write', size = '32MiB', transfer = '1MiB' }, warm_up_ms = 10, measured_ms = 60 },
+  { name = 'read-large', data = { operation = 'read', size = '32MiB', transfer = '1MiB' }, warm_up_ms = 100, measured_ms = 60 },
+]";
+
+/// The same with so much data that caches do not hold it.
+const MUCH_DATA: &str = "
+cluster = { servers = 1, clients = 1 }
+machine.preset = 'workstation'
+workload.phases = [
+  { name = 'fill-much', data = { operation = 'write', size = '128MiB', transfer = '1MiB' }, operations = 256 },
+  { name = 'write-much', data = { operation = 'write', size = '128MiB', transfer = '1MiB' }, warm_up_ms = 10, measured_ms = 80 },
+  { name = 'read-much', data = { operation = 'read', size = '128MiB', transfer = '1MiB' }, warm_up_ms = 400, measured_ms = 80 },
 ]";
 
 /// Files in the directory when `list-few` and `list-many` list it.
 pub const LISTED_FILES: [u64; 2] = [400, 4_000];
 /// The same of `list-more`: more than a core's own cache holds the records of, several times.
 pub const MANY_FILES: u64 = 16_000;
+/// What the server holds of data in [`LARGE_MESSAGES`] and in [`MUCH_DATA`].
+pub const DATA_MIB: [u64; 2] = [32, 128];
 /// Bytes of small and large transfers.
 pub const TRANSFER_BYTES: [f64; 2] = [4096.0, 1_048_576.0];
 /// How many operations are under way at once where several are.
@@ -112,7 +119,7 @@ pub struct Measured {
     pub handover_ns: Option<f64>,
     /// How many phases were measured in like surroundings, and how many in all. Only the former count.
     pub like_phases: [usize; 2],
-    /// Phases of [`OPERATIONS`], one operation at a time.
+    /// Phases of [`OPERATIONS`], [`LARGE_MESSAGES`] and [`MUCH_DATA`], one operation at a time.
     pub alone: Costs,
     /// Phases of [`SMALL_MESSAGES`] and [`LARGE_MESSAGES`], over sockets.
     pub sockets: Costs,
@@ -160,6 +167,7 @@ struct Scenarios {
     looking_up: Point,
     small_messages: Point,
     large_messages: Point,
+    much_data: Point,
 }
 
 /// Measures everything in rounds.
@@ -178,6 +186,7 @@ impl Rounds {
             looking_up: point(LOOKING_UP)?,
             small_messages: point(SMALL_MESSAGES)?,
             large_messages: point(LARGE_MESSAGES)?,
+            much_data: point(MUCH_DATA)?,
         };
         Ok(Self {
             scenarios,
@@ -211,8 +220,11 @@ impl Found {
             looking_up,
             small_messages,
             large_messages,
+            much_data,
         } = scenarios;
-        collect(operations, 1, Way::Memory, &mut self.alone)?;
+        for scenario in [operations, large_messages, much_data] {
+            collect(scenario, 1, Way::Memory, &mut self.alone)?;
+        }
         collect(looking_up, AT_ONCE, Way::Memory, &mut self.at_once)?;
         collect(small_messages, 1, Way::Sockets, &mut self.sockets)?;
         collect(large_messages, 1, Way::Sockets, &mut self.sockets)?;
@@ -327,7 +339,13 @@ mod tests {
 
     #[test]
     fn each_scenario_of_the_calibration_is_one_point() {
-        for scenario in [OPERATIONS, LOOKING_UP, SMALL_MESSAGES, LARGE_MESSAGES] {
+        for scenario in [
+            OPERATIONS,
+            LOOKING_UP,
+            SMALL_MESSAGES,
+            LARGE_MESSAGES,
+            MUCH_DATA,
+        ] {
             let scenario = Scenario::parse("calibration", scenario, Path::new("."), &[]).unwrap();
             assert_eq!(scenario.points().unwrap().len(), 1);
         }

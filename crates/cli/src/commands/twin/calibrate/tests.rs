@@ -5,7 +5,7 @@ use super::{
 use crate::commands::twin::spread::Spread;
 use futago_twin::{
     machine::Machine,
-    world::{AfterIdle, Latency, Looking, MessageCosts},
+    world::{AfterIdle, Latency, Looking, MessageCosts, MuchData},
 };
 use std::collections::BTreeMap;
 
@@ -14,6 +14,7 @@ const TURN_NS: f64 = 1_000.0;
 const TRANSIT_NS: f64 = 500.0;
 const PASS_NS: f64 = 4_000.0;
 const BYTE_NS: f64 = 0.25;
+const BYTE_OF_MUCH_NS: f64 = 0.375;
 const AFTER_IDLE_NS: f64 = 3_000.0;
 const WOKEN_NS: f64 = 20_000.0;
 const WAKE_UP_NS: f64 = 18_000.0;
@@ -79,7 +80,7 @@ fn measured() -> Measured {
     let mut alone = BTreeMap::from([
         name("stat", 3_000.0),
         thinking("stat-after-idle", AFTER_IDLE_NS, 300_000.0),
-        thinking("stat-after-sleep", AFTER_IDLE_NS + WOKEN_NS, 3_000_000.0),
+        thinking("stat-after-sleep", AFTER_IDLE_NS + WOKEN_NS, 8_000_000.0),
         name("create", 4_000.0),
         name("unlink", 4_500.0),
         name("make-directory", 5_000.0),
@@ -93,6 +94,12 @@ fn measured() -> Measured {
             data(home, "first", 0.0, 4096.0 * BYTE_NS),
             data(home, "small", 0.875, 4096.0 * BYTE_NS),
             data(home, "large", 0.99, 1_048_576.0 * BYTE_NS),
+            data(
+                home,
+                "much",
+                0.99,
+                4096.0 * BYTE_NS + (1_048_576.0 - 4096.0) * BYTE_OF_MUCH_NS,
+            ),
         ]);
     }
     let count = AT_ONCE as f64;
@@ -142,6 +149,14 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
     assert_eq!(costs.server.request_ns["read_chunk"], 700.0);
     assert_eq!(costs.server.byte_received_ns, BYTE_NS);
     assert_eq!(costs.client.byte_received_ns, BYTE_NS);
+    let much = MuchData {
+        from_mib: 32,
+        until_mib: 128,
+        byte_received_ns: BYTE_OF_MUCH_NS,
+        byte_sent_ns: BYTE_OF_MUCH_NS,
+    };
+    assert_eq!(costs.server.much_data, Some(much));
+    assert_eq!(costs.client.much_data, Some(much));
     assert_eq!(costs.client.listed_name_ns, 30.0);
     assert_eq!(costs.client.request_ns["unlink"], 4_500.0);
     assert_eq!(costs.server.request_ns["execute"], 5_500.0);
