@@ -141,15 +141,7 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.seed = seed;
     setup.network.message_size = MessageSize::Encoded;
     setup.network.packet_bytes = 256;
-    setup.costs.server.input_ns = 3_000.0;
-    setup.costs.server.record_written_ns = 400.0;
-    setup.costs.server.many_files = Some(ManyFiles {
-        from: 4,
-        until: 64,
-        record_scanned_ns: 150.0,
-    });
-    setup.costs.client.operation_ns = 1_500.0;
-    setup.costs.wake_up_ns = 700;
+    set_all_sorts_of_costs(&mut setup.costs);
     setup.store = Store {
         latency: Latency::Exponential(40_000.0),
         byte_ns: 0.5,
@@ -184,25 +176,37 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.phases.extend(small_transfers(clients));
     setup.phases.push(recorded());
     setup.protocol.client.chunk_bytes = 4096;
-    setup.costs.client.byte_sent_ns = 0.2;
-    setup.costs.server.byte_received_ns = 0.3;
-    setup.costs.server.much_data = Some(MuchData {
+    for host in &mut setup.hosts {
+        host.memory_bytes_per_s = Some(3_000_000_000);
+    }
+    setup
+}
+
+fn set_all_sorts_of_costs(costs: &mut Costs) {
+    costs.wake_up_ns = 700;
+    costs.server.input_ns = 3_000.0;
+    costs.server.record_written_ns = 400.0;
+    costs.server.byte_received_ns = 0.3;
+    costs.server.many_files = Some(ManyFiles {
+        from: 4,
+        until: 64,
+        record_scanned_ns: 150.0,
+    });
+    costs.server.much_data = Some(MuchData {
         from_mib: 0,
         until_mib: 1,
         byte_received_ns: 0.5,
         byte_sent_ns: 0.2,
     });
-    setup.costs.client.much_data = setup.costs.server.much_data;
-    setup.costs.server.sockets = MessageCosts {
+    costs.server.sockets = MessageCosts {
         turn_ns: 2_000.0,
         byte_received_ns: 0.1,
         byte_sent_ns: 0.2,
     };
-    setup.costs.client.sockets = setup.costs.server.sockets;
-    for host in &mut setup.hosts {
-        host.memory_bytes_per_s = Some(3_000_000_000);
-    }
-    setup
+    costs.client.operation_ns = 1_500.0;
+    costs.client.byte_sent_ns = 0.2;
+    costs.client.much_data = costs.server.much_data;
+    costs.client.sockets = costs.server.sockets;
 }
 
 /// The same with processes that look for messages, several on a host.
