@@ -21,7 +21,7 @@ pub struct Holder {
     pub file: FileId,
     /// The kind of locks.
     pub space: LockSpace,
-    /// The owner, as the kernel names it.
+    /// The owner: of locks on ranges as the kernel names it, of locks on whole files the open file.
     pub owner: u64,
 }
 

@@ -1,8 +1,9 @@
 //! The kernel's vocabulary and the protocol's.
 
+use crate::lock_notes::Holder;
 use futago_base::{
     Attributes, FileId, Kind, Timestamp,
-    record::{LockKind, LockRange, LockSpace, RangeLock},
+    record::{LockKind, LockRange, RangeLock},
 };
 use futago_fuse_kernel as kernel;
 use futago_wire::{AttributeChange, LockChange, SetTime};
@@ -113,7 +114,7 @@ const fn set_time(time: kernel::SetTime) -> SetTime {
 }
 
 /// A lock as the kernel asks for it.
-pub const fn lock_change(request: &kernel::LockRequest, space: LockSpace) -> LockChange {
+pub const fn lock_change(request: &kernel::LockRequest, holder: Holder) -> LockChange {
     let lock = request.lock;
     let kind = match lock.kind as i32 {
         libc::F_RDLCK => Some(LockKind::Shared),
@@ -126,9 +127,9 @@ pub const fn lock_change(request: &kernel::LockRequest, space: LockSpace) -> Loc
         lock.end
     };
     LockChange {
-        space,
+        space: holder.space,
         kind,
-        owner: request.owner,
+        owner: holder.owner,
         range: LockRange {
             start: lock.start,
             end,
@@ -160,7 +161,10 @@ pub fn lock_in_the_way(lock: Option<RangeLock>, asked: kernel::Lock) -> kernel::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futago_base::{SessionId, record::LockOwner};
+    use futago_base::{
+        SessionId,
+        record::{LockOwner, LockSpace},
+    };
 
     #[test]
     fn locks_to_the_end_of_the_file_stay_so_both_ways() {
@@ -175,7 +179,12 @@ mod tests {
             owner: 2,
             lock,
         };
-        let change = lock_change(&request, LockSpace::Range);
+        let holder = Holder {
+            file: FileId(3),
+            space: LockSpace::Range,
+            owner: 2,
+        };
+        let change = lock_change(&request, holder);
         assert_eq!(
             (change.range.end, change.kind),
             (u64::MAX, Some(LockKind::Exclusive))

@@ -25,14 +25,14 @@ pub const fn concerns_locks(operation: &Operation) -> bool {
 }
 
 pub async fn test(call: &Call, request: &LockRequest) -> Outcome {
-    let change = lock_change(request, LockSpace::Range);
+    let change = lock_change(request, holder(call.file, request, false));
     let lock = call.client.test_lock(call.file, change).await?;
     Ok(Answer::Lock(lock_in_the_way(lock, request.lock)))
 }
 
 pub async fn set(call: &Call, request: &LockRequest, wait: bool, flock: bool) -> Outcome {
     let holder = holder(call.file, request, flock);
-    let change = lock_change(request, holder.space);
+    let change = lock_change(request, holder);
     let notes = &call.shared.locks;
     while !notes.is_settled(holder) {
         call.client.context().sleep(SETTLED_POLL).await;
@@ -50,18 +50,14 @@ pub async fn set(call: &Call, request: &LockRequest, wait: bool, flock: bool) ->
     Ok(Answer::Locked(change))
 }
 
-/// Whose locks a request changes.
-pub fn holder(file: FileId, request: &LockRequest, flock: bool) -> Holder {
-    let space = if flock {
-        LockSpace::Whole
-    } else {
-        LockSpace::Range
+/// Whose locks a request changes. A lock of `flock` belongs to an open file: the kernel may name one that is opened next by the owner of one
+/// whose last close it has not told of yet, and that close must not end the new one's lock.
+pub const fn holder(file: FileId, request: &LockRequest, flock: bool) -> Holder {
+    let (space, owner) = match flock {
+        true => (LockSpace::Whole, request.handle),
+        false => (LockSpace::Range, request.owner),
     };
-    Holder {
-        file,
-        space,
-        owner: request.owner,
-    }
+    Holder { file, space, owner }
 }
 
 /// Waits for a lock until it is granted or a signal comes.
@@ -75,4 +71,28 @@ async fn wait_for(call: &Call, change: LockChange) -> Result<(), Errno> {
         waiting.as_mut().poll(task)
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futago_fuse_kernel::Lock;
+
+    #[test]
+    fn a_lock_of_flock_belongs_to_the_open_file_whomever_the_kernel_names() {
+        let request = |handle| LockRequest {
+            handle,
+            owner: 7,
+            lock: Lock {
+                start: 0,
+                end: u64::MAX,
+                kind: libc::F_WRLCK as u32,
+                pid: 1,
+            },
+        };
+        let of = |handle, flock| holder(FileId(3), &request(handle), flock);
+        assert_ne!(of(1, true), of(2, true));
+        // A process has its other locks whichever of its descriptors it has asked through.
+        assert_eq!(of(1, false), of(2, false));
+    }
 }

@@ -16,7 +16,8 @@ use std::{collections::BTreeMap, path::Path};
 
 /// Every operation by itself, in a directory of the client's own. A process waits for the host when it touches new memory, for
 /// 5 ms a large page on a machine that is itself simulated: phases are so long that this does not count for much. While a client thinks for 300 us the server looks for
-/// messages, and while it thinks for 8 ms the server sleeps.
+/// messages, and while it thinks for 8 ms the server sleeps; who has waited for so long in vain sleeps at once for a while, which is over before
+/// the next phase that counts.
 const OPERATIONS: &str = "
 cluster = { servers = 1, clients = 1 }
 machine.preset = 'workstation'
@@ -28,6 +29,7 @@ workload.phases = [
   { name = 'stat', mix = { stat = 1 }, operations = 6_000 },
   { name = 'stat-after-idle', mix = { stat = 1 }, think = { constant_ns = 300_000 }, operations = 500 },
   { name = 'stat-after-sleep', mix = { stat = 1 }, think = { constant_ns = 8_000_000 }, operations = 70 },
+  { name = 'awake-again', mix = { stat = 1 }, operations = 500 },
   { name = 'unlink', mix = { unlink = 1 }, operations = 3_000 },
   { name = 'rename', mix = { rename = 1 }, operations = 2_000 },
   { name = 'more-files', mix = { create = 1 }, operations = 15_000 },
@@ -35,10 +37,10 @@ workload.phases = [
   { name = 'make-directory', mix = { make-directory = 1 }, operations = 1_000 },
   { name = 'fill', data = { operation = 'write', size = '8MiB', transfer = '4KiB' } },
   { name = 'fill-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' } },
-  { name = 'write-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' }, operations = 8_192 },
-  { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 8_192 },
-  { name = 'write-small', data = { operation = 'write', size = '8MiB', transfer = '4KiB' }, operations = 8_192 },
-  { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, operations = 8_192 },
+  { name = 'write-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' }, warm_up_ms = 20, measured_ms = 80 },
+  { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, warm_up_ms = 20, measured_ms = 80 },
+  { name = 'write-small', data = { operation = 'write', size = '8MiB', transfer = '4KiB' }, warm_up_ms = 30, measured_ms = 80 },
+  { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, warm_up_ms = 40, measured_ms = 80 },
 ]";
 
 /// What is asked for several at a time, or on one core.
