@@ -37,10 +37,10 @@ workload.phases = [
   { name = 'make-directory', mix = { make-directory = 1 }, operations = 1_000 },
   { name = 'fill', data = { operation = 'write', size = '8MiB', transfer = '4KiB' } },
   { name = 'fill-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' } },
-  { name = 'write-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' }, warm_up_ms = 20, measured_ms = 80 },
-  { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, warm_up_ms = 20, measured_ms = 80 },
-  { name = 'write-small', data = { operation = 'write', size = '8MiB', transfer = '4KiB' }, warm_up_ms = 30, measured_ms = 80 },
-  { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, warm_up_ms = 40, measured_ms = 80 },
+  { name = 'write-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' }, operations = 8_192 },
+  { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 8_192 },
+  { name = 'write-small', data = { operation = 'write', size = '8MiB', transfer = '4KiB' }, operations = 8_192 },
+  { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, operations = 8_192 },
 ]";
 
 /// What is asked for several at a time, or on one core.
@@ -64,15 +64,16 @@ workload.phases = [
   { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 512 },
 ]";
 
-/// What large messages cost is measured by, with a server that holds nothing else: [`DATA_MIB`] is all that it holds. The first of each
-/// transfer that a phase reads is kept, in memory that the host may have to find: warm-ups last for as long as that.
+/// What large messages cost is measured by, with a server that holds nothing else: [`DATA_MIB`] is all that it holds. As the first of each
+/// transfer that a phase reads is kept, in memory that the host may have to find, there are many more.
 const LARGE_MESSAGES: &str = "
 cluster = { servers = 1, clients = 1 }
 machine.preset = 'workstation'
 workload.phases = [
   { name = 'fill-large', data = { operation = 'write', size = '32MiB', transfer = '1MiB' }, operations = 128 },
-  { name = 'write-large', data = { operation = 'write', size = '32MiB', transfer = '1MiB' }, warm_up_ms = 10, measured_ms = 60 },
-  { name = 'read-large', data = { operation = 'read', size = '32MiB', transfer = '1MiB' }, warm_up_ms = 100, measured_ms = 60 },
+  { name = 'write-large', data = { operation = 'write', size = '32MiB', transfer = '1MiB' }, operations = 256 },
+  { name = 'read-large-first', data = { operation = 'read', size = '32MiB', transfer = '1MiB' }, operations = 32 },
+  { name = 'read-large', data = { operation = 'read', size = '32MiB', transfer = '1MiB' }, operations = 512 },
 ]";
 
 /// The same with so much data that caches do not hold it.
@@ -81,8 +82,9 @@ cluster = { servers = 1, clients = 1 }
 machine.preset = 'workstation'
 workload.phases = [
   { name = 'fill-much', data = { operation = 'write', size = '128MiB', transfer = '1MiB' }, operations = 256 },
-  { name = 'write-much', data = { operation = 'write', size = '128MiB', transfer = '1MiB' }, warm_up_ms = 10, measured_ms = 80 },
-  { name = 'read-much', data = { operation = 'read', size = '128MiB', transfer = '1MiB' }, warm_up_ms = 400, measured_ms = 80 },
+  { name = 'write-much', data = { operation = 'write', size = '128MiB', transfer = '1MiB' }, operations = 256 },
+  { name = 'read-much-first', data = { operation = 'read', size = '128MiB', transfer = '1MiB' }, operations = 128 },
+  { name = 'read-much', data = { operation = 'read', size = '128MiB', transfer = '1MiB' }, operations = 512 },
 ]";
 
 /// Files in the directory when `list-few` and `list-many` list it.
