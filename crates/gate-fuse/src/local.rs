@@ -2,8 +2,9 @@
 
 use crate::answer::{Answer, Outcome};
 use crate::call::Shared;
+use crate::lock_notes::Holder;
 use crate::operations::xattrs;
-use futago_base::{Errno, FileId, record::LockSpace};
+use futago_base::{Errno, FileId};
 use futago_fuse_kernel::Operation;
 
 /// The answer to a request that needs no server.
@@ -13,7 +14,7 @@ pub fn answer(shared: &Shared, file: FileId, operation: &Operation) -> Option<Ou
         Operation::FsyncDirectory { .. } => Some(Ok(Answer::Done)),
         Operation::Fsync { .. } => (!shared.unsynchronized.has(file)).then_some(Ok(Answer::Done)),
         Operation::Flush { lock_owner, .. } => {
-            let has_locks = shared.locks.has(file, LockSpace::Range, *lock_owner);
+            let has_locks = shared.locks.has(Holder::of_ranges(file, *lock_owner));
             let is_done = !has_locks && !shared.unsynchronized.has(file);
             is_done.then_some(Ok(Answer::Done))
         }

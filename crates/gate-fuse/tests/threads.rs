@@ -103,40 +103,59 @@ fn count_up(file: &mut File) {
     write!(file, "{}", number + 1).expect("written");
 }
 
-fn lock_and_count(path: &Path) {
+/// A way to lock and to unlock a whole file.
+type Change = fn(&File) -> io::Result<()>;
+
+fn lock_and_count(path: &Path, [lock, unlock]: [Change; 2]) {
     for round in 0..ROUNDS {
         let file = File::options().read(true).write(true).open(path);
         let mut file = file.expect("open");
-        file.lock().expect("locked");
+        lock(&file).expect("locked");
         count_up(&mut file);
         // Every other time, closing gives the lock up.
         if round % 2 == 0 {
-            file.unlock().expect("unlocked");
+            unlock(&file).expect("unlocked");
         }
     }
 }
 
-#[test]
-fn a_lock_has_one_holder_whichever_thread_it_was_asked_of() {
+fn count_side_by_side(changes: [Change; 2]) {
     let Some(twins) = Twins::start() else { return };
     fs::write(twins.path(ONE, "number"), "0").expect("written");
     thread::scope(|scope| {
         for caller in 0..CALLERS {
             let path = twins.path([MANY, ONE][caller % 2], "number");
-            scope.spawn(move || lock_and_count(&path));
+            scope.spawn(move || lock_and_count(&path, changes));
         }
     });
     let number = fs::read_to_string(twins.path(ONE, "number")).expect("read");
     assert_eq!(number, (CALLERS * ROUNDS).to_string());
 }
 
+#[test]
+fn a_lock_has_one_holder_whichever_thread_it_was_asked_of() {
+    count_side_by_side([File::lock, File::unlock]);
+}
+
+#[test]
+fn a_lock_on_a_range_of_an_open_file_has_one_holder_too() {
+    count_side_by_side([
+        |file| change_lock(file, libc::F_OFD_SETLKW, libc::F_WRLCK),
+        |file| change_lock(file, libc::F_OFD_SETLK, libc::F_UNLCK),
+    ]);
+}
+
 /// Takes the `fcntl` lock on a whole file without waiting.
 fn try_range_lock(file: &File) -> io::Result<()> {
+    change_lock(file, libc::F_SETLK, libc::F_WRLCK)
+}
+
+fn change_lock(file: &File, command: libc::c_int, kind: libc::c_int) -> io::Result<()> {
     // SAFETY: the record is plain numbers, and the descriptor is open.
     let result = unsafe {
         let mut lock: libc::flock = std::mem::zeroed();
-        lock.l_type = libc::F_WRLCK as libc::c_short;
-        libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const lock)
+        lock.l_type = kind as libc::c_short;
+        libc::fcntl(file.as_raw_fd(), command, &raw const lock)
     };
     if result == 0 {
         Ok(())

@@ -4,16 +4,15 @@ use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::lock_notes::Holder;
 use crate::translate::{lock_change, lock_in_the_way};
-use futago_base::{Duration, Errno, FileId, record::LockSpace};
+use futago_base::{Duration, Errno, FileId};
 use futago_client::{Cancel, Context};
 use futago_fuse_kernel::{LockRequest, Operation};
 use futago_wire::LockChange;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 
-/// How often a request looks whether an earlier one of its holder, whose caller was let go, is
-/// settled.
-const SETTLED_POLL: Duration = Duration::from_millis(20);
+/// How often a request looks whether what is being taken back from its holder is.
+const SETTLED_POLL: Duration = Duration::from_millis(1);
 
 /// Whether an operation concerns locks. One client has those of the whole mount, as they belong to its
 /// session.
@@ -34,12 +33,14 @@ pub async fn set(call: &Call, request: &LockRequest, wait: bool, flock: bool) ->
     let holder = holder(call.file, request, flock);
     let change = lock_change(request, holder);
     let notes = &call.shared.locks;
-    while !notes.is_settled(holder) {
+    let may_go_ahead = || match change.kind {
+        Some(_) => notes.note(holder, request.handle),
+        None => notes.is_settled(holder),
+    };
+    while !may_go_ahead() {
         call.client.context().sleep(SETTLED_POLL).await;
     }
-    if change.kind.is_some() {
-        notes.note(call.file, holder.space, change.owner, request.handle);
-    } else if !notes.has(call.file, holder.space, change.owner) {
+    if change.kind.is_none() && !notes.has(holder) {
         return Ok(Answer::Done);
     }
     if wait && change.kind.is_some() {
@@ -53,11 +54,10 @@ pub async fn set(call: &Call, request: &LockRequest, wait: bool, flock: bool) ->
 /// Whose locks a request changes. A lock of `flock` belongs to an open file: the kernel may name one that is opened next by the owner of one
 /// whose last close it has not told of yet, and that close must not end the new one's lock.
 pub const fn holder(file: FileId, request: &LockRequest, flock: bool) -> Holder {
-    let (space, owner) = match flock {
-        true => (LockSpace::Whole, request.handle),
-        false => (LockSpace::Range, request.owner),
-    };
-    Holder { file, space, owner }
+    match flock {
+        true => Holder::of_whole(file, request.handle),
+        false => Holder::of_ranges(file, request.owner),
+    }
 }
 
 /// Waits for a lock until it is granted or a signal comes.

@@ -5,8 +5,9 @@ use super::{data, pages};
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::clients::FIRST;
+use crate::lock_notes::Holder;
 use crate::translate;
-use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload, record::LockSpace};
+use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
 use futago_fuse_kernel::{Create, Header, Release};
 use futago_node::Client;
 use futago_wire::AttributeChange;
@@ -115,9 +116,10 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
 /// servers, and tells what of that is lost.
 pub async fn flush(call: &Call, handle: u64, lock_owner: u64) -> Outcome {
     let synchronized = data::synchronize(call, handle).await;
-    let space = LockSpace::Range;
-    if call.shared.locks.has(call.file, space, lock_owner) {
-        release_locks(call, space, lock_owner).await?;
+    let holder = Holder::of_ranges(call.file, lock_owner);
+    if call.shared.locks.has(holder) {
+        call.shared.locks.forget(holder);
+        release_locks(&call.client, holder).await?;
     }
     synchronized
 }
@@ -125,11 +127,14 @@ pub async fn flush(call: &Call, handle: u64, lock_owner: u64) -> Outcome {
 /// The last close of an open file ends the locks that belong to it: those of `flock` and of
 /// `F_OFD_SETLK`.
 pub async fn release(call: &Call, release: Release) -> Outcome {
-    let id = call.file;
-    let owners = call.shared.locks.forget_handle(id, release.handle);
-    if !owners.is_empty() {
-        let released = move |client| release_locks_of(client, id, owners);
-        call.run_at(FIRST, released).await?;
+    let (id, locks) = (call.file, &call.shared.locks);
+    let holders = locks.forget_handle(id, release.handle);
+    if !holders.is_empty() {
+        let of_file = holders.clone();
+        let released = move |client| release_locks_of(client, of_file);
+        let released = call.run_at(FIRST, released).await;
+        holders.into_iter().for_each(|holder| locks.settle(holder));
+        released?;
     }
     close(call, id, release.handle).await?;
     Ok(Answer::Done)
@@ -172,23 +177,18 @@ pub async fn take_part(call: &Call, id: FileId, handle: u64, end: u64) -> Result
     Ok(())
 }
 
-async fn release_locks_of(
-    client: Arc<Client>,
-    id: FileId,
-    owners: Vec<(LockSpace, u64)>,
-) -> Result<(), Errno> {
-    for (space, owner) in owners {
-        if let Err(error) = client.release_locks(id, space, owner).await {
-            tracing::debug!(%id, %error, "cannot release locks of a file that is closed");
+async fn release_locks_of(client: Arc<Client>, holders: Vec<Holder>) -> Result<(), Errno> {
+    for holder in holders {
+        if let Err(error) = release_locks(&client, holder).await {
+            tracing::debug!(?holder, %error, "cannot release locks of a file that is closed");
         }
     }
     Ok(())
 }
 
-async fn release_locks(call: &Call, space: LockSpace, owner: u64) -> Result<(), Errno> {
-    let id = call.file;
-    call.shared.locks.forget(id, space, owner);
-    call.client.release_locks(id, space, owner).await
+async fn release_locks(client: &Client, holder: Holder) -> Result<(), Errno> {
+    let Holder { file, space, owner } = holder;
+    client.release_locks(file, space, owner).await
 }
 
 const fn has(flags: u32, flag: libc::c_int) -> bool {
