@@ -85,6 +85,7 @@ pub fn run(
         let Some((work, data)) = works.next(part.performed) else {
             break;
         };
+        part.begin(1, began.elapsed() >= warm);
         let outcome = perform(&client.futago, async |core: &Client| {
             Ok(work.perform(core, number, &shared, data).await)
         })?;
@@ -98,7 +99,6 @@ pub fn run(
             );
         }
         part.keep(work, outcome, &works);
-        part.performed += 1;
         starts.ended(part.ended, &mut works.random);
     }
     part.left = starts.left(until, &mut works.random);

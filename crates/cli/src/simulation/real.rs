@@ -39,17 +39,11 @@ use std::{
 pub struct RealPhase {
     /// Throughput and latencies.
     pub result: PhaseResult,
-    /// How long all clients have had something to do, in nanoseconds.
+    /// How long all clients have had something to do since the warm-up, in nanoseconds.
     pub client_busy_ns: u64,
-    /// How long all servers have had something to do, in microseconds.
-    pub server_busy_us: u64,
-    /// CPU time of this process, in nanoseconds: looking for messages in vain is part of it.
-    pub client_cpu_ns: u64,
-    /// CPU time of all servers, in microseconds; the same.
-    pub server_cpu_us: u64,
-    /// Requests that the servers were sent, by name.
-    pub requests: BTreeMap<String, u64>,
-    /// Operations, those that do not count too.
+    /// What servers and clients have done since the warm-up.
+    pub totals: Totals,
+    /// Operations since the warm-up, those that have ended too late to count too.
     pub performed: u64,
     /// What the host was like meanwhile.
     pub surroundings: Surroundings,
@@ -74,12 +68,17 @@ pub fn run(body: &Body, setup: &Setup, at_once: usize, way: Way) -> anyhow::Resu
         .collect()
 }
 
-/// What all servers have done so far.
-#[derive(Default)]
-struct Totals {
-    busy_us: u64,
-    cpu_us: u64,
-    requests: BTreeMap<String, u64>,
+/// What servers and clients have done so far, or since then.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Totals {
+    /// How long all servers have had something to do, in microseconds.
+    pub server_busy_us: u64,
+    /// CPU time of all servers, in microseconds: looking for messages in vain is part of it.
+    pub server_cpu_us: u64,
+    /// CPU time of this process, in nanoseconds; the same.
+    pub client_cpu_ns: u64,
+    /// Requests that the servers were sent, by name.
+    pub requests: BTreeMap<String, u64>,
 }
 
 impl Totals {
@@ -87,32 +86,38 @@ impl Totals {
         let mut totals = Self::default();
         for server in watch.map().servers() {
             let status = watch.status(server)?;
-            totals.busy_us += status.busy_us;
-            totals.cpu_us += status.cpu_us;
+            totals.server_busy_us += status.busy_us;
+            totals.server_cpu_us += status.cpu_us;
             for (name, count) in status.requests {
                 *totals.requests.entry(name).or_default() += count;
             }
         }
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        totals.client_cpu_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
         Ok(totals)
     }
 
-    /// Requests since then, apart from those that tell or keep something.
-    fn requests_since(self, before: &Self) -> BTreeMap<String, u64> {
-        let requests = self.requests.into_iter().map(|(name, count)| {
-            let earlier = before.requests.get(&name).copied().unwrap_or(0);
-            (name, count.saturating_sub(earlier))
+    /// What has been done since then; requests apart from those that tell or keep something.
+    fn since(&self, before: &Self) -> Self {
+        let requests = self.requests.iter().map(|(name, count)| {
+            let earlier = before.requests.get(name).copied().unwrap_or(0);
+            (name.clone(), count.saturating_sub(earlier))
         });
         let counts = |name: &str| name != "get_status" && name != "keep_alive";
-        requests
-            .filter(|(name, count)| *count > 0 && counts(name))
-            .collect()
+        Self {
+            server_busy_us: self.server_busy_us.saturating_sub(before.server_busy_us),
+            server_cpu_us: self.server_cpu_us.saturating_sub(before.server_cpu_us),
+            client_cpu_ns: self.client_cpu_ns.saturating_sub(before.client_cpu_ns),
+            requests: requests
+                .filter(|(name, count)| *count > 0 && counts(name))
+                .collect(),
+        }
     }
-}
 
-/// CPU time of this process, in nanoseconds.
-fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    /// CPU time of all, in nanoseconds.
+    const fn cpu_ns(&self) -> u64 {
+        self.client_cpu_ns + self.server_cpu_us * 1000
+    }
 }
 
 fn run_phase(
@@ -126,25 +131,44 @@ fn run_phase(
     together(clients, |client| client.find(phase))?;
     let host = Watch::begin();
     let before = Totals::ask(watch)?;
-    let (began, cpu_before_ns) = (Instant::now(), cpu_ns());
-    let parts = together(clients, |client| client.run(phase, at_once, count, began))?;
-    let client_cpu_ns = cpu_ns() - cpu_before_ns;
+    let began = Instant::now();
+    let (parts, warm) = thread::scope(|scope| {
+        let running =
+            scope.spawn(|| together(clients, |client| client.run(phase, at_once, count, began)));
+        let warm = after_warm_up(phase, began, watch);
+        let parts = running.join();
+        (
+            parts.unwrap_or_else(|_| bail!("a client's thread panicked")),
+            warm,
+        )
+    });
+    let (parts, warm) = (parts?, warm?);
     let after = Totals::ask(watch)?;
-    let server_cpu_us = after.cpu_us.saturating_sub(before.cpu_us);
-    let surroundings = host.end(client_cpu_ns + server_cpu_us * 1000);
+    let surroundings = host.end(after.since(&before).cpu_ns());
     for part in &parts {
         part.check()?;
     }
     Ok(RealPhase {
-        client_busy_ns: parts.iter().map(|part| part.busy.0).sum(),
-        client_cpu_ns,
-        server_busy_us: after.busy_us.saturating_sub(before.busy_us),
-        server_cpu_us,
-        performed: parts.iter().map(|part| part.performed).sum(),
+        client_busy_ns: parts.iter().map(Part::busy_ns).sum(),
+        totals: after.since(warm.as_ref().unwrap_or(&before)),
+        performed: parts.iter().map(|part| part.counted).sum(),
         surroundings,
-        requests: after.requests_since(&before),
         result: sum_up(phase, parts),
     })
+}
+
+/// What all have done until the end of the warm-up; `None` if there is none.
+fn after_warm_up(
+    phase: &Phase,
+    began: Instant,
+    watch: &Connection,
+) -> anyhow::Result<Option<Totals>> {
+    let (warm, _, _) = window(phase.amount);
+    if warm.is_zero() {
+        return Ok(None);
+    }
+    thread::sleep(warm.saturating_sub(began.elapsed()));
+    Totals::ask(watch).map(Some)
 }
 
 /// Lets all clients do something side by side, each on a thread.
@@ -171,12 +195,14 @@ pub struct Part {
     tallies: BTreeMap<OperationKind, Tally>,
     /// When the last operation ended, since the phase began.
     pub ended: Duration,
-    /// Operations, those that do not count too.
+    /// Operations, those of the warm-up too.
     pub performed: u64,
+    /// Operations that have begun after the warm-up.
+    counted: u64,
     /// Operations that have arrived and have not begun before the end.
     pub left: u64,
-    /// How long it has had something to do.
-    busy: futago_base::Duration,
+    /// How long its thread had had something to do when the warm-up ended, and in all.
+    busy: [futago_base::Duration; 2],
     /// What it has read, to be checked when no time is taken any more.
     read: Vec<(Work, Payload)>,
 }
@@ -410,13 +436,12 @@ impl RealClient {
         clients: u32,
         began: Instant,
     ) -> anyhow::Result<Part> {
-        let busy_before = busy::total(busy::now());
         let mut part = match &phase.activity {
             Activity::Trace(trace) => self.replay(phase).run(trace, began),
             _ if is_paced(phase) => paced::run(self, phase, clients, began),
             _ => self.run_at_once(phase, at_once, began),
         }?;
-        part.busy = futago_base::Duration(busy::total(busy::now()).0 - busy_before.0);
+        part.busy[1] = busy::total(busy::now());
         Ok(part)
     }
 
@@ -434,14 +459,15 @@ impl RealClient {
     ) -> anyhow::Result<Part> {
         let (mut works, shared) = (self.works(phase), self.shared.clone());
         let (number, (warm, until, most)) = (self.number, window(phase.amount));
-        let (mut part, works, performed) = perform(&self.futago, async |client| {
+        let (part, works) = perform(&self.futago, async |client| {
             let mut part = Part::default();
-            let mut begun = 0;
-            while begun < most && began.elapsed() < until {
-                let some = (begun..most)
+            while part.performed < most && began.elapsed() < until {
+                let some = (part.performed..most)
                     .take(at_once)
                     .map_while(|turn| works.next(turn));
-                let performed = some.map(async |(work, data)| {
+                let some: Vec<(Work, Payload)> = some.collect();
+                part.begin(some.len() as u64, began.elapsed() >= warm);
+                let performed = some.into_iter().map(async |(work, data)| {
                     let started = Instant::now();
                     let outcome = work.perform(client, number, &shared, data).await;
                     (work, outcome, started.elapsed())
@@ -450,7 +476,6 @@ impl RealClient {
                 if performed.is_empty() {
                     break;
                 }
-                begun += performed.len() as u64;
                 part.ended = began.elapsed();
                 let counts = part.ended >= warm && part.ended <= until;
                 for (work, outcome, latency) in performed {
@@ -461,9 +486,8 @@ impl RealClient {
                     part.keep(work, outcome, &works);
                 }
             }
-            Ok((part, works, begun))
+            Ok((part, works))
         })?;
-        part.performed = performed;
         self.go_on_from(phase, works);
         Ok(part)
     }
@@ -503,6 +527,23 @@ impl Works {
 }
 
 impl Part {
+    /// Some operations are about to begin, after the warm-up or in it.
+    pub fn begin(&mut self, operations: u64, is_warm: bool) {
+        if is_warm && self.counted == 0 {
+            self.busy[0] = busy::total(busy::now());
+        }
+        self.counted += if is_warm { operations } else { 0 };
+        self.performed += operations;
+    }
+
+    /// How long its client has had something to do for operations that begun after the warm-up, in nanoseconds.
+    const fn busy_ns(&self) -> u64 {
+        match self.counted {
+            0 => 0,
+            _ => self.busy[1].0 - self.busy[0].0,
+        }
+    }
+
     /// Counts an operation, and the bytes that it has moved.
     pub fn add(&mut self, kind: OperationKind, outcome: Result<u64, Errno>, latency: Duration) {
         let tally = self.tallies.entry(kind).or_default();

@@ -54,6 +54,7 @@ impl Replay<'_> {
             let data = self.data(work);
             let begins = began + part.ended + Duration::from_nanos(think_ns);
             thread::sleep(begins.saturating_duration_since(Instant::now()));
+            part.begin(1, true);
             let (outcome, latency) = self.step(work, data)?;
             part.ended = began.elapsed();
             part.add(work.kind, outcome.map(|done| done.bytes), latency);

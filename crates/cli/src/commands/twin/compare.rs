@@ -430,7 +430,7 @@ fn work_us(real: &[&RealPhase], counts: &[bool]) -> Work {
         Spread::of(counted().map(|(phase, _)| work_us(phase)).collect()).middle
     };
     Work {
-        servers: middle(|phase| phase.server_busy_us as f64 / phase.performed.max(1) as f64),
+        servers: middle(|phase| phase.totals.server_busy_us as f64 / phase.performed.max(1) as f64),
         clients: middle(|phase| phase.client_busy_ns as f64 / 1e3 / phase.performed.max(1) as f64),
     }
 }

@@ -9,15 +9,16 @@ use crate::{
         surroundings::{Surroundings, most_often_ns},
     },
 };
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use futago_twin::scenario::{Point, Scenario};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
 /// Every operation by itself, in a directory of the client's own. A process waits for the host when it touches new memory, for
-/// 5 ms a large page on a machine that is itself simulated: phases are so long that this does not count for much. While a client thinks for 300 us the server looks for
-/// messages, and while it thinks for 8 ms the server sleeps; who has waited for so long in vain sleeps at once for a while, which is over before
-/// the next phase that counts.
+/// 5 ms a large page on a machine that is itself simulated: phases are so long that this does not count for much, and where data is read,
+/// which is kept to be checked, it has its memory when operations begin to count. While a client thinks for 300 us the server looks for
+/// messages, and while it thinks for 8 ms the server sleeps; who has waited for so long in vain sleeps at once for a while, which is over
+/// before the next phase that counts.
 const OPERATIONS: &str = "
 cluster = { servers = 1, clients = 1 }
 machine.preset = 'workstation'
@@ -38,9 +39,9 @@ workload.phases = [
   { name = 'fill', data = { operation = 'write', size = '8MiB', transfer = '4KiB' } },
   { name = 'fill-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' } },
   { name = 'write-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' }, operations = 8_192 },
-  { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 8_192 },
+  { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, warm_up_ms = 20, measured_ms = 80 },
   { name = 'write-small', data = { operation = 'write', size = '8MiB', transfer = '4KiB' }, operations = 8_192 },
-  { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, operations = 8_192 },
+  { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, warm_up_ms = 60, measured_ms = 80 },
 ]";
 
 /// What is asked for several at a time, or on one core.
@@ -64,35 +65,29 @@ workload.phases = [
   { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 512 },
 ]";
 
-/// What large messages cost is measured by, with a server that holds nothing else: [`DATA_MIB`] is all that it holds. As the first of each
-/// transfer that a phase reads is kept, in memory that the host may have to find, there are many more.
-const LARGE_MESSAGES: &str = "
-cluster = { servers = 1, clients = 1 }
+/// What large messages cost is measured by, with a server that holds nothing else than so many MiB. Data that is read has its memory when
+/// operations begin to count, as in [`OPERATIONS`].
+fn large_messages(name: &str, mib: u64) -> String {
+    format!(
+        "
+cluster = {{ servers = 1, clients = 1 }}
 machine.preset = 'workstation'
 workload.phases = [
-  { name = 'fill-large', data = { operation = 'write', size = '32MiB', transfer = '1MiB' }, operations = 128 },
-  { name = 'write-large', data = { operation = 'write', size = '32MiB', transfer = '1MiB' }, operations = 256 },
-  { name = 'read-large-first', data = { operation = 'read', size = '32MiB', transfer = '1MiB' }, operations = 32 },
-  { name = 'read-large', data = { operation = 'read', size = '32MiB', transfer = '1MiB' }, operations = 512 },
-]";
-
-/// The same with so much data that caches do not hold it.
-const MUCH_DATA: &str = "
-cluster = { servers = 1, clients = 1 }
-machine.preset = 'workstation'
-workload.phases = [
-  { name = 'fill-much', data = { operation = 'write', size = '128MiB', transfer = '1MiB' }, operations = 256 },
-  { name = 'write-much', data = { operation = 'write', size = '128MiB', transfer = '1MiB' }, operations = 256 },
-  { name = 'read-much-first', data = { operation = 'read', size = '128MiB', transfer = '1MiB' }, operations = 128 },
-  { name = 'read-much', data = { operation = 'read', size = '128MiB', transfer = '1MiB' }, operations = 512 },
-]";
+  {{ name = 'fill-{name}', data = {{ operation = 'write', size = '{mib}MiB', transfer = '1MiB' }}, operations = 256 }},
+  {{ name = 'write-{name}', data = {{ operation = 'write', size = '{mib}MiB', transfer = '1MiB' }}, operations = 256 }},
+  {{ name = 'read-{name}', data = {{ operation = 'read', size = '{mib}MiB', transfer = '1MiB' }}, warm_up_ms = {warm_up_ms}, measured_ms = 100 }},
+]",
+        warm_up_ms = 3 * mib,
+    )
+}
 
 /// Files in the directory when `list-few` and `list-many` list it.
 pub const LISTED_FILES: [u64; 2] = [400, 4_000];
 /// The same of `list-more`: more than a core's own cache holds the records of, several times.
 pub const MANY_FILES: u64 = 16_000;
-/// What the server holds of data in [`LARGE_MESSAGES`] and in [`MUCH_DATA`].
+/// What the server holds when [`large_messages`] are measured, and what their phases are called after.
 pub const DATA_MIB: [u64; 2] = [32, 128];
+const DATA_NAMES: [&str; 2] = ["large", "much"];
 /// Bytes of small and large transfers.
 pub const TRANSFER_BYTES: [f64; 2] = [4096.0, 1_048_576.0];
 /// How many operations are under way at once where several are.
@@ -123,9 +118,9 @@ pub struct Measured {
     pub handover_ns: Option<f64>,
     /// How many phases were measured in like surroundings, and how many in all. Only the former count.
     pub like_phases: [usize; 2],
-    /// Phases of [`OPERATIONS`], [`LARGE_MESSAGES`] and [`MUCH_DATA`], one operation at a time.
+    /// Phases of [`OPERATIONS`] and of [`large_messages`], one operation at a time.
     pub alone: Costs,
-    /// Phases of [`SMALL_MESSAGES`] and [`LARGE_MESSAGES`], over sockets.
+    /// Phases of [`SMALL_MESSAGES`] and of the first [`large_messages`], over sockets.
     pub sockets: Costs,
     /// `stat`, [`AT_ONCE`] at a time.
     pub at_once: Cost,
@@ -170,8 +165,19 @@ struct Scenarios {
     operations: Point,
     looking_up: Point,
     small_messages: Point,
-    large_messages: Point,
-    much_data: Point,
+    large_messages: [Point; 2],
+}
+
+impl Scenarios {
+    fn new() -> anyhow::Result<Self> {
+        let [some, much] = [0, 1].map(|index| large_messages(DATA_NAMES[index], DATA_MIB[index]));
+        Ok(Self {
+            operations: point(OPERATIONS)?,
+            looking_up: point(LOOKING_UP)?,
+            small_messages: point(SMALL_MESSAGES)?,
+            large_messages: [point(&some)?, point(&much)?],
+        })
+    }
 }
 
 /// Measures everything in rounds.
@@ -185,15 +191,8 @@ pub struct Rounds {
 impl Rounds {
     /// On a host with so many cores, after what earlier rounds have found.
     pub fn new(cores: usize, disk: Disk, found: Found) -> anyhow::Result<Self> {
-        let scenarios = Scenarios {
-            operations: point(OPERATIONS)?,
-            looking_up: point(LOOKING_UP)?,
-            small_messages: point(SMALL_MESSAGES)?,
-            large_messages: point(LARGE_MESSAGES)?,
-            much_data: point(MUCH_DATA)?,
-        };
         Ok(Self {
-            scenarios,
+            scenarios: Scenarios::new()?,
             cores,
             disk,
             found,
@@ -223,8 +222,7 @@ impl Found {
             operations,
             looking_up,
             small_messages,
-            large_messages,
-            much_data,
+            large_messages: [large_messages, much_data],
         } = scenarios;
         for scenario in [operations, large_messages, much_data] {
             collect(scenario, 1, Way::Memory, &mut self.alone)?;
@@ -283,11 +281,10 @@ impl Found {
 
 fn point(scenario: &str) -> anyhow::Result<Point> {
     let scenario = Scenario::parse("calibration", scenario, Path::new("."), &[])?;
-    let points = scenario.points()?;
-    points
-        .into_iter()
-        .next()
-        .context("the calibration has no point")
+    let mut points = scenario.points()?;
+    let point = points.pop().context("the calibration has no point")?;
+    ensure!(points.is_empty(), "the calibration has several points");
+    Ok(point)
 }
 
 fn collect(point: &Point, at_once: usize, way: Way, samples: &mut Samples) -> anyhow::Result<()> {
@@ -300,20 +297,20 @@ fn collect(point: &Point, at_once: usize, way: Way, samples: &mut Samples) -> an
 
 fn sample(phase: &real::RealPhase, way: Way) -> Option<Sample> {
     let (server_us, client_ns) = match way {
-        Way::Memory => (phase.server_busy_us, phase.client_busy_ns),
-        Way::Sockets => (phase.server_cpu_us, phase.client_cpu_ns),
+        Way::Memory => (phase.totals.server_busy_us, phase.client_busy_ns),
+        Way::Sockets => (phase.totals.server_cpu_us, phase.totals.client_cpu_ns),
     };
     // Each phase is about one operation.
     let operation = phase.result.operations.values().next()?;
-    let count = operation.count.max(1) as f64;
-    let requests = phase.requests.iter();
+    let performed = phase.performed.max(1) as f64;
+    let requests = phase.totals.requests.iter();
     Some(Sample {
         requests: requests
-            .map(|(name, requests)| (name.clone(), *requests as f64 / count))
+            .map(|(name, requests)| (name.clone(), *requests as f64 / performed))
             .collect(),
-        server_ns: server_us as f64 * 1e3 / count,
-        client_ns: client_ns as f64 / count,
-        latency_ns: phase.result.measured_s * 1e9 / count,
+        server_ns: server_us as f64 * 1e3 / performed,
+        client_ns: client_ns as f64 / performed,
+        latency_ns: phase.result.measured_s * 1e9 / operation.count.max(1) as f64,
         surroundings: phase.surroundings,
     })
 }
@@ -343,15 +340,6 @@ mod tests {
 
     #[test]
     fn each_scenario_of_the_calibration_is_one_point() {
-        for scenario in [
-            OPERATIONS,
-            LOOKING_UP,
-            SMALL_MESSAGES,
-            LARGE_MESSAGES,
-            MUCH_DATA,
-        ] {
-            let scenario = Scenario::parse("calibration", scenario, Path::new("."), &[]).unwrap();
-            assert_eq!(scenario.points().unwrap().len(), 1);
-        }
+        Scenarios::new().unwrap();
     }
 }
