@@ -203,6 +203,20 @@ pub enum Taken {
     End,
 }
 
+impl Taken {
+    /// What it means that the device could not be read; `None` if it cannot be read any more.
+    fn of(error: &io::Error) -> Option<Self> {
+        match error.raw_os_error()? {
+            libc::ENODEV | libc::ECONNABORTED => Some(Self::End),
+            libc::EAGAIN => Some(Self::Nothing),
+            // ENOENT: the request was interrupted before it could be read. ENOMEM, EFAULT: there was no memory to read it into, and the kernel
+            // has answered it with EIO (`fuse_dev_do_read` in fs/fuse/dev.c); the next one may find some.
+            libc::ENOENT | libc::EINTR | libc::ENOMEM | libc::EFAULT => Some(Self::Request),
+            _ => None,
+        }
+    }
+}
+
 /// Requests on their way from the kernel.
 #[derive(Debug)]
 pub struct Incoming {
@@ -225,13 +239,7 @@ impl Incoming {
                 self.dispatch_or_contain(handler, message);
                 Ok(Taken::Request)
             }
-            Err(error) => match error.raw_os_error() {
-                Some(libc::ENODEV | libc::ECONNABORTED) => Ok(Taken::End),
-                Some(libc::EAGAIN) => Ok(Taken::Nothing),
-                // ENOENT: the request was interrupted before it could be read.
-                Some(libc::ENOENT | libc::EINTR) => Ok(Taken::Request),
-                _ => Err(error),
-            },
+            Err(error) => Taken::of(&error).ok_or(error),
         }
     }
 
@@ -280,5 +288,22 @@ impl Incoming {
 impl AsRawFd for Incoming {
     fn as_raw_fd(&self) -> RawFd {
         self.device.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_that_finds_no_memory_costs_one_request_and_not_the_mount() {
+        let taken = |errno| Taken::of(&io::Error::from_raw_os_error(errno));
+        for errno in [libc::ENOMEM, libc::EFAULT, libc::ENOENT, libc::EINTR] {
+            assert_eq!(taken(errno), Some(Taken::Request));
+        }
+        assert_eq!(taken(libc::EAGAIN), Some(Taken::Nothing));
+        assert_eq!(taken(libc::ENODEV), Some(Taken::End));
+        assert_eq!(taken(libc::EBADF), None);
+        assert_eq!(Taken::of(&io::Error::other("no number")), None);
     }
 }
