@@ -197,7 +197,7 @@ pub struct Part {
     pub ended: Duration,
     /// Operations, those of the warm-up too.
     pub performed: u64,
-    /// Operations that have begun after the warm-up.
+    /// Operations that began after the warm-up.
     counted: u64,
     /// Operations that have arrived and have not begun before the end.
     pub left: u64,
@@ -536,7 +536,7 @@ impl Part {
         self.performed += operations;
     }
 
-    /// How long its client has had something to do for operations that begun after the warm-up, in nanoseconds.
+    /// How long its client has had something to do for operations that began after the warm-up, in nanoseconds.
     const fn busy_ns(&self) -> u64 {
         match self.counted {
             0 => 0,
