@@ -1,5 +1,6 @@
 //! `futago`: starts, mounts, inspects, measures and repairs clusters.
 
+mod allocator;
 mod bench;
 mod cluster;
 mod commands;
@@ -13,11 +14,6 @@ use clap::Parser;
 use commands::Command;
 use exit::exit_of;
 use std::process::ExitCode;
-
-/// A server allocates a dozen small things a request; here they cost a tenth of its time less than in
-/// the system's allocator (`cargo bench -p futago-server`).
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A parallel file system in one command, and its twin.
 ///

@@ -1,6 +1,7 @@
 //! `futago serve`: the process that `futago up` starts on each host.
 
 use crate::{
+    allocator,
     cluster::{
         records::{ProcessRecord, Role},
         runtime_directory,
@@ -49,6 +50,7 @@ impl Serve {
 
     /// Serves until it is told to end.
     pub fn run(self) -> anyhow::Result<Exit> {
+        allocator::keep_freed_memory();
         let cluster = self.load()?;
         let servers = cluster.servers_of_process(self.process);
         ensure!(
