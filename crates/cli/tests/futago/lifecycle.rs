@@ -271,6 +271,16 @@ fn doctor_and_completion_speak() {
     }
 }
 
+#[test]
+fn all_processes_have_the_code_of_the_program_at_the_same_addresses() {
+    // Where an ELF file tells what it is, and that its addresses are fixed.
+    const TYPE: usize = 16;
+    const EXECUTABLE: u16 = 2;
+    let program = std::fs::read(env!("CARGO_BIN_EXE_futago")).unwrap();
+    let told = [program[TYPE], program[TYPE + 1]];
+    assert_eq!(u16::from_ne_bytes(told), EXECUTABLE);
+}
+
 /// The process that serves a mount.
 fn mount_process(point: &std::path::Path) -> rustix::process::Pid {
     let serves = |process: &procfs::process::Process| {
