@@ -4,7 +4,7 @@
 //! third-level cache in common, and onto others, from which every line takes several times as long. Two threads
 //! that throw a line to and fro see it at once.
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use super::cores;
 use std::{
     hint::spin_loop,
     sync::atomic::{AtomicU64, Ordering},
@@ -24,30 +24,23 @@ struct Line(AtomicU64);
 /// How long a line takes from one core to the next, in nanoseconds: the lower quartile of all batches, as others may have
 /// kept either thread from its core meanwhile. `None` if there is one core.
 pub fn handover_ns() -> Option<f64> {
-    let allowed = sched_getaffinity(None).ok()?;
-    let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
-    let (here, there) = (cores.next()?, cores.next()?);
+    let &[here, there, ..] = &cores::allowed()[..] else {
+        return None;
+    };
     let line = Line(AtomicU64::new(0));
     let mut batches_ns = thread::scope(|scope| {
         scope.spawn(|| {
-            bind(there);
+            cores::bind(there);
             (0..THROWS * BATCHES).for_each(|throw| take_and_throw(&line, 2 * throw + 1));
         });
         let thrower = scope.spawn(|| {
-            bind(here);
+            cores::bind(here);
             (0..BATCHES).map(|batch| batch_ns(&line, batch)).collect()
         });
         thrower.join().unwrap_or_else(|_| Vec::new())
     });
     batches_ns.sort_by(f64::total_cmp);
     batches_ns.get(batches_ns.len() / 4).copied()
-}
-
-/// Who may not be bound plays where it is.
-fn bind(core: usize) {
-    let mut one = CpuSet::new();
-    one.set(core);
-    let _ = sched_setaffinity(None, &one);
 }
 
 /// Throws the line so often and waits for it each time. Returns what one way takes, in nanoseconds.
@@ -77,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_line_takes_some_time_where_there_are_two_cores() {
-        let cores = sched_getaffinity(None).unwrap().count();
+        let cores = cores::allowed().len();
         let took_ns = handover_ns();
         assert_eq!(took_ns.is_some(), cores > 1);
         assert!(took_ns.is_none_or(|ns| ns > 0.0));

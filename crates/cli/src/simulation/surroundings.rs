@@ -1,56 +1,110 @@
 //! What the host was like while something was measured on it.
 
-use super::handover::handover_ns;
+use super::{computation::computation_ns, handover::handover_ns};
 use rustix::param::clock_ticks_per_second;
 use serde::{Deserialize, Serialize};
-use std::{fs, thread, time::Instant};
+use std::{
+    fs,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
 
 /// Cores are as far from each other as they were if a line takes as long as it did, but for such a factor. It is six between the two
 /// places that were seen, and a tenth between measurements of one place.
 const SAME_PLACE: f64 = 1.5;
+/// A core that takes so many times as long for a computation as it usually does is shared with somebody else: it takes 1.2 to 1.4 times as
+/// long then, and otherwise hardly differs.
+const SHARED: f64 = 1.1;
 /// More of the cores' time than this, taken by others, changes what is measured.
 const OTHERS_MAX_PERCENT: f64 = 10.0;
+/// For so long a measurement waits until nobody shares the cores. Others use them for tenths of seconds to seconds.
+const AWAITED: Duration = Duration::from_millis(500);
 
 /// What the host was like during a phase.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Surroundings {
     /// What a line took from core to core, in nanoseconds, before the phase and after it; `None` with one core.
     pub handover_ns: [Option<f64>; 2],
+    /// What a computation took the slowest core, in nanoseconds, before the phase and after it.
+    pub computation_ns: [f64; 2],
     /// How much of the cores' time went to other programs and to other virtual machines, in percent.
     pub others_percent: f64,
 }
 
+/// What surroundings must be like for what was measured in them to count. What is not known makes no difference.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Usual {
+    /// What a line takes from core to core, in nanoseconds.
+    pub handover_ns: Option<f64>,
+    /// What a computation takes a core that nobody else uses, in nanoseconds.
+    pub computation_ns: Option<f64>,
+}
+
 impl Surroundings {
-    /// Whether cores were all the time as far from each other as where a line takes so long, and others let them be.
-    pub fn are_like(&self, handover_ns: Option<f64>) -> bool {
-        let is_like = |ns: f64| {
-            let factor = handover_ns.map_or(1.0, |like_ns| ns / like_ns);
-            (1.0 / SAME_PLACE..=SAME_PLACE).contains(&factor)
+    /// Whether cores were all the time as far from each other as usual and as fast, and others let them be.
+    pub fn are_like(&self, usual: Usual) -> bool {
+        let factors = |measured: &[f64], usual: Option<f64>| {
+            let factors = measured
+                .iter()
+                .map(|ns| usual.map_or(1.0, |usual| ns / usual));
+            factors.collect::<Vec<f64>>()
         };
-        let mut known = self.handover_ns.into_iter().flatten();
-        known.all(is_like) && self.others_percent <= OTHERS_MAX_PERCENT
+        let known: Vec<f64> = self.handover_ns.into_iter().flatten().collect();
+        let places = factors(&known, usual.handover_ns);
+        let speeds = factors(&self.computation_ns, usual.computation_ns);
+        let same_place = 1.0 / SAME_PLACE..=SAME_PLACE;
+        places.iter().all(|factor| same_place.contains(factor))
+            && speeds.iter().all(|factor| *factor < SHARED)
+            && self.others_percent <= OTHERS_MAX_PERCENT
     }
 }
 
-/// What a line takes from core to core where they have been most often, in nanoseconds.
-pub fn most_often_ns(surroundings: &[Surroundings]) -> Option<f64> {
-    let all = surroundings.iter().flat_map(|one| one.handover_ns);
-    let mut all: Vec<f64> = all.flatten().collect();
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied()
+impl Usual {
+    /// Cores are where they have been most often, and as fast as in the fastest quarter: who shares them may do so most of the time.
+    pub fn of(surroundings: &[Surroundings]) -> Self {
+        let all = || surroundings.iter();
+        Self {
+            handover_ns: quantile(all().flat_map(|one| one.handover_ns).flatten(), 0.5),
+            computation_ns: quantile(all().flat_map(|one| one.computation_ns), 0.25),
+        }
+    }
+}
+
+/// What so many of these are not larger than.
+fn quantile(values: impl Iterator<Item = f64>, part: f64) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get((values.len() as f64 * part) as usize).copied()
+}
+
+/// What a computation takes when nobody shares the cores any more, or as late as that is waited for.
+fn unshared_computation_ns() -> f64 {
+    static FASTEST_NS: Mutex<f64> = Mutex::new(f64::INFINITY);
+    let mut fastest_ns = FASTEST_NS.lock().unwrap_or_else(PoisonError::into_inner);
+    let began = Instant::now();
+    loop {
+        let took_ns = computation_ns();
+        *fastest_ns = fastest_ns.min(took_ns);
+        if took_ns < *fastest_ns * SHARED || began.elapsed() >= AWAITED {
+            return took_ns;
+        }
+    }
 }
 
 /// Looks at the surroundings while something is measured.
 pub struct Watch {
     handover_ns: Option<f64>,
+    computation_ns: f64,
     began: Instant,
     idle_ticks: u64,
 }
 
 impl Watch {
-    /// The measurement begins after this.
+    /// The measurement begins after this: when the cores are as fast as this process has seen them, or as late as it waits for that.
     pub fn begin() -> Self {
         Self {
+            computation_ns: unshared_computation_ns(),
             handover_ns: handover_ns(),
             idle_ticks: idle_ticks(),
             began: Instant::now(),
@@ -65,6 +119,7 @@ impl Watch {
         let idle_ns = idle * 1e9 / clock_ticks_per_second() as f64;
         let others_ns = (all_ns - idle_ns - own_ns as f64).max(0.0);
         Surroundings {
+            computation_ns: [self.computation_ns, computation_ns()],
             handover_ns: [self.handover_ns, handover_ns()],
             others_percent: others_ns / all_ns * 100.0,
         }
@@ -84,22 +139,51 @@ fn idle_ticks() -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn surroundings_are_alike_if_cores_are_as_far_apart_and_nobody_else_works() {
-        let surroundings = |handover_ns: [f64; 2], others_percent| Surroundings {
+    const USUAL: Usual = Usual {
+        handover_ns: Some(28.0),
+        computation_ns: Some(50.0),
+    };
+
+    fn surroundings(handover_ns: [f64; 2], computation_ns: [f64; 2]) -> Surroundings {
+        Surroundings {
             handover_ns: handover_ns.map(Some),
-            others_percent,
+            computation_ns,
+            others_percent: 3.0,
+        }
+    }
+
+    #[test]
+    fn surroundings_are_alike_if_cores_are_as_far_apart_and_as_fast_and_nobody_else_works() {
+        let usually = surroundings([27.0, 30.0], [49.0, 51.0]);
+        assert!(usually.are_like(USUAL));
+        for handover_ns in [[27.0, 165.0], [9.0, 27.0]] {
+            assert!(!surroundings(handover_ns, [50.0; 2]).are_like(USUAL));
+        }
+        for computation_ns in [[50.0, 90.0], [65.0, 50.0]] {
+            assert!(!surroundings([28.0; 2], computation_ns).are_like(USUAL));
+        }
+        let beside_others = Surroundings {
+            others_percent: 30.0,
+            ..usually
         };
-        let like = Some(28.0);
-        assert!(surroundings([27.0, 30.0], 3.0).are_like(like));
-        assert!(!surroundings([27.0, 165.0], 3.0).are_like(like));
-        assert!(!surroundings([9.0, 27.0], 3.0).are_like(like));
-        assert!(!surroundings([27.0, 27.0], 30.0).are_like(like));
-        assert!(surroundings([27.0, 165.0], 3.0).are_like(None));
+        assert!(!beside_others.are_like(USUAL));
         let of_one_core = Surroundings {
             handover_ns: [None; 2],
-            others_percent: 3.0,
+            ..usually
         };
-        assert!(of_one_core.are_like(like));
+        assert!(of_one_core.are_like(USUAL));
+        assert!(surroundings([27.0, 165.0], [50.0, 90.0]).are_like(Usual::default()));
+    }
+
+    #[test]
+    fn cores_are_usually_where_they_are_most_often_and_as_fast_as_in_a_quarter_of_all_cases() {
+        let seen = [
+            surroundings([28.0, 28.0], [50.0, 90.0]),
+            surroundings([28.0, 165.0], [90.0, 90.0]),
+            surroundings([28.0, 165.0], [50.0, 51.0]),
+        ];
+        let usual = Usual::of(&seen);
+        assert_eq!(usual.handover_ns, Some(28.0));
+        assert_eq!(usual.computation_ns, Some(50.0));
     }
 }

@@ -31,6 +31,13 @@ pub struct Host {
         skip_serializing_if = "Option::is_none"
     )]
     pub handover_ns: Option<f64>,
+    /// What a fixed piece of computation took its cores then, in nanoseconds. The same holds for it.
+    #[serde(
+        default,
+        deserialize_with = "bounds::some_positive",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub computation_ns: Option<f64>,
     /// Its network interface.
     pub nic: Nic,
 }

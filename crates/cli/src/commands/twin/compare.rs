@@ -12,7 +12,7 @@ use crate::{
         local_cluster::Way,
         real::{self, RealPhase},
         refusal,
-        surroundings::{Surroundings, most_often_ns},
+        surroundings::{Surroundings, Usual},
         sweep,
     },
 };
@@ -69,9 +69,9 @@ struct Report {
     machine_hash: Option<String>,
     repetitions: usize,
     seeds: u32,
-    /// What a cache line takes from core to core, in nanoseconds, where repetitions count: as the machine file says, or if it does
-    /// not, as it was most often.
-    handover_ns: Option<f64>,
+    /// What repetitions must have been surrounded by to count: as the machine file says, or if it does not, as it was here.
+    #[serde(flatten)]
+    usual: Usual,
     rows: Vec<Row>,
     /// The mean of the errors of throughput, without their signs, in percent.
     throughput_error_mean_percent: f64,
@@ -220,9 +220,9 @@ impl Compare {
         if let Some(machine) = &self.calibrate {
             points = choose(machine)?;
         }
-        let like_ns = handover_ns(&points, &runs);
+        let usual = usual(&points, &runs);
         let twins = self.run_twins(&points)?;
-        let rows = compare(&points, &runs, &twins, like_ns);
+        let rows = compare(&points, &runs, &twins, usual);
         let (mean, worst) = error_mean_and_worst(&rows);
         let throughputs = || rows.iter().map(|row| &row.throughput);
         let (difference_mean, difference_worst) =
@@ -234,7 +234,7 @@ impl Compare {
             machine_hash,
             repetitions: runs.first().map_or(0, Vec::len),
             seeds: self.seeds,
-            handover_ns: like_ns,
+            usual,
             throughput_error_mean_percent: mean,
             throughput_error_worst_percent: worst,
             real_difference_mean_percent: difference_mean,
@@ -342,47 +342,36 @@ impl Compare {
     }
 }
 
-/// How far the cores were from each other when the machine was measured, or else most often in these runs.
-fn handover_ns(points: &[Point], runs: &Runs) -> Option<f64> {
-    let of_machine = points
-        .first()
-        .and_then(|point| point.body.machine.servers.handover_ns);
+/// What the surroundings were like when the machine was measured, or else in these runs.
+fn usual(points: &[Point], runs: &Runs) -> Usual {
     let phases = runs.iter().flatten().flatten();
     let surroundings: Vec<Surroundings> = phases.map(|phase| phase.surroundings).collect();
-    of_machine.or_else(|| most_often_ns(&surroundings))
+    let here = Usual::of(&surroundings);
+    let machine = points.first().map(|point| &point.body.machine.servers);
+    Usual {
+        handover_ns: machine.and_then(|at| at.handover_ns).or(here.handover_ns),
+        computation_ns: machine
+            .and_then(|at| at.computation_ns)
+            .or(here.computation_ns),
+    }
 }
 
 /// The rows of all points, in their order.
-fn compare(
-    points: &[Point],
-    runs: &Runs,
-    twins: &[Vec<PointResult>],
-    handover_ns: Option<f64>,
-) -> Vec<Row> {
+fn compare(points: &[Point], runs: &Runs, twins: &[Vec<PointResult>], usual: Usual) -> Vec<Row> {
     let mut rows = Vec::new();
     for ((point, runs), twins) in points.iter().zip(runs).zip(twins) {
         for place in 0..point.setup.phases.len() {
             let runs: Vec<&RealPhase> = runs.iter().filter_map(|run| run.get(place)).collect();
             let twins = twins.iter().filter_map(|twin| twin.phases.get(place));
-            rows.extend(rows_of(
-                point,
-                &runs,
-                &twins.collect::<Vec<_>>(),
-                handover_ns,
-            ));
+            rows.extend(rows_of(point, &runs, &twins.collect::<Vec<_>>(), usual));
         }
     }
     rows
 }
 
 /// The rows of a phase: one for each operation that both have performed.
-fn rows_of(
-    point: &Point,
-    real: &[&RealPhase],
-    twins: &[&PhaseResult],
-    handover_ns: Option<f64>,
-) -> Vec<Row> {
-    let counts = counted(real, handover_ns);
+fn rows_of(point: &Point, real: &[&RealPhase], twins: &[&PhaseResult], usual: Usual) -> Vec<Row> {
+    let counts = counted(real, usual);
     let Some(first_twin) = twins.first() else {
         return Vec::new();
     };
@@ -436,10 +425,8 @@ fn work_us(real: &[&RealPhase], counts: &[bool]) -> Work {
 }
 
 /// Which repetitions of a phase count.
-fn counted(real: &[&RealPhase], handover_ns: Option<f64>) -> Vec<bool> {
-    let like = real
-        .iter()
-        .map(|phase| phase.surroundings.are_like(handover_ns));
+fn counted(real: &[&RealPhase], usual: Usual) -> Vec<bool> {
+    let like = real.iter().map(|phase| phase.surroundings.are_like(usual));
     let like: Vec<bool> = like.collect();
     match like.contains(&true) {
         true => like,

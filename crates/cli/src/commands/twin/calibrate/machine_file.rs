@@ -48,7 +48,7 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
         spread(measured.host_bytes_per_s.scaled(1e-6)),
         spread(measured.core_bytes_per_s.scaled(1e-6)),
         measured.host_bytes_per_s.middle / 1e6,
-        handover(measured),
+        surroundings(measured),
         costs.transit_ns,
         costs.sockets_ns,
         costs.disk_ns,
@@ -56,15 +56,18 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
     )
 }
 
-/// How far the cores were from each other.
-fn handover(measured: &Measured) -> String {
+/// What phases that count were surrounded by.
+fn surroundings(measured: &Measured) -> String {
     let [like, all] = measured.like_phases;
-    measured.handover_ns.map_or_else(String::new, |handover_ns| {
-        format!(
-            "# Where a line takes so long from core to core and nobody else works, {like} of {all} phases were measured; they count.\n\
-             handover_ns = {handover_ns:.1}\n"
-        )
-    })
+    let line = |name: &str, ns: Option<f64>| {
+        ns.map_or_else(String::new, |ns| format!("{name} = {ns:.1}\n"))
+    };
+    format!(
+        "# Where a line takes so long from core to core, cores compute as fast and nobody else works, {like} of {all} phases were measured; \
+         they count.\n{}{}",
+        line("handover_ns", measured.usual.handover_ns),
+        line("computation_ns", measured.usual.computation_ns),
+    )
 }
 
 fn looking(measured: &Measured, costs: &Costs) -> String {

@@ -1,12 +1,13 @@
 //! What is measured: every operation by itself, with one server and one client.
 
-use super::{cores::OnOneCore, disk::Disk, memory, wake_up::wake_up_ns};
+use super::{disk::Disk, memory, wake_up::wake_up_ns};
 use crate::{
     commands::twin::spread::Spread,
     simulation::{
+        cores::OnOneCore,
         local_cluster::Way,
         real,
-        surroundings::{Surroundings, most_often_ns},
+        surroundings::{Surroundings, Usual},
     },
 };
 use anyhow::{Context, ensure};
@@ -113,9 +114,9 @@ pub type Costs = BTreeMap<String, Cost>;
 /// All that is measured.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Measured {
-    /// What a cache line takes from one core to another, in nanoseconds, where the host has put the cores most often; without it
-    /// there is one core.
-    pub handover_ns: Option<f64>,
+    /// What phases must have been surrounded by to count.
+    #[serde(flatten)]
+    pub usual: Usual,
     /// How many phases were measured in like surroundings, and how many in all. Only the former count.
     pub like_phases: [usize; 2],
     /// Phases of [`OPERATIONS`] and of [`large_messages`], one operation at a time.
@@ -249,13 +250,13 @@ impl Found {
     fn sum_up(&self) -> Measured {
         let all = self.samples().flat_map(BTreeMap::values).flatten();
         let surroundings: Vec<Surroundings> = all.map(|sample| sample.surroundings).collect();
-        let handover_ns = most_often_ns(&surroundings);
-        let like = surroundings.iter().filter(|s| s.are_like(handover_ns));
+        let usual = Usual::of(&surroundings);
+        let like = surroundings.iter().filter(|s| s.are_like(usual));
         let like_phases = [like.count(), surroundings.len()];
         let costs = |samples: &Samples| -> Costs {
             let costs = samples.iter();
             costs
-                .map(|(name, samples)| (name.clone(), cost(samples, handover_ns)))
+                .map(|(name, samples)| (name.clone(), cost(samples, usual)))
                 .collect()
         };
         let stat = |samples| costs(samples).remove("stat").unwrap_or_default();
@@ -269,7 +270,7 @@ impl Found {
             core_bytes_per_s,
             host_bytes_per_s,
             disk_ns: self.disk_ns.clone().map(Spread::of),
-            handover_ns,
+            usual,
             like_phases,
         }
     }
@@ -316,8 +317,8 @@ fn sample(phase: &real::RealPhase, way: Way) -> Option<Sample> {
 }
 
 /// What those phases have cost that were measured in like surroundings, or all if none was.
-fn cost(samples: &[Sample], handover_ns: Option<f64>) -> Cost {
-    let is_like = |sample: &&Sample| sample.surroundings.are_like(handover_ns);
+fn cost(samples: &[Sample], usual: Usual) -> Cost {
+    let is_like = |sample: &&Sample| sample.surroundings.are_like(usual);
     let mut counted: Vec<&Sample> = samples.iter().filter(is_like).collect();
     if counted.is_empty() {
         counted = samples.iter().collect();

@@ -1,7 +1,6 @@
 //! `futago twin calibrate`: measures this host through the real code, with one server and one
 //! client, and writes a machine file.
 
-mod cores;
 mod costs;
 mod disk;
 mod machine_file;

@@ -2,7 +2,7 @@ use super::{
     machine_file,
     measure::{AT_ONCE, Cost, Costs, Measured},
 };
-use crate::commands::twin::spread::Spread;
+use crate::{commands::twin::spread::Spread, simulation::surroundings::Usual};
 use futago_twin::{
     machine::Machine,
     world::{AfterIdle, Latency, Looking, MessageCosts, MuchData},
@@ -111,7 +111,10 @@ fn measured() -> Measured {
         wake_up_ns: exactly(WAKE_UP_NS),
         core_bytes_per_s: exactly(9e9),
         host_bytes_per_s: exactly(12e9),
-        handover_ns: Some(30.0),
+        usual: Usual {
+            handover_ns: Some(30.0),
+            computation_ns: Some(30_000.0),
+        },
         like_phases: [90, 100],
         disk_ns: [4096.0, 1_048_576.0].map(|bytes| exactly(DISK_NS + bytes * 2.0)),
     }
@@ -172,6 +175,7 @@ fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
     let machine = Machine::parse("machine.toml", &text).unwrap();
     assert_eq!(machine.servers.memory_mb_per_s, Some(12_000.0));
     assert_eq!(machine.servers.handover_ns, Some(30.0));
+    assert_eq!(machine.servers.computation_ns, Some(30_000.0));
     assert_eq!(machine.network.latency_ns as f64, SOCKETS_NS);
     let messages = |turn_ns, byte_ns| MessageCosts {
         turn_ns,

@@ -3,6 +3,22 @@
 use anyhow::Context;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+/// The cores that the calling thread may use; none if the system does not tell.
+pub fn allowed() -> Vec<usize> {
+    let Ok(allowed) = sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    let all = 0..CpuSet::MAX_CPU;
+    all.filter(|&core| allowed.is_set(core)).collect()
+}
+
+/// Has the calling thread stay on a core. Who may not be bound stays where it is.
+pub fn bind(core: usize) {
+    let mut one = CpuSet::new();
+    one.set(core);
+    let _ = sched_setaffinity(None, &one);
+}
+
 /// This thread, and the processes and threads that it starts, run on one core meanwhile.
 pub struct OnOneCore(CpuSet);
 
