@@ -18,6 +18,8 @@ const SAME_PLACE: f64 = 1.5;
 const SHARED: f64 = 1.1;
 /// More of the cores' time than this, taken by others, changes what is measured.
 const OTHERS_MAX_PERCENT: f64 = 10.0;
+/// So many measurements count in any case.
+const COUNTED_MIN: usize = 4;
 /// For so long a measurement waits until nobody shares the cores. Others use them for tenths of seconds to seconds.
 const AWAITED: Duration = Duration::from_millis(500);
 
@@ -42,21 +44,18 @@ pub struct Usual {
 }
 
 impl Surroundings {
-    /// Whether cores were all the time as far from each other as usual and as fast, and others let them be.
-    pub fn are_like(&self, usual: Usual) -> bool {
-        let factors = |measured: &[f64], usual: Option<f64>| {
-            let factors = measured
-                .iter()
-                .map(|ns| usual.map_or(1.0, |usual| ns / usual));
-            factors.collect::<Vec<f64>>()
-        };
-        let known: Vec<f64> = self.handover_ns.into_iter().flatten().collect();
-        let places = factors(&known, usual.handover_ns);
-        let speeds = factors(&self.computation_ns, usual.computation_ns);
-        let same_place = 1.0 / SAME_PLACE..=SAME_PLACE;
-        places.iter().all(|factor| same_place.contains(factor))
-            && speeds.iter().all(|factor| *factor < SHARED)
-            && self.others_percent <= OTHERS_MAX_PERCENT
+    /// How far they are from the usual ones: at most 1 if cores were all the time as far from each other and as fast, and others let them
+    /// be.
+    fn strangeness(&self, usual: Usual) -> f64 {
+        let factor = |ns: f64, usual: Option<f64>| usual.map_or(1.0, |usual| ns / usual);
+        let places = self.handover_ns.into_iter().flatten().map(|ns| {
+            let factor = factor(ns, usual.handover_ns);
+            factor.max(1.0 / factor) / SAME_PLACE
+        });
+        let speeds = self.computation_ns.into_iter();
+        let speeds = speeds.map(|ns| factor(ns, usual.computation_ns) / SHARED);
+        let others = self.others_percent / OTHERS_MAX_PERCENT;
+        places.chain(speeds).fold(others, f64::max)
     }
 }
 
@@ -68,6 +67,28 @@ impl Usual {
             handover_ns: quantile(all().flat_map(|one| one.handover_ns).flatten(), 0.5),
             computation_ns: quantile(all().flat_map(|one| one.computation_ns), 0.25),
         }
+    }
+
+    /// How many of these are like the usual ones.
+    pub fn count_like(self, surroundings: &[Surroundings]) -> usize {
+        let strangeness = surroundings.iter().map(|one| one.strangeness(self));
+        strangeness
+            .filter(|strangeness| *strangeness <= 1.0)
+            .count()
+    }
+
+    /// Which of these count: all that are like the usual ones, and if those are too few, as many as there must be of those that
+    /// are nearest to them.
+    pub fn counted(self, surroundings: &[Surroundings]) -> Vec<bool> {
+        let strangeness: Vec<f64> = surroundings
+            .iter()
+            .map(|one| one.strangeness(self))
+            .collect();
+        let mut sorted = strangeness.clone();
+        sorted.sort_by(f64::total_cmp);
+        let last = COUNTED_MIN.min(sorted.len()).checked_sub(1);
+        let most = last.map_or(1.0, |last| sorted[last].max(1.0));
+        strangeness.into_iter().map(|one| one <= most).collect()
     }
 }
 
@@ -154,25 +175,36 @@ mod tests {
 
     #[test]
     fn surroundings_are_alike_if_cores_are_as_far_apart_and_as_fast_and_nobody_else_works() {
+        let are_like = |surroundings: Surroundings| USUAL.count_like(&[surroundings]) == 1;
         let usually = surroundings([27.0, 30.0], [49.0, 51.0]);
-        assert!(usually.are_like(USUAL));
+        assert!(are_like(usually));
         for handover_ns in [[27.0, 165.0], [9.0, 27.0]] {
-            assert!(!surroundings(handover_ns, [50.0; 2]).are_like(USUAL));
+            assert!(!are_like(surroundings(handover_ns, [50.0; 2])));
         }
         for computation_ns in [[50.0, 90.0], [65.0, 50.0]] {
-            assert!(!surroundings([28.0; 2], computation_ns).are_like(USUAL));
+            assert!(!are_like(surroundings([28.0; 2], computation_ns)));
         }
-        let beside_others = Surroundings {
+        assert!(!are_like(Surroundings {
             others_percent: 30.0,
             ..usually
-        };
-        assert!(!beside_others.are_like(USUAL));
-        let of_one_core = Surroundings {
+        }));
+        assert!(are_like(Surroundings {
             handover_ns: [None; 2],
             ..usually
-        };
-        assert!(of_one_core.are_like(USUAL));
-        assert!(surroundings([27.0, 165.0], [50.0, 90.0]).are_like(Usual::default()));
+        }));
+        let strange = surroundings([27.0, 165.0], [50.0, 90.0]);
+        assert_eq!(Usual::default().count_like(&[strange]), 1);
+    }
+
+    #[test]
+    fn the_nearest_count_if_those_in_like_surroundings_are_too_few() {
+        let seen =
+            [50.0, 90.0, 80.0, 51.0, 70.0, 60.0].map(|ns| surroundings([28.0; 2], [50.0, ns]));
+        let counted = USUAL.counted(&seen);
+        assert_eq!(counted, [true, false, false, true, true, true]);
+        assert_eq!(USUAL.counted(&seen[..2]), [true, true]);
+        assert_eq!(USUAL.counted(&[seen[0]; 6]), [true; 6]);
+        assert!(USUAL.counted(&[]).is_empty());
     }
 
     #[test]

@@ -96,7 +96,7 @@ struct Row {
     operation: String,
     /// What the host was like in each repetition.
     surroundings: Vec<Surroundings>,
-    /// How many repetitions count: those in like surroundings, or all if none was.
+    /// How many repetitions count: those in like surroundings, or of few such ones those that are nearest to them.
     counted: usize,
     /// How long servers and clients of the real cluster have had something to do for an operation, in microseconds; the mean
     /// of the middle half of all repetitions that count.
@@ -371,7 +371,8 @@ fn compare(points: &[Point], runs: &Runs, twins: &[Vec<PointResult>], usual: Usu
 
 /// The rows of a phase: one for each operation that both have performed.
 fn rows_of(point: &Point, real: &[&RealPhase], twins: &[&PhaseResult], usual: Usual) -> Vec<Row> {
-    let counts = counted(real, usual);
+    let surroundings: Vec<Surroundings> = real.iter().map(|phase| phase.surroundings).collect();
+    let counts = usual.counted(&surroundings);
     let Some(first_twin) = twins.first() else {
         return Vec::new();
     };
@@ -393,7 +394,7 @@ fn rows_of(point: &Point, real: &[&RealPhase], twins: &[&PhaseResult], usual: Us
             parameters,
             phase: first_twin.name.clone(),
             operation: name.clone(),
-            surroundings: real.iter().map(|phase| phase.surroundings).collect(),
+            surroundings: surroundings.clone(),
             real_work_us: work_us(real, &counts),
             counted: counts.iter().filter(|counts| **counts).count(),
             count: Both {
@@ -421,16 +422,6 @@ fn work_us(real: &[&RealPhase], counts: &[bool]) -> Work {
     Work {
         servers: middle(|phase| phase.totals.server_busy_us as f64 / phase.performed.max(1) as f64),
         clients: middle(|phase| phase.client_busy_ns as f64 / 1e3 / phase.performed.max(1) as f64),
-    }
-}
-
-/// Which repetitions of a phase count.
-fn counted(real: &[&RealPhase], usual: Usual) -> Vec<bool> {
-    let like = real.iter().map(|phase| phase.surroundings.are_like(usual));
-    let like: Vec<bool> = like.collect();
-    match like.contains(&true) {
-        true => like,
-        false => vec![true; real.len()],
     }
 }
 

@@ -64,7 +64,7 @@ fn surroundings(measured: &Measured) -> String {
     };
     format!(
         "# Where a line takes so long from core to core, cores compute as fast and nobody else works, {like} of {all} phases were measured; \
-         they count.\n{}{}",
+         of each kind four count in any case.\n{}{}",
         line("handover_ns", measured.usual.handover_ns),
         line("computation_ns", measured.usual.computation_ns),
     )

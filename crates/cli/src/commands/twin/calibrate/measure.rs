@@ -117,7 +117,7 @@ pub struct Measured {
     /// What phases must have been surrounded by to count.
     #[serde(flatten)]
     pub usual: Usual,
-    /// How many phases were measured in like surroundings, and how many in all. Only the former count.
+    /// How many phases were measured in like surroundings, and how many in all.
     pub like_phases: [usize; 2],
     /// Phases of [`OPERATIONS`] and of [`large_messages`], one operation at a time.
     pub alone: Costs,
@@ -251,8 +251,7 @@ impl Found {
         let all = self.samples().flat_map(BTreeMap::values).flatten();
         let surroundings: Vec<Surroundings> = all.map(|sample| sample.surroundings).collect();
         let usual = Usual::of(&surroundings);
-        let like = surroundings.iter().filter(|s| s.are_like(usual));
-        let like_phases = [like.count(), surroundings.len()];
+        let like_phases = [usual.count_like(&surroundings), surroundings.len()];
         let costs = |samples: &Samples| -> Costs {
             let costs = samples.iter();
             costs
@@ -316,13 +315,12 @@ fn sample(phase: &real::RealPhase, way: Way) -> Option<Sample> {
     })
 }
 
-/// What those phases have cost that were measured in like surroundings, or all if none was.
+/// What those phases have cost that count.
 fn cost(samples: &[Sample], usual: Usual) -> Cost {
-    let is_like = |sample: &&Sample| sample.surroundings.are_like(usual);
-    let mut counted: Vec<&Sample> = samples.iter().filter(is_like).collect();
-    if counted.is_empty() {
-        counted = samples.iter().collect();
-    }
+    let surroundings: Vec<Surroundings> = samples.iter().map(|s| s.surroundings).collect();
+    let counts = usual.counted(&surroundings);
+    let counted = samples.iter().zip(counts).filter(|(_, counts)| *counts);
+    let counted: Vec<&Sample> = counted.map(|(sample, _)| sample).collect();
     let spread =
         |figure: fn(&Sample) -> f64| Spread::of(counted.iter().map(|s| figure(s)).collect());
     Cost {
