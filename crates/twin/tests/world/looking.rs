@@ -19,6 +19,7 @@ const LOOKING: Looking = Looking {
     pass_ns: PASS_NS as u64,
     woken_ns: 0.0,
     after_idle: None,
+    after_other: 0.0,
 };
 
 /// One host whose processes look for messages, and create files of their own.
@@ -131,6 +132,21 @@ fn work_after_a_while_without_is_dearer() {
     let think_ns = 100_000.0 - (ALONE_NS - SERVER_NS);
     let more_ns = 0.25 * (SERVER_NS + CLIENT_NS[0]);
     assert_near(p50_ns(think_ns as u64) - ALONE_NS, more_ns, 0.02);
+}
+
+#[test]
+fn work_after_others_of_the_core_is_dearer() {
+    let p50_ns = |cores, after_other| {
+        let mut setup = setup(1, cores, 500);
+        setup.costs.looking = Some(Looking {
+            after_other,
+            ..LOOKING
+        });
+        creates(&setup).p50_us * 1e3
+    };
+    let work_ns = SERVER_NS + CLIENT_NS[0] + CLIENT_NS[1];
+    assert_near(p50_ns(1, 0.5) - p50_ns(1, 0.0), 0.5 * work_ns, 0.02);
+    assert_near(p50_ns(2, 0.5), ALONE_NS, 0.001);
 }
 
 /// What writing 1 MiB takes beside what creating a file does, in nanoseconds.

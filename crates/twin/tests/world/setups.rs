@@ -219,6 +219,7 @@ pub fn looking(mut setup: Setup) -> Setup {
             until_ns: 300_000,
             more: 0.7,
         }),
+        after_other: 0.3,
     });
     setup.costs.server.turn_ns = 500.0;
     setup.costs.client.turn_ns = 300.0;

@@ -64,11 +64,15 @@ impl Host {
         })
     }
 
-    /// By how much work is dearer after so long with nothing to do.
-    fn more(&self, idle_ns: u64) -> f64 {
-        let looking = self.scene.setup.costs.looking;
-        let after_idle = looking.and_then(|looking| looking.after_idle);
-        after_idle.map_or(0.0, |after_idle| after_idle.more(idle_ns))
+    /// By how much work on this is dearer than right after other work.
+    fn more(&self, found: &Found) -> f64 {
+        let Some(looking) = self.scene.setup.costs.looking else {
+            return 0.0;
+        };
+        let after_idle = looking
+            .after_idle
+            .map_or(0.0, |after_idle| after_idle.more(found.idle_ns));
+        after_idle + looking.after_other * found.others_before as f64
     }
 
     /// Lets a process act, which may have found this when it looked. Returns until when it works.
@@ -83,7 +87,7 @@ impl Host {
     ) -> u64 {
         let mut at = Moment {
             ns,
-            more: found.map_or(0.0, |found| self.more(found.idle_ns)),
+            more: found.map_or(0.0, |found| self.more(found)),
             held: self.held(),
             scene: &self.scene,
             random,

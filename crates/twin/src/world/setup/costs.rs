@@ -37,6 +37,10 @@ pub struct Looking {
     /// What it costs to have had nothing to do for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
+    /// By what part messages and requests cost more for each other process of the core that has had its turn before: it leaves its own
+    /// code and data in the caches.
+    #[serde(default, deserialize_with = "bounds::growth")]
+    pub after_other: f64,
 }
 
 /// By how much work is dearer for a process that has had nothing to do and finds caches as others have left them: those of

@@ -51,6 +51,8 @@ pub struct Costs {
     pub after_idle_more: f64,
     /// From the end of one side's work until the other has found the message.
     pub transit_ns: f64,
+    /// By what part work is dearer after another process of the core.
+    pub after_other: f64,
     /// A look in vain and the change to another process.
     pub pass_ns: f64,
     /// What a message over sockets takes beside all work and the waking of a server.
@@ -81,21 +83,25 @@ impl Costs {
             woken_ns: woken_ns(&measured.alone),
             idle_ns: [&stat, &after_idle].map(idle_ns),
             after_idle_more: (server_ns(&after_idle) / server_ns(&stat) - 1.0).max(0.0),
-            transit_ns: waited_ns(&stat, &stat),
-            // Work that takes longer because two processes share a core is part of the change.
-            pass_ns: waited_ns(&measured.on_one_core, &stat),
-            sockets_ns: (waited_ns(&over_sockets, &over_sockets)
-                - measured.wake_up_ns.middle / 2.0)
-                .max(0.0),
+            transit_ns: waited_ns(&stat),
+            after_other: after_other(&measured.on_one_core, &stat),
+            pass_ns: waited_ns(&measured.on_one_core),
+            sockets_ns: (waited_ns(&over_sockets) - measured.wake_up_ns.middle / 2.0).max(0.0),
             disk_ns: disk_ns[0] - disk_byte_ns * TRANSFER_BYTES[0],
             disk_byte_ns,
         }
     }
 }
 
-/// What a message takes beside this work.
-fn waited_ns(cost: &Cost, work: &Cost) -> f64 {
-    (cost.latency_ns.middle - server_ns(work) - client_ns(work)).max(0.0) / 2.0
+/// What a message takes beside the work of both sides.
+fn waited_ns(cost: &Cost) -> f64 {
+    (cost.latency_ns.middle - server_ns(cost) - client_ns(cost)).max(0.0) / 2.0
+}
+
+/// By what part the work of both sides is dearer where they take turns on a core.
+fn after_other(on_one_core: &Cost, alone: &Cost) -> f64 {
+    let work_ns = |cost: &Cost| server_ns(cost) + client_ns(cost);
+    (work_ns(on_one_core) / work_ns(alone) - 1.0).max(0.0)
 }
 
 fn server_ns(cost: &Cost) -> f64 {

@@ -131,15 +131,17 @@ impl Turns {
         let place = core.queue.iter().position(|&other| other == process)?;
         core.queue.rotate_left(place);
         core.since_ns = ns;
+        let others = core.queue.len() - 1;
+        let others_before = if core.works { 0 } else { others };
         if !core.works {
             core.working_since_ns = ns;
         }
         core.works = true;
         core.next = None;
-        let is_alone = core.queue.len() == 1;
+        let is_alone = others == 0;
         let process = self.process(process);
         process.end_waiting(ns);
-        process.find(ns, is_alone)
+        process.find(ns, is_alone, others_before)
     }
 
     /// A process has worked on one part until `ns`, and waits for an answer or has nothing to do.

@@ -53,6 +53,8 @@ pub struct Found {
     pub is_first: bool,
     /// How long it had had nothing to do.
     pub idle_ns: u64,
+    /// How many others of its core have had their turn before this one.
+    pub others_before: usize,
     /// It has been woken for this.
     pub is_woken: bool,
 }
@@ -106,8 +108,9 @@ impl Process {
         from_ns.map(|from_ns| from_ns.max(self.works_until_ns))
     }
 
-    /// What it works on now. Who is alone on its core takes out all of a message in one turn, as fast as it comes.
-    pub fn find(&mut self, ns: u64, is_alone: bool) -> Option<Found> {
+    /// What it works on now, after others had their turn. Who is alone on its core takes out all of a message in one turn, as fast as it
+    /// comes.
+    pub fn find(&mut self, ns: u64, is_alone: bool, others_before: usize) -> Option<Found> {
         let place = self.inbox.iter().position(|at| at.found_from_ns() <= ns)?;
         let part_bytes = self.inbox[place].part_bytes(ns).filter(|_| !is_alone);
         let is_first = part_bytes.is_none() && self.is_first(place, ns);
@@ -124,6 +127,7 @@ impl Process {
             part_bytes,
             is_first,
             idle_ns: ns - self.idle_since_ns,
+            others_before,
             is_woken: std::mem::take(&mut self.is_woken),
         })
     }
