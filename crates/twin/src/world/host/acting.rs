@@ -64,7 +64,7 @@ impl Host {
         })
     }
 
-    /// By how much work on this is dearer than right after other work.
+    /// By how much work on this is dearer than right after work of its own.
     fn more(&self, found: &Found) -> f64 {
         let Some(looking) = self.scene.setup.costs.looking else {
             return 0.0;

@@ -37,7 +37,7 @@ pub struct Looking {
     /// What it costs to have had nothing to do for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
-    /// By what part messages and requests cost more for each other process of the core that has had its turn before: it leaves its own
+    /// By what part messages and requests cost more for each other process that its core has when a turn begins: they leave their own
     /// code and data in the caches.
     #[serde(default, deserialize_with = "bounds::growth")]
     pub after_other: f64,

@@ -53,7 +53,7 @@ pub struct Found {
     pub is_first: bool,
     /// How long it had had nothing to do.
     pub idle_ns: u64,
-    /// How many others of its core have had their turn before this one.
+    /// How many others its core had when its turn began; none if it goes on in the same turn.
     pub others_before: usize,
     /// It has been woken for this.
     pub is_woken: bool,
