@@ -19,7 +19,7 @@ use loom::{
 
 /// Two bytes, so that rings are full and wrap at once. Loom finds accesses that are not ordered.
 struct Modelled {
-    words: [AtomicU64; 4],
+    words: [AtomicU64; 5],
     bytes: [UnsafeCell<u8>; 2],
 }
 
@@ -138,4 +138,9 @@ fn a_sleeping_writer_is_woken() {
 #[test]
 fn both_sleep_in_turn_while_the_ring_wraps() {
     check(&[b"ab", b"cd"]);
+}
+
+#[test]
+fn an_empty_ring_starts_anew_while_the_reader_looks() {
+    check(&[b"a", b"bc"]);
 }

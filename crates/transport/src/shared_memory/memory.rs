@@ -14,6 +14,8 @@ use std::{
 pub enum Word {
     /// How many bytes the writer has put in, ever.
     Written,
+    /// How many that were when it last put one in the first place.
+    Start,
     /// How many bytes the reader has taken out, ever.
     Read,
     /// Not 0: the reader sleeps until there are bytes.
@@ -43,7 +45,7 @@ pub trait Memory {
 
 /// Bytes of one word of memory.
 pub(super) const WORD_BYTES: usize = size_of::<AtomicU64>();
-/// How far words lie apart, in words: two cache lines, because lines are fetched in pairs.
+/// How far words of different ends lie apart, in words: two cache lines, because lines are fetched in pairs.
 const STRIDE: usize = 16;
 /// The words before a ring's bytes: one page, so that the bytes begin with one.
 pub const CONTROL_WORDS: usize = 512;
@@ -62,7 +64,15 @@ impl<W: Deref<Target = [AtomicU64]>> Words<W> {
     }
 
     fn word(&self, word: Word) -> &AtomicU64 {
-        &self.0[word as usize * STRIDE]
+        let place = match word {
+            Word::Written => 0,
+            // Who reads the one reads the other: they share a line.
+            Word::Start => 1,
+            Word::Read => STRIDE,
+            Word::ReaderSleeps => 2 * STRIDE,
+            Word::WriterSleeps => 3 * STRIDE,
+        };
+        &self.0[place]
     }
 
     fn data(&self) -> &[AtomicU64] {

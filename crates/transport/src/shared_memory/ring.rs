@@ -1,7 +1,8 @@
 //! One direction of a connection: bytes from one writer to one reader, in order.
 //!
-//! Positions count bytes and never turn back; the place of a byte is its position modulo the
-//! capacity. Each end keeps its own position for itself and only tells it: what it reads of the other
+//! Positions count bytes and never turn back; the place of a byte is how far its position is from the start, modulo the
+//! capacity. When everything has been taken out, the writer starts at the first place again: so few bytes under way
+//! take few lines of the caches, however long the ring is. Each end keeps its own position for itself and only tells it: what it reads of the other
 //! end it uses once, after it has checked it. So the worst that a hostile end can do is to send
 //! other bytes, which the frames above take for what they are.
 //!
@@ -32,6 +33,8 @@ const TOLD_BYTES_MAX: usize = 64 << 10;
 pub struct Writer<M> {
     memory: M,
     written: u64,
+    /// The position of a byte in the first place.
+    start: u64,
 }
 
 /// The end that takes bytes out.
@@ -39,12 +42,18 @@ pub struct Writer<M> {
 pub struct Reader<M> {
     memory: M,
     read: u64,
+    /// The position of a byte in the first place.
+    start: u64,
 }
 
 impl<M: Memory> Writer<M> {
     /// The writing end of a ring that has not been used.
     pub const fn new(memory: M) -> Self {
-        Self { memory, written: 0 }
+        Self {
+            memory,
+            written: 0,
+            start: 0,
+        }
     }
 
     /// How many bytes can be put in now.
@@ -73,7 +82,11 @@ impl<M: Memory> Writer<M> {
         let before = self.written;
         'pieces: for piece in pieces {
             for part in piece.chunks(TOLD_BYTES_MAX) {
-                let fits = part.len().min(self.room()?);
+                let room = self.room()?;
+                if room == self.memory.capacity() {
+                    self.start_anew();
+                }
+                let fits = part.len().min(room);
                 self.put(&part[..fits]);
                 if fits < part.len() {
                     break 'pieces;
@@ -87,6 +100,13 @@ impl<M: Memory> Writer<M> {
         Ok(self.written.wrapping_sub(before) as usize)
     }
 
+    /// The next byte comes to the first place. The ring is empty, so the reader looks for no byte before it is told of that one, and learns of
+    /// this first.
+    fn start_anew(&mut self) {
+        self.start = self.written;
+        self.memory.store(Word::Start, self.start);
+    }
+
     /// Tells the reader of all that is in.
     fn tell(&self) {
         self.memory.store(Word::Written, self.written);
@@ -94,7 +114,11 @@ impl<M: Memory> Writer<M> {
 
     /// Puts in bytes that there is room for.
     fn put(&mut self, bytes: &[u8]) {
-        for (place, range) in parts(self.memory.capacity(), self.written, bytes.len()) {
+        for (place, range) in parts(
+            self.memory.capacity(),
+            self.written.wrapping_sub(self.start),
+            bytes.len(),
+        ) {
             self.memory.copy_in(place, &bytes[range]);
         }
         self.written = self.written.wrapping_add(bytes.len() as u64);
@@ -120,7 +144,11 @@ impl<M: Memory> Writer<M> {
 impl<M: Memory> Reader<M> {
     /// The reading end of a ring that has not been used.
     pub const fn new(memory: M) -> Self {
-        Self { memory, read: 0 }
+        Self {
+            memory,
+            read: 0,
+            start: 0,
+        }
     }
 
     /// How many bytes can be taken out now.
@@ -145,6 +173,8 @@ impl<M: Memory> Reader<M> {
     pub fn read<'a>(&mut self, into: impl Into<&'a mut UninitSlice>) -> Result<usize, Violation> {
         let into = into.into();
         let count = self.available()?.min(into.len());
+        // It does not change before all of these are taken out.
+        self.start = self.memory.load(Word::Start);
         let mut taken = 0;
         while taken < count {
             let part = taken..count.min(taken + TOLD_BYTES_MAX);
@@ -156,7 +186,11 @@ impl<M: Memory> Reader<M> {
 
     /// Takes out bytes that there are, and tells the writer.
     fn take(&mut self, into: &mut UninitSlice) {
-        for (place, range) in parts(self.memory.capacity(), self.read, into.len()) {
+        for (place, range) in parts(
+            self.memory.capacity(),
+            self.read.wrapping_sub(self.start),
+            into.len(),
+        ) {
             self.memory.copy_out(place, &mut into[range]);
         }
         self.read = self.read.wrapping_add(into.len() as u64);
@@ -186,15 +220,14 @@ impl<M: Memory> Reader<M> {
     }
 }
 
-/// The places of `count` bytes from a position on, and which of the bytes go there: two parts where the
-/// ring ends between them. They are within the ring whatever the position is; positions follow each other up to the
-/// 2^64th byte, which takes centuries.
+/// The places of `count` bytes so far from the start, and which of the bytes go there: two parts where the
+/// ring ends between them. They are within the ring whatever the distance is.
 fn parts(
     capacity: usize,
-    position: u64,
+    distance: u64,
     count: usize,
 ) -> impl Iterator<Item = (usize, Range<usize>)> {
-    let place = (position % capacity as u64) as usize;
+    let place = (distance % capacity as u64) as usize;
     let first = count.min(capacity - place);
     [(place, 0..first), (0, first..count)]
         .into_iter()
