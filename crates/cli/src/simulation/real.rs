@@ -7,7 +7,7 @@ use super::{
     replay::Replay,
     surroundings::{Surroundings, Watch},
 };
-use crate::connection::Connection;
+use crate::{allocator, connection::Connection};
 use anyhow::{Context, bail};
 use futago_base::{Errno, FileId, Payload};
 use futago_client::join_all;
@@ -53,6 +53,8 @@ pub struct RealPhase {
 /// once, or one where it thinks between them or they arrive by themselves; they begin together, when all of those before have ended.
 /// The scenario is one that a real cluster can run ([`refusal::check`](super::refusal::check)).
 pub fn run(body: &Body, setup: &Setup, at_once: usize, way: Way) -> anyhow::Result<Vec<RealPhase>> {
+    // What one phase has freed the next one need not ask of the host.
+    allocator::keep_freed_memory();
     let local = LocalCluster::start(body, setup, way)?;
     let watch = Connection::open(&local.cluster)?;
     let clients =
@@ -129,7 +131,7 @@ fn run_phase(
     let count = clients.len() as u32;
     together(clients, |client| client.prepare(phase, count))?;
     together(clients, |client| client.find(phase))?;
-    let host = Watch::begin();
+    let host = Watch::begin(|| together(clients, |client| client.keep_awake()).map(drop))?;
     let before = Totals::ask(watch)?;
     let began = Instant::now();
     let (parts, warm) = thread::scope(|scope| {
@@ -401,6 +403,11 @@ impl RealClient {
         self.data = works.map(|work| work.data().bytes().into()).collect();
         self.file = Some(file);
         Ok(())
+    }
+
+    /// Asks every server for something, so that none begins the phase asleep.
+    fn keep_awake(&self) -> anyhow::Result<()> {
+        perform(&self.futago, async |client| client.space().await).map(drop)
     }
 
     /// What it does in a phase.

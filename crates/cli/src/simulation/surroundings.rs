@@ -21,7 +21,7 @@ const OTHERS_MAX_PERCENT: f64 = 10.0;
 /// So many measurements count in any case.
 const COUNTED_MIN: usize = 4;
 /// For so long a measurement waits until nobody shares the cores. Others use them for tenths of seconds to seconds.
-const AWAITED: Duration = Duration::from_millis(500);
+const AWAITED: Duration = Duration::from_millis(200);
 
 /// What the host was like during a phase.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -99,16 +99,19 @@ fn quantile(values: impl Iterator<Item = f64>, part: f64) -> Option<f64> {
     values.get((values.len() as f64 * part) as usize).copied()
 }
 
-/// What a computation takes when nobody shares the cores any more, or as late as that is waited for.
-fn unshared_computation_ns() -> f64 {
+/// What a computation takes when nobody shares the cores any more, or as late as that is waited for. Something is done before each look.
+fn unshared_computation_ns(
+    mut meanwhile: impl FnMut() -> anyhow::Result<()>,
+) -> anyhow::Result<f64> {
     static FASTEST_NS: Mutex<f64> = Mutex::new(f64::INFINITY);
     let mut fastest_ns = FASTEST_NS.lock().unwrap_or_else(PoisonError::into_inner);
     let began = Instant::now();
     loop {
+        meanwhile()?;
         let took_ns = computation_ns();
         *fastest_ns = fastest_ns.min(took_ns);
         if took_ns < *fastest_ns * SHARED || began.elapsed() >= AWAITED {
-            return took_ns;
+            return Ok(took_ns);
         }
     }
 }
@@ -122,14 +125,18 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The measurement begins after this: when the cores are as fast as this process has seen them, or as late as it waits for that.
-    pub fn begin() -> Self {
-        Self {
-            computation_ns: unshared_computation_ns(),
+    /// The measurement begins after this: when the cores are as fast as this process has seen them, or as late as it waits for that, and
+    /// within a millisecond of something that is done again and again until then.
+    ///
+    /// # Errors
+    /// Those of what is done meanwhile.
+    pub fn begin(meanwhile: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Self> {
+        Ok(Self {
+            computation_ns: unshared_computation_ns(meanwhile)?,
             handover_ns: handover_ns(),
             idle_ticks: idle_ticks(),
             began: Instant::now(),
-        }
+        })
     }
 
     /// The measurement has ended, in which it has had so much of the cores' time itself.

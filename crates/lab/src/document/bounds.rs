@@ -8,6 +8,11 @@ pub fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     within(u32::deserialize(from)?, 1..=1_000_000)
 }
 
+/// How often something is done.
+pub fn repetitions<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    within(u32::deserialize(from)?, 1..=10_000)
+}
+
 /// As [`count`], for what may be left out.
 pub fn some_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
     count(from).map(Some)

@@ -174,6 +174,7 @@ fn a_trace_lies_beside_the_scenario_and_tells_points_apart() {
         load("trace = \"two.jsonl\"", &[]),
         load(&format!("{two}\noperations = 5"), &[]),
         load(&format!("{two}\nthink = {{ constant_ns = 5 }}"), &[]),
+        load(&format!("{two}\nrepeat = 2"), &[]),
         load(&two.replace("two", "four"), &[]),
         load(&two.replace("two", "bad"), &[]),
         load(&two.replace("two", "no"), &[]),
@@ -213,6 +214,27 @@ fn what_is_read_is_written_before_once() {
     let options = ["sweep={ workload.phases.1.data.transfer = [\"4KiB\", \"1MiB\"] }"];
     let points = load(&text("8MiB"), &options).unwrap();
     assert_eq!(points[1].setup.phases[1].amount, Amount::Operations(8));
+}
+
+#[test]
+fn what_is_read_again_has_been_written() {
+    let phases = SMALL.find("[[workload.phases]]").unwrap();
+    let text = format!(
+        "{}[[workload.phases]]\ndata = {{ operation = \"read\", size = \"1MiB\" }}\nrepeat = 3",
+        &SMALL[..phases]
+    );
+    let points = load(&text, &[]).unwrap();
+    let fills = points[0].setup.phases.iter().map(|phase| {
+        let Activity::Data(data) = &phase.activity else {
+            panic!("{phase:?}")
+        };
+        (phase.name.as_str(), phase.amount, data.fill)
+    });
+    let read = |fill| ("read", Amount::Operations(1), fill);
+    assert_eq!(
+        fills.collect::<Vec<_>>(),
+        [read(true), read(false), read(false)]
+    );
 }
 
 #[test]
@@ -268,12 +290,10 @@ fn mistakes_of_workloads_are_told() {
         );
         load(&text, &[])
     };
+    let with_phase = |keys: &str| replaced("operations = 5", &format!("operations = 5\n{keys}"));
     let errors = [
         replaced("create = 1", "write = 1"),
-        replaced(
-            "operations = 5",
-            "operations = 5\ndata = { operation = \"write\" }",
-        ),
+        with_phase("data = { operation = \"write\" }"),
         data("operation = \"copy\""),
         data("operation = \"write\", transfer = \"0\""),
         data("operation = \"write\", transfer = \"1 MIB/s\""),
@@ -289,33 +309,20 @@ fn mistakes_of_workloads_are_told() {
             "name = \"shared\"\nnames = \"in-turn\"",
         ),
         replaced("directory = \"shared\"", "common = 3"),
-        replaced("operations = 5", "operations = 5\ncommon = 3"),
-        replaced(
-            "operations = 5",
-            "operations = 5\npopularity = { zipf = 1 }",
-        ),
-        replaced(
-            "operations = 5",
-            "operations = 5\npopularity = { zipf = -1 }",
-        ),
-        replaced("operations = 5", "operations = 5\npopularity = \"unifrom\""),
-        replaced("operations = 5", "operations = 5\narrivals = { per_s = 0 }"),
-        replaced(
-            "operations = 5",
-            "operations = 5\narrivals = { process = \"poisson\" }",
-        ),
-        replaced(
-            "operations = 5",
-            "operations = 5\narrivals = { per_s = 9 }\nthink = { constant_ns = 3 }",
-        ),
+        with_phase("common = 3"),
+        with_phase("popularity = { zipf = 1 }"),
+        with_phase("popularity = { zipf = -1 }"),
+        with_phase("popularity = \"unifrom\""),
+        with_phase("arrivals = { per_s = 0 }"),
+        with_phase("arrivals = { process = \"poisson\" }"),
+        with_phase("arrivals = { per_s = 9 }\nthink = { constant_ns = 3 }"),
         with("[workload.wide]\nbuckets = 3"),
         replaced("name = \"shared\"", "name = \"shared\"\nbuckets = 4194304"),
         replaced("\"shared\"", "\"a/b\""),
-        replaced(
-            "operations = 5",
-            "operations = 5\nthink = { uniform_ns = [9, 1] }",
-        ),
+        with_phase("think = { uniform_ns = [9, 1] }"),
         with("[workload.wide]\nevery = 3"),
+        with_phase("repeat = 0"),
+        with_phase("repeat = 10_001"),
     ];
     let text: Vec<String> = errors.into_iter().map(|e| e.unwrap_err()).collect();
     insta::assert_snapshot!(text.join("\n"));

@@ -5,7 +5,10 @@ use crate::world::{
     self, Activity, Amount, Arrivals, FileNames, Latency, Mix, OperationKind, Place, Popularity,
     WideDirectories,
 };
-use futago_lab::{document::Problem, workload::Trace};
+use futago_lab::{
+    document::{Problem, bounds},
+    workload::Trace,
+};
 use serde::Deserialize;
 use std::{
     collections::BTreeMap,
@@ -93,6 +96,13 @@ pub struct Phase {
     /// When operations arrive, if that does not depend on the end of earlier ones.
     #[serde(default)]
     pub arrivals: Option<Arrivals>,
+    /// How often it is run, one after the other.
+    #[serde(default = "once", deserialize_with = "bounds::repetitions")]
+    pub repeat: u32,
+}
+
+const fn once() -> u32 {
+    1
 }
 
 impl Workload {
@@ -201,31 +211,51 @@ impl Workload {
     ) -> Result<Vec<world::Phase>, Problem> {
         let mut phases: Vec<world::Phase> = Vec::new();
         for (number, phase) in self.phases.iter().enumerate() {
-            let named = phase.directory.as_ref().and_then(|name| self.place(name));
-            let place = named.unwrap_or(Place::Own);
-            let activity = match (&phase.trace, &phase.data) {
-                (Some(file), _) => {
-                    let trace = load_trace(traces, file, clients);
-                    Activity::Trace(trace.map_err(|problem| in_phase(number, problem))?)
-                }
-                (None, Some(data)) => Activity::Data(data.activity(clients, place, &phases)),
-                (None, None) => Activity::Names(Mix {
-                    operations: phase.mix.clone().into_iter().collect(),
-                    common: phase.common,
-                    popularity: phase.popularity,
-                }),
-            };
-            phases.push(world::Phase {
-                name: phase.name(),
-                place,
-                amount: phase.amount(&activity),
-                activity,
-                think: phase.think,
-                arrivals: phase.arrivals,
-            });
+            let first = self.world_phase(phase, clients, traces, &phases);
+            let first = first.map_err(|problem| in_phase(number, problem))?;
+            let again = without_fill(first.clone());
+            phases.push(first);
+            phases.extend((1..phase.repeat).map(|_| again.clone()));
         }
         Ok(phases)
     }
+
+    /// A phase for so many clients, after other phases.
+    fn world_phase(
+        &self,
+        phase: &Phase,
+        clients: u32,
+        traces: &Traces<'_>,
+        earlier: &[world::Phase],
+    ) -> Result<world::Phase, Problem> {
+        let named = phase.directory.as_ref().and_then(|name| self.place(name));
+        let place = named.unwrap_or(Place::Own);
+        let activity = match (&phase.trace, &phase.data) {
+            (Some(file), _) => Activity::Trace(load_trace(traces, file, clients)?),
+            (None, Some(data)) => Activity::Data(data.activity(clients, place, earlier)),
+            (None, None) => Activity::Names(Mix {
+                operations: phase.mix.clone().into_iter().collect(),
+                common: phase.common,
+                popularity: phase.popularity,
+            }),
+        };
+        Ok(world::Phase {
+            name: phase.name(),
+            place,
+            amount: phase.amount(&activity),
+            activity,
+            think: phase.think,
+            arrivals: phase.arrivals,
+        })
+    }
+}
+
+/// The same phase once more: what it reads has been written.
+fn without_fill(mut phase: world::Phase) -> world::Phase {
+    if let Activity::Data(data) = &mut phase.activity {
+        data.fill = false;
+    }
+    phase
 }
 
 /// Reads a trace that so many clients are to perform.
@@ -259,6 +289,7 @@ fn check_trace(phase: &Phase) -> Result<(), (Problem, &'static str)> {
         ("warm_up_ms", phase.warm_up_ms != 0.0),
         ("think", phase.think != Latency::ZERO),
         ("arrivals", phase.arrivals.is_some()),
+        ("repeat", phase.repeat != 1),
     ];
     if let Some((key, _)) = others.into_iter().find(|(_, said)| *said) {
         let text = "a trace says itself what is done, how often and when";

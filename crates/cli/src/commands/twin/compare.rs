@@ -19,12 +19,13 @@ use crate::{
 use anyhow::Context;
 use clap::Args;
 use futago_lab::results::{OperationResult, PhaseResult, PointResult};
-use futago_twin::scenario::Point;
+use futago_twin::{scenario::Point, world::Phase};
 use kept::Kept;
 use serde::Serialize;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -94,7 +95,7 @@ struct Row {
     parameters: BTreeMap<String, Value>,
     phase: String,
     operation: String,
-    /// What the host was like in each repetition.
+    /// What the host was like in each repetition of the comparison and of the phase in it.
     surroundings: Vec<Surroundings>,
     /// How many repetitions count: those in like surroundings, or of few such ones those that are nearest to them.
     counted: usize,
@@ -360,16 +361,29 @@ fn usual(points: &[Point], runs: &Runs) -> Usual {
 fn compare(points: &[Point], runs: &Runs, twins: &[Vec<PointResult>], usual: Usual) -> Vec<Row> {
     let mut rows = Vec::new();
     for ((point, runs), twins) in points.iter().zip(runs).zip(twins) {
-        for place in 0..point.setup.phases.len() {
-            let runs: Vec<&RealPhase> = runs.iter().filter_map(|run| run.get(place)).collect();
-            let twins = twins.iter().filter_map(|twin| twin.phases.get(place));
-            rows.extend(rows_of(point, &runs, &twins.collect::<Vec<_>>(), usual));
+        for places in repeated(&point.setup.phases) {
+            let runs = runs.iter().filter_map(|run| run.get(places.clone()));
+            let twins = twins.iter();
+            let twins = twins.filter_map(|twin| twin.phases.get(places.clone()));
+            let (runs, twins): (Vec<_>, Vec<_>) =
+                (runs.flatten().collect(), twins.flatten().collect());
+            rows.extend(rows_of(point, &runs, &twins, usual));
         }
     }
     rows
 }
 
-/// The rows of a phase: one for each operation that both have performed.
+/// The places of phases. Those of one name that follow each other repeat each other.
+fn repeated(phases: &[Phase]) -> impl Iterator<Item = Range<usize>> {
+    let mut end = 0;
+    phases.chunk_by(|a, b| a.name == b.name).map(move |alike| {
+        let begin = end;
+        end += alike.len();
+        begin..end
+    })
+}
+
+/// The rows of phases that repeat each other: one for each operation that both have performed.
 fn rows_of(point: &Point, real: &[&RealPhase], twins: &[&PhaseResult], usual: Usual) -> Vec<Row> {
     let surroundings: Vec<Surroundings> = real.iter().map(|phase| phase.surroundings).collect();
     let counts = usual.counted(&surroundings);
@@ -507,6 +521,7 @@ fn summary(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futago_twin::scenario::Scenario;
 
     #[test]
     fn two_runs_differ_as_all_pairs_do_on_average() {
@@ -528,5 +543,21 @@ mod tests {
         // Of the first and the third, and of the second.
         assert_eq!(pair.real_halves_percent, 0.0);
         assert!((pair.error_percent + 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn phases_of_one_name_repeat_each_other_where_nothing_lies_between() {
+        let text = "
+            cluster = { servers = 1, clients = 1 }
+            machine.preset = 'workstation'
+            workload.phases = [
+              { mix = { create = 1 }, operations = 1, repeat = 2 },
+              { mix = { stat = 1 }, operations = 1 },
+              { mix = { create = 1 }, operations = 1 },
+            ]";
+        let scenario = Scenario::parse("s.toml", text, Path::new("."), &[]);
+        let points = scenario.and_then(|scenario| scenario.points()).unwrap();
+        let places: Vec<Range<usize>> = repeated(&points[0].setup.phases).collect();
+        assert_eq!(places, [0..2, 2..3, 3..4]);
     }
 }

@@ -15,34 +15,34 @@ use futago_twin::scenario::{Point, Scenario};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
-/// Every operation by itself, in a directory of the client's own. A process waits for the host when it touches new memory, for
-/// 5 ms a large page on a machine that is itself simulated: phases are so long that this does not count for much, and where data is read,
-/// which is kept to be checked, it has its memory when operations begin to count. While a client thinks for 300 us the server looks for
-/// messages, and while it thinks for 8 ms the server sleeps; who has waited for so long in vain sleeps at once for a while, which is over
-/// before the next phase that counts.
+/// Every operation by itself, in a directory of the client's own. Who shares the cores of the host with us does so for tenths of seconds and lets
+/// them be for hundredths: phases are repeated and short, so that enough of them are measured while nobody does. While a client thinks for 300 us
+/// the server looks for messages, and while it thinks for 8 ms the server sleeps; who has waited for so long in vain sleeps at once for a while, which
+/// is over before the next phase that counts. Memory comes from the host when it is touched first, for 5 ms a large page on a machine that is itself
+/// simulated, which only the first phases of a kind meet.
 const OPERATIONS: &str = "
 cluster = { servers = 1, clients = 1 }
 machine.preset = 'workstation'
 workload.phases = [
   { name = 'first-files', mix = { create = 1 }, operations = 400 },
-  { name = 'list-few', mix = { read-directory = 1 }, operations = 800 },
-  { name = 'create', mix = { create = 1 }, operations = 3_600 },
-  { name = 'list-many', mix = { read-directory = 1 }, operations = 400 },
-  { name = 'stat', mix = { stat = 1 }, operations = 6_000 },
-  { name = 'stat-after-idle', mix = { stat = 1 }, think = { constant_ns = 300_000 }, operations = 500 },
+  { name = 'list-few', mix = { read-directory = 1 }, operations = 100, repeat = 8 },
+  { name = 'create', mix = { create = 1 }, operations = 900, repeat = 4 },
+  { name = 'list-many', mix = { read-directory = 1 }, operations = 20, repeat = 16 },
+  { name = 'stat', mix = { stat = 1 }, operations = 1_000, repeat = 8 },
+  { name = 'stat-after-idle', mix = { stat = 1 }, think = { constant_ns = 300_000 }, operations = 40, repeat = 8 },
   { name = 'stat-after-sleep', mix = { stat = 1 }, think = { constant_ns = 8_000_000 }, operations = 70 },
   { name = 'awake-again', mix = { stat = 1 }, operations = 500 },
-  { name = 'unlink', mix = { unlink = 1 }, operations = 3_000 },
-  { name = 'rename', mix = { rename = 1 }, operations = 2_000 },
+  { name = 'unlink', mix = { unlink = 1 }, operations = 750, repeat = 4 },
+  { name = 'rename', mix = { rename = 1 }, operations = 500, repeat = 4 },
   { name = 'more-files', mix = { create = 1 }, operations = 15_000 },
-  { name = 'list-more', mix = { read-directory = 1 }, operations = 200 },
-  { name = 'make-directory', mix = { make-directory = 1 }, operations = 1_000 },
+  { name = 'list-more', mix = { read-directory = 1 }, operations = 10, repeat = 16 },
+  { name = 'make-directory', mix = { make-directory = 1 }, operations = 500, repeat = 2 },
   { name = 'fill', data = { operation = 'write', size = '8MiB', transfer = '4KiB' } },
   { name = 'fill-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' } },
-  { name = 'write-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' }, operations = 8_192 },
-  { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, warm_up_ms = 20, measured_ms = 80 },
-  { name = 'write-small', data = { operation = 'write', size = '8MiB', transfer = '4KiB' }, operations = 8_192 },
-  { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, warm_up_ms = 60, measured_ms = 80 },
+  { name = 'write-first', data = { operation = 'write', size = '1MiB', transfer = '4KiB' }, operations = 1_024, repeat = 8 },
+  { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, warm_up_ms = 4, measured_ms = 10, repeat = 8 },
+  { name = 'write-small', data = { operation = 'write', size = '8MiB', transfer = '4KiB' }, operations = 2_048, repeat = 4 },
+  { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, warm_up_ms = 20, measured_ms = 15, repeat = 6 },
 ]";
 
 /// What is asked for several at a time, or on one core.
@@ -51,7 +51,7 @@ cluster = { servers = 1, clients = 1 }
 machine.preset = 'workstation'
 workload.phases = [
   { name = 'create', mix = { create = 1 }, operations = 2_000 },
-  { name = 'stat', mix = { stat = 1 }, operations = 8_000 },
+  { name = 'stat', mix = { stat = 1 }, operations = 1_000, repeat = 8 },
 ]";
 
 /// What small messages cost is measured by, where they cost more than usual. Phases are called as in [`OPERATIONS`].
@@ -66,8 +66,8 @@ workload.phases = [
   { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 512 },
 ]";
 
-/// What large messages cost is measured by, with a server that holds nothing else than so many MiB. Data that is read has its memory when
-/// operations begin to count, as in [`OPERATIONS`].
+/// What large messages cost is measured by, with a server that holds nothing else than so many MiB. Data that is read is kept to be checked: it
+/// has been read once when operations begin to count.
 fn large_messages(name: &str, mib: u64) -> String {
     format!(
         "
@@ -75,10 +75,10 @@ cluster = {{ servers = 1, clients = 1 }}
 machine.preset = 'workstation'
 workload.phases = [
   {{ name = 'fill-{name}', data = {{ operation = 'write', size = '{mib}MiB', transfer = '1MiB' }}, operations = 256 }},
-  {{ name = 'write-{name}', data = {{ operation = 'write', size = '{mib}MiB', transfer = '1MiB' }}, operations = 256 }},
-  {{ name = 'read-{name}', data = {{ operation = 'read', size = '{mib}MiB', transfer = '1MiB' }}, warm_up_ms = {warm_up_ms}, measured_ms = 100 }},
+  {{ name = 'write-{name}', data = {{ operation = 'write', size = '{mib}MiB', transfer = '1MiB' }}, operations = 128, repeat = 6 }},
+  {{ name = 'read-{name}', data = {{ operation = 'read', size = '{mib}MiB', transfer = '1MiB' }}, warm_up_ms = {warm_up_ms}, measured_ms = 15, repeat = 8 }},
 ]",
-        warm_up_ms = 3 * mib,
+        warm_up_ms = mib / 4,
     )
 }
 
