@@ -141,6 +141,6 @@ fn both_sleep_in_turn_while_the_ring_wraps() {
 }
 
 #[test]
-fn an_empty_ring_starts_anew_while_the_reader_looks() {
+fn an_empty_ring_goes_back_while_the_reader_looks() {
     check(&[b"a", b"bc"]);
 }

@@ -90,7 +90,7 @@ impl Memory for &Eager {
     }
 
     fn load(&self, word: Word) -> u64 {
-        if word == Word::Start {
+        if word == Word::Back {
             return 0;
         }
         let all = self.bytes.borrow().len() as u64;
@@ -99,7 +99,7 @@ impl Memory for &Eager {
     }
 
     fn store(&self, word: Word, value: u64) {
-        if word != Word::Start {
+        if word != Word::Back {
             self.told.borrow_mut().push(value);
         }
     }
@@ -149,7 +149,7 @@ fn a_writer_hears_part_by_part_of_what_is_taken() {
 }
 
 #[test]
-fn an_empty_ring_starts_at_its_first_place_again() {
+fn an_empty_ring_uses_the_same_places_again() {
     let memory = heap(2);
     let (mut writer, mut reader) = ends(&memory);
     let first_word = || memory[CONTROL_WORDS].load(Ordering::Relaxed).to_ne_bytes();
@@ -161,6 +161,30 @@ fn an_empty_ring_starts_at_its_first_place_again() {
         assert_eq!(reader.read(&mut taken[..]), Ok(5));
         assert_eq!(taken, [number, number, number, 9, 9]);
     }
+}
+
+#[test]
+fn what_comes_after_much_does_not_go_to_the_same_places() {
+    let memory = heap(1 << 14);
+    let (mut writer, mut reader) = ends(&memory);
+    let much = pattern(0, 100_000);
+    let mut taken = vec![0; much.len()];
+    for first in [b"ab", b"cd"] {
+        assert_eq!(writer.write([&much[..]]), Ok(much.len()));
+        assert_eq!(reader.read(&mut taken[..]), Ok(much.len()));
+        assert_eq!(taken, much);
+        assert_eq!(writer.write([&first[..]]), Ok(2));
+        assert_eq!(reader.read(&mut taken[..2]), Ok(2));
+        assert_eq!(taken[..2], first[..]);
+    }
+    let bytes = |place: usize| {
+        let words = memory[CONTROL_WORDS + place / 8..].iter();
+        let bytes = words.flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
+        bytes.skip(place % 8).take(2).collect::<Vec<u8>>()
+    };
+    // The second time much begins where the first small one was.
+    assert_eq!(bytes(100_000), much[..2]);
+    assert_eq!(bytes(200_000 % (1 << 17)), b"cd");
 }
 
 #[test]

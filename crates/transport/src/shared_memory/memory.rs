@@ -14,8 +14,8 @@ use std::{
 pub enum Word {
     /// How many bytes the writer has put in, ever.
     Written,
-    /// How many that were when it last put one in the first place.
-    Start,
+    /// By how many bytes the writer has gone back in all, each time that the ring was empty.
+    Back,
     /// How many bytes the reader has taken out, ever.
     Read,
     /// Not 0: the reader sleeps until there are bytes.
@@ -67,7 +67,7 @@ impl<W: Deref<Target = [AtomicU64]>> Words<W> {
         let place = match word {
             Word::Written => 0,
             // Who reads the one reads the other: they share a line.
-            Word::Start => 1,
+            Word::Back => 1,
             Word::Read => STRIDE,
             Word::ReaderSleeps => 2 * STRIDE,
             Word::WriterSleeps => 3 * STRIDE,

@@ -33,8 +33,10 @@ const TOLD_BYTES_MAX: usize = 64 << 10;
 pub struct Writer<M> {
     memory: M,
     written: u64,
-    /// The position of a byte in the first place.
-    start: u64,
+    /// By how much places are behind positions.
+    back: u64,
+    /// What it had put in when it last found the ring empty.
+    returned: u64,
 }
 
 /// The end that takes bytes out.
@@ -42,8 +44,8 @@ pub struct Writer<M> {
 pub struct Reader<M> {
     memory: M,
     read: u64,
-    /// The position of a byte in the first place.
-    start: u64,
+    /// By how much places are behind positions.
+    back: u64,
 }
 
 impl<M: Memory> Writer<M> {
@@ -52,7 +54,8 @@ impl<M: Memory> Writer<M> {
         Self {
             memory,
             written: 0,
-            start: 0,
+            back: 0,
+            returned: 0,
         }
     }
 
@@ -80,13 +83,12 @@ impl<M: Memory> Writer<M> {
         pieces: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<usize, Violation> {
         let before = self.written;
+        if self.room()? == self.memory.capacity() {
+            self.go_back();
+        }
         'pieces: for piece in pieces {
             for part in piece.chunks(TOLD_BYTES_MAX) {
-                let room = self.room()?;
-                if room == self.memory.capacity() {
-                    self.start_anew();
-                }
-                let fits = part.len().min(room);
+                let fits = part.len().min(self.room()?);
                 self.put(&part[..fits]);
                 if fits < part.len() {
                     break 'pieces;
@@ -100,11 +102,15 @@ impl<M: Memory> Writer<M> {
         Ok(self.written.wrapping_sub(before) as usize)
     }
 
-    /// The next byte comes to the first place. The ring is empty, so the reader looks for no byte before it is told of that one, and learns of
-    /// this first.
-    fn start_anew(&mut self) {
-        self.start = self.written;
-        self.memory.store(Word::Start, self.start);
+    /// Small messages come to the same places again, whose lines the caches still hold. Large ones do not: that would halve their speed. The ring is
+    /// empty, so the reader looks for no byte before it is told of the next one, and learns of this first.
+    fn go_back(&mut self) {
+        let since = self.written.wrapping_sub(self.returned);
+        if since < TOLD_BYTES_MAX as u64 {
+            self.back = self.back.wrapping_add(since);
+            self.memory.store(Word::Back, self.back);
+        }
+        self.returned = self.written;
     }
 
     /// Tells the reader of all that is in.
@@ -116,7 +122,7 @@ impl<M: Memory> Writer<M> {
     fn put(&mut self, bytes: &[u8]) {
         for (place, range) in parts(
             self.memory.capacity(),
-            self.written.wrapping_sub(self.start),
+            self.written.wrapping_sub(self.back),
             bytes.len(),
         ) {
             self.memory.copy_in(place, &bytes[range]);
@@ -147,7 +153,7 @@ impl<M: Memory> Reader<M> {
         Self {
             memory,
             read: 0,
-            start: 0,
+            back: 0,
         }
     }
 
@@ -174,7 +180,7 @@ impl<M: Memory> Reader<M> {
         let into = into.into();
         let count = self.available()?.min(into.len());
         // It does not change before all of these are taken out.
-        self.start = self.memory.load(Word::Start);
+        self.back = self.memory.load(Word::Back);
         let mut taken = 0;
         while taken < count {
             let part = taken..count.min(taken + TOLD_BYTES_MAX);
@@ -188,7 +194,7 @@ impl<M: Memory> Reader<M> {
     fn take(&mut self, into: &mut UninitSlice) {
         for (place, range) in parts(
             self.memory.capacity(),
-            self.read.wrapping_sub(self.start),
+            self.read.wrapping_sub(self.back),
             into.len(),
         ) {
             self.memory.copy_out(place, &mut into[range]);
@@ -220,7 +226,7 @@ impl<M: Memory> Reader<M> {
     }
 }
 
-/// The places of `count` bytes so far from the start, and which of the bytes go there: two parts where the
+/// The places of `count` bytes from a distance to the first place on, and which of the bytes go there: two parts where the
 /// ring ends between them. They are within the ring whatever the distance is.
 fn parts(
     capacity: usize,
