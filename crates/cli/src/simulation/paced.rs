@@ -12,6 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// A client does not sleep for a shorter pause than this.
+const SLEPT_MIN: Duration = Duration::from_micros(100);
+
 /// Whether the operations of a phase follow each other at once.
 pub fn is_paced(phase: &Phase) -> bool {
     phase.think != Latency::ZERO || phase.arrivals.is_some()
@@ -58,6 +61,17 @@ impl<'a> Starts<'a> {
     }
 }
 
+/// Waits. The kernel would end a short pause tens of microseconds late.
+fn wait_until(due: Instant) {
+    let pause = due.saturating_duration_since(Instant::now());
+    if pause >= SLEPT_MIN {
+        return thread::sleep(pause);
+    }
+    while Instant::now() < due {
+        thread::yield_now();
+    }
+}
+
 /// Performs a client's part of such a phase, one operation after the other. What has arrived while its client was busy has
 /// waited for it.
 pub fn run(
@@ -74,8 +88,7 @@ pub fn run(
     let mut part = Part::default();
     while part.performed < most && starts.next.max(part.ended) < until {
         let was_busy = starts.next <= part.ended;
-        let due = began + starts.next;
-        thread::sleep(due.saturating_duration_since(Instant::now()));
+        wait_until(began + starts.next);
         // That the kernel wakes it late is not what is measured.
         let from = if was_busy {
             starts.next

@@ -6,12 +6,12 @@
 //! checked as on a socket, after they have been copied out.
 
 pub mod memory;
+pub mod region;
 pub mod ring;
 pub mod waiting;
 
 mod handover;
 mod lines;
-mod region;
 mod stream;
 mod watch;
 

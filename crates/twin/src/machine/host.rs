@@ -1,7 +1,7 @@
 //! Hosts and their NICs.
 
-use crate::world;
-use futago_lab::document::bounds;
+use crate::world::{self, share_of_logarithm};
+use futago_lab::document::{Problem, bounds};
 use serde::{Deserialize, Serialize};
 
 /// One host of servers or of clients.
@@ -23,6 +23,9 @@ pub struct Host {
         skip_serializing_if = "Option::is_none"
     )]
     pub memory_mb_per_s: Option<f64>,
+    /// What they copy where they do it through many connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub many_connections: Option<ManyConnections>,
     /// What a cache line took from one of its cores to another when costs were measured, in nanoseconds. It is part of
     /// those costs and charged nowhere else: whoever measures the same host again knows by it whether it is as it was.
     #[serde(
@@ -40,6 +43,23 @@ pub struct Host {
     pub computation_ns: Option<f64>,
     /// Its network interface.
     pub nic: Nic,
+}
+
+/// How the cores of a host copy less the more connections there are among its processes: each has memory of its own, through which data
+/// goes, and the caches do not hold all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManyConnections {
+    /// Up to so many, each of a client with a server, they copy as much as usual.
+    #[serde(deserialize_with = "bounds::count")]
+    pub from: u32,
+    /// From so many on, more than the former, they copy [`Self::memory_mb_per_s`]; between both, a byte takes the longer the larger the
+    /// logarithm of their number.
+    #[serde(deserialize_with = "bounds::count")]
+    pub until: u32,
+    /// In units of 10^6 bytes a second.
+    #[serde(deserialize_with = "bounds::positive")]
+    pub memory_mb_per_s: f64,
 }
 
 const fn one() -> u32 {
@@ -86,11 +106,41 @@ pub(super) fn fill(host: &Host, servers: u32, count: u32, groups: &[u32]) -> Vec
         .collect()
 }
 
-/// Spreads clients evenly over hosts that are there.
-pub(super) fn add_clients(hosts: &mut [world::Host], clients: u32) {
+/// Spreads clients evenly over hosts that are there, each of them such a one.
+pub(super) fn add_clients(hosts: &mut [world::Host], clients: u32, each: &Host) {
     let count = hosts.len() as u32;
     for (number, host) in hosts.iter_mut().enumerate() {
         host.clients = clients / count + u32::from((number as u32) < clients % count);
+        let connections = u64::from(host.servers) * u64::from(host.clients);
+        let mb_per_s = each.mb_per_s_through(connections);
+        host.memory_bytes_per_s = mb_per_s.map(bytes_per_s);
+    }
+}
+
+impl Host {
+    /// What its cores together copy through so many connections.
+    fn mb_per_s_through(&self, connections: u64) -> Option<f64> {
+        let few = self.memory_mb_per_s?;
+        let Some(many) = self.many_connections else {
+            return Some(few);
+        };
+        let share = share_of_logarithm([many.from, many.until].map(u64::from), connections);
+        let [few_s, many_s] = [few, many.memory_mb_per_s].map(f64::recip);
+        Some((few_s + share * (many_s - few_s)).recip())
+    }
+
+    /// Whether its parts fit together.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let fits = self
+            .many_connections
+            .is_none_or(|many| many.from < many.until);
+        match fits {
+            true => Ok(()),
+            false => {
+                let text = "`until` must be more than `from`";
+                Err(Problem::new(text).inside("many_connections"))
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ pub mod host;
 pub mod network;
 pub mod presets;
 
-pub use host::{Host, Nic};
+pub use host::{Host, ManyConnections, Nic};
 pub use network::Network;
 
 use crate::world;
@@ -59,6 +59,8 @@ impl Machine {
 
     /// Whether its parts fit together.
     pub(crate) fn check(&self) -> Result<(), Problem> {
+        let servers = self.servers.check();
+        servers.map_err(|problem| problem.inside("servers"))?;
         let network = self.network.check();
         network.map_err(|problem| problem.inside("network"))
     }
@@ -83,7 +85,7 @@ impl Machine {
                 let alone = host::fill(host, clients, client_hosts, &ways.clients);
                 hosts.extend(alone.into_iter().map(world::Host::of_clients));
             }
-            None => host::add_clients(&mut hosts, clients),
+            None => host::add_clients(&mut hosts, clients, &self.servers),
         }
         Ok(Layout {
             hosts,

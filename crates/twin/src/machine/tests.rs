@@ -111,6 +111,27 @@ fn several_processes_share_a_host_and_clients_may_be_among_servers() {
     assert_eq!(found, [(2, 3, 4), (1, 2, 4)]);
 }
 
+#[test]
+fn a_host_copies_less_through_many_connections() {
+    let text = "[network]\n[servers]\nprocesses = 64\ncores = 2\nmemory_mb_per_s = 3\n\
+                many_connections = { from = 1, until = 16, memory_mb_per_s = 1 }\nnic.bandwidth_mb_per_s = 1";
+    let machine = Machine::parse("machine.toml", text).unwrap();
+    let rate = |servers, clients| {
+        let layout = machine.lay_out(servers, clients).unwrap();
+        layout.hosts[0].memory_bytes_per_s
+    };
+    // Half way a byte takes twice what it takes at best, and three times as long at worst.
+    for (servers, clients, expected) in [
+        (1, 1, 3_000_000),
+        (2, 2, 1_500_000),
+        (4, 4, 1_000_000),
+        (8, 9, 1_000_000),
+    ] {
+        let found = rate(servers, clients).unwrap();
+        assert!(found.abs_diff(expected) <= 1, "{servers} {clients} {found}");
+    }
+}
+
 /// Ports 4: two hosts an edge switch, four a pod, sixteen in all.
 #[test]
 fn a_fat_tree_takes_shortest_ways() {
@@ -178,6 +199,7 @@ fn mistakes_of_machines_are_told() {
         error("[store]\nlatency = { constan = 3 }"),
         error("[costs.server]\ninput = 3"),
         error("[costs.client.request_ns]\nlookup = 3\nread_chnk = 3"),
+        error("[servers.many_connections]\nfrom = 4\nuntil = 4\nmemory_mb_per_s = 1"),
         small.lay_out(10, 10).unwrap_err().to_string(),
     ];
     insta::assert_snapshot!(errors.join("\n"));

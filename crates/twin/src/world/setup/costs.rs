@@ -174,7 +174,7 @@ impl ServerCosts {
 }
 
 /// How far a logarithm has come from the first of two to the second, between 0 and 1.
-fn share_of_logarithm(range: [u64; 2], at: u64) -> f64 {
+pub(crate) fn share_of_logarithm(range: [u64; 2], at: u64) -> f64 {
     let [from, until, at] = [range[0], range[1], at].map(|figure| figure.max(1) as f64);
     ((at / from).ln() / (until / from).ln()).clamp(0.0, 1.0)
 }

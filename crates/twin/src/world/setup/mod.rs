@@ -6,6 +6,7 @@ mod network;
 mod workload;
 
 pub(super) use costs::Held;
+pub(crate) use costs::share_of_logarithm;
 pub use costs::{
     AfterIdle, ClientCosts, Costs, Looking, ManyFiles, MessageCosts, MuchData, ServerCosts, Store,
 };

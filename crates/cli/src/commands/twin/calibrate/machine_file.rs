@@ -3,6 +3,7 @@
 use super::{
     costs::{Costs, Side},
     measure::{Cost, DATA_MIB, LISTED_FILES, MANY_FILES, Measured},
+    memory,
 };
 use crate::commands::twin::spread::Spread;
 use crate::simulation::VERSION;
@@ -38,7 +39,7 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
     format!(
         "# Clients and servers are processes of one host and share its cores.\n\
          # All cores together copy so much, in MB a second: {}; one core: {}.\n\
-         [servers]\nprocesses = 4096\ncores = {cores}\nmemory_mb_per_s = {:.0}\n{}\
+         [servers]\nprocesses = 4096\ncores = {cores}\nmemory_mb_per_s = {:.0}\n{}{}\
          nic = {{ bandwidth_mb_per_s = 10_000 }}\n\n\
          # local: from the end of one side's work until the other one, which looks for it, has found it.\n\
          # latency: the same over sockets of this host, where it sleeps; a network takes its time besides.\n\
@@ -48,11 +49,25 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
         spread(measured.host_bytes_per_s.scaled(1e-6)),
         spread(measured.core_bytes_per_s.scaled(1e-6)),
         measured.host_bytes_per_s.middle / 1e6,
+        many_connections(measured, cores),
         surroundings(measured),
         costs.transit_ns,
         costs.sockets_ns,
         costs.disk_ns,
         costs.disk_byte_ns,
+    )
+}
+
+/// What the host copies through many connections.
+fn many_connections(measured: &Measured, cores: usize) -> String {
+    let [few, many] = memory::CONNECTIONS.map(|connections| connections * cores);
+    let rate = measured.host_bytes_per_s_through_many;
+    let least = rate.middle.min(measured.host_bytes_per_s.middle);
+    format!(
+        "# Through {many} connections: {}.\n\
+         many_connections = {{ from = {few}, until = {many}, memory_mb_per_s = {:.0} }}\n",
+        spread(rate.scaled(1e-6)),
+        least / 1e6,
     )
 }
 

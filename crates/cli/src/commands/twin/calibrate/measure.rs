@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
 /// Every operation by itself, in a directory of the client's own. Who shares the cores of the host with us does so for tenths of seconds and lets
-/// them be for hundredths: phases are repeated and short, so that enough of them are measured while nobody does. While a client thinks for 300 us
-/// the server looks for messages, and while it thinks for 8 ms the server sleeps; who has waited for so long in vain sleeps at once for a while, which
-/// is over before the next phase that counts. Memory comes from the host when it is touched first, for 5 ms a large page on a machine that is itself
+/// them be for hundredths: phases are repeated and short, so that enough of them are measured while nobody does. While a client thinks for 30 us
+/// the server looks for messages, as it does while others have their turns, and while it thinks for 8 ms the server sleeps; who has waited for so
+/// long in vain sleeps at once for a while, which is over before the next phase that counts. Memory comes from the host when it is touched first, for 5 ms a large page on a machine that is itself
 /// simulated, which only the first phases of a kind meet.
 const OPERATIONS: &str = "
 cluster = { servers = 1, clients = 1 }
@@ -29,7 +29,7 @@ workload.phases = [
   { name = 'create', mix = { create = 1 }, operations = 900, repeat = 4 },
   { name = 'list-many', mix = { read-directory = 1 }, operations = 20, repeat = 16 },
   { name = 'stat', mix = { stat = 1 }, operations = 1_000, repeat = 8 },
-  { name = 'stat-after-idle', mix = { stat = 1 }, think = { constant_ns = 300_000 }, operations = 40, repeat = 8 },
+  { name = 'stat-after-idle', mix = { stat = 1 }, think = { constant_ns = 30_000 }, operations = 250, repeat = 8 },
   { name = 'stat-after-sleep', mix = { stat = 1 }, think = { constant_ns = 8_000_000 }, operations = 70 },
   { name = 'awake-again', mix = { stat = 1 }, operations = 500 },
   { name = 'unlink', mix = { unlink = 1 }, operations = 750, repeat = 4 },
@@ -133,6 +133,8 @@ pub struct Measured {
     pub core_bytes_per_s: Spread,
     /// Bytes that all cores together copy in a second.
     pub host_bytes_per_s: Spread,
+    /// The same through many connections.
+    pub host_bytes_per_s_through_many: Spread,
     /// Writing [`TRANSFER_BYTES`] until they are on the disk, in nanoseconds.
     pub disk_ns: [Spread; 2],
 }
@@ -157,7 +159,7 @@ pub struct Found {
     at_once: Samples,
     on_one_core: Samples,
     wake_up_ns: Vec<f64>,
-    bytes_per_s: [Vec<f64>; 2],
+    bytes_per_s: [Vec<f64>; 3],
     disk_ns: [Vec<f64>; 2],
 }
 
@@ -237,8 +239,10 @@ impl Found {
 
     fn measure_host(&mut self, cores: usize, disk: &Disk) -> anyhow::Result<()> {
         self.wake_up_ns.push(wake_up_ns());
-        for (rates, threads) in self.bytes_per_s.iter_mut().zip([1, cores]) {
-            rates.push(memory::bytes_per_s(threads));
+        let [few, many] = memory::CONNECTIONS;
+        let copied = [(1, few), (cores, few), (cores, many)];
+        for (rates, (threads, connections)) in self.bytes_per_s.iter_mut().zip(copied) {
+            rates.push(memory::bytes_per_s(threads, connections)?);
         }
         let written_ns = disk.write_ns(TRANSFER_BYTES.map(|bytes| bytes as usize))?;
         for (times, time) in self.disk_ns.iter_mut().zip(written_ns) {
@@ -259,7 +263,12 @@ impl Found {
                 .collect()
         };
         let stat = |samples| costs(samples).remove("stat").unwrap_or_default();
-        let [core_bytes_per_s, host_bytes_per_s] = self.bytes_per_s.clone().map(Spread::of);
+        let bytes_per_s = self.bytes_per_s.clone().map(Spread::of);
+        let [
+            core_bytes_per_s,
+            host_bytes_per_s,
+            host_bytes_per_s_through_many,
+        ] = bytes_per_s;
         Measured {
             at_once: stat(&self.at_once),
             on_one_core: stat(&self.on_one_core),
@@ -268,6 +277,7 @@ impl Found {
             wake_up_ns: Spread::of(self.wake_up_ns.clone()),
             core_bytes_per_s,
             host_bytes_per_s,
+            host_bytes_per_s_through_many,
             disk_ns: self.disk_ns.clone().map(Spread::of),
             usual,
             like_phases,

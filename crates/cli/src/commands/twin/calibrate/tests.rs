@@ -4,7 +4,7 @@ use super::{
 };
 use crate::{commands::twin::spread::Spread, simulation::surroundings::Usual};
 use futago_twin::{
-    machine::Machine,
+    machine::{Machine, ManyConnections},
     world::{AfterIdle, Latency, Looking, MessageCosts, MuchData},
 };
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ fn measured() -> Measured {
     };
     let mut alone = BTreeMap::from([
         name("stat", 3_000.0),
-        thinking("stat-after-idle", AFTER_IDLE_NS, 300_000.0),
+        thinking("stat-after-idle", AFTER_IDLE_NS, 30_000.0),
         thinking("stat-after-sleep", AFTER_IDLE_NS + WOKEN_NS, 8_000_000.0),
         name("create", 4_000.0),
         name("unlink", 4_500.0),
@@ -116,6 +116,7 @@ fn measured() -> Measured {
         wake_up_ns: exactly(WAKE_UP_NS),
         core_bytes_per_s: exactly(9e9),
         host_bytes_per_s: exactly(12e9),
+        host_bytes_per_s_through_many: exactly(8e9),
         usual: Usual {
             handover_ns: Some(30.0),
             computation_ns: Some(30_000.0),
@@ -140,7 +141,7 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
         woken_ns: 2.0 * WOKEN_NS,
         after_idle: Some(AfterIdle {
             from_ns: (work_ns + 2.0 * TRANSIT_NS) as u64,
-            until_ns: (work_ns + AFTER_IDLE_NS + 300_000.0) as u64,
+            until_ns: (work_ns + AFTER_IDLE_NS + 30_000.0) as u64,
             more: AFTER_IDLE_NS / work_ns,
         }),
         after_other: AFTER_OTHER,
@@ -180,6 +181,12 @@ fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
     let text = machine_file::text(&measured, &super::costs::Costs::of(&measured), 2);
     let machine = Machine::parse("machine.toml", &text).unwrap();
     assert_eq!(machine.servers.memory_mb_per_s, Some(12_000.0));
+    let many = ManyConnections {
+        from: 2,
+        until: 16,
+        memory_mb_per_s: 8_000.0,
+    };
+    assert_eq!(machine.servers.many_connections, Some(many));
     assert_eq!(machine.servers.handover_ns, Some(30.0));
     assert_eq!(machine.servers.computation_ns, Some(30_000.0));
     assert_eq!(machine.network.latency_ns as f64, SOCKETS_NS);
