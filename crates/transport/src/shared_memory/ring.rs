@@ -1,10 +1,10 @@
 //! One direction of a connection: bytes from one writer to one reader, in order.
 //!
-//! Positions count bytes and never turn back; the place of a byte is how far its position is from the start, modulo the
-//! capacity. When everything has been taken out, the writer starts at the first place again: so few bytes under way
-//! take few lines of the caches, however long the ring is. Each end keeps its own position for itself and only tells it: what it reads of the other
-//! end it uses once, after it has checked it. So the worst that a hostile end can do is to send
-//! other bytes, which the frames above take for what they are.
+//! Positions count bytes and never turn back; the place of a byte is its position modulo the capacity, less what the
+//! writer has gone back: when all has been taken out, it uses the places of small messages again, so that few bytes
+//! under way take few lines of the caches, however long the ring is. Each end keeps its own position for itself and
+//! only tells it: what it reads of the other end it uses once, after it has checked it. So the worst that a hostile end
+//! can do is to send other bytes, which the frames above take for what they are.
 //!
 //! Who wants to sleep says so, and then looks once more; who has made a change looks whether the
 //! other sleeps. Between the two steps each end passes a sequentially consistent fence, so that at

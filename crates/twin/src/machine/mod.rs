@@ -59,8 +59,13 @@ impl Machine {
 
     /// Whether its parts fit together.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        let servers = self.servers.check();
-        servers.map_err(|problem| problem.inside("servers"))?;
+        for (key, host) in [
+            ("servers", Some(&self.servers)),
+            ("clients", self.clients.as_ref()),
+        ] {
+            let checked = host.map_or(Ok(()), Host::check);
+            checked.map_err(|problem| problem.inside(key))?;
+        }
         let network = self.network.check();
         network.map_err(|problem| problem.inside("network"))
     }
