@@ -5,6 +5,7 @@ mod bench;
 mod cluster;
 mod commands;
 mod connection;
+mod cores;
 mod exit;
 mod logs;
 mod output;

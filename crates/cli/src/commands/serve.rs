@@ -6,6 +6,7 @@ use crate::{
         records::{ProcessRecord, Role},
         runtime_directory,
     },
+    cores::OnOneCore,
     exit::Exit,
     logs, output,
 };
@@ -32,6 +33,9 @@ pub struct Serve {
     /// The runtime directory, if the cluster file comes from standard input.
     #[arg(long)]
     runtime_directory: Option<PathBuf>,
+    /// Stay on one of the cores that this process may use, counted from 0 and around.
+    #[arg(long, value_name = "N")]
+    core: Option<usize>,
     /// Where to offer Prometheus metrics, such as 127.0.0.1:9100.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
@@ -51,6 +55,7 @@ impl Serve {
     /// Serves until it is told to end.
     pub fn run(self) -> anyhow::Result<Exit> {
         allocator::keep_freed_memory();
+        let _bound = self.core.map(OnOneCore::bind).transpose()?;
         let cluster = self.load()?;
         let servers = cluster.servers_of_process(self.process);
         ensure!(

@@ -42,6 +42,9 @@ pub struct Up {
     /// How many servers every process hosts. They share its threads, at most one for every two cores.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     shards: u32,
+    /// Have every server process stay on one core of its host: they are dealt out to the cores that they may use.
+    #[arg(long)]
+    bind_to_core: bool,
     /// A file of host names, one a line; without it everything runs on this host.
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
@@ -242,9 +245,11 @@ impl Up {
             true => Session::Shared,
             false => Session::Own,
         };
-        for (process, host) in processes {
+        for (number, &(process, host)) in processes.iter().enumerate() {
             let log = directory.join(format!("server-{process}.log"));
-            let (line, input) = self.command_line(process, host, directory)?;
+            let earlier = processes[..number].iter().filter(|other| other.1 == host);
+            let core = self.bind_to_core.then(|| earlier.count());
+            let (line, input) = self.command_line(process, host, core, directory)?;
             let what = match host {
                 Some(host) => format!("server process {process} on {host}"),
                 None => format!("server process {process}"),
@@ -262,6 +267,7 @@ impl Up {
         &self,
         process: u32,
         host: Option<&String>,
+        core: Option<usize>,
         directory: &Path,
     ) -> anyhow::Result<(Vec<String>, Option<File>)> {
         let program = std::env::current_exe()?.display().to_string();
@@ -278,6 +284,9 @@ impl Up {
                 .map(str::to_owned)
                 .into();
         command.extend(["--runtime-directory".to_owned(), directory]);
+        if let Some(core) = core {
+            command.extend(["--core".to_owned(), core.to_string()]);
+        }
         if let Some(address) = self.metrics_of(process)? {
             command.extend(["--metrics".to_owned(), address.to_string()]);
         }

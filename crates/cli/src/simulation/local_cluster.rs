@@ -54,6 +54,7 @@ impl LocalCluster {
             .args(["--chunk-size", &format!("{}B", body.cluster.chunk.as_u64())])
             .args(["--memory", &ByteSize(memory).to_string()])
             .args(["--transport", way.transport()])
+            .args(body.cluster.bind_to_core.then_some("--bind-to-core"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,7 +1,6 @@
 //! Simulations: the points of a scenario, run side by side, and by several processes together.
 
 mod computation;
-pub mod cores;
 mod grown;
 mod handover;
 pub mod local_cluster;

@@ -7,7 +7,7 @@ use super::{
     replay::Replay,
     surroundings::{Surroundings, Watch},
 };
-use crate::{allocator, connection::Connection};
+use crate::{allocator, connection::Connection, cores::OnOneCore};
 use anyhow::{Context, bail};
 use futago_base::{Errno, FileId, Payload};
 use futago_client::join_all;
@@ -57,8 +57,12 @@ pub fn run(body: &Body, setup: &Setup, at_once: usize, way: Way) -> anyhow::Resu
     allocator::keep_freed_memory();
     let local = LocalCluster::start(body, setup, way)?;
     let watch = Connection::open(&local.cluster)?;
-    let clients =
-        (0..body.cluster.clients).map(|number| RealClient::new(&local.cluster, setup, number));
+    // As the twin deals them out.
+    let core = |number| (body.cluster.servers + number) as usize;
+    let clients = (0..body.cluster.clients).map(|number| {
+        let core = setup.bind_to_core.then(|| core(number));
+        RealClient::new(&local.cluster, setup, number, core)
+    });
     let mut clients: Vec<RealClient> = clients.collect::<anyhow::Result<_>>()?;
     make_directories(&local.cluster, setup, body.cluster.clients, &watch)?;
     for client in &mut clients {
@@ -182,7 +186,7 @@ fn together<T: Send>(
     thread::scope(|scope| {
         let running = clients
             .iter_mut()
-            .map(|client| scope.spawn(|| each(client)));
+            .map(|client| scope.spawn(|| client.on_its_core(each)));
         let running: Vec<_> = running.collect();
         let ended = running.into_iter().map(|client| client.join());
         ended
@@ -279,6 +283,8 @@ fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
 pub struct RealClient {
     pub futago: Futago,
     pub number: u32,
+    /// Where it stays, counted as [`OnOneCore::bind`] does.
+    core: Option<usize>,
     pub shared: Vec<futago_twin::world::Directory>,
     /// Directories and the names in them, by [`Place::index`].
     places: Vec<(FileId, Names)>,
@@ -300,10 +306,18 @@ pub fn perform<T>(
 }
 
 impl RealClient {
-    fn new(cluster: &Cluster, setup: &Setup, number: u32) -> anyhow::Result<Self> {
+    fn new(
+        cluster: &Cluster,
+        setup: &Setup,
+        number: u32,
+        core: Option<usize>,
+    ) -> anyhow::Result<Self> {
+        // Its own thread stays there, too.
+        let _bound = core.map(OnOneCore::bind).transpose()?;
         Ok(Self {
             futago: Futago::connect(cluster, Options::default())?,
             number,
+            core,
             shared: setup.directories.clone(),
             places: Vec::new(),
             random: RandomStream::new(setup.seed, ProcessId(number)),
@@ -311,6 +325,15 @@ impl RealClient {
             data: Vec::new(),
             files: BTreeMap::new(),
         })
+    }
+
+    /// Does something on the core where it stays, if there is one.
+    fn on_its_core<T>(
+        &mut self,
+        each: impl Fn(&mut Self) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let _bound = self.core.map(OnOneCore::bind).transpose()?;
+        each(self)
     }
 
     /// Makes the client's own directory and finds the shared ones.

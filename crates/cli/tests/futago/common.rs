@@ -72,13 +72,16 @@ impl Cluster {
         futago_node::Cluster::load(&self.file()).unwrap()
     }
 
+    /// The system's number of a server's process.
+    pub fn process_id(&self, process: usize) -> i32 {
+        let (_, status) = self.json(&["status"]);
+        let pid = status["servers"][process]["counters"]["process_id"].as_i64();
+        pid.unwrap() as i32
+    }
+
     /// Kills the process of a server and waits until it is gone.
     pub fn kill(&self, process: usize) {
-        let (_, status) = self.json(&["status"]);
-        let pid = status["servers"][process]["counters"]["process_id"]
-            .as_i64()
-            .unwrap();
-        let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+        let pid = rustix::process::Pid::from_raw(self.process_id(process)).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         while is_running(pid) {
             std::thread::yield_now();

@@ -33,6 +33,21 @@ fn a_cluster_comes_up_tells_of_itself_and_goes() {
 }
 
 #[test]
+fn server_processes_that_are_bound_are_dealt_out_to_the_cores() {
+    let cluster = Cluster::up(&["--servers", "3", "--bind-to-core"]);
+    let allowed = |process: &procfs::process::Process| {
+        let cores = process.status().unwrap().cpus_allowed_list.unwrap();
+        cores.into_iter().flat_map(|(first, last)| first..=last)
+    };
+    let here: Vec<u32> = allowed(&procfs::process::Process::myself().unwrap()).collect();
+    for number in 0..3 {
+        let server = procfs::process::Process::new(cluster.process_id(number)).unwrap();
+        let bound: Vec<u32> = allowed(&server).collect();
+        assert_eq!(bound, [here[number % here.len()]]);
+    }
+}
+
+#[test]
 fn a_cluster_file_in_use_is_refused() {
     let cluster = Cluster::up(&[]);
     cluster.start(&[]).code(5);

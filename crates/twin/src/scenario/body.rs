@@ -157,6 +157,7 @@ impl Body {
         let setup = Setup {
             seed,
             hosts: layout.hosts,
+            bind_to_core: self.cluster.bind_to_core,
             network: layout.network,
             costs: self.machine.costs.clone(),
             store: self.store()?,

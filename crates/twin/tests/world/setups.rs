@@ -68,6 +68,7 @@ pub fn ppmds(servers: u32, clients: u32, startup_ns: u64, measured_ns: u64) -> S
     Setup {
         seed: 1,
         hosts: hosts(servers, clients),
+        bind_to_core: false,
         network: network(startup_ns, MessageSize::Fixed(512)),
         costs: Costs::default(),
         store: Store {

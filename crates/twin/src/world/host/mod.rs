@@ -31,7 +31,7 @@ use serde::Serialize;
 use server::ServerUndo;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use turns::{Turns, TurnsUndo};
+use turns::{Kernel, Turns, TurnsUndo};
 
 /// A host: a logical process of the engine.
 #[derive(Debug, Serialize)]
@@ -114,8 +114,12 @@ impl Host {
                 .looking
                 .filter(|_| setup.has_neighbours())
                 .map(|looking| {
-                    let seed = Random::new(scene.setup.seed, number.into()).next();
-                    Turns::new(setup, looking, scene.setup.costs.wake_up_ns, seed)
+                    let kernel = Kernel {
+                        wake_up_ns: scene.setup.costs.wake_up_ns,
+                        bind_to_core: scene.setup.bind_to_core,
+                        seed: Random::new(scene.setup.seed, number.into()).next(),
+                    };
+                    Turns::new(setup, looking, kernel)
                 }),
             servers: (0..setup.servers).map(server).collect(),
             clients: (0..setup.clients).map(client).collect(),

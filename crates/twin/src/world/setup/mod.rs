@@ -28,6 +28,9 @@ pub struct Setup {
     pub seed: u64,
     /// The hosts and what runs on them.
     pub hosts: Vec<Host>,
+    /// Every process that looks for messages stays on one core of its host: they are dealt out to the cores, servers first. If not, they
+    /// move as on Linux.
+    pub bind_to_core: bool,
     /// What lies between the hosts.
     pub network: Network,
     /// What work costs in CPU time.

@@ -3,8 +3,8 @@
 use super::{disk::Disk, memory, wake_up::wake_up_ns};
 use crate::{
     commands::twin::spread::Spread,
+    cores::OnOneCore,
     simulation::{
-        cores::OnOneCore,
         local_cluster::Way,
         real,
         surroundings::{Surroundings, Usual},
@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, path::Path};
 /// long in vain sleeps at once for a while, which is over before the next phase that counts. Memory comes from the host when it is touched first, for 5 ms a large page on a machine that is itself
 /// simulated, which only the first phases of a kind meet.
 const OPERATIONS: &str = "
-cluster = { servers = 1, clients = 1 }
+cluster = { servers = 1, clients = 1, bind_to_core = true }
 machine.preset = 'workstation'
 workload.phases = [
   { name = 'first-files', mix = { create = 1 }, operations = 400 },
@@ -47,7 +47,7 @@ workload.phases = [
 
 /// What is asked for several at a time, or on one core.
 const LOOKING_UP: &str = "
-cluster = { servers = 1, clients = 1 }
+cluster = { servers = 1, clients = 1, bind_to_core = true }
 machine.preset = 'workstation'
 workload.phases = [
   { name = 'create', mix = { create = 1 }, operations = 2_000 },
@@ -56,7 +56,7 @@ workload.phases = [
 
 /// What small messages cost is measured by, where they cost more than usual. Phases are called as in [`OPERATIONS`].
 const SMALL_MESSAGES: &str = "
-cluster = { servers = 1, clients = 1 }
+cluster = { servers = 1, clients = 1, bind_to_core = true }
 machine.preset = 'workstation'
 workload.phases = [
   { name = 'create', mix = { create = 1 }, operations = 1_000 },
@@ -71,7 +71,7 @@ workload.phases = [
 fn large_messages(name: &str, mib: u64) -> String {
     format!(
         "
-cluster = {{ servers = 1, clients = 1 }}
+cluster = {{ servers = 1, clients = 1, bind_to_core = true }}
 machine.preset = 'workstation'
 workload.phases = [
   {{ name = 'fill-{name}', data = {{ operation = 'write', size = '{mib}MiB', transfer = '1MiB' }}, operations = 256 }},
@@ -233,7 +233,7 @@ impl Found {
         collect(looking_up, AT_ONCE, Way::Memory, &mut self.at_once)?;
         collect(small_messages, 1, Way::Sockets, &mut self.sockets)?;
         collect(large_messages, 1, Way::Sockets, &mut self.sockets)?;
-        let _bound = OnOneCore::bind()?;
+        let _bound = OnOneCore::bind(0)?;
         collect(looking_up, 1, Way::Memory, &mut self.on_one_core)
     }
 

@@ -25,14 +25,23 @@ use std::collections::VecDeque;
 /// (kernel/sched/topology.c, `detach_tasks` in kernel/sched/fair.c).
 const BALANCE_NS: u64 = (2 + 4) * 16 * 1_000_000;
 
+/// What the kernel of a host does with processes.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Kernel {
+    /// How long it takes to wake one up.
+    pub wake_up_ns: u64,
+    /// Each stays on the core that it has begun on.
+    pub bind_to_core: bool,
+    /// Where it has a choice it makes another one with another seed, as a real one in another run.
+    pub seed: u64,
+}
+
 /// The queues of a host's cores, and what its processes have found.
 #[derive(Debug, Serialize)]
 pub struct Turns {
     pass_ns: u64,
-    wake_up_ns: u64,
+    kernel: Kernel,
     servers: u32,
-    /// Of what the kernel may do either way.
-    seed: u64,
     cores: Vec<Core>,
     /// Servers, then clients.
     processes: Vec<Process>,
@@ -87,19 +96,18 @@ pub struct TurnsUndo {
 pub type Planned = (u64, Event);
 
 impl Turns {
-    /// `seed`: where the kernel has a choice it makes another one with another seed, as a real one in another run.
-    pub fn new(host: &Host, looking: Looking, wake_up_ns: u64, seed: u64) -> Self {
+    /// Nobody is awake yet.
+    pub fn new(host: &Host, looking: Looking, kernel: Kernel) -> Self {
         let processes = host.servers + host.clients;
         let process = |number: u32| Process::on_core((number % host.cores) as usize);
         Self {
             pass_ns: looking.pass_ns.max(1),
-            wake_up_ns,
+            kernel,
             servers: host.servers,
-            seed,
             cores: vec![Core::default(); host.cores as usize],
             processes: (0..processes).map(process).collect(),
             state: State {
-                balance_ns: Random::new(seed, 0).below(BALANCE_NS),
+                balance_ns: Random::new(kernel.seed, 0).below(BALANCE_NS),
                 ..State::default()
             },
             kept: None,
@@ -229,9 +237,12 @@ impl Turns {
         }
     }
 
-    /// One of the cores with the shortest queue. Who wakes several is where the last one was woken; what begins
-    /// by itself may be put anywhere.
-    fn core_to_wake_at(&mut self, is_woken: bool) -> usize {
+    /// One of the cores with the shortest queue, if the process is not bound to one. Who wakes several is where the last one was woken;
+    /// what begins by itself may be put anywhere.
+    fn core_to_wake_at(&mut self, process: u32, is_woken: bool) -> usize {
+        if self.kernel.bind_to_core {
+            return self.processes[process as usize].core;
+        }
         let lengths = || self.cores.iter().map(|core| core.queue.len()).enumerate();
         let shortest = lengths().map(|(_, length)| length).min();
         let shortest = lengths().filter(|&(_, length)| Some(length) == shortest);
@@ -240,19 +251,19 @@ impl Turns {
             return self.state.woken_at;
         }
         self.state.draws += 1;
-        *Random::new(self.seed, self.state.draws).pick(&choices)
+        *Random::new(self.kernel.seed, self.state.draws).pick(&choices)
     }
 
     /// Wakes a process, which has its turn next.
     fn wake(&mut self, process: u32, ns: u64) {
         let is_woken = self.processes[process as usize].waits_since_ns.is_some();
-        let to = self.core_to_wake_at(is_woken);
+        let to = self.core_to_wake_at(process, is_woken);
         self.state.woken_at = to;
         // What a client begins by itself is its own time, and it is awake.
         let woken_ns = match self.processes[process as usize].waits_since_ns {
             // The message wakes the client's own thread, and that the one that has called.
-            Some(_) if process >= self.servers => ns + 2 * self.wake_up_ns,
-            Some(_) => ns + self.wake_up_ns,
+            Some(_) if process >= self.servers => ns + 2 * self.kernel.wake_up_ns,
+            Some(_) => ns + self.kernel.wake_up_ns,
             None => ns,
         };
         let core = self.core(to);
@@ -277,7 +288,7 @@ impl Turns {
             return;
         };
         let is_due = ns >= self.state.balance_ns;
-        if long < 2 || long == short || !(is_due || short == 0) {
+        if self.kernel.bind_to_core || long < 2 || long == short || !(is_due || short == 0) {
             return;
         }
         if is_due {

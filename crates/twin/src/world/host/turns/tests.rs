@@ -15,20 +15,28 @@ fn turns() -> Turns {
 }
 
 fn turns_on(cores: u32, seed: u64) -> Turns {
+    let kernel = Kernel {
+        seed,
+        ..Kernel::default()
+    };
+    turns_of(cores, 2, kernel)
+}
+
+fn turns_of(cores: u32, servers: u32, kernel: Kernel) -> Turns {
     let host = Host {
         group: 0,
         send_bytes_per_s: 1,
         receive_bytes_per_s: 1,
         cores,
         memory_bytes_per_s: None,
-        servers: 2,
+        servers,
         clients: 0,
     };
     let looking = Looking {
         pass_ns: PASS_NS,
         ..Looking::default()
     };
-    Turns::new(&host, looking, 0, seed)
+    Turns::new(&host, looking, kernel)
 }
 
 /// A request with so much data, which its sender puts in during that time.
@@ -135,5 +143,25 @@ fn who_still_works_on_one_core_does_not_begin_on_another_one() {
             planned.iter().all(|&(ns, _)| ns >= works_until_ns),
             "{planned:?}"
         );
+    }
+}
+
+#[test]
+fn who_is_bound_to_a_core_never_leaves_it() {
+    let kernel = Kernel {
+        bind_to_core: true,
+        ..Kernel::default()
+    };
+    let mut turns = turns_of(2, 3, kernel);
+    // The third one would find the second core empty, then, and again when it is time to move somebody.
+    for (number, ns) in (0..).zip([0, 10_000, 2 * BALANCE_NS]) {
+        let mut planned = Vec::new();
+        for process in [0, 2] {
+            turns.arrive(process, request(process as u16, 0, None), ns, &mut planned);
+        }
+        let found = finds(&mut turns, planned, 1_000);
+        assert_eq!(found.len(), 2, "{number}: {found:?}");
+        let cores = turns.processes.iter().map(|process| process.core);
+        assert_eq!(cores.collect::<Vec<_>>(), [0, 1, 0], "{number}");
     }
 }
