@@ -5,12 +5,14 @@ mod grown;
 mod handover;
 pub mod local_cluster;
 mod paced;
+mod part;
 pub mod ranks;
 pub mod real;
 pub mod refusal;
 mod replay;
 pub mod surroundings;
 pub mod sweep;
+mod totals;
 
 use crate::exit::{Exit, Problem};
 use futago_lab::document;

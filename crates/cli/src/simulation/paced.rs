@@ -1,7 +1,8 @@
 //! Phases on a real cluster whose operations do not follow each other at once: clients think in between, or operations
 //! arrive whether others have ended or not.
 
-use super::real::{Part, RealClient, perform, window};
+use super::part::Part;
+use super::real::{RealClient, perform, window};
 use futago_des::RandomStream;
 use futago_node::Client;
 use futago_twin::world::{Latency, Phase};

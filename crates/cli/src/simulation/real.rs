@@ -4,29 +4,26 @@ use super::{
     grown::{learn_buckets, make_directories},
     local_cluster::{LocalCluster, Way},
     paced::{self, is_paced},
+    part::{Part, sum_up},
     replay::Replay,
     surroundings::{Surroundings, Watch},
+    totals::Totals,
 };
 use crate::{allocator, connection::Connection, cores::OnOneCore};
 use anyhow::{Context, bail};
 use futago_base::{Errno, FileId, Payload};
 use futago_client::join_all;
 use futago_des::{ProcessId, RandomStream};
-use futago_lab::{
-    results::{Bound, LatencySummary, OperationResult, PhaseResult, TransactionResult},
-    statistics::Latencies,
-    workload::IoPhase,
-};
+use futago_lab::{results::PhaseResult, workload::IoPhase};
 use futago_node::{Client, Cluster, Futago, Options};
 use futago_transport::busy;
 use futago_twin::{
     scenario::Body,
     world::{
-        Activity, Amount, Data, Mix, NameWork, Names, OperationKind, Phase, Place, Setup, Work,
-        find_file, make_file, own_name,
+        Activity, Amount, Data, Mix, NameWork, Names, Phase, Place, Setup, Work, find_file,
+        make_file, own_name,
     },
 };
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -72,58 +69,6 @@ pub fn run(body: &Body, setup: &Setup, at_once: usize, way: Way) -> anyhow::Resu
     phases
         .map(|phase| run_phase(phase, at_once, &mut clients, &watch))
         .collect()
-}
-
-/// What servers and clients have done so far, or since then.
-#[derive(Default, Serialize, Deserialize)]
-pub struct Totals {
-    /// How long all servers have had something to do, in microseconds.
-    pub server_busy_us: u64,
-    /// CPU time of all servers, in microseconds: looking for messages in vain is part of it.
-    pub server_cpu_us: u64,
-    /// CPU time of this process, in nanoseconds; the same.
-    pub client_cpu_ns: u64,
-    /// Requests that the servers were sent, by name.
-    pub requests: BTreeMap<String, u64>,
-}
-
-impl Totals {
-    fn ask(watch: &Connection) -> anyhow::Result<Self> {
-        let mut totals = Self::default();
-        for server in watch.map().servers() {
-            let status = watch.status(server)?;
-            totals.server_busy_us += status.busy_us;
-            totals.server_cpu_us += status.cpu_us;
-            for (name, count) in status.requests {
-                *totals.requests.entry(name).or_default() += count;
-            }
-        }
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        totals.client_cpu_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-        Ok(totals)
-    }
-
-    /// What has been done since then; requests apart from those that tell or keep something.
-    fn since(&self, before: &Self) -> Self {
-        let requests = self.requests.iter().map(|(name, count)| {
-            let earlier = before.requests.get(name).copied().unwrap_or(0);
-            (name.clone(), count.saturating_sub(earlier))
-        });
-        let counts = |name: &str| name != "get_status" && name != "keep_alive";
-        Self {
-            server_busy_us: self.server_busy_us.saturating_sub(before.server_busy_us),
-            server_cpu_us: self.server_cpu_us.saturating_sub(before.server_cpu_us),
-            client_cpu_ns: self.client_cpu_ns.saturating_sub(before.client_cpu_ns),
-            requests: requests
-                .filter(|(name, count)| *count > 0 && counts(name))
-                .collect(),
-        }
-    }
-
-    /// CPU time of all, in nanoseconds.
-    const fn cpu_ns(&self) -> u64 {
-        self.client_cpu_ns + self.server_cpu_us * 1000
-    }
 }
 
 fn run_phase(
@@ -193,90 +138,6 @@ fn together<T: Send>(
             .map(|part| part.unwrap_or_else(|_| bail!("a client's thread panicked")))
             .collect()
     })
-}
-
-/// What one client measured in a phase.
-#[derive(Default)]
-pub struct Part {
-    tallies: BTreeMap<OperationKind, Tally>,
-    /// When the last operation ended, since the phase began.
-    pub ended: Duration,
-    /// Operations, those of the warm-up too.
-    pub performed: u64,
-    /// Operations that began after the warm-up.
-    counted: u64,
-    /// Operations that have arrived and have not begun before the end.
-    pub left: u64,
-    /// How long its thread had had something to do when the warm-up ended, and in all.
-    busy: [futago_base::Duration; 2],
-    /// What it has read, to be checked when no time is taken any more.
-    read: Vec<(Work, Payload)>,
-}
-
-/// How operations of one kind went.
-#[derive(Default)]
-struct Tally {
-    latencies: Latencies,
-    total_us: f64,
-    bytes: u64,
-    errors: BTreeMap<String, u64>,
-}
-
-impl Tally {
-    fn merge(&mut self, other: Self) {
-        self.latencies.merge(&other.latencies);
-        self.total_us += other.total_us;
-        self.bytes += other.bytes;
-        for (errno, count) in other.errors {
-            *self.errors.entry(errno).or_default() += count;
-        }
-    }
-}
-
-const MIB: f64 = (1 << 20) as f64;
-
-fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
-    let longest = parts
-        .iter()
-        .map(|part| part.ended)
-        .max()
-        .unwrap_or_default();
-    let measured_s = match phase.amount {
-        Amount::Operations(_) => longest.as_secs_f64(),
-        Amount::Duration { measured_ns, .. } => measured_ns as f64 / 1e9,
-    };
-    let left = phase
-        .arrivals
-        .map(|_| parts.iter().map(|part| part.left).sum());
-    let mut operations: BTreeMap<OperationKind, Tally> = BTreeMap::new();
-    for (kind, tally) in parts.into_iter().flat_map(|part| part.tallies) {
-        operations.entry(kind).or_default().merge(tally);
-    }
-    let results = operations.into_iter().map(|(kind, tally)| {
-        let name: &str = (&kind).into();
-        let count = tally.latencies.count();
-        let result = OperationResult {
-            count,
-            errors: tally.errors,
-            per_s: count as f64 / measured_s,
-            mib_per_s: tally.bytes as f64 / MIB / measured_s,
-            latency_us: LatencySummary {
-                p50: tally.latencies.quantile_us(0.5),
-                p99: tally.latencies.quantile_us(0.99),
-                mean: tally.total_us / count.max(1) as f64,
-            },
-        };
-        (name.to_owned(), result)
-    });
-    PhaseResult {
-        name: phase.name.clone(),
-        measured_s,
-        operations: results.collect(),
-        transactions: TransactionResult::default(),
-        left,
-        resources: BTreeMap::new(),
-        bound: Bound::default(),
-    }
 }
 
 /// A client of its own thread and session, which performs what a simulated one would.
@@ -535,6 +396,11 @@ pub struct Works {
 }
 
 impl Works {
+    /// How many different transfers it makes.
+    pub const fn transfers_made(&self) -> usize {
+        self.data.len()
+    }
+
     /// The next one, and what it writes; `None` if there is no more.
     pub fn next(&mut self, turn: u64) -> Option<(Work, Payload)> {
         match &self.phase.activity {
@@ -553,57 +419,6 @@ impl Works {
             // It is replayed.
             Activity::Trace(_) => None,
         }
-    }
-}
-
-impl Part {
-    /// Some operations are about to begin, after the warm-up or in it.
-    pub fn begin(&mut self, operations: u64, is_warm: bool) {
-        if is_warm && self.counted == 0 {
-            self.busy[0] = busy::total(busy::now());
-        }
-        self.counted += if is_warm { operations } else { 0 };
-        self.performed += operations;
-    }
-
-    /// How long its client has had something to do for operations that began after the warm-up, in nanoseconds.
-    const fn busy_ns(&self) -> u64 {
-        match self.counted {
-            0 => 0,
-            _ => self.busy[1].0 - self.busy[0].0,
-        }
-    }
-
-    /// Counts an operation, and the bytes that it has moved.
-    pub fn add(&mut self, kind: OperationKind, outcome: Result<u64, Errno>, latency: Duration) {
-        let tally = self.tallies.entry(kind).or_default();
-        match outcome {
-            Ok(bytes) => {
-                tally.latencies.record(latency.as_nanos() as u64);
-                tally.total_us += latency.as_secs_f64() * 1e6;
-                tally.bytes += bytes;
-            }
-            Err(errno) => *tally.errors.entry(errno.name().to_owned()).or_default() += 1,
-        }
-    }
-
-    /// Keeps what has been read, but each transfer once: from the warm-up on, so that the memory for it has come
-    /// when operations begin to count.
-    pub fn keep(&mut self, work: Work, outcome: Result<Payload, Errno>, works: &Works) {
-        if let (Ok(read), OperationKind::Read) = (outcome, work.kind())
-            && self.read.len() < works.data.len()
-        {
-            self.read.push((work, read));
-        }
-    }
-
-    /// Whether it has read what had been written.
-    fn check(&self) -> anyhow::Result<()> {
-        for (work, read) in &self.read {
-            let checked = work.check(read);
-            checked.with_context(|| format!("{work:?} has not read what had been written"))?;
-        }
-        Ok(())
     }
 }
 

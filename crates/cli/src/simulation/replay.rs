@@ -1,6 +1,7 @@
 //! A client's part of a recorded run, on a real cluster.
 
-use super::real::{Part, perform};
+use super::part::Part;
+use super::real::perform;
 use futago_base::{Errno, FileId, Payload};
 use futago_lab::workload::Trace;
 use futago_node::{Client, Futago};
