@@ -64,6 +64,13 @@ fn they_make_no_difference_to_processes_that_look_for_messages() {
 }
 
 #[test]
+fn they_make_no_difference_to_processes_that_are_bound_to_cores() {
+    let mut setup = looking(mixed(2, 3, 1));
+    setup.bind_to_core = true;
+    assert_same_for_all(&setup, &[(1, 4), (2, 2)]);
+}
+
+#[test]
 fn they_make_no_difference_to_traces() {
     for seed in 1..=3 {
         let mut setup = mixed(3, 4, seed);
