@@ -1,6 +1,6 @@
 //! Hosts and their NICs.
 
-use crate::world::{self, share_of_logarithm};
+use crate::world::{self, share};
 use futago_lab::document::{Problem, bounds};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Host {
         skip_serializing_if = "Option::is_none"
     )]
     pub memory_mb_per_s: Option<f64>,
-    /// What they copy where they do it through many connections.
+    /// How much longer its cores take to copy where they do it through many connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub many_connections: Option<ManyConnections>,
     /// What a cache line took from one of its cores to another when costs were measured, in nanoseconds. It is part of
@@ -45,21 +45,20 @@ pub struct Host {
     pub nic: Nic,
 }
 
-/// How the cores of a host copy less the more connections there are among its processes: each has memory of its own, through which data
-/// goes, and the caches do not hold all of it.
+/// How the cores of a host take longer to copy file data the more connections there are among its processes: each has memory of its own,
+/// through which data goes, and the caches do not hold all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManyConnections {
-    /// Up to so many, each of a client with a server, they copy as much as usual.
+    /// Up to so many, each of a client with a server, a byte costs as usual.
     #[serde(deserialize_with = "bounds::count")]
     pub from: u32,
-    /// From so many on, more than the former, they copy [`Self::memory_mb_per_s`]; between both, a byte takes the longer the larger the
-    /// logarithm of their number.
+    /// From so many on, more than the former, it costs [`Self::times`] as much; between both, the more the larger their number.
     #[serde(deserialize_with = "bounds::count")]
     pub until: u32,
-    /// In units of 10^6 bytes a second.
+    /// How many times as much.
     #[serde(deserialize_with = "bounds::positive")]
-    pub memory_mb_per_s: f64,
+    pub times: f64,
 }
 
 const fn one() -> u32 {
@@ -100,6 +99,7 @@ pub(super) fn fill(host: &Host, servers: u32, count: u32, groups: &[u32]) -> Vec
             receive_bytes_per_s: rate,
             cores: host.cores,
             memory_bytes_per_s: host.memory_mb_per_s.map(bytes_per_s),
+            byte_times: 1.0,
             servers: host.processes.min(servers - number * host.processes),
             clients: 0,
         })
@@ -112,21 +112,18 @@ pub(super) fn add_clients(hosts: &mut [world::Host], clients: u32, each: &Host) 
     for (number, host) in hosts.iter_mut().enumerate() {
         host.clients = clients / count + u32::from((number as u32) < clients % count);
         let connections = u64::from(host.servers) * u64::from(host.clients);
-        let mb_per_s = each.mb_per_s_through(connections);
-        host.memory_bytes_per_s = mb_per_s.map(bytes_per_s);
+        host.byte_times = each.byte_times(connections);
     }
 }
 
 impl Host {
-    /// What its cores together copy through so many connections.
-    fn mb_per_s_through(&self, connections: u64) -> Option<f64> {
-        let few = self.memory_mb_per_s?;
+    /// How many times as much a byte costs that goes through one of so many connections.
+    fn byte_times(&self, connections: u64) -> f64 {
         let Some(many) = self.many_connections else {
-            return Some(few);
+            return 1.0;
         };
-        let share = share_of_logarithm([many.from, many.until].map(u64::from), connections);
-        let [few_s, many_s] = [few, many.memory_mb_per_s].map(f64::recip);
-        Some((few_s + share * (many_s - few_s)).recip())
+        let range = [many.from, many.until].map(u64::from);
+        1.0 + share(range, connections) * (many.times - 1.0)
     }
 
     /// Whether its parts fit together.

@@ -112,23 +112,22 @@ fn several_processes_share_a_host_and_clients_may_be_among_servers() {
 }
 
 #[test]
-fn a_host_copies_less_through_many_connections() {
-    let text = "[network]\n[servers]\nprocesses = 64\ncores = 2\nmemory_mb_per_s = 3\n\
-                many_connections = { from = 1, until = 16, memory_mb_per_s = 1 }\nnic.bandwidth_mb_per_s = 1";
+fn bytes_cost_more_through_many_connections() {
+    let text = "[network]\n[servers]\nprocesses = 64\ncores = 2\n\
+                many_connections = { from = 2, until = 16, times = 3 }\nnic.bandwidth_mb_per_s = 1";
     let machine = Machine::parse("machine.toml", text).unwrap();
-    let rate = |servers, clients| {
+    let times = |servers, clients| {
         let layout = machine.lay_out(servers, clients).unwrap();
-        layout.hosts[0].memory_bytes_per_s
+        layout.hosts[0].byte_times
     };
-    // Half way a byte takes twice what it takes at best, and three times as long at worst.
     for (servers, clients, expected) in [
-        (1, 1, 3_000_000),
-        (2, 2, 1_500_000),
-        (4, 4, 1_000_000),
-        (8, 9, 1_000_000),
+        (1, 1, 1.0),
+        (1, 2, 1.0),
+        (3, 3, 2.0),
+        (4, 4, 3.0),
+        (8, 9, 3.0),
     ] {
-        let found = rate(servers, clients).unwrap();
-        assert!(found.abs_diff(expected) <= 1, "{servers} {clients} {found}");
+        assert_eq!(times(servers, clients), expected, "{servers} {clients}");
     }
 }
 
@@ -199,7 +198,7 @@ fn mistakes_of_machines_are_told() {
         error("[store]\nlatency = { constan = 3 }"),
         error("[costs.server]\ninput = 3"),
         error("[costs.client.request_ns]\nlookup = 3\nread_chnk = 3"),
-        error("[servers.many_connections]\nfrom = 4\nuntil = 4\nmemory_mb_per_s = 1"),
+        error("[servers.many_connections]\nfrom = 4\nuntil = 4\ntimes = 1"),
         small.lay_out(10, 10).unwrap_err().to_string(),
     ];
     insta::assert_snapshot!(errors.join("\n"));

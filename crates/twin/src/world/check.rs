@@ -123,6 +123,11 @@ impl Setup {
             copies,
             || part("memory_bytes_per_s"),
             "a bandwidth is above zero",
+        )?;
+        require(
+            host.byte_times > 0.0,
+            || part("byte_times"),
+            "it must be above zero",
         )
     }
 

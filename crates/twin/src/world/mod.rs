@@ -35,7 +35,7 @@ pub use measured::{
 };
 pub use options::RunOptions;
 pub use run::{check, run, run_on};
-pub(crate) use setup::share_of_logarithm;
+pub(crate) use setup::share;
 pub use setup::{
     Activity, AfterIdle, Amount, ClientCosts, Costs, Data, Directory, Faults, FileNames, Hop, Host,
     HostPartition, Looking, ManyFiles, MessageCosts, MessageSize, Mix, MuchData, Network,

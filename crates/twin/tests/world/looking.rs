@@ -178,6 +178,33 @@ fn the_other_end_takes_out_what_is_large_while_it_is_put_in() {
     }
 }
 
+/// Both ends share a core: all is put in before it is found.
+#[test]
+fn data_that_is_found_whole_has_a_cost_of_its_own() {
+    let costs_ns = [0.1, 0.2];
+    let on = |cores, found_whole| {
+        let mut setup = setup(1, cores, 1);
+        [
+            setup.costs.client.byte_sent_ns,
+            setup.costs.server.byte_received_ns,
+        ] = costs_ns;
+        setup.costs.server.found_whole = found_whole;
+        written_ns(setup, 1)
+    };
+    let more_ns = on(1, Some(1.5)) - on(1, None);
+    assert_near(more_ns, 0.5 * costs_ns[1] * 1_048_576.0, 0.001);
+    assert_eq!(on(2, Some(1.5)), on(2, None), "it is put in meanwhile");
+}
+
+#[test]
+fn data_is_dearer_through_many_connections() {
+    let mut setup = setup(1, 2, 1);
+    setup.hosts[0].byte_times = 2.0;
+    setup.costs.client.byte_sent_ns = 0.05;
+    setup.costs.server.byte_received_ns = 0.1;
+    assert_near(written_ns(setup, 1), data_ns([0.1, 0.2]), 0.001);
+}
+
 #[test]
 fn data_is_dearer_where_servers_hold_much_of_it() {
     let bytes_ns = [0.2, 0.1];

@@ -22,6 +22,7 @@ pub fn hosts(servers: u32, clients: u32) -> Vec<Host> {
         receive_bytes_per_s: bytes_per_s,
         cores: 1,
         memory_bytes_per_s: None,
+        byte_times: 1.0,
         servers,
         clients,
     };
@@ -179,6 +180,7 @@ pub fn mixed(servers: u32, clients: u32, seed: u64) -> Setup {
     setup.protocol.client.chunk_bytes = 4096;
     for host in &mut setup.hosts {
         host.memory_bytes_per_s = Some(3_000_000_000);
+        host.byte_times = 1.25;
     }
     setup
 }
@@ -188,6 +190,7 @@ fn set_all_sorts_of_costs(costs: &mut Costs) {
     costs.server.input_ns = 3_000.0;
     costs.server.record_written_ns = 400.0;
     costs.server.byte_received_ns = 0.3;
+    costs.server.found_whole = Some(0.8);
     costs.server.many_files = Some(ManyFiles {
         from: 4,
         until: 64,

@@ -162,7 +162,7 @@ impl ClientProcess {
             turn_ns
                 + at.dear(costs.input_ns)
                 + costs.listed_name_ns * names as f64
-                + at.receive_ns(message, messages.byte_received_ns),
+                + at.receive_ns(message, messages.byte_received_ns, costs.found_whole),
             at.left_bytes(message),
         );
         self.state.free_ns = at.ns;

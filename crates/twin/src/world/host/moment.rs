@@ -70,13 +70,23 @@ impl Moment<'_> {
     /// What messages from and to somebody cost a server.
     pub fn server_messages(&self, other: Party) -> MessageCosts {
         let costs = &self.scene.setup.costs.server;
-        costs.messages(self.is_remote(other), self.held.bytes)
+        let messages = costs.messages(self.is_remote(other), self.held.bytes);
+        self.through_connections(messages, other)
     }
 
     /// What messages from and to somebody cost a client.
     pub fn client_messages(&self, other: Party) -> MessageCosts {
         let costs = &self.scene.setup.costs.client;
-        costs.messages(self.is_remote(other), self.held.bytes)
+        let messages = costs.messages(self.is_remote(other), self.held.bytes);
+        self.through_connections(messages, other)
+    }
+
+    /// Messages within a host are the slower the more connections its processes have.
+    fn through_connections(&self, messages: MessageCosts, other: Party) -> MessageCosts {
+        if self.is_remote(other) {
+            return messages;
+        }
+        messages.with_bytes(self.scene.setup.hosts[self.host as usize].byte_times)
     }
 
     /// Works for a span of CPU time, once a core is free.
@@ -141,11 +151,19 @@ impl Moment<'_> {
         message.payload.len() - self.taken_bytes
     }
 
-    /// What it takes to take in the rest of a message's data. Who is alone on its core waits for what the other end
-    /// still puts in.
-    pub fn receive_ns(&self, message: &Message, byte_received_ns: f64) -> f64 {
+    /// What it takes to take in the rest of a message's data, which costs `found_whole` times as much if all is there. Who is alone on its core
+    /// waits for what the other end still puts in.
+    pub fn receive_ns(
+        &self,
+        message: &Message,
+        byte_received_ns: f64,
+        found_whole: Option<f64>,
+    ) -> f64 {
         let left_bytes = self.left_bytes(message);
         let until_ns = message.put_in.map_or(0, |put_in| put_in.until_ns);
+        if message.put_in.is_some() && until_ns <= self.ns {
+            return byte_received_ns * found_whole.unwrap_or(1.0) * left_bytes as f64;
+        }
         let earlier_ns = byte_received_ns * left_bytes.saturating_sub(TOLD_BYTES) as f64;
         let lag_ns = (until_ns as f64 - self.ns as f64 - earlier_ns).max(0.0);
         byte_received_ns * left_bytes as f64 + lag_ns

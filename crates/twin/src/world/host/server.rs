@@ -372,7 +372,8 @@ fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -
         let costs = at.server_messages(message.from);
         // Who has its turn has paid for it.
         let turn_ns = if at.has_turn { 0.0 } else { costs.turn_ns };
-        turn_ns + at.receive_ns(message, costs.byte_received_ns)
+        let found_whole = at.scene.setup.costs.server.found_whole;
+        turn_ns + at.receive_ns(message, costs.byte_received_ns, found_whole)
     });
     let sent = outputs
         .iter()

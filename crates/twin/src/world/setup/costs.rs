@@ -101,6 +101,12 @@ pub struct ServerCosts {
     /// For each byte of file data that comes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_received_ns: f64,
+    /// How many times as much it costs if all of the message is there when it is found: no other core puts it in meanwhile.
+    #[serde(
+        deserialize_with = "bounds::some_positive",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub found_whole: Option<f64>,
     /// For each byte of file data that goes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
@@ -118,8 +124,8 @@ pub struct ServerCosts {
 pub struct ManyFiles {
     /// Up to so many files it costs as usual.
     pub from: u64,
-    /// From so many on, more than the former, it costs [`Self::record_scanned_ns`]; between both, the more the larger the logarithm of
-    /// their number.
+    /// From so many on, more than the former, it costs [`Self::record_scanned_ns`]; between both, the more the larger their
+    /// number.
     pub until: u64,
     /// For each record that is passed in a range.
     #[serde(deserialize_with = "bounds::cost_ns")]
@@ -168,13 +174,19 @@ impl ServerCosts {
         let Some(many) = self.many_files else {
             return self.record_scanned_ns;
         };
-        let share = share_of_logarithm([many.from, many.until], files);
+        let share = share([many.from, many.until], files);
         self.record_scanned_ns + share * (many.record_scanned_ns - self.record_scanned_ns)
     }
 }
 
+/// How far something has come from the first of two to the second, between 0 and 1.
+pub(crate) fn share(range: [u64; 2], at: u64) -> f64 {
+    let [from, until, at] = [range[0], range[1], at].map(|figure| figure as f64);
+    ((at - from) / (until - from)).clamp(0.0, 1.0)
+}
+
 /// How far a logarithm has come from the first of two to the second, between 0 and 1.
-pub(crate) fn share_of_logarithm(range: [u64; 2], at: u64) -> f64 {
+fn share_of_logarithm(range: [u64; 2], at: u64) -> f64 {
     let [from, until, at] = [range[0], range[1], at].map(|figure| figure.max(1) as f64);
     ((at / from).ln() / (until / from).ln()).clamp(0.0, 1.0)
 }
@@ -219,6 +231,15 @@ impl MessageCosts {
             turn_ns: self.turn_ns,
             byte_received_ns: between(self.byte_received_ns, much.byte_received_ns),
             byte_sent_ns: between(self.byte_sent_ns, much.byte_sent_ns),
+        }
+    }
+
+    /// These, where each byte costs so many times as much.
+    pub(in crate::world) fn with_bytes(self, times: f64) -> Self {
+        Self {
+            turn_ns: self.turn_ns,
+            byte_received_ns: self.byte_received_ns * times,
+            byte_sent_ns: self.byte_sent_ns * times,
         }
     }
 
@@ -282,6 +303,12 @@ pub struct ClientCosts {
     /// For each byte of file data that comes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_received_ns: f64,
+    /// How many times as much it costs if all of the message is there when it is found: no other core puts it in meanwhile.
+    #[serde(
+        deserialize_with = "bounds::some_positive",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub found_whole: Option<f64>,
     /// For each byte of file data that goes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
@@ -361,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn records_become_dearer_with_the_logarithm_of_the_number_of_files() {
+    fn records_become_dearer_with_the_number_of_files() {
         let usual = ServerCosts {
             record_scanned_ns: 400.0,
             ..ServerCosts::default()
@@ -379,7 +406,8 @@ mod tests {
         for (files, ns) in [
             (0, 400.0),
             (4_000, 400.0),
-            (8_000, 700.0),
+            (7_000, 550.0),
+            (10_000, 700.0),
             (16_000, 1_000.0),
             (1 << 30, 1_000.0),
         ] {

@@ -6,7 +6,7 @@ mod network;
 mod workload;
 
 pub(super) use costs::Held;
-pub(crate) use costs::share_of_logarithm;
+pub(crate) use costs::share;
 pub use costs::{
     AfterIdle, ClientCosts, Costs, Looking, ManyFiles, MessageCosts, MuchData, ServerCosts, Store,
 };
@@ -50,7 +50,7 @@ pub struct Setup {
 }
 
 /// A host. Servers and clients are numbered in the order of the hosts that they run on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// Its place in the network: row and column of [`Network::paths`].
     pub group: u32,
@@ -63,6 +63,8 @@ pub struct Host {
     /// What its cores together copy of file data, in bytes a second; `None` if they do not get in each
     /// other's way.
     pub memory_bytes_per_s: Option<u64>,
+    /// How many times as much a byte of file data costs that goes through a connection between its processes, as there are so many.
+    pub byte_times: f64,
     /// How many servers run here.
     pub servers: u32,
     /// How many clients run here.

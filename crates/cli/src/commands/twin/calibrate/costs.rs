@@ -23,6 +23,9 @@ pub struct Side {
     pub byte_read_ns: f64,
     /// For each byte that is written, and that is read, where the server holds more than caches do.
     pub byte_of_much_ns: [f64; 2],
+    /// How many times as much each byte costs that is written, and that is read, where both sides share a core, so that all of a message is there
+    /// when it is found.
+    pub found_whole: [f64; 2],
     /// Besides, over sockets.
     pub sockets: Surcharge,
 }
@@ -75,6 +78,7 @@ impl Costs {
         let [stat, after_idle] =
             ["stat", "stat-after-idle"].map(|phase| cost(&measured.alone, phase));
         let over_sockets = cost(&measured.sockets, "stat");
+        let on_one_core = cost(&measured.on_one_core, "stat");
         let disk_ns = measured.disk_ns.map(|figure| figure.middle);
         let disk_byte_ns = slope(TRANSFER_BYTES, disk_ns);
         Self {
@@ -84,8 +88,8 @@ impl Costs {
             idle_ns: [&stat, &after_idle].map(idle_ns),
             after_idle_more: (server_ns(&after_idle) / server_ns(&stat) - 1.0).max(0.0),
             transit_ns: waited_ns(&stat),
-            after_other: after_other(&measured.on_one_core, &stat),
-            pass_ns: waited_ns(&measured.on_one_core),
+            after_other: after_other(&on_one_core, &stat),
+            pass_ns: waited_ns(&on_one_core),
             sockets_ns: (waited_ns(&over_sockets) - measured.wake_up_ns.middle / 2.0).max(0.0),
             disk_ns: disk_ns[0] - disk_byte_ns * TRANSFER_BYTES[0],
             disk_byte_ns,
@@ -132,19 +136,28 @@ impl Side {
             side.set(request, of(phase));
         }
         side.set_transactions(of("rename"));
-        side.listed_name_ns = slope(
+        let (names, listed_ns) = (
             LISTED_FILES.map(mean_names),
-            [of("list-few"), of("list-many")],
+            ["list-few", "list-many"].map(of),
         );
-        let names_ns = side.listed_name_ns * mean_names(LISTED_FILES[0]);
-        let once_ns = of("list-few") - names_ns;
+        // Where records of few files are cheaper, the line would have a listing without names cost less than nothing.
+        side.listed_name_ns = slope(names, listed_ns).min(listed_ns[1] / names[1]);
+        let once_ns = (listed_ns[0] - side.listed_name_ns * names[0]).max(0.0);
         side.set("read_directory", once_ns);
         side.listed_of_many_ns =
             ((of("list-more") - once_ns) / mean_names(MANY_FILES)).max(side.listed_name_ns);
         let [written_ns, read_ns] = [["write", "write_chunk"], ["read", "read_chunk"]]
             .map(|requests| side.set_data(measured, figure, requests));
-        [side.byte_written_ns, side.byte_of_much_ns[0]] = written_ns;
-        [side.byte_read_ns, side.byte_of_much_ns[1]] = read_ns;
+        [
+            side.byte_written_ns,
+            side.byte_of_much_ns[0],
+            side.found_whole[0],
+        ] = written_ns;
+        [
+            side.byte_read_ns,
+            side.byte_of_much_ns[1],
+            side.found_whole[1],
+        ] = read_ns;
         side.sockets = side.surcharge(&measured.alone, &measured.sockets, figure);
         side
     }
@@ -183,32 +196,37 @@ impl Side {
         }
     }
 
-    /// The costs of the requests about data at a file's home and elsewhere. Returns that of a byte, and the same among much data.
+    /// The costs of the requests about data at a file's home and elsewhere. Returns that of a byte, the same among much data, and how many
+    /// times as much it is where both sides share a core.
     fn set_data(
         &mut self,
         measured: &Measured,
         figure: Figure,
         [home, chunk]: [&str; 2],
-    ) -> [f64; 2] {
+    ) -> [f64; 3] {
         let phase = |size: &str| cost(&measured.alone, &format!("{home}-{size}"));
-        let [first, small] = ["first", "small"].map(phase);
+        let [first, small, large, much] = ["first", "small", "large", "much"].map(phase);
+        let on_one_core = cost(&measured.on_one_core, &format!("{home}-large"));
         let chunks = |cost: &Cost| cost.requests.get(chunk).copied().unwrap_or_default();
         // All transfers of the first chunk are one request to the home, others may be one more.
         let more_ns = match chunks(&small) {
             0.0 => 0.0,
             chunks => ((figure(&small) - figure(&first)) / chunks).max(0.0),
         };
-        let [byte_ns, of_much_ns] = ["large", "much"].map(|size| {
-            let large = phase(size);
+        let [byte_ns, of_much_ns, on_one_core_ns] = [large, much, on_one_core].map(|large| {
             let large_ns = figure(&large) - chunks(&large) * more_ns;
             slope(TRANSFER_BYTES, [figure(&first), large_ns])
         });
+        let found_whole = match on_one_core_ns > 0.0 && byte_ns > 0.0 {
+            true => on_one_core_ns / byte_ns,
+            false => 1.0,
+        };
         self.set(home, figure(&first) - byte_ns * TRANSFER_BYTES[0]);
         // One server may never be sent it: then it costs what the other one does.
         let home_ns = self.request_ns.get(home).copied().unwrap_or_default();
         let chunk_ns = if more_ns > 0.0 { more_ns } else { home_ns };
         self.request_ns.insert(chunk.to_owned(), chunk_ns);
-        [byte_ns, of_much_ns.max(byte_ns)]
+        [byte_ns, of_much_ns.max(byte_ns), found_whole]
     }
 }
 

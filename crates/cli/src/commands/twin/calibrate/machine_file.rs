@@ -39,7 +39,7 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
     format!(
         "# Clients and servers are processes of one host and share its cores.\n\
          # All cores together copy so much, in MB a second: {}; one core: {}.\n\
-         [servers]\nprocesses = 4096\ncores = {cores}\nmemory_mb_per_s = {:.0}\n{}{}\
+         [servers]\nprocesses = 4096\ncores = {cores}\n{}{}\
          nic = {{ bandwidth_mb_per_s = 10_000 }}\n\n\
          # local: from the end of one side's work until the other one, which looks for it, has found it.\n\
          # latency: the same over sockets of this host, where it sleeps; a network takes its time besides.\n\
@@ -48,7 +48,6 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
          [disk]\nlatency = {{ constant_ns = {:.0} }}\nbyte_ns = {:.3}\nconcurrency = 1\n\n",
         spread(measured.host_bytes_per_s.scaled(1e-6)),
         spread(measured.core_bytes_per_s.scaled(1e-6)),
-        measured.host_bytes_per_s.middle / 1e6,
         many_connections(measured, cores),
         surroundings(measured),
         costs.transit_ns,
@@ -58,16 +57,15 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
     )
 }
 
-/// What the host copies through many connections.
+/// How much longer the host takes to copy through many connections.
 fn many_connections(measured: &Measured, cores: usize) -> String {
     let [few, many] = memory::CONNECTIONS.map(|connections| connections * cores);
     let rate = measured.host_bytes_per_s_through_many;
-    let least = rate.middle.min(measured.host_bytes_per_s.middle);
+    let times = (measured.host_bytes_per_s.middle / rate.middle).max(1.0);
     format!(
         "# Through {many} connections: {}.\n\
-         many_connections = {{ from = {few}, until = {many}, memory_mb_per_s = {:.0} }}\n",
+         many_connections = {{ from = {few}, until = {many}, times = {times:.2} }}\n",
         spread(rate.scaled(1e-6)),
-        least / 1e6,
     )
 }
 
@@ -120,6 +118,8 @@ fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> Strin
         "much_data = {{ from_mib = {from_mib}, until_mib = {until_mib}, \
          byte_received_ns = {received_ns:.4}, byte_sent_ns = {sent_ns:.4} }}"
     );
+    let [found_whole, _] = directions(costs.found_whole);
+    let _ = writeln!(text, "found_whole = {found_whole:.2}");
     let more = &costs.sockets;
     let more = messages(more.turn_ns, [more.byte_written_ns, more.byte_read_ns]);
     let _ = write!(text, "\n[costs.{name}.sockets]\n{more}");
@@ -148,13 +148,16 @@ fn figures(measured: &Measured) -> String {
     let mut text = "# Measured for an operation, in nanoseconds: the server's work, the client's, and from its\n\
                     # beginning to that of the next one; means of the middle half, least and most of all rounds.\n"
         .to_owned();
-    for (place, costs) in [("", &measured.alone), (", sockets", &measured.sockets)] {
+    for (place, costs) in [
+        ("", &measured.alone),
+        (", sockets", &measured.sockets),
+        (", on one core", &measured.on_one_core),
+    ] {
         for (name, cost) in costs {
             text += &figure(&format!("{name}{place}"), cost);
         }
     }
     text + &figure("stat, several at once", &measured.at_once)
-        + &figure("stat, on one core", &measured.on_one_core)
 }
 
 fn figure(name: &str, cost: &Cost) -> String {

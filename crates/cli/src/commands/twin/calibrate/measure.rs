@@ -125,8 +125,8 @@ pub struct Measured {
     pub sockets: Costs,
     /// `stat`, [`AT_ONCE`] at a time.
     pub at_once: Cost,
-    /// `stat`, one at a time, server and client on one core.
-    pub on_one_core: Cost,
+    /// `stat` and the first [`large_messages`], one at a time, server and client on one core.
+    pub on_one_core: Costs,
     /// From a thread's waking another one, which sleeps, until that runs, in nanoseconds.
     pub wake_up_ns: Spread,
     /// Bytes that one core copies in a second.
@@ -234,7 +234,8 @@ impl Found {
         collect(small_messages, 1, Way::Sockets, &mut self.sockets)?;
         collect(large_messages, 1, Way::Sockets, &mut self.sockets)?;
         let _bound = OnOneCore::bind(0)?;
-        collect(looking_up, 1, Way::Memory, &mut self.on_one_core)
+        collect(looking_up, 1, Way::Memory, &mut self.on_one_core)?;
+        collect(large_messages, 1, Way::Memory, &mut self.on_one_core)
     }
 
     fn measure_host(&mut self, cores: usize, disk: &Disk) -> anyhow::Result<()> {
@@ -262,7 +263,6 @@ impl Found {
                 .map(|(name, samples)| (name.clone(), cost(samples, usual)))
                 .collect()
         };
-        let stat = |samples| costs(samples).remove("stat").unwrap_or_default();
         let bytes_per_s = self.bytes_per_s.clone().map(Spread::of);
         let [
             core_bytes_per_s,
@@ -270,8 +270,8 @@ impl Found {
             host_bytes_per_s_through_many,
         ] = bytes_per_s;
         Measured {
-            at_once: stat(&self.at_once),
-            on_one_core: stat(&self.on_one_core),
+            at_once: costs(&self.at_once).remove("stat").unwrap_or_default(),
+            on_one_core: costs(&self.on_one_core),
             alone: costs(&self.alone),
             sockets: costs(&self.sockets),
             wake_up_ns: Spread::of(self.wake_up_ns.clone()),

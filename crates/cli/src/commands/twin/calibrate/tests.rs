@@ -15,6 +15,8 @@ const TRANSIT_NS: f64 = 500.0;
 const PASS_NS: f64 = 4_000.0;
 const BYTE_NS: f64 = 0.25;
 const BYTE_OF_MUCH_NS: f64 = 0.375;
+const WRITTEN_WHOLE: f64 = 0.75;
+const READ_WHOLE: f64 = 1.5;
 const AFTER_IDLE_NS: f64 = 3_000.0;
 const AFTER_OTHER: f64 = 0.25;
 const WOKEN_NS: f64 = 20_000.0;
@@ -45,6 +47,11 @@ fn data(home: &str, size: &str, chunks: f64, bytes_ns: f64) -> (String, Cost) {
     let chunk = format!("{home}_chunk");
     let requests = [(home, 1.0), (chunk.as_str(), chunks)];
     (format!("{home}-{size}"), cost(&requests, work_ns, 1_000.0))
+}
+
+/// What the bytes of a large transfer cost, of which those of a small one are measured apart.
+fn large_ns(byte_ns: f64) -> f64 {
+    4096.0 * BYTE_NS + (1_048_576.0 - 4096.0) * byte_ns
 }
 
 /// What is dearer by so much a turn and so much a byte.
@@ -95,12 +102,7 @@ fn measured() -> Measured {
             data(home, "first", 0.0, 4096.0 * BYTE_NS),
             data(home, "small", 0.875, 4096.0 * BYTE_NS),
             data(home, "large", 0.99, 1_048_576.0 * BYTE_NS),
-            data(
-                home,
-                "much",
-                0.99,
-                4096.0 * BYTE_NS + (1_048_576.0 - 4096.0) * BYTE_OF_MUCH_NS,
-            ),
+            data(home, "much", 0.99, large_ns(BYTE_OF_MUCH_NS)),
         ]);
     }
     let count = AT_ONCE as f64;
@@ -108,11 +110,18 @@ fn measured() -> Measured {
         alone,
         sockets: dearer(8_000.0, 0.5, 2.0 * SOCKETS_NS + WAKE_UP_NS),
         at_once: cost(&[("lookup", 1.0)], TURN_NS / count + 3_000.0, 0.0),
-        on_one_core: cost(
-            &[("lookup", 1.0)],
-            (TURN_NS + 3_000.0) * (1.0 + AFTER_OTHER),
-            2.0 * PASS_NS,
-        ),
+        on_one_core: BTreeMap::from([
+            (
+                "stat".to_owned(),
+                cost(
+                    &[("lookup", 1.0)],
+                    (TURN_NS + 3_000.0) * (1.0 + AFTER_OTHER),
+                    2.0 * PASS_NS,
+                ),
+            ),
+            data("write", "large", 0.99, large_ns(BYTE_NS * WRITTEN_WHOLE)),
+            data("read", "large", 0.99, large_ns(BYTE_NS * READ_WHOLE)),
+        ]),
         wake_up_ns: exactly(WAKE_UP_NS),
         core_bytes_per_s: exactly(9e9),
         host_bytes_per_s: exactly(12e9),
@@ -165,6 +174,8 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
         byte_received_ns: BYTE_OF_MUCH_NS,
         byte_sent_ns: BYTE_OF_MUCH_NS,
     };
+    assert_eq!(costs.server.found_whole, Some(WRITTEN_WHOLE));
+    assert_eq!(costs.client.found_whole, Some(READ_WHOLE));
     assert_eq!(costs.server.much_data, Some(much));
     assert_eq!(costs.client.much_data, Some(much));
     assert_eq!(costs.client.listed_name_ns, 30.0);
@@ -180,11 +191,10 @@ fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
     let measured = measured();
     let text = machine_file::text(&measured, &super::costs::Costs::of(&measured), 2);
     let machine = Machine::parse("machine.toml", &text).unwrap();
-    assert_eq!(machine.servers.memory_mb_per_s, Some(12_000.0));
     let many = ManyConnections {
         from: 2,
         until: 16,
-        memory_mb_per_s: 8_000.0,
+        times: 1.5,
     };
     assert_eq!(machine.servers.many_connections, Some(many));
     assert_eq!(machine.servers.handover_ns, Some(30.0));

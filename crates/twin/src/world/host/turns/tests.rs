@@ -29,6 +29,7 @@ fn turns_of(cores: u32, servers: u32, kernel: Kernel) -> Turns {
         receive_bytes_per_s: 1,
         cores,
         memory_bytes_per_s: None,
+        byte_times: 1.0,
         servers,
         clients: 0,
     };
