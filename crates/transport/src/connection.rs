@@ -4,6 +4,7 @@ use crate::{
     Channel,
     checksum::crc32c_append,
     decoder::{Decoder, KEPT_BYTES},
+    large,
 };
 use atomic_refcell::AtomicRefCell;
 use bytes::{Buf, Bytes};
@@ -143,7 +144,7 @@ impl Receiver {
     pub async fn receive(&self, frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
         let before = frames.len();
         loop {
-            self.try_receive(frames)?;
+            self.take_in(frames, None)?;
             if frames.len() > before {
                 return Ok(());
             }
@@ -156,12 +157,21 @@ impl Receiver {
     /// # Errors
     /// As [`Receiver::receive`].
     pub fn try_receive(&self, frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
+        self.take_in(frames, Some(&self.budget))
+    }
+
+    /// The same; without a budget a large message waits for its turn first.
+    fn take_in(
+        &self,
+        frames: &mut Vec<Frame>,
+        budget: Option<&Budget>,
+    ) -> Result<(), ConnectionError> {
         let mut incoming = self.incoming.borrow_mut();
         if let Some(error) = incoming.failure.take() {
             return Err(error);
         }
         let before = frames.len();
-        let result = incoming.read_all(&self.channel, &self.budget, frames);
+        let result = incoming.read_all(&self.channel, budget, frames);
         incoming.watch_message();
         if frames.len() > before {
             incoming.failure = result.err();
@@ -190,7 +200,7 @@ impl Receiver {
         }
     }
 
-    /// Waits for memory or for bytes; perhaps in vain, since another thread may receive them.
+    /// Waits for its turn and for memory, or for bytes; perhaps in vain, since another thread may receive them.
     async fn wait(&self) -> Result<(), ConnectionError> {
         let (wanted, deadline) = {
             let incoming = self.incoming.borrow();
@@ -199,6 +209,7 @@ impl Receiver {
         let wait = async {
             match wanted {
                 Some(bytes) => {
+                    large::turn().await;
                     let permit = self.budget.take(bytes).await;
                     self.incoming.borrow_mut().grant(permit);
                     Ok(())
@@ -244,11 +255,11 @@ impl Incoming {
     }
 
     /// Whether the message that has begun may go on: a large one only with memory.
-    fn has_memory(&mut self, budget: &Budget) -> bool {
+    fn has_memory(&mut self, budget: Option<&Budget>) -> bool {
         let Some(bytes) = self.decoder.wanted_bytes() else {
             return true;
         };
-        let permit = budget.try_take(bytes);
+        let permit = budget.and_then(|budget| budget.try_take(bytes));
         let granted = permit.is_some();
         if granted {
             self.grant(permit);
@@ -259,7 +270,7 @@ impl Incoming {
     fn read_all(
         &mut self,
         channel: &Channel,
-        budget: &Budget,
+        budget: Option<&Budget>,
         frames: &mut Vec<Frame>,
     ) -> Result<(), ConnectionError> {
         let mut turn_bytes = 0;
@@ -312,7 +323,9 @@ impl Incoming {
     /// Decodes what has been read.
     fn take(&mut self, mut bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
         while let Some(frame) = self.decoder.decode(&mut bytes)? {
-            self.permit = None;
+            if self.permit.take().is_some() {
+                large::taken_in();
+            }
             self.deadline = None;
             frames.push(frame);
         }

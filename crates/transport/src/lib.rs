@@ -12,6 +12,7 @@ pub mod connection;
 pub mod decoder;
 pub mod handshake;
 pub mod key;
+mod large;
 pub mod reach;
 pub mod shared_memory;
 pub mod stream;

@@ -16,6 +16,7 @@ use rustix::{
     net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg},
 };
 use std::{
+    cell::RefCell,
     fs::File,
     io::{ErrorKind, IoSlice},
     mem::MaybeUninit,
@@ -349,5 +350,55 @@ fn neighbours_talk_through_memory_and_others_over_sockets() {
         let listener = Listener::bind(&any).await.unwrap();
         let tcp = listener.address().unwrap();
         assert_eq!(way_to(vec![listener], &tcp, CLUSTER + 1).await, "socket");
+    });
+}
+
+type Log = Rc<RefCell<Vec<String>>>;
+
+/// Has a connection's messages taken in and handed to whoever handles them, as servers do.
+fn take_in(name: char, receiver: Receiver, arrived: mpsc::UnboundedSender<String>, log: Log) {
+    spawn_local(async move {
+        let mut frames = Vec::new();
+        while receiver.receive(&mut frames).await.is_ok() {
+            for frame in frames.drain(..) {
+                let message = format!("{name}{}", frame.header.sequence);
+                log.borrow_mut().push(format!("{message} taken in"));
+                arrived.send(message).unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn each_large_message_is_handled_before_the_next_one_is_taken_in_and_connections_take_turns() {
+    on_one_thread(async {
+        let (arrived, mut arrivals) = mpsc::unbounded_channel();
+        let log = Log::default();
+        let mut connections = Vec::new();
+        for (name, count) in [('a', 3), ('b', 1), ('c', 2)] {
+            let (ours, theirs) = streams().await;
+            let (sender, receiver) = (ends(ours).1, ends(theirs).0);
+            for number in 1..=count {
+                sender.post(&frame(number, 100 << 10));
+            }
+            connections.push((name, sender, receiver));
+        }
+        let mut senders = Vec::new();
+        for (name, sender, receiver) in connections {
+            senders.push(sender);
+            take_in(name, receiver, arrived.clone(), Rc::clone(&log));
+        }
+        let handled = Rc::clone(&log);
+        let handling = spawn_local(async move {
+            for _ in 0..6 {
+                let message = arrivals.recv().await.unwrap();
+                handled.borrow_mut().push(format!("{message} handled"));
+            }
+        });
+        handling.await.unwrap();
+        let order = ["a1", "b1", "c1", "a2", "c2", "a3"];
+        let expected =
+            order.map(|name| ["taken in", "handled"].map(|what| format!("{name} {what}")));
+        assert_eq!(*log.borrow(), expected.as_flattened());
     });
 }
