@@ -18,16 +18,22 @@ pub struct Side {
     /// The same in a directory of [`MANY_FILES`].
     pub listed_of_many_ns: f64,
     /// For each byte of data that is written.
-    pub byte_written_ns: f64,
+    pub written: ByteCost,
     /// For each byte of data that is read.
-    pub byte_read_ns: f64,
-    /// For each byte that is written, and that is read, where the server holds more than caches do.
-    pub byte_of_much_ns: [f64; 2],
-    /// How many times as much each byte costs that is written, and that is read, where both sides share a core, so that all of a message is there
-    /// when it is found.
-    pub found_whole: [f64; 2],
+    pub read: ByteCost,
     /// Besides, over sockets.
     pub sockets: Surcharge,
+}
+
+/// What a byte costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ByteCost {
+    /// In nanoseconds.
+    pub ns: f64,
+    /// The same where the server holds more than caches do.
+    pub of_much_ns: f64,
+    /// How many times as much it is where both sides share a core, so that all of a message is there when it is found.
+    pub found_whole: f64,
 }
 
 /// What messages cost besides, in nanoseconds.
@@ -146,18 +152,8 @@ impl Side {
         side.set("read_directory", once_ns);
         side.listed_of_many_ns =
             ((of("list-more") - once_ns) / mean_names(MANY_FILES)).max(side.listed_name_ns);
-        let [written_ns, read_ns] = [["write", "write_chunk"], ["read", "read_chunk"]]
+        [side.written, side.read] = [["write", "write_chunk"], ["read", "read_chunk"]]
             .map(|requests| side.set_data(measured, figure, requests));
-        [
-            side.byte_written_ns,
-            side.byte_of_much_ns[0],
-            side.found_whole[0],
-        ] = written_ns;
-        [
-            side.byte_read_ns,
-            side.byte_of_much_ns[1],
-            side.found_whole[1],
-        ] = read_ns;
         side.sockets = side.surcharge(&measured.alone, &measured.sockets, figure);
         side
     }
@@ -176,8 +172,8 @@ impl Side {
         };
         Surcharge {
             turn_ns: more_ns(alone, dear, figure),
-            byte_written_ns: (byte_ns("write") - self.byte_written_ns).max(0.0),
-            byte_read_ns: (byte_ns("read") - self.byte_read_ns).max(0.0),
+            byte_written_ns: (byte_ns("write") - self.written.ns).max(0.0),
+            byte_read_ns: (byte_ns("read") - self.read.ns).max(0.0),
         }
     }
 
@@ -196,14 +192,13 @@ impl Side {
         }
     }
 
-    /// The costs of the requests about data at a file's home and elsewhere. Returns that of a byte, the same among much data, and how many
-    /// times as much it is where both sides share a core.
+    /// The costs of the requests about data at a file's home and elsewhere. Returns that of a byte.
     fn set_data(
         &mut self,
         measured: &Measured,
         figure: Figure,
         [home, chunk]: [&str; 2],
-    ) -> [f64; 3] {
+    ) -> ByteCost {
         let phase = |size: &str| cost(&measured.alone, &format!("{home}-{size}"));
         let [first, small, large, much] = ["first", "small", "large", "much"].map(phase);
         let on_one_core = cost(&measured.on_one_core, &format!("{home}-large"));
@@ -226,7 +221,11 @@ impl Side {
         let home_ns = self.request_ns.get(home).copied().unwrap_or_default();
         let chunk_ns = if more_ns > 0.0 { more_ns } else { home_ns };
         self.request_ns.insert(chunk.to_owned(), chunk_ns);
-        [byte_ns, of_much_ns.max(byte_ns), found_whole]
+        ByteCost {
+            ns: byte_ns,
+            of_much_ns: of_much_ns.max(byte_ns),
+            found_whole,
+        }
     }
 }
 

@@ -109,16 +109,17 @@ fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> Strin
             "turn_ns = {turn_ns:.0}\nbyte_received_ns = {received_ns:.4}\nbyte_sent_ns = {sent_ns:.4}\n"
         )
     };
-    let mut text = messages(costs.turn_ns, [costs.byte_written_ns, costs.byte_read_ns]);
+    let bytes = [costs.written, costs.read];
+    let mut text = messages(costs.turn_ns, bytes.map(|byte| byte.ns));
     // Writing to a string does not fail.
     let [from_mib, until_mib] = DATA_MIB;
-    let [received_ns, sent_ns] = directions(costs.byte_of_much_ns);
+    let [received_ns, sent_ns] = directions(bytes.map(|byte| byte.of_much_ns));
     let _ = writeln!(
         text,
         "much_data = {{ from_mib = {from_mib}, until_mib = {until_mib}, \
          byte_received_ns = {received_ns:.4}, byte_sent_ns = {sent_ns:.4} }}"
     );
-    let [found_whole, _] = directions(costs.found_whole);
+    let [found_whole, _] = directions(bytes.map(|byte| byte.found_whole));
     let _ = writeln!(text, "found_whole = {found_whole:.2}");
     let more = &costs.sockets;
     let more = messages(more.turn_ns, [more.byte_written_ns, more.byte_read_ns]);
