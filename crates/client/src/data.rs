@@ -8,6 +8,7 @@ use crate::{
     layout::{FileHint, Part},
 };
 use alloc::vec::Vec;
+use core::pin::pin;
 use futago_base::{ChunkId, Errno, FileId, Payload, ServerId, record::Truncations};
 use futago_wire::{Failure, Reply, Request};
 
@@ -147,13 +148,14 @@ impl<C: Context> Client<C> {
         requests: &[R],
         hint: &FileHint,
     ) -> Result<(Extent, Payload, Vec<(Reply, Payload)>), Failure> {
-        let asked = (
-            self.ask_extent(id, home.0, home.1),
-            self.ask_chunks(requests, hint),
-        );
-        let (home, chunks) = both(asked.0, asked.1).await;
+        if requests.is_empty() {
+            let (extent, data) = self.ask_extent(id, home.0, home.1).await?;
+            return Ok((extent, data, Vec::new()));
+        }
+        let home = pin!(self.ask_extent(id, home.0, home.1));
+        let (home, chunks) = both(home, pin!(self.ask_chunks(requests, hint))).await;
         let ((extent, data), mut chunks) = (home?, chunks?);
-        if is_newer(&extent.hint.truncations, &hint.truncations) && !requests.is_empty() {
+        if is_newer(&extent.hint.truncations, &hint.truncations) {
             chunks = self.ask_chunks(requests, &extent.hint).await?;
         }
         Ok((extent, data, chunks))
@@ -192,12 +194,12 @@ impl<C: Context> Client<C> {
         parts: &[R],
     ) -> Result<(Extent, Vec<R>), Failure> {
         let hint = self.known_hint(id).await?;
-        let home = self.ask_extent(id, request, data);
-        if parts.iter().any(|part| part.reach() > hint.writable) {
-            let (extent, _) = home.await?;
+        if parts.is_empty() || parts.iter().any(|part| part.reach() > hint.writable) {
+            let (extent, _) = self.ask_extent(id, request, data).await?;
             return Ok((extent, parts.to_vec()));
         }
-        let (home, refused) = both(home, self.try_chunks(parts, &hint)).await;
+        let home = pin!(self.ask_extent(id, request, data));
+        let (home, refused) = both(home, pin!(self.try_chunks(parts, &hint))).await;
         let ((extent, _), refused) = (home?, refused?);
         if is_newer(&extent.hint.truncations, &hint.truncations) {
             return Ok((extent, parts.to_vec()));

@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, vec::Vec};
 use core::{
     future::{Future, poll_fn},
-    pin::{Pin, pin},
+    pin::Pin,
     task::Poll,
 };
 
@@ -37,8 +37,10 @@ pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
 }
 
 /// Waits for whichever comes first; `None` if `other` does. The first one can be waited for again.
-pub async fn first_of<F: Future>(mut future: Pin<&mut F>, other: impl Future) -> Option<F::Output> {
-    let mut other = pin!(other);
+pub async fn first_of<F: Future>(
+    mut future: Pin<&mut F>,
+    mut other: Pin<&mut impl Future>,
+) -> Option<F::Output> {
     poll_fn(|task| match future.as_mut().poll(task) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => other.as_mut().poll(task).map(|_| None),
@@ -47,8 +49,10 @@ pub async fn first_of<F: Future>(mut future: Pin<&mut F>, other: impl Future) ->
 }
 
 /// Waits for two things at once.
-pub async fn both<A: Future, B: Future>(first: A, second: B) -> (A::Output, B::Output) {
-    let (mut first, mut second) = (pin!(first), pin!(second));
+pub async fn both<A: Future, B: Future>(
+    mut first: Pin<&mut A>,
+    mut second: Pin<&mut B>,
+) -> (A::Output, B::Output) {
     let (mut first_output, mut second_output) = (None, None);
     poll_fn(|task| {
         if first_output.is_none()

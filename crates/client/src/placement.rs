@@ -60,8 +60,8 @@ impl<C: Context> Client<C> {
                 bucket: self.bucket_of(directory, name.hash()),
                 name: name.clone(),
             };
-            let answer = self.send(self.server_of(&at), request(at.clone()), data.clone());
-            match answer.await {
+            let (server, request) = (self.server_of(&at), request(at.clone()));
+            match self.send(server, request, data.clone()).await {
                 Ok((reply, _)) => return Ok((at, Ok(reply))),
                 Err(Failure::Errno(errno)) => return Ok((at, Err(errno))),
                 Err(failure) => self.correct(directory, at.bucket, failure).await?,

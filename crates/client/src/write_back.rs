@@ -6,7 +6,7 @@
 //! Whoever sends has the turn of the file; so do reads while something is unsent, and writes that are kept.
 
 use crate::{Client, Context, join_all, leases::Leases};
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use futago_base::{Errno, FileId, Payload, Timestamp};
 use futago_wire::Request;
 
@@ -40,7 +40,8 @@ impl<C: Context> Client<C> {
         let Some(size) = self.keep_unsent(id, offset, data, kill_privileges) else {
             // Others wait for their turn meanwhile, and what is under way comes to its end.
             self.send_all(id).await;
-            let written = self.write_at_servers(id, offset, data, (kill_privileges, None));
+            let written =
+                Box::pin(self.write_at_servers(id, offset, data, (kill_privileges, None)));
             return written.await.map(Some);
         };
         if self.memory.borrow().unsent.bytes() > most {

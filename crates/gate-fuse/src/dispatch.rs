@@ -6,13 +6,13 @@ use crate::operations::{attributes, data, directories, locks, names, nodes, open
 use futago_base::Errno;
 use futago_fuse_kernel::Operation;
 
-/// Runs an operation.
+/// Runs an operation. Those that take much more place than the frequent ones get it apart, or every request would have to have it.
 pub async fn run(call: &Call, operation: Operation) -> Outcome {
     match operation {
         Operation::Lookup { name } => names::lookup(call, name).await,
         Operation::Unlink { name } => names::unlink(call, name).await,
         Operation::RemoveDirectory { name } => names::remove_directory(call, name).await,
-        Operation::Rename(rename) => names::rename(call, rename).await,
+        Operation::Rename(rename) => Box::pin(names::rename(call, rename)).await,
         Operation::Link { node, name } => names::link(call, node, name).await,
 
         Operation::MakeNode(make) => nodes::make_node(call, make).await,
@@ -42,7 +42,7 @@ pub async fn run(call: &Call, operation: Operation) -> Outcome {
         Operation::SyncFs => data::synchronize_all(call).await,
         Operation::Fallocate(range) => data::allocate(call, &range).await,
         Operation::Seek { offset, whence, .. } => data::seek(call, offset, whence).await,
-        Operation::CopyFileRange(copy) => data::copy(call, &copy).await,
+        Operation::CopyFileRange(copy) => Box::pin(data::copy(call, &copy)).await,
 
         Operation::ReadDirectory {
             handle,

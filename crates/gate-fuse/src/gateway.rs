@@ -171,7 +171,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) {
             holder.inspect(|&holder| notes.let_go(holder));
             forget(&call, &directories).await;
             reply.error(Errno::EINTR.number());
-            undo(&call, work.await).await;
+            Box::pin(undo(&call, work.await)).await;
             holder.inspect(|&holder| notes.settle(holder));
         }
     }

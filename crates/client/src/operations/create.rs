@@ -5,6 +5,7 @@ use crate::{
     Client, Context,
     client::{GONE, UNEXPECTED},
 };
+use alloc::boxed::Box;
 use futago_base::{Errno, FileId, Kind, Name, Payload};
 use futago_wire::{Failure, FileState, NewContent, NewNode, Reply, Request};
 
@@ -34,7 +35,9 @@ impl<C: Context> Client<C> {
             .await?;
         if created && !rest.is_empty() {
             let offset = first.len() as u64;
-            state.attributes.size = self.write(state.attributes.id, offset, rest, false).await?;
+            // Apart, because it is seldom and takes more place than all the rest.
+            let write = Box::pin(self.write(state.attributes.id, offset, rest, false));
+            state.attributes.size = write.await?;
         }
         Ok((state, created))
     }

@@ -13,8 +13,9 @@ impl<C: Context> Client<C> {
         name: &Name,
     ) -> Result<FileState, Errno> {
         let age = self.age();
-        let before = self.persist(|| self.try_link(id, directory, name, age));
-        let before = before.await?;
+        let before = self
+            .persist(|| self.try_link(id, directory, name, age))
+            .await?;
         match self.attributes(id).await {
             // It was linked, and all its names have been removed since.
             Err(Errno::ESTALE) => Ok(before),

@@ -1,7 +1,10 @@
 //! Advisory locks.
 
 use crate::{Cancel, Client, Context, client::Answer, join::first_of};
-use core::{future::Future, pin::Pin};
+use core::{
+    future::Future,
+    pin::{Pin, pin},
+};
 use futago_base::{
     Errno, FileId, Payload,
     record::{LockRange, LockSpace, RangeLock},
@@ -58,11 +61,9 @@ impl<C: Context> Client<C> {
             wait: true,
         };
         let home = self.map().home(id);
-        let call = self
-            .context()
-            .call(home, sequence, request, Payload::empty());
-        let mut call = core::pin::pin!(call);
-        let answer = match first_of(call.as_mut(), cancel.cancelled()).await {
+        let context = self.context();
+        let mut call = pin!(context.call(home, sequence, request, Payload::empty()));
+        let answer = match first_of(call.as_mut(), pin!(cancel.cancelled())).await {
             Some(answer) => answer,
             None => self.cancel_wait(id, sequence, call).await,
         };
@@ -80,7 +81,7 @@ impl<C: Context> Client<C> {
         let request = Request::CancelLock { id, sequence };
         for pauses in 0.. {
             self.ask(self.map().home(id), request.clone()).await?;
-            if let Some(answer) = first_of(call.as_mut(), self.pause(pauses)).await {
+            if let Some(answer) = first_of(call.as_mut(), pin!(self.pause(pauses))).await {
                 return answer;
             }
         }

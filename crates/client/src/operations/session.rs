@@ -1,6 +1,7 @@
 //! The client's session.
 
 use crate::{Client, Context, join::both, join_all, leases::Leases};
+use core::pin::pin;
 use futago_base::Errno;
 use futago_wire::{Failure, Request};
 
@@ -12,7 +13,8 @@ impl<C: Context> Client<C> {
             self.give_back_dropped().await;
             self.send_all_unsent().await;
         };
-        both(self.tell_all(&Request::KeepAlive), sends).await.0
+        let told = pin!(self.tell_all(&Request::KeepAlive));
+        both(told, pin!(sends)).await.0
     }
 
     /// Leaves: every server gives up this client's registrations and locks.

@@ -47,18 +47,19 @@ pub async fn symlink(call: &Call, name: Bytes, target: Bytes) -> Outcome {
 async fn put(call: &Call, name: Bytes, node: NewNode) -> Outcome {
     let name = Name::new(name)?;
     let (directory, data) = (call.file, Payload::empty());
-    let made = call
-        .client
-        .create(directory, &name, node, true, false, data);
-    let (state, _) = made.await?;
+    let (state, _) = (call.client)
+        .create(directory, &name, node, true, false, data)
+        .await?;
     Ok(call.answer_entry(&name, &state.attributes))
 }
 
 pub async fn make_directory(call: &Call, name: Bytes, mode: u32) -> Outcome {
     let (name, mode) = (Name::new(name)?, permissions(mode));
     let (client, header) = (&call.client, call.header);
-    let made = client.make_directory(call.file, &name, mode, header.uid, header.gid);
-    Ok(call.answer_entry(&name, &made.await?.attributes))
+    let state = client
+        .make_directory(call.file, &name, mode, header.uid, header.gid)
+        .await?;
+    Ok(call.answer_entry(&name, &state.attributes))
 }
 
 pub async fn read_link(call: &Call) -> Outcome {

@@ -17,7 +17,7 @@ pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
     let id = call.file;
     let state = call.client.open(id).await?;
     if has(flags, libc::O_TRUNC) {
-        truncate_or_close(call, id, kill_privileges).await?;
+        Box::pin(truncate_or_close(call, id, kill_privileges)).await?;
     }
     let handle = call.opened();
     let flags = pages::opened(call, handle, flags, &state).await;
@@ -31,11 +31,13 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
     let name = Name::new(create.name)?;
     let exclusive = has(create.flags, libc::O_EXCL);
     let (directory, node) = (call.file, new_file(call, create.mode));
-    let made = (call.client).create(directory, &name, node, exclusive, true, Payload::empty());
-    let (state, is_new) = made.await?;
+    let (state, is_new) = (call.client)
+        .create(directory, &name, node, exclusive, true, Payload::empty())
+        .await?;
     let mut attributes = state.attributes;
     if !is_new {
-        attributes = existing(call, attributes, create.flags, create.kill_suidgid).await?;
+        let existing = existing(call, attributes, create.flags, create.kill_suidgid);
+        attributes = Box::pin(existing).await?;
     }
     let handle = call.opened();
     (call.shared.pages).opened_to_write(attributes.id.0, handle);

@@ -6,7 +6,7 @@ use futago_transport::{
     shared_memory::waiting::wait,
 };
 use std::{
-    pin::pin,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,13 +22,12 @@ struct Caller {
 
 /// Runs an operation on this thread. Of several threads that do so, one looks for the answers of all; the
 /// client's thread does it when that one has its own, and while all sleep.
-pub fn run<T>(context: &NodeContext, operation: impl Future<Output = T>) -> T {
+pub fn run<T>(context: &NodeContext, mut operation: Pin<&mut impl Future<Output = T>>) -> T {
     let caller = Arc::new(Caller {
         thread: thread::current(),
         woken: AtomicBool::new(false),
     });
     let waker = Waker::from(Arc::clone(&caller));
-    let mut operation = pin!(operation);
     let mut lead = None;
     busy::begin(now());
     loop {

@@ -8,6 +8,7 @@ use std::{
     fmt,
     future::Future,
     io,
+    pin::pin,
     sync::{Arc, Mutex},
     thread::{self, JoinHandle},
 };
@@ -175,6 +176,6 @@ impl Futago {
             return Err(Stopped);
         }
         let client = &*self.client;
-        Ok(caller::run(client.context(), operation(client)))
+        Ok(caller::run(client.context(), pin!(operation(client))))
     }
 }

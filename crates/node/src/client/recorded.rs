@@ -7,7 +7,7 @@ use futago_client::{PathStep, Place, RenameFlags};
 use futago_trace::{Begun, Met, Operation, ROOT, Recorder};
 use futago_wire::{AttributeChange, FileState, ListedEntry, NewContent, NewNode};
 use rustix::thread::gettid;
-use std::{future::Future, ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 /// The core of a client.
 type Core = futago_client::Client<NodeContext>;
@@ -71,6 +71,24 @@ fn found(state: Option<&FileState>) -> Option<u64> {
 /// What an operation was, and the files that it met.
 type Told = (Operation, Vec<Met>);
 
+/// The record of an operation that is under way, if there is a recorder. One that is dropped leaves no mark.
+struct Recording<'a>(Option<Begun<'a>>);
+
+impl Recording<'_> {
+    /// The operation has ended; `tell` says what it was and what it found.
+    fn end<T>(self, result: &Result<T, Errno>, tell: impl FnOnce(Option<&T>) -> Told) {
+        if let Some(mut begun) = self.0 {
+            let (operation, met) = tell(result.as_ref().ok());
+            begun.tell(operation, result.as_ref().err().copied(), met);
+        }
+    }
+
+    /// The same for an operation that finds nothing, whatever comes of it.
+    fn end_plain<T>(self, result: &Result<T, Errno>, tell: impl FnOnce() -> Operation) {
+        self.end(result, |_| (tell(), Vec::new()));
+    }
+}
+
 impl Client {
     pub(super) fn new(core: Core, recorder: Option<Recorder>) -> Self {
         Self {
@@ -98,6 +116,12 @@ impl Client {
         &self.core
     }
 
+    /// Begins to record an operation, if there is a recorder. It is waited for where it is called and not handed on: a future that is an
+    /// argument of another one has its place there twice, and is moved from one to the other.
+    fn record(&self) -> Recording<'_> {
+        Recording(self.begin())
+    }
+
     fn begin(&self) -> Option<Begun<'_>> {
         let process = match self.caller {
             Caller::This => None,
@@ -108,36 +132,13 @@ impl Client {
         recorder.begin(process.unwrap_or_else(this_thread))
     }
 
-    /// Waits for an operation, and records what it tells of its result.
-    async fn record<T>(
-        &self,
-        operation: impl Future<Output = Result<T, Errno>>,
-        tell: impl FnOnce(Option<&T>) -> Told,
-    ) -> Result<T, Errno> {
-        let Some(mut begun) = self.begin() else {
-            return operation.await;
-        };
-        let result = operation.await;
-        let (operation, met) = tell(result.as_ref().ok());
-        begun.tell(operation, result.as_ref().err().copied(), met);
-        result
-    }
-
-    /// The same for an operation that finds nothing, whatever comes of it.
-    async fn record_plain<T>(
-        &self,
-        operation: impl Future<Output = Result<T, Errno>>,
-        tell: impl FnOnce() -> Operation,
-    ) -> Result<T, Errno> {
-        self.record(operation, |_| (tell(), Vec::new())).await
-    }
-
     /// [`futago_client::Client::lookup`].
     ///
     /// # Errors
     /// As there.
     pub async fn lookup(&self, directory: FileId, name: &Name) -> Result<FileState, Errno> {
-        let work = self.core.lookup(directory, name);
+        let recording = self.record();
+        let result = self.core.lookup(directory, name).await;
         let tell = |state: Option<&FileState>| {
             let operation = Operation::Stat {
                 directory: number(directory),
@@ -147,7 +148,8 @@ impl Client {
             let met = state.map(|state| met(directory, name, &state.attributes));
             (operation, met.into_iter().collect())
         };
-        self.record(work, tell).await
+        recording.end(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::create`].
@@ -168,9 +170,11 @@ impl Client {
             NewContent::Symlink(target) => Some(target.len() as u32),
             _ => None,
         };
-        let work = self
+        let recording = self.record();
+        let result = self
             .core
-            .create(directory, name, node, exclusive, open, data);
+            .create(directory, name, node, exclusive, open, data)
+            .await;
         let tell = |made: Option<&(FileState, bool)>| {
             let (number_of, name_of) = (number(directory), name.clone());
             let file = found(made.map(|(state, _)| state));
@@ -194,7 +198,8 @@ impl Client {
             let met = old.map(|(state, _)| met(directory, name, &state.attributes));
             (operation, met.into_iter().collect())
         };
-        self.record(work, tell).await
+        recording.end(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::make_directory`].
@@ -209,7 +214,11 @@ impl Client {
         uid: u32,
         gid: u32,
     ) -> Result<FileState, Errno> {
-        let work = self.core.make_directory(directory, name, mode, uid, gid);
+        let recording = self.record();
+        let result = self
+            .core
+            .make_directory(directory, name, mode, uid, gid)
+            .await;
         let tell = |state: Option<&FileState>| {
             let operation = Operation::MakeDirectory {
                 directory: number(directory),
@@ -218,7 +227,8 @@ impl Client {
             };
             (operation, Vec::new())
         };
-        self.record(work, tell).await
+        recording.end(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::link`].
@@ -236,8 +246,10 @@ impl Client {
             directory: number(directory),
             name: name.clone(),
         };
-        let work = self.core.link(id, directory, name);
-        self.record_plain(work, tell).await
+        let recording = self.record();
+        let result = self.core.link(id, directory, name).await;
+        recording.end_plain(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::unlink`].
@@ -249,8 +261,10 @@ impl Client {
             directory: number(directory),
             name: name.clone(),
         };
-        let work = self.core.unlink(directory, name);
-        self.record_plain(work, tell).await
+        let recording = self.record();
+        let result = self.core.unlink(directory, name).await;
+        recording.end_plain(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::remove_directory`].
@@ -262,8 +276,10 @@ impl Client {
             directory: number(directory),
             name: name.clone(),
         };
-        let work = self.core.remove_directory(directory, name);
-        self.record_plain(work, tell).await
+        let recording = self.record();
+        let result = self.core.remove_directory(directory, name).await;
+        recording.end_plain(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::rename`].
@@ -286,10 +302,13 @@ impl Client {
             no_replace: flags.no_replace,
             exchange: flags.exchange,
         };
-        let work = self
+        let recording = self.record();
+        let result = self
             .core
-            .rename(directory, name, new_directory, new_name, flags);
-        self.record_plain(work, tell).await
+            .rename(directory, name, new_directory, new_name, flags)
+            .await;
+        recording.end_plain(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::attributes`].
@@ -298,9 +317,10 @@ impl Client {
     /// As there.
     pub async fn attributes(&self, id: FileId) -> Result<FileState, Errno> {
         let file = number(id);
-        let work = self.core.attributes(id);
-        self.record_plain(work, || Operation::GetAttributes { file })
-            .await
+        let recording = self.record();
+        let result = self.core.attributes(id).await;
+        recording.end_plain(&result, || Operation::GetAttributes { file });
+        result
     }
 
     /// [`futago_client::Client::set_attributes`].
@@ -317,8 +337,10 @@ impl Client {
             size: change.size,
             mode: change.mode,
         };
-        let work = self.core.set_attributes(id, change);
-        self.record_plain(work, tell).await
+        let recording = self.record();
+        let result = self.core.set_attributes(id, change).await;
+        recording.end_plain(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::open`].
@@ -327,8 +349,10 @@ impl Client {
     /// As there.
     pub async fn open(&self, id: FileId) -> Result<FileState, Errno> {
         let file = number(id);
-        self.record_plain(self.core.open(id), || Operation::Open { file })
-            .await
+        let recording = self.record();
+        let result = self.core.open(id).await;
+        recording.end_plain(&result, || Operation::Open { file });
+        result
     }
 
     /// [`futago_client::Client::close`].
@@ -337,8 +361,10 @@ impl Client {
     /// As there.
     pub async fn close(&self, id: FileId) -> Result<(), Errno> {
         let file = number(id);
-        self.record_plain(self.core.close(id), || Operation::Close { file })
-            .await
+        let recording = self.record();
+        let result = self.core.close(id).await;
+        recording.end_plain(&result, || Operation::Close { file });
+        result
     }
 
     /// [`futago_client::Client::read`].
@@ -351,8 +377,10 @@ impl Client {
             offset,
             length,
         };
-        let work = self.core.read(id, offset, length);
-        self.record_plain(work, tell).await
+        let recording = self.record();
+        let result = self.core.read(id, offset, length).await;
+        recording.end_plain(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::write`].
@@ -372,8 +400,10 @@ impl Client {
             offset,
             length,
         };
-        let work = self.core.write(id, offset, data, kill_privileges);
-        self.record_plain(work, tell).await
+        let recording = self.record();
+        let result = self.core.write(id, offset, data, kill_privileges).await;
+        recording.end_plain(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::append`].
@@ -391,8 +421,10 @@ impl Client {
             file: number(id),
             length,
         };
-        let work = self.core.append(id, data, kill_privileges);
-        self.record_plain(work, tell).await
+        let recording = self.record();
+        let result = self.core.append(id, data, kill_privileges).await;
+        recording.end_plain(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::copy_range`].
@@ -417,10 +449,13 @@ impl Client {
             };
             (operation, Vec::new())
         };
-        let work = self
+        let recording = self.record();
+        let result = self
             .core
-            .copy_range(source, source_offset, target, target_offset, length);
-        self.record(work, tell).await
+            .copy_range(source, source_offset, target, target_offset, length)
+            .await;
+        recording.end(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::read_link`].
@@ -429,8 +464,10 @@ impl Client {
     /// As there.
     pub async fn read_link(&self, id: FileId) -> Result<Bytes, Errno> {
         let file = number(id);
-        self.record_plain(self.core.read_link(id), || Operation::ReadLink { file })
-            .await
+        let recording = self.record();
+        let result = self.core.read_link(id).await;
+        recording.end_plain(&result, || Operation::ReadLink { file });
+        result
     }
 
     /// [`futago_client::Client::read_directory`].
@@ -463,10 +500,13 @@ impl Client {
                 listed.into_iter().flatten().map(met_listed).collect(),
             )
         };
-        let work = self
+        let recording = self.record();
+        let result = self
             .core
-            .read_directory(directory, after, entries_max, attributes);
-        self.record(work, tell).await
+            .read_directory(directory, after, entries_max, attributes)
+            .await;
+        recording.end(&result, tell);
+        result
     }
 
     /// [`futago_client::Client::resolve`]; every step on the way is recorded.
