@@ -43,7 +43,7 @@ pub enum Work {
     Io {
         /// What is written and read.
         workload: IoWorkload,
-        /// Whether all is read twice more.
+        /// Whether all is read three times more.
         again: bool,
     },
 }
@@ -55,10 +55,12 @@ pub enum Phase {
     Metadata(MetadataPhase),
     /// Of large files.
     Io(IoPhase),
-    /// The same files are read for the second and third time.
+    /// The same files are read for the second time: a program that keeps data may fill its caches only now.
     Second,
-    /// See there.
+    /// For the third time: the kernel moves each page to those that are in use.
     Third,
+    /// For the fourth time, which costs what every further one does.
+    Fourth,
 }
 
 impl Work {
@@ -70,7 +72,7 @@ impl Work {
             }
             Self::Io { again, .. } => {
                 let again: &[Phase] = if *again {
-                    &[Phase::Second, Phase::Third]
+                    &[Phase::Second, Phase::Third, Phase::Fourth]
                 } else {
                     &[]
                 };
@@ -88,6 +90,7 @@ impl Phase {
             Self::Io(phase) => phase.name(),
             Self::Second => "read again",
             Self::Third => "and again",
+            Self::Fourth => "once more",
         }
     }
 
@@ -96,7 +99,7 @@ impl Phase {
         match self {
             Self::Metadata(_) => None,
             Self::Io(phase) => Some(phase),
-            Self::Second | Self::Third => Some(IoPhase::Read),
+            Self::Second | Self::Third | Self::Fourth => Some(IoPhase::Read),
         }
     }
 }
