@@ -152,8 +152,11 @@ impl<C: Context> Client<C> {
             let (extent, data) = self.ask_extent(id, home.0, home.1).await?;
             return Ok((extent, data, Vec::new()));
         }
-        let home = pin!(self.ask_extent(id, home.0, home.1));
-        let (home, chunks) = both(home, pin!(self.ask_chunks(requests, hint))).await;
+        let (home, chunks) = both(
+            pin!(self.ask_extent(id, home.0, home.1)),
+            pin!(self.ask_chunks(requests, hint)),
+        )
+        .await;
         let ((extent, data), mut chunks) = (home?, chunks?);
         if is_newer(&extent.hint.truncations, &hint.truncations) {
             chunks = self.ask_chunks(requests, &extent.hint).await?;
@@ -198,8 +201,11 @@ impl<C: Context> Client<C> {
             let (extent, _) = self.ask_extent(id, request, data).await?;
             return Ok((extent, parts.to_vec()));
         }
-        let home = pin!(self.ask_extent(id, request, data));
-        let (home, refused) = both(home, pin!(self.try_chunks(parts, &hint))).await;
+        let (home, refused) = both(
+            pin!(self.ask_extent(id, request, data)),
+            pin!(self.try_chunks(parts, &hint)),
+        )
+        .await;
         let ((extent, _), refused) = (home?, refused?);
         if is_newer(&extent.hint.truncations, &hint.truncations) {
             return Ok((extent, parts.to_vec()));

@@ -32,6 +32,6 @@ pub use cancel::Cancel;
 pub use client::Client;
 pub use config::Config;
 pub use context::Context;
-pub use join::join_all;
+pub use join::{first_of, join_all};
 pub use memory::{Memory, MemoryUndo};
 pub use operations::{AllocateMode, PathStep, Place, RenameFlags, XattrMode};

@@ -40,6 +40,7 @@ impl<C: Context> Client<C> {
         let Some(size) = self.keep_unsent(id, offset, data, kill_privileges) else {
             // Others wait for their turn meanwhile, and what is under way comes to its end.
             self.send_all(id).await;
+            // Apart, as it is seldom and large.
             let written =
                 Box::pin(self.write_at_servers(id, offset, data, (kill_privileges, None)));
             return written.await.map(Some);

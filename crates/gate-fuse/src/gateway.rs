@@ -10,15 +10,14 @@ use crate::operations::{locks, open};
 use crate::pace::Pace;
 use crate::{dispatch, local};
 use futago_base::{Errno, FileId};
-use futago_client::Context as _;
+use futago_client::{Context as _, first_of};
 use futago_fuse_kernel::{Forget, Handler, Incoming, Operation, ParseError, Reply, Request, Taken};
 use futago_node::Client;
-use std::future::poll_fn;
 use std::io;
 use std::iter;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::{spawn_local, yield_now};
@@ -150,14 +149,14 @@ async fn serve(call: Call, operation: Operation, reply: Reply) {
     let directories = changed_directories(&call, &operation);
     let mut work = pin!(dispatch::run(&call, operation));
     let waits_for_lock = lock.is_some_and(|lock| lock.waits);
-    let let_go = async {
+    let let_go = pin!(async {
         if waits_for_lock {
             call.caller_waited_in_vain().await;
         } else {
             call.caller_is_killed().await;
         }
-    };
-    match work_or(work.as_mut(), pin!(let_go)).await {
+    });
+    match first_of(work.as_mut(), let_go).await {
         Some(outcome) => {
             if matches!(outcome, Err(Errno::EIO)) {
                 forget(&call, &directories).await;
@@ -171,6 +170,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) {
             holder.inspect(|&holder| notes.let_go(holder));
             forget(&call, &directories).await;
             reply.error(Errno::EINTR.number());
+            // Apart, as it is seldom: every request would have to have room for it.
             Box::pin(undo(&call, work.await)).await;
             holder.inspect(|&holder| notes.settle(holder));
         }
@@ -227,20 +227,6 @@ impl Lock {
     }
 }
 
-/// What became of the work; `None` once the other is over before it.
-async fn work_or(
-    mut work: Pin<&mut impl Future<Output = Outcome>>,
-    mut other: Pin<&mut impl Future<Output = ()>>,
-) -> Option<Outcome> {
-    poll_fn(|task| {
-        if let Poll::Ready(outcome) = work.as_mut().poll(task) {
-            return Poll::Ready(Some(outcome));
-        }
-        other.as_mut().poll(task).map(|()| None)
-    })
-    .await
-}
-
 /// Takes back what an operation did for a caller that is gone: closes what it opened, gives up what
 /// it locked, and forgets what the kernel was not told of.
 async fn undo(call: &Call, outcome: Outcome) {
@@ -270,7 +256,6 @@ mod tests {
 
     #[test]
     fn a_request_takes_little_memory_to_begin_with() {
-        // It is moved as a whole before it begins. Where one future is an argument of another one, this doubles.
         let bytes = future_bytes(serve);
         assert!(bytes <= 6 << 10, "{bytes}");
     }

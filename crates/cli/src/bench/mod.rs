@@ -55,9 +55,9 @@ pub enum Phase {
     Metadata(MetadataPhase),
     /// Of large files.
     Io(IoPhase),
-    /// The same files are read for the second time: a program that keeps data may fill its caches only now.
+    /// The same files are read for the second time: a mount may fill the kernel's pages only now.
     Second,
-    /// For the third time: the kernel moves each page to those that are in use.
+    /// For the third time: Linux may move each page to those that are in use.
     Third,
     /// For the fourth time, which costs what every further one does.
     Fourth,

@@ -102,7 +102,7 @@ struct Io {
     /// The first transfer of every block, then the second of every block, and so on.
     #[arg(long, conflicts_with = "random")]
     strided: bool,
-    /// Read everything three times more: what is kept shows there
+    /// Read everything three times more: what is kept shows there.
     #[arg(long)]
     again: bool,
 }

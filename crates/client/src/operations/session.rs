@@ -9,12 +9,12 @@ impl<C: Context> Client<C> {
     /// Shows every server that the client lives; due every quarter of the servers' lease.
     /// Errors: `ESTALE` if a server has given up on the session, `EIO` if one cannot be reached.
     pub async fn keep_alive(&self) -> Result<(), Errno> {
-        let sends = async {
+        let sends = pin!(async {
             self.give_back_dropped().await;
             self.send_all_unsent().await;
-        };
+        });
         let told = pin!(self.tell_all(&Request::KeepAlive));
-        both(told, pin!(sends)).await.0
+        both(told, sends).await.0
     }
 
     /// Leaves: every server gives up this client's registrations and locks.

@@ -36,8 +36,14 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
         .await?;
     let mut attributes = state.attributes;
     if !is_new {
-        let existing = existing(call, attributes, create.flags, create.kill_suidgid);
-        attributes = Box::pin(existing).await?;
+        // Apart, as it is seldom and large; so is a truncation by `open`.
+        attributes = Box::pin(existing(
+            call,
+            attributes,
+            create.flags,
+            create.kill_suidgid,
+        ))
+        .await?;
     }
     let handle = call.opened();
     (call.shared.pages).opened_to_write(attributes.id.0, handle);

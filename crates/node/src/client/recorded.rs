@@ -75,17 +75,26 @@ type Told = (Operation, Vec<Met>);
 struct Recording<'a>(Option<Begun<'a>>);
 
 impl Recording<'_> {
-    /// The operation has ended; `tell` says what it was and what it found.
-    fn end<T>(self, result: &Result<T, Errno>, tell: impl FnOnce(Option<&T>) -> Told) {
+    /// The operation has ended; `tell` says what it was and what it found. Returns its result.
+    fn end<T>(
+        self,
+        result: Result<T, Errno>,
+        tell: impl FnOnce(Option<&T>) -> Told,
+    ) -> Result<T, Errno> {
         if let Some(mut begun) = self.0 {
             let (operation, met) = tell(result.as_ref().ok());
             begun.tell(operation, result.as_ref().err().copied(), met);
         }
+        result
     }
 
     /// The same for an operation that finds nothing, whatever comes of it.
-    fn end_plain<T>(self, result: &Result<T, Errno>, tell: impl FnOnce() -> Operation) {
-        self.end(result, |_| (tell(), Vec::new()));
+    fn end_plain<T>(
+        self,
+        result: Result<T, Errno>,
+        tell: impl FnOnce() -> Operation,
+    ) -> Result<T, Errno> {
+        self.end(result, |_| (tell(), Vec::new()))
     }
 }
 
@@ -116,9 +125,8 @@ impl Client {
         &self.core
     }
 
-    /// Begins to record an operation, if there is a recorder. It is waited for where it is called and not handed on: a future that is an
-    /// argument of another one has its place there twice, and is moved from one to the other.
-    fn record(&self) -> Recording<'_> {
+    /// Begins to record an operation, if there is a recorder. The operation itself is not handed on (ARCHITECTURE.md).
+    fn recording(&self) -> Recording<'_> {
         Recording(self.begin())
     }
 
@@ -137,7 +145,7 @@ impl Client {
     /// # Errors
     /// As there.
     pub async fn lookup(&self, directory: FileId, name: &Name) -> Result<FileState, Errno> {
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.lookup(directory, name).await;
         let tell = |state: Option<&FileState>| {
             let operation = Operation::Stat {
@@ -148,8 +156,7 @@ impl Client {
             let met = state.map(|state| met(directory, name, &state.attributes));
             (operation, met.into_iter().collect())
         };
-        recording.end(&result, tell);
-        result
+        recording.end(result, tell)
     }
 
     /// [`futago_client::Client::create`].
@@ -170,7 +177,7 @@ impl Client {
             NewContent::Symlink(target) => Some(target.len() as u32),
             _ => None,
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self
             .core
             .create(directory, name, node, exclusive, open, data)
@@ -198,8 +205,7 @@ impl Client {
             let met = old.map(|(state, _)| met(directory, name, &state.attributes));
             (operation, met.into_iter().collect())
         };
-        recording.end(&result, tell);
-        result
+        recording.end(result, tell)
     }
 
     /// [`futago_client::Client::make_directory`].
@@ -214,7 +220,7 @@ impl Client {
         uid: u32,
         gid: u32,
     ) -> Result<FileState, Errno> {
-        let recording = self.record();
+        let recording = self.recording();
         let result = self
             .core
             .make_directory(directory, name, mode, uid, gid)
@@ -227,8 +233,7 @@ impl Client {
             };
             (operation, Vec::new())
         };
-        recording.end(&result, tell);
-        result
+        recording.end(result, tell)
     }
 
     /// [`futago_client::Client::link`].
@@ -246,10 +251,9 @@ impl Client {
             directory: number(directory),
             name: name.clone(),
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.link(id, directory, name).await;
-        recording.end_plain(&result, tell);
-        result
+        recording.end_plain(result, tell)
     }
 
     /// [`futago_client::Client::unlink`].
@@ -261,10 +265,9 @@ impl Client {
             directory: number(directory),
             name: name.clone(),
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.unlink(directory, name).await;
-        recording.end_plain(&result, tell);
-        result
+        recording.end_plain(result, tell)
     }
 
     /// [`futago_client::Client::remove_directory`].
@@ -276,10 +279,9 @@ impl Client {
             directory: number(directory),
             name: name.clone(),
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.remove_directory(directory, name).await;
-        recording.end_plain(&result, tell);
-        result
+        recording.end_plain(result, tell)
     }
 
     /// [`futago_client::Client::rename`].
@@ -302,13 +304,12 @@ impl Client {
             no_replace: flags.no_replace,
             exchange: flags.exchange,
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self
             .core
             .rename(directory, name, new_directory, new_name, flags)
             .await;
-        recording.end_plain(&result, tell);
-        result
+        recording.end_plain(result, tell)
     }
 
     /// [`futago_client::Client::attributes`].
@@ -317,10 +318,9 @@ impl Client {
     /// As there.
     pub async fn attributes(&self, id: FileId) -> Result<FileState, Errno> {
         let file = number(id);
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.attributes(id).await;
-        recording.end_plain(&result, || Operation::GetAttributes { file });
-        result
+        recording.end_plain(result, || Operation::GetAttributes { file })
     }
 
     /// [`futago_client::Client::set_attributes`].
@@ -337,10 +337,9 @@ impl Client {
             size: change.size,
             mode: change.mode,
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.set_attributes(id, change).await;
-        recording.end_plain(&result, tell);
-        result
+        recording.end_plain(result, tell)
     }
 
     /// [`futago_client::Client::open`].
@@ -349,10 +348,9 @@ impl Client {
     /// As there.
     pub async fn open(&self, id: FileId) -> Result<FileState, Errno> {
         let file = number(id);
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.open(id).await;
-        recording.end_plain(&result, || Operation::Open { file });
-        result
+        recording.end_plain(result, || Operation::Open { file })
     }
 
     /// [`futago_client::Client::close`].
@@ -361,10 +359,9 @@ impl Client {
     /// As there.
     pub async fn close(&self, id: FileId) -> Result<(), Errno> {
         let file = number(id);
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.close(id).await;
-        recording.end_plain(&result, || Operation::Close { file });
-        result
+        recording.end_plain(result, || Operation::Close { file })
     }
 
     /// [`futago_client::Client::read`].
@@ -377,10 +374,9 @@ impl Client {
             offset,
             length,
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.read(id, offset, length).await;
-        recording.end_plain(&result, tell);
-        result
+        recording.end_plain(result, tell)
     }
 
     /// [`futago_client::Client::write`].
@@ -400,10 +396,9 @@ impl Client {
             offset,
             length,
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.write(id, offset, data, kill_privileges).await;
-        recording.end_plain(&result, tell);
-        result
+        recording.end_plain(result, tell)
     }
 
     /// [`futago_client::Client::append`].
@@ -421,10 +416,9 @@ impl Client {
             file: number(id),
             length,
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.append(id, data, kill_privileges).await;
-        recording.end_plain(&result, tell);
-        result
+        recording.end_plain(result, tell)
     }
 
     /// [`futago_client::Client::copy_range`].
@@ -449,13 +443,12 @@ impl Client {
             };
             (operation, Vec::new())
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self
             .core
             .copy_range(source, source_offset, target, target_offset, length)
             .await;
-        recording.end(&result, tell);
-        result
+        recording.end(result, tell)
     }
 
     /// [`futago_client::Client::read_link`].
@@ -464,10 +457,9 @@ impl Client {
     /// As there.
     pub async fn read_link(&self, id: FileId) -> Result<Bytes, Errno> {
         let file = number(id);
-        let recording = self.record();
+        let recording = self.recording();
         let result = self.core.read_link(id).await;
-        recording.end_plain(&result, || Operation::ReadLink { file });
-        result
+        recording.end_plain(result, || Operation::ReadLink { file })
     }
 
     /// [`futago_client::Client::read_directory`].
@@ -500,13 +492,12 @@ impl Client {
                 listed.into_iter().flatten().map(met_listed).collect(),
             )
         };
-        let recording = self.record();
+        let recording = self.recording();
         let result = self
             .core
             .read_directory(directory, after, entries_max, attributes)
             .await;
-        recording.end(&result, tell);
-        result
+        recording.end(result, tell)
     }
 
     /// [`futago_client::Client::resolve`]; every step on the way is recorded.
