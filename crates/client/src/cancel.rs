@@ -1,21 +1,21 @@
 //! A caller's wish that an operation which waits should stop waiting.
 
-use alloc::rc::Rc;
+use alloc::sync::Arc;
+use atomic_refcell::AtomicRefCell;
 use core::{
-    cell::{Cell, RefCell},
     future::poll_fn,
     task::{Poll, Waker},
 };
 
-/// A switch that is turned once. Clones are the same switch.
+/// A switch that is turned once. Clones are the same switch. As all of a client it belongs to the thread whose turn it is.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Rc<Inner>);
+pub struct Cancel(Arc<AtomicRefCell<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    cancelled: Cell<bool>,
+    cancelled: bool,
     /// The task that waits for the switch; one operation has one.
-    waiter: RefCell<Option<Waker>>,
+    waiter: Option<Waker>,
 }
 
 impl Cancel {
@@ -26,15 +26,16 @@ impl Cancel {
 
     /// Turns the switch and wakes the operation that waits.
     pub fn cancel(&self) {
-        self.0.cancelled.set(true);
-        if let Some(waiter) = self.0.waiter.take() {
+        let mut switch = self.0.borrow_mut();
+        switch.cancelled = true;
+        if let Some(waiter) = switch.waiter.take() {
             waiter.wake();
         }
     }
 
     /// Whether the switch has been turned.
     pub fn is_cancelled(&self) -> bool {
-        self.0.cancelled.get()
+        self.0.borrow().cancelled
     }
 
     /// Waits until the switch is turned.
@@ -43,7 +44,7 @@ impl Cancel {
             if self.is_cancelled() {
                 return Poll::Ready(());
             }
-            self.0.waiter.replace(Some(task.waker().clone()));
+            self.0.borrow_mut().waiter = Some(task.waker().clone());
             Poll::Pending
         })
         .await;

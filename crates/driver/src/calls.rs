@@ -182,7 +182,7 @@ impl Calls {
             .map_or(self.counters.drawn, |(&oldest, _)| oldest.saturating_sub(1))
     }
 
-    /// Learns the time that another session of the same program has seen.
+    /// Learns the time that the session before has seen: what is done now must not seem to be earlier.
     pub fn observe(&mut self, clock: Time, now: Time) {
         self.counters.clock.observe(clock, now);
     }

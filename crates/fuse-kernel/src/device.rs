@@ -85,6 +85,23 @@ impl Device {
         }
     }
 
+    /// Waits until there is something to read, or reading fails; perhaps in vain.
+    pub(crate) fn wait(&self) -> io::Result<()> {
+        let mut waiting = libc::pollfd {
+            fd: self.fd.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: it is one `pollfd`, which outlives the call.
+        if unsafe { libc::poll(&raw mut waiting, 1, -1) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }

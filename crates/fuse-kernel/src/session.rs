@@ -243,6 +243,14 @@ impl Incoming {
         }
     }
 
+    /// Waits until there may be a request, or the mount has ended.
+    ///
+    /// # Errors
+    /// When the descriptor cannot be waited for.
+    pub fn wait(&self) -> io::Result<()> {
+        self.device.wait()
+    }
+
     /// A handler that panics spoils its own request, which is answered with EIO when its reply is
     /// dropped, and nobody else's.
     fn dispatch_or_contain(&self, handler: &impl Handler, message: Bytes) {

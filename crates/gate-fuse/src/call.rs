@@ -1,22 +1,19 @@
 //! One request on its way through the adapter.
 
 use crate::answer::Answer;
-use crate::clients::{ClientIndex, Clients};
 use crate::directory_nodes::DirectoryNodes;
 use crate::interruption::{Interruption, Interruptions};
 use crate::kept_pages::KeptPages;
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
-use crate::open_files::OpenFiles;
 use crate::told_nodes::ToldNodes;
 use crate::translate;
 use crate::unsynchronized::Unsynchronized;
-use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
+use futago_base::{Attributes, Duration, FileId, Kind, Name};
 use futago_client::Context;
 use futago_fuse_kernel::{Entry, Forget, Header};
-use futago_node::{Client, Futago};
+use futago_node::{Client, Starter};
 use std::fs;
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time;
@@ -38,8 +35,8 @@ const KILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
 /// What a mount's requests share.
 #[derive(Debug)]
 pub struct Shared {
-    /// The clients that do the work.
-    pub clients: Clients,
+    /// Begins operations of the mount's client.
+    pub starter: Starter,
     /// Requests under way.
     pub interruptions: Interruptions,
     /// Locks that were asked for.
@@ -52,8 +49,6 @@ pub struct Shared {
     pub told: ToldNodes,
     /// Files that the kernel may keep pages of.
     pub pages: KeptPages,
-    /// Who has registered which open files.
-    pub open_files: OpenFiles,
     /// Which open files were written to.
     pub unsynchronized: Unsynchronized,
     last_handle: AtomicU64,
@@ -61,16 +56,15 @@ pub struct Shared {
 
 impl Shared {
     /// What a mount begins with.
-    pub fn new(first: Futago) -> Self {
+    pub fn new(starter: Starter) -> Self {
         Self {
-            clients: Clients::new(first),
+            starter,
             interruptions: Interruptions::default(),
             locks: LockNotes::default(),
             cuts: Cuts::default(),
             directories: DirectoryNodes::default(),
             told: ToldNodes::default(),
             pages: KeptPages::default(),
-            open_files: OpenFiles::default(),
             unsynchronized: Unsynchronized::default(),
             last_handle: AtomicU64::default(),
         }
@@ -102,8 +96,6 @@ impl Shared {
 pub struct Call {
     /// The client that does the work.
     pub client: Arc<Client>,
-    /// Which client that is.
-    pub index: ClientIndex,
     /// What the mount's requests share.
     pub shared: Arc<Shared>,
     /// Who asks, and about what.
@@ -115,28 +107,6 @@ pub struct Call {
 }
 
 impl Call {
-    /// A number for a file that the call's client has just registered as open.
-    pub fn opened(&self) -> u64 {
-        let handle = self.shared.next_handle();
-        self.shared.open_files.opened(handle, self.index);
-        handle
-    }
-
-    /// Has a client of the mount, whose session it concerns, do something. Errors: the operation's,
-    /// and `EIO` if that client has stopped.
-    pub async fn run_at<F, Fut, T>(&self, client: ClientIndex, operation: F) -> Result<T, Errno>
-    where
-        F: FnOnce(Arc<Client>) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<T, Errno>> + 'static,
-        T: Send + 'static,
-    {
-        if client == self.index {
-            operation(Arc::clone(&self.client)).await
-        } else {
-            self.shared.clients.run(client, operation).await
-        }
-    }
-
     /// What a name of the request's directory leads to, with a node, and for how long it may be kept.
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
         let told = &self.shared.told;
@@ -199,14 +169,23 @@ impl Call {
         }
     }
 
+    /// Waits until the caller is not to be kept waiting any longer.
+    pub async fn caller_is_let_go(&self, waits_for_lock: bool) {
+        if waits_for_lock {
+            self.caller_waited_in_vain().await;
+        } else {
+            self.caller_is_killed().await;
+        }
+    }
+
     /// Waits until the caller has got a signal and what it waits for has had the time to end well.
-    pub async fn caller_waited_in_vain(&self) {
+    async fn caller_waited_in_vain(&self) {
         self.interruption.raised().await;
         self.client.context().sleep(CANCEL_MAX).await;
     }
 
     /// Waits until the caller is being killed.
-    pub async fn caller_is_killed(&self) {
+    async fn caller_is_killed(&self) {
         self.interruption.raised().await;
         while !is_being_killed(self.header.pid) {
             self.client.context().sleep(KILLED_POLL).await;

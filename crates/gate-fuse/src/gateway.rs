@@ -2,8 +2,7 @@
 
 use crate::answer::{self, Outcome};
 use crate::call::Call;
-use crate::clients::{ClientIndex, FIRST};
-use crate::crew::Crew;
+use crate::crew::{Crew, ThreadIndex};
 use crate::lock_notes::Holder;
 use crate::lookout::Lookout;
 use crate::operations::{locks, open};
@@ -12,37 +11,30 @@ use crate::{dispatch, local};
 use futago_base::{Errno, FileId};
 use futago_client::{Context as _, first_of};
 use futago_fuse_kernel::{Forget, Handler, Incoming, Operation, ParseError, Reply, Request, Taken};
-use futago_node::Client;
 use std::io;
 use std::iter;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::task::{spawn_local, yield_now};
+use tokio::task::yield_now;
 
 /// How many requests are taken before what they have started gets its turn.
 const TURN_REQUESTS: usize = 64;
 
-/// A thread's end of the kernel's connection, on the thread of its client.
+/// A thread's end of the kernel's connection.
 pub struct Gateway {
-    client: Arc<Client>,
-    index: ClientIndex,
+    index: ThreadIndex,
     crew: Arc<Crew>,
 }
 
 impl Gateway {
-    pub fn new(client: Arc<Client>, index: ClientIndex, crew: Arc<Crew>) -> Self {
-        Self {
-            client,
-            index,
-            crew,
-        }
+    pub const fn new(index: ThreadIndex, crew: Arc<Crew>) -> Self {
+        Self { index, crew }
     }
 
-    /// Takes requests until the end of the mount, or until there are too few of them; then it gives
-    /// back what they come from.
+    /// Takes requests beside other work of the thread until the end of the mount, or until there are too few of them; then
+    /// it gives back what they come from.
     pub async fn serve(self, incoming: Incoming) -> io::Result<Option<Incoming>> {
         // The end of the mount shows as an error.
         let interest = Interest::READABLE | Interest::ERROR;
@@ -63,6 +55,23 @@ impl Gateway {
                 ready.clear_ready();
             }
             yield_now().await;
+        }
+    }
+
+    /// The same on a thread that does nothing else.
+    pub fn serve_alone(self, mut incoming: Incoming) -> io::Result<Option<Incoming>> {
+        let (mut pace, mut lookout) = (Pace::default(), Lookout::default());
+        loop {
+            let Some(found) = self.take_turn(&mut incoming)? else {
+                return Ok(None);
+            };
+            let counts = found > 0 || lookout.was_asleep();
+            if counts && !self.crew.follow(self.index, &mut pace, found) {
+                return Ok(Some(incoming));
+            }
+            if !lookout.looks_again(found > 0) {
+                incoming.wait()?;
+            }
         }
     }
 
@@ -95,27 +104,22 @@ impl Handler for Gateway {
         if reply.is_interrupted() {
             interruption.raise();
         }
-        let index = if locks::concerns_locks(&operation) {
-            FIRST
-        } else {
-            self.index
+        let call = Call {
+            client: shared.starter.client().on_behalf_of(header.pid),
+            shared,
+            header,
+            file,
+            interruption,
         };
-        let run = move |client: Arc<Client>| {
-            let call = Call {
-                client: client.on_behalf_of(header.pid),
-                index,
-                shared,
-                header,
-                file,
-                interruption,
-            };
-            serve(call, operation, reply)
-        };
-        if index == self.index {
-            begin(run(Arc::clone(&self.client)));
-        } else {
-            self.crew.shared.clients.spawn(index, run);
-        }
+        let starter = &self.crew.shared.starter;
+        let client = Arc::clone(starter.client());
+        starter.begin(async move {
+            let work = pin!(serve(call, operation, reply));
+            // It is a system call, and other threads need not wait for it.
+            if let Some((outcome, reply)) = client.context().in_turns(work).await {
+                answer::send(outcome, reply);
+            }
+        });
     }
 
     fn interrupt(&self, unique: u64) {
@@ -131,38 +135,29 @@ impl Handler for Gateway {
     }
 }
 
-/// Begins an operation. One that waits for nobody is answered before the next request is taken.
-fn begin(operation: impl Future<Output = ()> + 'static) {
-    let mut operation = Box::pin(operation);
-    let mut task = Context::from_waker(Waker::noop());
-    if operation.as_mut().poll(&mut task).is_pending() {
-        spawn_local(operation);
-    }
-}
-
-/// Runs an operation and answers. A caller that is being killed is let go, and so is one that got a
-/// signal and waits for a lock; the operation goes on.
-async fn serve(call: Call, operation: Operation, reply: Reply) {
+/// Runs an operation and answers, or returns what is to be answered after its turn. A caller that is being killed is let
+/// go, and so is one that got a signal and waits for a lock; the operation goes on.
+async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcome, Reply)> {
     let unique = reply.unique();
     let name = operation.name();
     let lock = Lock::of(&operation, call.file);
     let directories = changed_directories(&call, &operation);
+    let in_turn = !directories.is_empty() || is_believed(&operation);
     let mut work = pin!(dispatch::run(&call, operation));
     let waits_for_lock = lock.is_some_and(|lock| lock.waits);
-    let let_go = pin!(async {
-        if waits_for_lock {
-            call.caller_waited_in_vain().await;
-        } else {
-            call.caller_is_killed().await;
-        }
-    });
-    match first_of(work.as_mut(), let_go).await {
+    let let_go = pin!(call.caller_is_let_go(waits_for_lock));
+    let answer = match first_of(work.as_mut(), let_go).await {
         Some(outcome) => {
             if matches!(outcome, Err(Errno::EIO)) {
                 forget(&call, &directories).await;
             }
             tracing::trace!(name, header = ?call.header, ?outcome, "answered");
-            answer::send(outcome, reply);
+            if in_turn {
+                answer::send(outcome, reply);
+                None
+            } else {
+                Some((outcome, reply))
+            }
         }
         None => {
             let holder = lock.map(|lock| lock.holder);
@@ -173,9 +168,18 @@ async fn serve(call: Call, operation: Operation, reply: Reply) {
             // Apart, as it is seldom: every request would have to have room for it.
             Box::pin(undo(&call, work.await)).await;
             holder.inspect(|&holder| notes.settle(holder));
+            None
         }
-    }
+    };
     call.shared.interruptions.end(unique);
+    answer
+}
+
+/// Whether the kernel keeps the attributes that it is told in answer, whatever it has been told to forget since it asked. So it is when
+/// it has had them or names changed (`fuse_do_setattr`, `create_new_entry` in fs/fuse/dir.c); other answers it compares with that
+/// (`fuse_change_attributes_i`).
+const fn is_believed(operation: &Operation) -> bool {
+    matches!(operation, Operation::SetAttributes(_))
 }
 
 /// The directories whose names an operation changes.

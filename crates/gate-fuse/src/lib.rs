@@ -1,15 +1,13 @@
 //! Futago as a mounted file system: what the kernel asks becomes operations of a client.
 //!
 //! The adapter is thin and keeps next to nothing: the kernel's node ids are file ids, and what the kernel keeps it
-//! keeps under the clients' leases. It remembers where the kernel knows which directory, so that one that another mount
+//! keeps under the client's leases. It remembers where the kernel knows which directory, so that one that another mount
 //! has moved gets a node of its own there; which locks were asked for through this mount, so that
-//! closing a file without locks costs nothing; where a listing was cut between names of one hash; and,
-//! as a mount may have several clients, which of them a closed file concerns.
+//! closing a file without locks costs nothing; and where a listing was cut between names of one hash.
 //!
 //! ```text
 //! mount            mounting and unmounting
 //! crew             the threads that take requests; pace: how each judges whether more are needed
-//! clients          the clients, one a thread; open_files: which of them registered which open files
 //! gateway          requests in, answers out, interruptions
 //! directory_nodes  which of the kernel's nodes are which directories
 //! kernel_caches    what the kernel keeps, and how it is taken back; told_nodes: which files it knows
@@ -24,7 +22,6 @@
 
 mod answer;
 mod call;
-mod clients;
 mod crew;
 mod directory_nodes;
 mod dispatch;
@@ -37,7 +34,6 @@ mod local;
 mod lock_notes;
 mod lookout;
 mod mount;
-mod open_files;
 mod operations;
 mod pace;
 mod told_nodes;

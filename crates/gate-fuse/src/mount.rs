@@ -3,7 +3,6 @@
 use crate::call::Shared;
 use crate::crew::Crew;
 use crate::kernel_caches::KernelCaches;
-use crate::open_files::CLIENTS_MAX;
 use futago_fuse_kernel::{
     Connection, MountEntry, MountOptions, SessionError, UnmountMode, Unmounter, Wanted, mounts,
 };
@@ -34,7 +33,7 @@ pub struct Options {
     /// How many threads may serve the mount, 1 to [`Options::THREADS_MAX`]; as many of them do as there
     /// are requests for.
     pub threads: usize,
-    /// What the kernel keeps under the leases of the mount's clients; nothing if there is none.
+    /// What the kernel keeps under the leases of the mount's client; nothing if there is none.
     pub caches: Option<KernelCaches>,
     /// Have all threads serve all the time: slower, and what a test of them wants.
     pub all_threads: bool,
@@ -42,7 +41,7 @@ pub struct Options {
 
 impl Options {
     /// The most threads that a mount can have.
-    pub const THREADS_MAX: usize = CLIENTS_MAX;
+    pub const THREADS_MAX: usize = 64;
 }
 
 impl Default for Options {
@@ -98,18 +97,9 @@ pub enum MountFailure {
 pub struct Mounted {
     connection: Connection,
     ended: Receiver<io::Result<()>>,
-    // Dropped last, when the mount is gone.
-    clients: ClientsEnd,
-}
-
-/// Ends the sessions of the clients when it is dropped.
-#[derive(Debug)]
-struct ClientsEnd(Arc<Shared>);
-
-impl Drop for ClientsEnd {
-    fn drop(&mut self) {
-        self.0.clients.end();
-    }
+    shared: Arc<Shared>,
+    // Its session ends last, when the mount is gone.
+    _client: Futago,
 }
 
 /// Mounts on `directory` what a client sees. What a dead process left there is taken away first.
@@ -128,15 +118,16 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
     }
     let threads = options.threads.clamp(1, Options::THREADS_MAX);
     let incoming = connection.incoming(threads).map_err(MountFailure::Device)?;
-    let shared = Arc::new(Shared::new(client));
+    let shared = Arc::new(Shared::new(client.starter()));
     if let Some(caches) = &options.caches {
         caches.attach(&connection, &shared);
     }
-    let ended = Crew::start(&shared, incoming, options.all_threads);
+    let ended = Crew::start(&client, &shared, incoming, options.all_threads);
     Ok(Mounted {
         connection,
         ended,
-        clients: ClientsEnd(shared),
+        shared,
+        _client: client,
     })
 }
 
@@ -197,7 +188,7 @@ impl Mounted {
     pub fn wait(self) -> io::Result<()> {
         let stopped = |_| Err(io::Error::other("the client has stopped"));
         let ended = self.ended.recv().unwrap_or_else(stopped);
-        self.clients.0.interruptions.raise_all();
+        self.shared.interruptions.raise_all();
         ended
     }
 }

@@ -1,35 +1,25 @@
-//! Which open files were written to, and by which clients of the mount: a client may keep
-//! what it is told to write.
+//! Which open files were written to: the client may keep what it is told to write.
 //!
 //! If something is lost, every open file description through which the file was written is told once, as on Linux
 //! (`errseq_t`).
 
-use crate::clients::ClientIndex;
 use crate::interruption::locked;
-use crate::open_files::{ClientSet, clients_of};
 use futago_base::{Errno, FileId};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// What is known of a file that is open and was written to.
-#[derive(Debug, Default)]
-struct Written {
-    clients: ClientSet,
-    /// The descriptions that wrote, with what they are to be told.
-    handles: HashMap<u64, Option<Errno>>,
-}
+/// The descriptions that have written to a file, with what they are to be told.
+type Writers = HashMap<u64, Option<Errno>>;
 
 /// The files that are open and were written to.
 #[derive(Debug, Default)]
-pub struct Unsynchronized(Mutex<HashMap<FileId, Written>>);
+pub struct Unsynchronized(Mutex<HashMap<FileId, Writers>>);
 
 impl Unsynchronized {
-    /// Notes that a client has written to a file.
-    pub fn written(&self, file: FileId, handle: u64, client: ClientIndex) {
+    /// Notes that a description has written to a file.
+    pub fn written(&self, file: FileId, handle: u64) {
         let mut files = locked(&self.0);
-        let written = files.entry(file).or_default();
-        written.clients |= 1 << client;
-        written.handles.entry(handle).or_default();
+        files.entry(file).or_default().entry(handle).or_default();
     }
 
     /// Whether a file is open that was written to.
@@ -42,16 +32,10 @@ impl Unsynchronized {
         locked(&self.0).keys().copied().collect()
     }
 
-    /// The clients that have to synchronize a file. Others may be waiting for them to do so already, and must.
-    pub fn clients(&self, file: FileId) -> Vec<ClientIndex> {
-        let files = locked(&self.0);
-        clients_of(files.get(&file).map_or(0, |written| written.clients))
-    }
-
     /// Something that was written to a file is lost.
     pub fn lost(&self, file: FileId, why: Errno) {
-        if let Some(written) = locked(&self.0).get_mut(&file) {
-            written.handles.values_mut().for_each(|told| {
+        if let Some(writers) = locked(&self.0).get_mut(&file) {
+            writers.values_mut().for_each(|told| {
                 told.get_or_insert(why);
             });
         }
@@ -62,16 +46,16 @@ impl Unsynchronized {
         let mut files = locked(&self.0);
         let told = files
             .get_mut(&file)
-            .and_then(|written| written.handles.get_mut(&handle));
+            .and_then(|writers| writers.get_mut(&handle));
         told.and_then(Option::take).map_or(Ok(()), Err)
     }
 
     /// A description is closed.
     pub fn closed(&self, file: FileId, handle: u64) {
         let mut files = locked(&self.0);
-        if let Some(written) = files.get_mut(&file) {
-            written.handles.remove(&handle);
-            if written.handles.is_empty() {
+        if let Some(writers) = files.get_mut(&file) {
+            writers.remove(&handle);
+            if writers.is_empty() {
                 files.remove(&file);
             }
         }
@@ -85,20 +69,10 @@ mod tests {
     const FILE: FileId = FileId(5);
 
     #[test]
-    fn every_client_that_has_written_synchronizes() {
-        let files = Unsynchronized::default();
-        files.written(FILE, 1, 0);
-        files.written(FILE, 2, 3);
-        assert_eq!(files.files(), [FILE]);
-        assert_eq!(files.clients(FILE), [0, 3]);
-        assert!(files.clients(FileId(6)).is_empty());
-    }
-
-    #[test]
     fn every_writer_is_told_once_of_what_is_lost() {
         let files = Unsynchronized::default();
-        files.written(FILE, 1, 0);
-        files.written(FILE, 2, 0);
+        files.written(FILE, 1);
+        files.written(FILE, 2);
         files.lost(FILE, Errno::ENOSPC);
         files.lost(FILE, Errno::EIO);
         assert_eq!(files.take_lost(FILE, 1), Err(Errno::ENOSPC));

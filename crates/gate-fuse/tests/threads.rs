@@ -1,5 +1,4 @@
-//! A mount that several threads serve, each with a session of its own: what one of them begins, another
-//! one may have to end.
+//! A mount that several threads serve: what one of them begins, another one may have to end.
 
 mod fixture;
 

@@ -6,6 +6,6 @@ pub mod cluster;
 pub mod metrics;
 pub mod server;
 
-pub use client::{Client, Futago, Kept, Options};
+pub use client::{Client, Futago, Kept, Options, Starter};
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
 pub use futago_trace::Recorder;

@@ -5,12 +5,18 @@
 use bytes::Bytes;
 use futago_base::{Kind, ServerId};
 use futago_node::{
-    Cluster, Options, Recorder, ServerEntry,
+    Cluster, Options, Recorder, ServerEntry, Starter,
     blocking::{FileSystem, OpenOptions},
     server::{Config, Servers},
 };
 use futago_transport::{Address, ClusterKey};
-use std::{future::Ready, io::ErrorKind, sync::mpsc, thread};
+use std::{
+    future::Ready,
+    io::ErrorKind,
+    pin::pin,
+    sync::{Arc, mpsc},
+    thread::{self, ThreadId},
+};
 use tempfile::TempDir;
 
 struct Running {
@@ -260,6 +266,63 @@ fn threads_that_call_and_spawned_operations_take_turns_at_one_client() {
     });
     assert!(reports.iter().take(400).all(|found| found));
     assert_eq!(fs.read_directory(b"/").unwrap().len(), 400);
+}
+
+/// Some of these operations wait for a server and end on the client's thread, others end where they begin.
+#[test]
+fn what_threads_begin_ends_although_they_do_not_wait_for_it() {
+    let running = start(2);
+    let fs = FileSystem::connect(&running.cluster, leasing()).unwrap();
+    drop(fs.open(b"/f", NEW).unwrap());
+    let (report, reports) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            let (report, starter) = (report.clone(), fs.futago().starter());
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    begin_to_resolve(&starter, report.clone());
+                }
+            });
+        }
+    });
+    drop(report);
+    let ends: Vec<_> = reports.iter().collect();
+    assert_eq!(ends.len(), 400);
+    assert!(ends.iter().all(|(found, _)| *found));
+    // The last one needs no server: the thread that begins it has its result before it goes on.
+    let (report, reports) = mpsc::channel();
+    begin_to_resolve(&fs.futago().starter(), report);
+    assert_eq!(reports.try_recv(), Ok((true, thread::current().id())));
+}
+
+#[test]
+fn what_is_begun_once_the_client_has_stopped_is_dropped() {
+    let running = start(1);
+    let fs = client(&running);
+    fs.metadata(b"/", true).unwrap();
+    let starter = fs.futago().starter();
+    drop(fs);
+    let (report, reports) = mpsc::channel();
+    begin_to_resolve(&starter, report.clone());
+    starter.spawn(async move { report.send((true, thread::current().id())).unwrap() });
+    assert!(reports.recv().is_err(), "nobody is left to report");
+}
+
+fn leasing() -> Options {
+    Options {
+        leases: true,
+        ..Options::default()
+    }
+}
+
+fn begin_to_resolve(starter: &Starter, report: mpsc::Sender<(bool, ThreadId)>) {
+    let client = Arc::clone(starter.client());
+    starter.begin(async move {
+        let resolving = pin!(client.core().resolve(b"/f", true));
+        let found = client.context().in_turns(resolving).await.is_ok();
+        // A test that has failed hears of nothing.
+        let _ = report.send((found, thread::current().id()));
+    });
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn on_one_thread<T>(test: impl Future<Output = T>) -> T {
 fn watched_and_not(test: impl AsyncFn()) {
     on_one_thread(test());
     on_one_thread(async {
-        spawn_local(keep_watch());
+        spawn_local(keep_watch(|look| look()));
         test().await;
     });
 }

@@ -22,8 +22,7 @@ impl<C: Context> Client<C> {
     }
 
     /// As [`Client::open`], but its home hears of it: who is to write ahead of the file's size needs that.
-    /// Errors: `ESTALE` if it is gone.
-    pub async fn register(&self, id: FileId) -> Result<(), Errno> {
+    async fn register(&self, id: FileId) -> Result<(), Errno> {
         self.persist(|| self.try_register(id)).await.map(drop)
     }
 
@@ -64,7 +63,7 @@ impl<C: Context> Client<C> {
         self.with_leases(|leases| leases.is_open(id)) == Some(true)
     }
 
-    /// Takes one [`Client::open`] or [`Client::register`] back, and sends before what is unsent of the file. Errors: as
+    /// Takes one [`Client::open`] back, and sends before what is unsent of the file. Errors: as
     /// [`Client::synchronize`], when that has been taken back.
     pub async fn close(&self, id: FileId) -> Result<(), Errno> {
         let synchronized = self.synchronize(id).await;

@@ -150,10 +150,12 @@ impl<C: Context> Client<C> {
             let home = self.map().home(entry.entry.id);
             homes.entry(home).or_default().push(entry.entry.id);
         }
-        let batches = homes.iter().flat_map(|(&home, ids)| {
-            let batches = ids.chunks(FILES_AT_ONCE);
-            batches.map(move |ids| self.attributes_at(home, ids))
-        });
+        let mut batches = Vec::new();
+        for (&home, ids) in &homes {
+            for batch in ids.chunks(FILES_AT_ONCE) {
+                batches.push(self.attributes_at(home, batch));
+            }
+        }
         let known = all_or_failure(join_all(batches).await)?;
         Ok(known.into_iter().flatten().collect())
     }

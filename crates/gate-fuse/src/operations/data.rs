@@ -7,8 +7,6 @@ use crate::call::Call;
 use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
-use futago_node::Client;
-use std::sync::Arc;
 
 /// The memory that a large write shares: the buffer that requests are read into.
 pub const REQUEST_BUFFER_BYTES: usize = (1 << 20) + 4096;
@@ -31,14 +29,12 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
     } else {
         write.offset.saturating_add(bytes.into())
     };
-    take_part(call, id, write.handle, end).await?;
+    take_part(call, id, end).await?;
     if appends {
         client.append(id, data, write.kill_suidgid).await?;
     } else {
         let kill_privileges = write.kill_suidgid;
-        call.shared
-            .unsynchronized
-            .written(id, write.handle, call.index);
+        call.shared.unsynchronized.written(id, write.handle);
         client
             .write(id, write.offset, data, kill_privileges)
             .await?;
@@ -53,7 +49,7 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
     Ok(Answer::Written(bytes))
 }
 
-/// Has all clients of the mount send what they keep of the file.
+/// Has the client send what it keeps of the file.
 pub async fn synchronize(call: &Call, handle: u64) -> Outcome {
     synchronize_file(call, call.file).await;
     call.shared.unsynchronized.take_lost(call.file, handle)?;
@@ -70,11 +66,10 @@ pub async fn synchronize_all(call: &Call) -> Outcome {
 
 async fn synchronize_file(call: &Call, id: FileId) {
     let files = &call.shared.unsynchronized;
-    for index in files.clients(id) {
-        let sent = move |client: Arc<Client>| async move { client.synchronize(id).await };
-        if let Err(why) = call.run_at(index, sent).await {
-            files.lost(id, why);
-        }
+    if files.has(id)
+        && let Err(why) = call.client.synchronize(id).await
+    {
+        files.lost(id, why);
     }
 }
 
@@ -91,7 +86,7 @@ pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {
     };
     let (client, id) = (&call.client, call.file);
     let end = range.offset.saturating_add(range.length);
-    take_part(call, id, range.handle, end).await?;
+    take_part(call, id, end).await?;
     client
         .allocate(id, mode, range.offset, range.length)
         .await?;
@@ -112,7 +107,7 @@ pub async fn copy(call: &Call, copy: &CopyFileRange) -> Outcome {
     let length = copy.length.min(COPY_BYTES_MAX);
     let (target, target_offset) = (FileId(copy.target_node), copy.target_offset);
     let end = target_offset.saturating_add(length);
-    take_part(call, target, copy.target_handle, end).await?;
+    take_part(call, target, end).await?;
     let copied = (call.client)
         .copy_range(call.file, copy.offset, target, target_offset, length)
         .await?;

@@ -6,22 +6,13 @@ use crate::lock_notes::Holder;
 use crate::translate::{lock_change, lock_in_the_way};
 use futago_base::{Duration, Errno, FileId};
 use futago_client::{Cancel, Context};
-use futago_fuse_kernel::{LockRequest, Operation};
+use futago_fuse_kernel::LockRequest;
 use futago_wire::LockChange;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 
 /// How often a request looks whether what is being taken back from its holder is.
 const SETTLED_POLL: Duration = Duration::from_millis(1);
-
-/// Whether an operation concerns locks. One client has those of the whole mount, as they belong to its
-/// session.
-pub const fn concerns_locks(operation: &Operation) -> bool {
-    matches!(
-        operation,
-        Operation::GetLock(_) | Operation::SetLock { .. } | Operation::Flush { .. }
-    )
-}
 
 pub async fn test(call: &Call, request: &LockRequest) -> Outcome {
     let change = lock_change(request, holder(call.file, request, false));

@@ -4,14 +4,12 @@ use super::nodes::new_file;
 use super::{data, pages};
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
-use crate::clients::FIRST;
 use crate::lock_notes::Holder;
 use crate::translate;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
 use futago_fuse_kernel::{Create, Header, Release};
 use futago_node::Client;
 use futago_wire::AttributeChange;
-use std::sync::Arc;
 
 pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
     let id = call.file;
@@ -19,7 +17,7 @@ pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
     if has(flags, libc::O_TRUNC) {
         Box::pin(truncate_or_close(call, id, kill_privileges)).await?;
     }
-    let handle = call.opened();
+    let handle = call.shared.next_handle();
     let flags = pages::opened(call, handle, flags, &state).await;
     Ok(Answer::Opened(id, handle, flags))
 }
@@ -45,7 +43,7 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
         ))
         .await?;
     }
-    let handle = call.opened();
+    let handle = call.shared.next_handle();
     (call.shared.pages).opened_to_write(attributes.id.0, handle);
     Ok(Answer::Created(call.entry(&name, &attributes), handle))
 }
@@ -117,7 +115,7 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     // It has no name that could be kept.
     let entry = translate::entry(made.attributes.id.0, &made.attributes);
     call.shared.told.tell(entry.node, false);
-    Ok(Answer::Created(entry, call.opened()))
+    Ok(Answer::Created(entry, call.shared.next_handle()))
 }
 
 /// Every close of a descriptor ends the `fcntl` locks that its process has on the file, after what was written is on its
@@ -138,60 +136,36 @@ pub async fn release(call: &Call, release: Release) -> Outcome {
     let (id, locks) = (call.file, &call.shared.locks);
     let holders = locks.forget_handle(id, release.handle);
     if !holders.is_empty() {
-        let of_file = holders.clone();
-        let released = move |client| release_locks_of(client, of_file);
-        let released = call.run_at(FIRST, released).await;
+        release_locks_of(&call.client, &holders).await;
         holders.into_iter().for_each(|holder| locks.settle(holder));
-        released?;
     }
     close(call, id, release.handle).await?;
     Ok(Answer::Done)
 }
 
-/// Takes all registrations of an open file back. The first of them is what the caller's close is.
+/// Takes the registration of an open file back.
 pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
-    let mut result = Ok(());
-    let clients = call.shared.open_files.closed(handle);
     call.shared.pages.closed(id.0, handle);
     call.shared.unsynchronized.closed(id, handle);
-    for (turn, client) in clients.into_iter().enumerate() {
-        let closed = move |client: Arc<Client>| async move {
-            match turn {
-                0 => client.close(id).await,
-                _ => client.core().close(id).await,
-            }
-        };
-        result = result.and(call.run_at(client, closed).await);
-    }
-    result
+    call.client.close(id).await
 }
 
-/// Has the call's client register an open file with the file's home before it changes the file's data up to `end`: who
+/// Has an open file registered with its home before its data is changed up to `end`: who
 /// writes beyond the first chunk may write ahead of the size, as far as servers allow those of whom they know that they have
 /// the file open.
-pub async fn take_part(call: &Call, id: FileId, handle: u64, end: u64) -> Result<(), Errno> {
-    let (client, files) = (&call.client, &call.shared.open_files);
-    if end <= client.chunk_bytes(id).await?.into() {
+pub async fn take_part(call: &Call, id: FileId, end: u64) -> Result<(), Errno> {
+    if end <= call.client.chunk_bytes(id).await?.into() {
         return Ok(());
     }
-    let core = client.core();
-    if files.is_registered(handle, call.index) {
-        return core.register_opens(id).await;
-    }
-    core.register(id).await?;
-    if !files.registered(handle, call.index) {
-        core.close(id).await?;
-    }
-    Ok(())
+    call.client.register_opens(id).await
 }
 
-async fn release_locks_of(client: Arc<Client>, holders: Vec<Holder>) -> Result<(), Errno> {
-    for holder in holders {
-        if let Err(error) = release_locks(&client, holder).await {
+async fn release_locks_of(client: &Client, holders: &[Holder]) {
+    for &holder in holders {
+        if let Err(error) = release_locks(client, holder).await {
             tracing::debug!(?holder, %error, "cannot release locks of a file that is closed");
         }
     }
-    Ok(())
 }
 
 async fn release_locks(client: &Client, holder: Holder) -> Result<(), Errno> {

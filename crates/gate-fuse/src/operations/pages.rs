@@ -7,7 +7,7 @@ use futago_client::Context;
 use futago_fuse_kernel::{OpenFlags, Read};
 use futago_wire::FileState;
 use std::sync::Arc;
-use tokio::task::{spawn_blocking, spawn_local};
+use tokio::task::spawn_blocking;
 
 /// Reads and writes go past the kernel's pages, which would be changed before the file is, and could not be dropped
 /// while they are being written.
@@ -66,7 +66,7 @@ pub async fn read(call: &Call, read: &Read) -> Result<Payload, Errno> {
     let trust = || call.client.data_trust(id);
     if start.is_some_and(|start| pages.end_read(id.0, start, trust())) {
         let (shared, client) = (Arc::clone(&call.shared), Arc::clone(&call.client));
-        spawn_local(async move {
+        call.shared.starter.spawn(async move {
             client.context().sleep(DROP_LATER).await;
             drop_pages(&shared, id).await;
         });

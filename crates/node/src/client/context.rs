@@ -11,8 +11,10 @@ use futago_wire::{Body, Failure, Frame, LeaseRecall, Outcome, Push, Reply, Reque
 use std::{
     cell::Cell,
     collections::BTreeMap,
-    future::Future,
-    sync::{Arc, Mutex, PoisonError},
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    thread::{self, ThreadId},
     time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::{
@@ -32,6 +34,8 @@ struct Shared {
     setup: Arc<Setup>,
     /// Of the client's thread.
     runtime: Handle,
+    /// The client's thread, once it runs.
+    thread: OnceLock<ThreadId>,
     turn: Mutex<()>,
     state: AtomicRefCell<State>,
     /// Told when the next deadline is earlier than the timer.
@@ -120,6 +124,7 @@ impl NodeContext {
         Self(Arc::new(Shared {
             setup,
             runtime,
+            thread: OnceLock::new(),
             turn: Mutex::new(()),
             state: AtomicRefCell::new(state),
             deadline_changed: Notify::new(),
@@ -127,6 +132,32 @@ impl NodeContext {
             was_recalled: Notify::new(),
             queued: Notify::new(),
         }))
+    }
+
+    /// The calling thread is the client's.
+    pub(super) fn begin_thread(&self) {
+        // It is called once.
+        let _ = self.0.thread.set(thread::current().id());
+    }
+
+    /// Whether the calling thread is the client's.
+    pub(super) fn is_own_thread(&self) -> bool {
+        self.0.thread.get() == Some(&thread::current().id())
+    }
+
+    /// Goes on with an operation whenever it is ready to, in a turn of the thread that does so. Not to be waited for
+    /// within a turn, which would wait for itself.
+    pub async fn in_turns<T>(&self, mut operation: Pin<&mut impl Future<Output = T>>) -> T {
+        poll_fn(|task| {
+            let work = || operation.as_mut().poll(task);
+            if self.is_own_thread() {
+                self.in_turn(work)
+            } else {
+                let _of_client = self.0.runtime.enter();
+                self.in_caller_s_turn(work)
+            }
+        })
+        .await
     }
 
     /// Does something while no other thread does anything with the client.
@@ -183,7 +214,12 @@ impl NodeContext {
             self.0.wanted.notified().await;
             let wanted = std::mem::take(&mut self.0.state.borrow_mut().wanted);
             for server in wanted {
-                let task = spawn_local(connection::run(self.clone(), server)).abort_handle();
+                let context = self.clone();
+                let connection = async move {
+                    let connection = pin!(connection::run(context.clone(), server));
+                    context.in_turns(connection).await;
+                };
+                let task = spawn_local(connection).abort_handle();
                 let mut state = self.0.state.borrow_mut();
                 state.links.entry(server).or_default().task = Some(task);
             }
@@ -328,7 +364,10 @@ impl NodeContext {
             return;
         }
         tracing::warn!("the session has expired: open files and locks are lost");
+        let now = wall_clock();
+        let seen = state.calls.clock(now);
         state.calls = new_calls(&self.0.setup);
+        state.calls.observe(seen, now);
         state.nearby.clear();
         state.wanted.clear();
         // What has been called back is over; the next session's leases have numbers of their own.
@@ -350,10 +389,7 @@ impl NodeContext {
     /// Changes the calls and does what comes of it.
     fn change(&self, change: impl FnOnce(&mut Calls, Time)) {
         let mut state = self.0.state.borrow_mut();
-        let (clock, now) = (&self.0.setup.clock, wall_clock());
-        clock.teach(&mut state.calls, now);
-        change(&mut state.calls, now);
-        clock.learn(&mut state.calls, now);
+        change(&mut state.calls, wall_clock());
         while let Some(output) = state.calls.next_output() {
             self.perform(&mut state, output);
         }

@@ -1,6 +1,6 @@
 //! What other threads hold of a client.
 
-use super::{Client, NodeContext, caller, runtime};
+use super::{Client, NodeContext, Starter, caller, runtime};
 use crate::Cluster;
 use futago_base::FileId;
 use futago_trace::Recorder;
@@ -26,7 +26,7 @@ pub struct Options {
     pub leases: bool,
     /// What the program keeps itself of what the client has told it, under the client's leases.
     pub kept: Option<Kept>,
-    /// Who records what is done through the client and its siblings, if anybody does.
+    /// Who records what is done through the client, if anybody does.
     pub recorder: Option<Recorder>,
 }
 
@@ -53,7 +53,6 @@ pub(super) type Job = Box<dyn FnOnce(Arc<Client>) + Send>;
 /// programs that do not block and for gateways.
 #[derive(Clone)]
 pub struct Futago {
-    setup: Arc<runtime::Setup>,
     client: Arc<Client>,
     jobs: mpsc::UnboundedSender<Job>,
     // Dropped after `jobs`, whose end is what stops the thread.
@@ -103,20 +102,7 @@ impl Futago {
     /// # Errors
     /// A cluster map that cannot be made, or a thread that cannot be started.
     pub fn connect(cluster: &Cluster, options: Options) -> io::Result<Self> {
-        Self::start(Arc::new(runtime::Setup::new(cluster, options)?))
-    }
-
-    /// Starts another client of the same cluster: a thread and a session of its own, so it has
-    /// registrations and locks of its own. They share the memory for answers on their way in, and what
-    /// one of them has seen is in the past of what another one does later.
-    ///
-    /// # Errors
-    /// A thread that cannot be started.
-    pub fn sibling(&self) -> io::Result<Self> {
-        Self::start(Arc::clone(&self.setup))
-    }
-
-    fn start(setup: Arc<runtime::Setup>) -> io::Result<Self> {
+        let setup = Arc::new(runtime::Setup::new(cluster, options)?);
         let (jobs, queue) = mpsc::unbounded_channel();
         let runtime = runtime::new()?;
         let context = NodeContext::new(Arc::clone(&setup), runtime.handle().clone());
@@ -128,7 +114,6 @@ impl Futago {
             .name("futago-client".into())
             .spawn(move || runtime::run(&runtime, &of_thread, queue))?;
         Ok(Self {
-            setup,
             client,
             jobs,
             _thread: Arc::new(Thread(Mutex::new(Some(thread)))),
@@ -142,10 +127,29 @@ impl Futago {
         F: FnOnce(Arc<Client>) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + 'static,
     {
+        self.spawn_beside(|client| {
+            let mut operation = Box::pin(operation(Arc::clone(&client)));
+            async move { client.context().in_turns(operation.as_mut()).await }
+        })
+    }
+
+    /// Runs something on the client's thread that takes its turns at the client itself
+    /// ([`NodeContext::in_turns`]). Returns whether the client still takes work.
+    pub fn spawn_beside<F, Fut>(&self, work: F) -> bool
+    where
+        F: FnOnce(Arc<Client>) -> Fut + Send + 'static,
+        Fut: Future<Output = ()> + 'static,
+    {
         let job: Job = Box::new(move |client| {
-            tokio::task::spawn_local(operation(client));
+            tokio::task::spawn_local(work(client));
         });
         self.jobs.send(job).is_ok()
+    }
+
+    /// For threads that begin operations and do not wait for them.
+    #[must_use]
+    pub fn starter(&self) -> Starter {
+        Starter::new(Arc::clone(&self.client), self.jobs.downgrade())
     }
 
     /// Runs an operation, which begins at once. What is returned waits for its result.

@@ -8,8 +8,9 @@ mod handle;
 mod recalls;
 mod recorded;
 mod runtime;
-mod shared_clock;
+mod starter;
 
 pub use context::NodeContext;
 pub use handle::{Futago, Kept, Options};
 pub use recorded::Client;
+pub use starter::Starter;

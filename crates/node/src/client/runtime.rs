@@ -1,19 +1,12 @@
 //! The client's thread.
 
 use super::handle::{Job, Options};
-use super::shared_clock::SharedClock;
 use super::{Client, NodeContext, recalls};
 use crate::Cluster;
 use futago_base::{ClusterMap, Duration};
 use futago_driver::HybridClock;
 use futago_transport::{Budget, shared_memory::keep_watch};
-use std::{
-    future::{Future, poll_fn},
-    io,
-    pin::pin,
-    sync::Arc,
-    time,
-};
+use std::{future::Future, io, pin::pin, sync::Arc, time};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::mpsc,
@@ -21,7 +14,7 @@ use tokio::{
     time::{interval, timeout},
 };
 
-/// What a client is made of, and its siblings with it.
+/// What a client is made of.
 #[derive(Debug)]
 pub struct Setup {
     pub cluster: Cluster,
@@ -29,10 +22,9 @@ pub struct Setup {
     pub options: Options,
     /// Memory for answers on their way in.
     pub budget: Budget,
-    pub clock: SharedClock,
 }
 
-/// Memory for large answers on their way in, all servers and siblings together.
+/// Memory for large answers on their way in, all servers together.
 const INCOMING_BYTES: usize = 256 << 20;
 
 /// How long a client that leaves waits for servers that are connected and do not answer.
@@ -50,7 +42,6 @@ impl Setup {
             map,
             options,
             budget: Budget::new(INCOMING_BYTES),
-            clock: SharedClock::default(),
         })
     }
 }
@@ -60,14 +51,16 @@ pub fn new() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// Runs jobs until all handles are gone, then ends the session. Everything on this thread happens in its
-/// turn.
+/// Runs jobs until all handles are gone, then ends the session. What this thread does with the client it does in its
+/// turns.
 pub fn run(runtime: &Runtime, client: &Arc<Client>, jobs: mpsc::UnboundedReceiver<Job>) {
     let context = client.context();
     let _ending = Ending(context.clone());
+    context.begin_thread();
     let local = LocalSet::new();
-    let mut work = pin!(local.run_until(serve(client, jobs)));
-    runtime.block_on(poll_fn(|task| context.in_turn(|| work.as_mut().poll(task))));
+    runtime.block_on(local.run_until(serve(client, jobs)));
+    // Operations are left in it, and what they drop is of the client.
+    context.in_turn(|| drop(local));
 }
 
 /// Tells that the thread has ended, also when it has panicked.
@@ -81,11 +74,12 @@ impl Drop for Ending {
 
 async fn serve(client: &Arc<Client>, mut jobs: mpsc::UnboundedReceiver<Job>) {
     let context = client.context();
-    spawn_local(context.clone().keep_time());
-    spawn_local(context.clone().keep_sending());
-    spawn_local(context.clone().keep_connecting());
-    spawn_local(keep_watch());
-    spawn_local(recalls::answer(Arc::clone(client)));
+    begin(context, context.clone().keep_time());
+    begin(context, context.clone().keep_sending());
+    begin(context, context.clone().keep_connecting());
+    begin(context, recalls::answer(Arc::clone(client)));
+    let of_watch = context.clone();
+    spawn_local(keep_watch(move |look| of_watch.in_turn(look)));
     let mut keep_alive = interval(keep_alive_period());
     keep_alive.tick().await;
     loop {
@@ -97,15 +91,27 @@ async fn serve(client: &Arc<Client>, mut jobs: mpsc::UnboundedReceiver<Job>) {
             _ = keep_alive.tick() => {
                 let client = Arc::clone(client);
                 // Who does not answer is found by the operations that need it.
-                spawn_local(async move { client.keep_alive().await.ok() });
+                begin(context, async move {
+                    client.keep_alive().await.ok();
+                });
             }
         }
     }
     if context.is_used() {
         // A server that does not hear of it finds out when the lease ends.
-        context.leave();
-        let _ = timeout(LEAVE_MAX, client.end_session()).await;
+        let leaving = pin!(async {
+            context.leave();
+            client.end_session().await
+        });
+        let _ = timeout(LEAVE_MAX, context.in_turns(leaving)).await;
     }
+}
+
+/// Has this thread, which is the client's, do something in its turns.
+fn begin(context: &NodeContext, work: impl Future<Output = ()> + 'static) {
+    let context = context.clone();
+    let mut work = Box::pin(work);
+    spawn_local(async move { context.in_turns(work.as_mut()).await });
 }
 
 /// A server takes seven eighths of its lease or more to give up on a client that it has heard of, and its clock may run

@@ -65,7 +65,7 @@ pub fn run(
         .build();
     let outcome = runtime.and_then(|runtime| {
         LocalSet::new().block_on(&runtime, async {
-            spawn_local(keep_watch());
+            spawn_local(keep_watch(|look| look()));
             // As some of the thread's tasks they handle messages right after they are read, and before the thread
             // looks for more.
             let mut servers = JoinSet::new();

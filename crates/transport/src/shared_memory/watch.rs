@@ -27,15 +27,17 @@ struct Watch {
 }
 
 /// Takes care that the waits of this thread's streams do not sleep at once, for as long as it is
-/// polled. After a look in vain it yields the processor to other processes: a client and its server
+/// polled. If other threads use the streams, too, `in_turn` does what it is given while none of them does.
+/// After a look in vain it yields the processor to other processes: a client and its server
 /// often share one. After [`TURN_MAX`] of work it does so, too. The thread is [busy] between a look that finds something and one that does not.
-pub async fn keep_watch() {
+pub async fn keep_watch(in_turn: impl Fn(&mut dyn FnMut())) {
     let _end = Watching::begin();
     let begun = WATCH.with(|watch| Rc::clone(&watch.begun));
     let mut yielded = now();
     loop {
         let at = now();
-        let looked = look(at);
+        let mut looked = Looked::default();
+        in_turn(&mut || looked = look(at));
         let works_since = busy::since().map_or(at, |since| since.max(yielded));
         if looked.is_in_vain() || at.since(works_since) >= TURN_MAX {
             yielded = yield_processor(at);

@@ -17,19 +17,19 @@ const LAST_RECORDS: Duration = Duration::from_secs(2);
 /// What a mount is asked for.
 pub struct Asked {
     pub options: Options,
-    /// How much of files' data all its threads together keep; what a client keeps by default, each, if it is not said.
+    /// How much of files' data its client keeps; as much as by default if it is not said.
     pub data_bytes: Option<u64>,
 }
 
 impl Asked {
-    /// A client of the mount.
+    /// The mount's client.
     fn client(&self, recorder: Option<Recorder>) -> futago_node::Options {
         let mut client = futago_node::Options {
             recorder,
             ..futago_node::Options::default()
         };
         if let Some(bytes) = self.data_bytes {
-            client.client.data_bytes_max = bytes / self.options.threads as u64;
+            client.client.data_bytes_max = bytes;
         }
         match &self.options.caches {
             Some(caches) => caches.with_leases(client),
@@ -140,16 +140,15 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_what_a_mount_may_keep() {
-        let mut asked = parsed(&["ro", "cache=8MiB"]).expect("options");
-        asked.options.threads = 4;
+    fn a_mount_keeps_as_much_as_its_options_say() {
+        let asked = parsed(&["ro", "cache=8MiB"]).expect("options");
         let client = asked.client(None);
         assert!(asked.options.read_only && client.leases);
-        assert_eq!(client.client.data_bytes_max, 2 << 20);
+        assert_eq!(client.client.data_bytes_max, 8 << 20);
     }
 
     #[test]
-    fn without_a_size_clients_keep_what_they_do_by_default() {
+    fn without_a_size_a_mount_keeps_what_clients_do_by_default() {
         let by_default = futago_node::Options::default().client.data_bytes_max;
         let client = parsed(&["cache"]).expect("options").client(None);
         assert_eq!(client.client.data_bytes_max, by_default);
