@@ -5,7 +5,6 @@ mod bench;
 mod cluster;
 mod commands;
 mod connection;
-mod cores;
 mod exit;
 mod logs;
 mod output;

@@ -84,16 +84,11 @@ impl Connection {
         self.mounted.unmounter.clone()
     }
 
-    /// Requests for event loops of the caller's, at least one: when a descriptor is readable, each call
-    /// of [`Incoming::take_one`] takes one, without waiting. A request comes to one of the loops that
-    /// wait; all of them wake up.
-    ///
-    /// # Errors
-    /// When a descriptor cannot be told not to wait.
-    pub fn incoming(&self, loops: usize) -> io::Result<Vec<Incoming>> {
-        let all = self.devices(loops);
-        all.iter().try_for_each(|device| device.never_wait())?;
-        Ok(self.incoming_of(&all))
+    /// Requests for threads and event loops of the caller's, at least one. A request comes to one of those that take it:
+    /// of the threads that sleep in [`Incoming::take_one`] one wakes up, of the event loops all.
+    #[must_use]
+    pub fn incoming(&self, count: usize) -> Vec<Incoming> {
+        self.incoming_of(&self.devices(count))
     }
 
     /// So many devices, each with a descriptor of its own where the kernel grants it.
@@ -123,7 +118,7 @@ impl Connection {
         handler: Arc<impl Handler + Send + Sync>,
         threads: usize,
     ) -> Result<Session, SessionError> {
-        let all = self.incoming_of(&self.devices(threads));
+        let all = self.incoming(threads);
         let mut session = Session {
             readers: Vec::new(),
             connection: self,
@@ -228,7 +223,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Reads one request and gives it to `handler`.
+    /// Reads one request, for which it waits unless told not to, and gives it to `handler`.
     ///
     /// # Errors
     /// What reading met other than the end of the mount.
@@ -241,6 +236,14 @@ impl Incoming {
             }
             Err(error) => Taken::of(&error).ok_or(error),
         }
+    }
+
+    /// Has [`Incoming::take_one`] find nothing where it would wait, also of those that have to share this one's descriptor.
+    ///
+    /// # Errors
+    /// When the descriptor cannot be told so.
+    pub fn never_wait(&self) -> io::Result<()> {
+        self.device.never_wait()
     }
 
     /// Waits until there may be a request, or the mount has ended.

@@ -2,11 +2,10 @@
 
 use crate::answer::{self, Outcome};
 use crate::call::Call;
-use crate::crew::{Crew, ThreadIndex};
+use crate::crew::Crew;
 use crate::lock_notes::Holder;
 use crate::lookout::Lookout;
 use crate::operations::{locks, open};
-use crate::pace::Pace;
 use crate::{dispatch, local};
 use futago_base::{Errno, FileId};
 use futago_client::{Context as _, first_of};
@@ -24,31 +23,37 @@ const TURN_REQUESTS: usize = 64;
 
 /// A thread's end of the kernel's connection.
 pub struct Gateway {
-    index: ThreadIndex,
     crew: Arc<Crew>,
 }
 
 impl Gateway {
-    pub const fn new(index: ThreadIndex, crew: Arc<Crew>) -> Self {
-        Self { index, crew }
+    pub const fn new(crew: Arc<Crew>) -> Self {
+        Self { crew }
     }
 
-    /// Takes requests beside other work of the thread until the end of the mount, or until there are too few of them; then
-    /// it gives back what they come from.
-    pub async fn serve(self, incoming: Incoming) -> io::Result<Option<Incoming>> {
+    /// Looks for requests, beside other work of the thread, whenever no other threads take them, until the end of the mount.
+    pub async fn look(self, mut incoming: Incoming) -> io::Result<()> {
+        while let Some(left) = self.look_for_a_while(incoming).await? {
+            incoming = left;
+            self.crew.returned().await;
+        }
+        Ok(())
+    }
+
+    /// The same until other threads take them. Then it gives back what they come from.
+    async fn look_for_a_while(&self, incoming: Incoming) -> io::Result<Option<Incoming>> {
         // The end of the mount shows as an error.
         let interest = Interest::READABLE | Interest::ERROR;
         // SAFETY: `incoming` keeps its one descriptor open for as long as it lives.
         let registered = unsafe { AsyncFd::register_with_interest(incoming, interest) };
         let mut incoming = registered.map_err(io::Error::from)?;
-        let (mut pace, mut lookout) = (Pace::default(), Lookout::default());
+        let mut lookout = Lookout::default();
         loop {
             let mut ready = incoming.ready_mut(interest).await?;
             let Some(found) = self.take_turn(ready.get_inner_mut())? else {
                 return Ok(None);
             };
-            let counts = found > 0 || lookout.was_asleep();
-            if counts && !self.crew.follow(self.index, &mut pace, found) {
+            if self.crew.hands_over() {
                 return Ok(Some(incoming.into_inner()));
             }
             if !lookout.looks_again(found > 0) {
@@ -58,21 +63,18 @@ impl Gateway {
         }
     }
 
-    /// The same on a thread that does nothing else.
-    pub fn serve_alone(self, mut incoming: Incoming) -> io::Result<Option<Incoming>> {
-        let (mut pace, mut lookout) = (Pace::default(), Lookout::default());
-        loop {
-            let Some(found) = self.take_turn(&mut incoming)? else {
-                return Ok(None);
-            };
-            let counts = found > 0 || lookout.was_asleep();
-            if counts && !self.crew.follow(self.index, &mut pace, found) {
-                return Ok(Some(incoming));
-            }
-            if !lookout.looks_again(found > 0) {
-                incoming.wait()?;
+    /// Takes requests on a thread that does nothing else and sleeps until they come, until the end of the mount or until the client's
+    /// thread had better take them. Then it gives back what they come from.
+    pub fn sleep(self, mut incoming: Incoming) -> io::Result<Option<Incoming>> {
+        while self.crew.sleepers_stay() {
+            match incoming.take_one(&self)? {
+                Taken::Request => {}
+                // It shares its descriptor with the client's thread.
+                Taken::Nothing => incoming.wait()?,
+                Taken::End => return Ok(None),
             }
         }
+        Ok(Some(incoming))
     }
 
     /// Takes the requests that are there, up to a limit. Returns how many, `None` at the end of the
@@ -98,8 +100,10 @@ impl Handler for Gateway {
             Err(errno) => return answer::send(Err(errno), reply),
         };
         if let Some(outcome) = local::answer(&shared, file, &operation) {
+            self.crew.note(header.pid, false);
             return answer::send(outcome, reply);
         }
+        let caller = header.pid;
         let interruption = shared.interruptions.begin(reply.unique());
         if reply.is_interrupted() {
             interruption.raise();
@@ -113,13 +117,14 @@ impl Handler for Gateway {
         };
         let starter = &self.crew.shared.starter;
         let client = Arc::clone(starter.client());
-        starter.begin(async move {
+        let waits = starter.begin(async move {
             let work = pin!(serve(call, operation, reply));
             // It is a system call, and other threads need not wait for it.
             if let Some((outcome, reply)) = client.context().in_turns(work).await {
                 answer::send(outcome, reply);
             }
         });
+        self.crew.note(caller, waits);
     }
 
     fn interrupt(&self, unique: u64) {

@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! mount            mounting and unmounting
-//! crew             the threads that take requests; pace: how each judges whether more are needed
+//! crew             the threads that take requests, and who does when; traffic: what requests come
+//! lookout          how a thread looks for the next request
 //! gateway          requests in, answers out, interruptions
 //! directory_nodes  which of the kernel's nodes are which directories
 //! kernel_caches    what the kernel keeps, and how it is taken back; told_nodes: which files it knows
@@ -35,8 +36,8 @@ mod lock_notes;
 mod lookout;
 mod mount;
 mod operations;
-mod pace;
 mod told_nodes;
+mod traffic;
 mod translate;
 mod unsynchronized;
 

@@ -20,11 +20,6 @@ pub struct Lookout {
 }
 
 impl Lookout {
-    /// Whether the thread has slept before its last look.
-    pub const fn was_asleep(&self) -> bool {
-        self.is_asleep
-    }
-
     /// The thread has looked. Returns whether it looks again at once; otherwise it sleeps until there is something.
     pub fn looks_again(&mut self, has_found: bool) -> bool {
         let now = now();
@@ -62,7 +57,7 @@ mod tests {
     fn looks_us(lookout: &mut Lookout, from: Time) -> u64 {
         let looks = (0..).take_while(|&us| {
             lookout.looked_in_vain(Time(from.0 + us * 1000), false);
-            !lookout.was_asleep()
+            !lookout.is_asleep
         });
         looks.count() as u64
     }
@@ -74,9 +69,9 @@ mod tests {
         assert!(patience_us > 100);
         let late = Time(1_000_000_000);
         lookout.looked_in_vain(late, false);
-        assert!(lookout.was_asleep(), "it was woken in vain");
+        assert!(lookout.is_asleep, "it was woken in vain");
         lookout.found(late);
-        assert!(!lookout.was_asleep());
+        assert!(!lookout.is_asleep);
         assert_eq!(looks_us(&mut lookout, late), patience_us / 2);
     }
 
@@ -84,6 +79,6 @@ mod tests {
     fn a_thread_sleeps_at_once_when_others_need_the_processor() {
         let mut lookout = Lookout::default();
         lookout.looked_in_vain(Time(0), true);
-        assert!(lookout.was_asleep());
+        assert!(lookout.is_asleep);
     }
 }

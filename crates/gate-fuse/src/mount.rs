@@ -15,8 +15,8 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use thiserror::Error;
 
-/// The most threads that a mount has unless it is told otherwise.
-const THREADS_DEFAULT_MAX: usize = 8;
+/// The most sleepers that a mount has unless it is told otherwise.
+const SLEEPERS_DEFAULT_MAX: usize = 8;
 
 /// How a mount is to look.
 #[derive(Clone, Debug)]
@@ -30,8 +30,8 @@ pub struct Options {
     pub read_only: bool,
     /// Take the mount away when this process ends, however it ends.
     pub auto_unmount: bool,
-    /// How many threads may serve the mount, 1 to [`Options::THREADS_MAX`]; as many of them do as there
-    /// are requests for.
+    /// How many threads the mount has, 1 to [`Options::THREADS_MAX`]: one that serves a caller that is alone, and others for several
+    /// callers.
     pub threads: usize,
     /// What the kernel keeps under the leases of the mount's client; nothing if there is none.
     pub caches: Option<KernelCaches>,
@@ -61,10 +61,10 @@ impl Default for Options {
     }
 }
 
-/// One thread for every two cores, as every request has a caller that needs one too.
+/// The client's own thread, and one for each core, though at least two as several callers are.
 fn default_threads() -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    (cores / 2).clamp(1, THREADS_DEFAULT_MAX)
+    1 + cores.clamp(2, SLEEPERS_DEFAULT_MAX)
 }
 
 /// Why nothing was mounted.
@@ -117,12 +117,13 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
         );
     }
     let threads = options.threads.clamp(1, Options::THREADS_MAX);
-    let incoming = connection.incoming(threads).map_err(MountFailure::Device)?;
+    let incoming = connection.incoming(threads);
     let shared = Arc::new(Shared::new(client.starter()));
     if let Some(caches) = &options.caches {
         caches.attach(&connection, &shared);
     }
-    let ended = Crew::start(&client, &shared, incoming, options.all_threads);
+    let ended = Crew::start(&client, &shared, incoming, options.all_threads)
+        .map_err(MountFailure::Device)?;
     Ok(Mounted {
         connection,
         ended,

@@ -3,6 +3,7 @@
 pub mod blocking;
 pub mod client;
 pub mod cluster;
+pub mod cores;
 pub mod metrics;
 pub mod server;
 

@@ -39,8 +39,8 @@ pub struct Mount {
     /// cache=SIZE (how much of files' data the mount keeps).
     #[arg(short, long = "options", value_delimiter = ',')]
     options: Vec<String>,
-    /// How many threads may serve the mount; as many do as there are requests for. By default one for
-    /// every two cores, at most 8.
+    /// How many threads serve the mount: one for a single caller, the others for several. By default one more
+    /// than there are cores, 3 to 9.
     #[arg(long, value_name = "N", value_parser = thread_count())]
     threads: Option<u16>,
     /// Record what is done through the mount to this file, as a trace that the twin can replay. A file that

@@ -6,13 +6,12 @@ use crate::{
         records::{ProcessRecord, Role},
         runtime_directory,
     },
-    cores::OnOneCore,
     exit::Exit,
     logs, output,
 };
 use anyhow::{Context, ensure};
 use clap::Args;
-use futago_node::{Cluster, server};
+use futago_node::{Cluster, cores::OnOneCore, server};
 use rustix::process::{getegid, geteuid};
 use std::{
     io::{Read, Write},

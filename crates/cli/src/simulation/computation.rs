@@ -4,7 +4,7 @@
 //! that one works, each has about half of the core. The system tells of no time that was stolen then, and yet all takes up to 1.8 times as long. A computation
 //! that keeps the units of a core busy shows it at once.
 
-use crate::cores;
+use futago_node::cores;
 use std::{hint::black_box, sync::Barrier, thread, time::Instant};
 
 /// How many sums are made side by side: enough that a core always has something to do for each of its units.

@@ -4,7 +4,7 @@
 //! third-level cache in common, and onto others, from which every line takes several times as long. Two threads
 //! that throw a line to and fro see it at once.
 
-use crate::cores;
+use futago_node::cores;
 use std::{
     hint::spin_loop,
     sync::atomic::{AtomicU64, Ordering},

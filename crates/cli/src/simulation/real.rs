@@ -9,13 +9,13 @@ use super::{
     surroundings::{Surroundings, Watch},
     totals::Totals,
 };
-use crate::{allocator, connection::Connection, cores::OnOneCore};
+use crate::{allocator, connection::Connection};
 use anyhow::{Context, bail};
 use futago_base::{Errno, FileId, Payload};
 use futago_client::join_all;
 use futago_des::{ProcessId, RandomStream};
 use futago_lab::{results::PhaseResult, workload::IoPhase};
-use futago_node::{Client, Cluster, Futago, Options};
+use futago_node::{Client, Cluster, Futago, Options, cores::OnOneCore};
 use futago_transport::busy;
 use futago_twin::{
     scenario::Body,

@@ -38,16 +38,19 @@ impl Starter {
 
     /// Begins something that takes its turns at the client itself
     /// ([`NodeContext::in_turns`](super::NodeContext::in_turns)): what can be done without waiting is done on this thread before this returns, the
-    /// rest on the client's thread. The calling thread must not have a turn. A client that has stopped drops it.
-    pub fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
+    /// rest on the client's thread. Returns whether there is a rest. The calling thread must not have a turn. A client that has
+    /// stopped drops it.
+    pub fn begin(&self, work: impl Future<Output = ()> + Send + 'static) -> bool {
         if self.jobs.strong_count() == 0 {
-            return;
+            return false;
         }
         let mut work = Box::pin(work);
         let mut task = Context::from_waker(Waker::noop());
-        if work.as_mut().poll(&mut task).is_pending() {
+        let has_to_wait = work.as_mut().poll(&mut task).is_pending();
+        if has_to_wait {
             self.go_on(work);
         }
+        has_to_wait
     }
 
     /// Does something on the client's thread that takes its turns at the client itself. A client that has stopped drops it.

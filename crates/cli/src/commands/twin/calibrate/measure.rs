@@ -3,7 +3,6 @@
 use super::{disk::Disk, memory, wake_up::wake_up_ns};
 use crate::{
     commands::twin::spread::Spread,
-    cores::OnOneCore,
     simulation::{
         local_cluster::Way,
         real,
@@ -11,6 +10,7 @@ use crate::{
     },
 };
 use anyhow::{Context, ensure};
+use futago_node::cores::OnOneCore;
 use futago_twin::scenario::{Point, Scenario};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};

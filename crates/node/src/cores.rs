@@ -1,9 +1,10 @@
 //! Cores: on which of them something runs.
 
-use anyhow::Context;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::{fmt::Display, io};
 
 /// The cores that the calling thread may use; none if the system does not tell.
+#[must_use]
 pub fn allowed() -> Vec<usize> {
     sched_getaffinity(None).map_or_else(|_| Vec::new(), |allowed| numbers(&allowed))
 }
@@ -24,17 +25,27 @@ pub fn bind(core: usize) {
     let _ = sched_setaffinity(None, &only(core));
 }
 
+fn failed(what: &str, why: impl Display) -> io::Error {
+    io::Error::other(format!("{what}: {why}"))
+}
+
 /// This thread, and the processes and threads that it starts, stay on one core while this lives.
+#[derive(Debug)]
 pub struct OnOneCore(CpuSet);
 
 impl OnOneCore {
     /// Takes one of the cores that this thread may use, counted from 0 and around.
-    pub fn bind(number: usize) -> anyhow::Result<Self> {
-        let before = sched_getaffinity(None).context("asking for the cores")?;
+    ///
+    /// # Errors
+    /// When the system does not tell the cores, or does not let the thread be bound.
+    pub fn bind(number: usize) -> io::Result<Self> {
+        let before =
+            sched_getaffinity(None).map_err(|error| failed("asking for the cores", error))?;
         let cores = numbers(&before);
         let core = cores.get(number % cores.len().max(1));
-        let core = *core.context("there is no core that this thread may use")?;
-        sched_setaffinity(None, &only(core)).with_context(|| format!("binding to core {core}"))?;
+        let core = *core.ok_or_else(|| failed("binding", "there is no core to bind to"))?;
+        let refused = |error| failed(&format!("binding to core {core}"), error);
+        sched_setaffinity(None, &only(core)).map_err(refused)?;
         Ok(Self(before))
     }
 }
