@@ -291,8 +291,19 @@ fn what_threads_begin_ends_although_they_do_not_wait_for_it() {
     assert!(ends.iter().all(|(found, _)| *found));
     // The last one needs no server: the thread that begins it has its result before it goes on.
     let (report, reports) = mpsc::channel();
-    begin_to_resolve(&fs.futago().starter(), report);
+    assert!(!begin_to_resolve(&fs.futago().starter(), report));
     assert_eq!(reports.try_recv(), Ok((true, thread::current().id())));
+}
+
+#[test]
+fn what_needs_a_server_has_to_wait() {
+    let running = start(1);
+    let fs = client(&running);
+    let (report, reports) = mpsc::channel();
+    assert!(begin_to_resolve(&fs.futago().starter(), report));
+    let (found, thread) = reports.recv().unwrap();
+    assert!(!found, "nobody has made it");
+    assert_ne!(thread, thread::current().id());
 }
 
 #[test]
@@ -303,7 +314,7 @@ fn what_is_begun_once_the_client_has_stopped_is_dropped() {
     let starter = fs.futago().starter();
     drop(fs);
     let (report, reports) = mpsc::channel();
-    begin_to_resolve(&starter, report.clone());
+    assert!(!begin_to_resolve(&starter, report.clone()));
     starter.spawn(async move { report.send((true, thread::current().id())).unwrap() });
     assert!(reports.recv().is_err(), "nobody is left to report");
 }
@@ -315,14 +326,15 @@ fn leasing() -> Options {
     }
 }
 
-fn begin_to_resolve(starter: &Starter, report: mpsc::Sender<(bool, ThreadId)>) {
+/// Returns whether the result has to be waited for.
+fn begin_to_resolve(starter: &Starter, report: mpsc::Sender<(bool, ThreadId)>) -> bool {
     let client = Arc::clone(starter.client());
     starter.begin(async move {
         let resolving = pin!(client.core().resolve(b"/f", true));
         let found = client.context().in_turns(resolving).await.is_ok();
         // A test that has failed hears of nothing.
         let _ = report.send((found, thread::current().id()));
-    });
+    })
 }
 
 #[test]
