@@ -131,16 +131,19 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Calls the leases on a node back. Returns whether there are any.
+    /// Calls the leases on a node back, if that has not been done just before. Returns whether there are any.
     pub fn recall(&mut self, node: FileId) -> bool {
         if !self.is_any(Key::leases(node)) {
             return false;
         }
-        let known = self.state.get(&Key::Recall(node)).and_then(Value::recall);
-        let since = known.map_or(self.now, |recall| recall.since);
         let told = self.now;
-        self.state.put(Key::Recall(node), Recall { since, told });
-        self.tell_holders(node);
+        let known = self.state.get(&Key::Recall(node)).and_then(Value::recall);
+        let since = known.map_or(told, |recall| recall.since);
+        let resend = self.server.config().resend;
+        if known.is_none_or(|recall| told.since(recall.told) >= resend) {
+            self.state.put(Key::Recall(node), Recall { since, told });
+            self.tell_holders(node);
+        }
         true
     }
 
@@ -354,7 +357,7 @@ impl<V: View> Turn<'_, V> {
             for session in self.holders(node) {
                 self.end_session(session);
             }
-        } else if self.now.since(recall.told) >= config.resend {
+        } else {
             self.recall(node);
         }
     }

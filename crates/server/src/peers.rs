@@ -9,6 +9,14 @@ use futago_base::{
 };
 use futago_wire::{Peer, PeerAnswer, PeerChange, codec};
 
+/// What a message that waits is known by, in the order of its channel.
+const fn peer_message(sender: ServerId, number: u64) -> RequestId {
+    RequestId {
+        sequence: (sender.0 as u64) << 48 | number,
+        ..NO_REQUEST
+    }
+}
+
 /// How many unconfirmed messages of a channel are sent again at a time.
 const RESEND_MESSAGES: u64 = 64;
 
@@ -40,12 +48,11 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// A message takes effect if it is the next one of its channel, once nobody has a lease on what it changes.
-    /// Whatever it is, the sender hears how far the channel has come.
+    /// A message takes effect if it is the next one of its channel, once nobody has a lease on what it changes; those
+    /// after it wait with it. Of whatever else comes the sender hears how far the channel has come.
     fn deliver(&mut self, sender: ServerId, number: u64, change: PeerChange) {
         let mut done = self.state.number(&Key::Inbox(sender));
-        let leased = (number == done + 1).then(|| self.leased_node(&change));
-        if let Some(Some(node)) = leased {
+        if let Some(node) = self.node_in_the_way(sender, number, &change) {
             return self.await_recall_for_peer(node, sender, number, change);
         }
         if number == done + 1 {
@@ -58,6 +65,39 @@ impl<V: View> Turn<'_, V> {
             number: done,
         };
         self.output(Output::PeerAnswer { to: sender, answer });
+    }
+
+    /// The node whose leases are to be given back before a message can take effect: those on what it changes, or those
+    /// for which the next one of its channel waits.
+    fn node_in_the_way(
+        &mut self,
+        sender: ServerId,
+        number: u64,
+        change: &PeerChange,
+    ) -> Option<FileId> {
+        let next = self.state.number(&Key::Inbox(sender)) + 1;
+        if number == next {
+            return self.leased_node(change);
+        }
+        let awaited = self.awaited_node(peer_message(sender, next));
+        if number > next && awaited.is_some() {
+            self.leased_node(change);
+            return awaited;
+        }
+        None
+    }
+
+    /// The node whose leases a message waits for.
+    fn awaited_node(&self, message: RequestId) -> Option<FileId> {
+        if !self.state.may_have(Sort::AwaitsRecall) {
+            return None;
+        }
+        let (from, to) = Key::whole_sort(Sort::AwaitsRecall);
+        let mut waiting = self.state.range(from, to);
+        waiting.find_map(|(key, _)| match key {
+            Key::AwaitsRecall(node, id) if *id == message => Some(*node),
+            _ => None,
+        })
     }
 
     /// The node that a message changes and clients have leases on; these are called back. Where a transaction is resolved
@@ -77,10 +117,7 @@ impl<V: View> Turn<'_, V> {
         number: u64,
         change: PeerChange,
     ) {
-        let request = RequestId {
-            sequence: u64::from(sender.0) << 48 | number,
-            ..NO_REQUEST
-        };
+        let request = peer_message(sender, number);
         let message = Peer::Deliver {
             sender,
             number,

@@ -6,16 +6,18 @@ mod cluster;
 
 use cluster::{CHUNK_BYTES, Cluster, ROOT, create, spot};
 use futago_base::{
-    Duration, Errno, FileId, Key, Payload, RequestId, SessionId, Time, Timestamp, View,
+    Duration, Errno, FileId, Key, Payload, RequestId, ServerId, SessionId, Time, Timestamp, View,
     record::Sort,
 };
 use futago_server::{Config, Input, Output};
 use futago_wire::{
-    AttributeChange, Failure, FileState, Lease, LeaseRecall, Outcome, Push, Reply, Request,
+    AttributeChange, Failure, FileState, Lease, LeaseRecall, Outcome, Peer, PeerAnswer, PeerChange,
+    Push, Reply, Request,
 };
 
 const HOLDER: SessionId = SessionId(1);
 const OTHER: SessionId = SessionId(2);
+const PEER: ServerId = ServerId(1);
 
 struct Room {
     cluster: Cluster,
@@ -567,4 +569,54 @@ fn every_exclusive_lease_gives_the_file_a_new_number_of_its_shrinkings() {
         assert!(room.take_exclusive(id).0);
         assert!(latest(&mut room, id) > before, "{:?}", request(id));
     }
+}
+
+impl Room {
+    /// Makes a file that the holder keeps; its lease.
+    fn kept_by_holder(&mut self, name: &str) -> Lease {
+        let (number, made) = self.ask(HOLDER, create(spot(ROOT, name)));
+        let Ok(Reply::Found { entry, .. }) = made else {
+            panic!("not made: {made:?}");
+        };
+        let node = entry.id;
+        Lease { node, number }
+    }
+
+    /// Another server says that a name of a file is gone.
+    fn drop_link(&mut self, number: u64, file: FileId) -> Vec<Output> {
+        let message = Peer::Deliver {
+            sender: PEER,
+            number,
+            change: PeerChange::DropLink(file),
+        };
+        self.cluster.input(0, Input::Peer(message))
+    }
+}
+
+fn delivered(number: u64) -> Output {
+    let receiver = ServerId(0);
+    let answer = PeerAnswer::Delivered { receiver, number };
+    Output::PeerAnswer { to: PEER, answer }
+}
+
+#[test]
+fn messages_of_a_server_are_kept_in_order_while_one_waits_for_a_lease() {
+    let mut room = Room::new();
+    let [first, second, third] = ["a", "b", "c"].map(|name| room.kept_by_holder(name));
+    assert_eq!(room.drop_link(1, first.node), [recall(first)]);
+    // Leases on what comes later are called back meanwhile, once.
+    assert_eq!(room.drop_link(3, third.node), [recall(third)]);
+    assert_eq!(room.drop_link(2, second.node), [recall(second)]);
+    assert_eq!(room.drop_link(2, second.node), []);
+    assert_eq!(
+        answer(&room.give_back(HOLDER, &[second.node])),
+        Some(Ok(Reply::Done))
+    );
+    let outputs = room.give_back(HOLDER, &[first.node]);
+    assert_eq!(outputs[1..], [delivered(1), delivered(2)]);
+    let outputs = room.give_back(HOLDER, &[third.node]);
+    assert_eq!(outputs[1..], [delivered(3)]);
+    // What has been done is confirmed again, and what comes too early is not kept.
+    assert_eq!(room.drop_link(2, second.node), [delivered(3)]);
+    assert_eq!(room.drop_link(5, second.node), [delivered(3)]);
 }
