@@ -395,6 +395,7 @@ impl Calls {
         call.state = State::Sent(now + wait);
         call.attempts += 1;
         let header = Header {
+            server: call.server,
             session: self.session,
             map_epoch: self.map_epoch,
             sequence,

@@ -62,6 +62,7 @@ fn send(sequence: u64, acknowledged: u64, clock: u64) -> CallOutput {
         to: SERVER,
         frame: Frame {
             header: Header {
+                server: SERVER,
                 session: SESSION,
                 map_epoch: 5,
                 sequence,

@@ -5,6 +5,7 @@ use crate::{
     handshake::{DEADLINE, HandshakeError, Refusal, welcome},
     shared_memory::MemoryStream,
 };
+use futago_base::ServerId;
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
@@ -25,8 +26,9 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
 /// Decides about those who have proven the key.
 pub trait Doorkeeper {
-    /// Whether to let a peer in.
-    fn admit(&self, hello: &Hello) -> Result<(), Refusal>;
+    /// Whether to let a peer in, and which servers its messages may be for, at most
+    /// [`SERVERS_MAX`](crate::handshake::SERVERS_MAX).
+    fn admit(&self, hello: &Hello) -> Result<Vec<ServerId>, Refusal>;
     /// A peer that is in.
     fn enter(&self, channel: Channel, hello: Hello, place: Place);
     /// A peer that is not.
@@ -96,9 +98,9 @@ impl<D: Doorkeeper + 'static> Acceptor<D> {
     async fn prove(&self, stream: Stream) {
         let mut place = None;
         let admit = |hello: &Hello| {
-            self.doorkeeper.admit(hello)?;
+            let here = self.doorkeeper.admit(hello)?;
             place = Some(self.place().ok_or(Refusal::Full)?);
-            Ok(())
+            Ok(here)
         };
         let result = open(stream, &self.key, admit).await;
         match (result, place) {
@@ -133,7 +135,7 @@ impl<D: Doorkeeper + 'static> Acceptor<D> {
 async fn open(
     mut stream: Stream,
     key: &ClusterKey,
-    admit: impl FnOnce(&Hello) -> Result<(), Refusal>,
+    admit: impl FnOnce(&Hello) -> Result<Vec<ServerId>, Refusal>,
 ) -> Result<(Channel, Hello), HandshakeError> {
     let hello = welcome(&mut stream, key, admit).await?;
     let channel = match stream {

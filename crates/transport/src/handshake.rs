@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! client -> server   "FTGO" version  0       length   Noise message 1 (who, whom, map epoch)
-//! server -> client   "FTGO" version  verdict length   Noise message 2
+//! server -> client   "FTGO" version  verdict length   Noise message 2 (which servers are here)
 //! client -> server                            16 bytes under the new key: the first message was not
 //!                                             a replay
 //! ```
@@ -33,7 +33,9 @@ const MAGIC: [u8; 4] = *b"FTGO";
 /// Magic, version, verdict, reserved byte, length of what follows.
 const PREAMBLE_BYTES: usize = 10;
 /// The longest Noise message that is read, in bytes.
-const MESSAGE_BYTES_MAX: usize = 256;
+const MESSAGE_BYTES_MAX: usize = 1024;
+/// How many servers may share their connections: as many as one message can name.
+pub const SERVERS_MAX: usize = 256;
 /// An empty message under the new key: its authentication tag.
 const CONFIRMATION_BYTES: usize = 16;
 /// How long a peer may take to prove the key.
@@ -144,12 +146,13 @@ impl From<Refusal> for HandshakeError {
     }
 }
 
-/// Proves the key to the server at the other end, and has it proven.
+/// Proves the key to the server at the other end, and has it proven. Returns the servers that messages on the connection
+/// may be for.
 pub async fn introduce<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     hello: Hello,
-) -> Result<(), HandshakeError> {
+) -> Result<Vec<ServerId>, HandshakeError> {
     timeout(DEADLINE, introduce_patiently(stream, key, hello))
         .await
         .map_err(|_| HandshakeError::Deadline)?
@@ -159,7 +162,7 @@ async fn introduce_patiently<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     hello: Hello,
-) -> Result<(), HandshakeError> {
+) -> Result<Vec<ServerId>, HandshakeError> {
     let mut noise = builder(key)?.build_initiator()?;
     let mut message = [0; MESSAGE_BYTES_MAX];
     let length = noise.write_message(&codec::encode(&hello), &mut message)?;
@@ -175,19 +178,21 @@ async fn introduce_patiently<S: AsyncRead + AsyncWrite + Unpin>(
     {
         return Err(refusal.into());
     }
-    noise.read_message(&answer, &mut message)?;
+    let length = noise.read_message(&answer, &mut message)?;
+    let here = codec::decode(&message[..length]).map_err(|_| HandshakeError::Stranger)?;
     let mut noise = noise.into_transport_mode()?;
     let length = noise.write_message(&[], &mut message)?;
     stream.write_all(&message[..length]).await?;
-    Ok(())
+    Ok(here)
 }
 
 /// Lets the client at the other end prove the key, proves it in turn, and says who it is. `admit`
-/// decides about a client that says who it is and whom it means.
+/// decides about a client that says who it is and whom it means, and tells which servers messages on the connection may be
+/// for, at most [`SERVERS_MAX`].
 pub async fn welcome<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
-    admit: impl FnOnce(&Hello) -> Result<(), Refusal>,
+    admit: impl FnOnce(&Hello) -> Result<Vec<ServerId>, Refusal>,
 ) -> Result<Hello, HandshakeError> {
     timeout(DEADLINE, welcome_patiently(stream, key, admit))
         .await
@@ -197,7 +202,7 @@ pub async fn welcome<S: AsyncRead + AsyncWrite + Unpin>(
 async fn welcome_patiently<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
-    admit: impl FnOnce(&Hello) -> Result<(), Refusal>,
+    admit: impl FnOnce(&Hello) -> Result<Vec<ServerId>, Refusal>,
 ) -> Result<Hello, HandshakeError> {
     let (preamble, first) = receive(stream).await?;
     if preamble.version != codec::VERSION {
@@ -206,18 +211,18 @@ async fn welcome_patiently<S: AsyncRead + AsyncWrite + Unpin>(
         return Err(HandshakeError::Version { theirs });
     }
     let mut noise = builder(key)?.build_responder()?;
-    let hello = match read_hello(&mut noise, &first).and_then(|hello| {
-        admit(&hello)?;
-        Ok(hello)
+    let (hello, here) = match read_hello(&mut noise, &first).and_then(|hello| {
+        let here = admit(&hello)?;
+        Ok((hello, here))
     }) {
-        Ok(hello) => hello,
+        Ok(admitted) => admitted,
         Err(refusal) => {
             refuse(stream, refusal).await?;
             return Err(refusal.into());
         }
     };
     let mut message = [0; MESSAGE_BYTES_MAX];
-    let length = noise.write_message(&[], &mut message)?;
+    let length = noise.write_message(&codec::encode(&here), &mut message)?;
     send(stream, codec::VERSION, 0, &message[..length]).await?;
     let mut confirmation = [0; CONFIRMATION_BYTES];
     stream.read_exact(&mut confirmation).await?;

@@ -4,6 +4,7 @@ use crate::{
     Address, Channel, ClusterKey, HandshakeError, Hello, Stream, handshake::introduce,
     shared_memory::MemoryStream,
 };
+use futago_base::ServerId;
 use rustix::process::geteuid;
 use std::{io, path::Path, time::Duration};
 use tokio::{net::UnixStream, time::timeout};
@@ -12,7 +13,7 @@ use tokio::{net::UnixStream, time::timeout};
 /// then.
 const NEARBY_MAX: Duration = Duration::from_secs(1);
 
-/// Connects to a server and proves the key.
+/// Connects to a server and proves the key. Returns the servers that messages may be for, too.
 ///
 /// # Errors
 /// Those of connecting to its address: that it cannot be reached through memory is no error.
@@ -21,22 +22,22 @@ pub async fn reach(
     cluster: u64,
     key: &ClusterKey,
     hello: Hello,
-) -> Result<Channel, HandshakeError> {
+) -> Result<(Channel, Vec<ServerId>), HandshakeError> {
     if let Some(door) = address.nearby(cluster, hello.to)
-        && let Ok(Ok(stream)) = timeout(NEARBY_MAX, reach_nearby(&door, key, hello)).await
+        && let Ok(Ok((stream, here))) = timeout(NEARBY_MAX, reach_nearby(&door, key, hello)).await
     {
-        return Ok(stream.into());
+        return Ok((stream.into(), here));
     }
     let mut stream = Stream::connect(address).await?;
-    introduce(&mut stream, key, hello).await?;
-    Ok(stream.into())
+    let here = introduce(&mut stream, key, hello).await?;
+    Ok((stream.into(), here))
 }
 
 async fn reach_nearby(
     door: &Path,
     key: &ClusterKey,
     hello: Hello,
-) -> Result<MemoryStream, HandshakeError> {
+) -> Result<(MemoryStream, Vec<ServerId>), HandshakeError> {
     let mut socket = UnixStream::connect(door).await?;
     if !is_ours(&socket)? {
         return Err(HandshakeError::Stranger);
@@ -45,8 +46,8 @@ async fn reach_nearby(
         hands_over_memory: true,
         ..hello
     };
-    introduce(&mut socket, key, hello).await?;
-    Ok(MemoryStream::offer(socket).await?)
+    let here = introduce(&mut socket, key, hello).await?;
+    Ok((MemoryStream::offer(socket).await?, here))
 }
 
 /// Whether the listener is this user's or the system's. Anybody may listen where no file's mode

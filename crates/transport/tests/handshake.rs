@@ -4,7 +4,7 @@
 use futago_base::ServerId;
 use futago_transport::{
     ClusterKey, HandshakeError, Hello, Refusal, Role,
-    handshake::{introduce, welcome},
+    handshake::{SERVERS_MAX, introduce, welcome},
 };
 use futago_wire::codec;
 use proptest::prelude::*;
@@ -33,8 +33,11 @@ fn in_virtual_time<T>(test: impl Future<Output = T>) -> T {
 async fn meet(
     ours: &ClusterKey,
     theirs: &ClusterKey,
-    verdict: Result<(), Refusal>,
-) -> (Result<(), HandshakeError>, Result<Hello, HandshakeError>) {
+    verdict: Result<Vec<ServerId>, Refusal>,
+) -> (
+    Result<Vec<ServerId>, HandshakeError>,
+    Result<Hello, HandshakeError>,
+) {
     let (mut client, mut server) = duplex(1 << 16);
     tokio::join!(
         introduce(&mut client, ours, HELLO),
@@ -49,7 +52,7 @@ async fn server_on(bytes: &[u8], hang_up: bool) -> (Result<Hello, HandshakeError
     if hang_up {
         client.shutdown().await.unwrap();
     }
-    let result = welcome(&mut server, &key(1), |_| Ok(())).await;
+    let result = welcome(&mut server, &key(1), |_| Ok(Vec::new())).await;
     drop(server);
     let mut answer = Vec::new();
     client.read_to_end(&mut answer).await.unwrap();
@@ -73,7 +76,7 @@ async fn recorded_client() -> Vec<u8> {
     };
     let (client, server, recorded) = tokio::join!(
         introduce(&mut client, &key, HELLO),
-        welcome(&mut server, &key, |_| Ok(())),
+        welcome(&mut server, &key, |_| Ok(Vec::new())),
         relaying
     );
     client.unwrap();
@@ -88,15 +91,20 @@ async fn pass_on(from: &mut DuplexStream, to: &mut DuplexStream) {
 }
 
 #[test]
-fn the_same_key_opens_and_the_server_learns_who_connects() {
-    let (client, server) = in_virtual_time(meet(&key(1), &key(1), Ok(())));
-    client.unwrap();
+fn the_same_key_opens_and_both_learn_who_is_there() {
+    let here: Vec<ServerId> = (0..=u16::MAX)
+        .rev()
+        .take(SERVERS_MAX)
+        .map(ServerId)
+        .collect();
+    let (client, server) = in_virtual_time(meet(&key(1), &key(1), Ok(here.clone())));
+    assert_eq!(client.unwrap(), here);
     assert_eq!(server.unwrap(), HELLO);
 }
 
 #[test]
 fn another_key_is_named_on_both_sides() {
-    let (client, server) = in_virtual_time(meet(&key(1), &key(2), Ok(())));
+    let (client, server) = in_virtual_time(meet(&key(1), &key(2), Ok(Vec::new())));
     assert!(matches!(client, Err(HandshakeError::Key)), "{client:?}");
     assert!(matches!(server, Err(HandshakeError::Key)), "{server:?}");
 }
@@ -178,7 +186,7 @@ fn a_slow_peer_is_not_waited_for() {
             }
         };
         let key = key(1);
-        let proof = welcome(&mut server, &key, |_| Ok(()));
+        let proof = welcome(&mut server, &key, |_| Ok(Vec::new()));
         tokio::select! {
             result = proof => assert!(matches!(result, Err(HandshakeError::Deadline))),
             () = dripping => panic!("it was waited for"),

@@ -291,8 +291,8 @@ fn what_is_no_memory_of_ours_is_refused() {
 struct Counting(mpsc::UnboundedSender<&'static str>);
 
 impl Doorkeeper for Counting {
-    fn admit(&self, _: &Hello) -> Result<(), Refusal> {
-        Ok(())
+    fn admit(&self, _: &Hello) -> Result<Vec<ServerId>, Refusal> {
+        Ok(Vec::new())
     }
 
     fn enter(&self, channel: Channel, _: Hello, _: Place) {

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   0 magic "FTGO"    4 version        6 kind            7 priority
-//!   8 place of data   9 reserved      12 body bytes     16 data bytes
-//!  20 crc32c         24 session       32 session epoch  36 map epoch
-//!  40 sequence       48 acknowledged  56 log position   64 deadline
-//!  72 clock          80 trace         88 span           96 tenant
-//! 100 features      104 body, then data, then crc32c of the data if there is any
+//!   8 place of data   9 reserved      10 server         12 body bytes
+//!  16 data bytes     20 crc32c        24 session        32 session epoch
+//!  36 map epoch      40 sequence      48 acknowledged   56 log position
+//!  64 deadline       72 clock         80 trace          88 span
+//!  96 tenant        100 features     104 body, then data, then crc32c of the data if there is any
 //! ```
 //!
 //! The head's checksum covers the head (with the checksum as zero) and the body. That of the data goes on from it, so that no other
@@ -16,7 +16,7 @@ use crate::{Header, MessageKind, Outcome, Peer, PeerAnswer, Priority, Push, Requ
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt;
-use futago_base::{Payload, SessionId, Time, limits};
+use futago_base::{Payload, ServerId, SessionId, Time, limits};
 use serde::{Serialize, de::DeserializeOwned};
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
@@ -26,7 +26,7 @@ use zerocopy::{
 /// "FTGO": what every message starts with.
 const MAGIC: u32 = u32::from_le_bytes(*b"FTGO");
 /// The version of this encoding. Peers of different versions refuse each other.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 
 /// Continues a CRC32C over more bytes. The fastest way depends on instructions that only a program
 /// with an operating system can ask for, so the caller brings it.
@@ -41,7 +41,8 @@ struct RawHeader {
     kind: u8,
     priority: u8,
     payload_place: u8,
-    reserved: [u8; 3],
+    reserved: u8,
+    server: U16,
     body_bytes: U32,
     payload_bytes: U32,
     crc32c: U32,
@@ -301,7 +302,8 @@ fn raw_header(header: &Header, body_bytes: usize, payload_bytes: usize) -> RawHe
         kind: header.kind as u8,
         priority: header.priority as u8,
         payload_place: PAYLOAD_INLINE,
-        reserved: [0; 3],
+        reserved: 0,
+        server: U16::new(header.server.0),
         body_bytes: U32::new(body_bytes as u32),
         payload_bytes: U32::new(payload_bytes as u32),
         crc32c: U32::new(0),
@@ -337,6 +339,7 @@ fn header(raw: &RawHeader) -> Result<Header, DecodeError> {
     Ok(Header {
         kind,
         priority,
+        server: ServerId(raw.server.get()),
         session: SessionId(raw.session.get()),
         session_epoch: raw.session_epoch.get(),
         map_epoch: raw.map_epoch.get(),

@@ -1,6 +1,6 @@
 //! The fixed head of every message.
 
-use futago_base::{SessionId, Time};
+use futago_base::{ServerId, SessionId, Time};
 
 /// What a message's body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Header {
     pub kind: MessageKind,
     /// How urgent it is.
     pub priority: Priority,
+    /// The server that it is for, or whose answer or [`Push`](crate::Push) it is: several may share a connection.
+    pub server: ServerId,
     /// The session of the request, or the one that is answered.
     pub session: SessionId,
     /// Raised when a session is fenced and starts anew.
@@ -72,6 +74,7 @@ impl Header {
         Self {
             kind,
             priority: Priority::Foreground,
+            server: ServerId(0),
             session: SessionId(0),
             session_epoch: 0,
             map_epoch: 0,

@@ -9,17 +9,21 @@ use tokio::time::timeout;
 /// A connection that takes longer to make is given up.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// Connects, passes messages on until the connection breaks, and reports its end.
+/// Connects, passes messages on until the connection breaks, and reports its end. Servers that share the connection of
+/// another one are not connected by themselves.
 pub async fn run(context: NodeContext, server: ServerId) {
     match timeout(CONNECT_MAX, connect(&context, server)).await {
-        Ok(Ok(channel)) => {
+        Ok(Ok((channel, here))) => {
             let (receiver, sender) = split(channel, context.setup().budget.clone());
             let receiver = Arc::new(receiver);
-            context.connected(server, &receiver, &sender);
-            tokio::select! {
-                () = read(&context, server, &receiver) => {}
-                error = sender.drive() => tracing::debug!(%server, %error, "connection lost"),
+            if context.connected(server, &here, &receiver, &sender) {
+                tokio::select! {
+                    () = read(&context, server, &receiver) => {}
+                    error = sender.drive() => tracing::debug!(%server, %error, "connection lost"),
+                }
+                context.lost(&sender);
             }
+            return;
         }
         // Another program, key or cluster map: to wait does not help.
         Ok(Err(error)) if is_final(&error) => {
@@ -29,7 +33,7 @@ pub async fn run(context: NodeContext, server: ServerId) {
         Ok(Err(error)) => tracing::debug!(%server, %error, "cannot connect"),
         Err(_) => tracing::debug!(%server, "cannot connect in time"),
     }
-    context.disconnected(server);
+    context.not_connected(server);
 }
 
 /// Whether to try again is in vain.
@@ -40,7 +44,10 @@ const fn is_final(error: &HandshakeError) -> bool {
     )
 }
 
-async fn connect(context: &NodeContext, server: ServerId) -> Result<Channel, HandshakeError> {
+async fn connect(
+    context: &NodeContext,
+    server: ServerId,
+) -> Result<(Channel, Vec<ServerId>), HandshakeError> {
     let cluster = &context.setup().cluster;
     let entry = cluster.server(server).ok_or(HandshakeError::Server)?;
     let hello = Hello {
@@ -57,7 +64,7 @@ async fn read(context: &NodeContext, server: ServerId, receiver: &Receiver) {
     loop {
         let ended = receiver.receive(&mut frames).await;
         for frame in frames.drain(..) {
-            context.received(server, frame);
+            context.received(frame);
         }
         if let Err(error) = ended {
             return tracing::debug!(%server, %error, "connection lost");

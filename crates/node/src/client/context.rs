@@ -78,9 +78,16 @@ struct Link {
 }
 
 struct Nearby {
-    server: ServerId,
     receiver: Arc<Receiver>,
     sender: Arc<Sender>,
+}
+
+impl State {
+    /// Whether there is a connection to a server.
+    fn is_reached(&self, server: ServerId) -> bool {
+        let link = self.links.get(&server);
+        link.is_some_and(|link| link.sender.is_some())
+    }
 }
 
 /// How long to wait before somebody is asked again to forget something.
@@ -232,40 +239,70 @@ impl NodeContext {
         std::mem::take(&mut self.0.state.borrow_mut().recalled)
     }
 
-    /// A connection to a server has been made.
+    /// A connection to a server has been made, over which those that are `here` are reached, too. Returns whether it is
+    /// used: not if the server has been reached over another one meanwhile.
     pub(super) fn connected(
         &self,
         server: ServerId,
+        here: &[ServerId],
         receiver: &Arc<Receiver>,
         sender: &Arc<Sender>,
-    ) {
+    ) -> bool {
         let mut state = self.0.state.borrow_mut();
-        if let Some(link) = state.links.get_mut(&server) {
+        if state.is_reached(server) {
+            return false;
+        }
+        let mut reached = vec![server];
+        reached.extend(
+            here.iter()
+                .filter(|&&at| at != server && !state.is_reached(at)),
+        );
+        for &at in &reached {
+            let link = state.links.entry(at).or_default();
             link.sender = Some(Arc::clone(sender));
+            if at != server
+                && let Some(connecting) = link.task.take()
+            {
+                connecting.abort();
+            }
         }
         if receiver.is_memory() {
             if state.is_led {
                 receiver.attend();
             }
             state.nearby.push(Nearby {
-                server,
                 receiver: Arc::clone(receiver),
                 sender: Arc::clone(sender),
             });
         }
         drop(state);
-        self.change(|calls, now| calls.connected(server, now));
+        for at in reached {
+            self.change(|calls, now| calls.connected(at, now));
+        }
+        true
     }
 
-    /// A connection broke or did not come about.
-    pub(super) fn disconnected(&self, server: ServerId) {
-        let mut state = self.0.state.borrow_mut();
-        if let Some(link) = state.links.get_mut(&server) {
-            link.sender = None;
-        }
-        state.nearby.retain(|nearby| nearby.server != server);
-        drop(state);
+    /// A connection did not come about.
+    pub(super) fn not_connected(&self, server: ServerId) {
         self.change(|calls, now| calls.disconnected(server, now));
+    }
+
+    /// A connection broke.
+    pub(super) fn lost(&self, sender: &Arc<Sender>) {
+        let mut state = self.0.state.borrow_mut();
+        let mut lost = Vec::new();
+        for (&server, link) in &mut state.links {
+            if link.sender.take_if(|it| Arc::ptr_eq(it, sender)).is_some() {
+                lost.push(server);
+            }
+        }
+        state
+            .nearby
+            .retain(|nearby| !Arc::ptr_eq(&nearby.sender, sender));
+        drop(state);
+        for server in lost {
+            self.change(|calls, now| calls.disconnected(server, now));
+        }
     }
 
     /// Has the calling thread, which waits, look for messages of the servers that share memory with this
@@ -297,15 +334,13 @@ impl NodeContext {
         let mut arrived = Vec::new();
         for nearby in &self.0.state.borrow().nearby {
             nearby.sender.flush();
-            let mut frames = Vec::new();
-            if let Err(error) = nearby.receiver.try_receive(&mut frames) {
-                tracing::debug!(server = %nearby.server, %error, "connection lost");
+            if let Err(error) = nearby.receiver.try_receive(&mut arrived) {
+                tracing::debug!(%error, "connection lost");
                 nearby.sender.close();
             }
-            arrived.extend(frames.into_iter().map(|frame| (nearby.server, frame)));
         }
-        for (server, frame) in arrived {
-            self.received(server, frame);
+        for frame in arrived {
+            self.received(frame);
         }
     }
 
@@ -334,12 +369,13 @@ impl NodeContext {
     }
 
     /// A message has arrived.
-    pub(super) fn received(&self, from: ServerId, frame: Frame) {
+    pub(super) fn received(&self, frame: Frame) {
         let Frame {
             header,
             body,
             payload,
         } = frame;
+        let from = header.server;
         match body {
             Body::Outcome(Err(Failure::SessionExpired)) => self.start_anew(header.session),
             Body::Outcome(outcome) => self.change(|calls, now| {

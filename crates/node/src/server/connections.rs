@@ -1,4 +1,4 @@
-//! Connections that others make to this server.
+//! Connections that others make to the servers of a thread.
 
 use futago_base::ServerId;
 use futago_transport::{
@@ -6,10 +6,15 @@ use futago_transport::{
     split,
 };
 use futago_wire::Frame;
-use std::{cell::Cell, sync::Arc};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
 use tokio::{sync::mpsc, task::spawn_local};
 
-/// A connection of this server, numbered in the order of arrival.
+/// A connection to servers of this thread, numbered in the order of arrival.
 pub type ConnectionId = u64;
 
 /// A peer that leaves so many bytes unread is not listened to until it has taken them.
@@ -17,34 +22,102 @@ const UNREAD_BYTES_MAX: usize = 16 << 20;
 
 /// What happens on connections.
 pub enum Arrival {
-    /// A client, or the server that is named, has proved the key.
-    Opened(ConnectionId, Option<ServerId>, Arc<Sender>),
+    /// Somebody has proved the key.
+    Opened(ConnectionId, Connection),
     /// Messages, all that had arrived.
     Messages(ConnectionId, Vec<Frame>),
     /// The connection is gone.
     Closed(ConnectionId),
-    /// Somebody did not prove the key.
-    TurnedAway,
+    /// Somebody did not prove the key to this server.
+    TurnedAway(ServerId),
+}
+
+/// A connection that others have made.
+pub struct Connection {
+    /// The server at whose address it was made.
+    door: ServerId,
+    /// The server at its other end; none for a client.
+    peer: Option<ServerId>,
+    sender: Arc<Sender>,
+}
+
+/// The connections of a thread, which its servers share.
+#[derive(Default)]
+pub struct Connections {
+    open: BTreeMap<ConnectionId, Connection>,
+    /// Those with something to send.
+    queued: BTreeSet<ConnectionId>,
+}
+
+impl Connections {
+    pub fn insert(&mut self, id: ConnectionId, connection: Connection) {
+        self.open.insert(id, connection);
+    }
+
+    pub fn remove(&mut self, id: ConnectionId) {
+        self.open.remove(&id);
+    }
+
+    /// The server at whose address a connection was made, and the server at its other end, if it is one.
+    pub fn origin(&self, id: ConnectionId) -> Option<(ServerId, Option<ServerId>)> {
+        self.open.get(&id).map(|at| (at.door, at.peer))
+    }
+
+    /// How many were made at a server's address.
+    pub fn at(&self, door: ServerId) -> usize {
+        self.open.values().filter(|at| at.door == door).count()
+    }
+
+    /// Sends a message, at the latest with [`Connections::flush`]. Returns whether there is such a connection.
+    pub fn post(&mut self, id: ConnectionId, frame: &Frame) -> bool {
+        let Some(connection) = self.open.get(&id) else {
+            return false;
+        };
+        if connection.sender.post(frame) {
+            self.queued.insert(id);
+        }
+        true
+    }
+
+    /// Sends what is left.
+    pub fn flush(&mut self) {
+        for id in std::mem::take(&mut self.queued) {
+            if let Some(connection) = self.open.get(&id) {
+                connection.sender.flush();
+            }
+        }
+    }
+
+    /// Ends a connection that brought what its other end may not send.
+    pub fn cut_off(&self, id: ConnectionId) {
+        tracing::warn!(connection = id, "cut off: a message out of place");
+        if let Some(connection) = self.open.get(&id) {
+            connection.sender.close();
+        }
+    }
 }
 
 /// Lets those in who mean this server, and passes on what they send.
 pub struct Door {
     pub id: ServerId,
+    /// The servers of the thread.
+    pub here: Rc<[ServerId]>,
     pub map_epoch: u32,
     pub budget: Budget,
     pub arrived: mpsc::Sender<Arrival>,
-    pub next: Cell<ConnectionId>,
+    /// The number of the thread's next connection.
+    pub next: Rc<Cell<ConnectionId>>,
 }
 
 impl Doorkeeper for Door {
-    fn admit(&self, hello: &Hello) -> Result<(), Refusal> {
+    fn admit(&self, hello: &Hello) -> Result<Vec<ServerId>, Refusal> {
         if hello.to != self.id {
             return Err(Refusal::Server);
         }
         if hello.map_epoch != self.map_epoch {
             Err(Refusal::Epoch)
         } else {
-            Ok(())
+            Ok(self.here.to_vec())
         }
     }
 
@@ -53,12 +126,16 @@ impl Doorkeeper for Door {
         let (receiver, sender) = split(channel, self.budget.clone());
         tracing::debug!(server = self.id.0, connection = id, from = ?hello.from, "connected");
         let arrived = self.arrived.clone();
-        let peer = match hello.from {
-            Role::Client => None,
-            Role::Server(peer) => Some(peer),
+        let connection = Connection {
+            door: self.id,
+            peer: match hello.from {
+                Role::Client => None,
+                Role::Server(peer) => Some(peer),
+            },
+            sender: Arc::clone(&sender),
         };
         spawn_local(async move {
-            let opened = Arrival::Opened(id, peer, Arc::clone(&sender));
+            let opened = Arrival::Opened(id, connection);
             if arrived.send(opened).await.is_ok() {
                 serve(id, receiver, &sender, &arrived).await;
             }
@@ -69,7 +146,7 @@ impl Doorkeeper for Door {
     fn turned_away(&self, error: &HandshakeError) {
         tracing::debug!(server = self.id.0, %error, "connection refused");
         // With so much to do already the count does not matter.
-        let _ = self.arrived.try_send(Arrival::TurnedAway);
+        let _ = self.arrived.try_send(Arrival::TurnedAway(self.id));
     }
 }
 

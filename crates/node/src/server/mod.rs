@@ -1,7 +1,7 @@
 //! Servers: receive, decide, commit, release.
 //!
-//! Every server is a thread with its own listener, store and core; they share nothing. A thread
-//! takes in everything that has arrived, decides on each input in turn, applies its batch, and
+//! Every server has its own listener, store and core; those of a thread share its connections. A thread
+//! takes in everything that has arrived, has the server decide that each input is for, applies its batch, and
 //! sends all that came of it at once.
 
 mod connections;
@@ -11,6 +11,7 @@ mod peers;
 mod process;
 mod shard;
 mod status;
+mod thread;
 
 pub use process::{Config, Servers, run};
 pub use status::Status;

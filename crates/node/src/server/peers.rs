@@ -126,7 +126,7 @@ async fn keep_connected(link: Rc<Link>) {
         let reaching = reach(&link.address, link.cluster.0, &link.key, link.hello);
         let outcome = timeout(CONNECT_MAX, reaching).await;
         match outcome {
-            Ok(Ok(channel)) => run(&link, channel).await,
+            Ok(Ok((channel, _))) => run(&link, channel).await,
             Ok(Err(error)) => tracing::debug!(address = %link.address, %error, "not connected"),
             Err(_) => tracing::debug!(address = %link.address, "not connected in time"),
         }

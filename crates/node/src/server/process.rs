@@ -1,10 +1,10 @@
 //! A process that hosts one or more servers.
 
-use super::shard::{self, Setup};
-use super::{files, pages};
+use super::shard::Setup;
+use super::{files, pages, thread as server_thread};
 use crate::Cluster;
 use futago_base::{Duration, ServerId};
-use futago_transport::Budget;
+use futago_transport::{Budget, handshake::SERVERS_MAX};
 use std::{
     io,
     sync::{Arc, mpsc},
@@ -21,8 +21,8 @@ use tokio::{
 pub struct Config {
     /// The cluster.
     pub cluster: Cluster,
-    /// The servers that this process hosts. They share nothing but threads, of which there are no more than one for
-    /// every two cores: who looks for messages in vain holds up those who have work.
+    /// The servers that this process hosts. They share nothing but threads and their connections. There is no more
+    /// than one thread for every two cores: who looks for messages in vain holds up those who have work.
     pub servers: Vec<ServerId>,
     /// The memory for records and data of each of them, in bytes.
     pub memory_bytes: u64,
@@ -78,7 +78,8 @@ impl Servers {
             ending: Arc::default(),
             threads: Vec::new(),
         };
-        let of_a_thread = config.servers.len().div_ceil(threads_max()).max(1);
+        let of_a_thread = config.servers.len().div_ceil(threads_max());
+        let of_a_thread = of_a_thread.clamp(1, SERVERS_MAX);
         for ids in config.servers.chunks(of_a_thread) {
             let setup = |&id: &ServerId| Setup {
                 id,
@@ -107,7 +108,7 @@ impl Servers {
         let ending = Ending(Arc::clone(&self.ending));
         let run = move || {
             let _ending = ending;
-            shard::run(setups, &report, &stopped);
+            server_thread::run(setups, &report, &stopped);
         };
         self.threads
             .push(thread::Builder::new().name(name).spawn(run)?);

@@ -14,6 +14,7 @@ fn header(kind: MessageKind) -> Header {
     Header {
         kind,
         priority: Priority::Background,
+        server: ServerId(3),
         session: SessionId(0x0102_0304_0506_0708),
         session_epoch: 9,
         map_epoch: 10,

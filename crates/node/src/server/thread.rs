@@ -1,0 +1,187 @@
+//! A thread that hosts servers: they share its connections, and each message goes to the server that it is for.
+
+use super::connections::{Arrival, ConnectionId, Connections, Door};
+use super::process::std_duration;
+use super::shard::{Setup, Shard};
+use futago_base::ServerId;
+use futago_transport::{Acceptor, Address, Listener, busy, shared_memory::keep_watch};
+use futago_wire::Frame;
+use std::{cell::RefCell, collections::BTreeMap, io, panic::resume_unwind, rc::Rc, sync::mpsc};
+use tokio::{
+    runtime::Builder,
+    sync::{mpsc as channel, watch},
+    task::{LocalSet, spawn_local},
+    time::{MissedTickBehavior, interval},
+};
+
+/// How many messages may wait for the servers; then the connections wait.
+const ARRIVALS_MAX: usize = 1024;
+/// How many messages are handled before the answers leave.
+const BATCH_MAX: usize = 256;
+
+/// Runs servers on this thread until they are told to stop, or one of them fails. Reports once for each that listens.
+pub fn run(
+    setups: Vec<Setup>,
+    report: &mpsc::Sender<io::Result<()>>,
+    stopped: &watch::Receiver<bool>,
+) {
+    // While the thread sleeps it has nothing to do; who looks for messages tells the rest.
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(|| busy::end(busy::now()))
+        .on_thread_unpark(|| busy::begin(busy::now()))
+        .build();
+    let outcome = runtime.and_then(|runtime| {
+        LocalSet::new().block_on(&runtime, async {
+            spawn_local(keep_watch(|look| look()));
+            // As one of the thread's tasks they handle messages right after they are read, and before the thread
+            // looks for more.
+            let serving = spawn_local(serve(setups, report.clone(), stopped.clone()));
+            let ended = serving.await;
+            ended.unwrap_or_else(|failed| match failed.try_into_panic() {
+                Ok(panicked) => resume_unwind(panicked),
+                Err(cancelled) => Err(io::Error::other(cancelled)),
+            })
+        })
+    });
+    if let Err(error) = outcome {
+        // Nobody listens for a second report.
+        let _ = report.send(Err(error));
+    }
+}
+
+async fn serve(
+    setups: Vec<Setup>,
+    report: mpsc::Sender<io::Result<()>>,
+    mut stopped: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let Some(tick) = setups.first().map(|setup| setup.core.tick) else {
+        return Ok(());
+    };
+    let (arrived, mut arrivals) = channel::channel(ARRIVALS_MAX);
+    let mut shards = Shards::open(setups, &arrived).await?;
+    let mut ticks = interval(std_duration(tick));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for _ in &shards.shards {
+        report.send(Ok(())).map_err(io::Error::other)?;
+    }
+    loop {
+        tokio::select! {
+            Some(arrival) = arrivals.recv() => {
+                shards.take(arrival);
+                for _ in 1..BATCH_MAX {
+                    let Ok(arrival) = arrivals.try_recv() else { break };
+                    shards.take(arrival);
+                }
+            }
+            _ = ticks.tick() => shards.shards.values_mut().for_each(Shard::tick),
+            _ = stopped.changed() => break,
+        }
+        shards.flush();
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// The servers of a thread.
+struct Shards {
+    shards: BTreeMap<ServerId, Shard>,
+    connections: Rc<RefCell<Connections>>,
+}
+
+impl Shards {
+    /// Makes the servers, and has each of them listen.
+    async fn open(setups: Vec<Setup>, arrived: &channel::Sender<Arrival>) -> io::Result<Self> {
+        let here: Rc<[ServerId]> = setups.iter().map(|setup| setup.id).collect();
+        let connections = Rc::default();
+        let next = Rc::default();
+        let mut shards = BTreeMap::new();
+        for setup in setups {
+            let door = Door {
+                id: setup.id,
+                here: Rc::clone(&here),
+                map_epoch: setup.cluster.epoch,
+                budget: setup.budget.clone(),
+                arrived: arrived.clone(),
+                next: Rc::clone(&next),
+            };
+            listen(&setup, door).await?;
+            shards.insert(setup.id, Shard::new(setup, Rc::clone(&connections))?);
+        }
+        Ok(Self {
+            shards,
+            connections,
+        })
+    }
+
+    fn take(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Opened(id, connection) => {
+                self.connections.borrow_mut().insert(id, connection);
+                self.shards.values_mut().for_each(|shard| shard.greet(id));
+            }
+            Arrival::Closed(id) => {
+                self.connections.borrow_mut().remove(id);
+                for shard in self.shards.values_mut() {
+                    shard.forget_sessions_of(id);
+                }
+            }
+            Arrival::TurnedAway(server) => self.turned_away(server),
+            Arrival::Messages(id, frames) => self.receive(id, frames),
+        }
+    }
+
+    /// Hands each message to the server that it is for.
+    fn receive(&mut self, id: ConnectionId, frames: Vec<Frame>) {
+        let from = self.connections.borrow().origin(id);
+        let Some((door, peer)) = from else { return };
+        for frame in frames {
+            let shard = self.shards.get_mut(&frame.header.server);
+            if !shard.is_some_and(|shard| shard.receive(id, peer, frame)) {
+                self.connections.borrow().cut_off(id);
+                self.turned_away(door);
+            }
+        }
+    }
+
+    fn turned_away(&mut self, server: ServerId) {
+        if let Some(shard) = self.shards.get_mut(&server) {
+            shard.turned_away();
+        }
+    }
+
+    /// Sends what has come of the messages since the last time, each connection's at once.
+    fn flush(&mut self) {
+        self.connections.borrow_mut().flush();
+        self.shards.values_mut().for_each(Shard::flush);
+    }
+}
+
+/// Has a server listen at its address and, for processes of this host, beside it.
+async fn listen(setup: &Setup, door: Door) -> io::Result<()> {
+    let address = address(setup)?;
+    let listener = Listener::bind(&address)
+        .await
+        .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
+    let (key, most) = (setup.cluster.key.clone(), setup.cluster.limits.connections);
+    let acceptor = Acceptor::new(key, most, door);
+    match Listener::bind_nearby(&address, setup.cluster.id.0, setup.id) {
+        Ok(Some(nearby)) => spawn_accepting(&acceptor, nearby),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "processes of this host connect over TCP"),
+    }
+    spawn_accepting(&acceptor, listener);
+    tracing::info!(server = setup.id.0, %address, "serving");
+    Ok(())
+}
+
+fn address(setup: &Setup) -> io::Result<Address> {
+    let entry = setup.cluster.server(setup.id);
+    let missing = || io::Error::other(format!("{} is not in the cluster file", setup.id));
+    Ok(entry.ok_or_else(missing)?.address.clone())
+}
+
+fn spawn_accepting(acceptor: &Rc<Acceptor<Door>>, listener: Listener) {
+    let acceptor = Rc::clone(acceptor);
+    spawn_local(async move { acceptor.run(&listener).await });
+}
