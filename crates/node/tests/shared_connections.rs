@@ -6,7 +6,7 @@ use futago_base::{Errno, Payload, ServerId};
 use futago_client::Context;
 use futago_node::{
     Client, Cluster, Options, ServerEntry,
-    blocking::FileSystem,
+    blocking::{FileSystem, OpenOptions},
     server::{Config, Servers, Status},
 };
 use futago_transport::Address;
@@ -118,4 +118,42 @@ fn a_connection_that_breaks_is_made_again_for_all_its_servers() {
     ask_all(&files);
     running.start_again();
     assert!(has_one_connection_a_thread(&files));
+}
+
+/// Names that move from directory to directory, and with them files that stay where they are.
+#[test]
+fn servers_of_a_thread_tell_each_other_without_connections() {
+    let running = Running::start();
+    let (files, other) = (running.client(), running.client());
+    let new = OpenOptions {
+        create: true,
+        create_new: true,
+        truncate: false,
+        mode: 0o644,
+    };
+    let path = |directory: u32, name: &str| format!("/{directory}/{name}").into_bytes();
+    for n in 0..16 {
+        files
+            .create_directory(format!("/{n}").as_bytes(), 0o755)
+            .unwrap();
+        files.open(&path(n, "old"), new).unwrap();
+    }
+    for n in 0..16 {
+        files
+            .rename(&path(n, "old"), &path((n + 1) % 16, "new"))
+            .unwrap();
+    }
+    for n in 0..16 {
+        assert!(other.metadata(&path(n, "old"), true).is_err());
+        other.remove_file(&path(n, "new")).unwrap();
+    }
+    let told: u64 = ask_all(&files)
+        .iter()
+        .filter_map(|status| status.requests.get("peer"))
+        .sum();
+    assert!(told > 0, "no message from server to server");
+    if server_threads() == 1 {
+        drop(other);
+        assert!(has_one_connection_a_thread(&files));
+    }
 }

@@ -1,5 +1,6 @@
 //! Connections that others make to the servers of a thread.
 
+use super::peers::Siblings;
 use futago_base::ServerId;
 use futago_transport::{
     Budget, Channel, Doorkeeper, HandshakeError, Hello, Place, Receiver, Refusal, Role, Sender,
@@ -32,12 +33,20 @@ pub enum Arrival {
     TurnedAway(ServerId),
 }
 
+/// Who sends messages.
+#[derive(Clone, Copy)]
+pub enum Origin {
+    /// A client, over this connection.
+    Client(ConnectionId),
+    /// A server.
+    Server(ServerId),
+}
+
 /// A connection that others have made.
 pub struct Connection {
     /// The server at whose address it was made.
     door: ServerId,
-    /// The server at its other end; none for a client.
-    peer: Option<ServerId>,
+    origin: Origin,
     sender: Arc<Sender>,
 }
 
@@ -58,9 +67,9 @@ impl Connections {
         self.open.remove(&id);
     }
 
-    /// The server at whose address a connection was made, and the server at its other end, if it is one.
-    pub fn origin(&self, id: ConnectionId) -> Option<(ServerId, Option<ServerId>)> {
-        self.open.get(&id).map(|at| (at.door, at.peer))
+    /// The server at whose address a connection was made, and who is at its other end.
+    pub fn ends(&self, id: ConnectionId) -> Option<(ServerId, Origin)> {
+        self.open.get(&id).map(|at| (at.door, at.origin))
     }
 
     /// How many were made at a server's address.
@@ -100,8 +109,7 @@ impl Connections {
 /// Lets those in who mean this server, and passes on what they send.
 pub struct Door {
     pub id: ServerId,
-    /// The servers of the thread.
-    pub here: Rc<[ServerId]>,
+    pub siblings: Rc<Siblings>,
     pub map_epoch: u32,
     pub budget: Budget,
     pub arrived: mpsc::Sender<Arrival>,
@@ -117,7 +125,7 @@ impl Doorkeeper for Door {
         if hello.map_epoch != self.map_epoch {
             Err(Refusal::Epoch)
         } else {
-            Ok(self.here.to_vec())
+            Ok(self.siblings.servers.clone())
         }
     }
 
@@ -128,9 +136,9 @@ impl Doorkeeper for Door {
         let arrived = self.arrived.clone();
         let connection = Connection {
             door: self.id,
-            peer: match hello.from {
-                Role::Client => None,
-                Role::Server(peer) => Some(peer),
+            origin: match hello.from {
+                Role::Client => Origin::Client(id),
+                Role::Server(peer) => Origin::Server(peer),
             },
             sender: Arc::clone(&sender),
         };

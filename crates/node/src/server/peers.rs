@@ -1,4 +1,5 @@
-//! Connections that this server makes to others, one each, when there is something to say.
+//! The ways to other servers: to those of the same thread none is needed, to each other one a connection is made when there is
+//! something to say.
 //!
 //! What cannot be sent is dropped: the channels between servers send again what is not confirmed.
 
@@ -6,7 +7,13 @@ use crate::{Cluster, cluster::ClusterId};
 use futago_base::ServerId;
 use futago_transport::{Address, Budget, Channel, ClusterKey, Hello, Role, Sender, reach, split};
 use futago_wire::Frame;
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{
     sync::Notify,
     task::spawn_local,
@@ -23,9 +30,28 @@ const WAITING_MAX: usize = 4096;
 /// A server that leaves so many bytes unread gets no more until it has taken them.
 const UNREAD_BYTES_MAX: usize = 64 << 20;
 
+/// The servers of a thread, and what they have told each other.
+pub struct Siblings {
+    pub servers: Vec<ServerId>,
+    told: RefCell<VecDeque<(ServerId, Frame)>>,
+}
+
+impl Siblings {
+    pub fn new(servers: Vec<ServerId>) -> Self {
+        let told = RefCell::default();
+        Self { servers, told }
+    }
+
+    /// The next message, and who has sent it.
+    pub fn next_message(&self) -> Option<(ServerId, Frame)> {
+        self.told.borrow_mut().pop_front()
+    }
+}
+
 /// The ways to the other servers.
 pub struct Peers {
     id: ServerId,
+    siblings: Rc<Siblings>,
     map_epoch: u32,
     cluster: ClusterId,
     addresses: Vec<Address>,
@@ -52,7 +78,7 @@ struct State {
 }
 
 impl Peers {
-    pub fn new(id: ServerId, cluster: &Cluster, budget: Budget) -> Self {
+    pub fn new(id: ServerId, siblings: Rc<Siblings>, cluster: &Cluster, budget: Budget) -> Self {
         let addresses = cluster
             .servers
             .iter()
@@ -61,6 +87,7 @@ impl Peers {
         let (map_epoch, key) = (cluster.epoch, cluster.key.clone());
         Self {
             id,
+            siblings,
             map_epoch,
             cluster: cluster.id,
             addresses,
@@ -72,6 +99,10 @@ impl Peers {
 
     /// Queues a frame for a server; it leaves with [`Peers::flush`].
     pub fn send(&mut self, to: ServerId, frame: Frame) {
+        if self.siblings.servers.contains(&to) {
+            self.siblings.told.borrow_mut().push_back((self.id, frame));
+            return;
+        }
         let Some(link) = self.link(to) else { return };
         let mut state = link.state.borrow_mut();
         match &state.sender {

@@ -1,7 +1,7 @@
 //! One server: its core, its store and its clock, and what it does with a message.
 
-use super::connections::{ConnectionId, Connections};
-use super::peers::Peers;
+use super::connections::{ConnectionId, Connections, Origin};
+use super::peers::{Peers, Siblings};
 use super::status::{Counters, Status};
 use crate::Cluster;
 use bytes::Bytes;
@@ -66,7 +66,11 @@ fn wall_clock() -> Time {
 }
 
 impl Shard {
-    pub fn new(setup: Setup, connections: Rc<RefCell<Connections>>) -> io::Result<Self> {
+    pub fn new(
+        setup: Setup,
+        siblings: Rc<Siblings>,
+        connections: Rc<RefCell<Connections>>,
+    ) -> io::Result<Self> {
         let map = setup.cluster.map().map_err(io::Error::other)?;
         let core = Server::new(setup.id, map, setup.core);
         let mut store = MemoryStore::new(setup.memory_bytes);
@@ -78,7 +82,7 @@ impl Shard {
             ..AdmissionConfig::default()
         };
         Ok(Self {
-            peers: Peers::new(setup.id, &setup.cluster, setup.budget),
+            peers: Peers::new(setup.id, siblings, &setup.cluster, setup.budget),
             core,
             store,
             cluster: setup.cluster,
@@ -129,19 +133,14 @@ impl Shard {
         });
     }
 
-    /// Takes a message. Returns whether it was one that its sender may send; a server is named by `peer`.
-    pub fn receive(
-        &mut self,
-        connection: ConnectionId,
-        peer: Option<ServerId>,
-        frame: Frame,
-    ) -> bool {
+    /// Takes a message. Returns whether it was one that its sender may send.
+    pub fn receive(&mut self, from: Origin, frame: Frame) -> bool {
         self.has_worked = true;
         self.now = wall_clock();
         self.clock.observe(frame.header.clock, self.now);
         self.counters.received_bytes += frame.payload.len() as u64;
-        match (frame.body, peer) {
-            (Body::Request(request), None) => {
+        match (frame.body, from) {
+            (Body::Request(request), Origin::Client(connection)) => {
                 let Header {
                     session,
                     sequence,
@@ -158,11 +157,11 @@ impl Shard {
                     leases: features & features::LEASES != 0,
                 });
             }
-            (Body::Peer(message), Some(peer)) if sender_of(&message) == peer => {
+            (Body::Peer(message), Origin::Server(peer)) if sender_of(&message) == peer => {
                 self.counters.count("peer");
                 self.decide(Input::Peer(message));
             }
-            (Body::PeerAnswer(answer), Some(_)) => self.decide(Input::PeerAnswer(answer)),
+            (Body::PeerAnswer(answer), Origin::Server(_)) => self.decide(Input::PeerAnswer(answer)),
             _ => return false,
         }
         true

@@ -1,6 +1,7 @@
 //! A thread that hosts servers: they share its connections, and each message goes to the server that it is for.
 
-use super::connections::{Arrival, ConnectionId, Connections, Door};
+use super::connections::{Arrival, ConnectionId, Connections, Door, Origin};
+use super::peers::Siblings;
 use super::process::std_duration;
 use super::shard::{Setup, Shard};
 use futago_base::ServerId;
@@ -86,30 +87,35 @@ async fn serve(
 /// The servers of a thread.
 struct Shards {
     shards: BTreeMap<ServerId, Shard>,
+    siblings: Rc<Siblings>,
     connections: Rc<RefCell<Connections>>,
 }
 
 impl Shards {
     /// Makes the servers, and has each of them listen.
     async fn open(setups: Vec<Setup>, arrived: &channel::Sender<Arrival>) -> io::Result<Self> {
-        let here: Rc<[ServerId]> = setups.iter().map(|setup| setup.id).collect();
+        let servers = setups.iter().map(|setup| setup.id).collect();
+        let siblings = Rc::new(Siblings::new(servers));
         let connections = Rc::default();
         let next = Rc::default();
         let mut shards = BTreeMap::new();
         for setup in setups {
             let door = Door {
                 id: setup.id,
-                here: Rc::clone(&here),
+                siblings: Rc::clone(&siblings),
                 map_epoch: setup.cluster.epoch,
                 budget: setup.budget.clone(),
                 arrived: arrived.clone(),
                 next: Rc::clone(&next),
             };
             listen(&setup, door).await?;
-            shards.insert(setup.id, Shard::new(setup, Rc::clone(&connections))?);
+            let id = setup.id;
+            let shard = Shard::new(setup, Rc::clone(&siblings), Rc::clone(&connections))?;
+            shards.insert(id, shard);
         }
         Ok(Self {
             shards,
+            siblings,
             connections,
         })
     }
@@ -133,13 +139,22 @@ impl Shards {
 
     /// Hands each message to the server that it is for.
     fn receive(&mut self, id: ConnectionId, frames: Vec<Frame>) {
-        let from = self.connections.borrow().origin(id);
-        let Some((door, peer)) = from else { return };
+        let ends = self.connections.borrow().ends(id);
+        let Some((door, from)) = ends else { return };
         for frame in frames {
             let shard = self.shards.get_mut(&frame.header.server);
-            if !shard.is_some_and(|shard| shard.receive(id, peer, frame)) {
+            if !shard.is_some_and(|shard| shard.receive(from, frame)) {
                 self.connections.borrow().cut_off(id);
                 self.turned_away(door);
+            }
+        }
+    }
+
+    /// Has servers do what others of the thread have told them.
+    fn pass_on(&mut self) {
+        while let Some((from, frame)) = self.siblings.next_message() {
+            if let Some(shard) = self.shards.get_mut(&frame.header.server) {
+                shard.receive(Origin::Server(from), frame);
             }
         }
     }
@@ -152,6 +167,7 @@ impl Shards {
 
     /// Sends what has come of the messages since the last time, each connection's at once.
     fn flush(&mut self) {
+        self.pass_on();
         self.connections.borrow_mut().flush();
         self.shards.values_mut().for_each(Shard::flush);
     }
