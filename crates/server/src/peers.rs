@@ -52,7 +52,7 @@ impl<V: View> Turn<'_, V> {
     /// after it wait with it. Of whatever else comes the sender hears how far the channel has come.
     fn deliver(&mut self, sender: ServerId, number: u64, change: PeerChange) {
         let mut done = self.state.number(&Key::Inbox(sender));
-        if let Some(node) = self.node_in_the_way(sender, number, &change) {
+        if let Some(node) = self.node_in_the_way(sender, (number, done + 1), &change) {
             return self.await_recall_for_peer(node, sender, number, change);
         }
         if number == done + 1 {
@@ -72,10 +72,9 @@ impl<V: View> Turn<'_, V> {
     fn node_in_the_way(
         &mut self,
         sender: ServerId,
-        number: u64,
+        (number, next): (u64, u64),
         change: &PeerChange,
     ) -> Option<FileId> {
-        let next = self.state.number(&Key::Inbox(sender)) + 1;
         if number == next {
             return self.leased_node(change);
         }

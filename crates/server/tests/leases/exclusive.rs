@@ -1,0 +1,170 @@
+//! Exclusive leases: what a client may have changed without a word.
+
+use super::*;
+
+impl Room {
+    /// Has the holder take an exclusive lease on a file of which it has a lease; whether it gets one.
+    fn take_exclusive(&mut self, file: FileId) -> (bool, Lease) {
+        let (number, taken) = self.ask(HOLDER, Request::TakeExclusive(file));
+        let Ok(Reply::File(state)) = taken else {
+            panic!("not told: {taken:?}");
+        };
+        let node = file;
+        (state.exclusive, Lease { node, number })
+    }
+}
+
+const fn read(id: FileId) -> Request {
+    Request::Read {
+        id,
+        offset: 0,
+        length: 1,
+    }
+}
+
+#[test]
+fn an_exclusive_lease_is_called_back_before_others_are_told_anything() {
+    let asked = |id| {
+        [
+            Request::Lookup(spot(ROOT, "a")),
+            Request::GetAttributes(vec![id]),
+            Request::Open(id),
+            Request::Close(id),
+            Request::TakeExclusive(id),
+            read(id),
+            chmod(id),
+        ]
+    };
+    for at in 0..asked(ROOT).len() {
+        let mut room = Room::new();
+        let (file, first, _) = room.leased_file();
+        let (is_exclusive, lease) = room.take_exclusive(file);
+        assert!(is_exclusive);
+        let request = asked(file)[at].clone();
+        let (_, outputs) = room.request(OTHER, request.clone());
+        assert_eq!(outputs, [recall_since(first.number, lease)], "{request:?}");
+        let outputs = room.give_back(HOLDER, &[file]);
+        assert_eq!(outputs.len(), 2, "{request:?}: both have answers");
+        let (is_exclusive, _) = room.take_exclusive(file);
+        assert!(!is_exclusive, "{request:?}: nobody gets one for a while");
+    }
+}
+
+#[test]
+fn the_holder_of_an_exclusive_lease_is_told_of_what_it_names() {
+    let mut room = Room::new();
+    let (file, first, _) = room.leased_file();
+    let (_, lease) = room.take_exclusive(file);
+    for request in [
+        read(file),
+        Request::GetAttributes(vec![file]),
+        Request::Open(file),
+        chmod(file),
+        Request::Close(file),
+    ] {
+        let (_, told) = room.ask(HOLDER, request.clone());
+        assert!(told.is_ok(), "{request:?}: {told:?}");
+    }
+    // It cannot know that it would be told of the file, and so not have sent before what it has kept.
+    let (_, outputs) = room.request(HOLDER, Request::Lookup(spot(ROOT, "a")));
+    let number = lease.number + 5;
+    assert_eq!(
+        outputs,
+        [recall_since(first.number, Lease { number, ..lease })]
+    );
+}
+
+#[test]
+fn an_exclusive_lease_is_not_given_while_others_use_the_file() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    assert!(room.is_leased_to_holder(file));
+    room.ask(OTHER, Request::Open(file)).1.expect("it is open");
+    assert!(!room.take_exclusive(file).0, "another has a lease");
+    room.give_back(OTHER, &[file]);
+    assert!(!room.take_exclusive(file).0, "another has it open");
+    room.ask(OTHER, Request::Close(file))
+        .1
+        .expect("it is closed");
+    room.give_back(OTHER, &[file]);
+    assert!(room.take_exclusive(file).0);
+}
+
+#[test]
+fn a_listing_tells_no_attributes_that_may_be_old() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    let list = || Request::ReadDirectory {
+        directory: ROOT,
+        bucket: futago_base::BucketStart(0),
+        after: futago_base::NameHash(0),
+        entries_max: 10,
+    };
+    let attributes = |(_, listed): (u64, Outcome)| match listed {
+        Ok(Reply::Listing { entries, .. }) => entries[0].attributes.map(|it| it.id),
+        other => panic!("not listed: {other:?}"),
+    };
+    assert_eq!(attributes(room.ask(OTHER, list())), Some(file));
+    room.take_exclusive(file);
+    assert_eq!(attributes(room.ask(OTHER, list())), None);
+}
+
+/// What was written some time before it is sent has the time of the write.
+#[test]
+fn a_kept_write_has_its_own_time_and_none_of_the_future() {
+    let mut room = Room::new();
+    let (id, ..) = room.leased_file();
+    let modified = |room: &mut Room, written| {
+        let write = Request::Write {
+            id,
+            offset: 0,
+            end: 1,
+            kill_privileges: false,
+            written: Some(written),
+        };
+        match room.ask(HOLDER, write).1 {
+            Ok(Reply::Extent {
+                state: Some(state), ..
+            }) => state.attributes.modified,
+            other => panic!("not written: {other:?}"),
+        }
+    };
+    let (before, after) = (Timestamp::default(), Timestamp::from(Time(u64::MAX / 2)));
+    assert_eq!(modified(&mut room, before), before);
+    let modified = modified(&mut room, after);
+    assert_eq!(modified, Timestamp::from(room.cluster.now));
+}
+
+/// Who has read chunks beside the home finds out that they may be old, also those that are holes so far.
+#[test]
+fn every_exclusive_lease_gives_the_file_a_new_number_of_its_shrinkings() {
+    let end = u64::from(CHUNK_BYTES) + 1;
+    let written = |id: FileId| Request::Write {
+        id,
+        offset: 0,
+        end,
+        kill_privileges: false,
+        written: None,
+    };
+    let grown = |id: FileId| Request::SetAttributes {
+        id,
+        change: AttributeChange {
+            size: Some(end),
+            ..AttributeChange::default()
+        },
+    };
+    let latest = |room: &mut Room, id| match room.ask(HOLDER, read(id)).1 {
+        Ok(Reply::Extent { truncations, .. }) => truncations.latest,
+        other => panic!("not read: {other:?}"),
+    };
+    for request in [&written as &dyn Fn(FileId) -> Request, &grown] {
+        let mut room = Room::new();
+        let (id, ..) = room.leased_file();
+        room.ask(HOLDER, request(id)).1.expect("it has two chunks");
+        let (_, announced) = room.ask(HOLDER, Request::AnnounceChanges(id));
+        assert_eq!(announced, Ok(Reply::Done));
+        let before = latest(&mut room, id);
+        assert!(room.take_exclusive(id).0);
+        assert!(latest(&mut room, id) > before, "{:?}", request(id));
+    }
+}

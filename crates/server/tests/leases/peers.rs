@@ -1,0 +1,53 @@
+//! What other servers say of files that clients have leases on.
+
+use super::*;
+
+impl Room {
+    /// Makes a file that the holder keeps; its lease.
+    fn kept_by_holder(&mut self, name: &str) -> Lease {
+        let (number, made) = self.ask(HOLDER, create(spot(ROOT, name)));
+        let Ok(Reply::Found { entry, .. }) = made else {
+            panic!("not made: {made:?}");
+        };
+        let node = entry.id;
+        Lease { node, number }
+    }
+
+    /// Another server says that a name of a file is gone.
+    fn drop_link(&mut self, number: u64, file: FileId) -> Vec<Output> {
+        let message = Peer::Deliver {
+            sender: PEER,
+            number,
+            change: PeerChange::DropLink(file),
+        };
+        self.cluster.input(0, Input::Peer(message))
+    }
+}
+
+fn delivered(number: u64) -> Output {
+    let receiver = ServerId(0);
+    let answer = PeerAnswer::Delivered { receiver, number };
+    Output::PeerAnswer { to: PEER, answer }
+}
+
+#[test]
+fn messages_of_a_server_are_kept_in_order_while_one_waits_for_a_lease() {
+    let mut room = Room::new();
+    let [first, second, third] = ["a", "b", "c"].map(|name| room.kept_by_holder(name));
+    assert_eq!(room.drop_link(1, first.node), [recall(first)]);
+    // Leases on what comes later are called back meanwhile, once.
+    assert_eq!(room.drop_link(3, third.node), [recall(third)]);
+    assert_eq!(room.drop_link(2, second.node), [recall(second)]);
+    assert_eq!(room.drop_link(2, second.node), []);
+    assert_eq!(
+        answer(&room.give_back(HOLDER, &[second.node])),
+        Some(Ok(Reply::Done))
+    );
+    let outputs = room.give_back(HOLDER, &[first.node]);
+    assert_eq!(outputs[1..], [delivered(1), delivered(2)]);
+    let outputs = room.give_back(HOLDER, &[third.node]);
+    assert_eq!(outputs[1..], [delivered(3)]);
+    // What has been done is confirmed again, and what comes too early is not kept.
+    assert_eq!(room.drop_link(2, second.node), [delivered(3)]);
+    assert_eq!(room.drop_link(5, second.node), [delivered(3)]);
+}
