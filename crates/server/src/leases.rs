@@ -259,8 +259,7 @@ impl<V: View> Turn<'_, V> {
             | Request::Append { id, .. }
             | Request::Punch { id, .. }
             | Request::Close(id) => *id,
-            // The access time is new.
-            Request::Read { id, .. } if self.state.changed_nodes().any(|node| node == *id) => *id,
+            Request::Read { id, .. } if self.tells_reader(*id) => *id,
             _ => return,
         };
         let Ok(now) = self.file_state(changed) else {
@@ -272,6 +271,15 @@ impl<V: View> Turn<'_, V> {
             Reply::Done => *reply = Reply::File(now),
             _ => {}
         }
+    }
+
+    /// Whether a client that takes leases is told of a file that it reads: the access time is new, or it has no lease on the
+    /// file and can have one.
+    fn tells_reader(&self, id: FileId) -> bool {
+        let held = Key::Lease(id, self.request.session);
+        let has_new_time = self.state.changed_nodes().any(|node| node == id);
+        let is_free = || self.state.get(&Key::Recall(id)).is_none();
+        has_new_time || self.state.get(&held).is_none() && is_free()
     }
 
     /// A client gives leases back.

@@ -82,6 +82,19 @@ impl Room {
         matches!(told, Ok(Reply::Files(files)) if files[0].is_ok_and(|state| state.leased))
     }
 
+    /// Reads a file. Returns what its reader is told of it.
+    fn read(&mut self, session: SessionId, id: FileId) -> Option<FileState> {
+        let read = Request::Read {
+            id,
+            offset: 0,
+            length: 1,
+        };
+        match self.ask(session, read).1 {
+            Ok(Reply::Extent { state, .. }) => state.map(|state| *state),
+            other => panic!("not read: {other:?}"),
+        }
+    }
+
     fn give_back(&mut self, session: SessionId, nodes: &[FileId]) -> Vec<Output> {
         let number = u64::MAX;
         let leases = nodes.iter().map(|&node| Lease { node, number }).collect();
@@ -240,22 +253,36 @@ fn what_others_have_changed_is_not_leased_for_a_while() {
 fn a_reader_calls_no_lease_back() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
-    let read = Request::Read {
-        id: file,
-        offset: 0,
-        length: 1,
-    };
-    let (_, told) = room.ask(OTHER, read.clone());
-    assert!(matches!(told, Ok(Reply::Extent { state: None, .. })));
-    let accessed = |told| match told {
-        Ok(Reply::Extent {
-            state: Some(state), ..
-        }) => state.attributes.accessed,
-        other => panic!("not told: {other:?}"),
-    };
     room.cluster.now = room.cluster.now + Duration::from_secs(1);
-    let (_, told) = room.ask(HOLDER, read);
-    assert_eq!(accessed(told), Timestamp::from(room.cluster.now));
+    let told = room.read(OTHER, file).expect("the first time").attributes;
+    assert_eq!(told.accessed, told.born);
+}
+
+#[test]
+fn the_only_holder_is_told_of_the_access_time_that_it_sets() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    room.cluster.now = room.cluster.now + Duration::from_secs(1);
+    let accessed = |told: FileState| told.attributes.accessed;
+    let first = room.read(HOLDER, file).map(accessed);
+    assert_eq!(first, Some(Timestamp::from(room.cluster.now)));
+    assert_eq!(room.read(HOLDER, file).map(accessed), None);
+}
+
+/// Whoever has opened the file while there were none would keep nothing of it otherwise, as long as it only reads.
+#[test]
+fn a_reader_is_given_a_lease_once_there_are_any_again() {
+    let config = Config::default();
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    room.request(OTHER, chmod(file));
+    room.give_back(HOLDER, &[file]);
+    let leased = |told: FileState| told.leased;
+    room.read(HOLDER, file);
+    assert_eq!(room.read(HOLDER, file).map(leased), None);
+    room.pass(Duration(config.lease_pause.0 + config.tick.0));
+    assert_eq!(room.read(HOLDER, file).map(leased), Some(true));
+    assert_eq!(room.read(HOLDER, file).map(leased), None);
 }
 
 #[test]
