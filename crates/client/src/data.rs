@@ -85,10 +85,9 @@ impl<C: Context> Client<C> {
             return Err(UNEXPECTED);
         }
         let hint = FileHint {
-            chunk_bytes,
             truncations,
             writable,
-            size_seen: size,
+            ..FileHint::new(chunk_bytes, size)
         };
         self.memory.borrow_mut().files.insert(id, hint.clone());
         let extent = Extent {

@@ -3,15 +3,19 @@
 use crate::{
     Client, Config, Context,
     kept_blocks::Block,
+    layout::Piece,
     leases::{Before, Leases, Stamps},
 };
 use alloc::vec::Vec;
+use core::ops::Range;
 use futago_base::{Errno, FileId, Payload};
 use futago_wire::FileState;
 
 const BLOCK_BYTES: u64 = Config::DATA_BLOCK_BYTES as u64;
-/// How much is read at once for a caller that reads one piece after the other.
-const READ_AHEAD_BYTES: u64 = 1 << 20;
+/// How many blocks are read at most for a caller that reads one after the other.
+const READ_AHEAD_BLOCKS: u64 = 16;
+/// How many blocks are read for each that the caller has read just before them.
+const READ_AHEAD_FACTOR: u64 = 4;
 /// A block is put together anew for a write if that makes up at least such a part of it; otherwise that would cost more than
 /// the write.
 const WRITTEN_PART: usize = 4;
@@ -24,7 +28,7 @@ pub struct BeforeWrite {
 
 impl<C: Context> Client<C> {
     /// What tells whether a file's data that is kept is right; `None` if no data is kept.
-    fn data_stamps(&self, id: FileId) -> Option<Stamps> {
+    pub(crate) fn data_stamps(&self, id: FileId) -> Option<Stamps> {
         let (home, now) = (self.map().home(id), self.context().now());
         self.with_leases(|leases| leases.data_stamps(id, home, now))?
     }
@@ -39,8 +43,7 @@ impl<C: Context> Client<C> {
         Ok(self.data_stamps(id))
     }
 
-    /// Reads, from memory if everything is there. What is missing is read with all of its blocks, and with
-    /// further ones if the block before is there.
+    /// Reads, from memory if everything is there. What is missing is read with its blocks if these are worth keeping.
     pub(crate) async fn read_kept(
         &self,
         id: FileId,
@@ -54,22 +57,56 @@ impl<C: Context> Client<C> {
         if let Some(data) = self.kept(id, stamps, offset, end) {
             return Ok(data);
         }
-        let from = offset - offset % BLOCK_BYTES;
-        let needed = end.next_multiple_of(BLOCK_BYTES);
-        let to = if self.is_kept(id, stamps, from) {
-            self.end_of_gap(id, stamps, needed, from + READ_AHEAD_BYTES)
-        } else {
-            needed
-        };
-        let Ok(whole) = u32::try_from(to - from) else {
-            return self.read_now(id, offset, length).await;
-        };
-        let data = self.read_now(id, from, whole).await?;
-        if self.data_stamps(id) == Some(stamps) {
+        let blocks = self.worth_reading(id, stamps, offset..end);
+        let Range {
+            start: from,
+            end: to,
+        } = blocks.clone().unwrap_or(offset..end);
+        let data = self.read_now(id, from, (to - from) as u32).await?;
+        if let Some(hint) = self.memory.borrow_mut().files.get_mut(id) {
+            hint.read_end = end;
+        }
+        if blocks.is_some() && self.data_stamps(id) == Some(stamps) {
             self.keep(id, stamps.now, from, &data);
         }
         let within = |at: u64| (at - from).min(data.len() as u64) as usize;
         Ok(data.slice(within(offset), within(end)))
+    }
+
+    /// The blocks that are worth reading for a range that is not all kept, and further ones for who reads on. `None` for another
+    /// place within a file that is larger than all that may be kept: it is hardly read again in time.
+    fn worth_reading(&self, id: FileId, stamps: Stamps, range: Range<u64>) -> Option<Range<u64>> {
+        let from = range.start - range.start % BLOCK_BYTES;
+        let needed = range.end.next_multiple_of(BLOCK_BYTES);
+        let mut blocks = (from..range.end).step_by(BLOCK_BYTES as usize);
+        let is_missing = |start: &u64| !self.is_kept(id, stamps, start + BLOCK_BYTES);
+        let missing = blocks.find(is_missing).unwrap_or(from);
+        let ahead = self.blocks_ahead(id, stamps, missing) * BLOCK_BYTES;
+        let goes_on = ahead > 0 && missing >= range.start || self.was_read_up_to(id, range.start);
+        if !goes_on && !self.may_be_kept_whole(id) {
+            return None;
+        }
+        let to = self.end_of_gap(id, stamps, needed, missing + ahead);
+        u32::try_from(to - from).is_ok().then_some(from..to)
+    }
+
+    fn was_read_up_to(&self, id: FileId, offset: u64) -> bool {
+        let memory = self.memory.borrow();
+        let hint = memory.files.get(id);
+        hint.is_some_and(|hint| hint.read_end == offset)
+    }
+
+    /// How many blocks are worth reading from a place on where a block begins: the more the longer it has been read on.
+    fn blocks_ahead(&self, id: FileId, stamps: Stamps, from: u64) -> u64 {
+        let most = READ_AHEAD_BLOCKS / READ_AHEAD_FACTOR;
+        let ends = (1..=from / BLOCK_BYTES).rev().map(|end| end * BLOCK_BYTES);
+        let kept = ends.take_while(|&end| self.is_kept(id, stamps, end));
+        kept.take(most as usize).count() as u64 * READ_AHEAD_FACTOR
+    }
+
+    fn may_be_kept_whole(&self, id: FileId) -> bool {
+        let state = self.state_before_unsent(id);
+        state.is_some_and(|state| state.attributes.size <= self.config().data_bytes_max)
     }
 
     /// Whether the block that ends at an offset is kept.
@@ -137,14 +174,14 @@ impl<C: Context> Client<C> {
     }
 
     /// A file as its home knows it, if that is known.
-    fn state_before_unsent(&self, id: FileId) -> Option<FileState> {
+    pub(crate) fn state_before_unsent(&self, id: FileId) -> Option<FileState> {
         let (home, now) = (self.map().home(id), self.context().now());
         self.with_leases(|leases| leases.state(id, home, now))?
     }
 
     /// Keeps pieces that the client has written side by side, each with one request, and what was kept before, if nothing else
     /// has happened to the file since.
-    pub(crate) fn keep_written(&self, id: FileId, before: &BeforeWrite, pieces: &[(u64, Payload)]) {
+    pub(crate) fn keep_written(&self, id: FileId, before: &BeforeWrite, pieces: &[Piece]) {
         let changes = Before {
             stamps: before.stamps,
             changes: pieces.len(),

@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use futago_base::{ChunkId, ClusterMap, FileId, ServerId, record::Truncations};
+use futago_base::{ChunkId, ClusterMap, FileId, Payload, ServerId, record::Truncations};
 use serde::Serialize;
 
 /// What a client remembers of a file's data. None of it is relied on: others change the file.
@@ -17,6 +17,10 @@ pub struct FileHint {
     /// The size when it was last seen, in bytes: how far it is worth asking for chunks before the
     /// home has told the size.
     pub size_seen: u64,
+    /// The stamp of the file's data when its home was last asked to read of it: while that stays, nobody has changed the file.
+    pub read_stamp: Option<u64>,
+    /// Where the last read ended that needed servers: who begins there probably reads on, in bytes.
+    pub read_end: u64,
 }
 
 impl FileHint {
@@ -26,9 +30,14 @@ impl FileHint {
             truncations: Truncations::default(),
             writable: 0,
             size_seen,
+            read_stamp: None,
+            read_end: 0,
         }
     }
 }
+
+/// Data, and where in its file it begins.
+pub type Piece = (u64, Payload);
 
 /// A part of a range of a file that lies within one chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

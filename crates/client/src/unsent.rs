@@ -1,6 +1,9 @@
 //! What a client has written under exclusive leases and has not sent yet.
 
-use crate::cache::{Cache, CacheUndo};
+use crate::{
+    cache::{Cache, CacheUndo},
+    layout::Piece,
+};
 use alloc::vec::Vec;
 use futago_base::{
     Errno, FileId, Payload, Timestamp,
@@ -134,7 +137,7 @@ impl Unsent {
     }
 
     /// The pieces that have something of a range, in order.
-    fn pieces_over(&self, id: FileId, from: u64, to: u64) -> Vec<(u64, Payload)> {
+    fn pieces_over(&self, id: FileId, from: u64, to: u64) -> Vec<Piece> {
         let before = self.pieces.range((id, 0)..(id, from)).next_back();
         let before = before.filter(|((_, at), piece)| at + piece.len() as u64 > from);
         let within = self.pieces.range((id, from)..(id, to));
@@ -143,9 +146,9 @@ impl Unsent {
     }
 
     /// The same, without what lies outside of the range.
-    fn parts(&self, id: FileId, from: u64, to: u64) -> Vec<(u64, Payload)> {
+    fn parts(&self, id: FileId, from: u64, to: u64) -> Vec<Piece> {
         let pieces = self.pieces_over(id, from, to).into_iter();
-        let part = |(at, piece): (u64, Payload)| {
+        let part = |(at, piece): Piece| {
             let end = to.min(at + piece.len() as u64);
             let begin = from.max(at);
             (
@@ -188,8 +191,8 @@ impl Unsent {
     }
 
     /// All of a file, in runs that are sent as one piece each.
-    pub fn runs(&self, id: FileId) -> Vec<(u64, Payload)> {
-        let mut runs: Vec<(u64, Vec<(u64, Payload)>)> = Vec::new();
+    pub fn runs(&self, id: FileId) -> Vec<Piece> {
+        let mut runs: Vec<(u64, Vec<Piece>)> = Vec::new();
         let mut end = None;
         for (at, piece) in self.parts(id, 0, u64::MAX) {
             match runs.last_mut() {
@@ -200,7 +203,7 @@ impl Unsent {
             }
             end = Some(at + piece.len() as u64);
         }
-        let whole = |(at, run): (u64, Vec<(u64, Payload)>)| {
+        let whole = |(at, run): (u64, Vec<Piece>)| {
             let length = run.iter().map(|(_, piece)| piece.len()).sum();
             (at, gather(at, length, run))
         };
@@ -240,7 +243,7 @@ fn between(read: &Payload, from: u64, begin: u64, end: u64) -> Payload {
 }
 
 /// Puts pieces together, with zeros where there are none.
-fn gather(from: u64, length: usize, pieces: Vec<(u64, Payload)>) -> Payload {
+fn gather(from: u64, length: usize, pieces: Vec<Piece>) -> Payload {
     let pieces = pieces.into_iter();
     let placed: Vec<(usize, Payload)> = pieces
         .map(|(at, piece)| ((at - from) as usize, piece))

@@ -5,8 +5,9 @@
 //! and `close`, when the lease is called back, with every sign of life, and when there is too much of it.
 //! Whoever sends has the turn of the file; so do reads while something is unsent, and writes that are kept.
 
-use crate::{Client, Context, join_all, leases::Leases};
+use crate::{Client, Context, join_all, layout::Piece, leases::Leases, unsent::UnsentFile};
 use alloc::{boxed::Box, vec::Vec};
+use core::mem::take;
 use futago_base::{Errno, FileId, Payload, Timestamp};
 use futago_wire::Request;
 
@@ -154,12 +155,7 @@ impl<C: Context> Client<C> {
                 break;
             };
             let before = self.before_write(id);
-            let sent = batch.iter().map(|(offset, data)| {
-                let how = (file.kill_privileges, Some(file.written));
-                self.send_write(id, *offset, data, how)
-            });
-            let sent: Result<Vec<u64>, Errno> = join_all(sent).await.into_iter().collect();
-            if let Err(why) = sent {
+            if let Err(why) = self.send_runs(id, batch, &file).await {
                 return self.memory.borrow_mut().unsent.lose(id, why);
             }
             if let Some(before) = before {
@@ -167,5 +163,26 @@ impl<C: Context> Client<C> {
             }
         }
         self.memory.borrow_mut().unsent.remove(id);
+    }
+
+    /// Sends runs side by side. The home hears of all those that begin elsewhere at once, with one that begins there if there
+    /// is any.
+    async fn send_runs(&self, id: FileId, runs: &[Piece], file: &UnsentFile) -> Result<(), Errno> {
+        let hint = self.persist(|| self.known_hint(id)).await?;
+        let is_at_home = |(offset, _): &Piece| self.home_part_end(id, &hint, *offset) > *offset;
+        let (mut firsts, mut others): (Vec<Piece>, Vec<Piece>) =
+            runs.iter().cloned().partition(is_at_home);
+        if firsts.is_empty() {
+            firsts.extend(others.pop());
+        }
+        let how = (file.kill_privileges, Some(file.written));
+        let sent = firsts.iter().map(|(offset, data)| {
+            let others = take(&mut others);
+            async move { self.send_write(id, (*offset, data), &others, how).await }
+        });
+        join_all(sent)
+            .await
+            .into_iter()
+            .try_for_each(|sent| sent.map(drop))
     }
 }

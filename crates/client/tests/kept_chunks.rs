@@ -1,11 +1,13 @@
-//! What a client keeps of a file whose chunks it is changing.
+//! What a client keeps of a file of several chunks, and whom it asks for them.
 
 mod script;
 
 use bytes::Bytes;
-use futago_base::{ChunkId, Duration, Errno, FileId, Kind, Payload, record::Truncations};
+use futago_base::{
+    ChunkId, Duration, Errno, FileId, Kind, Payload, Time, Timestamp, record::Truncations,
+};
 use futago_client::{Client, Config};
-use futago_wire::{FileState, Reply, Request};
+use futago_wire::{AttributeChange, FileState, Lease, LeaseRecall, Reply, Request};
 use script::{Exchange, Script, exchange, node, run};
 use std::{
     future::{Future, poll_fn},
@@ -23,6 +25,14 @@ fn config() -> Config {
     Config {
         lease_trust: Some(Duration::from_secs(10)),
         ..Config::default()
+    }
+}
+
+/// Keeps no data.
+fn asking() -> Config {
+    Config {
+        data_bytes_max: 0,
+        ..config()
     }
 }
 
@@ -102,18 +112,27 @@ fn read(index: u32, size: u64, answer: Payload) -> [Exchange; 2] {
         offset,
         length: CHUNK,
     };
-    let chunk_request = Request::ReadChunk {
+    let from_chunk = read_chunk(index, CHUNK, answer);
+    [exchange(0, request, Ok(extent(0, size, None))), from_chunk]
+}
+
+/// A request for the beginning of a chunk, up to `to`.
+fn read_chunk(index: u32, to: u32, answer: Payload) -> Exchange {
+    let request = Request::ReadChunk {
         chunk: chunk(index),
         from: 0,
-        to: CHUNK,
+        to,
         chunk_bytes: CHUNK,
         truncations: Truncations::default(),
     };
-    let from_chunk = Exchange {
+    Exchange {
         answer,
-        ..exchange(index as u16, chunk_request, Ok(Reply::Done))
-    };
-    [exchange(0, request, Ok(extent(0, size, None))), from_chunk]
+        ..exchange(index as u16, request, Ok(Reply::Done))
+    }
+}
+
+fn opened(state: FileState) -> Exchange {
+    exchange(0, Request::Open(FILE), Ok(Reply::Opened(state)))
 }
 
 /// Reads a chunk while it is changed, and after that: both times it must be asked for. Returns what came of the change.
@@ -123,11 +142,7 @@ fn read_during<T>(
     changed: [Exchange; 2],
     change: impl AsyncFnOnce(&Client<Script>) -> T,
 ) -> T {
-    let mut exchanges = vec![exchange(
-        0,
-        Request::Open(FILE),
-        Ok(Reply::Opened(state(SIZE))),
-    )];
+    let mut exchanges = vec![opened(state(SIZE))];
     exchanges.extend(changed);
     exchanges.extend(read(index, size, old.clone()));
     exchanges.extend(read(index, size, new.clone()));
@@ -181,4 +196,95 @@ fn what_is_read_while_chunks_are_appended_is_not_kept() {
         client.append(FILE, new, false).await
     });
     assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+#[test]
+fn the_home_is_asked_once_while_nobody_changes_the_file() {
+    let size = SIZE + 10;
+    let mut exchanges = vec![opened(state(size))];
+    exchanges.extend(read(1, size, data(1)));
+    exchanges.push(read_chunk(1, CHUNK, data(1)));
+    exchanges.push(read_chunk(2, 10, data(2).slice(0, 10)));
+    let pieces = run(asking(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        let first = client.read(FILE, OFFSET, CHUNK).await?;
+        let again = client.read(FILE, OFFSET, CHUNK).await?;
+        let last = client.read(FILE, 2 * OFFSET, CHUNK).await?;
+        let beyond = client.read(FILE, 3 * OFFSET, CHUNK).await?;
+        Ok::<_, Errno>([first, again, last, beyond])
+    });
+    let last = data(2).slice(0, 10);
+    assert_eq!(pieces, Ok([data(1), data(1), last, Payload::empty()]));
+}
+
+/// The home would tell the size with that, too.
+#[test]
+fn the_home_is_asked_for_a_chunk_of_its_own() {
+    let exchanges = || {
+        let mut exchanges = vec![opened(state(SIZE))];
+        exchanges.extend(read(1, SIZE, data(1)));
+        let [mut first, _] = read(0, SIZE, data(0));
+        first.answer = data(0);
+        exchanges.push(first);
+        exchanges
+    };
+    let pieces = run(asking(), exchanges(), None, |client| async move {
+        client.open(FILE).await?;
+        let other = client.read(FILE, OFFSET, CHUNK).await?;
+        let own = client.read(FILE, 0, CHUNK).await?;
+        Ok::<_, Errno>([other, own])
+    });
+    assert_eq!(pieces, Ok([data(1), data(0)]));
+}
+
+/// The access time is older than the change, and is set by the home.
+#[test]
+fn the_home_is_asked_once_more_after_a_change_by_the_client() {
+    let change = AttributeChange {
+        mode: Some(0o600),
+        ..AttributeChange::default()
+    };
+    let request = Request::SetAttributes { id: FILE, change };
+    let mut changed = state(SIZE);
+    changed.attributes.changed = Timestamp::from(Time(2000));
+    let mut exchanges = vec![opened(state(SIZE))];
+    exchanges.extend(read(1, SIZE, data(1)));
+    exchanges.push(exchange(0, request, Ok(Reply::File(changed))));
+    exchanges.extend(read(1, SIZE, data(1)));
+    exchanges.push(read_chunk(1, CHUNK, data(1)));
+    let read = run(asking(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        client.read(FILE, OFFSET, CHUNK).await?;
+        client.set_attributes(FILE, change).await?;
+        client.read(FILE, OFFSET, CHUNK).await?;
+        client.read(FILE, OFFSET, CHUNK).await
+    });
+    assert_eq!(read, Ok(data(1)));
+}
+
+#[test]
+fn the_home_is_asked_if_the_lease_was_called_back_before_the_chunk_came() {
+    let lease = Lease {
+        node: FILE,
+        number: 1,
+    };
+    let slow = Exchange {
+        looks: 1,
+        ..read_chunk(1, CHUNK, data(1))
+    };
+    let given_back = exchange(0, Request::GiveBack(vec![lease]), Ok(Reply::Done));
+    let mut exchanges = vec![opened(state(SIZE))];
+    exchanges.extend(read(1, SIZE, data(1)));
+    exchanges.extend([slow, given_back]);
+    exchanges.extend(read(1, SIZE, data(2)));
+    let seen = run(asking(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        client.read(FILE, OFFSET, CHUNK).await?;
+        let mut reading = pin!(client.read(FILE, OFFSET, CHUNK));
+        let begun = poll_fn(|task| Poll::Ready(reading.as_mut().poll(task))).await;
+        assert!(begun.is_pending());
+        client.recalled(LeaseRecall { lease, since: 1 }).await;
+        reading.await
+    });
+    assert_eq!(seen, Ok(data(2)));
 }

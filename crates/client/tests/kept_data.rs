@@ -101,28 +101,67 @@ fn what_was_read_is_read_again_without_asking() {
 fn who_reads_on_reads_ahead() {
     let size = 40 * BLOCK;
     let data = bytes(size);
-    let part = |from: usize, to: usize| data.slice(from, to);
-    let ahead = 1 << 20;
+    let blocks = |from: usize, to: usize| {
+        let piece = data.slice(from * BLOCK, to * BLOCK);
+        read((from * BLOCK) as u64, piece.len(), size as u64, &piece)
+    };
     let exchanges = vec![
         open(leased(size as u64, true)),
-        read(0, BLOCK, size as u64, &part(0, BLOCK)),
-        read(
-            BLOCK as u64,
-            ahead,
-            size as u64,
-            &part(BLOCK, BLOCK + ahead),
-        ),
+        blocks(0, 1),
+        blocks(1, 5),
+        blocks(5, 21),
+        blocks(21, 37),
     ];
+    let end = 37 * BLOCK;
     let whole = run(config(), exchanges, None, |client| async move {
         client.open(FILE).await?;
         let mut whole = Vec::new();
-        for at in (0..ahead).step_by(4096) {
+        for at in (0..end).step_by(4096) {
             let piece = client.read(FILE, at as u64, 4096).await?;
             whole.extend_from_slice(&piece.bytes());
         }
         Ok::<_, Errno>(whole)
     });
-    assert_eq!(whole.expect("it is read"), part(0, ahead).bytes());
+    assert_eq!(whole.expect("it is read"), data.slice(0, end).bytes());
+}
+
+/// Blocks around them would be forgotten before they are read.
+#[test]
+fn places_within_a_file_that_is_larger_than_all_that_is_kept_are_read_alone() {
+    let size = 200 * BLOCK;
+    let data = bytes(size);
+    let piece = |offset: usize, length: usize| {
+        let data = data.slice(offset, offset + length);
+        read(offset as u64, length, size as u64, &data)
+    };
+    let at = |block: usize, within: usize| block * BLOCK + within;
+    let exchanges = vec![
+        open(leased(size as u64, true)),
+        piece(at(5, 10), 20),
+        piece(at(5, 10), 20),
+        piece(at(7, 0), 20),
+        piece(at(7, 0), BLOCK),
+        piece(at(7, 0), 5 * BLOCK),
+    ];
+    let places = [
+        at(5, 10),
+        at(5, 10),
+        at(7, 0),
+        at(7, 20),
+        at(7, 500),
+        at(8, 0) - 10,
+        at(9, 500),
+    ];
+    let pieces = run(config(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        let mut pieces = Vec::new();
+        for place in places {
+            pieces.push(client.read(FILE, place as u64, 20).await?);
+        }
+        Ok::<_, Errno>(pieces)
+    });
+    let expected = places.map(|place| data.slice(place, place + 20));
+    assert_eq!(pieces, Ok(Vec::from(expected)));
 }
 
 #[test]

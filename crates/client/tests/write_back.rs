@@ -4,7 +4,8 @@ mod script;
 
 use bytes::Bytes;
 use futago_base::{
-    Duration, Errno, FileId, Kind, Payload, SessionId, Time, Timestamp, record::Truncations,
+    ChunkId, Duration, Errno, FileId, Kind, Payload, SessionId, Time, Timestamp,
+    record::Truncations,
 };
 use futago_client::Config;
 use futago_wire::{Failure, FileState, Lease, LeaseRecall, Outcome, Reply, Request};
@@ -123,6 +124,62 @@ fn writes_are_kept_and_sent_together() {
         Ok(sizes)
     });
     assert_eq!(sizes, Ok([SIZE, SIZE, 21]));
+}
+
+/// A piece of a chunk that is not the first.
+fn write_chunk(index: u16, text: &'static [u8]) -> Exchange {
+    let request = Request::WriteChunk {
+        chunk: ChunkId {
+            file: FILE,
+            index: index.into(),
+        },
+        offset: 0,
+        chunk_bytes: CHUNK,
+        truncations: Truncations::default(),
+    };
+    Exchange {
+        data: data(text),
+        ..exchange(index, request, Ok(Reply::Done))
+    }
+}
+
+/// Tells the home of pieces that end at `end`, and brings it what it gets of the first one.
+fn write_all(offset: u64, text: &'static [u8], end: u64) -> Exchange {
+    let request = Request::Write {
+        id: FILE,
+        offset,
+        end,
+        kill_privileges: false,
+        written: Some(Timestamp::from(Time(1000))),
+    };
+    Exchange {
+        request,
+        ..but(Ok(extent(state(end, true))), write(offset, text, true))
+    }
+}
+
+#[test]
+fn the_home_hears_of_all_chunks_at_once() {
+    let offset = |index: u64| index * u64::from(CHUNK);
+    let then = vec![
+        write_all(0, b"0", offset(2) + 1),
+        write_chunk(1, b"1"),
+        write_chunk(2, b"2"),
+        write_all(offset(3), b"", offset(3) + 1),
+        write_chunk(3, b"4"),
+        write_chunk(1, b"3"),
+    ];
+    let sizes = play(then, |client| async move {
+        put(&client, 0, b"0").await?;
+        put(&client, offset(1), b"1").await?;
+        put(&client, offset(2), b"2").await?;
+        client.synchronize(FILE).await?;
+        put(&client, offset(1), b"3").await?;
+        let size = put(&client, offset(3), b"4").await?;
+        client.synchronize(FILE).await?;
+        Ok((size, client.attributes(FILE).await?.attributes.size))
+    });
+    assert_eq!(sizes, Ok((offset(3) + 1, offset(3) + 1)));
 }
 
 #[test]

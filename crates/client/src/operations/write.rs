@@ -3,7 +3,7 @@
 use crate::{
     Client, Context,
     data::WritePart,
-    layout::{FileHint, parts},
+    layout::{FileHint, Piece, parts},
 };
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, Timestamp, limits};
@@ -46,7 +46,7 @@ impl<C: Context> Client<C> {
     ) -> Result<u64, Errno> {
         let before = self.before_write(id).filter(|_| !data.is_empty());
         let size = self
-            .send_write(id, offset, data, (kill_privileges, written))
+            .send_write(id, (offset, data), &[], (kill_privileges, written))
             .await?;
         if let Some(before) = before {
             self.keep_written(id, &before, &[(offset, data.clone())]);
@@ -54,27 +54,34 @@ impl<C: Context> Client<C> {
         Ok(size)
     }
 
-    /// The same without keeping it.
+    /// The same without keeping it, with further pieces of which nothing needs to go to the home: it hears of all of them
+    /// at once.
     pub(crate) async fn send_write(
         &self,
         id: FileId,
-        offset: u64,
-        data: &Payload,
+        (offset, data): (u64, &Payload),
+        others: &[Piece],
         (kill_privileges, written): (bool, Option<Timestamp>),
     ) -> Result<u64, Errno> {
-        let end = offset + data.len() as u64;
+        let first_end = offset + data.len() as u64;
+        let ends = others
+            .iter()
+            .map(|(offset, data)| offset + data.len() as u64);
         let request = Request::Write {
             id,
             offset,
-            end,
+            end: ends.fold(first_end, u64::max),
             kill_privileges,
             written,
         };
         let hint = self.persist(|| self.known_hint(id)).await?;
-        let with_home = self.home_part_end(id, &hint, offset).min(end);
+        let with_home = self.home_part_end(id, &hint, offset).min(first_end);
         let (first, rest) = data.split_at((with_home - offset) as usize);
-        let rest = self.cut(id, &hint, with_home, &rest);
-        Ok(self.change(id, (request, first), rest).await?.size)
+        let mut parts = self.cut(id, &hint, with_home, &rest);
+        for (offset, data) in others {
+            parts.extend(self.cut(id, &hint, *offset, data));
+        }
+        Ok(self.change(id, (request, first), parts).await?.size)
     }
 
     /// Data that begins at `offset`, cut at the borders of chunks.
