@@ -80,6 +80,7 @@ struct Run {
     world: World,
     seed: u64,
     leases_max: Vec<usize>,
+    keeps_data: bool,
     write_back: WriteBack,
     /// The clients that live, by their place in the scenario.
     clients: Vec<usize>,
@@ -123,6 +124,7 @@ impl Run {
             world,
             seed: scenario.seed,
             leases_max: scenario.leases_max.clone(),
+            keeps_data: scenario.keeps_data,
             write_back: scenario.write_back,
             clients: Vec::new(),
             tree,
@@ -143,12 +145,18 @@ impl Run {
     fn add_client(&mut self, place: usize) -> usize {
         let now = self.world.now;
         let leases_max = self.leases_max.get(place).copied().unwrap_or(0);
+        let blocks_max = if self.keeps_data {
+            leases_max as u64
+        } else {
+            0
+        };
         let config = futago_client::Config {
             chunk_bytes: CHUNK_BYTES,
             lease_trust: (leases_max > 0).then_some(LEASE_TRUST),
             leases_max,
             names_max: 4 * leases_max,
-            data_bytes_max: leases_max as u64 * u64::from(futago_client::Config::DATA_BLOCK_BYTES),
+            // With none, a client would ask for no lease that covers data.
+            data_bytes_max: 1 + blocks_max * u64::from(futago_client::Config::DATA_BLOCK_BYTES),
             unsent_bytes_max: self.write_back.unsent_bytes_max,
             exclusive_after: self.write_back.exclusive_after,
             ..futago_client::Config::default()

@@ -24,6 +24,8 @@ pub struct Scenario {
     pub leases_max: Vec<usize>,
     /// How long a node is not leased again after a recall.
     pub lease_pause: Duration,
+    /// Clients with leases have room for data that they have read; without it they ask the servers again.
+    pub keeps_data: bool,
     /// How clients with leases keep what they write.
     pub write_back: WriteBack,
     /// What happens, one burst after the other. Between them everything comes to rest.
@@ -74,7 +76,8 @@ impl Scenario {
 
     /// The scenario of a seed.
     pub fn draw(seed: u64) -> Self {
-        let [mut random, mut leases, mut reading] = [2, 4, 5].map(|of| Random::new(seed, of));
+        let [mut random, mut leases, mut reading, mut rereading] =
+            [2, 4, 5, 7].map(|of| Random::new(seed, of));
         let servers = *random.pick(&[1, 2, 2, 3, 4, 4, 5, 8]);
         let clients = 1 + random.below(4) as usize;
         let harmless = random.chance(250);
@@ -83,6 +86,9 @@ impl Scenario {
         let mut bursts: Vec<Burst> = bursts.collect();
         for _ in 0..reading.below(4) {
             bursts.push(Burst::draw_reading(&mut reading, clients));
+        }
+        for _ in 0..rereading.below(3) {
+            bursts.push(Burst::draw_rereading(&mut rereading, clients));
         }
         let spread_depth = random.below(4) as u16;
         let split_entries = *random.pick(&[2, 4, 4, 8]);
@@ -94,6 +100,7 @@ impl Scenario {
             spread_depth,
             split_entries,
             memory_bytes,
+            keeps_data: rereading.chance(500),
             write_back: WriteBack::draw(&mut Random::new(seed, 6), memory_bytes),
             leases_max: draw_leases(&mut leases, clients),
             lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
@@ -116,13 +123,14 @@ impl Scenario {
     pub fn circumstances(&self) -> String {
         let mut text = format!(
             "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
-             leases of clients {:?}, again after {} us, {:?}",
+             leases of clients {:?}, again after {} us, room for data: {}, {:?}",
             self.servers,
             self.memory_bytes,
             self.spread_depth,
             self.split_entries,
             self.leases_max,
             self.lease_pause.0 / 1000,
+            self.keeps_data,
             self.write_back
         );
         for (number, burst) in self.bursts.iter().enumerate() {
@@ -216,10 +224,29 @@ impl Burst {
                 .map(|_| Step::draw(random, false, work, true))
                 .collect()
         });
+        Self::without_faults(scripts.collect())
+    }
+
+    /// All clients read one file again and again, and one of them changes it now and then.
+    fn draw_rereading(random: &mut Random, clients: usize) -> Self {
+        let writer = random.below(clients as u64) as usize;
+        let file = random.next() as u16;
+        let scripts = (0..clients).map(|client| {
+            let steps = 4 + random.below(12);
+            let step = |_| {
+                let changes = client == writer && random.chance(200);
+                let work = if changes { Work::Data } else { Work::Reading };
+                Step::draw(random, false, work, true).on_file(file)
+            };
+            (0..steps).map(step).collect()
+        });
+        Self::without_faults(scripts.collect())
+    }
+
+    fn without_faults(scripts: Vec<Vec<Step>>) -> Self {
         Self {
-            scripts: scripts.collect(),
-            faults: Faults::default(),
-            death: None,
+            scripts,
+            ..Self::default()
         }
     }
 }

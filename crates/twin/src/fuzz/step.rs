@@ -188,6 +188,12 @@ impl Step {
         }
     }
 
+    /// The same step on the file of this number among those that the client knows.
+    pub const fn on_file(mut self, file: u16) -> Self {
+        self.draws[2] = file;
+        self
+    }
+
     fn draw_from<T: Copy>(&self, draw: usize, choices: &[T]) -> Option<T> {
         let len = choices.len().max(1);
         choices.get(usize::from(self.draws[draw]) % len).copied()
