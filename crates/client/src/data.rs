@@ -46,6 +46,13 @@ impl<C: Context> Client<C> {
         self.memory.borrow().files.get(id).cloned()
     }
 
+    /// Remembers what a file's home has told.
+    pub(crate) fn remember(&self, id: FileId, told: FileHint) {
+        let files = &mut self.memory.borrow_mut().files;
+        let read_end = files.get(id).map_or(0, |known| known.read_end);
+        files.insert(id, FileHint { read_end, ..told });
+    }
+
     /// Where the part of `offset..` ends that a file's home reads or writes together with the size: what
     /// lies in the same chunk as `offset`, if that is at home; `offset` if it is not.
     pub(crate) fn home_part_end(&self, id: FileId, hint: &FileHint, offset: u64) -> u64 {
@@ -89,7 +96,7 @@ impl<C: Context> Client<C> {
             writable,
             ..FileHint::new(chunk_bytes, size)
         };
-        self.memory.borrow_mut().files.insert(id, hint.clone());
+        self.remember(id, hint.clone());
         let extent = Extent {
             offset,
             stored: stored as usize,

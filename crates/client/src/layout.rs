@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use futago_base::{ChunkId, ClusterMap, FileId, Payload, ServerId, record::Truncations};
 use serde::Serialize;
 
-/// What a client remembers of a file's data. None of it is relied on: others change the file.
+/// What a client remembers of a file's data. It is relied on while the file has the stamp with which its home was read;
+/// otherwise others may have changed the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileHint {
     /// Bytes a chunk; it never changes.

@@ -5,7 +5,12 @@
 //! and `close`, when the lease is called back, with every sign of life, and when there is too much of it.
 //! Whoever sends has the turn of the file; so do reads while something is unsent, and writes that are kept.
 
-use crate::{Client, Context, join_all, layout::Piece, leases::Leases, unsent::UnsentFile};
+use crate::{
+    Client, Context, join_all,
+    layout::{FileHint, Piece},
+    leases::Leases,
+    unsent::UnsentFile,
+};
 use alloc::{boxed::Box, vec::Vec};
 use core::mem::take;
 use futago_base::{Errno, FileId, Payload, Timestamp};
@@ -149,13 +154,17 @@ impl<C: Context> Client<C> {
     async fn send_all(&self, id: FileId) {
         let runs = self.memory.borrow().unsent.runs(id);
         for batch in runs.chunks(RUNS_AT_ONCE) {
+            let hint = match self.persist(|| self.known_hint(id)).await {
+                Ok(hint) => hint,
+                Err(why) => return self.memory.borrow_mut().unsent.lose(id, why),
+            };
             // The session may be over: what it wrote must not be sent by the next one.
             self.enter_session();
             let Some(file) = self.memory.borrow().unsent.file(id) else {
                 break;
             };
             let before = self.before_write(id);
-            if let Err(why) = self.send_runs(id, batch, &file).await {
+            if let Err(why) = self.send_runs(id, &hint, batch, &file).await {
                 return self.memory.borrow_mut().unsent.lose(id, why);
             }
             if let Some(before) = before {
@@ -167,9 +176,14 @@ impl<C: Context> Client<C> {
 
     /// Sends runs side by side. The home hears of all those that begin elsewhere at once, with one that begins there if there
     /// is any.
-    async fn send_runs(&self, id: FileId, runs: &[Piece], file: &UnsentFile) -> Result<(), Errno> {
-        let hint = self.persist(|| self.known_hint(id)).await?;
-        let is_at_home = |(offset, _): &Piece| self.home_part_end(id, &hint, *offset) > *offset;
+    async fn send_runs(
+        &self,
+        id: FileId,
+        hint: &FileHint,
+        runs: &[Piece],
+        file: &UnsentFile,
+    ) -> Result<(), Errno> {
+        let is_at_home = |(offset, _): &Piece| self.home_part_end(id, hint, *offset) > *offset;
         let (mut firsts, mut others): (Vec<Piece>, Vec<Piece>) =
             runs.iter().cloned().partition(is_at_home);
         if firsts.is_empty() {

@@ -288,3 +288,57 @@ fn the_home_is_asked_if_the_lease_was_called_back_before_the_chunk_came() {
     });
     assert_eq!(seen, Ok(data(2)));
 }
+
+/// An answer that comes late must not be taken for the newest.
+#[test]
+fn chunks_are_asked_with_the_shrinkings_that_came_with_the_read() {
+    let mut newer = Truncations::default();
+    newer.shrink(SIZE);
+    let told = |truncations: &Truncations| {
+        let mut told = extent(0, SIZE, None);
+        if let Reply::Extent {
+            truncations: its, ..
+        } = &mut told
+        {
+            its.clone_from(truncations);
+        }
+        Ok(told)
+    };
+    let with = |truncations: &Truncations| {
+        let mut exchange = read_chunk(1, CHUNK, data(1));
+        if let Request::ReadChunk {
+            truncations: its, ..
+        } = &mut exchange.request
+        {
+            its.clone_from(truncations);
+        }
+        exchange
+    };
+    let read = |offset, length| Request::Read {
+        id: FILE,
+        offset,
+        length,
+    };
+    let slow = Exchange {
+        looks: 1,
+        ..with(&Truncations::default())
+    };
+    let exchanges = vec![
+        opened(state(SIZE)),
+        exchange(0, read(OFFSET, CHUNK), told(&newer)),
+        slow,
+        exchange(0, read(0, 0), told(&Truncations::default())),
+        with(&newer),
+        with(&newer),
+    ];
+    let seen = run(asking(), exchanges, None, |client| async move {
+        client.open(FILE).await?;
+        let mut reading = pin!(client.read(FILE, OFFSET, CHUNK));
+        let begun = poll_fn(|task| Poll::Ready(reading.as_mut().poll(task))).await;
+        assert!(begun.is_pending());
+        client.write(FILE, 0, Payload::empty(), false).await?;
+        reading.await?;
+        client.read(FILE, OFFSET, CHUNK).await
+    });
+    assert_eq!(seen, Ok(data(1)));
+}

@@ -273,13 +273,15 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Whether a client that takes leases is told of a file that it reads: the access time is new, or it has no lease on the
-    /// file and can have one.
+    /// Whether a client that takes leases is told of a file that it reads: the access time is new, it has no lease on the file
+    /// while none is called back, or this request has brought one and is repeated.
     fn tells_reader(&self, id: FileId) -> bool {
-        let held = Key::Lease(id, self.request.session);
         let has_new_time = self.state.changed_nodes().any(|node| node == id);
-        let is_free = || self.state.get(&Key::Recall(id)).is_none();
-        has_new_time || self.state.get(&held).is_none() && is_free()
+        match self.state.number(&Key::Lease(id, self.request.session)) {
+            _ if has_new_time => true,
+            0 => self.state.get(&Key::Recall(id)).is_none(),
+            held => held >= self.request.sequence,
+        }
     }
 
     /// A client gives leases back.
@@ -323,6 +325,16 @@ impl<V: View> Turn<'_, V> {
         }
         if !self.is_any(Key::leases(node)) {
             self.given_back.push(node);
+            self.begin_pause(node);
+        }
+    }
+
+    /// For a while nobody gets a lease on a node that was called back. However long that took: those who have waited come first.
+    fn begin_pause(&mut self, node: FileId) {
+        let key = Key::Recall(node);
+        if let Some(&recall) = self.state.get(&key).and_then(Value::recall) {
+            let since = self.now;
+            self.state.put(key, Recall { since, ..recall });
         }
     }
 

@@ -365,3 +365,28 @@ fn announced_changes_begin_at_the_home() {
     let fresh = cluster.ask_with(1, write_chunk(chunk, 4, &known), b"good");
     assert_eq!(fresh.0, Ok(Reply::Done));
 }
+
+/// A lease that covers the data is not worth an error: a server of chunks may be away for long.
+#[test]
+fn changes_are_not_announced_while_too_many_shrinkings_are_under_way() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let (id, ..) = written_ahead(&mut cluster);
+    let grow = |cluster: &mut Cluster, by: usize| {
+        let asked = cluster.next_id();
+        let end = u64::from(CHUNK_BYTES) + 4 + by as u64;
+        cluster.request(0, asked, write(id, 0, end));
+    };
+    for by in 1..=Truncations::STEPS_MAX {
+        grow(&mut cluster, by);
+        let asked = cluster.next_id();
+        let outputs = cluster.request(0, asked, Request::AnnounceChanges(id));
+        assert!(
+            !outputs.iter().any(|it| matches!(it, Output::Answer { .. })),
+            "the other server has not heard"
+        );
+    }
+    grow(&mut cluster, 1 + Truncations::STEPS_MAX);
+    let announced = cluster.ask(0, Request::AnnounceChanges(id));
+    assert_eq!(announced, Ok(Reply::Done));
+    assert!(writable(&cluster.ask(0, read(id, 0, 0))) > 0);
+}

@@ -40,17 +40,16 @@ impl<C: Context> Client<C> {
             return Ok(data);
         }
         let stamps = self.data_stamps(id);
-        let data = self.read_with_home(id, offset..end).await?;
-        if let Some(stamps) = stamps.filter(|_| self.data_stamps(id) == stamps)
-            && let Some(hint) = self.memory.borrow_mut().files.get_mut(id)
-        {
-            hint.read_stamp = Some(stamps.now);
+        let (data, told) = self.read_with_home(id, offset..end).await?;
+        if let Some(stamps) = stamps.filter(|_| self.data_stamps(id) == stamps) {
+            let read_stamp = Some(stamps.now);
+            self.remember(id, FileHint { read_stamp, ..told });
         }
         Ok(data)
     }
 
     /// Reads from the servers of chunks alone while nobody changes the file: its home has told all of it that counts, and
-    /// has set the access time. `None` if the home must be asked.
+    /// has heard of a read, for the access time. `None` if the home must be asked.
     async fn read_without_home(
         &self,
         id: FileId,
@@ -79,7 +78,12 @@ impl<C: Context> Client<C> {
         (hint.read_stamp == Some(stamps.now)).then_some((stamps, hint))
     }
 
-    async fn read_with_home(&self, id: FileId, range: Range<u64>) -> Result<Payload, Failure> {
+    /// Reads, and returns what the home has told with that.
+    async fn read_with_home(
+        &self,
+        id: FileId,
+        range: Range<u64>,
+    ) -> Result<(Payload, FileHint), Failure> {
         let Range { start: offset, end } = range;
         let length = (end - offset) as u32;
         let home = Request::Read { id, offset, length };
@@ -97,7 +101,7 @@ impl<C: Context> Client<C> {
         parts.extend(more);
         let first_end = end.min(self.home_part_end(id, &extent.hint, offset));
         let first = (first_end.saturating_sub(offset) as usize, first);
-        Ok(assemble(end, first, &parts, answers))
+        Ok((assemble(end, first, &parts, answers), extent.hint))
     }
 
     /// The parts of a range of a read from `offset` on, but for the one that the home brings along.

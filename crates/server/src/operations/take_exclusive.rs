@@ -10,8 +10,7 @@ use futago_wire::Reply;
 pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {
     turn.regular_file(id)?;
     let state = turn.file_state(id)?;
-    if turn.may_be_leased(id, &state) && turn.is_used_by_nobody_else(id) {
-        turn.renumber(id)?;
+    if turn.may_be_leased(id, &state) && turn.is_used_by_nobody_else(id) && turn.renumber(id) {
         let session = turn.request.session;
         turn.state.put(Key::Exclusive(id), session.0);
     }

@@ -84,36 +84,33 @@ impl<V: View> Turn<'_, V> {
 
     /// Has everybody tell the home before they change chunks of a file. What servers of chunks were told of the
     /// file before is not enough any more: they refuse changes by those who have not asked the home since.
-    ///
-    /// Errors: as [`Turn::shrink`].
-    pub fn announce_changes(&mut self, id: FileId) -> Checked<()> {
-        let Some(inode) = self.state.inode(id) else {
-            return Ok(());
-        };
-        if is_one_chunk(inode) || inode.announced {
-            return Ok(());
+    /// Nothing is done while servers have not confirmed too many earlier shrinkings.
+    pub fn announce_changes(&mut self, id: FileId) {
+        let inode = self.state.inode(id);
+        let inode = inode.filter(|inode| !is_one_chunk(inode) && !inode.announced);
+        if let Some(size) = inode.map(|inode| inode.size) {
+            self.announce_anew(id, size);
         }
-        self.announce_anew(id, inode.size)
     }
 
-    fn announce_anew(&mut self, id: FileId, size: u64) -> Checked<()> {
-        self.shrink(id, size)?;
-        self.state.update_inode(id, |inode| inode.announced = true);
-        Ok(())
+    fn announce_anew(&mut self, id: FileId, size: u64) -> bool {
+        let is_done = self.shrink(id, size).is_ok();
+        if is_done {
+            self.state.update_inode(id, |inode| inode.announced = true);
+        }
+        is_done
     }
 
     /// As [`Turn::announce_changes`], and whoever knows of the file's shrinkings so far asks anew for the chunks that he
-    /// has read, or has found missing below the size.
-    ///
-    /// Errors: as [`Turn::shrink`].
-    pub fn renumber(&mut self, id: FileId) -> Checked<()> {
-        let Some(inode) = self.state.inode(id) else {
-            return Ok(());
-        };
-        if inode.size.max(inode.reach) <= u64::from(inode.chunk_bytes) {
-            return Ok(());
+    /// has read, or has found missing below the size. Returns whether it is so.
+    pub fn renumber(&mut self, id: FileId) -> bool {
+        let width = |inode: &Inode| u64::from(inode.chunk_bytes);
+        match self.state.inode(id) {
+            Some(inode) if inode.size.max(inode.reach) > width(inode) => {
+                self.announce_anew(id, inode.size)
+            }
+            _ => true,
         }
-        self.announce_anew(id, inode.size)
     }
 
     /// Takes back that chunks may be written ahead of the size, with what has been. If too many

@@ -39,6 +39,10 @@ impl Room {
     /// A request of a client that takes leases; its number and what comes of it.
     fn request(&mut self, session: SessionId, request: Request) -> (u64, Vec<Output>) {
         let sequence = self.cluster.next_id().sequence;
+        (sequence, self.input(session, sequence, request))
+    }
+
+    fn input(&mut self, session: SessionId, sequence: u64, request: Request) -> Vec<Output> {
         let input = Input::Request {
             id: RequestId { session, sequence },
             acknowledged: 0,
@@ -46,7 +50,7 @@ impl Room {
             payload: Payload::empty(),
             leases: true,
         };
-        (sequence, self.cluster.input(0, input))
+        self.cluster.input(0, input)
     }
 
     fn ask(&mut self, session: SessionId, request: Request) -> (u64, Outcome) {
@@ -283,6 +287,39 @@ fn a_reader_is_given_a_lease_once_there_are_any_again() {
     room.pass(Duration(config.lease_pause.0 + config.tick.0));
     assert_eq!(room.read(HOLDER, file).map(leased), Some(true));
     assert_eq!(room.read(HOLDER, file).map(leased), None);
+}
+
+/// Its first answer may have been lost.
+#[test]
+fn a_reader_that_asks_again_is_told_of_its_lease_again() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    let read = Request::Read {
+        id: file,
+        offset: 0,
+        length: 1,
+    };
+    let (sequence, _) = room.ask(OTHER, read.clone());
+    let again = room.input(OTHER, sequence, read);
+    let Some(Ok(Reply::Extent { state, .. })) = answer(&again) else {
+        panic!("not read: {again:?}");
+    };
+    assert!(state.is_some_and(|state| state.leased));
+}
+
+/// However long it took: those who waited for it come first.
+#[test]
+fn the_pause_begins_when_the_last_lease_is_given_back() {
+    let config = Config::default();
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    room.request(OTHER, chmod(file));
+    room.pass(Duration(2 * config.lease_pause.0));
+    room.give_back(HOLDER, &[file]);
+    room.pass(config.tick);
+    assert!(!room.is_leased_to_holder(file));
+    room.pass(config.lease_pause);
+    assert!(room.is_leased_to_holder(file));
 }
 
 #[test]
