@@ -90,7 +90,7 @@ impl<'a, V: View> Turn<'a, V> {
         if let Err(failure) = self.meet_session(id, acknowledged) {
             return self.answer(id, Err(failure), Payload::empty());
         }
-        if self.is_under_way(id) {
+        if self.is_under_way(id) || self.is_waiting_for_lock(id, request) {
             return;
         }
         match self

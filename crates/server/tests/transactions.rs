@@ -7,7 +7,7 @@ mod cluster;
 
 use cluster::{Cluster, ROOT, file, peers, spot};
 use futago_base::{
-    BucketStart, Duration, Errno, FileId, Kind, Partition, ServerId, SessionId, Time,
+    BucketStart, Duration, Errno, FileId, Key, Kind, Partition, ServerId, SessionId, Time,
     TransactionId,
     record::{Entry, LockKind, LockRange, LockSpace, TransactionState},
 };
@@ -91,6 +91,24 @@ fn prepare_rename(cluster: &mut Cluster, directory: FileId, entry: Entry) -> Tra
     let (here, there) = (prepare(cluster, id, here), prepare(cluster, id, there));
     assert_eq!(cluster.ask(0, here), Ok(Reply::Prepared(None)));
     assert_eq!(cluster.ask(1, there), Ok(Reply::Prepared(None)));
+    id
+}
+
+/// Prepares the removal of `/a` on server 0, and a change of `/d` on server 1.
+fn prepare_removal(cluster: &mut Cluster, directory: FileId, entry: Entry) -> TransactionId {
+    let id = next_transaction(cluster);
+    let here = vec![
+        Step::RemoveEntry {
+            at: spot(ROOT, "a"),
+            expected: entry,
+        },
+        Step::DropLink(entry.id),
+    ];
+    let there = vec![Step::Touch(directory)];
+    for (server, steps) in [(0, here), (1, there)] {
+        let prepare = prepare(cluster, id, steps);
+        cluster.ask(server, prepare).unwrap();
+    }
     id
 }
 
@@ -208,19 +226,7 @@ fn who_waits_for_a_status_server_that_is_lost_is_sent_away() {
 #[test]
 fn data_of_a_closed_file_waits_until_it_is_decided_whether_the_file_stays() {
     let (mut cluster, directory, entry) = two_servers();
-    let transaction = next_transaction(&mut cluster);
-    let here = vec![
-        Step::RemoveEntry {
-            at: spot(ROOT, "a"),
-            expected: entry,
-        },
-        Step::DropLink(entry.id),
-    ];
-    let there = vec![Step::Touch(directory)];
-    for (server, steps) in [(0, here), (1, there)] {
-        let prepare = prepare(&cluster, transaction, steps);
-        cluster.ask(server, prepare).unwrap();
-    }
+    let transaction = prepare_removal(&mut cluster, directory, entry);
     let read = cluster.next_id();
     let request = Request::Read {
         id: entry.id,
@@ -236,6 +242,42 @@ fn data_of_a_closed_file_waits_until_it_is_decided_whether_the_file_stays() {
     let outputs = cluster.request(0, decide, commit);
     let answers = cluster.settle(0, outputs);
     assert!(answers.contains(&(read, Err(Failure::Errno(Errno::ESTALE)))));
+}
+
+/// It would wait again after that, although its client has given up, and take the lock in the end.
+#[test]
+fn a_copy_of_a_request_that_waits_for_a_lock_does_not_wait_for_a_transaction() {
+    let (mut cluster, directory, entry) = two_servers();
+    let set = |owner, wait| Request::SetLock {
+        id: entry.id,
+        lock: LockChange {
+            space: LockSpace::Range,
+            kind: Some(LockKind::Exclusive),
+            owner,
+            range: LockRange { start: 0, end: 9 },
+            pid: 1,
+        },
+        wait,
+    };
+    cluster.ask(0, set(1, false)).unwrap();
+    let waiting = cluster.next_id();
+    assert_eq!(cluster.request(0, waiting, set(2, true)), []);
+    let transaction = prepare_removal(&mut cluster, directory, entry);
+    assert_eq!(cluster.request(0, waiting, set(2, true)), [], "a copy");
+    let cancel = Request::CancelLock {
+        id: entry.id,
+        sequence: waiting.sequence,
+    };
+    let cancelling = cluster.next_id();
+    let told = cluster.request(0, cancelling, cancel);
+    assert_eq!(told.len(), 2, "both have answers: {told:?}");
+    let abort = Request::Decide {
+        transaction,
+        commit: false,
+    };
+    cluster.run(0, abort).unwrap();
+    let mut records = cluster.stores[0].records();
+    assert!(!records.any(|(key, _)| matches!(key, Key::LockWaiters(_))));
 }
 
 /// A symbolic link on server 1, whose name a rename from server 0 has replaced. Server 1 has not heard of that.
@@ -437,7 +479,6 @@ fn nothing_is_left_of_a_resolved_transaction() {
         let left: Vec<_> = store
             .records()
             .filter(|(key, _)| {
-                use futago_base::Key;
                 matches!(
                     key,
                     Key::Locator(_)

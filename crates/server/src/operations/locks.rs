@@ -67,16 +67,14 @@ fn set<V: View>(turn: &mut Turn<'_, V>, id: FileId, change: &LockChange, wait: b
 
 fn wait_for<V: View>(turn: &mut Turn<'_, V>, id: FileId, lock: RangeLock) -> Result {
     let mut waiters = turn.lock_waiters(id);
-    if !waiters.iter().any(|waiter| waiter.request == turn.request) {
-        if waiters.len() >= WAITERS_MAX {
-            return Err(Errno::ENOLCK.into());
-        }
-        waiters.push(LockWaiter {
-            lock,
-            request: turn.request,
-        });
-        turn.put_lock_waiters(id, waiters);
-        turn.state.put(Key::SessionFile(lock.owner.session, id), ());
+    if waiters.len() >= WAITERS_MAX {
+        return Err(Errno::ENOLCK.into());
     }
+    waiters.push(LockWaiter {
+        lock,
+        request: turn.request,
+    });
+    turn.put_lock_waiters(id, waiters);
+    turn.state.put(Key::SessionFile(lock.owner.session, id), ());
     Err(Refusal::Waits)
 }

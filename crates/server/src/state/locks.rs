@@ -3,10 +3,10 @@
 use crate::turn::Turn;
 use alloc::vec::Vec;
 use futago_base::{
-    Errno, FileId, Key, SessionId, Value, View,
+    Errno, FileId, Key, RequestId, SessionId, Value, View,
     record::{LockKind, LockRange, LockWaiter, RangeLock},
 };
-use futago_wire::{Failure, Reply};
+use futago_wire::{Failure, Reply, Request};
 
 fn conflict(held: &RangeLock, asked: &RangeLock) -> bool {
     held.space == asked.space
@@ -96,6 +96,21 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
+    /// Whether an earlier copy of a request waits for a lock.
+    pub fn is_waiting_for_lock(&self, id: RequestId, request: &Request) -> bool {
+        match request {
+            Request::SetLock {
+                id: file,
+                wait: true,
+                ..
+            } => {
+                let waiters = self.lock_waiters(*file);
+                waiters.iter().any(|waiter| waiter.request == id)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a session holds or waits for a lock on a file.
     pub fn has_locks(&self, session: SessionId, file: FileId) -> bool {
         self.locks(file)
@@ -181,7 +196,7 @@ impl<V: View> Turn<'_, V> {
         waiters.retain(|w| w.request.session != session || w.request.sequence != sequence);
         if waiters.len() < before {
             self.put_lock_waiters(file, waiters);
-            let request = futago_base::RequestId { session, sequence };
+            let request = RequestId { session, sequence };
             self.answer_late(request, Err(Failure::Errno(Errno::EINTR)));
             self.forget_file_of_session(session, file);
         }
