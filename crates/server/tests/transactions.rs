@@ -73,43 +73,39 @@ fn prepare(cluster: &Cluster, id: TransactionId, steps: Vec<Step>) -> Request {
     }
 }
 
+fn remove_entry(entry: Entry) -> Step {
+    Step::RemoveEntry {
+        at: spot(ROOT, "a"),
+        expected: entry,
+    }
+}
+
+/// Prepares a transaction with these steps on server 0 and on server 1.
+fn prepare_on_both(cluster: &mut Cluster, here: Vec<Step>, there: Vec<Step>) -> TransactionId {
+    let id = next_transaction(cluster);
+    for (server, steps) in [(0, here), (1, there)] {
+        let request = prepare(cluster, id, steps);
+        assert_eq!(cluster.ask(server, request), Ok(Reply::Prepared(None)));
+    }
+    id
+}
+
 /// Prepares the rename of `/a` to `/d/b` on both servers.
 fn prepare_rename(cluster: &mut Cluster, directory: FileId, entry: Entry) -> TransactionId {
-    let id = next_transaction(cluster);
-    let here = vec![
-        Step::RemoveEntry {
-            at: spot(ROOT, "a"),
-            expected: entry,
-        },
-        Step::Touch(entry.id),
-    ];
+    let here = vec![remove_entry(entry), Step::Touch(entry.id)];
     let there = vec![Step::PutEntry {
         at: spot(directory, "b"),
         entry,
         replaces: None,
     }];
-    let (here, there) = (prepare(cluster, id, here), prepare(cluster, id, there));
-    assert_eq!(cluster.ask(0, here), Ok(Reply::Prepared(None)));
-    assert_eq!(cluster.ask(1, there), Ok(Reply::Prepared(None)));
-    id
+    prepare_on_both(cluster, here, there)
 }
 
 /// Prepares the removal of `/a` on server 0, and a change of `/d` on server 1.
 fn prepare_removal(cluster: &mut Cluster, directory: FileId, entry: Entry) -> TransactionId {
-    let id = next_transaction(cluster);
-    let here = vec![
-        Step::RemoveEntry {
-            at: spot(ROOT, "a"),
-            expected: entry,
-        },
-        Step::DropLink(entry.id),
-    ];
+    let here = vec![remove_entry(entry), Step::DropLink(entry.id)];
     let there = vec![Step::Touch(directory)];
-    for (server, steps) in [(0, here), (1, there)] {
-        let prepare = prepare(cluster, id, steps);
-        cluster.ask(server, prepare).unwrap();
-    }
-    id
+    prepare_on_both(cluster, here, there)
 }
 
 fn found(outcome: &Outcome) -> bool {

@@ -14,14 +14,6 @@ impl Room {
     }
 }
 
-const fn read(id: FileId) -> Request {
-    Request::Read {
-        id,
-        offset: 0,
-        length: 1,
-    }
-}
-
 #[test]
 fn an_exclusive_lease_is_called_back_before_others_are_told_anything() {
     let asked = |id| {

@@ -88,12 +88,7 @@ impl Room {
 
     /// Reads a file. Returns what its reader is told of it.
     fn read(&mut self, session: SessionId, id: FileId) -> Option<FileState> {
-        let read = Request::Read {
-            id,
-            offset: 0,
-            length: 1,
-        };
-        match self.ask(session, read).1 {
+        match self.ask(session, read(id)).1 {
             Ok(Reply::Extent { state, .. }) => state.map(|state| *state),
             other => panic!("not read: {other:?}"),
         }
@@ -108,6 +103,14 @@ impl Room {
     fn pass(&mut self, span: Duration) -> Vec<Output> {
         self.cluster.now = self.cluster.now + span;
         self.cluster.input(0, Input::Tick)
+    }
+}
+
+const fn read(id: FileId) -> Request {
+    Request::Read {
+        id,
+        offset: 0,
+        length: 1,
     }
 }
 
@@ -294,13 +297,8 @@ fn a_reader_is_given_a_lease_once_there_are_any_again() {
 fn a_reader_that_asks_again_is_told_of_its_lease_again() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
-    let read = Request::Read {
-        id: file,
-        offset: 0,
-        length: 1,
-    };
-    let (sequence, _) = room.ask(OTHER, read.clone());
-    let again = room.input(OTHER, sequence, read);
+    let (sequence, _) = room.ask(OTHER, read(file));
+    let again = room.input(OTHER, sequence, read(file));
     let Some(Ok(Reply::Extent { state, .. })) = answer(&again) else {
         panic!("not read: {again:?}");
     };
