@@ -8,6 +8,9 @@ use futago_fuse_kernel::{DirectoryList, Entry, FileSystemUsage, Forget, Lock, Op
 use futago_wire::LockChange;
 use std::time::Duration;
 
+/// Open directories need no numbers.
+const NO_HANDLE: u64 = 0;
+
 /// What became of an operation.
 pub type Outcome = Result<Answer, Errno>;
 
@@ -29,7 +32,7 @@ pub enum Answer {
     /// An open file, its number, and how the kernel is to treat it.
     Opened(FileId, u64, OpenFlags),
     /// An open directory.
-    OpenedDirectory(u64),
+    OpenedDirectory,
     /// A new open file.
     Created(Entry, u64),
     /// File data.
@@ -70,7 +73,7 @@ impl Answer {
             Self::Attributes(of, valid) => reply.attributes(&translate::attributes(&of), valid),
             Self::Statx(of, valid) => reply.statx(&translate::attributes(&of), valid),
             Self::Opened(_, handle, flags) => reply.opened(handle, flags),
-            Self::OpenedDirectory(handle) => reply.opened(handle, OpenFlags::empty()),
+            Self::OpenedDirectory => reply.opened(NO_HANDLE, OpenFlags::empty()),
             Self::Created(entry, handle) => reply.created(&entry, handle, UNCACHED),
             Self::Data(data) => reply.data(&data.bytes()),
             Self::Target(target) => reply.data(&target),

@@ -14,6 +14,7 @@ use futago_client::Context;
 use futago_fuse_kernel::{Entry, Forget, Header};
 use futago_node::{Client, Starter};
 use std::fs;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time;
@@ -72,13 +73,35 @@ impl Shared {
 
     /// The kernel forgets nodes, or was not told of them after all.
     pub fn forget(&self, forgotten: &[Forget]) {
+        let ids = forgotten
+            .iter()
+            .map(|forget| self.directories.file(forget.node));
+        let ids: Vec<FileId> = ids.flatten().collect();
         self.directories.forget(forgotten);
         self.told.forget(forgotten);
-        for forget in forgotten {
-            if !self.told.contains(forget.node) {
-                self.pages.forget(forget.node);
+        for id in ids {
+            if !self.told.contains(id.0) && self.directories.nodes(id).is_empty() {
+                self.pages.forget(id.0);
+                self.cuts.forget(id);
             }
         }
+    }
+
+    /// The nodes by which the kernel knows a file or directory, or may do so.
+    pub fn nodes(&self, id: FileId) -> Vec<u64> {
+        let mut nodes = self.directories.nodes(id);
+        if nodes.is_empty() {
+            nodes.push(id.0);
+        }
+        nodes
+    }
+
+    /// Has the kernel drop the pages of a file or directory. Blocks while some of them are being read.
+    ///
+    /// # Errors
+    /// When the mount is gone.
+    pub fn drop_pages(&self, id: FileId) -> io::Result<()> {
+        self.pages.drop_pages(id.0, &self.nodes(id))
     }
 
     /// Whether the kernel knows a node that it was told of, or is about to.
@@ -162,10 +185,26 @@ impl Call {
         if !self.shared.told.keeps_attributes() || of.kind == Kind::Directory && !is_single() {
             return ZERO;
         }
-        let data_trust = self.client.data_trust(of.id);
-        match self.shared.pages.trust(of.id.0, data_trust) {
+        match self.shared.pages.trust(of.id.0, self.pages_trust(of)) {
             Some(true) => validity(self.client.attributes_trust(of)),
             _ => ZERO,
+        }
+    }
+
+    /// For how long the kernel may use pages that it has of a file or directory.
+    pub fn pages_trust(&self, of: &Attributes) -> Duration {
+        match of.kind {
+            Kind::Directory => self.listing_trust(of.id),
+            _ => self.client.data_trust(of.id),
+        }
+    }
+
+    /// For how long the kernel may use a listing.
+    pub fn listing_trust(&self, directory: FileId) -> Duration {
+        if self.shared.directories.is_single(directory) {
+            self.client.listing_trust(directory)
+        } else {
+            Duration(0)
         }
     }
 

@@ -44,16 +44,12 @@ pub async fn run(call: &Call, operation: Operation) -> Outcome {
         Operation::Seek { offset, whence, .. } => data::seek(call, offset, whence).await,
         Operation::CopyFileRange(copy) => Box::pin(data::copy(call, &copy)).await,
 
-        Operation::ReadDirectory {
-            handle,
-            offset,
-            size,
-        } => directories::read(call, handle, offset, size).await,
-        Operation::ReadDirectoryPlus {
-            handle,
-            offset,
-            size,
-        } => directories::read_plus(call, handle, offset, size).await,
+        Operation::ReadDirectory { offset, size, .. } => {
+            directories::read(call, offset, size).await
+        }
+        Operation::ReadDirectoryPlus { offset, size, .. } => {
+            directories::read_plus(call, offset, size).await
+        }
 
         Operation::GetLock(request) => locks::test(call, &request).await,
         Operation::SetLock {

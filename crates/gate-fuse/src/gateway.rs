@@ -182,9 +182,14 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
 
 /// Whether the kernel keeps the attributes that it is told in answer, whatever it has been told to forget since it asked. So it is when
 /// it has had them or names changed (`fuse_do_setattr`, `create_new_entry` in fs/fuse/dir.c); other answers it compares with that
-/// (`fuse_change_attributes_i`).
+/// (`fuse_change_attributes_i`). Names of a listing it takes in whenever it comes to it.
 const fn is_believed(operation: &Operation) -> bool {
-    matches!(operation, Operation::SetAttributes(_))
+    matches!(
+        operation,
+        Operation::SetAttributes(_)
+            | Operation::ReadDirectory { .. }
+            | Operation::ReadDirectoryPlus { .. }
+    )
 }
 
 /// The directories whose names an operation changes.

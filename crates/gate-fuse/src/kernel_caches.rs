@@ -78,7 +78,7 @@ impl Attached {
         let recalled = self.shared.pages.recalled(id.0);
         if recalled == Recalled::Drop {
             let shared = Arc::clone(&self.shared);
-            spawn_blocking(move || shared.pages.drop_pages(id.0).ok());
+            spawn_blocking(move || shared.drop_pages(id).ok());
         }
         recalled == Recalled::Done
     }

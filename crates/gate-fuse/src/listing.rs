@@ -1,10 +1,10 @@
 //! Where a listing goes on.
 //!
 //! The place after a name is its hash, which holds for ever and on every server. Names of one hash
-//! have one place; where the kernel stops between them, the open directory remembers the name.
+//! have one place; where the kernel stops between them, the name is remembered for as long as the kernel knows the directory.
 
 use crate::interruption::locked;
-use futago_base::{Errno, Name, NameHash};
+use futago_base::{Errno, FileId, Name, NameHash};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -40,17 +40,19 @@ impl Place {
     }
 }
 
-/// Places between names of one hash, by open directory.
+/// Places between names of one hash, by directory.
 #[derive(Debug, Default)]
-pub struct Cuts(Mutex<HashMap<u64, Vec<Cut>>>);
+pub struct Cuts(Mutex<HashMap<FileId, Vec<Cut>>>);
 
 impl Cuts {
     /// The place that a cookie stands for. Errors: `EINVAL` for one that was never given.
-    pub fn place(&self, handle: u64, cookie: u64) -> Result<Place, Errno> {
+    pub fn place(&self, directory: FileId, cookie: u64) -> Result<Place, Errno> {
         let (after, past) = match cookie {
             0..=AFTER_PARENT => (NameHash(0), None),
             FIRST_CUT..NameHash::FIRST => {
-                let cut = self.cut(handle, cookie - FIRST_CUT).ok_or(Errno::EINVAL)?;
+                let cut = self
+                    .cut(directory, cookie - FIRST_CUT)
+                    .ok_or(Errno::EINVAL)?;
                 (NameHash(cut.hash.0 - 1), Some(cut))
             }
             hash => (NameHash(hash), None),
@@ -58,16 +60,16 @@ impl Cuts {
         Ok(Place { after, past })
     }
 
-    fn cut(&self, handle: u64, index: u64) -> Option<Cut> {
+    fn cut(&self, directory: FileId, index: u64) -> Option<Cut> {
         let index = usize::try_from(index).ok()?;
-        locked(&self.0).get(&handle)?.get(index).cloned()
+        locked(&self.0).get(&directory)?.get(index).cloned()
     }
 
     /// The cookie for going on after a name. `next` is the hash of the name that follows it.
     /// Errors: `ENOSPC` when more names of one hash were listed than there are cookies.
     pub fn cookie(
         &self,
-        handle: u64,
+        directory: FileId,
         hash: NameHash,
         name: &Name,
         next: Option<NameHash>,
@@ -78,7 +80,7 @@ impl Cuts {
         let name = name.clone();
         let cut = Cut { hash, name };
         let mut directories = locked(&self.0);
-        let cuts = directories.entry(handle).or_default();
+        let cuts = directories.entry(directory).or_default();
         let index = cuts.iter().position(|old| *old == cut).unwrap_or_else(|| {
             cuts.push(cut);
             cuts.len() - 1
@@ -89,9 +91,9 @@ impl Cuts {
             .ok_or(Errno::ENOSPC)
     }
 
-    /// Forgets an open directory.
-    pub fn forget(&self, handle: u64) {
-        locked(&self.0).remove(&handle);
+    /// Forgets a directory.
+    pub fn forget(&self, directory: FileId) {
+        locked(&self.0).remove(&directory);
     }
 }
 
@@ -99,7 +101,7 @@ impl Cuts {
 mod tests {
     use super::*;
 
-    const HANDLE: u64 = 4;
+    const DIRECTORY: FileId = FileId(4);
     const HASH: NameHash = NameHash(NameHash::FIRST + 77);
     const NEXT: NameHash = NameHash(HASH.0 + 1);
 
@@ -111,7 +113,7 @@ mod tests {
     fn list_one_by_one(names: &[(NameHash, Name)]) -> Vec<Name> {
         let (cuts, mut cookie, mut listed) = (Cuts::default(), 0, Vec::new());
         loop {
-            let place = cuts.place(HANDLE, cookie).expect("a place");
+            let place = cuts.place(DIRECTORY, cookie).expect("a place");
             let is_left = |(hash, name): &&(NameHash, Name)| {
                 *hash > place.after && !place.is_past(*hash, name)
             };
@@ -120,7 +122,9 @@ mod tests {
                 return listed;
             };
             let next = left.get(1).map(|(hash, _)| *hash);
-            cookie = cuts.cookie(HANDLE, *hash, first, next).expect("a cookie");
+            cookie = cuts
+                .cookie(DIRECTORY, *hash, first, next)
+                .expect("a cookie");
             listed.push(first.clone());
         }
     }
@@ -141,9 +145,9 @@ mod tests {
     #[test]
     fn a_name_that_vanishes_takes_no_other_with_it() {
         let cuts = Cuts::default();
-        let cookie = cuts.cookie(HANDLE, HASH, &name("b"), Some(HASH));
+        let cookie = cuts.cookie(DIRECTORY, HASH, &name("b"), Some(HASH));
         let place = cuts
-            .place(HANDLE, cookie.expect("a cookie"))
+            .place(DIRECTORY, cookie.expect("a cookie"))
             .expect("a place");
         assert!(place.after < HASH);
         assert!(place.is_past(HASH, &name("b")));
@@ -155,11 +159,11 @@ mod tests {
     fn the_last_name_of_a_hash_has_its_hash_for_a_place() {
         let cuts = Cuts::default();
         assert_eq!(
-            cuts.cookie(HANDLE, HASH, &name("b"), Some(NEXT)),
+            cuts.cookie(DIRECTORY, HASH, &name("b"), Some(NEXT)),
             Ok(HASH.0)
         );
-        assert_eq!(cuts.cookie(HANDLE, HASH, &name("b"), None), Ok(HASH.0));
-        let place = cuts.place(HANDLE, HASH.0).expect("a place");
+        assert_eq!(cuts.cookie(DIRECTORY, HASH, &name("b"), None), Ok(HASH.0));
+        let place = cuts.place(DIRECTORY, HASH.0).expect("a place");
         assert_eq!(
             (place.after, place.is_past(HASH, &name("b"))),
             (HASH, false)
@@ -170,9 +174,9 @@ mod tests {
     fn places_end_with_their_directory() {
         let cuts = Cuts::default();
         let cookie = cuts
-            .cookie(HANDLE, HASH, &name("b"), Some(HASH))
+            .cookie(DIRECTORY, HASH, &name("b"), Some(HASH))
             .expect("a cookie");
-        cuts.forget(HANDLE);
-        assert_eq!(cuts.place(HANDLE, cookie), Err(Errno::EINVAL));
+        cuts.forget(DIRECTORY);
+        assert_eq!(cuts.place(DIRECTORY, cookie), Err(Errno::EINVAL));
     }
 }

@@ -18,12 +18,13 @@ pub fn answer(shared: &Shared, file: FileId, operation: &Operation) -> Option<Ou
             let is_done = !has_locks && !shared.unsynchronized.has(file);
             is_done.then_some(Ok(Answer::Done))
         }
-        // A directory need not be registered as open: listing one that was removed finds nothing.
-        Operation::OpenDirectory { .. } => Some(Ok(Answer::OpenedDirectory(shared.next_handle()))),
-        Operation::ReleaseDirectory { handle, .. } => {
-            shared.cuts.forget(*handle);
-            Some(Ok(Answer::Done))
+        // A directory need not be registered as open: listing one that was removed finds nothing. Once this is refused, the
+        // kernel keeps listings and opens directories without asking.
+        Operation::OpenDirectory { .. } if shared.told.keeps_attributes() => {
+            Some(Err(Errno::ENOSYS))
         }
+        Operation::OpenDirectory { .. } => Some(Ok(Answer::OpenedDirectory)),
+        Operation::ReleaseDirectory { .. } => Some(Ok(Answer::Done)),
         Operation::GetXattr { name, .. } | Operation::RemoveXattr { name } => refused(name),
         Operation::SetXattr(set) => refused(&set.name),
         Operation::Access { .. }

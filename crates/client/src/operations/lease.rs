@@ -82,6 +82,14 @@ impl<C: Context> Client<C> {
         self.with_leases(trust).flatten().unwrap_or_default()
     }
 
+    /// For how long others need not list a directory again that they have listed: until then, or until
+    /// [`Context::forget`] tells of the directory, nobody but this client changes its names.
+    pub fn listing_trust(&self, directory: FileId) -> Duration {
+        let (home, now) = (self.map().home(directory), self.context().now());
+        self.with_leases(|leases| leases.listing_trust(directory, home, now))
+            .unwrap_or_default()
+    }
+
     /// Asks for a lease that covers a file's data. It may not be had now: [`Client::data_trust`] tells.
     /// Errors: `ESTALE` if the file is gone.
     pub async fn lease_data(&self, id: FileId) -> Result<(), Errno> {

@@ -6,6 +6,7 @@
 //! that look-up may have to wait until the kernel knows a node that the same listing tells of further down. And the kernel
 //! would keep what it takes in then, although it had been told to forget it meanwhile.
 
+use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::listing::{AFTER_PARENT, AFTER_SELF};
@@ -35,15 +36,26 @@ const PLUS: Form = Form {
     push: |list, id, kind, cookie, name| list.push_plus(&bare_entry(id, kind), cookie, name),
 };
 
-pub async fn read(call: &Call, handle: u64, offset: u64, size: u32) -> Outcome {
-    list(call, handle, offset, size, &PLAIN).await
+pub async fn read(call: &Call, offset: u64, size: u32) -> Outcome {
+    kept(call, offset, size, &PLAIN).await
 }
 
-pub async fn read_plus(call: &Call, handle: u64, offset: u64, size: u32) -> Outcome {
-    list(call, handle, offset, size, &PLUS).await
+pub async fn read_plus(call: &Call, offset: u64, size: u32) -> Outcome {
+    kept(call, offset, size, &PLUS).await
 }
 
-async fn list(call: &Call, handle: u64, offset: u64, size: u32, form: &Form) -> Outcome {
+/// The kernel keeps what it is told here, under a lease if there is one.
+async fn kept(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
+    if offset == 0 {
+        call.client.lease_listing(call.file).await?;
+    }
+    let start = pages::begin_listing(call);
+    let outcome = list(call, offset, size, form).await;
+    start.inspect(|&start| pages::end_listing(call, start));
+    outcome
+}
+
+async fn list(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
     let mut list = DirectoryList::new(size);
     let push = form.push;
     if offset < AFTER_SELF && !push(&mut list, call.file, Kind::Directory, AFTER_SELF, b".") {
@@ -56,20 +68,20 @@ async fn list(call: &Call, handle: u64, offset: u64, size: u32, form: &Form) -> 
         }
     }
     let names_max = (size / form.record_bytes).max(1);
-    add_names(call, (handle, offset), names_max, &mut list, form).await?;
+    add_names(call, offset, names_max, &mut list, form).await?;
     Ok(Answer::Listing(list))
 }
 
 /// Puts names into a listing until it is full.
 async fn add_names(
     call: &Call,
-    (handle, offset): (u64, u64),
+    offset: u64,
     names_max: u32,
     list: &mut DirectoryList,
     form: &Form,
 ) -> Result<(), Errno> {
     let cuts = &call.shared.cuts;
-    let place = cuts.place(handle, offset)?;
+    let place = cuts.place(call.file, offset)?;
     let attributes = form.with_attributes && call.shared.told.keeps_attributes();
     let page = (call.client)
         .read_directory(call.file, place.after, names_max, attributes)
@@ -84,7 +96,7 @@ async fn add_names(
             continue;
         }
         let next = names.peek().map(|(hash, _)| *hash);
-        let cookie = cuts.cookie(handle, hash, name, next)?;
+        let cookie = cuts.cookie(call.file, hash, name, next)?;
         if !(form.push)(list, entry.id, entry.kind, cookie, name.as_bytes()) {
             break;
         }
