@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::crew::Crew;
 use crate::lock_notes::Holder;
 use crate::lookout::Lookout;
-use crate::operations::{locks, open};
+use crate::operations::{locks, open, pages};
 use crate::{dispatch, local};
 use futago_base::{Errno, FileId};
 use futago_client::{Context as _, first_of};
@@ -148,6 +148,10 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     let lock = Lock::of(&operation, call.file);
     let directories = changed_directories(&call, &operation);
     let in_turn = !directories.is_empty() || is_believed(&operation);
+    // Nobody lists a directory while its kernel has its names changed.
+    for &directory in &directories {
+        pages::changed(&call, directory).await;
+    }
     let mut work = pin!(dispatch::run(&call, operation));
     let waits_for_lock = lock.is_some_and(|lock| lock.waits);
     let let_go = pin!(call.caller_is_let_go(waits_for_lock));

@@ -4,6 +4,7 @@ mod fixture;
 
 use fixture::{Twins, client, unnamed};
 use futago_gate_fuse::{MountFailure, Options, mount};
+use rustix::fs::{RawDir, SeekFrom};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -347,6 +348,49 @@ fn what_is_listed_again_is_what_is_there() {
                 let is_there = fs::exists(read.join(&file)).expect("looked up");
                 assert_eq!(is_there, expected.contains(&file), "{name} {change}");
             }
+        }
+    }
+}
+
+/// Names of a directory from a place on, each with the place after it.
+fn names_from(directory: &Path, place: u64) -> Vec<(String, u64)> {
+    let directory = File::open(directory).expect("open");
+    rustix::fs::seek(&directory, SeekFrom::Start(place)).expect("a place");
+    let mut room = Vec::with_capacity(4096);
+    let mut listed = RawDir::new(&directory, room.spare_capacity_mut());
+    let mut names = Vec::new();
+    while let Some(entry) = listed.next() {
+        let entry = entry.expect("entry");
+        let name = entry.file_name().to_string_lossy().into_owned();
+        names.push((name, entry.next_entry_cookie()));
+    }
+    names
+}
+
+/// As a server does that hands a mount on: who goes on somewhere in a listing asks for no attributes before.
+#[test]
+fn who_goes_on_with_a_listing_finds_what_is_there() {
+    let Some(twins) = Twins::start() else { return };
+    for (reader, writer) in [(0, 1), (1, 0), (0, 0), (1, 1)] {
+        let name = format!("{reader}{writer}");
+        let (read, written) = (twins.path(reader, &name), twins.path(writer, &name));
+        fs::create_dir(&read).expect("made");
+        let mut places = Vec::new();
+        for round in 0..8 {
+            File::create(written.join(format!("file-{round}"))).expect("made");
+            let rests: Vec<_> = (places.iter().rev())
+                .map(|&place| (place, names_from(&read, place)))
+                .collect();
+            let all = names_from(&read, 0);
+            assert_eq!(all.len(), round + 3, "{name}");
+            for (place, mut rest) in rests {
+                rest.splice(
+                    0..0,
+                    all.iter().filter(|(_, after)| *after <= place).cloned(),
+                );
+                assert_eq!(rest, all, "{name} {round} {place}");
+            }
+            places = all.into_iter().map(|(_, after)| after).collect();
         }
     }
 }

@@ -101,7 +101,8 @@ fn drop_later(call: &Call) {
     });
 }
 
-/// A file's data was changed through this mount, past the kernel's pages.
+/// A file's data was changed through this mount, past the kernel's pages, or a directory's names are about to be. Who goes on
+/// with a listing would not hear of that.
 pub async fn changed(call: &Call, id: FileId) {
     if call.shared.pages.age(id.0) {
         drop_pages(&call.shared, id).await;
