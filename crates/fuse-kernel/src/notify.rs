@@ -14,8 +14,8 @@ pub const EXPIRES_ALL_NAMES: u32 = 44;
 
 /// Invalidates what the kernel caches. A node or name that the kernel does not know is fine.
 ///
-/// Never call it while answering an operation on the same inode or directory has to wait for it:
-/// the kernel holds that inode's lock during the operation, and both would wait for ever.
+/// The kernel waits for an inode's lock to drop a name, and holds it during operations on the directory: never drop a name while the answer to
+/// one of them has to wait for that. It waits for pages that are being read, filled or listed to drop them, and for no lock otherwise.
 #[derive(Clone, Debug)]
 pub struct Notifier {
     device: Arc<Device>,

@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::directory_nodes::DirectoryNodes;
 use crate::interruption::{Interruption, Interruptions};
+use crate::kept_listings::KeptListings;
 use crate::kept_pages::KeptPages;
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
@@ -50,6 +51,8 @@ pub struct Shared {
     pub told: ToldNodes,
     /// Files that the kernel may keep pages of.
     pub pages: KeptPages,
+    /// Directories that the kernel may keep listings of.
+    pub listings: KeptListings,
     /// Which open files were written to.
     pub unsynchronized: Unsynchronized,
     last_handle: AtomicU64,
@@ -66,6 +69,7 @@ impl Shared {
             directories: DirectoryNodes::default(),
             told: ToldNodes::default(),
             pages: KeptPages::default(),
+            listings: KeptListings::default(),
             unsynchronized: Unsynchronized::default(),
             last_handle: AtomicU64::default(),
         }
@@ -80,28 +84,24 @@ impl Shared {
         self.directories.forget(forgotten);
         self.told.forget(forgotten);
         for id in ids {
-            if !self.told.contains(id.0) && self.directories.nodes(id).is_empty() {
+            if !self.told.contains(id.0) {
                 self.pages.forget(id.0);
+            }
+            if self.directories.nodes(id).is_empty() {
+                self.listings.forget(id);
                 self.cuts.forget(id);
             }
         }
     }
 
-    /// The nodes by which the kernel knows a file or directory, or may do so.
-    pub fn nodes(&self, id: FileId) -> Vec<u64> {
-        let mut nodes = self.directories.nodes(id);
-        if nodes.is_empty() {
-            nodes.push(id.0);
-        }
-        nodes
-    }
-
-    /// Has the kernel drop the pages of a file or directory. Blocks while some of them are being read.
+    /// Has the kernel drop what it keeps of a listing. Blocks while somebody lists the directory from it. Returns how many parts had
+    /// been told.
     ///
     /// # Errors
     /// When the mount is gone.
-    pub fn drop_pages(&self, id: FileId) -> io::Result<()> {
-        self.pages.drop_pages(id.0, &self.nodes(id))
+    pub fn drop_listing(&self, directory: FileId) -> io::Result<u64> {
+        let nodes = self.directories.nodes(directory);
+        self.listings.drop_pages(directory, &nodes)
     }
 
     /// Whether the kernel knows a node that it was told of, or is about to.
@@ -109,7 +109,7 @@ impl Shared {
         self.told.contains(node) || self.directories.contains(node)
     }
 
-    /// A number for an open file or directory.
+    /// A number for an open file.
     pub fn next_handle(&self) -> u64 {
         self.last_handle.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -185,27 +185,31 @@ impl Call {
         if !self.shared.told.keeps_attributes() || of.kind == Kind::Directory && !is_single() {
             return ZERO;
         }
-        match self.shared.pages.trust(of.id.0, self.pages_trust(of)) {
-            Some(true) => validity(self.client.attributes_trust(of)),
-            _ => ZERO,
-        }
-    }
-
-    /// For how long the kernel may use pages that it has of a file or directory.
-    pub fn pages_trust(&self, of: &Attributes) -> Duration {
-        match of.kind {
-            Kind::Directory => self.listing_trust(of.id),
-            _ => self.client.data_trust(of.id),
-        }
-    }
-
-    /// For how long the kernel may use a listing.
-    pub fn listing_trust(&self, directory: FileId) -> Duration {
-        if self.shared.directories.is_single(directory) {
-            self.client.listing_trust(directory)
+        let may_keep = match of.kind {
+            Kind::Directory => self.allow_listing(of.id),
+            _ => {
+                let trust = self.client.data_trust(of.id);
+                self.shared.pages.trust(of.id.0, trust) == Some(true)
+            }
+        };
+        if may_keep {
+            validity(self.client.attributes_trust(of))
         } else {
-            Duration(0)
+            ZERO
         }
+    }
+
+    /// Whether the kernel may use what it has of a listing.
+    pub fn allow_listing(&self, directory: FileId) -> bool {
+        let period = self.listing_period(directory);
+        self.shared.listings.allow_attributes(directory, period)
+    }
+
+    /// The time in which a lease has covered a directory that the kernel may keep a listing of.
+    pub fn listing_period(&self, directory: FileId) -> Option<u64> {
+        let is_single = self.shared.directories.is_single(directory);
+        let period = || self.client.lease_period(directory);
+        is_single.then(period).flatten()
     }
 
     /// Waits until the caller is not to be kept waiting any longer.

@@ -10,6 +10,7 @@
 //! directory, its names included, while that has several.
 
 use crate::interruption::locked;
+use bytes::Bytes;
 use futago_base::{Errno, FileId, Name, limits};
 use futago_fuse_kernel::Forget;
 use std::collections::HashMap;
@@ -77,6 +78,14 @@ impl DirectoryNodes {
         let table = locked(&self.table);
         let known = table.nodes.get(&node).ok_or(Errno::ESTALE)?;
         Ok(known.directory)
+    }
+
+    /// The directory that the kernel knows in a place.
+    pub fn known_at(&self, parent: u64, name: &Bytes) -> Option<FileId> {
+        let name = Name::new(name.clone()).ok()?;
+        let table = locked(&self.table);
+        let node = table.at(&(parent, name))?;
+        table.nodes.get(&node).map(|known| known.directory)
     }
 
     /// The nodes of a directory, none of anything else. The root has one that the kernel was never told of.

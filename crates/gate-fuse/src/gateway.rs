@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::crew::Crew;
 use crate::lock_notes::Holder;
 use crate::lookout::Lookout;
-use crate::operations::{locks, open, pages};
+use crate::operations::{directories, locks, open};
 use crate::{dispatch, local};
 use futago_base::{Errno, FileId};
 use futago_client::{Context as _, first_of};
@@ -146,11 +146,10 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     let unique = reply.unique();
     let name = operation.name();
     let lock = Lock::of(&operation, call.file);
-    let directories = changed_directories(&call, &operation);
-    let in_turn = !directories.is_empty() || is_believed(&operation);
-    // Nobody lists a directory while its kernel has its names changed.
-    for &directory in &directories {
-        pages::changed(&call, directory).await;
+    let changed = changed_directories(&call, &operation);
+    let in_turn = !changed.is_empty() || is_believed(&operation);
+    for &directory in &changed {
+        directories::changes(&call, directory).await;
     }
     let mut work = pin!(dispatch::run(&call, operation));
     let waits_for_lock = lock.is_some_and(|lock| lock.waits);
@@ -158,7 +157,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     let answer = match first_of(work.as_mut(), let_go).await {
         Some(outcome) => {
             if matches!(outcome, Err(Errno::EIO)) {
-                forget(&call, &directories).await;
+                forget(&call, &changed).await;
             }
             tracing::trace!(name, header = ?call.header, ?outcome, "answered");
             if in_turn {
@@ -172,10 +171,12 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
             let holder = lock.map(|lock| lock.holder);
             let notes = &call.shared.locks;
             holder.inspect(|&holder| notes.let_go(holder));
-            forget(&call, &directories).await;
+            forget(&call, &changed).await;
             reply.error(Errno::EINTR.number());
             // Apart, as it is seldom: every request would have to have room for it.
             Box::pin(undo(&call, work.await)).await;
+            // The kernel may have asked again before the operation had begun to change anything.
+            forget(&call, &changed).await;
             holder.inspect(|&holder| notes.settle(holder));
             None
         }
@@ -196,7 +197,7 @@ const fn is_believed(operation: &Operation) -> bool {
     )
 }
 
-/// The directories whose names an operation changes.
+/// The directories whose names an operation changes, or their parents.
 fn changed_directories(call: &Call, operation: &Operation) -> Vec<FileId> {
     match operation {
         Operation::Create(_)
@@ -207,8 +208,16 @@ fn changed_directories(call: &Call, operation: &Operation) -> Vec<FileId> {
         | Operation::Unlink { .. }
         | Operation::RemoveDirectory { .. } => vec![call.file],
         Operation::Rename(rename) => {
-            let target = call.shared.directories.file(rename.new_directory);
-            iter::once(call.file).chain(target).collect()
+            let nodes = &call.shared.directories;
+            let moved = [
+                (call.header.node, &rename.name),
+                (rename.new_directory, &rename.new_name),
+            ];
+            let moved = moved.map(|(parent, name)| nodes.known_at(parent, name));
+            iter::once(call.file)
+                .chain(nodes.file(rename.new_directory))
+                .chain(moved.into_iter().flatten())
+                .collect()
         }
         _ => Vec::new(),
     }

@@ -49,6 +49,7 @@ impl KernelCaches {
             let keeps_names = connection.granted().kernel_minor >= EXPIRES_ALL_NAMES;
             shared.told.keep(keeps_names);
             shared.pages.keep(connection.notifier());
+            shared.listings.keep(connection.notifier());
         }
     }
 
@@ -70,7 +71,8 @@ impl Attached {
             Ok(is_known) => is_known || !self.shared.knows(node),
             Err(_) => true,
         };
-        is_forgotten(id.0) && nodes.into_iter().all(is_forgotten) && self.drops_pages(id)
+        let is_forgotten = is_forgotten(id.0) && nodes.into_iter().all(is_forgotten);
+        is_forgotten && self.drops_pages(id) && self.drops_listing(id)
     }
 
     /// Has the kernel drop the pages of a file. Returns whether that is done, or has taken too long.
@@ -78,7 +80,17 @@ impl Attached {
         let recalled = self.shared.pages.recalled(id.0);
         if recalled == Recalled::Drop {
             let shared = Arc::clone(&self.shared);
-            spawn_blocking(move || shared.drop_pages(id).ok());
+            spawn_blocking(move || shared.pages.drop_pages(id.0).ok());
+        }
+        recalled == Recalled::Done
+    }
+
+    /// The same of a directory.
+    fn drops_listing(&self, id: FileId) -> bool {
+        let recalled = self.shared.listings.recalled(id);
+        if recalled == Recalled::Drop {
+            let shared = Arc::clone(&self.shared);
+            spawn_blocking(move || shared.drop_listing(id).ok());
         }
         recalled == Recalled::Done
     }

@@ -12,7 +12,7 @@
 //! gateway          requests in, answers out, interruptions
 //! directory_nodes  which of the kernel's nodes are which directories
 //! kernel_caches    what the kernel keeps, and how it is taken back; told_nodes: which files it knows
-//! kept_pages       which files it reads through its pages, and when they are dropped
+//! kept_pages       which files it reads through its pages, and when they are dropped; kept_listings: the same of directories
 //! local            what is answered without asking anybody
 //! dispatch         a table: which function does which operation
 //! operations/      the operations, by kind
@@ -28,6 +28,7 @@ mod directory_nodes;
 mod dispatch;
 mod gateway;
 mod interruption;
+mod kept_listings;
 mod kept_pages;
 mod kernel_caches;
 mod listing;

@@ -353,11 +353,10 @@ fn what_is_listed_again_is_what_is_there() {
 }
 
 /// Names of a directory from a place on, each with the place after it.
-fn names_from(directory: &Path, place: u64) -> Vec<(String, u64)> {
-    let directory = File::open(directory).expect("open");
-    rustix::fs::seek(&directory, SeekFrom::Start(place)).expect("a place");
+fn names_from(directory: &File, place: u64) -> Vec<(String, u64)> {
+    rustix::fs::seek(directory, SeekFrom::Start(place)).expect("a place");
     let mut room = Vec::with_capacity(4096);
-    let mut listed = RawDir::new(&directory, room.spare_capacity_mut());
+    let mut listed = RawDir::new(directory, room.spare_capacity_mut());
     let mut names = Vec::new();
     while let Some(entry) = listed.next() {
         let entry = entry.expect("entry");
@@ -375,13 +374,18 @@ fn who_goes_on_with_a_listing_finds_what_is_there() {
         let name = format!("{reader}{writer}");
         let (read, written) = (twins.path(reader, &name), twins.path(writer, &name));
         fs::create_dir(&read).expect("made");
-        let mut places = Vec::new();
+        let open = || File::open(&read).expect("open");
+        let from_the_start = open();
+        let mut places: Vec<u64> = Vec::new();
         for round in 0..8 {
             File::create(written.join(format!("file-{round}"))).expect("made");
-            let rests: Vec<_> = (places.iter().rev())
-                .map(|&place| (place, names_from(&read, place)))
-                .collect();
-            let all = names_from(&read, 0);
+            let rest = |&place| {
+                let rest = names_from(&from_the_start, place);
+                assert_eq!(rest, names_from(&open(), place), "{name} {round}");
+                (place, rest)
+            };
+            let rests: Vec<_> = places.iter().rev().map(rest).collect();
+            let all = names_from(&open(), 0);
             assert_eq!(all.len(), round + 3, "{name}");
             for (place, mut rest) in rests {
                 rest.splice(

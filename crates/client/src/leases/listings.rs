@@ -18,14 +18,10 @@ impl Leases {
         is_listed && !self.changing.contains_key(&Subject::Name(directory, name))
     }
 
-    /// For how long all names of a directory stay known, if they are under a lease of its `home`; zero if they are not.
-    pub fn listing_trust(&self, directory: FileId, home: ServerId, now: Time) -> Duration {
+    /// Whether all names of a directory are known under a lease of its `home`.
+    pub fn is_listed(&self, directory: FileId, home: ServerId, now: Time) -> bool {
         let is_listed = self.held.get(directory).is_some_and(|held| held.is_listed);
-        if is_listed && !self.are_names_changing(directory) {
-            self.trust(home, now)
-        } else {
-            Duration(0)
-        }
+        is_listed && !self.are_names_changing(directory) && self.trust(home, now) > Duration(0)
     }
 
     /// Names of a directory with a larger hash than `after`, in order of their hashes, if all of them are known under a
@@ -37,7 +33,7 @@ impl Leases {
         home: ServerId,
         now: Time,
     ) -> Option<Vec<(Name, Entry)>> {
-        if self.listing_trust(directory, home, now) == Duration(0) {
+        if !self.is_listed(directory, home, now) {
             return None;
         }
         let names = self.names.range((directory, Name::least())..);

@@ -40,6 +40,8 @@ use serde::Serialize;
 struct Held {
     /// The largest number of a request that it was given for.
     number: u64,
+    /// The time since it was taken, as a number that no other such time has.
+    period: u64,
     /// The node, if it is known.
     state: Option<FileState>,
     /// What tells how long its data has been as it is: they change when the node may have changed in between.
@@ -65,6 +67,8 @@ struct Counters {
     session: Option<SessionId>,
     /// How often a node has come to be known.
     known: u64,
+    /// How often a lease was taken.
+    taken: u64,
     /// How much of what is settled was left when it was last looked through.
     settled_left: usize,
 }
@@ -197,6 +201,12 @@ impl Leases {
     pub fn state(&self, id: FileId, home: ServerId, now: Time) -> Option<FileState> {
         let state = self.held.get(id)?.state?;
         (self.trust(home, now) > Duration(0)).then_some(state)
+    }
+
+    /// The time for which a lease of a node's `home` has been held without a gap, as a number that no other such time has.
+    pub fn period(&self, id: FileId, home: ServerId, now: Time) -> Option<u64> {
+        let held = self.held.get(id)?;
+        (self.trust(home, now) > Duration(0)).then_some(held.period)
     }
 
     /// Whether a request is under way by which the client may change a node.
@@ -400,8 +410,10 @@ impl Leases {
         }
         self.settle(Subject::Lease(id));
         self.dropped.remove(&id);
+        self.counters.taken += 1;
         let new = Held {
             number,
+            period: self.counters.taken,
             state: None,
             stamps: Stamps::default(),
             before: None,

@@ -82,11 +82,19 @@ impl<C: Context> Client<C> {
         self.with_leases(trust).flatten().unwrap_or_default()
     }
 
-    /// For how long others need not list a directory again that they have listed: until then, or until
-    /// [`Context::forget`] tells of the directory, nobody but this client changes its names.
-    pub fn listing_trust(&self, directory: FileId) -> Duration {
+    /// The time for which a lease on a node has been held without a gap, as a number that no other such time has; `None` if there is none to
+    /// rely on. In one such time, or until [`Context::forget`] tells of the node, nobody but this client changes its attributes, nor the
+    /// names of a directory of which all names are known.
+    pub fn lease_period(&self, id: FileId) -> Option<u64> {
+        let (home, now) = (self.map().home(id), self.context().now());
+        self.with_leases(|leases| leases.period(id, home, now))
+            .flatten()
+    }
+
+    /// Whether all names of a directory are known under a lease.
+    pub fn knows_names(&self, directory: FileId) -> bool {
         let (home, now) = (self.map().home(directory), self.context().now());
-        self.with_leases(|leases| leases.listing_trust(directory, home, now))
+        self.with_leases(|leases| leases.is_listed(directory, home, now))
             .unwrap_or_default()
     }
 

@@ -7,7 +7,7 @@ use crate::{
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use futago_base::{
-    Attributes, BucketStart, Duration, Errno, FileId, Name, NameHash, ServerId, record::Entry,
+    Attributes, BucketStart, Errno, FileId, Name, NameHash, ServerId, record::Entry,
 };
 use futago_wire::{Failure, ListedEntry, Reply, Request};
 
@@ -79,8 +79,9 @@ impl<C: Context> Client<C> {
         entries_max: u32,
     ) -> Result<Vec<ListedEntry>, Errno> {
         let mut entries: Vec<ListedEntry> = Vec::new();
-        if after == NameHash(0) {
-            self.lease_listing(directory).await?;
+        if after == NameHash(0) && self.is_listed_at_once(directory) {
+            self.persist(|| self.list_bucket(directory, after, entries_max.max(LISTED_AT_ONCE)))
+                .await?;
             if let Some(entries) = self.leased_listing(directory, after, entries_max) {
                 return Ok(entries);
             }
@@ -98,17 +99,6 @@ impl<C: Context> Client<C> {
             }
         }
         Ok(entries)
-    }
-
-    /// Asks for all names of a directory under its lease, if one request can tell them. They may not be had now:
-    /// [`Client::listing_trust`] tells. Errors: `ENOENT` if the directory is gone, `ENOTDIR`.
-    pub async fn lease_listing(&self, directory: FileId) -> Result<(), Errno> {
-        let is_known = self.listing_trust(directory) > Duration(0);
-        if !is_known && self.is_listed_at_once(directory) {
-            self.persist(|| self.list_bucket(directory, NameHash(0), LISTED_AT_ONCE))
-                .await?;
-        }
-        Ok(())
     }
 
     /// Whether a directory is under a lease and small enough to be listed as a whole.

@@ -4,6 +4,9 @@ use crate::Entry;
 use crate::abi::output::Dirent;
 use zerocopy::IntoBytes;
 
+/// Less than the smallest record.
+const FRAGMENT_BYTES: usize = 8;
+
 /// Names of a directory, to be given to `Reply::directory`.
 #[derive(Debug)]
 pub struct DirectoryList {
@@ -42,6 +45,13 @@ impl DirectoryList {
             attributes.mode,
             name,
         )
+    }
+
+    /// Adds the beginning of a record. The kernel passes over it, but if it comes alone it tells of the end of the directory in such a way that the
+    /// kernel does not take what it keeps of the listing for whole, as it does after an empty list (`fuse_readdir_uncached` in
+    /// fs/fuse/readdir.c).
+    pub fn push_fragment(&mut self) {
+        self.bytes.extend([0; FRAGMENT_BYTES]);
     }
 
     /// Whether there are no names in it.

@@ -1,10 +1,10 @@
 //! Attributes of files and of the file system.
 
-use super::pages;
+use super::{directories, pages};
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::translate::change;
-use futago_base::{Attributes, Errno, limits};
+use futago_base::{Attributes, Errno, Kind, limits};
 use futago_fuse_kernel::{FileSystemUsage, SetAttributes};
 
 /// The unit in which space is told, in bytes.
@@ -26,7 +26,9 @@ pub async fn statx(call: &Call) -> Outcome {
 
 async fn ask(call: &Call) -> Result<Attributes, Errno> {
     let state = call.client.attributes(call.file).await?;
-    if pages::settle(call, &state.attributes).await {
+    if state.attributes.kind == Kind::Directory {
+        directories::settle(call).await;
+    } else if pages::settle(call, &state.attributes).await {
         let state = call.client.attributes(call.file).await?;
         return Ok(state.attributes);
     }

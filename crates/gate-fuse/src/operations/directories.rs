@@ -6,13 +6,15 @@
 //! that look-up may have to wait until the kernel knows a node that the same listing tells of further down. And the kernel
 //! would keep what it takes in then, although it had been told to forget it meanwhile.
 
-use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
+use crate::kept_listings::Telling;
 use crate::listing::{AFTER_PARENT, AFTER_SELF};
 use crate::translate::{bare_entry, file_type};
 use futago_base::{Errno, FileId, Kind};
 use futago_fuse_kernel::DirectoryList;
+use std::sync::Arc;
+use tokio::task::spawn_blocking;
 
 /// What the kernel asks for.
 struct Form {
@@ -44,32 +46,68 @@ pub async fn read_plus(call: &Call, offset: u64, size: u32) -> Outcome {
     kept(call, offset, size, &PLUS).await
 }
 
-/// The kernel keeps what it is told here, under a lease if there is one.
+/// Lists for a kernel that keeps listings, if it does.
 async fn kept(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
-    if offset == 0 {
-        call.client.lease_listing(call.file).await?;
+    let before = call.listing_period(call.file);
+    let mut list = list(call, offset, size, form).await?;
+    if call.shared.listings.are_kept() && !may_tell(call, before, list.is_empty()).await {
+        list.push_fragment();
     }
-    let start = pages::begin_listing(call);
-    let outcome = list(call, offset, size, form).await;
-    start.inspect(|&start| pages::end_listing(call, start));
-    outcome
+    Ok(Answer::Listing(list))
 }
 
-async fn list(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
+/// Whether the kernel may be told of a part of a listing as it is. Then it is to be told in the same turn.
+async fn may_tell(call: &Call, before: Option<u64>, is_end: bool) -> bool {
+    let (listings, directory) = (&call.shared.listings, call.file);
+    let now = call.listing_period(directory);
+    let is_covered = now == before && call.client.knows_names(directory);
+    match listings.tell(directory, now.filter(|_| is_covered), is_end) {
+        Telling::Plainly => true,
+        Telling::WithoutEnd => false,
+        Telling::AfterDrop => {
+            let parts = drop_listing(call, directory).await;
+            parts.is_some_and(|parts| listings.may_end(directory, parts))
+        }
+    }
+}
+
+/// Before a caller is told attributes under which its kernel may use a listing, that must not be an old one.
+pub async fn settle(call: &Call) {
+    if !call.allow_listing(call.file) {
+        drop_listing(call, call.file).await;
+    }
+}
+
+/// This kernel is about to have names of a directory changed, and lets nobody list it meanwhile.
+pub async fn changes(call: &Call, directory: FileId) {
+    if call.shared.listings.has(directory) {
+        drop_listing(call, directory).await;
+    }
+}
+
+/// Returns how many parts had been told.
+async fn drop_listing(call: &Call, directory: FileId) -> Option<u64> {
+    let shared = Arc::clone(&call.shared);
+    // It fails when the mount is gone, and its pages with it.
+    let dropped = spawn_blocking(move || shared.drop_listing(directory).ok());
+    dropped.await.ok().flatten()
+}
+
+async fn list(call: &Call, offset: u64, size: u32, form: &Form) -> Result<DirectoryList, Errno> {
     let mut list = DirectoryList::new(size);
     let push = form.push;
     if offset < AFTER_SELF && !push(&mut list, call.file, Kind::Directory, AFTER_SELF, b".") {
-        return Ok(Answer::Listing(list));
+        return Ok(list);
     }
     if offset < AFTER_PARENT {
         let parent = call.client.parent(call.file).await?;
         if !push(&mut list, parent, Kind::Directory, AFTER_PARENT, b"..") {
-            return Ok(Answer::Listing(list));
+            return Ok(list);
         }
     }
     let names_max = (size / form.record_bytes).max(1);
     add_names(call, offset, names_max, &mut list, form).await?;
-    Ok(Answer::Listing(list))
+    Ok(list)
 }
 
 /// Puts names into a listing until it is full.

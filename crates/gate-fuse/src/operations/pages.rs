@@ -1,8 +1,8 @@
 //! Which open files are read through the kernel's pages, and that these are never older than the file.
 
 use crate::call::{Call, Shared};
-use crate::kept_pages::{DROP_LATER, Listed, ListingStart};
-use futago_base::{Attributes, Duration, Errno, FileId, Kind, Payload};
+use crate::kept_pages::DROP_LATER;
+use futago_base::{Attributes, Duration, Errno, FileId, Payload};
 use futago_client::Context;
 use futago_fuse_kernel::{OpenFlags, Read};
 use futago_wire::FileState;
@@ -51,15 +51,11 @@ pub async fn settle(call: &Call, attributes: &Attributes) -> bool {
     if !pages.is_read(id.0) {
         return false;
     }
-    let is_directory = attributes.kind == Kind::Directory;
-    if !is_directory {
-        cover_data(call, attributes).await;
-    }
-    let is_old = pages.trust(id.0, call.pages_trust(attributes)).is_none();
-    if is_old {
+    cover_data(call, attributes).await;
+    if pages.trust(id.0, call.client.data_trust(id)).is_none() {
         drop_pages(&call.shared, id).await;
     }
-    is_old || !is_directory
+    true
 }
 
 /// Reads, perhaps into the kernel's pages.
@@ -69,40 +65,16 @@ pub async fn read(call: &Call, read: &Read) -> Result<Payload, Errno> {
     let data = call.client.read(id, read.offset, read.size).await?;
     let trust = || call.client.data_trust(id);
     if start.is_some_and(|start| pages.end_read(id.0, start, trust())) {
-        drop_later(call);
+        let (shared, client) = (Arc::clone(&call.shared), Arc::clone(&call.client));
+        call.shared.starter.spawn(async move {
+            client.context().sleep(DROP_LATER).await;
+            drop_pages(&shared, id).await;
+        });
     }
     Ok(data)
 }
 
-/// The kernel asks for a part of a listing. To be called before it is made.
-pub fn begin_listing(call: &Call) -> Option<ListingStart> {
-    let trust = call.listing_trust(call.file);
-    call.shared.pages.begin_listing(call.file.0, trust)
-}
-
-/// That part is made. The answer is to be given in the same turn.
-pub fn end_listing(call: &Call, start: ListingStart) {
-    let (pages, id) = (&call.shared.pages, call.file);
-    let listed = pages.end_listing(id.0, start, call.listing_trust(id));
-    if listed != Listed::Kept {
-        pages.expire(&call.shared.nodes(id)).ok();
-    }
-    if listed == Listed::OnceToDrop {
-        drop_later(call);
-    }
-}
-
-fn drop_later(call: &Call) {
-    let (shared, client) = (Arc::clone(&call.shared), Arc::clone(&call.client));
-    let id = call.file;
-    call.shared.starter.spawn(async move {
-        client.context().sleep(DROP_LATER).await;
-        drop_pages(&shared, id).await;
-    });
-}
-
-/// A file's data was changed through this mount, past the kernel's pages, or a directory's names are about to be. Who goes on
-/// with a listing would not hear of that.
+/// A file's data was changed through this mount, past the kernel's pages.
 pub async fn changed(call: &Call, id: FileId) {
     if call.shared.pages.age(id.0) {
         drop_pages(&call.shared, id).await;
@@ -112,7 +84,7 @@ pub async fn changed(call: &Call, id: FileId) {
 async fn drop_pages(shared: &Arc<Shared>, id: FileId) {
     let shared = Arc::clone(shared);
     // It fails when the mount is gone, and its pages with it.
-    spawn_blocking(move || shared.drop_pages(id).ok())
+    spawn_blocking(move || shared.pages.drop_pages(id.0).ok())
         .await
         .ok();
 }

@@ -1,4 +1,4 @@
-//! Files and directories of which the kernel keeps pages, and when it must drop them.
+//! Files of which the kernel keeps pages, and when it must drop them.
 //!
 //! A file that is opened to be read, while a lease covers its data and nobody writes to it through this mount, is read
 //! through the kernel's pages. The kernel compares size and modification time whenever it has asked for attributes, and
@@ -11,10 +11,6 @@
 //! for it. What is read while no lease covers it is not dropped at once, as a reader whose page is gone before it has seen it
 //! reads it again, and again.
 
-mod listings;
-
-pub use listings::{Listed, ListingStart};
-
 use crate::interruption::locked;
 use futago_base::Duration;
 use futago_fuse_kernel::Notifier;
@@ -26,7 +22,7 @@ use std::time::{self, Instant};
 
 /// How long a lease that is called back is kept because pages cannot be dropped. They are used no more without
 /// asking, but by whom has them mapped.
-const DROP_MAX: time::Duration = time::Duration::from_millis(200);
+pub const DROP_MAX: time::Duration = time::Duration::from_millis(200);
 
 /// How long pages stay that were read while no lease covered them, unless somebody reads again before.
 pub const DROP_LATER: Duration = Duration::from_millis(100);
@@ -35,7 +31,7 @@ pub const DROP_LATER: Duration = Duration::from_millis(100);
 /// read past them in large pieces, half a millisecond for 1 MiB. What is smaller is often read in small pieces or again.
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// The files and directories, by their numbers.
+/// The files, by their nodes.
 #[derive(Debug, Default)]
 pub struct KeptPages {
     files: Mutex<HashMap<u64, File>>,
@@ -64,10 +60,6 @@ struct File {
     is_read_again: bool,
     /// Until when a lease that is called back waits for the drop.
     recalled_until: Option<Instant>,
-    /// It is a directory that is listed through pages.
-    is_directory: bool,
-    /// Up to when the kernel may still take in an old listing that it was told of.
-    doubtful_until: Option<Instant>,
 }
 
 impl File {
@@ -87,18 +79,6 @@ impl File {
         self.trusted_until = self.trusted_until.max(Some(until));
     }
 
-    /// Whether pages that were trusted when a read began are trusted still.
-    fn stays_trusted(&self, start: ReadStart, trust: Duration) -> bool {
-        let is_same = start.is_trusted && start.aged == self.aged;
-        is_same && self.is_trusted() && trust > Duration(0)
-    }
-
-    /// The kernel fills pages that are not to be used. Returns whether somebody has to drop them later.
-    fn fill_untrusted(&mut self) -> bool {
-        (self.is_filled, self.aged) = (true, self.aged + 1);
-        !mem::replace(&mut self.is_due, true)
-    }
-
     /// It is opened to be read. Returns whether new pages are worth what they cost.
     fn is_worth_pages(&mut self, size: u64) -> bool {
         mem::replace(&mut self.is_read_again, true) || size <= LARGE_BYTES
@@ -112,12 +92,7 @@ impl File {
         }
     }
 
-    /// Whether it is read through pages without being opened anew.
-    fn is_read(&self) -> bool {
-        self.is_directory || !self.readers.is_empty()
-    }
-
-    fn is_open(&self) -> bool {
+    fn is_used(&self) -> bool {
         !self.readers.is_empty() || !self.writers.is_empty()
     }
 }
@@ -202,15 +177,17 @@ impl KeptPages {
     /// The kernel does not know a node any more.
     pub fn forget(&self, node: u64) {
         let mut files = locked(&self.files);
-        if files.get(&node).is_some_and(|file| !file.is_open()) {
+        if files.get(&node).is_some_and(|file| !file.is_used()) {
             files.remove(&node);
         }
     }
 
-    /// Whether a node is read through pages.
+    /// Whether a node has open files that are read through pages.
     pub fn is_read(&self, node: u64) -> bool {
         let files = locked(&self.files);
-        files.get(&node).is_some_and(File::is_read)
+        files
+            .get(&node)
+            .is_some_and(|file| !file.readers.is_empty())
     }
 
     /// A read begins that may fill pages which are kept.
@@ -220,7 +197,7 @@ impl KeptPages {
         file.is_filled = true;
         file.is_opening &= !file.readers.contains(&handle);
         let is_trusted = file.is_trusted();
-        (is_trusted || file.is_read()).then_some(ReadStart {
+        (is_trusted || !file.readers.is_empty()).then_some(ReadStart {
             aged: file.aged,
             is_trusted,
         })
@@ -233,7 +210,12 @@ impl KeptPages {
         let Some(file) = files.get_mut(&node) else {
             return false;
         };
-        !file.stays_trusted(start, trust) && file.fill_untrusted()
+        let is_same = start.is_trusted && start.aged == file.aged;
+        if is_same && file.is_trusted() && trust > Duration(0) {
+            return false;
+        }
+        (file.is_filled, file.aged) = (true, file.aged + 1);
+        !mem::replace(&mut file.is_due, true)
     }
 
     /// Pages may be old, by a change through this mount. Returns whether they are to be dropped.
@@ -252,9 +234,6 @@ impl KeptPages {
         let Some(file) = files.get_mut(&node) else {
             return Some(true);
         };
-        if file.is_directory {
-            return file.trust_listing(trust);
-        }
         if file.readers.is_empty() && (trust == Duration(0) || !file.is_trusted()) {
             // Who opens the file next has them dropped.
             file.trusted_until = None;
@@ -281,7 +260,6 @@ impl KeptPages {
         };
         file.trusted_until = None;
         let Some(until) = file.recalled_until else {
-            file.doubt();
             file.age();
             file.recalled_until = Some(Instant::now() + DROP_MAX);
             if file.is_clean() {
@@ -297,31 +275,16 @@ impl KeptPages {
         Recalled::Waits
     }
 
-    /// Drops the pages of a file or directory, which the kernel knows by these nodes. Blocks while some of them are being read.
+    /// Drops the pages of a node. Blocks while some of them are being read.
     ///
     /// # Errors
     /// When the mount is gone.
-    pub fn drop_pages(&self, id: u64, nodes: &[u64]) -> io::Result<()> {
-        if let (Some(notifier), Some(aged)) = (self.notifier.get(), self.begin_drop(id)) {
-            for &node in nodes {
-                notifier.invalidate_inode(node, 0, 0)?;
-            }
-            self.end_drop(id, aged);
+    pub fn drop_pages(&self, node: u64) -> io::Result<()> {
+        if let (Some(notifier), Some(aged)) = (self.notifier.get(), self.begin_drop(node)) {
+            notifier.invalidate_inode(node, 0, 0)?;
+            self.end_drop(node, aged);
         }
         Ok(())
-    }
-
-    /// Has the kernel ask for attributes before it uses pages again. It waits for nothing.
-    ///
-    /// # Errors
-    /// When the mount is gone.
-    pub fn expire(&self, nodes: &[u64]) -> io::Result<()> {
-        let Some(notifier) = self.notifier.get() else {
-            return Ok(());
-        };
-        nodes
-            .iter()
-            .try_for_each(|&node| notifier.invalidate_inode(node, -1, 0).map(drop))
     }
 
     fn begin_drop(&self, node: u64) -> Option<u64> {
@@ -342,12 +305,12 @@ impl KeptPages {
 mod tests {
     use super::*;
 
-    pub const NODE: u64 = 7;
-    pub const TRUST: Duration = Duration::from_secs(1000);
-    pub const NONE: Duration = Duration(0);
+    const NODE: u64 = 7;
+    const TRUST: Duration = Duration::from_secs(1000);
+    const NONE: Duration = Duration(0);
 
     impl KeptPages {
-        pub fn drop_now(&self) {
+        fn drop_now(&self) {
             let aged = self.begin_drop(NODE).expect("a file");
             self.end_drop(NODE, aged);
         }

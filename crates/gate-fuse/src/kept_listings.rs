@@ -1,0 +1,291 @@
+//! Listings that the kernel keeps in its pages, and when it must drop them.
+//!
+//! The kernel fills pages with whatever it is told of a directory, and lists it from there once it has been told of the end by
+//! an empty answer; before it begins, it asks for attributes if it may not keep them, and begins anew if it has changed
+//! names itself or sees another modification time. That is not enough: a time can be set back, and who goes on with a
+//! listing asks for nothing. So it is told of the end by a piece of a record, which it passes over, unless one lease
+//! has covered all that may be in its pages; and pages are dropped before that lease is given back, before
+//! this kernel has names changed, and before attributes may be kept under another lease.
+//!
+//! The kernel locks no page while it is told of a part: it may take a part in after pages were dropped. For a while it is
+//! believed to be about to do so.
+
+use crate::interruption::locked;
+use crate::kept_pages::{DROP_MAX, Recalled};
+use futago_base::FileId;
+use futago_fuse_kernel::Notifier;
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// For how long the kernel may be about to take in what it was told.
+const TAKE_IN_MAX: Duration = Duration::from_secs(1);
+
+/// A time in which a lease is held without a gap ([`lease_period`](futago_client::Client::lease_period)).
+type Period = u64;
+
+/// The listings, by their directories.
+#[derive(Debug, Default)]
+pub struct KeptListings {
+    listings: Mutex<HashMap<FileId, Listing>>,
+    notifier: OnceLock<Notifier>,
+}
+
+#[derive(Debug, Default)]
+struct Listing {
+    /// The lease that covers what the kernel may use again, if there is anything.
+    kept: Option<Period>,
+    /// How many parts it was told of.
+    parts: u64,
+    /// When it was told of the last one, and the lease that covered that.
+    told: Option<(Instant, Option<Period>)>,
+    /// When it was last told of a part that may be in pages beside those that the present lease covers.
+    mixed: Option<Instant>,
+    /// Until when a lease that is called back waits for the drop.
+    recalled_until: Option<Instant>,
+}
+
+/// How the kernel is to be told of a part of a listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// As it is.
+    Plainly,
+    /// It is the end, and what is in pages is not to be used again.
+    WithoutEnd,
+    /// It is the end, and pages are to be dropped first ([`KeptListings::may_end`]).
+    AfterDrop,
+}
+
+impl Listing {
+    fn tell(&mut self, period: Option<Period>) {
+        let now = Instant::now();
+        match self.told.replace((now, period)) {
+            _ if period.is_none() => self.mixed = Some(now),
+            Some((before, other)) if other != period => self.mixed = Some(before),
+            _ => {}
+        }
+        self.kept = period.or(self.kept);
+        self.parts += 1;
+    }
+
+    fn ending(&self, period: Option<Period>) -> Telling {
+        match self.mixed {
+            _ if period.is_none() => Telling::WithoutEnd,
+            None => Telling::Plainly,
+            Some(told) if told.elapsed() < TAKE_IN_MAX => Telling::WithoutEnd,
+            Some(_) => Telling::AfterDrop,
+        }
+    }
+}
+
+impl KeptListings {
+    /// From now on the kernel may keep listings.
+    pub fn keep(&self, notifier: Notifier) {
+        let _ = self.notifier.set(notifier);
+    }
+
+    /// Whether the kernel may keep listings.
+    pub fn are_kept(&self) -> bool {
+        self.notifier.get().is_some()
+    }
+
+    /// The kernel is about to be told of a part of a listing, perhaps of its end. `period` is that of the lease that has covered it since
+    /// it was asked for.
+    pub fn tell(&self, directory: FileId, period: Option<Period>, is_end: bool) -> Telling {
+        let mut listings = locked(&self.listings);
+        let listing = listings.entry(directory).or_default();
+        listing.tell(period);
+        if is_end {
+            listing.ending(period)
+        } else {
+            Telling::Plainly
+        }
+    }
+
+    /// Pages were dropped while `parts` of the listing had been told. Returns whether the kernel may be told of the end: what it finds
+    /// there is incomplete, and it begins anew.
+    pub fn may_end(&self, directory: FileId, parts: u64) -> bool {
+        let mut listings = locked(&self.listings);
+        let listing = listings.get_mut(&directory);
+        listing.is_some_and(|listing| {
+            let may_end = listing.parts == parts;
+            listing.mixed = listing.mixed.filter(|_| !may_end);
+            may_end
+        })
+    }
+
+    /// Whether the kernel may keep the attributes of a directory of which a lease is held in that period, and use what it has
+    /// of a listing with them. If not, pages are to be dropped first.
+    pub fn allow_attributes(&self, directory: FileId, period: Option<Period>) -> bool {
+        let listings = locked(&self.listings);
+        let kept = listings.get(&directory).and_then(|listing| listing.kept);
+        kept.is_none() || kept == period
+    }
+
+    /// Whether the kernel may have something of a listing that it uses again.
+    pub fn has(&self, directory: FileId) -> bool {
+        !self.allow_attributes(directory, None)
+    }
+
+    /// A lease on the directory is called back.
+    pub fn recalled(&self, directory: FileId) -> Recalled {
+        let mut listings = locked(&self.listings);
+        let Some(listing) = listings.get_mut(&directory) else {
+            return Recalled::Done;
+        };
+        let now = Instant::now();
+        match listing.recalled_until {
+            _ if listing.kept.is_none() => {}
+            None => {
+                listing.recalled_until = Some(now + DROP_MAX);
+                return Recalled::Drop;
+            }
+            Some(until) if now < until => return Recalled::Waits,
+            Some(_) => {}
+        }
+        listing.recalled_until = None;
+        Recalled::Done
+    }
+
+    /// Drops the pages of a directory, which the kernel knows by these nodes. Blocks while somebody lists it from them. Returns how many parts
+    /// had been told.
+    ///
+    /// # Errors
+    /// When the mount is gone.
+    pub fn drop_pages(&self, directory: FileId, nodes: &[u64]) -> io::Result<u64> {
+        let parts = self.parts(directory);
+        for &node in nodes {
+            if let Some(notifier) = self.notifier.get() {
+                notifier.invalidate_inode(node, 0, 0)?;
+            }
+        }
+        self.dropped(directory, parts);
+        Ok(parts)
+    }
+
+    fn parts(&self, directory: FileId) -> u64 {
+        let listings = locked(&self.listings);
+        listings.get(&directory).map_or(0, |listing| listing.parts)
+    }
+
+    fn dropped(&self, directory: FileId, parts: u64) {
+        if let Some(listing) = locked(&self.listings).get_mut(&directory)
+            && listing.parts == parts
+        {
+            listing.kept = None;
+        }
+    }
+
+    /// The kernel does not know a directory any more.
+    pub fn forget(&self, directory: FileId) {
+        locked(&self.listings).remove(&directory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIRECTORY: FileId = FileId(7);
+    const FIRST: Option<Period> = Some(1);
+    const SECOND: Option<Period> = Some(2);
+
+    impl KeptListings {
+        /// The kernel lists the directory from the beginning to the end.
+        fn list(&self, period: Option<Period>) -> Telling {
+            assert_eq!(self.tell(DIRECTORY, period, false), Telling::Plainly);
+            self.tell(DIRECTORY, period, true)
+        }
+
+        fn drop_now(&self) -> u64 {
+            self.drop_pages(DIRECTORY, &[]).expect("no kernel fails")
+        }
+
+        /// So much time passes that the kernel has taken in all that it was told.
+        fn pass(&self) {
+            let mut listings = locked(&self.listings);
+            let listing = listings.get_mut(&DIRECTORY).expect("a listing");
+            let earlier = |time: Instant| time.checked_sub(TAKE_IN_MAX).expect("a time");
+            listing.told = listing.told.map(|(time, period)| (earlier(time), period));
+            listing.mixed = listing.mixed.map(earlier);
+        }
+    }
+
+    #[test]
+    fn a_listing_is_kept_as_long_as_its_lease() {
+        let listings = KeptListings::default();
+        assert_eq!(listings.list(FIRST), Telling::Plainly);
+        assert_eq!(listings.list(FIRST), Telling::Plainly);
+        assert!(listings.allow_attributes(DIRECTORY, FIRST));
+        assert!(!listings.allow_attributes(DIRECTORY, None));
+        assert!(!listings.allow_attributes(DIRECTORY, SECOND));
+        assert_eq!(listings.recalled(DIRECTORY), Recalled::Drop);
+        assert_eq!(listings.recalled(DIRECTORY), Recalled::Waits);
+        listings.drop_now();
+        assert_eq!(listings.recalled(DIRECTORY), Recalled::Done);
+        assert!(listings.allow_attributes(DIRECTORY, SECOND));
+    }
+
+    #[test]
+    fn what_no_lease_covers_has_no_end_and_keeps_no_attributes_away() {
+        let listings = KeptListings::default();
+        assert_eq!(listings.list(None), Telling::WithoutEnd);
+        assert!(listings.allow_attributes(DIRECTORY, None));
+        assert_eq!(listings.recalled(DIRECTORY), Recalled::Done);
+    }
+
+    #[test]
+    fn parts_of_two_times_have_no_end_together() {
+        for before in [None, FIRST] {
+            let listings = KeptListings::default();
+            listings.tell(DIRECTORY, before, false);
+            assert_eq!(listings.list(SECOND), Telling::WithoutEnd, "{before:?}");
+            listings.pass();
+            assert_eq!(listings.list(SECOND), Telling::AfterDrop, "{before:?}");
+            let parts = listings.drop_now();
+            assert!(listings.may_end(DIRECTORY, parts));
+            assert_eq!(listings.list(SECOND), Telling::Plainly, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_beside_a_drop_is_not_ended_after_it() {
+        let listings = KeptListings::default();
+        listings.tell(DIRECTORY, None, false);
+        listings.pass();
+        assert_eq!(listings.list(FIRST), Telling::AfterDrop);
+        let parts = listings.drop_now();
+        listings.tell(DIRECTORY, None, false);
+        assert!(!listings.may_end(DIRECTORY, parts));
+        assert_eq!(listings.list(FIRST), Telling::WithoutEnd);
+    }
+
+    #[test]
+    fn a_drop_does_not_count_for_what_is_told_meanwhile() {
+        let listings = KeptListings::default();
+        listings.list(FIRST);
+        let parts = listings.parts(DIRECTORY);
+        listings.list(SECOND);
+        listings.dropped(DIRECTORY, parts);
+        assert!(listings.has(DIRECTORY));
+        listings.drop_now();
+        assert!(!listings.has(DIRECTORY));
+    }
+
+    #[test]
+    fn a_recall_waits_no_longer_than_it_may() {
+        let listings = KeptListings::default();
+        listings.list(FIRST);
+        assert_eq!(listings.recalled(DIRECTORY), Recalled::Drop);
+        locked(&listings.listings)
+            .get_mut(&DIRECTORY)
+            .expect("a listing")
+            .recalled_until = Some(Instant::now());
+        assert_eq!(listings.recalled(DIRECTORY), Recalled::Done);
+        assert!(
+            !listings.allow_attributes(DIRECTORY, SECOND),
+            "pages may be there"
+        );
+    }
+}
