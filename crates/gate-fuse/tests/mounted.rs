@@ -376,7 +376,8 @@ fn who_goes_on_with_a_listing_finds_what_is_there() {
         fs::create_dir(&read).expect("made");
         let open = || File::open(&read).expect("open");
         let from_the_start = open();
-        let mut places: Vec<u64> = Vec::new();
+        let places_of = |all: Vec<(String, u64)>| all.into_iter().map(|(_, after)| after).collect();
+        let mut places: Vec<u64> = places_of(names_from(&open(), 0));
         for round in 0..8 {
             File::create(written.join(format!("file-{round}"))).expect("made");
             let rest = |&place| {
@@ -394,7 +395,7 @@ fn who_goes_on_with_a_listing_finds_what_is_there() {
                 );
                 assert_eq!(rest, all, "{name} {round} {place}");
             }
-            places = all.into_iter().map(|(_, after)| after).collect();
+            places = places_of(all);
         }
     }
 }
