@@ -376,6 +376,9 @@ fn who_goes_on_with_a_listing_finds_what_is_there() {
         fs::create_dir(&read).expect("made");
         let open = || File::open(&read).expect("open");
         let from_the_start = open();
+        for number in 0..4 {
+            File::create(read.join(format!("first-{number}"))).expect("made");
+        }
         let places_of = |all: Vec<(String, u64)>| all.into_iter().map(|(_, after)| after).collect();
         let mut places: Vec<u64> = places_of(names_from(&open(), 0));
         for round in 0..8 {
@@ -387,7 +390,7 @@ fn who_goes_on_with_a_listing_finds_what_is_there() {
             };
             let rests: Vec<_> = places.iter().rev().map(rest).collect();
             let all = names_from(&open(), 0);
-            assert_eq!(all.len(), round + 3, "{name}");
+            assert_eq!(all.len(), round + 7, "{name}");
             for (place, mut rest) in rests {
                 rest.splice(
                     0..0,
