@@ -383,12 +383,13 @@ fn who_goes_on_with_a_listing_finds_what_is_there() {
         let mut places: Vec<u64> = places_of(names_from(&open(), 0));
         for round in 0..8 {
             File::create(written.join(format!("file-{round}"))).expect("made");
-            let rest = |&place| {
-                let rest = names_from(&from_the_start, place);
-                assert_eq!(rest, names_from(&open(), place), "{name} {round}");
-                (place, rest)
-            };
-            let rests: Vec<_> = places.iter().rev().map(rest).collect();
+            let held = places
+                .iter()
+                .rev()
+                .map(|&place| names_from(&from_the_start, place));
+            let held: Vec<_> = held.collect();
+            let anew = places.iter().rev().map(|&place| names_from(&open(), place));
+            assert_eq!(held, anew.collect::<Vec<_>>(), "{name} {round}");
             let all = names_from(&open(), 0);
             assert_eq!(all.len(), round + 7, "{name}");
             for (place, mut rest) in rests {
