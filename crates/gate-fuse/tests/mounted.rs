@@ -392,11 +392,9 @@ fn who_goes_on_with_a_listing_finds_what_is_there() {
             assert_eq!(held, anew.collect::<Vec<_>>(), "{name} {round}");
             let all = names_from(&open(), 0);
             assert_eq!(all.len(), round + 7, "{name}");
-            for (place, mut rest) in rests {
-                rest.splice(
-                    0..0,
-                    all.iter().filter(|(_, after)| *after <= place).cloned(),
-                );
+            for (place, mut rest) in places.iter().rev().zip(held) {
+                let before = all.iter().filter(|(_, after)| after <= place);
+                rest.splice(0..0, before.cloned());
                 assert_eq!(rest, all, "{name} {round} {place}");
             }
             places = places_of(all);
