@@ -10,7 +10,6 @@
 //! directory, its names included, while that has several.
 
 use crate::interruption::locked;
-use bytes::Bytes;
 use futago_base::{Errno, FileId, Name, limits};
 use futago_fuse_kernel::Forget;
 use std::collections::HashMap;
@@ -81,10 +80,9 @@ impl DirectoryNodes {
     }
 
     /// The directory that the kernel knows in a place.
-    pub fn known_at(&self, parent: u64, name: &Bytes) -> Option<FileId> {
-        let name = Name::new(name.clone()).ok()?;
+    pub fn known_at(&self, parent: u64, name: &Name) -> Option<FileId> {
         let table = locked(&self.table);
-        let node = table.at(&(parent, name))?;
+        let node = table.at(&owned((parent, name)))?;
         table.nodes.get(&node).map(|known| known.directory)
     }
 

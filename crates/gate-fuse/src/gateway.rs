@@ -7,9 +7,11 @@ use crate::lock_notes::Holder;
 use crate::lookout::Lookout;
 use crate::operations::{directories, locks, open};
 use crate::{dispatch, local};
-use futago_base::{Errno, FileId};
+use futago_base::{Errno, FileId, Name};
 use futago_client::{Context as _, first_of};
-use futago_fuse_kernel::{Forget, Handler, Incoming, Operation, ParseError, Reply, Request, Taken};
+use futago_fuse_kernel::{
+    Forget, Handler, Incoming, Operation, ParseError, Rename, Reply, Request, Taken,
+};
 use std::io;
 use std::iter;
 use std::pin::pin;
@@ -197,7 +199,7 @@ const fn is_believed(operation: &Operation) -> bool {
     )
 }
 
-/// The directories whose names an operation changes, or their parents.
+/// The directories whose listings an operation changes.
 fn changed_directories(call: &Call, operation: &Operation) -> Vec<FileId> {
     match operation {
         Operation::Create(_)
@@ -207,20 +209,22 @@ fn changed_directories(call: &Call, operation: &Operation) -> Vec<FileId> {
         | Operation::Link { .. }
         | Operation::Unlink { .. }
         | Operation::RemoveDirectory { .. } => vec![call.file],
-        Operation::Rename(rename) => {
-            let nodes = &call.shared.directories;
-            let moved = [
-                (call.header.node, &rename.name),
-                (rename.new_directory, &rename.new_name),
-            ];
-            let moved = moved.map(|(parent, name)| nodes.known_at(parent, name));
-            iter::once(call.file)
-                .chain(nodes.file(rename.new_directory))
-                .chain(moved.into_iter().flatten())
-                .collect()
-        }
+        Operation::Rename(rename) => renamed_directories(call, rename),
         _ => Vec::new(),
     }
+}
+
+/// Both directories, and what is moved if that is one: it gets another parent.
+fn renamed_directories(call: &Call, rename: &Rename) -> Vec<FileId> {
+    let nodes = &call.shared.directories;
+    let (from, to) = (call.header.node, rename.new_directory);
+    let places = [(from, &rename.name), (to, &rename.new_name)];
+    let moved = places.into_iter().filter_map(|(parent, name)| {
+        let name = Name::new(name.clone()).ok()?;
+        nodes.known_at(parent, &name)
+    });
+    let directories = iter::once(call.file).chain(nodes.file(to));
+    directories.chain(moved).collect()
 }
 
 /// Has the kernel forget what it keeps of directories: it does not hear whether an operation has changed them.

@@ -42,8 +42,17 @@ struct Listing {
     told: Option<(Instant, Option<Period>)>,
     /// When it was last told of a part that may be in pages beside those that the present lease covers.
     mixed: Option<Instant>,
+    /// How often the kernel was told to forget it.
+    forgotten: u64,
     /// Until when a lease that is called back waits for the drop.
     recalled_until: Option<Instant>,
+}
+
+/// What was true when a part of a listing was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    period: Option<Period>,
+    forgotten: u64,
 }
 
 /// How the kernel is to be told of a part of a listing.
@@ -90,11 +99,25 @@ impl KeptListings {
         self.notifier.get().is_some()
     }
 
-    /// The kernel is about to be told of a part of a listing, perhaps of its end. `period` is that of the lease that has covered it since
-    /// it was asked for.
-    pub fn tell(&self, directory: FileId, period: Option<Period>, is_end: bool) -> Telling {
+    /// The kernel asks for a part of a listing, under a lease perhaps.
+    pub fn begin(&self, directory: FileId, period: Option<Period>) -> Start {
+        let mut listings = locked(&self.listings);
+        let forgotten = listings.entry(directory).or_default().forgotten;
+        Start { period, forgotten }
+    }
+
+    /// It is about to be told of that part, perhaps of the end. `period` is that of a lease under which all names are known.
+    pub fn tell(
+        &self,
+        directory: FileId,
+        start: Start,
+        period: Option<Period>,
+        is_end: bool,
+    ) -> Telling {
         let mut listings = locked(&self.listings);
         let listing = listings.entry(directory).or_default();
+        let is_same = start.period == period && start.forgotten == listing.forgotten;
+        let period = period.filter(|_| is_same);
         listing.tell(period);
         if is_end {
             listing.ending(period)
@@ -128,13 +151,14 @@ impl KeptListings {
         !self.allow_attributes(directory, None)
     }
 
-    /// A lease on the directory is called back.
+    /// A lease on the directory is called back, or it is not known what has been done to its names.
     pub fn recalled(&self, directory: FileId) -> Recalled {
         let mut listings = locked(&self.listings);
         let Some(listing) = listings.get_mut(&directory) else {
             return Recalled::Done;
         };
         let now = Instant::now();
+        listing.forgotten += 1;
         match listing.recalled_until {
             _ if listing.kept.is_none() => {}
             None => {
@@ -192,10 +216,16 @@ mod tests {
     const SECOND: Option<Period> = Some(2);
 
     impl KeptListings {
-        /// The kernel lists the directory from the beginning to the end.
+        /// The kernel asks for a part and is told.
+        fn part(&self, period: Option<Period>, is_end: bool) -> Telling {
+            let start = self.begin(DIRECTORY, period);
+            self.tell(DIRECTORY, start, period, is_end)
+        }
+
+        /// It lists the directory from the beginning to the end.
         fn list(&self, period: Option<Period>) -> Telling {
-            assert_eq!(self.tell(DIRECTORY, period, false), Telling::Plainly);
-            self.tell(DIRECTORY, period, true)
+            assert_eq!(self.part(period, false), Telling::Plainly);
+            self.part(period, true)
         }
 
         fn drop_now(&self) -> u64 {
@@ -228,6 +258,19 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_on_the_way_is_not_kept() {
+        let listings = KeptListings::default();
+        let start = listings.begin(DIRECTORY, FIRST);
+        let telling = listings.tell(DIRECTORY, start, SECOND, true);
+        assert_eq!(telling, Telling::WithoutEnd, "another lease");
+        let start = listings.begin(DIRECTORY, SECOND);
+        assert_eq!(listings.recalled(DIRECTORY), Recalled::Done);
+        let telling = listings.tell(DIRECTORY, start, SECOND, true);
+        assert_eq!(telling, Telling::WithoutEnd, "it was to be forgotten");
+        assert!(!listings.has(DIRECTORY));
+    }
+
+    #[test]
     fn what_no_lease_covers_has_no_end_and_keeps_no_attributes_away() {
         let listings = KeptListings::default();
         assert_eq!(listings.list(None), Telling::WithoutEnd);
@@ -239,7 +282,7 @@ mod tests {
     fn parts_of_two_times_have_no_end_together() {
         for before in [None, FIRST] {
             let listings = KeptListings::default();
-            listings.tell(DIRECTORY, before, false);
+            listings.part(before, false);
             assert_eq!(listings.list(SECOND), Telling::WithoutEnd, "{before:?}");
             listings.pass();
             assert_eq!(listings.list(SECOND), Telling::AfterDrop, "{before:?}");
@@ -252,11 +295,11 @@ mod tests {
     #[test]
     fn what_is_told_beside_a_drop_is_not_ended_after_it() {
         let listings = KeptListings::default();
-        listings.tell(DIRECTORY, None, false);
+        listings.part(None, false);
         listings.pass();
         assert_eq!(listings.list(FIRST), Telling::AfterDrop);
         let parts = listings.drop_now();
-        listings.tell(DIRECTORY, None, false);
+        listings.part(None, false);
         assert!(!listings.may_end(DIRECTORY, parts));
         assert_eq!(listings.list(FIRST), Telling::WithoutEnd);
     }

@@ -6,6 +6,7 @@ use zerocopy::IntoBytes;
 
 /// Less than the smallest record.
 const FRAGMENT_BYTES: usize = 8;
+const _: () = assert!(FRAGMENT_BYTES < size_of::<Dirent>());
 
 /// Names of a directory, to be given to `Reply::directory`.
 #[derive(Debug)]

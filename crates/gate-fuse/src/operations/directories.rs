@@ -8,7 +8,7 @@
 
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
-use crate::kept_listings::Telling;
+use crate::kept_listings::{Start, Telling};
 use crate::listing::{AFTER_PARENT, AFTER_SELF};
 use crate::translate::{bare_entry, file_type};
 use futago_base::{Errno, FileId, Kind};
@@ -48,20 +48,24 @@ pub async fn read_plus(call: &Call, offset: u64, size: u32) -> Outcome {
 
 /// Lists for a kernel that keeps listings, if it does.
 async fn kept(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
-    let before = call.listing_period(call.file);
+    let listings = &call.shared.listings;
+    if !listings.are_kept() {
+        return list(call, offset, size, form).await.map(Answer::Listing);
+    }
+    let start = listings.begin(call.file, call.listing_period(call.file));
     let mut list = list(call, offset, size, form).await?;
-    if call.shared.listings.are_kept() && !may_tell(call, before, list.is_empty()).await {
+    if !may_tell(call, start, list.is_empty()).await {
         list.push_fragment();
     }
     Ok(Answer::Listing(list))
 }
 
 /// Whether the kernel may be told of a part of a listing as it is. Then it is to be told in the same turn.
-async fn may_tell(call: &Call, before: Option<u64>, is_end: bool) -> bool {
+async fn may_tell(call: &Call, start: Start, is_end: bool) -> bool {
     let (listings, directory) = (&call.shared.listings, call.file);
-    let now = call.listing_period(directory);
-    let is_covered = now == before && call.client.knows_names(directory);
-    match listings.tell(directory, now.filter(|_| is_covered), is_end) {
+    let is_known = call.client.knows_names(directory);
+    let period = call.listing_period(directory).filter(|_| is_known);
+    match listings.tell(directory, start, period, is_end) {
         Telling::Plainly => true,
         Telling::WithoutEnd => false,
         Telling::AfterDrop => {
