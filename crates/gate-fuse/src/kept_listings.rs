@@ -159,6 +159,7 @@ impl KeptListings {
         };
         let now = Instant::now();
         listing.forgotten += 1;
+        listing.mixed = listing.told.map(|(told, _)| told);
         match listing.recalled_until {
             _ if listing.kept.is_none() => {}
             None => {
@@ -290,6 +291,17 @@ mod tests {
             assert!(listings.may_end(DIRECTORY, parts));
             assert_eq!(listings.list(SECOND), Telling::Plainly, "{before:?}");
         }
+    }
+
+    #[test]
+    fn what_was_told_before_a_recall_may_come_after_it() {
+        let listings = KeptListings::default();
+        listings.list(FIRST);
+        listings.recalled(DIRECTORY);
+        listings.drop_now();
+        assert_eq!(listings.list(FIRST), Telling::WithoutEnd);
+        listings.pass();
+        assert_eq!(listings.list(FIRST), Telling::AfterDrop);
     }
 
     #[test]
