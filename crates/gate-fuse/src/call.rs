@@ -77,19 +77,14 @@ impl Shared {
 
     /// The kernel forgets nodes, or was not told of them after all.
     pub fn forget(&self, forgotten: &[Forget]) {
-        let ids = forgotten
-            .iter()
-            .map(|forget| self.directories.file(forget.node));
-        let ids: Vec<FileId> = ids.flatten().collect();
-        self.directories.forget(forgotten);
+        self.directories.forget(forgotten, |directory| {
+            self.listings.forget(directory);
+            self.cuts.forget(directory);
+        });
         self.told.forget(forgotten);
-        for id in ids {
-            if !self.told.contains(id.0) {
-                self.pages.forget(id.0);
-            }
-            if self.directories.nodes(id).is_empty() {
-                self.listings.forget(id);
-                self.cuts.forget(id);
+        for forget in forgotten {
+            if !self.told.contains(forget.node) {
+                self.pages.forget(forget.node);
             }
         }
     }

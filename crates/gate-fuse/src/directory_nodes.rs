@@ -159,11 +159,15 @@ impl DirectoryNodes {
         table.enter(owned(one), second);
     }
 
-    /// The kernel forgets nodes, or was not told of them after all.
-    pub fn forget(&self, forgotten: &[Forget]) {
+    /// The kernel forgets nodes, or was not told of them after all. Calls `gone` for each directory that it does not know any more, before it can be
+    /// told of it again.
+    pub fn forget(&self, forgotten: &[Forget], gone: impl Fn(FileId)) {
         let mut table = locked(&self.table);
         for forget in forgotten {
-            table.forget(forget.node, forget.lookups);
+            table
+                .forget(forget.node, forget.lookups)
+                .into_iter()
+                .for_each(&gone);
         }
     }
 }
@@ -237,15 +241,17 @@ impl Table {
         }
     }
 
-    fn forget(&mut self, node: u64, lookups: u64) {
-        let Some(known) = self.nodes.get_mut(&node) else {
-            return;
-        };
+    /// Returns the directory if that was the last of its nodes.
+    fn forget(&mut self, node: u64, lookups: u64) -> Option<FileId> {
+        let known = self.nodes.get_mut(&node)?;
         known.lookups = known.lookups.saturating_sub(lookups);
         if known.lookups > 0 {
-            return;
+            return None;
         }
+        let directory = known.directory;
         self.remove(node);
+        let is_known = self.is(directory.0, directory) || self.further.contains_key(&directory);
+        (!is_known).then_some(directory)
     }
 
     fn remove(&mut self, node: u64) {
@@ -277,7 +283,7 @@ mod tests {
     }
 
     fn forget(nodes: &DirectoryNodes, node: u64, lookups: u64) {
-        nodes.forget(&[Forget { node, lookups }]);
+        nodes.forget(&[Forget { node, lookups }], |_| ());
     }
 
     #[test]

@@ -150,10 +150,10 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     let lock = Lock::of(&operation, call.file);
     let changed = changed_directories(&call, &operation);
     let in_turn = !changed.is_empty() || is_believed(&operation);
-    for &directory in &changed {
-        directories::changes(&call, directory).await;
-    }
-    let mut work = pin!(dispatch::run(&call, operation));
+    let mut work = pin!(async {
+        directories::prepare_changes(&call, &changed).await;
+        dispatch::run(&call, operation).await
+    });
     let waits_for_lock = lock.is_some_and(|lock| lock.waits);
     let let_go = pin!(call.caller_is_let_go(waits_for_lock));
     let answer = match first_of(work.as_mut(), let_go).await {

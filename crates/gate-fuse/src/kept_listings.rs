@@ -8,7 +8,8 @@
 //! this kernel has names changed, and before attributes may be kept under another lease.
 //!
 //! The kernel locks no page while it is told of a part: it may take a part in after pages were dropped. For a while it is
-//! believed to be about to do so.
+//! believed to be about to do so. It begins anew only after an end that it takes for one, at the place where it has stopped
+//! filling pages: that it finds this place again is why the place after the last name is always the same ([`listing`](crate::listing)).
 
 use crate::interruption::locked;
 use crate::kept_pages::{DROP_MAX, Recalled};
@@ -34,7 +35,7 @@ pub struct KeptListings {
 
 #[derive(Debug, Default)]
 struct Listing {
-    /// The lease that covers what the kernel may use again, if there is anything.
+    /// The lease that covers what the kernel may list from, if it was told of an end.
     kept: Option<Period>,
     /// How many parts it was told of.
     parts: u64,
@@ -62,11 +63,17 @@ pub enum Telling {
     Plainly,
     /// It is the end, and what is in pages is not to be used again.
     WithoutEnd,
-    /// It is the end, and pages are to be dropped first ([`KeptListings::may_end`]).
+    /// It is the end, but pages are to be dropped first ([`KeptListings::tell_end`]).
     AfterDrop,
 }
 
 impl Listing {
+    /// The lease that has covered a part since it was asked for, if it is that of now.
+    fn covering(&self, start: Start, now: Option<Period>) -> Option<Period> {
+        let is_same = start.period == now && start.forgotten == self.forgotten;
+        now.filter(|_| is_same)
+    }
+
     fn tell(&mut self, period: Option<Period>) {
         let now = Instant::now();
         match self.told.replace((now, period)) {
@@ -74,14 +81,16 @@ impl Listing {
             Some((before, other)) if other != period => self.mixed = Some(before),
             _ => {}
         }
-        self.kept = period.or(self.kept);
         self.parts += 1;
     }
 
-    fn ending(&self, period: Option<Period>) -> Telling {
+    fn tell_end(&mut self, period: Option<Period>) -> Telling {
         match self.mixed {
             _ if period.is_none() => Telling::WithoutEnd,
-            None => Telling::Plainly,
+            None => {
+                self.kept = period;
+                Telling::Plainly
+            }
             Some(told) if told.elapsed() < TAKE_IN_MAX => Telling::WithoutEnd,
             Some(_) => Telling::AfterDrop,
         }
@@ -115,38 +124,48 @@ impl KeptListings {
         is_end: bool,
     ) -> Telling {
         let mut listings = locked(&self.listings);
-        let listing = listings.entry(directory).or_default();
-        let is_same = start.period == period && start.forgotten == listing.forgotten;
-        let period = period.filter(|_| is_same);
+        // Else the kernel has forgotten the directory, and its caller is gone.
+        let Some(listing) = listings.get_mut(&directory) else {
+            return Telling::Plainly;
+        };
+        let period = listing.covering(start, period);
         listing.tell(period);
         if is_end {
-            listing.ending(period)
+            listing.tell_end(period)
         } else {
             Telling::Plainly
         }
     }
 
-    /// Pages were dropped while `parts` of the listing had been told. Returns whether the kernel may be told of the end: what it finds
-    /// there is incomplete, and it begins anew.
-    pub fn may_end(&self, directory: FileId, parts: u64) -> bool {
+    /// Pages were dropped while `parts` of the listing had been told. Returns whether the kernel may be told of the end: it finds no
+    /// pages then, and begins anew.
+    pub fn tell_end(
+        &self,
+        directory: FileId,
+        start: Start,
+        period: Option<Period>,
+        parts: u64,
+    ) -> bool {
         let mut listings = locked(&self.listings);
-        let listing = listings.get_mut(&directory);
-        listing.is_some_and(|listing| {
-            let may_end = listing.parts == parts;
-            listing.mixed = listing.mixed.filter(|_| !may_end);
+        listings.get_mut(&directory).is_some_and(|listing| {
+            let period = listing.covering(start, period);
+            let may_end = listing.parts == parts && period.is_some();
+            if may_end {
+                (listing.mixed, listing.kept) = (None, period);
+            }
             may_end
         })
     }
 
-    /// Whether the kernel may keep the attributes of a directory of which a lease is held in that period, and use what it has
-    /// of a listing with them. If not, pages are to be dropped first.
+    /// Whether the kernel may keep the attributes of a directory of which a lease is held in that period, and list from pages
+    /// with them. If not, these are to be dropped first.
     pub fn allow_attributes(&self, directory: FileId, period: Option<Period>) -> bool {
         let listings = locked(&self.listings);
         let kept = listings.get(&directory).and_then(|listing| listing.kept);
         kept.is_none() || kept == period
     }
 
-    /// Whether the kernel may have something of a listing that it uses again.
+    /// Whether the kernel may list a directory from pages.
     pub fn has(&self, directory: FileId) -> bool {
         !self.allow_attributes(directory, None)
     }
@@ -233,6 +252,14 @@ mod tests {
             self.drop_pages(DIRECTORY, &[]).expect("no kernel fails")
         }
 
+        /// Drops pages, and tells of the end if it may after what happens meanwhile.
+        fn end_now(&self, period: Option<Period>, meanwhile: impl FnOnce(&Self)) -> bool {
+            let start = self.begin(DIRECTORY, period);
+            let parts = self.drop_now();
+            meanwhile(self);
+            self.tell_end(DIRECTORY, start, period, parts)
+        }
+
         /// So much time passes that the kernel has taken in all that it was told.
         fn pass(&self) {
             let mut listings = locked(&self.listings);
@@ -272,6 +299,15 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_dropped_before_there_is_an_end() {
+        let listings = KeptListings::default();
+        listings.part(FIRST, false);
+        assert!(!listings.has(DIRECTORY));
+        assert_eq!(listings.recalled(DIRECTORY), Recalled::Done);
+        assert_eq!(listings.list(SECOND), Telling::WithoutEnd, "it is mixed");
+    }
+
+    #[test]
     fn what_no_lease_covers_has_no_end_and_keeps_no_attributes_away() {
         let listings = KeptListings::default();
         assert_eq!(listings.list(None), Telling::WithoutEnd);
@@ -287,8 +323,8 @@ mod tests {
             assert_eq!(listings.list(SECOND), Telling::WithoutEnd, "{before:?}");
             listings.pass();
             assert_eq!(listings.list(SECOND), Telling::AfterDrop, "{before:?}");
-            let parts = listings.drop_now();
-            assert!(listings.may_end(DIRECTORY, parts));
+            assert!(listings.end_now(SECOND, |_| ()));
+            assert!(listings.has(DIRECTORY), "a recall has it dropped");
             assert_eq!(listings.list(SECOND), Telling::Plainly, "{before:?}");
         }
     }
@@ -310,9 +346,12 @@ mod tests {
         listings.part(None, false);
         listings.pass();
         assert_eq!(listings.list(FIRST), Telling::AfterDrop);
-        let parts = listings.drop_now();
-        listings.part(None, false);
-        assert!(!listings.may_end(DIRECTORY, parts));
+        assert!(!listings.end_now(FIRST, |listings| {
+            listings.part(None, false);
+        }));
+        assert!(!listings.end_now(FIRST, |listings| {
+            listings.recalled(DIRECTORY);
+        }));
         assert_eq!(listings.list(FIRST), Telling::WithoutEnd);
     }
 

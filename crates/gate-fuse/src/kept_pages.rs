@@ -21,7 +21,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{self, Instant};
 
 /// How long a lease that is called back is kept because pages cannot be dropped. They are used no more without
-/// asking, but by whom has them mapped.
+/// asking, but by whom has them mapped, and of a directory by who goes on with a listing.
 pub const DROP_MAX: time::Duration = time::Duration::from_millis(200);
 
 /// How long pages stay that were read while no lease covered them, unless somebody reads again before.

@@ -12,6 +12,9 @@ use std::sync::Mutex;
 pub const AFTER_SELF: u64 = 1;
 /// The place after `..`.
 pub const AFTER_PARENT: u64 = 2;
+/// The place after the last name, which is no name's hash. It is always the same, so that a kernel which has filled pages up to there finds it again
+/// (`fuse_readdir_cache_end` in fs/fuse/readdir.c).
+pub const AFTER_LAST: u64 = i64::MAX as u64;
 /// The first place between names of one hash; they go up to [`NameHash::FIRST`].
 const FIRST_CUT: u64 = 3;
 

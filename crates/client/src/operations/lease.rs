@@ -8,6 +8,8 @@ use futago_base::{
 };
 use futago_wire::{FileState, Lease, LeaseRecall, Request, Spot};
 
+/// How many nodes are forgotten side by side: a kernel may take a while for each.
+const FORGOTTEN_AT_ONCE: usize = 64;
 /// How many leases one message gives back.
 const GIVEN_BACK_MAX: usize = 1024;
 
@@ -151,9 +153,12 @@ impl<C: Context> Client<C> {
     pub(crate) async fn give_back(&self, leases: Vec<Lease>) {
         let session = self.context().session();
         let mut by_home: BTreeMap<ServerId, Vec<Lease>> = BTreeMap::new();
+        for part in leases.chunks(FORGOTTEN_AT_ONCE) {
+            let forgotten = part.iter().map(|lease| self.context().forget(lease.node));
+            join_all(forgotten).await;
+        }
         for lease in leases {
             self.send_unsent(lease.node).await;
-            self.context().forget(lease.node).await;
             if self.register_opens(lease.node).await.is_err() {
                 continue;
             }

@@ -9,7 +9,7 @@
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::kept_listings::{Start, Telling};
-use crate::listing::{AFTER_PARENT, AFTER_SELF};
+use crate::listing::{AFTER_LAST, AFTER_PARENT, AFTER_SELF};
 use crate::translate::{bare_entry, file_type};
 use futago_base::{Errno, FileId, Kind};
 use futago_fuse_kernel::DirectoryList;
@@ -63,14 +63,16 @@ async fn kept(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
 /// Whether the kernel may be told of a part of a listing as it is. Then it is to be told in the same turn.
 async fn may_tell(call: &Call, start: Start, is_end: bool) -> bool {
     let (listings, directory) = (&call.shared.listings, call.file);
-    let is_known = call.client.knows_names(directory);
-    let period = call.listing_period(directory).filter(|_| is_known);
-    match listings.tell(directory, start, period, is_end) {
+    let period = || {
+        let is_known = call.client.knows_names(directory);
+        call.listing_period(directory).filter(|_| is_known)
+    };
+    match listings.tell(directory, start, period(), is_end) {
         Telling::Plainly => true,
         Telling::WithoutEnd => false,
         Telling::AfterDrop => {
             let parts = drop_listing(call, directory).await;
-            parts.is_some_and(|parts| listings.may_end(directory, parts))
+            parts.is_some_and(|parts| listings.tell_end(directory, start, period(), parts))
         }
     }
 }
@@ -82,10 +84,12 @@ pub async fn settle(call: &Call) {
     }
 }
 
-/// This kernel is about to have names of a directory changed, and lets nobody list it meanwhile.
-pub async fn changes(call: &Call, directory: FileId) {
-    if call.shared.listings.has(directory) {
-        drop_listing(call, directory).await;
+/// This kernel is about to have names of directories changed, and lets nobody list them meanwhile.
+pub async fn prepare_changes(call: &Call, directories: &[FileId]) {
+    for &directory in directories {
+        if call.shared.listings.has(directory) {
+            drop_listing(call, directory).await;
+        }
     }
 }
 
@@ -128,6 +132,7 @@ async fn add_names(
     let page = (call.client)
         .read_directory(call.file, place.after, names_max, attributes)
         .await?;
+    let has_last = (page.len() as u64) < names_max.into();
     let mut names = page
         .iter()
         .map(|listed| (listed.name.hash(), listed))
@@ -138,7 +143,11 @@ async fn add_names(
             continue;
         }
         let next = names.peek().map(|(hash, _)| *hash);
-        let cookie = cuts.cookie(call.file, hash, name, next)?;
+        let cookie = if next.is_none() && has_last {
+            AFTER_LAST
+        } else {
+            cuts.cookie(call.file, hash, name, next)?
+        };
         if !(form.push)(list, entry.id, entry.kind, cookie, name.as_bytes()) {
             break;
         }
