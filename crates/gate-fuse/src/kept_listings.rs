@@ -124,16 +124,16 @@ impl KeptListings {
         is_end: bool,
     ) -> Telling {
         let mut listings = locked(&self.listings);
-        // Else the kernel has forgotten the directory, and its caller is gone.
-        let Some(listing) = listings.get_mut(&directory) else {
-            return Telling::Plainly;
-        };
-        let period = listing.covering(start, period);
-        listing.tell(period);
-        if is_end {
-            listing.tell_end(period)
-        } else {
-            Telling::Plainly
+        // Without a listing the kernel has forgotten the directory meanwhile, and the caller is gone.
+        let covering = listings.get_mut(&directory).map(|listing| {
+            let period = listing.covering(start, period);
+            listing.tell(period);
+            (listing, period)
+        });
+        match covering {
+            _ if !is_end => Telling::Plainly,
+            Some((listing, period)) => listing.tell_end(period),
+            None => Telling::WithoutEnd,
         }
     }
 
@@ -283,6 +283,16 @@ mod tests {
         listings.drop_now();
         assert_eq!(listings.recalled(DIRECTORY), Recalled::Done);
         assert!(listings.allow_attributes(DIRECTORY, SECOND));
+    }
+
+    #[test]
+    fn what_is_forgotten_on_the_way_has_no_end() {
+        let listings = KeptListings::default();
+        let start = listings.begin(DIRECTORY, FIRST);
+        listings.forget(DIRECTORY);
+        let telling = listings.tell(DIRECTORY, start, FIRST, true);
+        assert_eq!(telling, Telling::WithoutEnd);
+        assert!(locked(&listings.listings).is_empty());
     }
 
     #[test]
