@@ -183,6 +183,7 @@ impl<V: View> Turn<'_, V> {
             })
             .collect();
         channel.delivered = number;
+        channel.sent = self.now;
         self.state.put(Key::OutboxChannel(receiver), channel);
         for (key, change) in confirmed {
             self.state.delete(key);

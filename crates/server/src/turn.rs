@@ -315,8 +315,11 @@ impl<'a, V: View> Turn<'a, V> {
     /// Puts a change into the ordered channel to another server and sends it.
     pub fn send(&mut self, to: ServerId, change: PeerChange) {
         let mut channel = self.channel(to);
+        // A later message does not restart the timer: a lost one is resent although others follow it.
+        if channel.delivered == channel.last {
+            channel.sent = self.now;
+        }
         channel.last += 1;
-        channel.sent = self.now;
         let number = channel.last;
         let body = codec::encode(&change);
         let message = StoredMessage {

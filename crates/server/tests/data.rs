@@ -390,3 +390,37 @@ fn changes_are_not_announced_while_too_many_shrinkings_are_under_way() {
     assert_eq!(announced, Ok(Reply::Done));
     assert!(writable(&cluster.ask(0, read(id, 0, 0))) > 0);
 }
+
+/// Raises a file's size while it is open, and closes it: that trims what may have been written ahead.
+fn grow_and_close(cluster: &mut Cluster, id: FileId, end: u64) -> Truncations {
+    cluster.run(0, Request::Open(id)).unwrap();
+    cluster.run(0, write(id, 0, end)).unwrap();
+    cluster.run(0, Request::Close(id)).unwrap();
+    truncations(cluster.ask(0, read(id, 0, 0))).1
+}
+
+/// A log that a process opens, appends to and closes again and again. Servers whose chunks lie before the end have
+/// heard of every trim, so none of them takes its data for cut.
+#[test]
+fn data_before_the_end_outlives_any_number_of_closes() {
+    const PIECE_BYTES: u64 = 200;
+    let mut cluster = Cluster::new(4, Config::default());
+    let id = cluster.create(0, spot(ROOT, "log")).attributes.id;
+    let (start, end) = (u64::from(CHUNK_BYTES), 2 * u64::from(CHUNK_BYTES));
+    let mut size = start;
+    let mut known = Truncations::default();
+    while size < end {
+        size += PIECE_BYTES;
+        known = grow_and_close(&mut cluster, id, size);
+    }
+    let chunk = ChunkId { file: id, index: 1 };
+    let data = [7; CHUNK_BYTES as usize];
+    let written = cluster.ask_with(1, write_chunk(chunk, 0, &known), &data);
+    written.0.unwrap();
+    for _ in 0..2 * Truncations::STEPS_MAX {
+        size += PIECE_BYTES;
+        known = grow_and_close(&mut cluster, id, size);
+        let (_, read) = cluster.ask_with(1, read_chunk(chunk, CHUNK_BYTES, &known), &[]);
+        assert_eq!(read.bytes()[..], data, "at a size of {size}");
+    }
+}

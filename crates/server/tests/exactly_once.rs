@@ -4,7 +4,7 @@
 
 mod cluster;
 
-use cluster::{Cluster, ROOT, create, spot};
+use cluster::{CHUNK_BYTES, Cluster, ROOT, create, peers, spot};
 use futago_base::{Duration, Errno, Payload, RequestId, SessionId};
 use futago_server::{Config, Input, Output};
 use futago_wire::{Failure, Reply, Request, Step};
@@ -195,4 +195,33 @@ impl Files for futago_store::MemoryStore {
     fn space_of_files(&self) -> u64 {
         futago_base::View::space(self).files
     }
+}
+
+/// The first message to server 1 is lost. Messages that follow in steady traffic, each within the time after which
+/// one is resent, do not keep it from being resent.
+#[test]
+fn a_lost_message_is_resent_while_others_follow_it() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let write = |id| Request::Write {
+        id,
+        offset: 0,
+        end: u64::from(CHUNK_BYTES) + 1,
+        kill_privileges: false,
+        written: None,
+    };
+    let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    let lost = cluster.next_id();
+    let outputs = cluster.request(0, lost, write(file));
+    assert_eq!(peers(&outputs).len(), 1, "server 1 is told of the file");
+    let mut answers = Vec::new();
+    for round in 0..10 {
+        cluster.now = cluster.now + Duration::from_millis(100);
+        let other = cluster.create(0, spot(ROOT, &format!("b{round}")));
+        let follower = cluster.next_id();
+        let outputs = cluster.request(0, follower, write(other.attributes.id));
+        answers.extend(cluster.settle(0, outputs));
+        let outputs = cluster.input(0, Input::Tick);
+        answers.extend(cluster.settle(0, outputs));
+    }
+    assert!(answers.iter().any(|(request, _)| *request == lost));
 }

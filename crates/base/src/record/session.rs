@@ -50,7 +50,7 @@ pub struct OutboxChannel {
     pub last: u64,
     /// All messages up to this number have arrived.
     pub delivered: u64,
-    /// When unconfirmed messages were last sent.
+    /// When the oldest unconfirmed message was last sent, or the receiver last confirmed one.
     pub sent: Time,
 }
 

@@ -121,7 +121,7 @@ impl<V: View> Turn<'_, V> {
         let servers = self
             .state
             .inode(id)
-            .map(|inode| self.chunk_servers(id, inode, 1));
+            .map(|inode| self.chunk_servers(id, inode));
         for server in servers.into_iter().flatten() {
             self.send(server, PeerChange::RemoveChunks(id));
         }

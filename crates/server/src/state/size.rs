@@ -31,9 +31,9 @@ impl<V: View> Turn<'_, V> {
         if end <= inode.reach {
             return;
         }
-        let known = self.chunk_servers(id, inode, 1);
+        let known = self.chunk_servers(id, inode);
         inode.reach = if open { end.saturating_mul(2) } else { end }.min(limits::FILE_BYTES);
-        for server in self.chunk_servers(id, inode, 1).difference(&known) {
+        for server in self.chunk_servers(id, inode).difference(&known) {
             let heard = inode.truncations.latest;
             self.send(*server, PeerChange::Admit { file: id, heard });
         }
@@ -49,8 +49,10 @@ impl<V: View> Turn<'_, V> {
         opens.any(|(session, _)| *session == self.request.session)
     }
 
-    /// Shrinks a file: cuts what is here at once and tells the servers of other chunks. Errors: `Busy`
-    /// while servers have not confirmed too many earlier ones.
+    /// Shrinks a file: cuts what is here at once and tells every server that may hold other chunks, also one
+    /// whose chunks lie before `size`. So once `cuts_pending` is 0, all of them have heard of every shrinking,
+    /// and joined steps concern none of them. Errors: `Busy` while servers have not confirmed too many earlier
+    /// ones.
     pub fn shrink(&mut self, id: FileId, size: u64) -> Checked<()> {
         let Some(mut inode) = self.state.inode(id).cloned() else {
             return Ok(());
@@ -66,7 +68,7 @@ impl<V: View> Turn<'_, V> {
             sequence: inode.truncations.shrink(size),
             size,
         };
-        let servers = self.chunk_servers(id, &inode, (size / u64::from(chunk_bytes)).max(1));
+        let servers = self.chunk_servers(id, &inode);
         inode.cuts_pending += servers.len() as u32;
         inode.size = size;
         self.state.put_inode(id, inode);
@@ -140,15 +142,15 @@ impl<V: View> Turn<'_, V> {
         self.trim_if_closed(file);
     }
 
-    /// The other servers that may hold chunks of a file from number `first` on.
-    pub fn chunk_servers(&self, id: FileId, inode: &Inode, first: u64) -> BTreeSet<ServerId> {
+    /// The other servers that may hold chunks of a file.
+    pub fn chunk_servers(&self, id: FileId, inode: &Inode) -> BTreeSet<ServerId> {
         let mut servers = BTreeSet::new();
         if inode.chunk_bytes == 0 {
             return servers;
         }
         let end = inode.reach.div_ceil(u64::from(inode.chunk_bytes));
-        let round = first + self.server.map.partition_count() as u64;
-        for index in first..end.min(round) {
+        let round = 1 + self.server.map.partition_count() as u64;
+        for index in 1..end.min(round) {
             servers.insert(self.server.map.chunk_server(ChunkId { file: id, index }));
             if servers.len() == usize::from(self.server.map.server_count()) {
                 break;

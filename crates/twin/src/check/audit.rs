@@ -32,8 +32,9 @@ struct Audit<'a> {
     open: Vec<FileId>,
     attached: Vec<FileId>,
     chunks: Vec<(ServerId, ChunkId)>,
-    /// The files that servers other than their homes take chunks of.
-    admitted: Vec<(ServerId, FileId)>,
+    /// The files that servers other than their homes take chunks of, and the last truncation that each server
+    /// has heard of.
+    admitted: BTreeMap<(ServerId, FileId), u64>,
 }
 
 impl<'a> Audit<'a> {
@@ -60,8 +61,8 @@ impl<'a> Audit<'a> {
                 self.attached.push(*id);
                 map.home(*id)
             }
-            (Key::Admitted(id), _) => {
-                self.admitted.push((server, *id));
+            (Key::Admitted(id), Value::Number(heard)) => {
+                self.admitted.insert((server, *id), *heard);
                 server
             }
             (Key::Chunk(chunk), _) => {
@@ -236,7 +237,7 @@ impl Audit<'_> {
             let inode = self.inodes.get(&chunk.file);
             let reach = inode.map_or(0, |inode| inode.reach);
             let width = inode.map_or(1, |inode| u64::from(inode.chunk_bytes));
-            let admitted = self.admitted.contains(&(server, chunk.file));
+            let admitted = self.admitted.contains_key(&(server, chunk.file));
             chunk.index == 0
                 || chunk.index * width < reach && (admitted || map.home(chunk.file) == server)
         };
@@ -244,11 +245,17 @@ impl Audit<'_> {
         let mut damages: Vec<String> = stray
             .map(|(server, chunk)| format!("{server}: {chunk:?} is unknown to its home"))
             .collect();
-        for (server, id) in &self.admitted {
+        for ((server, id), heard) in &self.admitted {
             match self.inodes.get(id) {
                 None => damages.push(format!("{server}: takes chunks of {id}, which is gone")),
                 Some(inode) if inode.ahead && !self.open.contains(id) => {
                     damages.push(format!("{id}: written ahead though nobody has it open"));
+                }
+                Some(inode) if inode.truncations.latest != *heard => {
+                    let latest = inode.truncations.latest;
+                    damages.push(format!(
+                        "{server}: has heard of truncation {heard} of {latest} of {id}"
+                    ));
                 }
                 Some(_) => {}
             }
