@@ -1,4 +1,4 @@
-//! Logs of every process, on standard error.
+//! Logs of every process, on standard error. A line that cannot be written is dropped: no log ends a process.
 
 use std::{io, sync::OnceLock};
 use tracing_subscriber::{
@@ -56,11 +56,14 @@ const READY: &str = "futago: ready";
 pub fn start(format: Format, role: String) {
     CHOSEN.get_or_init(|| Log { format, role });
     let filter = EnvFilter::try_from_env("FUTAGO_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let logs = fmt().with_env_filter(filter);
+    // Otherwise a line that fails is reported with `eprintln!`, which panics where that fails too.
+    let logs = fmt().with_env_filter(filter).log_internal_errors(false);
     match format {
-        Format::Text => logs.with_writer(io::stderr).init(),
+        Format::Text => logs.with_writer(|| Dropping(io::stderr())).init(),
         Format::Json => {
-            logs.json().with_writer(|| WithRole).init();
+            logs.json()
+                .with_writer(|| Dropping(WithRole(io::stderr())))
+                .init();
             std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
         }
     }
@@ -98,10 +101,26 @@ pub fn says_ready(line: &str) -> bool {
     line == READY || message(line).unwrap_or_default()
 }
 
-/// Standard error, for JSON objects that are written whole; each gets the role of this process.
-struct WithRole;
+/// Writes whole, and drops what cannot be written.
+struct Dropping<W>(W);
 
-impl io::Write for WithRole {
+impl<W: io::Write> io::Write for Dropping<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The disk is full or the reader has gone. There is nowhere to report it.
+        let _ = self.0.write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let _ = self.0.flush();
+        Ok(())
+    }
+}
+
+/// Takes JSON objects, each in one piece, and adds the role of this process to each.
+struct WithRole<W>(W);
+
+impl<W: io::Write> io::Write for WithRole<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut line = Vec::with_capacity(bytes.len() + 32);
         let role = CHOSEN.get().map(|log| log.role.as_str());
@@ -114,11 +133,37 @@ impl io::Write for WithRole {
             }
             _ => line.extend_from_slice(bytes),
         }
-        io::Write::write_all(&mut io::stderr(), &line)?;
+        self.0.write_all(&line)?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::Write::flush(&mut io::stderr())
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use io::Write;
+
+    /// A device on which every write fails.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+    }
+
+    #[test]
+    fn lines_that_cannot_be_written_are_dropped() {
+        let mut log = Dropping(WithRole(Full));
+        log.write_all(b"{\"level\":\"WARN\"}\n").unwrap();
+        log.flush().unwrap();
     }
 }

@@ -6,5 +6,6 @@ mod common;
 mod files;
 mod fsck;
 mod lifecycle;
+mod logs;
 mod recorded;
 mod twin;

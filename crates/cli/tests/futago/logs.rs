@@ -1,0 +1,124 @@
+//! Logs that cannot be written end neither a server nor a mount.
+
+use crate::common::{Cluster, futago};
+use futago_node::{Cluster as Description, ServerEntry};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+/// A process that is killed with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    /// Starts a process that logs everything, and waits until it says that it is ready.
+    fn start(format: &str, arguments: &[&str], errors: Stdio) -> Self {
+        let child = Command::new(env!("CARGO_BIN_EXE_futago"))
+            .args(["--log-format", format])
+            .args(arguments)
+            .env("FUTAGO_LOG", "trace")
+            .stdout(Stdio::piped())
+            .stderr(errors)
+            .spawn()
+            .unwrap();
+        let mut running = Self(child);
+        let said = running.0.stdout.take().unwrap();
+        let mut lines = BufReader::new(said).lines();
+        let ready = lines.any(|line| line.is_ok_and(|line| line.contains("futago: ready")));
+        assert!(ready, "{arguments:?} ended before it was ready");
+        running
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+/// A device on which every write fails, as on a full disk.
+fn full() -> Stdio {
+    File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap()
+        .into()
+}
+
+/// A pipe whose reader has gone.
+fn closed() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+/// A cluster file of one server that nobody has started.
+fn describe(directory: &Path) -> std::path::PathBuf {
+    let entry = ServerEntry {
+        address: format!("unix:{}/0.sock", directory.display())
+            .parse()
+            .unwrap(),
+        host: None,
+        process: 0,
+    };
+    let mut description = Description::new("logs", vec![entry]).unwrap();
+    description.runtime_directory = Some(directory.join("run"));
+    let path = directory.join("c.toml");
+    description.create(&path).unwrap();
+    path
+}
+
+/// Lists the root directory, which the server notes in its log.
+fn list(file: &Path) {
+    let mut list = futago();
+    list.args(["ls", "/", "--cluster"]).arg(file);
+    list.assert().success();
+}
+
+#[test]
+fn servers_outlive_logs_that_cannot_be_written() {
+    for errors in [full as fn() -> Stdio, closed] {
+        for format in ["text", "json"] {
+            let directory = tempfile::tempdir().unwrap();
+            let file = describe(directory.path());
+            let path = file.to_str().unwrap();
+            let words = ["serve", "--process", "0", "--cluster", path];
+            let mut server = Running::start(format, &words, errors());
+            list(&file);
+            list(&file);
+            assert!(server.is_alive(), "logging as {format}");
+        }
+    }
+}
+
+#[test]
+fn mounts_outlive_logs_that_cannot_be_written() {
+    if !Path::new("/dev/fuse").exists() {
+        return;
+    }
+    let cluster = Cluster::up(&[]);
+    let point = cluster.path("mount");
+    std::fs::create_dir(&point).unwrap();
+    let (file, path) = (cluster.file(), point.to_str().unwrap().to_owned());
+    let words = [
+        "mount",
+        "--foreground",
+        "--cluster",
+        file.to_str().unwrap(),
+        &path,
+    ];
+    for errors in [full as fn() -> Stdio, closed] {
+        let mut mount = Running::start("text", &words, errors());
+        std::fs::write(point.join("file"), b"something to log").unwrap();
+        assert!(mount.is_alive());
+        futago().arg("umount").arg(&point).assert().success();
+        assert!(mount.0.wait().unwrap().success());
+    }
+}
