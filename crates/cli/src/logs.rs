@@ -1,4 +1,5 @@
-//! Logs of every process, on standard error. A line that cannot be written is dropped: no log ends a process.
+//! Logs of every process, on standard error. A line that cannot be written is dropped, because no
+//! log may end a process.
 
 use std::{io, sync::OnceLock};
 use tracing_subscriber::{

@@ -183,6 +183,7 @@ impl<V: View> Turn<'_, V> {
             })
             .collect();
         channel.delivered = number;
+        // The channel moves, so what is still under way gets its full time.
         channel.sent = self.now;
         self.state.put(Key::OutboxChannel(receiver), channel);
         for (key, change) in confirmed {

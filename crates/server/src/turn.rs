@@ -315,7 +315,7 @@ impl<'a, V: View> Turn<'a, V> {
     /// Puts a change into the ordered channel to another server and sends it.
     pub fn send(&mut self, to: ServerId, change: PeerChange) {
         let mut channel = self.channel(to);
-        // A later message does not restart the timer: a lost one is resent although others follow it.
+        // A later message does not restart the timer, or a lost one would wait for silence.
         if channel.delivered == channel.last {
             channel.sent = self.now;
         }

@@ -391,7 +391,7 @@ fn changes_are_not_announced_while_too_many_shrinkings_are_under_way() {
     assert!(writable(&cluster.ask(0, read(id, 0, 0))) > 0);
 }
 
-/// Raises a file's size while it is open, and closes it: that trims what may have been written ahead.
+/// Raises a file's size while it is open, and closes it, which trims what was written ahead.
 fn grow_and_close(cluster: &mut Cluster, id: FileId, end: u64) -> Truncations {
     cluster.run(0, Request::Open(id)).unwrap();
     cluster.run(0, write(id, 0, end)).unwrap();
@@ -399,8 +399,8 @@ fn grow_and_close(cluster: &mut Cluster, id: FileId, end: u64) -> Truncations {
     truncations(cluster.ask(0, read(id, 0, 0))).1
 }
 
-/// A log that a process opens, appends to and closes again and again. Servers whose chunks lie before the end have
-/// heard of every trim, so none of them takes its data for cut.
+/// A process opens a log, appends to it and closes it again and again. Servers whose chunks lie
+/// before the end have heard of every trim, so none of them takes its data for cut.
 #[test]
 fn data_before_the_end_outlives_any_number_of_closes() {
     const PIECE_BYTES: u64 = 200;

@@ -197,8 +197,8 @@ impl Files for futago_store::MemoryStore {
     }
 }
 
-/// The first message to server 1 is lost. Messages that follow in steady traffic, each within the time after which
-/// one is resent, do not keep it from being resent.
+/// The first message to server 1 is lost. Others follow within the time after which a message is
+/// resent, and do not restart that time.
 #[test]
 fn a_lost_message_is_resent_while_others_follow_it() {
     let mut cluster = Cluster::new(2, Config::default());

@@ -49,10 +49,10 @@ impl<V: View> Turn<'_, V> {
         opens.any(|(session, _)| *session == self.request.session)
     }
 
-    /// Shrinks a file: cuts what is here at once and tells every server that may hold other chunks, also one
-    /// whose chunks lie before `size`. So once `cuts_pending` is 0, all of them have heard of every shrinking,
-    /// and joined steps concern none of them. Errors: `Busy` while servers have not confirmed too many earlier
-    /// ones.
+    /// Shrinks a file: cuts what is here at once and tells every server that may hold other chunks,
+    /// also one whose chunks lie before `size`. So once `cuts_pending` is 0, all of them have heard
+    /// of every shrinking, and joined steps concern none of them. Errors: `Busy` while servers have
+    /// not confirmed too many earlier ones.
     pub fn shrink(&mut self, id: FileId, size: u64) -> Checked<()> {
         let Some(mut inode) = self.state.inode(id).cloned() else {
             return Ok(());

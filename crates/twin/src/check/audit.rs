@@ -32,8 +32,8 @@ struct Audit<'a> {
     open: Vec<FileId>,
     attached: Vec<FileId>,
     chunks: Vec<(ServerId, ChunkId)>,
-    /// The files that servers other than their homes take chunks of, and the last truncation that each server
-    /// has heard of.
+    /// The files that servers other than their homes take chunks of, with the last truncation that
+    /// each server has heard of.
     admitted: BTreeMap<(ServerId, FileId), u64>,
 }
 
