@@ -19,6 +19,8 @@ pub enum Exit {
     InUse = 5,
     /// Interrupted, as shells count SIGINT.
     Interrupted = 130,
+    /// Nobody reads the output any more, as shells count SIGPIPE.
+    ReaderGone = 141,
 }
 
 /// An error with an exit code of its own; all others end with [`Exit::Failed`].

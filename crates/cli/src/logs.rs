@@ -1,6 +1,7 @@
 //! Logs of every process, on standard error. A line that cannot be written is dropped, because no
 //! log may end a process.
 
+use crate::output;
 use std::{io, sync::OnceLock};
 use tracing_subscriber::{
     EnvFilter, fmt,
@@ -41,6 +42,23 @@ struct Log {
     role: String,
 }
 
+impl Log {
+    /// A line as those of the log are.
+    fn object(&self, level: &str, fields: serde_json::Value) -> String {
+        let mut time = String::new();
+        // Without a clock the time stays empty.
+        let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+        let line = serde_json::json!({
+            "role": self.role,
+            "timestamp": time,
+            "level": level,
+            "target": "futago",
+            "fields": fields,
+        });
+        line.to_string()
+    }
+}
+
 /// The form that this process was told to use.
 pub fn chosen_format() -> &'static str {
     CHOSEN
@@ -75,25 +93,26 @@ pub fn is_json() -> bool {
     chosen_format() == Format::Json.word()
 }
 
-/// The line that says that this process can be used.
-pub fn ready_line() -> String {
-    let Some(log) = CHOSEN.get().filter(|log| log.format == Format::Json) else {
-        return format!("{READY}\n");
+/// Says on standard output that this process can be used. Whoever started it may be gone; it goes on.
+pub fn say_ready() {
+    let line = match CHOSEN.get().filter(|log| log.format == Format::Json) {
+        Some(log) => log.object("INFO", serde_json::json!({ "message": READY })),
+        None => READY.to_owned(),
     };
-    let mut time = String::new();
-    // Without a clock the time stays empty.
-    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
-    let line = serde_json::json!({
-        "role": log.role,
-        "timestamp": time,
-        "level": "INFO",
-        "target": "futago",
-        "fields": { "message": READY },
-    });
-    format!("{line}\n")
+    let _ = output::write_all(format!("{line}\n").as_bytes());
+    tracing::info!("ready");
 }
 
-/// Whether a line of a log is that line.
+/// The JSON object that says why this process ends. It does not go through the log, which drops what it
+/// cannot write.
+pub fn error_line(message: &str, exit_code: u8) -> String {
+    let fields = serde_json::json!({ "message": message, "exit_code": exit_code });
+    CHOSEN
+        .get()
+        .map_or_else(String::new, |log| log.object("ERROR", fields))
+}
+
+/// Whether a line of a process's output is that line.
 pub fn says_ready(line: &str) -> bool {
     let message = |line| {
         let value: serde_json::Value = serde_json::from_str(line).ok()?;

@@ -12,7 +12,7 @@ mod simulation;
 
 use clap::Parser;
 use commands::Command;
-use exit::exit_of;
+use exit::{Exit, exit_of};
 use std::process::ExitCode;
 
 /// A parallel file system in one command, and its twin.
@@ -31,7 +31,8 @@ struct Futago {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 all is well; 1 what was looked at is not well (damage, something missing); 2 wrong usage;
-3 the command failed; 4 the cluster does not answer; 5 the cluster file is in use; 130 interrupted.
+3 the command failed; 4 the cluster does not answer; 5 the cluster file is in use; 130 interrupted;
+141 nobody reads the output any more.
 
 FUTAGO_LOG chooses what is logged, such as FUTAGO_LOG=debug.";
 
@@ -43,7 +44,9 @@ fn main() -> ExitCode {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
             let exit = exit_of(&error);
-            report(json, &error, exit as u8);
+            if exit != Exit::ReaderGone {
+                report(json, &error, exit as u8);
+            }
             ExitCode::from(exit as u8)
         }
     }
@@ -52,11 +55,11 @@ fn main() -> ExitCode {
 fn report(json: bool, error: &anyhow::Error, code: u8) {
     if json {
         let value = serde_json::json!({ "error": format!("{error:#}"), "exit_code": code });
-        eprintln!("{value}");
+        output::last_words(value);
     } else if logs::is_json() {
-        tracing::error!(exit_code = code, "{error:#}");
+        output::last_words(logs::error_line(&format!("{error:#}"), code));
     } else {
-        eprintln!("futago: {error:#}");
+        output::last_words(format_args!("futago: {error:#}"));
     }
 }
 

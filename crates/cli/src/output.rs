@@ -1,9 +1,19 @@
 //! What commands print: one JSON value with `--json`, else text for people.
+//!
+//! Nothing here panics, as `println!` does when it cannot write.
 
+use crate::exit::{Exit, Problem};
 use serde::Serialize;
-use std::io::{self, IsTerminal, Write};
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal, Write},
+};
 
-/// Prints `value` as JSON, or what `text` makes of it. A reader that went away is no error.
+/// Prints `value` as JSON, or what `text` makes of it.
+///
+/// # Errors
+///
+/// If standard output cannot be written; with [`Exit::ReaderGone`] if nobody reads it any more.
 pub fn print<T: Serialize>(
     json: bool,
     value: &T,
@@ -17,12 +27,33 @@ pub fn print<T: Serialize>(
     write_all(line.as_bytes())
 }
 
-/// Writes to standard output. A reader that went away is no error.
+/// Writes to standard output, with the errors of [`print`].
 pub fn write_all(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    written.map_err(|error| reader_gone(error.into()))
+}
+
+/// An error of writing to standard output; with [`Exit::ReaderGone`] if nobody reads it any more.
+pub fn reader_gone(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<io::Error>() {
+        Some(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
+            Problem::error(Exit::ReaderGone, error.to_string())
+        }
+        _ => error,
+    }
+}
+
+/// Tells people something on standard error. Nothing comes of it if nobody can be told.
+pub fn notice(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Tells why this process ends: on standard error, or on standard output if that fails. A process in the
+/// background, whose standard error is a log on a full disk, is heard by its caller so.
+pub fn last_words(text: impl Display) {
+    if writeln!(io::stderr(), "{text}").is_err() {
+        let _ = writeln!(io::stdout(), "{text}");
     }
 }
 

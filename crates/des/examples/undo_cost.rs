@@ -3,6 +3,11 @@
 //!     undo_cost empty|full sequential|conservative|optimistic END_S
 //!
 //! prints the number of committed events. `measure-undo.sh` counts the instructions.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's program may end with its reader"
+)]
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
 //! System calls on real mounts: as whoever runs the tests, and if that is root once more as an
 //! ordinary user through fusermount3.
+#![allow(clippy::print_stdout, reason = "tests say what they skip")]
 
 #[path = "../examples/passthrough/file_system.rs"]
 mod file_system;

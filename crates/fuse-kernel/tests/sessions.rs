@@ -1,4 +1,5 @@
 //! How mounts begin and end, and what becomes of requests that nobody answers.
+#![allow(clippy::print_stdout, reason = "tests say what they skip")]
 
 mod fixture;
 

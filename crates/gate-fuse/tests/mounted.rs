@@ -1,4 +1,5 @@
 //! Two mounts of one cluster of four servers, used through system calls.
+#![allow(clippy::print_stdout, reason = "tests say what they skip")]
 
 mod fixture;
 

@@ -1,4 +1,5 @@
 //! A mount that several threads serve: what one of them begins, another one may have to end.
+#![allow(clippy::print_stdout, reason = "tests say what they skip")]
 
 mod fixture;
 

@@ -4,6 +4,11 @@
 //! clients of the [`library`], do what is drawn from a seed. What all of them saw is one history, which the checker
 //! of the simulated cluster must be able to explain by its reference. Between rounds the [`cluster`] is emptied
 //! and must not have [grown](growth). A [`watchdog`] ends what does not end.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's program may end with its reader"
+)]
 
 pub mod actor;
 pub mod cluster;

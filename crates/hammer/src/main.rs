@@ -1,4 +1,9 @@
 //! `futago-hammer`, to be run by `tests/with-futago`, which starts the cluster and the mounts.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's program may end with its reader"
+)]
 
 use anyhow::{Context, ensure};
 use clap::Parser;

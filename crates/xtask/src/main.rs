@@ -5,6 +5,11 @@
 //! and were skipped. The steps stand in two tables, [`ci::STEPS`] and [`proof::STEPS`]. A *suite*
 //! takes directories, so that it runs on tmpfs or ext4 as well as on a Futago that
 //! `tests/with-futago` has mounted.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a developer's program may end with its reader"
+)]
 
 mod ci;
 mod proof;

@@ -1,6 +1,7 @@
 //! One of the file systems that a run measures, with the client processes that work on it.
 
 use super::{Job, Phase, Work, client, process::ClientProcess, target::FileSystem};
+use crate::output;
 use futago_lab::{statistics::ClientPhase, workload::IoPhase};
 
 /// A file system under measurement: a directory of its own, which goes when this is dropped.
@@ -89,7 +90,9 @@ impl Drop for Subject<'_> {
             }
         }
         if let Err(error) = self.file_system.remove_directory(directory) {
-            eprintln!("futago: files of the benchmark are left in {directory}: {error:#}");
+            output::notice(format_args!(
+                "futago: files of the benchmark are left in {directory}: {error:#}"
+            ));
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::logs;
 use anyhow::{Context, bail};
+use rustix::fs::MemfdFlags;
 use std::{
     fs::{self, File},
-    io::Read,
-    os::unix::process::CommandExt,
+    io,
+    os::unix::{fs::FileExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -18,6 +19,9 @@ use std::{
 /// A process that was started and its log.
 pub struct Started {
     child: Child,
+    /// Its standard output. It lies in memory, so that a full disk does not keep the process from saying that
+    /// it is ready, or why it ends.
+    said: File,
     log: PathBuf,
     /// What it is, for messages.
     what: String,
@@ -33,7 +37,7 @@ pub enum Session {
     Shared,
 }
 
-/// Starts a command line with its output in a log file.
+/// Starts a command line with its standard error in a log file.
 pub fn start(
     what: String,
     line: &[String],
@@ -42,15 +46,19 @@ pub fn start(
     session: Session,
 ) -> anyhow::Result<Started> {
     let (program, arguments) = line.split_first().context("an empty command line")?;
-    let output = File::create(log).with_context(|| format!("making the log {}", log.display()))?;
+    let errors = File::create(log).with_context(|| format!("making the log {}", log.display()))?;
+    let said = File::from(rustix::fs::memfd_create(
+        "futago-said",
+        MemfdFlags::CLOEXEC,
+    )?);
     let mut command = Command::new(program);
     command
         .args(arguments)
         .current_dir("/")
         .env(logs::FORMAT_VARIABLE, logs::chosen_format())
         .stdin(input.map_or_else(Stdio::null, Stdio::from))
-        .stdout(output.try_clone()?)
-        .stderr(output);
+        .stdout(said.try_clone()?)
+        .stderr(errors);
     match session {
         Session::Shared => {
             command.process_group(0);
@@ -68,6 +76,7 @@ pub fn start(
         .with_context(|| format!("starting {what}: {program}"))?;
     Ok(Started {
         child,
+        said,
         log: log.to_owned(),
         what,
     })
@@ -81,26 +90,27 @@ impl Started {
 
     /// Whether it has said that it is ready. Fails if it has ended, with the end of its log.
     fn is_ready(&mut self) -> anyhow::Result<bool> {
-        if self.log_text().lines().any(logs::says_ready) {
+        if self.said()?.lines().any(logs::says_ready) {
             return Ok(true);
         }
         if let Some(status) = self.child.try_wait()? {
-            bail!("{} ended ({status}):\n{}", self.what, self.log_end());
+            bail!("{} ended ({status}):\n{}", self.what, self.last_lines());
         }
         Ok(false)
     }
 
-    fn log_text(&self) -> String {
-        let mut bytes = Vec::new();
-        let read =
-            File::open(&self.log).and_then(|file| file.take(1 << 20).read_to_end(&mut bytes));
-        read.map(|_| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+    /// What it has written to its standard output.
+    fn said(&self) -> io::Result<String> {
+        let mut bytes = vec![0; self.said.metadata()?.len() as usize];
+        // The offset of the file belongs to the process.
+        self.said.read_exact_at(&mut bytes, 0)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn log_end(&self) -> String {
-        let text = fs::read(&self.log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text).into_owned();
+    /// The end of its log, and of what it has written to its standard output.
+    fn last_lines(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&log).into_owned() + &self.said().unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(5)..].join("\n")
     }
@@ -158,7 +168,7 @@ pub fn wait_ready(
                     "{} is not ready after {} s:\n{}",
                     process.what,
                     limit.as_secs(),
-                    process.log_end()
+                    process.last_lines()
                 );
             }
             std::thread::sleep(PAUSE);

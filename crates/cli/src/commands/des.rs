@@ -1,6 +1,6 @@
 //! `futago des`: the discrete-event engine.
 
-use crate::exit::Exit;
+use crate::{exit::Exit, output};
 use clap::Args;
 use futago_des::command::DesArguments;
 
@@ -19,7 +19,9 @@ impl Des {
 
     /// Simulates.
     pub fn run(self) -> anyhow::Result<Exit> {
-        self.arguments.run()?;
+        self.arguments
+            .run(&mut std::io::stdout())
+            .map_err(output::reader_gone)?;
         Ok(Exit::Success)
     }
 }

@@ -80,7 +80,7 @@ impl Doctor {
     /// Looks at everything; ends with 1 if something needed is missing.
     pub fn run(self) -> anyhow::Result<Exit> {
         if let Some(mount) = self.ask {
-            println!("{}", liveness::ask(&mount));
+            output::write_all(format!("{}\n", liveness::ask(&mount)).as_bytes())?;
             return Ok(Exit::Success);
         }
         let checks = [

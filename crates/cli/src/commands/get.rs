@@ -76,7 +76,9 @@ impl Get {
             Kind::Directory => self.get_directory(connection, source, file, target, copied),
             Kind::File => get_file(connection, source, file, target, copied),
             kind => {
-                eprintln!("futago: {source} is a {kind:?} and is not copied");
+                output::notice(format_args!(
+                    "futago: {source} is a {kind:?} and is not copied"
+                ));
                 Ok(())
             }
         }

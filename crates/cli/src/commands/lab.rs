@@ -161,12 +161,12 @@ impl Run {
         } else {
             sweep::jobs(self.jobs, points)
         };
-        eprintln!(
+        output::notice(format_args!(
             "{}: {} of {} points to run",
             figure.name,
             left.len(),
             points.len()
-        );
+        ));
         let bar = output::progress(left.len() as u64, "points");
         let to_run: Vec<&Point> = left.iter().map(|place| &points[*place]).collect();
         sweep::run(&to_run, jobs, |number, result| {

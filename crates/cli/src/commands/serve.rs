@@ -7,7 +7,7 @@ use crate::{
         runtime_directory,
     },
     exit::Exit,
-    logs, output,
+    logs,
 };
 use anyhow::{Context, ensure};
 use clap::Args;
@@ -80,10 +80,7 @@ impl Serve {
             memory_bytes,
             root_owner: (geteuid().as_raw(), getegid().as_raw()),
         };
-        let result = server::run(&config, || {
-            // Who started this process may be gone; serving goes on.
-            let _ = output::write_all(logs::ready_line().as_bytes());
-        });
+        let result = server::run(&config, logs::say_ready);
         record.remove(&directory);
         result.with_context(|| format!("serving as process {}", self.process))?;
         Ok(Exit::Success)

@@ -10,7 +10,7 @@ use crate::{
         spawn::{self, Session, Started},
     },
     commands::mount,
-    exit::{Exit, Problem},
+    exit::{Exit, Problem, exit_of},
     output,
 };
 use anyhow::{Context, ensure};
@@ -335,7 +335,7 @@ impl Up {
             runtime_directory,
             mount,
         };
-        output::print(self.json, &report, |report| {
+        let printed = output::print(self.json, &report, |report| {
             let mounted = report
                 .mount
                 .as_ref()
@@ -346,17 +346,22 @@ impl Up {
                 report.servers,
                 mounted.unwrap_or_default()
             )
-        })
+        });
+        match printed {
+            // The cluster is up, whether its caller reads that or not.
+            Err(error) if exit_of(&error) == Exit::ReaderGone => Ok(()),
+            printed => printed,
+        }
     }
 
     fn take_back(&self, cluster: &Cluster, started: &mut [Started]) {
         match cleanup::everywhere(cluster) {
             Ok(ended) => {
                 for problem in ended.problems {
-                    eprintln!("futago: cleaning up: {problem}");
+                    output::notice(format_args!("futago: cleaning up: {problem}"));
                 }
             }
-            Err(error) => eprintln!("futago: cleaning up: {error:#}"),
+            Err(error) => output::notice(format_args!("futago: cleaning up: {error:#}")),
         }
         for process in started {
             process.kill();

@@ -1,6 +1,6 @@
 //! A cluster of server processes on this host that lasts as long as its owner.
 
-use crate::cluster::ClusterFile;
+use crate::{cluster::ClusterFile, output};
 use anyhow::{Context, bail};
 use bytesize::ByteSize;
 use futago_node::Cluster;
@@ -116,7 +116,9 @@ impl Drop for LocalCluster {
     fn drop(&mut self) {
         drop(self.input.take());
         if let Err(error) = self.up.wait() {
-            eprintln!("futago: the cluster of the measurement may be left running: {error}");
+            output::notice(format_args!(
+                "futago: the cluster of the measurement may be left running: {error}"
+            ));
         }
     }
 }

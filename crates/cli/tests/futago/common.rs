@@ -2,7 +2,10 @@
 
 use assert_cmd::Command;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+};
 
 /// The program, without the variables of whoever runs the tests.
 pub fn futago() -> Command {
@@ -109,4 +112,23 @@ impl Drop for Cluster {
 /// Writes a local file.
 pub fn write(path: &Path, contents: &[u8]) {
     std::fs::write(path, contents).unwrap();
+}
+
+/// A device on which every write fails, as on a full disk.
+pub fn full() -> Stdio {
+    let device = std::fs::File::options().write(true).open("/dev/full");
+    device.unwrap().into()
+}
+
+/// A pipe whose reader has gone.
+pub fn closed() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+/// A TCP port of this host that nobody uses now.
+pub fn free_port() -> String {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port().to_string()
 }

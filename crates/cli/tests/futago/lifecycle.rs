@@ -110,12 +110,7 @@ fn a_launcher_starts_and_ends_servers_on_hosts() {
     crate::common::write(&hosts, b"127.0.0.1\nlocalhost # the same\n");
     let hosts = hosts.display().to_string();
     // `env` runs its arguments here, whatever the host.
-    let port = std::net::TcpListener::bind(("127.0.0.1", 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let port = port.to_string();
+    let port = crate::common::free_port();
     let cluster = Cluster::up(&[
         "--launcher",
         "env HOST={host}",
@@ -159,10 +154,7 @@ fn srun_starts_a_cluster_that_can_be_mounted_measured_and_ended() {
         directory.path().display(),
         std::env::var("PATH").unwrap()
     );
-    let port = {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        listener.local_addr().unwrap().port().to_string()
-    };
+    let port = crate::common::free_port();
     let file = path("c.toml");
     let run = |arguments: &[&str]| {
         let mut command = futago();

@@ -1,9 +1,8 @@
 //! Logs that cannot be written end neither a server nor a mount.
 
-use crate::common::{Cluster, futago};
+use crate::common::{Cluster, closed, full, futago};
 use futago_node::{Cluster as Description, ServerEntry};
 use std::{
-    fs::File,
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
@@ -41,22 +40,6 @@ impl Running {
     fn is_alive(&mut self) -> bool {
         self.0.try_wait().unwrap().is_none()
     }
-}
-
-/// A device on which every write fails, as on a full disk.
-fn full() -> Stdio {
-    File::options()
-        .write(true)
-        .open("/dev/full")
-        .unwrap()
-        .into()
-}
-
-/// A pipe whose reader has gone.
-fn closed() -> Stdio {
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    writer.into()
 }
 
 /// A cluster file of one server that nobody has started.

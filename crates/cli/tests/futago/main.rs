@@ -1,4 +1,5 @@
 //! The program on real clusters on this host.
+#![allow(clippy::print_stdout, reason = "tests say what they skip")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 mod bench;
@@ -7,5 +8,6 @@ mod files;
 mod fsck;
 mod lifecycle;
 mod logs;
+mod output;
 mod recorded;
 mod twin;

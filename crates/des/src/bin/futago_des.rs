@@ -1,5 +1,6 @@
 //! `futago des` as a program of its own.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -14,11 +15,21 @@ struct Program {
 }
 
 fn main() -> ExitCode {
-    match Program::parse().des.run() {
+    match Program::parse().des.run(&mut io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(READER_GONE),
         Err(error) => {
-            eprintln!("futago-des: {error:#}");
+            // The exit code tells those whom the reason does not reach.
+            let _ = writeln!(io::stderr(), "futago-des: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// The exit code when the reader of the output has gone, as shells count SIGPIPE.
+const READER_GONE: u8 = 141;
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<io::Error>();
+    cause.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -1,5 +1,7 @@
 //! `futago des chord`.
 
+use std::io::Write;
+
 use anyhow::ensure;
 use clap::Args;
 use serde::Serialize;
@@ -44,14 +46,14 @@ struct Results {
 }
 
 impl ChordArguments {
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         let model = self.model()?;
         let experiment = Experiment {
             name: "chord",
             model: &model,
             parameters: model.settings(),
         };
-        experiment.run(&self.run, measure, |seen, statistics| {
+        experiment.run(&self.run, out, measure, |seen, statistics| {
             self.results(&seen.iter().sum(), statistics)
         })
     }

@@ -1,5 +1,7 @@
 //! `futago des phold --compare`: all executors beside the bare loop, in one invocation.
 
+use std::io::{self, Write};
+
 use anyhow::ensure;
 use serde::Serialize;
 
@@ -41,6 +43,7 @@ pub(super) fn run_comparison(
     model: &Phold,
     options: &RunOptions,
     rounds: u32,
+    out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     ensure!(rounds > 0, "--rounds must be at least 1");
     let mut settings = options.settings()?;
@@ -68,9 +71,9 @@ pub(super) fn run_comparison(
     }
     let comparison = Comparison::new(model, &settings, digest, table);
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&comparison)?);
+        writeln!(out, "{}", serde_json::to_string_pretty(&comparison)?)?;
     } else {
-        comparison.print();
+        comparison.print(out)?;
     }
     Ok(())
 }
@@ -131,36 +134,36 @@ impl Comparison {
         }
     }
 
-    fn print(&self) {
-        let line = |name: &str, measured: &Measured, ratio: f64, base: &str| {
-            println!(
-                "{name:14}{:8.2} M events/s   {ratio:5.2} of {base}",
-                measured.events_per_s / 1e6
-            );
-        };
-        println!(
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
             "{} processes, {} threads, digest {}",
             self.processes, self.threads, self.digest
+        )?;
+        let ratios = &self.ratios;
+        let (to_bare, conservative) = (
+            ratios.sequential_to_bare_loop,
+            ratios.conservative_to_sequential,
         );
-        line("bare loop", &self.bare_loop, 1.0, "itself");
-        line(
-            "sequential",
-            &self.sequential,
-            self.ratios.sequential_to_bare_loop,
-            "the bare loop",
-        );
-        line(
-            "conservative",
-            &self.conservative,
-            self.ratios.conservative_to_sequential,
-            "sequential",
-        );
-        line(
-            "optimistic",
-            &self.optimistic,
-            self.ratios.optimistic_to_sequential,
-            "sequential",
-        );
+        let optimistic = ratios.optimistic_to_sequential;
+        for (name, measured, ratio, base) in [
+            ("bare loop", &self.bare_loop, 1.0, "itself"),
+            ("sequential", &self.sequential, to_bare, "the bare loop"),
+            (
+                "conservative",
+                &self.conservative,
+                conservative,
+                "sequential",
+            ),
+            ("optimistic", &self.optimistic, optimistic, "sequential"),
+        ] {
+            let events_per_us = measured.events_per_s / 1e6;
+            writeln!(
+                out,
+                "{name:14}{events_per_us:8.2} M events/s   {ratio:5.2} of {base}"
+            )?;
+        }
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@ impl<M: Model, P: Serialize> Experiment<'_, M, P> {
     pub fn run<S, R>(
         &self,
         options: &RunOptions,
+        out: &mut dyn Write,
         see: impl FnOnce(&[(ProcessId, M::Process)]) -> S,
         conclude: impl FnOnce(Vec<S>, &Statistics) -> R,
     ) -> anyhow::Result<()>
@@ -38,7 +39,7 @@ impl<M: Model, P: Serialize> Experiment<'_, M, P> {
     {
         let settings = options.settings()?;
         if options.check {
-            return check(self.model, &settings, options.json);
+            return check(self.model, &settings, options.json, out);
         }
         let mut ranks = ranks(options)?;
         let (outcome, samples) = watched_run(self.model, options, &settings, &mut *ranks)?;
@@ -61,7 +62,7 @@ impl<M: Model, P: Serialize> Experiment<'_, M, P> {
         all["model"] = self.name.into();
         all["parameters"] = serde_json::to_value(self.parameters)?;
         all["results"] = serde_json::to_value(results)?;
-        print(&all, options.json)
+        print(&all, options.json, out)
     }
 }
 
@@ -89,16 +90,22 @@ fn watched_run<M: Model>(
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Checks that the model's events can be undone, and says what was found.
-fn check<M: Model>(model: &M, settings: &Settings, json: bool) -> anyhow::Result<()> {
+fn check<M: Model>(
+    model: &M,
+    settings: &Settings,
+    json: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     let checked = crate::check(model, settings)?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&checked)?);
+        writeln!(out, "{}", serde_json::to_string_pretty(&checked)?)?;
     } else {
-        println!(
+        writeln!(
+            out,
             "{} events forward, back and forward again; {} taken back by random rollbacks; all \
              restored, digest {}",
             checked.events, checked.events_rolled_back, checked.digest
-        );
+        )?;
     }
     Ok(())
 }
@@ -114,12 +121,12 @@ pub(super) fn ranks(options: &RunOptions) -> anyhow::Result<Box<dyn Ranks>> {
     anyhow::bail!("--mpi: this program was built without MPI; build it with `--features mpi`")
 }
 
-fn print(all: &serde_json::Value, json: bool) -> anyhow::Result<()> {
+fn print(all: &serde_json::Value, json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     if json {
-        println!("{}", serde_json::to_string_pretty(all)?);
+        writeln!(out, "{}", serde_json::to_string_pretty(all)?)?;
     } else if let serde_json::Value::Object(fields) = all {
         for (name, value) in fields {
-            println!("{name:26} {value}");
+            writeln!(out, "{name:26} {value}")?;
         }
     }
     Ok(())

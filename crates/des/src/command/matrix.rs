@@ -1,5 +1,7 @@
 //! `futago des matrix`: do all executors agree here?
 
+use std::io::{self, Write};
+
 use anyhow::ensure;
 use clap::Args;
 
@@ -40,32 +42,25 @@ struct Row<'a> {
 }
 
 impl MatrixArguments {
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         ensure!(self.seeds > 0, "--seeds must be at least 1");
         let mut ranks = ranks(&self.run)?;
         if ranks.rank() == 0 {
-            println!("Seeds whose digest is that of a sequential run on one rank:\n");
-            print_row(
-                "model",
-                "executor",
-                "ranks",
-                &["1 thread", "2 threads", "4 threads"].map(String::from),
-            );
-            print_row("---", "---", "---", &THREADS.map(|_| "---".into()));
+            print_heading(out)?;
         }
         let row = |name, end_s: f64| Row {
             name,
             end_s: end_s * self.scale,
             seeds: self.seeds,
         };
-        let passed = row("phold", 8.0).fill(&phold(1.0), &mut *ranks)?
-            + row("phold, skewed", 4.0).fill(&phold(20.0), &mut *ranks)?
-            + row("M/M/1", 40.0).fill(&open_queues(1), &mut *ranks)?
-            + row("M/M/3", 40.0).fill(&open_queues(3), &mut *ranks)?
-            + row("closed network", 20.0).fill(&closed_network(), &mut *ranks)?
-            + row("chord with churn", 10.0).fill(&chord_ring(), &mut *ranks)?;
+        let passed = row("phold", 8.0).fill(&phold(1.0), &mut *ranks, out)?
+            + row("phold, skewed", 4.0).fill(&phold(20.0), &mut *ranks, out)?
+            + row("M/M/1", 40.0).fill(&open_queues(1), &mut *ranks, out)?
+            + row("M/M/3", 40.0).fill(&open_queues(3), &mut *ranks, out)?
+            + row("closed network", 20.0).fill(&closed_network(), &mut *ranks, out)?
+            + row("chord with churn", 10.0).fill(&chord_ring(), &mut *ranks, out)?;
         if ranks.rank() == 0 {
-            println!("\n{passed} passed, 0 failed, 0 skipped");
+            writeln!(out, "\n{passed} passed, 0 failed, 0 skipped")?;
         }
         Ok(())
     }
@@ -110,15 +105,36 @@ fn chord_ring() -> Chord {
     })
 }
 
-fn print_row(model: &str, executor: &str, ranks: &str, cells: &[String; THREADS.len()]) {
-    let [one, two, four] = cells;
-    println!("| {model:16} | {executor:12} | {ranks:5} | {one:9} | {two:9} | {four:9} |");
+fn print_heading(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "Seeds whose digest is that of a sequential run on one rank:\n"
+    )?;
+    let cells = ["1 thread", "2 threads", "4 threads"].map(String::from);
+    print_row(out, ["model", "executor", "ranks"], &cells)?;
+    print_row(out, ["---"; 3], &THREADS.map(|_| "---".into()))
+}
+
+fn print_row(
+    out: &mut dyn Write,
+    [model, executor, ranks]: [&str; 3],
+    [one, two, four]: &[String; THREADS.len()],
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "| {model:16} | {executor:12} | {ranks:5} | {one:9} | {two:9} | {four:9} |"
+    )
 }
 
 impl Row<'_> {
     /// Runs and prints the cells of one model and returns how many runs that took; an error names
     /// the first that disagrees.
-    fn fill<M: Model>(&self, model: &M, ranks: &mut dyn Ranks) -> anyhow::Result<u64> {
+    fn fill<M: Model>(
+        &self,
+        model: &M,
+        ranks: &mut dyn Ranks,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<u64> {
         let mut passed = 0;
         for executor in EXECUTORS {
             let mut agreed = THREADS.map(|_| 0u64);
@@ -133,7 +149,7 @@ impl Row<'_> {
                 let executor = format!("{executor:?}").to_lowercase();
                 let count = ranks.count().to_string();
                 let cells = agreed.map(|seeds| seeds.to_string());
-                print_row(self.name, &executor, &count, &cells);
+                print_row(out, [self.name, &executor, &count], &cells)?;
             }
         }
         Ok(passed)

@@ -9,6 +9,8 @@ mod progress;
 mod queueing;
 mod run_options;
 
+use std::io::Write;
+
 use clap::{Args, Subcommand};
 
 /// The arguments of `futago des`.
@@ -31,17 +33,17 @@ enum ModelCommand {
 }
 
 impl DesArguments {
-    /// Runs the chosen model and prints what it did.
+    /// Runs the chosen model and prints what it did to `out`.
     ///
     /// # Errors
     ///
-    /// If an argument cannot be used, or the run fails.
-    pub fn run(self) -> anyhow::Result<()> {
+    /// If an argument cannot be used, or the run or a write to `out` fails.
+    pub fn run(self, out: &mut dyn Write) -> anyhow::Result<()> {
         match self.model {
-            ModelCommand::Phold(arguments) => arguments.run(),
-            ModelCommand::Queueing(arguments) => arguments.run(),
-            ModelCommand::Chord(arguments) => arguments.run(),
-            ModelCommand::Matrix(arguments) => arguments.run(),
+            ModelCommand::Phold(arguments) => arguments.run(out),
+            ModelCommand::Queueing(arguments) => arguments.run(out),
+            ModelCommand::Chord(arguments) => arguments.run(out),
+            ModelCommand::Matrix(arguments) => arguments.run(out),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `futago des phold`.
 
+use std::io::Write;
+
 use anyhow::ensure;
 use clap::Args;
 
@@ -40,17 +42,17 @@ pub(super) struct PholdArguments {
 }
 
 impl PholdArguments {
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         let model = self.model()?;
         if self.compare {
-            return compare::run_comparison(&model, &self.run, self.rounds);
+            return compare::run_comparison(&model, &self.run, self.rounds, out);
         }
         let experiment = Experiment {
             name: "phold",
             model: &model,
             parameters: &model,
         };
-        experiment.run(&self.run, |_| (), |_, _| ())
+        experiment.run(&self.run, out, |_| (), |_, _| ())
     }
 
     fn model(&self) -> anyhow::Result<Phold> {

@@ -1,6 +1,6 @@
 //! Shows on standard error how a run is getting on.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
@@ -44,7 +44,9 @@ impl Progress {
             Progress::Lines { next_s, end_s } => {
                 if sample.wall_s >= *next_s || sample.gvt_s >= *end_s {
                     *next_s = sample.wall_s + 1.0;
-                    eprintln!(
+                    // A run goes on also when nobody sees how it gets on.
+                    let _ = writeln!(
+                        std::io::stderr(),
                         "{:3.0}% {}",
                         100.0 * sample.gvt_s / *end_s,
                         describe(sample)

@@ -1,5 +1,7 @@
 //! `futago des queueing`.
 
+use std::io::Write;
+
 use anyhow::ensure;
 use clap::Args;
 use serde::Serialize;
@@ -48,14 +50,14 @@ struct Results {
 }
 
 impl QueueingArguments {
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         let model = self.model()?;
         let experiment = Experiment {
             name: "queueing",
             model: &model,
             parameters: &model,
         };
-        experiment.run(&self.run, measure, |seen, _| {
+        experiment.run(&self.run, out, measure, |seen, _| {
             Results::new(&model, &seen.iter().sum())
         })
     }

@@ -1,6 +1,6 @@
 //! Serving a mount in this process.
 
-use crate::{logs, output};
+use crate::logs;
 use anyhow::bail;
 use bytesize::ByteSize;
 use futago_gate_fuse::{KernelCaches, Options, UnmountMode, mount};
@@ -65,8 +65,7 @@ pub fn serve(
         end_soon(of_signal);
         std::process::exit(0);
     });
-    // Who started this process may be gone; serving goes on.
-    let _ = output::write_all(logs::ready_line().as_bytes());
+    logs::say_ready();
     mounted.wait()?;
     end(recorder);
     Ok(())
