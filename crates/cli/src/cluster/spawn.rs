@@ -4,6 +4,7 @@ use crate::logs;
 use anyhow::{Context, bail};
 use rustix::fs::MemfdFlags;
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io,
     os::unix::{fs::FileExt, process::CommandExt},
@@ -40,7 +41,7 @@ pub enum Session {
 /// Starts a command line with its standard error in a log file.
 pub fn start(
     what: String,
-    line: &[String],
+    line: &[impl AsRef<OsStr>],
     log: &Path,
     input: Option<File>,
     session: Session,
@@ -73,7 +74,7 @@ pub fn start(
     }
     let child = command
         .spawn()
-        .with_context(|| format!("starting {what}: {program}"))?;
+        .with_context(|| format!("starting {what}: {}", program.as_ref().display()))?;
     Ok(Started {
         child,
         said,

@@ -4,7 +4,9 @@ mod gateway;
 
 use crate::{
     cluster::{
-        ClusterFile, mounts,
+        ClusterFile,
+        mount_point::Permission,
+        mounts,
         records::{ProcessRecord, Role},
         runtime_directory,
         spawn::{self, Session},
@@ -12,11 +14,12 @@ use crate::{
     exit::Exit,
     output,
 };
-use anyhow::{Context, anyhow, ensure};
+use anyhow::Context;
 use clap::{Args, builder::TypedValueParser};
 use futago_gate_fuse::Options;
 use serde::Serialize;
 use std::{
+    ffi::OsString,
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
     time::Duration,
@@ -47,6 +50,8 @@ pub struct Mount {
     /// is there is overwritten.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    permission: Permission,
     /// Have all threads serve all the time, so that they can be tested.
     #[arg(long, hide = true)]
     all_threads: bool,
@@ -73,7 +78,11 @@ impl Mount {
         }
         let interrupted = spawn::interruption()?;
         let extra = self.extra()?;
-        let mount = in_background(&self.cluster, &self.directory, &extra, &interrupted)?;
+        let place = Place {
+            directory: &self.directory,
+            permission: self.permission,
+        };
+        let mount = in_background(&self.cluster, place, &extra, &interrupted)?;
         output::print(self.json, &Report { mount }, |report| {
             format!("mounted at {}\n", report.mount.display())
         })?;
@@ -81,12 +90,12 @@ impl Mount {
     }
 
     /// What the process that serves the mount is told beyond where it is.
-    fn extra(&self) -> anyhow::Result<Vec<String>> {
+    fn extra(&self) -> anyhow::Result<Vec<OsString>> {
         let mut extra = serving_arguments(self.threads, self.record.as_deref())?;
         if !self.options.is_empty() {
-            extra.extend(["--options".to_owned(), self.options.join(",")]);
+            extra.extend(["--options".into(), self.options.join(",").into()]);
         }
-        extra.extend(self.all_threads.then(|| "--all-threads".to_owned()));
+        extra.extend(self.all_threads.then(|| "--all-threads".into()));
         Ok(extra)
     }
 
@@ -95,7 +104,9 @@ impl Mount {
         let mut asked = gateway::parse_options(&cluster.name, &self.options)?;
         asked.options.threads = self.threads.map_or(asked.options.threads, usize::from);
         asked.options.all_threads = self.all_threads;
-        let path = mounts::absolute(&self.directory)?;
+        let path = self
+            .permission
+            .check(&self.directory, &cluster, &self.cluster.path)?;
         let runtime = runtime_directory::of(&cluster);
         runtime_directory::make(&runtime)?;
         let record = ProcessRecord::of(std::process::id(), Role::Mount(path.clone()))?;
@@ -116,56 +127,52 @@ pub fn thread_count() -> impl TypedValueParser<Value = u16> {
 pub fn serving_arguments(
     threads: Option<u16>,
     record: Option<&Path>,
-) -> anyhow::Result<Vec<String>> {
+) -> anyhow::Result<Vec<OsString>> {
     let mut arguments = Vec::new();
     if let Some(threads) = threads {
-        arguments.extend(["--threads".to_owned(), threads.to_string()]);
+        arguments.extend(["--threads".into(), threads.to_string().into()]);
     }
     if let Some(file) = record {
         // That process works in another directory.
-        let file = std::path::absolute(file)?.into_os_string().into_string();
-        let file = file.map_err(|file| anyhow!("--record {}: this is no text", file.display()))?;
-        arguments.extend(["--record".to_owned(), file]);
+        arguments.extend(["--record".into(), std::path::absolute(file)?.into()]);
     }
     Ok(arguments)
+}
+
+/// Where a mount is to be.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The mount point.
+    pub directory: &'a Path,
+    /// What it may be.
+    pub permission: Permission,
 }
 
 /// Starts a process that serves the mount and waits until it can be used. Returns the mount point.
 pub fn in_background(
     file: &ClusterFile,
-    directory: &Path,
-    extra: &[String],
+    place: Place<'_>,
+    extra: &[OsString],
     interrupted: &AtomicBool,
 ) -> anyhow::Result<PathBuf> {
     let cluster = file.load()?;
-    let path = mounts::absolute(directory)?;
-    ensure!(
-        !mounts::is_mounted(&path),
-        "a Futago file system is mounted at {} already; futago umount takes it away",
-        path.display()
-    );
-    ensure!(
-        path.is_dir(),
-        "{} is no directory; make it first",
-        path.display()
-    );
+    let permission = place.permission;
+    let path = permission.check(place.directory, &cluster, &file.path)?;
     let runtime = runtime_directory::of(&cluster);
     runtime_directory::make(&runtime)?;
     let log = runtime.join(format!("mount-of-{}.log", std::process::id()));
-    let program = std::env::current_exe()?.display().to_string();
-    let cluster_path = std::path::absolute(&file.path)?.display().to_string();
-    let mount_point = path.display().to_string();
-    let mut line: Vec<String> = [
-        &program,
-        "mount",
-        "--cluster",
-        &cluster_path,
-        "--foreground",
-        &mount_point,
-    ]
-    .map(str::to_owned)
-    .into();
+    let cluster_path = std::path::absolute(&file.path)?;
+    let mut line: Vec<OsString> = vec![
+        std::env::current_exe()?.into(),
+        "mount".into(),
+        "--cluster".into(),
+        cluster_path.into(),
+        "--foreground".into(),
+    ];
+    line.extend(permission.arguments());
     line.extend_from_slice(extra);
+    // Whatever its name begins with, it is no option.
+    line.extend(["--".into(), path.clone().into()]);
     let mut started = [spawn::start(
         "the mount".to_owned(),
         &line,

@@ -4,6 +4,7 @@ use crate::{
     cluster::{
         ClusterFile, cleanup,
         launcher::{Launcher, parse_hosts},
+        mount_point::Permission,
         plan,
         records::{ProcessRecord, Role},
         runtime_directory,
@@ -64,6 +65,8 @@ pub struct Up {
     /// Mount the file system here as soon as it is ready.
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
+    #[command(flatten)]
+    mount_permission: Permission,
     /// How many threads may serve the mount, as `futago mount --threads`.
     #[arg(long, value_name = "N", requires = "mount", value_parser = mount::thread_count())]
     threads: Option<u16>,
@@ -140,6 +143,10 @@ impl Up {
         }
         self.make_way()?;
         let cluster = self.new_cluster()?;
+        if let Some(mount) = &self.mount {
+            self.mount_permission
+                .check(mount, &cluster, &self.cluster.path)?;
+        }
         let directory = runtime_directory::of(&cluster);
         runtime_directory::make(&directory)?;
         cluster
@@ -313,7 +320,11 @@ impl Up {
             return Ok(None);
         };
         let extra = mount::serving_arguments(self.threads, self.record.as_deref())?;
-        mount::in_background(&self.cluster, directory, &extra, interrupted).map(Some)
+        let place = mount::Place {
+            directory,
+            permission: self.mount_permission,
+        };
+        mount::in_background(&self.cluster, place, &extra, interrupted).map(Some)
     }
 
     fn report(

@@ -8,6 +8,7 @@ mod files;
 mod fsck;
 mod lifecycle;
 mod logs;
+mod mount_points;
 mod output;
 mod recorded;
 mod twin;
