@@ -15,11 +15,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
 };
-
-/// How long a process may take to end before it is killed.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,14 +74,14 @@ fn end_processes(records: &[ProcessRecord], killed: &mut Vec<i32>) {
         send(record, Signal::TERM);
     }
     let gone = || records.iter().all(|record| !record.is_alive());
-    if spawn::wait_until(PATIENCE, gone) {
+    if spawn::wait_until(spawn::PATIENCE, gone) {
         return;
     }
     for record in records.iter().filter(|record| record.is_alive()) {
         send(record, Signal::KILL);
         killed.push(record.pid);
     }
-    spawn::wait_until(PATIENCE, gone);
+    spawn::wait_until(spawn::PATIENCE, gone);
 }
 
 fn send(record: &ProcessRecord, signal: Signal) {

@@ -3,6 +3,7 @@
 pub mod cleanup;
 pub mod launcher;
 pub mod liveness;
+pub mod memory;
 pub mod mount_point;
 pub mod mounts;
 pub mod plan;

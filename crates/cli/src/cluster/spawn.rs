@@ -1,8 +1,14 @@
 //! Starting processes that outlive this one, and waiting until they say that they are ready.
 
-use crate::logs;
+use crate::{
+    exit::{Exit, Problem},
+    logs,
+};
 use anyhow::{Context, bail};
-use rustix::fs::MemfdFlags;
+use rustix::{
+    fs::MemfdFlags,
+    process::{Pid, Signal, kill_process},
+};
 use std::{
     ffi::OsStr,
     fs::{self, File},
@@ -116,6 +122,19 @@ impl Started {
         lines[lines.len().saturating_sub(5)..].join("\n")
     }
 
+    /// Has the process end by itself, kills it if it does not in time, and waits for it.
+    pub fn end(&mut self) {
+        if let Ok(pid) = i32::try_from(self.child.id())
+            && let Some(pid) = Pid::from_raw(pid)
+        {
+            // It may have ended already; it has not been waited for, so that its number is still its own.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let child = &mut self.child;
+        wait_until(PATIENCE, || !matches!(child.try_wait(), Ok(None)));
+        self.kill();
+    }
+
     /// Ends the process and waits for it.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
@@ -131,6 +150,20 @@ pub fn interruption() -> anyhow::Result<Arc<AtomicBool>> {
     }
     Ok(flag)
 }
+
+/// Fails if the flag is raised.
+///
+/// # Errors
+/// With [`Exit::Interrupted`].
+pub fn ensure_uninterrupted(interrupted: &AtomicBool) -> anyhow::Result<()> {
+    match interrupted.load(Ordering::Relaxed) {
+        true => Err(Problem::error(Exit::Interrupted, "interrupted")),
+        false => Ok(()),
+    }
+}
+
+/// How long a process may take to end before it is killed.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often a condition is looked at again.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -157,13 +190,9 @@ pub fn wait_ready(
 ) -> anyhow::Result<()> {
     let deadline = Instant::now() + limit;
     for process in started {
+        ensure_uninterrupted(interrupted)?;
         while !process.is_ready()? {
-            if interrupted.load(Ordering::Relaxed) {
-                return Err(crate::exit::Problem::error(
-                    crate::exit::Exit::Interrupted,
-                    "interrupted",
-                ));
-            }
+            ensure_uninterrupted(interrupted)?;
             if Instant::now() >= deadline {
                 bail!(
                     "{} is not ready after {} s:\n{}",

@@ -111,7 +111,9 @@ impl Mount {
         runtime_directory::make(&runtime)?;
         let record = ProcessRecord::of(std::process::id(), Role::Mount(path.clone()))?;
         record.save(&runtime)?;
-        let result = gateway::serve(&cluster, &path, &asked, self.record.as_deref());
+        let removed = (record.clone(), runtime.clone());
+        let at_exit = move || removed.0.remove(&removed.1);
+        let result = gateway::serve(&cluster, &path, &asked, self.record.as_deref(), at_exit);
         record.remove(&runtime);
         result.with_context(|| format!("mounting at {}", path.display()))?;
         Ok(Exit::Success)
@@ -180,8 +182,14 @@ pub fn in_background(
         None,
         Session::Own,
     )?];
-    if let Err(error) = spawn::wait_ready(&mut started, PATIENCE, interrupted) {
-        started[0].kill();
+    let ready = ProcessRecord::of(started[0].pid(), Role::Mount(path.clone())).and_then(|record| {
+        // Who cleans up finds it so, however early.
+        record.save(&runtime)?;
+        spawn::wait_ready(&mut started, PATIENCE, interrupted)?;
+        spawn::ensure_uninterrupted(interrupted)
+    });
+    if let Err(error) = ready {
+        started[0].end();
         if mounts::is_mounted(&path) {
             mounts::unmount(&path, true)?;
         }

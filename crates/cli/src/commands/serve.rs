@@ -3,6 +3,7 @@
 use crate::{
     allocator,
     cluster::{
+        memory,
         records::{ProcessRecord, Role},
         runtime_directory,
     },
@@ -62,11 +63,7 @@ impl Serve {
             "the cluster file has no process {}",
             self.process
         );
-        let memory_bytes = match cluster.limits.memory_bytes {
-            0 => share_of_memory(&cluster, self.process)
-                .context("this host does not tell how much memory it has; say --memory")?,
-            bytes => bytes,
-        };
+        let memory_bytes = memory::of_each_server(&cluster, self.process)?;
         let directory = runtime_directory::of(&cluster);
         runtime_directory::make(&directory)?;
         let record = ProcessRecord::of(std::process::id(), Role::Server(self.process))?;
@@ -108,19 +105,4 @@ impl Serve {
             .with_context(|| format!("writing {}", path.display()))?;
         Ok(Cluster::load(&path)?)
     }
-}
-
-/// Half of what this host and the control group leave, divided among the servers on this host.
-fn share_of_memory(cluster: &Cluster, process: u32) -> Option<u64> {
-    let host = cluster
-        .servers
-        .iter()
-        .find(|server| server.process == process)
-        .and_then(|server| server.host.as_ref());
-    let neighbours = cluster
-        .servers
-        .iter()
-        .filter(|server| server.host.as_ref() == host);
-    let available = futago_store::available_memory_bytes()?;
-    Some(available / 2 / neighbours.count().max(1) as u64)
 }

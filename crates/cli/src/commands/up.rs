@@ -4,6 +4,7 @@ use crate::{
     cluster::{
         ClusterFile, cleanup,
         launcher::{Launcher, parse_hosts},
+        memory,
         mount_point::Permission,
         plan,
         records::{ProcessRecord, Role},
@@ -147,20 +148,10 @@ impl Up {
             self.mount_permission
                 .check(mount, &cluster, &self.cluster.path)?;
         }
-        let directory = runtime_directory::of(&cluster);
-        runtime_directory::make(&directory)?;
-        cluster
-            .create(&self.cluster.path)
-            .inspect_err(|_| drop_directory(&directory))?;
+        // The file comes first: with it, `down` removes whatever else there is.
+        cluster.create(&self.cluster.path)?;
         let mut started = Vec::new();
-        let result = self
-            .start_all(&cluster, &directory, &mut started)
-            .and_then(|()| {
-                spawn::wait_ready(&mut started, Duration::from_secs(self.wait), &interrupted)
-            })
-            .and_then(|()| self.mount(&interrupted));
-        let result = result.and_then(|mount| self.report(&cluster, directory, mount));
-        if let Err(error) = result {
+        if let Err(error) = self.bring_up(&cluster, &mut started, &interrupted) {
             self.take_back(&cluster, &mut started);
             return Err(error);
         }
@@ -171,6 +162,21 @@ impl Up {
             self.take_back(&cluster, &mut started);
         }
         Ok(Exit::Success)
+    }
+
+    fn bring_up(
+        &self,
+        cluster: &Cluster,
+        started: &mut Vec<Started>,
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<()> {
+        let directory = runtime_directory::of(cluster);
+        runtime_directory::make(&directory)?;
+        self.start_all(cluster, &directory, started)?;
+        spawn::wait_ready(started, Duration::from_secs(self.wait), interrupted)?;
+        let mount = self.mount(interrupted)?;
+        spawn::ensure_uninterrupted(interrupted)?;
+        self.report(cluster, directory, mount)
     }
 
     /// Refuses a file in use; takes away what a crashed cluster has left.
@@ -231,6 +237,9 @@ impl Up {
             self.memory.is_none() || cluster.limits.memory_bytes >= 1 << 20,
             "--memory leaves less than 1 MiB a server"
         );
+        if self.hosts.is_none() {
+            memory::ensure_available(total)?;
+        }
         Ok(cluster)
     }
 
@@ -262,10 +271,14 @@ impl Up {
                 None => format!("server process {process}"),
             };
             let child = spawn::start(what, &line, &log, input, session)?;
-            if host.is_some() {
-                ProcessRecord::of(child.pid(), Role::Launcher(process))?.save(directory)?;
-            }
+            let role = match host {
+                Some(_) => Role::Launcher(process),
+                None => Role::Server(process),
+            };
+            let record = ProcessRecord::of(child.pid(), role);
             started.push(child);
+            // Who cleans up finds it so, however early.
+            record?.save(directory)?;
         }
         Ok(())
     }
@@ -365,6 +378,7 @@ impl Up {
         }
     }
 
+    /// Ends all and removes what is there. What cannot be removed keeps the cluster file, for `down`.
     fn take_back(&self, cluster: &Cluster, started: &mut [Started]) {
         match cleanup::everywhere(cluster) {
             Ok(ended) => {
@@ -377,7 +391,9 @@ impl Up {
         for process in started {
             process.kill();
         }
-        let _ = fs::remove_file(&self.cluster.path);
+        if !runtime_directory::of(cluster).exists() {
+            let _ = fs::remove_file(&self.cluster.path);
+        }
     }
 }
 
@@ -387,8 +403,4 @@ fn interrupt_when_input_ends(interrupted: Arc<AtomicBool>) {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         interrupted.store(true, Ordering::Relaxed);
     });
-}
-
-fn drop_directory(directory: &Path) {
-    let _ = fs::remove_dir(directory);
 }

@@ -132,3 +132,34 @@ pub fn free_port() -> String {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.local_addr().unwrap().port().to_string()
 }
+
+/// The process that serves a mount.
+pub fn mount_process(point: &Path) -> rustix::process::Pid {
+    let serves = |process: &procfs::process::Process| {
+        let arguments = process.cmdline().unwrap_or_default();
+        let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
+        has("mount") && has("--foreground") && has(point.to_str().unwrap())
+    };
+    let mut processes = procfs::process::all_processes().unwrap().flatten();
+    let process = processes.find(serves).unwrap();
+    rustix::process::Pid::from_raw(process.pid()).unwrap()
+}
+
+/// Whether a file system is mounted at this path.
+pub fn mounted(point: &Path) -> bool {
+    let mounts = procfs::process::Process::myself().unwrap().mountinfo();
+    let mut mounts = mounts.unwrap().into_iter();
+    mounts.any(|mount| mount.mount_point == point)
+}
+
+/// Waits until something holds, for as long as a busy machine may need.
+pub fn wait_for(mut condition: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !condition() {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "it does not come about"
+        );
+        std::thread::yield_now();
+    }
+}

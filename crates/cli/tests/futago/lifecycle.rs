@@ -1,6 +1,6 @@
 //! Clusters come up, are told apart, and go without a trace, also after crashes.
 
-use crate::common::{Cluster, futago};
+use crate::common::{Cluster, futago, mount_process};
 use futago_node::Cluster as Description;
 use std::os::unix::fs::PermissionsExt;
 
@@ -286,18 +286,6 @@ fn all_processes_have_the_code_of_the_program_at_the_same_addresses() {
     let program = std::fs::read(env!("CARGO_BIN_EXE_futago")).unwrap();
     let told = [program[TYPE], program[TYPE + 1]];
     assert_eq!(u16::from_ne_bytes(told), EXECUTABLE);
-}
-
-/// The process that serves a mount.
-fn mount_process(point: &std::path::Path) -> rustix::process::Pid {
-    let serves = |process: &procfs::process::Process| {
-        let arguments = process.cmdline().unwrap_or_default();
-        let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
-        has("mount") && has("--foreground") && has(point.to_str().unwrap())
-    };
-    let mut processes = procfs::process::all_processes().unwrap().flatten();
-    let process = processes.find(serves).unwrap();
-    rustix::process::Pid::from_raw(process.pid()).unwrap()
 }
 
 #[test]

@@ -11,4 +11,5 @@ mod logs;
 mod mount_points;
 mod output;
 mod recorded;
+mod signals;
 mod twin;

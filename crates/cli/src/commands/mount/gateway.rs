@@ -5,7 +5,10 @@ use anyhow::bail;
 use bytesize::ByteSize;
 use futago_gate_fuse::{KernelCaches, Options, UnmountMode, mount};
 use futago_node::{Cluster, Futago, Recorder};
-use signal_hook::{consts::TERM_SIGNALS, iterator::Signals};
+use signal_hook::{
+    consts::{SIGHUP, TERM_SIGNALS},
+    iterator::Signals,
+};
 use std::{path::Path, sync::mpsc, thread, time::Duration};
 
 /// How long the last requests may take once a signal has ended the mount.
@@ -39,17 +42,18 @@ impl Asked {
 }
 
 /// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it. What is done
-/// is recorded to `record`, if that is said.
+/// is recorded to `record`, if that is said. `at_exit` is called if a signal ends the process.
 pub fn serve(
     cluster: &Cluster,
     directory: &Path,
     asked: &Asked,
     record: Option<&Path>,
+    at_exit: impl FnOnce() + Send + 'static,
 ) -> anyhow::Result<()> {
     // Made before there is a mount, which may hide it.
     let recorder = record.map(Recorder::create).transpose()?;
     let client = Futago::connect(cluster, asked.client(recorder.clone()))?;
-    let mut signals = Signals::new(TERM_SIGNALS)?;
+    let mut signals = Signals::new(TERM_SIGNALS.iter().chain([&SIGHUP]))?;
     let mounted = mount(client, directory, &asked.options)?;
     let unmounter = mounted.unmounter();
     let of_signal = recorder.clone();
@@ -63,6 +67,7 @@ pub fn serve(
         // Open files and copies of the mount in other namespaces would keep this process for ever.
         thread::sleep(LAST_REQUESTS);
         end_soon(of_signal);
+        at_exit();
         std::process::exit(0);
     });
     logs::say_ready();
