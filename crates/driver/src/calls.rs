@@ -273,9 +273,20 @@ impl Calls {
         if expected && outcome == Err(Failure::Busy) {
             self.pause(sequence, now);
         } else if expected {
+            self.note_introduction(sequence);
             self.complete(sequence, outcome, payload);
         }
         self.pump(from, now);
+    }
+
+    /// The server of a call has answered it, and knows the session from now on, unless it answers such requests without
+    /// looking at whose they are.
+    fn note_introduction(&mut self, sequence: u64) {
+        let call = self.calls.get(&sequence);
+        if let Some(call) = call.filter(|call| call.request != Request::GetStatus) {
+            let server = call.server;
+            self.link(server).is_introduced = true;
+        }
     }
 
     /// The server said how many requests may be under way.
@@ -379,10 +390,20 @@ impl Calls {
         self.outputs.push_back(CallOutput::Connect(server));
     }
 
+    /// What the server of a call is told of the client.
+    fn features_towards(&self, sequence: u64) -> u32 {
+        let call = self.calls.get(&sequence);
+        let link = call.and_then(|call| self.links.get(&call.server));
+        let introduces = !link.is_some_and(|link| link.is_introduced);
+        u32::from(self.config.leases) * features::LEASES
+            + u32::from(introduces) * features::INTRODUCES
+    }
+
     /// Sends a call that waited, or sends it again.
     fn send(&mut self, sequence: u64, now: Time) {
         let acknowledged = self.acknowledged();
         let clock = self.counters.clock.read(now);
+        let features = self.features_towards(sequence);
         let Some(call) = self.calls.get_mut(&sequence) else {
             return;
         };
@@ -401,7 +422,7 @@ impl Calls {
             sequence,
             acknowledged,
             clock,
-            features: u32::from(self.config.leases) * features::LEASES,
+            features,
             ..Header::new(MessageKind::Request)
         };
         let frame = Frame {

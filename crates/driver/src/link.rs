@@ -32,6 +32,8 @@ pub struct Link {
     pub contact: Time,
     /// Whether a request has been given up since.
     pub dead: bool,
+    /// Whether the server has answered in this session, and so knows it.
+    pub is_introduced: bool,
     /// Connections that failed or brought nothing, in a row.
     failures: u32,
 }
@@ -46,6 +48,7 @@ impl Link {
             express: VecDeque::new(),
             contact: Time(0),
             dead: false,
+            is_introduced: false,
             failures: 0,
         }
     }

@@ -2,7 +2,9 @@
 
 use futago_base::{Duration, Errno, FileId, Payload, ServerId, SessionId, Time};
 use futago_driver::{CallOutput, Calls, CallsConfig};
-use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Reply, Request};
+use futago_wire::{
+    Body, Failure, Frame, Header, MessageKind, Outcome, Reply, Request, header::features,
+};
 
 const SERVER: ServerId = ServerId(3);
 const SESSION: SessionId = SessionId(77);
@@ -57,7 +59,12 @@ fn outputs(calls: &mut Calls) -> Vec<CallOutput> {
     core::iter::from_fn(|| calls.next_output()).collect()
 }
 
+/// A request to a server that has not answered in this session yet.
 fn send(sequence: u64, acknowledged: u64, clock: u64) -> CallOutput {
+    send_with(features::INTRODUCES, sequence, acknowledged, clock)
+}
+
+fn send_with(features: u32, sequence: u64, acknowledged: u64, clock: u64) -> CallOutput {
     CallOutput::Send {
         to: SERVER,
         frame: Frame {
@@ -68,6 +75,7 @@ fn send(sequence: u64, acknowledged: u64, clock: u64) -> CallOutput {
                 sequence,
                 acknowledged,
                 clock: Time(clock),
+                features,
                 ..Header::new(MessageKind::Request)
             },
             body: Body::Request(request(sequence)),
@@ -100,6 +108,41 @@ fn the_first_call_connects_and_is_sent_once_connected() {
     assert_eq!(calls.next_deadline(), None);
 }
 
+/// Whether the requests that are sent introduce the session.
+fn introduce(outputs: &[CallOutput]) -> Vec<bool> {
+    let of = |output: &CallOutput| match output {
+        CallOutput::Send { frame, .. } => Some(frame.header.features & features::INTRODUCES != 0),
+        _ => None,
+    };
+    outputs.iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_session_is_introduced_until_the_server_has_looked_at_a_request_of_it() {
+    let mut calls = connected(config());
+    let status = calls.next_sequence();
+    calls.start(
+        status,
+        SERVER,
+        Request::GetStatus,
+        Payload::empty(),
+        Time(0),
+    );
+    // Neither is looked at by who knows sessions.
+    answer(&mut calls, status, Ok(Reply::Done), 1);
+    let first = start(&mut calls, 2);
+    answer(&mut calls, first, Err(Failure::Busy), 3);
+    calls.tick(Time(30));
+    assert_eq!(introduce(&outputs(&mut calls)), [true, true, true]);
+    answer(&mut calls, first, Err(Failure::Errno(Errno::ESTALE)), 31);
+    start(&mut calls, 32);
+    assert_eq!(introduce(&outputs(&mut calls)), [false]);
+    // Nor does it become unknown with the connection.
+    calls.disconnected(SERVER, Time(33));
+    calls.connected(SERVER, Time(40));
+    assert_eq!(introduce(&outputs(&mut calls)), [false]);
+}
+
 fn connected(config: CallsConfig) -> Calls {
     let mut calls = calls(config);
     calls.connected(SERVER, Time(0));
@@ -117,10 +160,10 @@ fn beyond_the_window_calls_wait_and_beyond_the_queue_they_are_refused() {
     answer(&mut calls, 2, Ok(Reply::Done), 1);
     assert_eq!(
         outputs(&mut calls),
-        [completed(2, Ok(Reply::Done)), send(3, 0, 1)]
+        [completed(2, Ok(Reply::Done)), send_with(0, 3, 0, 1)]
     );
     calls.credits(SERVER, 3, Time(2));
-    assert_eq!(outputs(&mut calls), [send(4, 0, 2)]);
+    assert_eq!(outputs(&mut calls), [send_with(0, 4, 0, 2)]);
 }
 
 #[test]

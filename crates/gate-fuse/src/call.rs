@@ -7,17 +7,18 @@ use crate::kept_listings::KeptListings;
 use crate::kept_pages::KeptPages;
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
+use crate::open_files::OpenFiles;
 use crate::told_nodes::ToldNodes;
 use crate::translate;
 use crate::unsynchronized::Unsynchronized;
-use futago_base::{Attributes, Duration, FileId, Kind, Name};
+use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
 use futago_client::Context;
 use futago_fuse_kernel::{Entry, Forget, Header};
 use futago_node::{Client, Starter};
 use std::fs;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time;
 
 const ZERO: time::Duration = time::Duration::ZERO;
@@ -55,7 +56,8 @@ pub struct Shared {
     pub listings: KeptListings,
     /// Which open files were written to.
     pub unsynchronized: Unsynchronized,
-    last_handle: AtomicU64,
+    /// Which session has which file open.
+    pub open_files: OpenFiles,
 }
 
 impl Shared {
@@ -71,7 +73,7 @@ impl Shared {
             pages: KeptPages::default(),
             listings: KeptListings::default(),
             unsynchronized: Unsynchronized::default(),
-            last_handle: AtomicU64::default(),
+            open_files: OpenFiles::default(),
         }
     }
 
@@ -103,11 +105,6 @@ impl Shared {
     pub fn knows(&self, node: u64) -> bool {
         self.told.contains(node) || self.directories.contains(node)
     }
-
-    /// A number for an open file.
-    pub fn next_handle(&self) -> u64 {
-        self.last_handle.fetch_add(1, Ordering::Relaxed) + 1
-    }
 }
 
 /// A request's surroundings.
@@ -125,6 +122,20 @@ pub struct Call {
 }
 
 impl Call {
+    /// Does something with an open file, in the session that has opened it.
+    ///
+    /// # Errors
+    /// `ESTALE` if that session is over, and those of the operation.
+    pub async fn on_open_file<T>(
+        &self,
+        handle: u64,
+        operation: Pin<&mut impl Future<Output = Result<T, Errno>>>,
+    ) -> Result<T, Errno> {
+        let session = self.shared.open_files.session(handle);
+        let session = session.ok_or(Errno::EBADF)?;
+        self.client.in_session(session, operation).await
+    }
+
     /// What a name of the request's directory leads to, with a node, and for how long it may be kept.
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
         let told = &self.shared.told;

@@ -41,7 +41,11 @@ pub async fn run(call: &Call, operation: Operation) -> Outcome {
         Operation::Fsync { handle, .. } => data::synchronize(call, handle).await,
         Operation::SyncFs => data::synchronize_all(call).await,
         Operation::Fallocate(range) => data::allocate(call, &range).await,
-        Operation::Seek { offset, whence, .. } => data::seek(call, offset, whence).await,
+        Operation::Seek {
+            handle,
+            offset,
+            whence,
+        } => data::seek(call, handle, offset, whence).await,
         Operation::CopyFileRange(copy) => Box::pin(data::copy(call, &copy)).await,
 
         Operation::ReadDirectory { offset, size, .. } => {

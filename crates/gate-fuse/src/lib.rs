@@ -36,6 +36,7 @@ mod local;
 mod lock_notes;
 mod lookout;
 mod mount;
+mod open_files;
 mod operations;
 mod told_nodes;
 mod traffic;

@@ -5,9 +5,10 @@
 
 use crate::{Client, Cluster, Futago, Options};
 use bytes::Bytes;
-use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, Space};
+use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, SessionId, Space};
+use futago_client::Context;
 use futago_wire::{AttributeChange, ListedEntry, NewContent, NewNode};
-use std::io;
+use std::{io, pin::pin};
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,9 +32,12 @@ pub struct FileSystem {
 }
 
 /// An open file. It is closed when it is dropped; [`File::close`] also tells whether that worked.
+///
+/// Everything fails with `ESTALE` once servers have given up on the client's session: they had not heard of it for a lease.
 pub struct File {
     file_system: FileSystem,
     id: FileId,
+    session: SessionId,
     open: bool,
 }
 
@@ -90,10 +94,15 @@ impl FileSystem {
     /// Those of `open`.
     pub fn open(&self, path: &[u8], options: OpenOptions) -> io::Result<File> {
         let (owner, chunk_bytes) = (self.owner, self.chunk_bytes);
-        let id = self.run(async |client| open(client, path, options, owner, chunk_bytes).await)?;
+        let (id, session) = self.run(async |client| {
+            let session = client.context().session();
+            let id = open(client, path, options, owner, chunk_bytes).await?;
+            Ok((id, session))
+        })?;
         Ok(File {
             file_system: self.clone(),
             id,
+            session,
             open: true,
         })
     }
@@ -260,6 +269,15 @@ async fn open(
 }
 
 impl File {
+    /// Runs an operation on the file, in the session that has opened it.
+    fn run<T>(&self, operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>) -> io::Result<T> {
+        let session = self.session;
+        self.file_system.run(async |client| {
+            let operation = pin!(operation(client));
+            client.in_session(session, operation).await
+        })
+    }
+
     /// The file's identity.
     pub const fn id(&self) -> FileId {
         self.id
@@ -271,9 +289,7 @@ impl File {
     /// Those of `pread`.
     pub fn read_at(&self, offset: u64, length: u32) -> io::Result<Bytes> {
         let id = self.id;
-        let read = self
-            .file_system
-            .run(async |client| client.read(id, offset, length).await)?;
+        let read = self.run(async |client| client.read(id, offset, length).await)?;
         Ok(read.bytes())
     }
 
@@ -284,7 +300,7 @@ impl File {
     pub fn write_at(&self, offset: u64, data: Bytes) -> io::Result<()> {
         let id = self.id;
         let data = Payload::from(data);
-        self.file_system.run(async |client| {
+        self.run(async |client| {
             client.write(id, offset, data, false).await?;
             Ok(())
         })
@@ -296,8 +312,7 @@ impl File {
     /// Those of `write`, and `EFBIG` for 4 GiB and more.
     pub fn append(&self, data: Bytes) -> io::Result<u64> {
         let id = self.id;
-        self.file_system
-            .run(async |client| client.append(id, Payload::from(data), false).await)
+        self.run(async |client| client.append(id, Payload::from(data), false).await)
     }
 
     /// What `fsync` does: all that was written to the file through this client is on its servers when it returns. Without
@@ -307,8 +322,7 @@ impl File {
     /// Why something of what was written before was lost, once.
     pub fn synchronize(&self) -> io::Result<()> {
         let id = self.id;
-        self.file_system
-            .run(async |client| client.synchronize(id).await)
+        self.run(async |client| client.synchronize(id).await)
     }
 
     /// What `fstat` tells.
@@ -317,8 +331,7 @@ impl File {
     /// Those of `fstat`.
     pub fn metadata(&self) -> io::Result<Attributes> {
         let id = self.id;
-        self.file_system
-            .run(async |client| Ok(client.attributes(id).await?.attributes))
+        self.run(async |client| Ok(client.attributes(id).await?.attributes))
     }
 
     /// Sets the size.
@@ -331,7 +344,7 @@ impl File {
             size: Some(size),
             ..AttributeChange::default()
         };
-        self.file_system.run(async |client| {
+        self.run(async |client| {
             client.set_attributes(id, change).await?;
             Ok(())
         })
@@ -344,17 +357,18 @@ impl File {
     pub fn close(mut self) -> io::Result<()> {
         self.open = false;
         let id = self.id;
-        self.file_system.run(async |client| client.close(id).await)
+        self.run(async |client| client.close(id).await)
     }
 }
 
 impl Drop for File {
     fn drop(&mut self) {
         if self.open {
-            let id = self.id;
+            let (id, session) = (self.id, self.session);
             // The end of the session closes it otherwise.
             self.file_system.futago.spawn(move |client| async move {
-                client.close(id).await.ok();
+                let close = pin!(client.close(id));
+                client.in_session(session, close).await.ok();
             });
         }
     }

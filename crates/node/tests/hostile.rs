@@ -19,7 +19,7 @@ use futago_transport::{
 };
 use futago_wire::{
     Body, Failure, Frame, Header, LockChange, MessageKind, Outcome, Peer, PeerChange, Reply,
-    Request,
+    Request, header::features,
 };
 use std::{
     io::{Read, Write},
@@ -129,6 +129,7 @@ fn request(session: u64, sequence: u64, request: Request, payload_bytes: usize) 
         Header {
             session: SessionId(session),
             sequence,
+            features: features::INTRODUCES,
             ..Header::new(MessageKind::Request)
         },
         Body::Request(request),

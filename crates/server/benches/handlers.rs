@@ -70,6 +70,7 @@ impl Bench {
             request,
             payload: Payload::empty(),
             leases: false,
+            introduces: true,
         };
         let decision = self.server.handle(&self.store, input, self.now);
         self.store.apply(decision.batch);

@@ -25,7 +25,7 @@ use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request, codec};
 
 impl<V: View> Turn<'_, V> {
     /// Whether there are records in a range.
-    fn is_any(&self, (from, to): (Key, Key)) -> bool {
+    pub fn is_any(&self, (from, to): (Key, Key)) -> bool {
         self.state.range(from, to).next().is_some()
     }
 
@@ -375,7 +375,7 @@ impl<V: View> Turn<'_, V> {
             }
         } else if waits > config.lease {
             for session in self.holders(node) {
-                self.end_session(session);
+                self.fence(session);
             }
         } else {
             self.recall(node);

@@ -9,6 +9,7 @@ extern crate alloc;
 
 mod answer;
 mod config;
+mod fence;
 mod leases;
 mod operations;
 mod peers;
@@ -48,6 +49,8 @@ pub enum Input {
         payload: Payload,
         /// Whether the client takes leases.
         leases: bool,
+        /// Whether the session may be one that the server does not know yet.
+        introduces: bool,
     },
     /// A message from another server.
     Peer(Peer),
@@ -171,9 +174,13 @@ impl Server {
                 request,
                 payload,
                 leases,
+                introduces,
             } => {
                 turn.leases = leases;
-                turn.receive(id, acknowledged, &request, &payload);
+                match turn.meet_session(id, acknowledged, introduces) {
+                    Ok(()) => turn.receive(id, &request, &payload),
+                    Err(failure) => turn.answer(id, Err(failure), Payload::empty()),
+                }
             }
             Input::Peer(message) => turn.receive_peer(message),
             Input::PeerAnswer(answer) => turn.receive_peer_answer(answer),

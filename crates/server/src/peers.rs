@@ -45,6 +45,12 @@ impl<V: View> Turn<'_, V> {
                 let answer = PeerAnswer::State { transaction, state };
                 self.output(Output::PeerAnswer { to: sender, answer });
             }
+            Peer::Fence { sender, session } => {
+                self.fence(session);
+                let receiver = self.server.id();
+                let answer = PeerAnswer::Fenced { receiver, session };
+                self.output(Output::PeerAnswer { to: sender, answer });
+            }
         }
     }
 
@@ -162,6 +168,7 @@ impl<V: View> Turn<'_, V> {
                 state: TransactionState::Active,
                 ..
             } => {}
+            PeerAnswer::Fenced { receiver, session } => self.is_fenced_at(receiver, session),
             PeerAnswer::State { transaction, state } => {
                 self.resolve(transaction, state == TransactionState::Committed);
             }

@@ -4,27 +4,28 @@ use crate::turn::Turn;
 use alloc::vec::Vec;
 use futago_base::{
     Duration, FileId, Key, RequestId, SessionId, Value, View,
-    record::{Opens, Session, Sort},
+    record::{Opens, Session, SessionState, Sort},
 };
 use futago_wire::Failure;
 
 /// How long a server remembers that it has given up on a session.
-const EXPIRED_MEMORY: Duration = Duration::from_secs(3600);
+const EXPIRED_MEMORY: Duration = Duration::from_secs(24 * 3600);
 
 impl<V: View> Turn<'_, V> {
-    /// Notes that the client lives and what it has acknowledged.
-    pub fn meet_session(&mut self, id: RequestId, acknowledged: u64) -> Result<(), Failure> {
-        let key = Key::Session(id.session);
-        let known = self.state.get(&key).and_then(Value::session).copied();
-        let mut session = known.unwrap_or(Session {
-            seen: self.now,
-            acknowledged: 0,
-            leases: 0,
-            expired: false,
-        });
-        if session.expired {
-            return Err(Failure::SessionExpired);
-        }
+    /// Notes that the client lives and what it has acknowledged. A session that is not known must say that it may be new:
+    /// one that says that it is known has been served by this server before it was forgotten.
+    pub fn meet_session(
+        &mut self,
+        id: RequestId,
+        acknowledged: u64,
+        introduces: bool,
+    ) -> Result<(), Failure> {
+        let known = self.session(id.session);
+        let mut session = match known {
+            Some(session) if session.state == SessionState::Living => session,
+            None if introduces => self.new_session(SessionState::Living),
+            _ => return Err(Failure::SessionExpired),
+        };
         if id.sequence <= session.acknowledged {
             return Err(Failure::Late);
         }
@@ -36,9 +37,23 @@ impl<V: View> Turn<'_, V> {
             session.seen = self.now;
         }
         if known != Some(session) {
-            self.state.put(key, session);
+            self.state.put(Key::Session(id.session), session);
         }
         Ok(())
+    }
+
+    pub fn session(&self, id: SessionId) -> Option<Session> {
+        let known = self.state.get(&Key::Session(id));
+        known.and_then(Value::session).copied()
+    }
+
+    pub const fn new_session(&self, state: SessionState) -> Session {
+        Session {
+            seen: self.now,
+            acknowledged: 0,
+            leases: 0,
+            state,
+        }
     }
 
     fn forget_replies(&mut self, session: SessionId, after: u64, up_to: u64) {
@@ -53,7 +68,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Gives up the sessions that were not heard of for a lease.
+    /// Serves the sessions no more that were not heard of for a lease.
     pub fn expire_sessions(&mut self) {
         let (from, to) = Key::whole_sort(Sort::Session);
         let silent: Vec<(SessionId, Session)> = self
@@ -66,11 +81,17 @@ impl<V: View> Turn<'_, V> {
             .filter(|(_, session)| self.now.since(session.seen) > self.server.config().lease)
             .collect();
         for (id, session) in silent {
-            if !session.expired {
-                self.end_session(id);
-            } else if self.now.since(session.seen) > EXPIRED_MEMORY {
-                self.state.delete(Key::Session(id));
+            match session.state {
+                SessionState::Living => self.fence(id),
+                SessionState::Fenced { .. } => {}
+                SessionState::Expired => self.forget_session(id, session),
             }
+        }
+    }
+
+    fn forget_session(&mut self, id: SessionId, expired: Session) {
+        if self.now.since(expired.seen) > EXPIRED_MEMORY {
+            self.state.delete(Key::Session(id));
         }
     }
 
@@ -93,18 +114,17 @@ impl<V: View> Turn<'_, V> {
             self.trim(file);
         }
         self.end_leases(id);
-        self.forget_waiting(id);
-        self.forget_replies(id, 0, u64::MAX - 1);
-        let ended = Session {
-            seen: self.now,
-            acknowledged: 0,
-            leases: 0,
-            expired: true,
-        };
+        self.forget_requests(id);
+        let ended = self.new_session(SessionState::Expired);
         self.state.put(Key::Session(id), ended);
     }
 
-    /// What a session still waits for must not happen when it is over.
+    /// What a session still waits for must not happen when it is over, nor is it answered.
+    pub fn forget_requests(&mut self, id: SessionId) {
+        self.forget_waiting(id);
+        self.forget_replies(id, 0, u64::MAX - 1);
+    }
+
     fn forget_waiting(&mut self, id: SessionId) {
         for sort in [Sort::Parked, Sort::AwaitsRecall] {
             let (from, to) = Key::whole_sort(sort);

@@ -4,16 +4,17 @@ use crate::{Server, turn::Turn};
 use alloc::vec::Vec;
 use futago_base::{
     Batch, Duration, Key, RequestId, Time, TransactionId, Value, View,
-    record::{Sort, TransactionState},
+    record::{SessionState, Sort, TransactionState},
 };
 
 /// The records of what ticks bring to an end.
-const UNFINISHED: [Sort; 5] = [
+const UNFINISHED: [Sort; 6] = [
     Sort::Participant,
     Sort::TransactionStatus,
     Sort::OutboxChannel,
     Sort::HeldReply,
     Sort::Recall,
+    Sort::Unfenced,
 ];
 
 /// For drivers that give ticks only where they lead to something.
@@ -25,7 +26,8 @@ impl Server {
             | Key::TransactionStatus(_)
             | Key::OutboxChannel(_)
             | Key::HeldReply(_)
-            | Key::Recall(_) => Some(self.config.tick),
+            | Key::Recall(_)
+            | Key::Unfenced(..) => Some(self.config.tick),
             Key::Session(_) if self.config.lease < Duration::MAX => Some(self.config.lease),
             _ => None,
         };
@@ -46,7 +48,7 @@ impl Server {
         let sessions = view
             .range(from, to)
             .filter_map(|(_, value)| value.session());
-        let living = sessions.filter(|session| !session.expired);
+        let living = sessions.filter(|session| session.state == SessionState::Living);
         let first = living
             .map(|session| session.seen + self.config.lease)
             .min()?;
@@ -72,6 +74,7 @@ impl<V: View> Turn<'_, V> {
         self.turn_away();
         self.press_recalls();
         self.expire_sessions();
+        self.press_fences();
     }
 
     /// Answers the requests that have waited long enough for messages to arrive.

@@ -80,16 +80,7 @@ impl<'a, V: View> Turn<'a, V> {
     }
 
     /// A request has arrived: it is served unless it is a copy of one that was.
-    pub fn receive(
-        &mut self,
-        id: RequestId,
-        acknowledged: u64,
-        request: &Request,
-        payload: &Payload,
-    ) {
-        if let Err(failure) = self.meet_session(id, acknowledged) {
-            return self.answer(id, Err(failure), Payload::empty());
-        }
+    pub fn receive(&mut self, id: RequestId, request: &Request, payload: &Payload) {
         if self.is_under_way(id) || self.is_waiting_for_lock(id, request) {
             return;
         }
@@ -125,7 +116,7 @@ impl<'a, V: View> Turn<'a, V> {
         self.answer(id, outcome, Payload::empty());
     }
 
-    fn answer(&mut self, request: RequestId, outcome: Outcome, payload: Payload) {
+    pub fn answer(&mut self, request: RequestId, outcome: Outcome, payload: Payload) {
         self.output(Output::Answer {
             request,
             outcome,

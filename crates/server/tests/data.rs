@@ -277,7 +277,8 @@ fn what_a_client_that_is_gone_wrote_ahead_goes_with_its_session() {
     cluster.settle(0, outputs);
     assert_eq!(cluster.stores[1].chunks().count(), 0);
     let late = write_chunk(chunk, 4, &known);
-    assert_eq!(cluster.ask_with(1, late, b"ahead").0, Err(Failure::Changed));
+    let refused = Err(Failure::SessionExpired);
+    assert_eq!(cluster.ask_with(1, late, b"ahead").0, refused);
 }
 
 #[test]

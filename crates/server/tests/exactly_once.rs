@@ -59,6 +59,7 @@ fn a_copy_of_an_acknowledged_request_is_refused() {
             },
             payload: Payload::empty(),
             leases: false,
+            introduces: true,
         },
     );
     let outputs = cluster.request(0, old, create(spot(ROOT, "a")));

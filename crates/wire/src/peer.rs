@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use futago_base::{
-    BucketStart, FileId, Name, ServerId, TransactionId,
+    BucketStart, FileId, Name, ServerId, SessionId, TransactionId,
     record::{Entry, Header, TransactionState, Truncation},
 };
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,14 @@ pub enum Peer {
         /// Abort it if it is undecided.
         abort: bool,
     },
+    /// A client was not heard of for a lease: the receiver is not to serve its session any more. It is sent again until
+    /// it is answered.
+    Fence {
+        /// The server that tells it.
+        sender: ServerId,
+        /// The client's session.
+        session: SessionId,
+    },
 }
 
 /// The answer to a [`Peer`] message.
@@ -47,6 +55,13 @@ pub enum PeerAnswer {
         transaction: TransactionId,
         /// Its state.
         state: TransactionState,
+    },
+    /// The receiver of a [`Peer::Fence`] does not serve the session.
+    Fenced {
+        /// That server.
+        receiver: ServerId,
+        /// The client's session.
+        session: SessionId,
     },
 }
 

@@ -71,6 +71,8 @@ pub enum Key {
     AwaitsRecall(FileId, RequestId),
     /// The session that has an exclusive lease on a file. Volatile.
     Exclusive(FileId),
+    /// That a server may still serve a session that is fenced here. Volatile.
+    Unfenced(SessionId, ServerId),
 }
 
 /// The sorts of records that a server looks through as a whole now and then.
@@ -86,6 +88,8 @@ pub enum Sort {
     HeldReply,
     /// [`Key::Session`].
     Session,
+    /// [`Key::Unfenced`].
+    Unfenced,
     /// [`Key::Parked`].
     Parked,
     /// [`Key::Lease`].
@@ -171,6 +175,14 @@ impl Key {
         (
             Self::SessionFile(session, FileId(0)),
             Self::SessionFile(session, FileId(u64::MAX)),
+        )
+    }
+
+    /// The range of the servers that may still serve a session.
+    pub const fn unfenced(session: SessionId) -> (Self, Self) {
+        (
+            Self::Unfenced(session, ServerId(0)),
+            Self::Unfenced(session, ServerId(u16::MAX)),
         )
     }
 
@@ -264,6 +276,10 @@ impl Key {
                 Self::Session(SessionId(0)),
                 Self::Session(SessionId(u64::MAX)),
             ),
+            Sort::Unfenced => (
+                Self::Unfenced(SessionId(0), ServerId(0)),
+                Self::Unfenced(SessionId(u64::MAX), SERVER_END),
+            ),
             Sort::Parked => (
                 Self::Parked(TRANSACTION, FIRST),
                 Self::Parked(TRANSACTION_END, LAST),
@@ -291,6 +307,7 @@ impl Key {
             Self::OutboxWaiter(..)
                 | Self::HeldReply(_)
                 | Self::Session(_)
+                | Self::Unfenced(..)
                 | Self::SessionFile(..)
                 | Self::Opens(_)
                 | Self::Locks(_)

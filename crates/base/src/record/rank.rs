@@ -19,7 +19,7 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
     /// The number of sorts that [`Rank::sort`] tells apart.
-    pub const SORTS: usize = 31;
+    pub const SORTS: usize = 32;
 
     /// The number of the key's sort; sorts are in the order of keys, too.
     pub const fn sort(self) -> usize {
@@ -112,6 +112,7 @@ impl Key {
                 Rank::new(29, id.0, request.session.0 >> (64 - SECOND_BITS))
             }
             Self::Exclusive(id) => Rank::new(30, id.0, 0),
+            Self::Unfenced(session, server) => Rank::numbered(31, session.0, u64::from(server.0)),
         }
     }
 }

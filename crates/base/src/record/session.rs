@@ -15,9 +15,26 @@ pub struct Session {
     pub acknowledged: u64,
     /// How many leases it has.
     pub leases: u32,
-    /// It was not heard of for a lease: what it held is given up, and it must start anew. The
-    /// record stays for a while to tell it so.
-    pub expired: bool,
+    /// How it stands.
+    pub state: SessionState,
+}
+
+/// How a session stands with a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum SessionState {
+    /// It is served.
+    Living,
+    /// It was not heard of for a lease, here or at another server, and is served no more. What it
+    /// holds is given up when no other server serves it either: see
+    /// [`Key::Unfenced`](super::Key::Unfenced).
+    Fenced {
+        /// Since when.
+        since: Time,
+        /// When the other servers were last told.
+        told: Time,
+    },
+    /// What it held is given up. The record stays for a while to refuse what is late.
+    Expired,
 }
 
 /// Which sessions have a file open, and how often.

@@ -109,6 +109,24 @@ impl Drop for Cluster {
     }
 }
 
+/// The process that serves a mount, stopped for as long as this lives.
+pub struct Stopped(rustix::process::Pid);
+
+impl Stopped {
+    /// Stops it.
+    pub fn mount(point: &Path) -> Self {
+        let process = mount_process(point);
+        rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+        Self(process)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = rustix::process::kill_process(self.0, rustix::process::Signal::CONT);
+    }
+}
+
 /// Writes a local file.
 pub fn write(path: &Path, contents: &[u8]) {
     std::fs::write(path, contents).unwrap();

@@ -1,6 +1,6 @@
 //! Clusters come up, are told apart, and go without a trace, also after crashes.
 
-use crate::common::{Cluster, futago, mount_process};
+use crate::common::{Cluster, Stopped, futago};
 use futago_node::Cluster as Description;
 use std::os::unix::fs::PermissionsExt;
 
@@ -307,10 +307,9 @@ fn doctor_waits_for_no_mount_whose_process_hangs() {
         mounts["found"].as_str().unwrap().to_owned()
     };
     let silent = format!("{} does not answer", point.display());
-    let process = mount_process(&point);
-    rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+    let stopped = Stopped::mount(&point);
     let while_stopped = found("1");
-    rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+    drop(stopped);
     assert!(while_stopped.contains(&silent), "{while_stopped}");
     let afterwards = found("60");
     assert!(!afterwards.contains(&silent), "{afterwards}");

@@ -4,6 +4,7 @@
 
 mod bench;
 mod common;
+mod fencing;
 mod files;
 mod fsck;
 mod lifecycle;

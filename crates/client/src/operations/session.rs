@@ -1,11 +1,31 @@
 //! The client's session.
 
 use crate::{Client, Context, join::both, join_all, leases::Leases};
-use core::pin::pin;
-use futago_base::Errno;
+use core::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::Poll,
+};
+use futago_base::{Errno, SessionId};
 use futago_wire::{Failure, Request};
 
 impl<C: Context> Client<C> {
+    /// Does something with what a session holds, such as an open file or a lock. Once that session is over nothing more of
+    /// it happens, and it fails with `ESTALE`: what the session held may be somebody else's.
+    pub async fn in_session<T>(
+        &self,
+        session: SessionId,
+        mut operation: Pin<&mut impl Future<Output = Result<T, Errno>>>,
+    ) -> Result<T, Errno> {
+        poll_fn(|task| {
+            if self.context().session() != session {
+                return Poll::Ready(Err(Errno::ESTALE));
+            }
+            operation.as_mut().poll(task)
+        })
+        .await
+    }
+
     /// Shows every server that the client lives; due every quarter of the servers' lease.
     /// Errors: `ESTALE` if a server has given up on the session, `EIO` if one cannot be reached.
     pub async fn keep_alive(&self) -> Result<(), Errno> {

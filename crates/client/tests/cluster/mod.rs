@@ -83,7 +83,7 @@ impl World {
 /// A client's way to the servers.
 pub struct Loop {
     world: Rc<RefCell<World>>,
-    session: SessionId,
+    session: Cell<SessionId>,
     sequence: Cell<u64>,
     open: RefCell<BTreeSet<u64>>,
 }
@@ -98,7 +98,7 @@ impl Context for Loop {
     }
 
     fn session(&self) -> SessionId {
-        self.session
+        self.session.get()
     }
 
     fn next_sequence(&self) -> u64 {
@@ -114,7 +114,7 @@ impl Context for Loop {
         payload: Payload,
     ) -> Result<(Reply, Payload), Failure> {
         let id = RequestId {
-            session: self.session,
+            session: self.session.get(),
             sequence,
         };
         loop {
@@ -149,6 +149,11 @@ impl Context for Loop {
 }
 
 impl Loop {
+    /// What a client does when a server has given up on its session.
+    pub fn start_anew(&self) {
+        self.session.set(SessionId(self.session.get().0 + 1000));
+    }
+
     fn submit(&self, to: ServerId, id: RequestId, request: Request, payload: Payload) {
         let mut open = self.open.borrow_mut();
         open.insert(id.sequence);
@@ -165,6 +170,7 @@ impl Loop {
             request,
             payload,
             leases: false,
+            introduces: true,
         };
         world.messages.push_back((to, input));
     }
@@ -208,7 +214,7 @@ impl Cluster {
         self.clients.set(self.clients.get() + 1);
         let context = Loop {
             world: Rc::clone(&self.world),
-            session: SessionId(self.clients.get()),
+            session: Cell::new(SessionId(self.clients.get())),
             sequence: Cell::new(0),
             open: RefCell::new(BTreeSet::new()),
         };

@@ -6,6 +6,7 @@ use crate::call::Call;
 use crate::translate::change;
 use futago_base::{Attributes, Errno, Kind, limits};
 use futago_fuse_kernel::{FileSystemUsage, SetAttributes};
+use std::pin::pin;
 
 /// The unit in which space is told, in bytes.
 const BLOCK_BYTES: u32 = 4096;
@@ -36,7 +37,11 @@ async fn ask(call: &Call) -> Result<Attributes, Errno> {
 }
 
 pub async fn set(call: &Call, set: &SetAttributes) -> Outcome {
-    let state = (call.client).set_attributes(call.file, change(set)).await?;
+    let change = pin!(call.client.set_attributes(call.file, change(set)));
+    let state = match set.handle {
+        Some(handle) => call.on_open_file(handle, change).await?,
+        None => change.await?,
+    };
     if set.size.is_some() {
         pages::changed(call, call.file).await;
     }

@@ -7,6 +7,7 @@ use crate::call::Call;
 use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
+use std::pin::pin;
 
 /// The memory that a large write shares: the buffer that requests are read into.
 pub const REQUEST_BUFFER_BYTES: usize = (1 << 20) + 4096;
@@ -21,13 +22,25 @@ pub async fn read(call: &Call, read: &Read) -> Outcome {
 /// offset may be old. What comes from a shared mapping has its place.
 pub async fn write(call: &Call, write: Write) -> Outcome {
     let bytes = write.data.len() as u32;
+    let (handle, from_cache) = (write.handle, write.from_cache);
+    call.on_open_file(handle, pin!(write_data(call, write)))
+        .await?;
+    // What comes from the kernel's pages is in them, and they are locked.
+    if !from_cache {
+        pages::changed(call, call.file).await;
+    }
+    Ok(Answer::Written(bytes))
+}
+
+async fn write_data(call: &Call, write: Write) -> Result<(), Errno> {
+    let bytes = write.data.len() as u64;
     let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
     let (client, id) = (&call.client, call.file);
     let appends = write.flags & libc::O_APPEND as u32 != 0 && !write.from_cache;
     let end = if appends {
         u64::MAX
     } else {
-        write.offset.saturating_add(bytes.into())
+        write.offset.saturating_add(bytes)
     };
     take_part(call, id, end).await?;
     if appends {
@@ -42,11 +55,7 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
             client.synchronize(id).await?;
         }
     }
-    // What comes from the kernel's pages is in them, and they are locked.
-    if !write.from_cache {
-        pages::changed(call, id).await;
-    }
-    Ok(Answer::Written(bytes))
+    Ok(())
 }
 
 /// Has the client send what it keeps of the file.
@@ -86,31 +95,38 @@ pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {
     };
     let (client, id) = (&call.client, call.file);
     let end = range.offset.saturating_add(range.length);
-    take_part(call, id, end).await?;
-    client
-        .allocate(id, mode, range.offset, range.length)
-        .await?;
+    let allocate = pin!(async {
+        take_part(call, id, end).await?;
+        client.allocate(id, mode, range.offset, range.length).await
+    });
+    call.on_open_file(range.handle, allocate).await?;
     pages::changed(call, id).await;
     Ok(Answer::Done)
 }
 
-pub async fn seek(call: &Call, offset: u64, whence: u32) -> Outcome {
-    let found = match whence as i32 {
-        libc::SEEK_DATA => call.client.seek_data(call.file, offset).await?,
-        libc::SEEK_HOLE => call.client.seek_hole(call.file, offset).await?,
-        _ => return Err(Errno::EINVAL),
-    };
-    Ok(Answer::Offset(found))
+pub async fn seek(call: &Call, handle: u64, offset: u64, whence: u32) -> Outcome {
+    let seek = pin!(async {
+        match whence as i32 {
+            libc::SEEK_DATA => call.client.seek_data(call.file, offset).await,
+            libc::SEEK_HOLE => call.client.seek_hole(call.file, offset).await,
+            _ => Err(Errno::EINVAL),
+        }
+    });
+    Ok(Answer::Offset(call.on_open_file(handle, seek).await?))
 }
 
 pub async fn copy(call: &Call, copy: &CopyFileRange) -> Outcome {
     let length = copy.length.min(COPY_BYTES_MAX);
     let (target, target_offset) = (FileId(copy.target_node), copy.target_offset);
     let end = target_offset.saturating_add(length);
-    take_part(call, target, end).await?;
-    let copied = (call.client)
-        .copy_range(call.file, copy.offset, target, target_offset, length)
-        .await?;
+    let to_target = pin!(async {
+        take_part(call, target, end).await?;
+        (call.client)
+            .copy_range(call.file, copy.offset, target, target_offset, length)
+            .await
+    });
+    let to_target = pin!(call.on_open_file(copy.target_handle, to_target));
+    let copied = call.on_open_file(copy.handle, to_target).await?;
     pages::changed(call, target).await;
     Ok(Answer::Copied(copied))
 }

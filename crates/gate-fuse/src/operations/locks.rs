@@ -16,7 +16,8 @@ const SETTLED_POLL: Duration = Duration::from_millis(1);
 
 pub async fn test(call: &Call, request: &LockRequest) -> Outcome {
     let change = lock_change(request, holder(call.file, request, false));
-    let lock = call.client.test_lock(call.file, change).await?;
+    let lock = pin!(call.client.test_lock(call.file, change));
+    let lock = call.on_open_file(request.handle, lock).await?;
     Ok(Answer::Lock(lock_in_the_way(lock, request.lock)))
 }
 
@@ -34,11 +35,14 @@ pub async fn set(call: &Call, request: &LockRequest, wait: bool, flock: bool) ->
     if change.kind.is_none() && !notes.has(holder) {
         return Ok(Answer::Done);
     }
-    if wait && change.kind.is_some() {
-        wait_for(call, change).await?;
-    } else {
-        call.client.set_lock(call.file, change, None).await?;
-    }
+    let set = pin!(async {
+        if wait && change.kind.is_some() {
+            wait_for(call, change).await
+        } else {
+            call.client.set_lock(call.file, change, None).await
+        }
+    });
+    call.on_open_file(request.handle, set).await?;
     Ok(Answer::Locked(change))
 }
 

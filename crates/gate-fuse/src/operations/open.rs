@@ -7,17 +7,19 @@ use crate::call::Call;
 use crate::lock_notes::Holder;
 use crate::translate;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
+use futago_client::Context;
 use futago_fuse_kernel::{Create, Header, Release};
 use futago_node::Client;
 use futago_wire::AttributeChange;
+use std::pin::pin;
 
 pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
-    let id = call.file;
+    let (id, session) = (call.file, call.client.context().session());
     let state = call.client.open(id).await?;
     if has(flags, libc::O_TRUNC) {
         Box::pin(truncate_or_close(call, id, kill_privileges)).await?;
     }
-    let handle = call.shared.next_handle();
+    let handle = call.shared.open_files.opened(session);
     let flags = pages::opened(call, handle, flags, &state).await;
     Ok(Answer::Opened(id, handle, flags))
 }
@@ -29,6 +31,7 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
     let name = Name::new(create.name)?;
     let exclusive = has(create.flags, libc::O_EXCL);
     let (directory, node) = (call.file, new_file(call, create.mode));
+    let session = call.client.context().session();
     let (state, is_new) = (call.client)
         .create(directory, &name, node, exclusive, true, Payload::empty())
         .await?;
@@ -43,7 +46,7 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
         ))
         .await?;
     }
-    let handle = call.shared.next_handle();
+    let handle = call.shared.open_files.opened(session);
     (call.shared.pages).opened_to_write(attributes.id.0, handle);
     Ok(Answer::Created(call.entry(&name, &attributes), handle))
 }
@@ -111,11 +114,13 @@ async fn truncate_or_close(
 /// The kernel's `O_TMPFILE`: an open file without a name, which `linkat` may give it.
 pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     let (directory, node) = (call.file, new_file(call, create.mode));
+    let session = call.client.context().session();
     let made = call.client.create_unnamed(directory, node).await?;
     // It has no name that could be kept.
     let entry = translate::entry(made.attributes.id.0, &made.attributes);
     call.shared.told.tell(entry.node, false);
-    Ok(Answer::Created(entry, call.shared.next_handle()))
+    let handle = call.shared.open_files.opened(session);
+    Ok(Answer::Created(entry, handle))
 }
 
 /// Every close of a descriptor ends the `fcntl` locks that its process has on the file, after what was written is on its
@@ -147,7 +152,10 @@ pub async fn release(call: &Call, release: Release) -> Outcome {
 pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     call.shared.pages.closed(id.0, handle);
     call.shared.unsynchronized.closed(id, handle);
-    call.client.close(id).await
+    let session = call.shared.open_files.closed(handle);
+    let session = session.ok_or(Errno::EBADF)?;
+    let close = pin!(call.client.close(id));
+    call.client.in_session(session, close).await
 }
 
 /// Has an open file registered with its home before its data is changed up to `end`: who

@@ -6,6 +6,7 @@ use futago_base::{Attributes, Duration, Errno, FileId, Payload};
 use futago_client::Context;
 use futago_fuse_kernel::{OpenFlags, Read};
 use futago_wire::FileState;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
@@ -62,7 +63,8 @@ pub async fn settle(call: &Call, attributes: &Attributes) -> bool {
 pub async fn read(call: &Call, read: &Read) -> Result<Payload, Errno> {
     let (pages, id) = (&call.shared.pages, call.file);
     let start = pages.begin_read(id.0, read.handle);
-    let data = call.client.read(id, read.offset, read.size).await?;
+    let data = pin!(call.client.read(id, read.offset, read.size));
+    let data = call.on_open_file(read.handle, data).await?;
     let trust = || call.client.data_trust(id);
     if start.is_some_and(|start| pages.end_read(id.0, start, trust())) {
         let (shared, client) = (Arc::clone(&call.shared), Arc::clone(&call.client));

@@ -155,6 +155,7 @@ impl Shard {
                     request,
                     payload: frame.payload,
                     leases: features & features::LEASES != 0,
+                    introduces: features & features::INTRODUCES != 0,
                 });
             }
             (Body::Peer(message), Origin::Server(peer)) if sender_of(&message) == peer => {
@@ -291,6 +292,8 @@ impl Shard {
 /// The server that a message says it is from.
 const fn sender_of(message: &Peer) -> ServerId {
     match message {
-        Peer::Deliver { sender, .. } | Peer::Ask { sender, .. } => *sender,
+        Peer::Deliver { sender, .. } | Peer::Ask { sender, .. } | Peer::Fence { sender, .. } => {
+            *sender
+        }
     }
 }

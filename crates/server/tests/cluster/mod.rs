@@ -101,6 +101,7 @@ impl Cluster {
                 request,
                 payload,
                 leases: false,
+                introduces: true,
             },
         )
     }

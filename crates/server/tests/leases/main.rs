@@ -49,6 +49,7 @@ impl Room {
             request,
             payload: Payload::empty(),
             leases: true,
+            introduces: true,
         };
         self.cluster.input(0, input)
     }
@@ -381,6 +382,7 @@ fn requests_that_waited_together_see_each_other_s_changes() {
         request,
         payload,
         leases: false,
+        introduces: true,
     };
     let data = |text: &'static [u8]| Payload::from(bytes::Bytes::from_static(text));
     room.cluster.input(0, input(1001, write(0), data(b"abc")));

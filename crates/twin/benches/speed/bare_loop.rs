@@ -98,6 +98,7 @@ impl Context for Way {
             request,
             payload,
             leases: false,
+            introduces: true,
         };
         let message = Message::Input(to, input);
         self.0.post.sent.borrow_mut().push_back(message);

@@ -82,6 +82,7 @@ impl ServerNode {
                     request,
                     payload: frame.payload,
                     leases: frame.header.features & features::LEASES != 0,
+                    introduces: frame.header.features & features::INTRODUCES != 0,
                 };
                 self.decide(input, now)
             }

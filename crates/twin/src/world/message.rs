@@ -67,6 +67,8 @@ pub enum Content {
         id: RequestId,
         /// The client has the answers to all its requests up to this number.
         acknowledged: u64,
+        /// Whether the session may be one that the server does not know yet.
+        introduces: bool,
         /// What it asks.
         request: Request,
     },

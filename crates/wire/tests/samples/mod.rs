@@ -144,6 +144,15 @@ pub fn frames() -> Vec<(&'static str, Frame)> {
         receiver: ServerId(1),
         number: 2,
     };
+    let session = SessionId(3);
+    let fence = Peer::Fence {
+        sender: ServerId(1),
+        session,
+    };
+    let fenced = PeerAnswer::Fenced {
+        receiver: ServerId(2),
+        session,
+    };
     vec![
         ("create", frame(Body::Request(create()), b"first data")),
         ("write", frame(Body::Request(write()), b"payload")),
@@ -161,6 +170,8 @@ pub fn frames() -> Vec<(&'static str, Frame)> {
         ),
         ("deliver", frame(Body::Peer(deliver), b"")),
         ("delivered", frame(Body::PeerAnswer(delivered), b"")),
+        ("fence", frame(Body::Peer(fence), b"")),
+        ("fenced", frame(Body::PeerAnswer(fenced), b"")),
         ("credits", frame(Body::Push(Push::Credits(64)), b"")),
     ]
 }

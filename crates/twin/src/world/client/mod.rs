@@ -22,7 +22,7 @@ use futago_base::{ServerId, Time};
 use futago_client::Memory;
 use futago_driver::{CallOutput, Calls};
 use futago_trace::ROOT;
-use futago_wire::{Body, Failure, Frame, Header, MessageKind, Reply};
+use futago_wire::{Body, Failure, Frame, Header, MessageKind, Reply, header::features};
 use leaves::Answer;
 use operation::Operation;
 use serde::Serialize;
@@ -330,6 +330,7 @@ impl ClientProcess {
             content: Content::Request {
                 id,
                 acknowledged: frame.header.acknowledged,
+                introduces: frame.header.features & features::INTRODUCES != 0,
                 request,
             },
             payload: frame.payload,

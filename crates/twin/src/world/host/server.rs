@@ -113,6 +113,7 @@ impl ServerProcess {
             Content::Request {
                 id,
                 acknowledged,
+                introduces,
                 request,
             } => {
                 if !self.admission.admit(*id, request) {
@@ -124,6 +125,7 @@ impl ServerProcess {
                     request: request.clone(),
                     payload: message.payload.clone(),
                     leases: false,
+                    introduces: *introduces,
                 };
                 (input, Some(request.into()))
             }

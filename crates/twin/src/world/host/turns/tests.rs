@@ -53,6 +53,7 @@ fn request(to: u16, bytes: usize, put_in: Option<PutIn>) -> Event {
         content: Content::Request {
             id,
             acknowledged: 0,
+            introduces: true,
             request: Request::GetStatus,
         },
         payload: Payload::from(bytes::Bytes::from(vec![0; bytes])),
