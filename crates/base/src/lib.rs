@@ -28,7 +28,9 @@ pub mod work;
 pub use attributes::{Attributes, Kind};
 pub use batch::{Batch, DataChange};
 pub use errno::Errno;
-pub use ids::{ChunkId, FileId, Partition, RequestId, ServerId, SessionId, TransactionId};
+pub use ids::{
+    ChunkId, FileId, Incarnation, Partition, RequestId, ServerId, SessionId, TransactionId,
+};
 pub use map::ClusterMap;
 pub use name::{BucketStart, Name, NameHash};
 pub use overlay::Overlay;

@@ -202,7 +202,7 @@ impl<C: Context> Client<C> {
                 Err(Failure::SessionExpired | Failure::Late | Failure::WrongServer) => {
                     return Err(Errno::EIO);
                 }
-                Err(Failure::NoBucket) => Errno::EIO,
+                Err(Failure::NoBucket | Failure::NotAdmitted) => Errno::EIO,
                 Err(
                     Failure::Busy | Failure::Changed | Failure::Aborted | Failure::Moved { .. },
                 ) => Errno::EBUSY,

@@ -82,6 +82,7 @@ impl<C: Context> Client<C> {
             size,
             chunk_bytes,
             writable,
+            reach,
             truncations,
             ..
         } = reply
@@ -94,6 +95,7 @@ impl<C: Context> Client<C> {
         let hint = FileHint {
             truncations,
             writable,
+            reach,
             ..FileHint::new(chunk_bytes, size)
         };
         self.remember(id, hint.clone());
@@ -249,7 +251,7 @@ impl<C: Context> Client<C> {
                 break;
             }
             if self.context().now() >= deadline {
-                return Err(Errno::EBUSY);
+                return Err(Errno::EIO);
             }
             if tries > 0 {
                 self.pause(tries).await;
@@ -305,7 +307,9 @@ impl<C: Context> Client<C> {
             match answer {
                 Ok(_) => {}
                 // The home's part may be done and must not be repeated: only this one is.
-                Err(Failure::Changed | Failure::Busy) => refused.push(part.clone()),
+                Err(Failure::Changed | Failure::NotAdmitted | Failure::Busy) => {
+                    refused.push(part.clone())
+                }
                 Err(failure) => return Err(failure),
             }
         }

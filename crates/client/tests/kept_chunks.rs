@@ -59,6 +59,7 @@ fn extent(offset: u64, size: u64, state: Option<FileState>) -> Reply {
         size,
         chunk_bytes: CHUNK,
         writable: 0,
+        reach: u64::MAX,
         truncations: Truncations::default(),
         state: state.map(Box::new),
     }

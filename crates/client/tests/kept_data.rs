@@ -45,6 +45,7 @@ fn extent(size: u64, state: Option<FileState>) -> Reply {
         size,
         chunk_bytes: CHUNK,
         writable: 0,
+        reach: u64::MAX,
         truncations: Truncations::default(),
         state: state.map(Box::new),
     }

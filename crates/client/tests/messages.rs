@@ -190,6 +190,7 @@ fn extent(truncations: &Truncations) -> Reply {
         size: u64::from(CHUNK) + 4,
         chunk_bytes: CHUNK,
         writable: u64::from(CHUNK) + 4,
+        reach: u64::MAX,
         truncations: truncations.clone(),
         state: None,
     }
@@ -313,6 +314,7 @@ fn the_rest_of_an_append_is_written_without_growing_the_file_again() {
         size,
         chunk_bytes,
         writable,
+        reach: u64::MAX,
         truncations,
         state: None,
     };

@@ -65,6 +65,7 @@ fn extent(state: FileState) -> Reply {
         size: state.attributes.size,
         chunk_bytes: CHUNK,
         writable: 0,
+        reach: u64::MAX,
         truncations: Truncations::default(),
         state: Some(Box::new(state)),
     }

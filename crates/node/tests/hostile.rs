@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use futago_base::{
-    FileId, Payload, ServerId, SessionId,
+    FileId, Incarnation, Payload, ServerId, SessionId,
     record::{LockKind, LockRange, LockSpace},
 };
 use futago_node::{
@@ -236,6 +236,8 @@ fn a_client_that_speaks_as_a_server_is_cut_off() {
     let forged = |sender| {
         let message = Peer::Deliver {
             sender,
+            from: Incarnation(0),
+            to: None,
             number: 1,
             change: PeerChange::DropLink(FileId::ROOT),
         };

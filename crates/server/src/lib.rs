@@ -13,6 +13,7 @@ mod fence;
 mod leases;
 mod operations;
 mod peers;
+mod rebirth;
 mod session;
 mod state;
 mod steps;
@@ -22,8 +23,8 @@ mod turn;
 
 use alloc::vec::Vec;
 use futago_base::{
-    Batch, ClusterMap, FileId, Name, Overlay, Payload, RequestId, ServerId, SessionId, Time, View,
-    Work,
+    Batch, ClusterMap, FileId, Incarnation, Name, Overlay, Payload, RequestId, ServerId, SessionId,
+    Time, View, Work,
 };
 use futago_wire::{Outcome, Peer, PeerAnswer, Push, Request};
 
@@ -123,14 +124,32 @@ pub struct PlantedDirectory {
 #[derive(Clone, Debug)]
 pub struct Server {
     id: ServerId,
+    incarnation: Incarnation,
     map: ClusterMap,
     config: Config,
 }
 
 impl Server {
-    /// Server `id` of the cluster that `map` describes.
+    /// Server `id` of the cluster that `map` describes, in its first life.
     pub const fn new(id: ServerId, map: ClusterMap, config: Config) -> Self {
-        Self { id, map, config }
+        Self {
+            id,
+            incarnation: Incarnation(0),
+            map,
+            config,
+        }
+    }
+
+    /// The same in another life. Whoever starts a server from an empty store draws a new one at random.
+    #[must_use]
+    pub const fn in_life(mut self, incarnation: Incarnation) -> Self {
+        self.incarnation = incarnation;
+        self
+    }
+
+    /// Which of its lives this is.
+    pub const fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     /// Which server this is.
@@ -147,7 +166,7 @@ impl Server {
     pub fn genesis<V: View>(&self, empty: &V, now: Time) -> Batch {
         let mut turn = turn::Turn::new(self, Overlay::new(empty), now);
         if self.map.home(FileId::ROOT) == self.id {
-            turn.draw_id(FileId::ROOT.home());
+            turn.reserve_root_id();
             turn.put_root();
         }
         turn.decide().batch

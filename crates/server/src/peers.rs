@@ -4,8 +4,8 @@ use crate::Output;
 use crate::turn::{NO_REQUEST, Turn};
 use alloc::vec::Vec;
 use futago_base::{
-    FileId, Key, Payload, RequestId, ServerId, Value, View,
-    record::{HeldReply, OutboxChannel, Sort, StoredMessage, TransactionState},
+    FileId, Incarnation, Key, Payload, RequestId, ServerId, Value, View,
+    record::{HeldReply, InboxChannel, OutboxChannel, Sort, StoredMessage, TransactionState},
 };
 use futago_wire::{Peer, PeerAnswer, PeerChange, codec};
 
@@ -33,9 +33,18 @@ impl<V: View> Turn<'_, V> {
         match message {
             Peer::Deliver {
                 sender,
+                from,
+                to,
                 number,
                 change,
-            } => self.deliver(sender, number, change),
+            } => {
+                self.hear_from(sender, from);
+                if to.is_none_or(|to| to == self.server.incarnation()) {
+                    self.deliver(sender, from, number, change);
+                } else {
+                    self.confirm_to(sender, from);
+                }
+            }
             Peer::Ask {
                 sender,
                 transaction,
@@ -56,21 +65,58 @@ impl<V: View> Turn<'_, V> {
 
     /// A message takes effect if it is the next one of its channel, once nobody has a lease on what it changes; those
     /// after it wait with it. Of whatever else comes the sender hears how far the channel has come.
-    fn deliver(&mut self, sender: ServerId, number: u64, change: PeerChange) {
-        let mut done = self.state.number(&Key::Inbox(sender));
-        if let Some(node) = self.node_in_the_way(sender, (number, done + 1), &change) {
-            return self.await_recall_for_peer(node, sender, number, change);
+    fn deliver(&mut self, sender: ServerId, from: Incarnation, number: u64, change: PeerChange) {
+        let inbox = self.inbox(sender);
+        if inbox.sender != from {
+            return;
         }
-        if number == done + 1 {
+        let next = inbox.done + 1;
+        if let Some(node) = self.node_in_the_way(sender, (number, next), &change) {
+            return self.await_recall_for_peer(node, sender, (from, number), change);
+        }
+        if number == next {
             self.accept(change);
-            self.state.put(Key::Inbox(sender), number);
-            done = number;
+            let inbox = InboxChannel {
+                done: number,
+                ..inbox
+            };
+            self.state.put(Key::Inbox(sender), inbox);
         }
+        self.confirm_to(sender, from);
+    }
+
+    fn inbox(&self, sender: ServerId) -> InboxChannel {
+        let inbox = self.state.get(&Key::Inbox(sender));
+        let inbox = inbox.and_then(Value::inbox_channel);
+        inbox.copied().unwrap_or_default()
+    }
+
+    /// Tells a server how far its channel has come.
+    fn confirm_to(&mut self, sender: ServerId, from: Incarnation) {
+        let inbox = self.inbox(sender);
+        let is_of = inbox.sender == from;
         let answer = PeerAnswer::Delivered {
             receiver: self.server.id(),
-            number: done,
+            by: self.server.incarnation(),
+            from,
+            number: if is_of { inbox.done } else { 0 },
         };
         self.output(Output::PeerAnswer { to: sender, answer });
+    }
+
+    /// A server that has begun a new life counts its messages anew. What comes late of its last life is nobody's word any more.
+    fn hear_from(&mut self, sender: ServerId, from: Incarnation) {
+        let known = self.state.get(&Key::Inbox(sender));
+        let known = known.and_then(Value::inbox_channel).copied();
+        if known.is_some_and(|inbox| inbox.sender == from || inbox.before == Some(from)) {
+            return;
+        }
+        let inbox = InboxChannel {
+            sender: from,
+            done: 0,
+            before: known.map(|inbox| inbox.sender),
+        };
+        self.state.put(Key::Inbox(sender), inbox);
     }
 
     /// The node whose leases are to be given back before a message can take effect: those on what it changes, or those
@@ -119,12 +165,14 @@ impl<V: View> Turn<'_, V> {
         &mut self,
         node: FileId,
         sender: ServerId,
-        number: u64,
+        (from, number): (Incarnation, u64),
         change: PeerChange,
     ) {
         let request = peer_message(sender, number);
         let message = Peer::Deliver {
             sender,
+            from,
+            to: Some(self.server.incarnation()),
             number,
             change,
         };
@@ -163,7 +211,17 @@ impl<V: View> Turn<'_, V> {
 
     pub fn receive_peer_answer(&mut self, answer: PeerAnswer) {
         match answer {
-            PeerAnswer::Delivered { receiver, number } => self.confirm(receiver, number),
+            PeerAnswer::Delivered {
+                receiver,
+                by,
+                from,
+                number,
+            } => {
+                if from == self.server.incarnation() {
+                    self.meet_receiver(receiver, by);
+                    self.confirm(receiver, by, number);
+                }
+            }
             PeerAnswer::State {
                 state: TransactionState::Active,
                 ..
@@ -176,9 +234,10 @@ impl<V: View> Turn<'_, V> {
     }
 
     /// All messages to `receiver` up to `number` have taken effect there.
-    fn confirm(&mut self, receiver: ServerId, number: u64) {
+    fn confirm(&mut self, receiver: ServerId, by: Incarnation, number: u64) {
         let mut channel = self.channel(receiver);
-        if number <= channel.delivered || number > channel.last {
+        let is_late = channel.receiver != Some(by);
+        if is_late || number <= channel.delivered || number > channel.last {
             return;
         }
         let (from, to) = Key::outbox(receiver, channel.delivered + 1, number);
@@ -262,7 +321,25 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    fn resend_to(&mut self, to: ServerId, channel: OutboxChannel) {
+    /// Sends a message of a channel.
+    pub fn send_numbered(
+        &mut self,
+        to: ServerId,
+        receiver: Option<Incarnation>,
+        number: u64,
+        change: PeerChange,
+    ) {
+        let message = Peer::Deliver {
+            sender: self.server.id(),
+            from: self.server.incarnation(),
+            to: receiver,
+            number,
+            change,
+        };
+        self.output(Output::Peer { to, message });
+    }
+
+    pub fn resend_to(&mut self, to: ServerId, channel: OutboxChannel) {
         let first = channel.delivered + 1;
         let (from, end) = Key::outbox(to, first, first + RESEND_MESSAGES);
         let messages: Vec<(u64, PeerChange)> = self
@@ -275,16 +352,8 @@ impl<V: View> Turn<'_, V> {
                 _ => None,
             })
             .collect();
-        let sender = self.server.id();
         for (number, change) in messages {
-            self.output(Output::Peer {
-                to,
-                message: Peer::Deliver {
-                    sender,
-                    number,
-                    change,
-                },
-            });
+            self.send_numbered(to, channel.receiver, number, change);
         }
         self.state.put(
             Key::OutboxChannel(to),

@@ -9,7 +9,7 @@ use futago_base::{
     TransactionId, Value, View,
     record::{HeldReply, Sort, StoredMessage},
 };
-use futago_wire::{Failure, Outcome, Peer, PeerChange, Request, codec};
+use futago_wire::{Failure, Outcome, PeerChange, Request, codec};
 
 pub struct Turn<'a, V> {
     pub server: &'a Server,
@@ -321,15 +321,7 @@ impl<'a, V: View> Turn<'a, V> {
         self.state.put(Key::Outbox(to, number), message);
         self.state.put(Key::OutboxChannel(to), channel);
         self.caused.push((to, number));
-        let sender = self.server.id;
-        self.output(Output::Peer {
-            to,
-            message: Peer::Deliver {
-                sender,
-                number,
-                change,
-            },
-        });
+        self.send_numbered(to, channel.receiver, number, change);
     }
 
     /// Says that the present request's reply need not wait for the messages that it caused.

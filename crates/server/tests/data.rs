@@ -179,7 +179,7 @@ fn a_server_takes_chunks_of_a_file_only_while_its_home_wants_that() {
     let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
     let chunk = ChunkId { file: id, index: 1 };
     let known = Truncations::default();
-    let changed = Err(Failure::Changed);
+    let changed = Err(Failure::NotAdmitted);
     let early = cluster
         .ask_with(1, write_chunk(chunk, 0, &known), b"data")
         .0;

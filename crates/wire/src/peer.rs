@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use futago_base::{
-    BucketStart, FileId, Name, ServerId, SessionId, TransactionId,
+    BucketStart, FileId, Incarnation, Name, ServerId, SessionId, TransactionId,
     record::{Entry, Header, TransactionState, Truncation},
 };
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,11 @@ pub enum Peer {
     Deliver {
         /// The server that sends.
         sender: ServerId,
-        /// Its place in the channel, from 1.
+        /// The life in which it sends.
+        from: Incarnation,
+        /// The receiver's life that it is for; `None` if the sender does not know of any. Another one takes nothing of it.
+        to: Option<Incarnation>,
+        /// Its place in the channel between these lives, from 1.
         number: u64,
         /// What is to change.
         change: PeerChange,
@@ -46,6 +50,10 @@ pub enum PeerAnswer {
     Delivered {
         /// The server that received.
         receiver: ServerId,
+        /// The life in which it received them.
+        by: Incarnation,
+        /// The life in which they were sent.
+        from: Incarnation,
         /// The number of the last one.
         number: u64,
     },

@@ -42,7 +42,7 @@ pub enum Key {
     OutboxChannel(ServerId),
     /// A message to another server that has not been confirmed.
     Outbox(ServerId, u64),
-    /// The number of the last message from another server that took effect.
+    /// A channel from another server.
     Inbox(ServerId),
     /// Which replies wait for a message to another server. Volatile.
     OutboxWaiter(ServerId, u64, RequestId),

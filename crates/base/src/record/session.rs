@@ -1,6 +1,6 @@
 //! Records about other parties: clients' sessions and the channels to other servers.
 
-use crate::{Payload, RequestId, SessionId, Time};
+use crate::{Incarnation, Payload, RequestId, SessionId, Time};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use serde::Serialize;
@@ -63,12 +63,27 @@ pub struct StoredMessage {
 /// The state of the ordered channel to another server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OutboxChannel {
+    /// The life of the receiver that the numbers are for; `None` until it has confirmed one.
+    pub receiver: Option<Incarnation>,
+    /// The receiver's life before, from which nothing is heard any more.
+    pub before: Option<Incarnation>,
     /// The number of the last message put into the channel.
     pub last: u64,
     /// All messages up to this number have arrived.
     pub delivered: u64,
     /// When the oldest unconfirmed message was last sent, or the receiver last confirmed one.
     pub sent: Time,
+}
+
+/// The state of the ordered channel from another server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InboxChannel {
+    /// The life of the sender that the numbers are of.
+    pub sender: Incarnation,
+    /// All messages up to this number have taken effect.
+    pub done: u64,
+    /// The sender's life before, of which nothing is heard any more.
+    pub before: Option<Incarnation>,
 }
 
 /// A reply that waits until the messages that its request caused have arrived.

@@ -1,8 +1,8 @@
 //! The contents of records.
 
 use super::{
-    Entry, Header, HeldReply, Inode, LockWaiter, Opens, OutboxChannel, Participant, RangeLock,
-    Recall, Session, StoredMessage, TransactionStatus,
+    Entry, Header, HeldReply, InboxChannel, Inode, LockWaiter, Opens, OutboxChannel, Participant,
+    RangeLock, Recall, Session, StoredMessage, TransactionStatus,
 };
 use crate::TransactionId;
 use alloc::{boxed::Box, vec::Vec};
@@ -70,6 +70,8 @@ values! {
         TransactionStatus(TransactionStatus) as transaction_status;
         /// Of [`Key::OutboxChannel`](super::Key::OutboxChannel).
         OutboxChannel(OutboxChannel) as outbox_channel;
+        /// Of [`Key::Inbox`](super::Key::Inbox).
+        InboxChannel(InboxChannel) as inbox_channel;
         /// Of [`Key::HeldReply`](super::Key::HeldReply).
         HeldReply(HeldReply) as held_reply;
         /// Of [`Key::Session`](super::Key::Session).

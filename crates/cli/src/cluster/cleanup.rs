@@ -69,7 +69,8 @@ fn end_mount(path: &Path, ended: &mut Ended) {
     }
 }
 
-fn end_processes(records: &[ProcessRecord], killed: &mut Vec<i32>) {
+/// Has processes end by themselves, and kills those that do not; `killed` gets their numbers.
+pub fn end_processes(records: &[ProcessRecord], killed: &mut Vec<i32>) {
     for record in records {
         send(record, Signal::TERM);
     }

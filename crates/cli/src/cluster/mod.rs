@@ -9,6 +9,7 @@ pub mod mounts;
 pub mod plan;
 pub mod records;
 pub mod runtime_directory;
+pub mod server_process;
 pub mod spawn;
 
 use crate::exit::{Exit, Problem};

@@ -53,7 +53,9 @@ pub fn start(
     session: Session,
 ) -> anyhow::Result<Started> {
     let (program, arguments) = line.split_first().context("an empty command line")?;
-    let errors = File::create(log).with_context(|| format!("making the log {}", log.display()))?;
+    // What one before has written stays.
+    let errors = File::options().create(true).append(true).open(log);
+    let errors = errors.with_context(|| format!("making the log {}", log.display()))?;
     let said = File::from(rustix::fs::memfd_create(
         "futago-said",
         MemfdFlags::CLOEXEC,

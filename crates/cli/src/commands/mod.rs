@@ -13,6 +13,7 @@ mod lab;
 mod ls;
 mod mount;
 mod put;
+mod restart;
 mod rm;
 mod serve;
 mod status;
@@ -59,6 +60,8 @@ commands! {
     Up(up::Up),
     /// End a cluster and everything that belongs to it, also after a crash.
     Down(down::Down),
+    /// Start a server again that has ended; it comes back empty.
+    Restart(restart::Restart),
     /// Tell how the servers are, or where a directory or file lies.
     Status(status::Status),
     /// Mount a cluster's file system at a directory.

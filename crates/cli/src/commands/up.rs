@@ -6,10 +6,9 @@ use crate::{
         launcher::{Launcher, parse_hosts},
         memory,
         mount_point::Permission,
-        plan,
-        records::{ProcessRecord, Role},
-        runtime_directory,
-        spawn::{self, Session, Started},
+        plan, runtime_directory,
+        server_process::ServerProcess,
+        spawn::{self, Started},
     },
     commands::mount,
     exit::{Exit, Problem, exit_of},
@@ -22,8 +21,8 @@ use futago_base::map::Policy;
 use futago_node::Cluster;
 use serde::Serialize;
 use std::{
-    fs::{self, File},
-    io,
+    ffi::OsString,
+    fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{
@@ -257,28 +256,17 @@ impl Up {
         processes.dedup();
         // One that has its session for itself gets as much of a core as all of its clients; of several, each would.
         let here = processes.iter().filter(|(_, host)| host.is_none());
-        let session = match self.until_input_ends || here.count() > 1 {
-            true => Session::Shared,
-            false => Session::Own,
-        };
+        let is_in_session = self.until_input_ends || here.count() > 1;
         for (number, &(process, host)) in processes.iter().enumerate() {
-            let log = directory.join(format!("server-{process}.log"));
             let earlier = processes[..number].iter().filter(|other| other.1 == host);
             let core = self.bind_to_core.then(|| earlier.count());
-            let (line, input) = self.command_line(process, host, core, directory)?;
-            let what = match host {
-                Some(host) => format!("server process {process} on {host}"),
-                None => format!("server process {process}"),
+            let server = ServerProcess {
+                process,
+                host: host.cloned(),
+                line: self.command_line(process, host, core, directory)?,
+                is_in_session,
             };
-            let child = spawn::start(what, &line, &log, input, session)?;
-            let role = match host {
-                Some(_) => Role::Launcher(process),
-                None => Role::Server(process),
-            };
-            let record = ProcessRecord::of(child.pid(), role);
-            started.push(child);
-            // Who cleans up finds it so, however early.
-            record?.save(directory)?;
+            server.start(&self.cluster.path, directory, started)?;
         }
         Ok(())
     }
@@ -289,7 +277,7 @@ impl Up {
         host: Option<&String>,
         core: Option<usize>,
         directory: &Path,
-    ) -> anyhow::Result<(Vec<String>, Option<File>)> {
+    ) -> anyhow::Result<Vec<OsString>> {
         let program = std::env::current_exe()?.display().to_string();
         let file = match host {
             None => std::path::absolute(&self.cluster.path)?
@@ -310,13 +298,11 @@ impl Up {
         if let Some(address) = self.metrics_of(process)? {
             command.extend(["--metrics".to_owned(), address.to_string()]);
         }
-        match host {
-            None => Ok((command, None)),
-            Some(host) => {
-                let line = Launcher::parse(&self.launcher)?.command_line(host, &command);
-                Ok((line, Some(File::open(&self.cluster.path)?)))
-            }
-        }
+        let line = match host {
+            None => command,
+            Some(host) => Launcher::parse(&self.launcher)?.command_line(host, &command),
+        };
+        Ok(line.into_iter().map(OsString::from).collect())
     }
 
     fn metrics_of(&self, process: u32) -> anyhow::Result<Option<SocketAddr>> {

@@ -12,5 +12,6 @@ mod logs;
 mod mount_points;
 mod output;
 mod recorded;
+mod restart;
 mod signals;
 mod twin;

@@ -170,6 +170,9 @@ impl<C: Context> Client<C> {
                 file,
                 index: offset / width,
             };
+            if at.from >= source.hint.chunks_end() {
+                break;
+            }
             let (from, to) = (chunk(at.source, at.from), chunk(at.target, at.to));
             let server = self.map().chunk_server(from);
             if from.index == 0 || to.index == 0 || server != self.map().chunk_server(to) {

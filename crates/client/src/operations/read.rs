@@ -9,7 +9,7 @@ use crate::{
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
 use futago_base::{Errno, FileId, Payload, limits};
-use futago_wire::{Failure, Request};
+use futago_wire::{Failure, Reply, Request};
 
 impl<C: Context> Client<C> {
     /// Reads up to `length` bytes at `offset`; fewer only at the end of the file.
@@ -66,7 +66,7 @@ impl<C: Context> Client<C> {
         }
         let end = range.end.min(state.attributes.size);
         let parts = self.read_parts(id, &hint, range.start, range.start..end);
-        let answers = self.ask_chunks(&parts, &hint).await?;
+        let answers = self.read_chunks(&parts, &hint).await?;
         let is_unchanged = self.data_stamps(id) == Some(stamps);
         Ok(is_unchanged.then(|| assemble(end, (0, Payload::empty()), &parts, answers)))
     }
@@ -90,18 +90,31 @@ impl<C: Context> Client<C> {
         // What probably exists is asked for at once, the rest when the home has told the size. No chunk
         // is asked twice: others may change it in between, and it must look the same all through.
         let hint = self.hint(id).unwrap_or_else(|| FileHint::new(0, 0));
-        let known = end.min(end_of_chunks(&hint)).max(offset);
+        let known = end_of_chunks(&hint).min(hint.chunks_end());
+        let known = end.min(known).max(offset);
         let mut parts = self.read_parts(id, &hint, offset, offset..known);
         let (extent, first, mut answers) = self
             .ask_home_and_chunks(id, (home, Payload::empty()), &parts, &hint)
             .await?;
         let end = end.min(extent.size);
         let more = self.read_parts(id, &extent.hint, offset, known..end);
-        answers.extend(self.ask_chunks(&more, &extent.hint).await?);
+        answers.extend(self.read_chunks(&more, &extent.hint).await?);
         parts.extend(more);
         let first_end = end.min(self.home_part_end(id, &extent.hint, offset));
         let first = (first_end.saturating_sub(offset) as usize, first);
         Ok((assemble(end, first, &parts, answers), extent.hint))
+    }
+
+    /// Reads parts in order. Nobody is asked for what lies where there are no chunks.
+    async fn read_chunks(
+        &self,
+        parts: &[ReadPart],
+        hint: &FileHint,
+    ) -> Result<Vec<(Reply, Payload)>, Failure> {
+        let held = parts.partition_point(|read| read.part.offset < hint.chunks_end());
+        let mut answers = self.ask_chunks(&parts[..held], hint).await?;
+        answers.resize(parts.len(), (Reply::Done, Payload::empty()));
+        Ok(answers)
     }
 
     /// The parts of a range of a read from `offset` on, but for the one that the home brings along.
@@ -134,7 +147,7 @@ fn assemble(
     end: u64,
     first: (usize, Payload),
     parts: &[ReadPart],
-    answers: Vec<(futago_wire::Reply, Payload)>,
+    answers: Vec<(Reply, Payload)>,
 ) -> Payload {
     let mut pieces = vec![first];
     for (ReadPart { part, .. }, (_, data)) in parts.iter().zip(answers) {

@@ -69,7 +69,8 @@ impl<C: Context> Client<C> {
     async fn try_seek_data(&self, id: FileId, offset: u64) -> Result<u64, Failure> {
         let extent = self.extent_beyond(id, offset).await?;
         let chunk_bytes = extent.hint.chunk_bytes;
-        let mut servers = chunk_servers(self.map(), id, chunk_bytes, offset, extent.size);
+        let end = extent.size.min(extent.hint.chunks_end());
+        let mut servers = chunk_servers(self.map(), id, chunk_bytes, offset, end);
         if offset < u64::from(chunk_bytes) {
             servers.insert(self.map().home(id));
         }
@@ -100,10 +101,11 @@ impl<C: Context> Client<C> {
     async fn try_seek_hole(&self, id: FileId, offset: u64) -> Result<u64, Failure> {
         let extent = self.extent_beyond(id, offset).await?;
         let width = u64::from(extent.hint.chunk_bytes);
+        let end = extent.size.min(extent.hint.chunks_end());
         let mut from = offset;
-        while from < extent.size {
+        while from < end {
             let first = from / width;
-            let last = first + CHUNKS_AT_ONCE.min(extent.size.div_ceil(width) - first);
+            let last = first + CHUNKS_AT_ONCE.min(end.div_ceil(width) - first);
             let asked: Vec<NextHole> = (first..last)
                 .map(|index| NextHole {
                     server: self.map().chunk_server(ChunkId { file: id, index }),
@@ -120,7 +122,7 @@ impl<C: Context> Client<C> {
             }
             from = last * width;
         }
-        Ok(extent.size)
+        Ok(from.min(extent.size))
     }
 
     /// The layout of a file that is longer than `offset`.

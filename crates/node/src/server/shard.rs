@@ -5,7 +5,7 @@ use super::peers::{Peers, Siblings};
 use super::status::{Counters, Status};
 use crate::Cluster;
 use bytes::Bytes;
-use futago_base::{Payload, RequestId, ServerId, SessionId, Time, View};
+use futago_base::{Incarnation, Payload, RequestId, ServerId, SessionId, Time, View};
 use futago_driver::{Admission, AdmissionConfig, HybridClock};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
@@ -72,7 +72,7 @@ impl Shard {
         connections: Rc<RefCell<Connections>>,
     ) -> io::Result<Self> {
         let map = setup.cluster.map().map_err(io::Error::other)?;
-        let core = Server::new(setup.id, map, setup.core);
+        let core = Server::new(setup.id, map, setup.core).in_life(Incarnation(getrandom::u64()?));
         let mut store = MemoryStore::new(setup.memory_bytes);
         let now = wall_clock();
         let genesis = core.genesis(&store, now);

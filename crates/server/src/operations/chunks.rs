@@ -15,6 +15,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, data: &Payload) -
             truncations,
         } => {
             check(turn, *chunk, (*from, *to), *chunk_bytes)?;
+            turn.heard_or_fail(chunk.file)?;
             let payload = read(turn, *chunk, (*from, *to), *chunk_bytes, truncations);
             Ok(Answer {
                 reply: Reply::Done,
@@ -132,6 +133,7 @@ fn copy<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
     check(turn, *source, (*from, *to), *chunk_bytes)?;
     let end = end_of(*offset, (*to - *from) as usize)?;
     check(turn, *target, (*offset, end), *chunk_bytes)?;
+    turn.heard_or_fail(source.file)?;
     let data = read(
         turn,
         *source,

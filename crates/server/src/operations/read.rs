@@ -52,6 +52,7 @@ pub fn extent(inode: &Inode, offset: u64, stored: u32) -> Reply {
         size: inode.size,
         chunk_bytes: inode.chunk_bytes,
         writable: writable(inode),
+        reach: inode.reach,
         truncations: inode.truncations.clone(),
         state: None,
     }

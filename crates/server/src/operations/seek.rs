@@ -14,6 +14,7 @@ pub fn next_data<V: View>(
     truncations: &Truncations,
 ) -> Result {
     check_chunk_bytes(chunk_bytes)?;
+    turn.heard_or_fail(file)?;
     let width = u64::from(chunk_bytes);
     let found = turn.chunks_here(file, from / width).find_map(|chunk| {
         let start = chunk.index * width;
@@ -33,6 +34,7 @@ pub fn next_hole<V: View>(
     truncations: &Truncations,
 ) -> Result {
     check_chunk_bytes(chunk_bytes)?;
+    turn.heard_or_fail(file)?;
     let width = u64::from(chunk_bytes);
     let chunk = ChunkId {
         file,

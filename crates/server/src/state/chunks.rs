@@ -11,15 +11,15 @@ use futago_wire::Failure;
 
 impl<V: View> Turn<'_, V> {
     /// Lets somebody who knows of `truncations` change chunks of a file, which are cut first if they
-    /// have missed one. Errors: `Changed` if the home has not told of the file, or not any more, or if
-    /// the chunks have heard of a truncation that the caller does not know: it asks the home anew.
+    /// have missed one. Errors: `NotAdmitted` if the home has not told of the file, or not any more;
+    /// `Changed` if the chunks have heard of a truncation that the caller does not know: it asks the home anew.
     pub fn admit_change(
         &mut self,
         file: FileId,
         chunk_bytes: u32,
         truncations: &Truncations,
     ) -> Checked<()> {
-        let heard = self.heard(file).ok_or(Failure::Changed)?;
+        let heard = self.heard_or_fail(file)?;
         if truncations.latest < heard {
             return Err(Failure::Changed.into());
         }
@@ -43,6 +43,11 @@ impl<V: View> Turn<'_, V> {
         admitted.and_then(Value::number).copied()
     }
 
+    /// As [`Turn::heard`] of a file of which this server must have heard, if it has not lost what it had.
+    pub fn heard_or_fail(&self, file: FileId) -> Checked<u64> {
+        self.heard(file).ok_or_else(|| Failure::NotAdmitted.into())
+    }
+
     /// Cuts the chunks of a file that have missed truncations.
     fn catch_up(&mut self, file: FileId, chunk_bytes: u32, heard: u64, truncations: &Truncations) {
         if let Some(limit) = truncations.limit_since(heard)
@@ -59,8 +64,13 @@ impl<V: View> Turn<'_, V> {
             latest: truncation.sequence,
             steps: alloc::vec![truncation],
         };
-        if let Some(heard) = self.heard(file) {
-            self.catch_up(file, chunk_bytes, heard, &truncations);
+        match self.heard(file) {
+            Some(heard) => self.catch_up(file, chunk_bytes, heard, &truncations),
+            // What this server has lost of the file does not count any more.
+            None if truncation.size <= chunk_bytes.into() => {
+                self.admit_file(file, truncation.sequence);
+            }
+            None => {}
         }
     }
 

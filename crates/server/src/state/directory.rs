@@ -3,7 +3,7 @@
 use super::bucket::Place;
 use crate::{PlantedDirectory, turn::Turn};
 use futago_base::{
-    BucketStart, FileId, Key, Kind, Partition, Time, Timestamp, View,
+    BucketStart, FileId, Key, Kind, Partition, Time, Timestamp, Value, View,
     record::{DirectoryPlace, Entry, Header, Inode, Truncations},
 };
 use futago_wire::NewDirectory;
@@ -12,9 +12,18 @@ impl<V: View> Turn<'_, V> {
     /// Draws the next identity of a partition of this server.
     pub fn draw_id(&mut self, partition: Partition) -> FileId {
         let key = Key::Allocator(partition);
-        let counter = self.state.number(&key) + 1;
+        let last = self.state.get(&key).and_then(Value::number).copied();
+        let first = self.server.incarnation().first_counter();
+        let counter = last.unwrap_or(first) + 1;
         self.state.put(key, counter);
         FileId::new(partition, counter)
+    }
+
+    /// No file gets the identity of the root directory, which every life of its home has.
+    pub fn reserve_root_id(&mut self) {
+        let first = self.server.incarnation().first_counter();
+        let key = Key::Allocator(FileId::ROOT.home());
+        self.state.put(key, first.max(1));
     }
 
     /// Makes a directory's inode and its first, empty bucket.

@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, ClusterMap, Duration, FileId, Name, Payload, RequestId, ServerId, SessionId, Time,
-    map::Policy,
+    BucketStart, ClusterMap, Duration, FileId, Incarnation, Name, Payload, RequestId, ServerId,
+    SessionId, Time, map::Policy,
 };
 use futago_server::{Config, Input, Output, Server, TransactionCounts};
 use futago_store::MemoryStore;
@@ -57,6 +57,16 @@ impl Cluster {
 
     pub fn one() -> Self {
         Self::new(1, Config::default())
+    }
+
+    /// Has a server lose all that it holds and begin a new life.
+    pub fn restart(&mut self, server: u16, incarnation: u64) {
+        let at = usize::from(server);
+        self.servers[at] = self.servers[at].clone().in_life(Incarnation(incarnation));
+        let mut store = MemoryStore::new(1 << 30);
+        let genesis = self.servers[at].genesis(&store, self.now);
+        store.apply(genesis);
+        self.stores[at] = store;
     }
 
     /// Gives one input to a server, applies its batch and returns its outputs.

@@ -1,6 +1,7 @@
 //! What other servers say of files that clients have leases on.
 
 use super::*;
+use futago_base::Incarnation;
 
 impl Room {
     /// Makes a file that the holder keeps; its lease.
@@ -17,6 +18,8 @@ impl Room {
     fn drop_link(&mut self, number: u64, file: FileId) -> Vec<Output> {
         let message = Peer::Deliver {
             sender: PEER,
+            from: Incarnation(0),
+            to: None,
             number,
             change: PeerChange::DropLink(file),
         };
@@ -26,7 +29,12 @@ impl Room {
 
 fn delivered(number: u64) -> Output {
     let receiver = ServerId(0);
-    let answer = PeerAnswer::Delivered { receiver, number };
+    let answer = PeerAnswer::Delivered {
+        receiver,
+        by: Incarnation(0),
+        from: Incarnation(0),
+        number,
+    };
     Output::PeerAnswer { to: PEER, answer }
 }
 

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, FileId, Kind, Name, Partition, Payload, ServerId, SessionId, Time, TransactionId,
+    BucketStart, FileId, Incarnation, Kind, Name, Partition, Payload, ServerId, SessionId, Time,
+    TransactionId,
     record::{Entry, Truncation, Truncations},
 };
 use futago_wire::{
@@ -115,6 +116,7 @@ fn extent() -> Reply {
         stored: 2,
         size: 3,
         chunk_bytes: 4096,
+        reach: 1 << 21,
         writable: 4,
         truncations,
         state: None,
@@ -137,11 +139,15 @@ pub fn frames() -> Vec<(&'static str, Frame)> {
     };
     let deliver = Peer::Deliver {
         sender: ServerId(1),
+        from: Incarnation(4),
+        to: Some(Incarnation(5)),
         number: 2,
         change: transfer,
     };
     let delivered = PeerAnswer::Delivered {
         receiver: ServerId(1),
+        by: Incarnation(5),
+        from: Incarnation(4),
         number: 2,
     };
     let session = SessionId(3);

@@ -1,0 +1,127 @@
+//! `futago restart`: starts a server again that has ended.
+
+use crate::{
+    cluster::{
+        ClusterFile, cleanup,
+        records::{self, ProcessRecord, Role},
+        runtime_directory,
+        server_process::ServerProcess,
+        spawn,
+    },
+    exit::{Exit, Problem},
+    output,
+};
+use anyhow::{Context, ensure};
+use clap::Args;
+use futago_node::Cluster;
+use serde::Serialize;
+use std::{path::Path, time::Duration};
+
+/// Arguments of `restart`.
+///
+/// The server comes back empty: files, names and data that it held stay lost, and whoever had files open must open them
+/// again. All servers of its process are started with it.
+#[derive(Args)]
+pub struct Restart {
+    #[command(flatten)]
+    cluster: ClusterFile,
+    /// The server, by its number in `futago status`.
+    #[arg(long, value_name = "N")]
+    server: u16,
+    /// If its process still runs, end it first: all that its servers hold is lost.
+    #[arg(long)]
+    force: bool,
+    /// How many seconds it may take to get ready.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    wait: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    process: u32,
+    servers: Vec<u16>,
+}
+
+impl Restart {
+    /// Whether JSON is asked for.
+    pub const fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Starts the server's process.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let interrupted = spawn::interruption()?;
+        let cluster = self.cluster.load()?;
+        let directory = runtime_directory::of(&cluster);
+        let process = self.process(&cluster)?;
+        let server = ServerProcess::load(&directory, process)?;
+        self.make_way(process, &directory)?;
+        let mut started = Vec::new();
+        let ready = server
+            .start(&self.cluster.path, &directory, &mut started)
+            .and_then(|()| {
+                spawn::wait_ready(&mut started, Duration::from_secs(self.wait), &interrupted)
+            });
+        if let Err(error) = ready {
+            started.iter_mut().for_each(spawn::Started::end);
+            return Err(error);
+        }
+        self.report(&cluster, process)?;
+        Ok(Exit::Success)
+    }
+
+    /// The process that hosts the server.
+    fn process(&self, cluster: &Cluster) -> anyhow::Result<u32> {
+        let server = cluster.servers.get(usize::from(self.server));
+        let server = server.with_context(|| {
+            let last = cluster.servers.len().saturating_sub(1);
+            format!(
+                "there is no server {}: they are numbered 0 to {last}",
+                self.server
+            )
+        })?;
+        Ok(server.process)
+    }
+
+    /// Refuses to start what runs, or ends it.
+    fn make_way(&self, process: u32, directory: &Path) -> anyhow::Result<()> {
+        let is_of = |record: &ProcessRecord| {
+            [Role::Server(process), Role::Launcher(process)].contains(&record.role)
+        };
+        let records = records::list(directory).into_iter();
+        let running: Vec<ProcessRecord> = records
+            .filter(|record| is_of(record) && record.is_alive())
+            .collect();
+        if let Some(record) = running.first()
+            && !self.force
+        {
+            let what = format!(
+                "server {} runs, as process {}; --force ends it first, and loses all that it holds",
+                self.server, record.pid
+            );
+            return Err(Problem::error(Exit::InUse, what));
+        }
+        cleanup::end_processes(&running, &mut Vec::new());
+        ensure!(
+            running.iter().all(|record| !record.is_alive()),
+            "process {process} does not end"
+        );
+        Ok(())
+    }
+
+    fn report(&self, cluster: &Cluster, process: u32) -> anyhow::Result<()> {
+        let numbered = (0..).zip(&cluster.servers);
+        let of_process = numbered.filter(|(_, server)| server.process == process);
+        let report = Report {
+            process,
+            servers: of_process.map(|(number, _)| number).collect(),
+        };
+        output::print(self.json, &report, |report| {
+            let servers: Vec<String> = report.servers.iter().map(u16::to_string).collect();
+            format!("ready, and empty: server {}\n", servers.join(", "))
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! A server that is started again is empty, and shows nobody what is somebody else's.
+
+use crate::common::Cluster;
+use futago_node::{
+    Options,
+    blocking::{FileSystem, OpenOptions},
+};
+use std::io;
+
+const NEW: OpenOptions = OpenOptions {
+    create: true,
+    create_new: true,
+    truncate: false,
+    mode: 0o644,
+};
+
+fn connect(cluster: &Cluster) -> FileSystem {
+    FileSystem::connect(&cluster.load(), Options::default()).unwrap()
+}
+
+fn write(files: &FileSystem, path: &str, text: &'static [u8]) -> io::Result<()> {
+    let file = files.open(path.as_bytes(), NEW)?;
+    file.write_at(0, text.into())?;
+    file.close()
+}
+
+fn read(files: &FileSystem, path: &str) -> io::Result<Vec<u8>> {
+    let file = files.open(path.as_bytes(), OpenOptions::default())?;
+    Ok(file.read_at(0, 1 << 16)?.to_vec())
+}
+
+/// Directories of the root, which are dealt out to the servers.
+fn directories() -> impl Iterator<Item = String> {
+    (0..16).map(|number| format!("/d{number}"))
+}
+
+#[test]
+fn what_a_server_has_lost_is_gone_and_never_somebody_else_s() {
+    let cluster = Cluster::up(&["--servers", "2"]);
+    let before = connect(&cluster);
+    for directory in directories() {
+        before
+            .create_directory(directory.as_bytes(), 0o755)
+            .unwrap();
+        let (inside, moved) = (format!("{directory}/secret"), format!("{directory}.secret"));
+        write(&before, &inside, b"secret").unwrap();
+        before.rename(inside.as_bytes(), moved.as_bytes()).unwrap();
+    }
+    cluster.kill(1);
+    let (code, report) = cluster.json(&["restart", "--server", "1"]);
+    assert_eq!((code, &report["servers"]), (0, &serde_json::json!([1])));
+
+    // As many files as before would draw the same identities if anybody did.
+    let after = connect(&cluster);
+    for directory in directories() {
+        let other = directory.replace('d', "e");
+        after.create_directory(other.as_bytes(), 0o755).unwrap();
+        write(&after, &format!("{other}/public"), b"public").unwrap();
+    }
+    let found: Vec<io::Result<Vec<u8>>> = directories()
+        .map(|directory| read(&after, &format!("{directory}.secret")))
+        .collect();
+    let alive = found.iter().flatten().count();
+    assert!(0 < alive && alive < found.len(), "{found:?}");
+    assert!(
+        found.iter().flatten().all(|text| text == b"secret"),
+        "{found:?}"
+    );
+    for directory in directories() {
+        let other = directory.replace('d', "e");
+        assert_eq!(read(&after, &format!("{other}/public")).unwrap(), b"public");
+    }
+}
+
+#[test]
+fn a_server_that_runs_is_restarted_only_by_force() {
+    let cluster = Cluster::up(&["--servers", "2"]);
+    let restart = ["restart", "--server", "1"];
+    cluster.command(&restart).assert().code(5);
+    cluster.command(&restart).arg("--force").assert().success();
+    cluster
+        .command(&["restart", "--server", "2"])
+        .assert()
+        .code(3);
+    assert_eq!(cluster.json(&["status"]).0, 0);
+}

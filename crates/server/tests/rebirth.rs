@@ -1,0 +1,217 @@
+//! Servers that lose all that they hold and begin a new life.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cluster;
+
+use cluster::{CHUNK_BYTES, Cluster, ROOT, peer_answers, spot};
+use futago_base::{ChunkId, FileId, Incarnation, ServerId, record::Truncations};
+use futago_server::{Config, Input, Output};
+use futago_wire::{AttributeChange, Failure, Peer, PeerAnswer, PeerChange, Reply, Request};
+
+/// A life that is not the first.
+const NEXT: u64 = 5;
+const END: u64 = CHUNK_BYTES as u64 + 4;
+
+fn write(id: FileId, end: u64) -> Request {
+    Request::Write {
+        id,
+        offset: 0,
+        end,
+        kill_privileges: false,
+        written: None,
+    }
+}
+
+/// The chunk of a file that is on server 1.
+const fn chunk(file: FileId) -> ChunkId {
+    ChunkId { file, index: 1 }
+}
+
+fn write_chunk(file: FileId, truncations: Truncations) -> Request {
+    Request::WriteChunk {
+        chunk: chunk(file),
+        offset: 0,
+        chunk_bytes: CHUNK_BYTES,
+        truncations,
+    }
+}
+
+fn read_chunk(file: FileId) -> Request {
+    Request::ReadChunk {
+        chunk: chunk(file),
+        from: 0,
+        to: 4,
+        chunk_bytes: CHUNK_BYTES,
+        truncations: Truncations::default(),
+    }
+}
+
+fn next_data(file: FileId) -> Request {
+    Request::NextData {
+        file,
+        from: u64::from(CHUNK_BYTES),
+        chunk_bytes: CHUNK_BYTES,
+        truncations: Truncations::default(),
+    }
+}
+
+/// A file with data on both servers.
+fn two_chunks(cluster: &mut Cluster) -> FileId {
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    cluster.run(0, write(id, END)).unwrap();
+    let written = write_chunk(id, Truncations::default());
+    cluster.ask_with(1, written, b"data").0.unwrap();
+    id
+}
+
+#[test]
+fn a_new_life_gives_no_file_an_identity_of_the_last_one() {
+    let mut cluster = Cluster::one();
+    let lost = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    cluster.restart(0, NEXT);
+    let made = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    assert_ne!(made, lost);
+    assert_eq!(made.home(), lost.home());
+    let gone = cluster.ask(0, Request::GetAttributes(vec![lost]));
+    assert!(matches!(gone, Ok(Reply::Files(files)) if files[0].is_err()));
+    assert_eq!(cluster.attributes(0, ROOT).attributes.id, ROOT);
+}
+
+#[test]
+fn lost_data_is_no_hole() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = two_chunks(&mut cluster);
+    cluster.restart(1, NEXT);
+    // Growing the file makes nothing good.
+    cluster.run(0, write(id, 4 * END)).unwrap();
+    let late = write_chunk(id, Truncations::default());
+    for (request, data) in [
+        (read_chunk(id), &b""[..]),
+        (next_data(id), b""),
+        (late, b"more"),
+    ] {
+        let refused = cluster.ask_with(1, request, data).0;
+        assert_eq!(refused, Err(Failure::NotAdmitted));
+    }
+}
+
+#[test]
+fn a_file_that_loses_data_is_whole_again_when_it_is_emptied() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = two_chunks(&mut cluster);
+    cluster.restart(1, NEXT);
+    let change = AttributeChange {
+        size: Some(0),
+        ..AttributeChange::default()
+    };
+    cluster
+        .run(0, Request::SetAttributes { id, change })
+        .unwrap();
+    let written = cluster.run(0, write(id, END)).unwrap();
+    let Reply::Extent { truncations, .. } = written else {
+        panic!("{written:?}");
+    };
+    let again = write_chunk(id, truncations);
+    assert_eq!(cluster.ask_with(1, again, b"more").0, Ok(Reply::Done));
+}
+
+#[test]
+fn messages_that_were_under_way_reach_the_next_life() {
+    let mut cluster = Cluster::new(2, Config::default());
+    two_chunks(&mut cluster);
+    let other = cluster.create(0, spot(ROOT, "b")).attributes.id;
+    let request = cluster.next_id();
+    // The message that admits the file is lost with the server.
+    cluster.request(0, request, write(other, END));
+    cluster.restart(1, NEXT);
+    cluster.now = cluster.now + cluster.servers[0].config().resend;
+    let again = cluster.input(0, Input::Tick);
+    let answers = cluster.settle(0, again);
+    assert!(matches!(&answers[..], [(id, Ok(_))] if *id == request));
+    let written = write_chunk(other, Truncations::default());
+    assert_eq!(cluster.ask_with(1, written, b"data").0, Ok(Reply::Done));
+    // So do later ones.
+    let third = cluster.create(0, spot(ROOT, "c")).attributes.id;
+    cluster.run(0, write(third, END)).unwrap();
+}
+
+fn admit(from: u64, to: Option<u64>, number: u64, file: u64) -> Input {
+    Input::Peer(Peer::Deliver {
+        sender: ServerId(1),
+        from: Incarnation(from),
+        to: to.map(Incarnation),
+        number,
+        change: PeerChange::Admit {
+            file: FileId(file),
+            heard: 0,
+        },
+    })
+}
+
+fn delivered(from: u64, number: u64) -> PeerAnswer {
+    PeerAnswer::Delivered {
+        receiver: ServerId(0),
+        by: Incarnation(0),
+        from: Incarnation(from),
+        number,
+    }
+}
+
+fn answers(cluster: &mut Cluster, input: Input) -> Vec<PeerAnswer> {
+    let outputs: Vec<Output> = cluster.input(0, input);
+    peer_answers(&outputs)
+}
+
+#[test]
+fn a_sender_in_a_new_life_is_heard_and_its_last_one_is_not() {
+    let mut cluster = Cluster::new(2, Config::default());
+    for number in 1..=3 {
+        let told = answers(&mut cluster, admit(0, Some(0), number, number));
+        assert_eq!(told, [delivered(0, number)]);
+    }
+    assert_eq!(
+        answers(&mut cluster, admit(NEXT, None, 1, 9)),
+        [delivered(NEXT, 1)]
+    );
+    assert_eq!(answers(&mut cluster, admit(0, Some(0), 4, 4)), []);
+    assert_eq!(
+        answers(&mut cluster, admit(NEXT, Some(0), 2, 10)),
+        [delivered(NEXT, 2)]
+    );
+}
+
+#[test]
+fn what_is_for_the_last_life_is_not_taken() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let not_here = Some(NEXT);
+    assert_eq!(
+        answers(&mut cluster, admit(0, not_here, 1, 9)),
+        [delivered(0, 0)]
+    );
+    assert_eq!(
+        answers(&mut cluster, admit(0, Some(0), 1, 9)),
+        [delivered(0, 1)]
+    );
+}
+
+#[test]
+fn late_confirmations_of_the_last_life_confirm_nothing() {
+    let mut cluster = Cluster::new(2, Config::default());
+    two_chunks(&mut cluster);
+    cluster.restart(1, NEXT);
+    let other = cluster.create(0, spot(ROOT, "b")).attributes.id;
+    cluster.run(0, write(other, END)).unwrap();
+    let third = cluster.create(0, spot(ROOT, "c")).attributes.id;
+    let request = cluster.next_id();
+    let under_way = cluster.request(0, request, write(third, END));
+    let late = PeerAnswer::Delivered {
+        receiver: ServerId(1),
+        by: Incarnation(0),
+        from: Incarnation(0),
+        number: 9,
+    };
+    assert_eq!(cluster.input(0, Input::PeerAnswer(late)), []);
+    let answered = cluster.settle(0, under_way);
+    assert!(matches!(&answered[..], [(id, Ok(_))] if *id == request));
+}
