@@ -72,7 +72,8 @@ impl Shard {
         connections: Rc<RefCell<Connections>>,
     ) -> io::Result<Self> {
         let map = setup.cluster.map().map_err(io::Error::other)?;
-        let core = Server::new(setup.id, map, setup.core).in_life(Incarnation(getrandom::u64()?));
+        let life = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+        let core = Server::new(setup.id, map, setup.core).in_life(Incarnation(life));
         let mut store = MemoryStore::new(setup.memory_bytes);
         let now = wall_clock();
         let genesis = core.genesis(&store, now);
