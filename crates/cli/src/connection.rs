@@ -135,7 +135,28 @@ impl Connection {
         Ok(self.run(|| path.to_string(), lookup)?.attributes)
     }
 
-    /// Calls `each` with every entry of a directory, attributes included.
+    /// The attributes of what was listed; `None` if it was removed since.
+    ///
+    /// # Errors
+    /// If its server cannot be reached.
+    pub fn listed(
+        &self,
+        path: &RemotePath,
+        directory: FileId,
+        entry: &ListedEntry,
+    ) -> anyhow::Result<Option<Attributes>> {
+        if let Some(attributes) = entry.attributes {
+            return Ok(Some(attributes));
+        }
+        let lookup = async |client: &Client| match client.lookup(directory, &entry.name).await {
+            Ok(state) => Ok(Some(state.attributes)),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        };
+        self.run(|| path.to_string(), lookup)
+    }
+
+    /// Calls `each` with every entry of a directory, attributes included where their server can be reached.
     pub fn each_entry(
         &self,
         path: &RemotePath,
@@ -239,12 +260,19 @@ impl Connection {
         }
     }
 
-    /// Removes a name that is not a directory's.
-    pub fn unlink(&self, directory: FileId, name: &Name) -> anyhow::Result<()> {
-        self.run(
-            || name.to_string(),
-            async |client| client.unlink(directory, name).await,
-        )
+    /// Removes a name that is not a directory's; `false` if it is one.
+    pub fn unlink(
+        &self,
+        path: &RemotePath,
+        directory: FileId,
+        name: &Name,
+    ) -> anyhow::Result<bool> {
+        let unlink = async |client: &Client| match client.unlink(directory, name).await {
+            Ok(()) => Ok(true),
+            Err(Errno::EISDIR) => Ok(false),
+            Err(errno) => Err(errno),
+        };
+        self.run(|| path.to_string(), unlink)
     }
 
     /// Removes an empty directory.

@@ -1,5 +1,6 @@
 //! How the program ends: exit codes, and errors that carry one.
 
+use crate::output;
 use std::fmt;
 
 /// The program's exit codes; clap itself ends with [`Exit::Usage`] when it refuses arguments.
@@ -21,6 +22,45 @@ pub enum Exit {
     Interrupted = 130,
     /// Nobody reads the output any more, as shells count SIGPIPE.
     ReaderGone = 141,
+}
+
+/// What a command could not do while it went on with the rest.
+#[derive(Default)]
+pub struct Failures {
+    count: u64,
+}
+
+impl Failures {
+    /// Tells people of one.
+    pub fn tell(&mut self, error: &anyhow::Error) {
+        output::notice(format_args!("futago: {error:#}"));
+        self.count += 1;
+    }
+
+    /// Tells of one unless all went well. The end of the reader of this program's output ends the command.
+    pub fn go_on(&mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
+        match result {
+            Err(error) if exit_of(&error) == Exit::ReaderGone => Err(error),
+            Err(error) => {
+                self.tell(&error);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Whether all went well so far.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How the command ends.
+    pub const fn exit(&self) -> Exit {
+        match self.count {
+            0 => Exit::Success,
+            _ => Exit::Wrong,
+        }
+    }
 }
 
 /// An error with an exit code of its own; all others end with [`Exit::Failed`].

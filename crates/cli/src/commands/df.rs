@@ -1,6 +1,11 @@
 //! `futago df`: how full the servers are.
 
-use crate::{cluster::ClusterFile, connection::Connection, exit::Exit, output};
+use crate::{
+    cluster::ClusterFile,
+    connection::Connection,
+    exit::{Exit, Failures},
+    output,
+};
 use clap::Args;
 use futago_base::Space;
 use serde::Serialize;
@@ -43,13 +48,20 @@ impl Df {
         self.json
     }
 
-    /// Asks every server.
+    /// Asks every server. Ends with 1 if one does not answer; the others are told all the same.
     pub fn run(self) -> anyhow::Result<Exit> {
         let connection = Connection::open(&self.cluster.load()?)?;
         let mut rows = Vec::new();
         let mut total = Space::default();
+        let mut failures = Failures::default();
         for server in connection.map().servers() {
-            let space = connection.space(server)?;
+            let space = match connection.space(server) {
+                Ok(space) => space,
+                Err(error) => {
+                    failures.tell(&error);
+                    continue;
+                }
+            };
             total.limit_bytes += space.limit_bytes;
             total.used_bytes += space.used_bytes;
             total.files += space.files;
@@ -74,6 +86,6 @@ impl Df {
             }
             text
         })?;
-        Ok(Exit::Success)
+        Ok(failures.exit())
     }
 }

@@ -73,6 +73,7 @@ impl Fsck {
     /// Checks. Ends with 1 if anything was wrong, mended or not.
     pub fn run(self) -> anyhow::Result<Exit> {
         let connection = Connection::open(&self.cluster.load()?)?;
+        ensure_all_answer(&connection)?;
         let settle = Duration::from_secs(self.settle);
         let (findings, records) = confirmed(&connection, settle)?;
         let mut report = Report {
@@ -94,6 +95,25 @@ impl Fsck {
             Exit::Wrong
         })
     }
+}
+
+/// Records of a server that does not answer cannot be told from lost ones, so nothing is said of the others' either.
+fn ensure_all_answer(connection: &Connection) -> anyhow::Result<()> {
+    let silent = connection
+        .map()
+        .servers()
+        .filter(|&server| connection.space(server).is_err());
+    let silent: Vec<String> = silent.map(|server| server.to_string()).collect();
+    if silent.is_empty() {
+        return Ok(());
+    }
+    let what = format!(
+        "{} of {} do not answer: {}; their records can only be checked with those of the others",
+        silent.len(),
+        connection.map().server_count(),
+        silent.join(", ")
+    );
+    Err(Problem::error(Exit::Unreachable, what))
 }
 
 /// What is wrong now and a moment later: what others are just doing does not count.

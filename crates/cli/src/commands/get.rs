@@ -4,7 +4,7 @@ use super::put::Copied;
 use crate::{
     cluster::ClusterFile,
     connection::{Connection, RemotePath},
-    exit::Exit,
+    exit::{Exit, Failures},
     output,
 };
 use anyhow::{Context, ensure};
@@ -46,6 +46,7 @@ impl Get {
     pub fn run(self) -> anyhow::Result<Exit> {
         let connection = Connection::open(&self.cluster.load()?)?;
         let mut copied = Copied::default();
+        let mut failures = Failures::default();
         let into = self.target.is_dir();
         ensure!(
             into || self.sources.len() == 1,
@@ -58,10 +59,14 @@ impl Get {
                 _ => self.target.clone(),
             };
             let file = connection.resolve(source)?;
-            self.get(&connection, source, &file, &target, &mut copied)?;
+            let mut progress = Progress {
+                copied: &mut copied,
+                failures: &mut failures,
+            };
+            self.get(&connection, source, &file, &target, &mut progress)?;
         }
         output::print(self.json, &copied, Copied::text)?;
-        Ok(Exit::Success)
+        Ok(failures.exit())
     }
 
     fn get(
@@ -70,11 +75,11 @@ impl Get {
         source: &RemotePath,
         file: &Attributes,
         target: &Path,
-        copied: &mut Copied,
+        progress: &mut Progress<'_>,
     ) -> anyhow::Result<()> {
         match file.kind {
-            Kind::Directory => self.get_directory(connection, source, file, target, copied),
-            Kind::File => get_file(connection, source, file, target, copied),
+            Kind::Directory => self.get_directory(connection, source, file, target, progress),
+            Kind::File => get_file(connection, source, file, target, progress.copied),
             kind => {
                 output::notice(format_args!(
                     "futago: {source} is a {kind:?} and is not copied"
@@ -90,22 +95,31 @@ impl Get {
         source: &RemotePath,
         file: &Attributes,
         target: &Path,
-        copied: &mut Copied,
+        progress: &mut Progress<'_>,
     ) -> anyhow::Result<()> {
         ensure!(self.recursive, "{source} is a directory; add --recursive");
         if !target.is_dir() {
             fs::create_dir(target).with_context(|| format!("making {}", target.display()))?;
         }
-        copied.directories += 1;
+        progress.copied.directories += 1;
         connection.each_entry(source, file.id, |entry| {
-            let Some(attributes) = &entry.attributes else {
-                return Ok(());
-            };
             let name = entry.name.as_bytes();
-            let below = target.join(OsStr::from_bytes(name));
-            self.get(connection, &source.join(name), attributes, &below, copied)
+            let (path, below) = (source.join(name), target.join(OsStr::from_bytes(name)));
+            let got = match connection.listed(&path, file.id, entry) {
+                Ok(Some(attributes)) => self.get(connection, &path, &attributes, &below, progress),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            progress.failures.go_on(got)
         })
     }
+}
+
+/// How far a copy has come.
+struct Progress<'a> {
+    copied: &'a mut Copied,
+    /// What cannot be had does not keep the rest.
+    failures: &'a mut Failures,
 }
 
 fn get_file(

@@ -3,11 +3,11 @@
 use crate::{
     cluster::ClusterFile,
     connection::{Connection, RemotePath},
-    exit::Exit,
+    exit::{Exit, Failures},
     output,
 };
 use clap::Args;
-use futago_base::{Attributes, Kind};
+use futago_base::{Attributes, FileId, Kind};
 use serde::Serialize;
 
 /// Arguments of `ls`.
@@ -33,6 +33,14 @@ struct Row {
     name: String,
     id: u64,
     kind: String,
+    /// None if its server cannot be reached.
+    #[serde(flatten)]
+    details: Option<Details>,
+}
+
+/// What a file's server knows of it.
+#[derive(Serialize)]
+struct Details {
     mode: String,
     links: u32,
     uid: u32,
@@ -42,12 +50,9 @@ struct Row {
     modified_nanoseconds: u32,
 }
 
-impl Row {
-    fn new(name: &[u8], attributes: &Attributes) -> Self {
+impl From<&Attributes> for Details {
+    fn from(attributes: &Attributes) -> Self {
         Self {
-            name: output::escape(name),
-            id: attributes.id.0,
-            kind: format!("{:?}", attributes.kind).to_lowercase(),
             mode: format!("{:04o}", attributes.mode),
             links: attributes.links,
             uid: attributes.uid,
@@ -57,22 +62,31 @@ impl Row {
             modified_nanoseconds: attributes.modified.nanos,
         }
     }
+}
+
+impl Row {
+    fn new(name: &[u8], (id, kind): (FileId, Kind), attributes: Option<&Attributes>) -> Self {
+        Self {
+            name: output::escape(name),
+            id: id.0,
+            kind: format!("{kind:?}").to_lowercase(),
+            details: attributes.map(Details::from),
+        }
+    }
 
     fn line(&self, long: bool) -> String {
-        if !long {
-            return format!("{}\n", self.name);
+        let (kind, name) = (&self.kind, &self.name);
+        match &self.details {
+            _ if !long => format!("{name}\n"),
+            None => format!(
+                "{kind:9} {:4} {:>4} {:>6} {:>6} {:>12} {:>11} {name}\n",
+                "?", "?", "?", "?", "?", "?"
+            ),
+            Some(of) => format!(
+                "{kind:9} {} {:>4} {:>6} {:>6} {:>12} {:>11} {name}\n",
+                of.mode, of.links, of.uid, of.gid, of.size, of.modified_seconds
+            ),
         }
-        format!(
-            "{:9} {} {:>4} {:>6} {:>6} {:>12} {:>11} {}\n",
-            self.kind,
-            self.mode,
-            self.links,
-            self.uid,
-            self.gid,
-            self.size,
-            self.modified_seconds,
-            self.name
-        )
     }
 }
 
@@ -87,21 +101,31 @@ impl Ls {
         let connection = Connection::open(&self.cluster.load()?)?;
         let file = connection.resolve(&self.path)?;
         let mut rows = Vec::new();
+        let mut failures = Failures::default();
         if file.kind == Kind::Directory {
             connection.each_entry(&self.path, file.id, |entry| {
-                // A file that was removed since it was listed has no attributes.
-                if let Some(attributes) = &entry.attributes {
-                    rows.push(Row::new(entry.name.as_bytes(), attributes));
+                let name = entry.name.as_bytes();
+                let attributes = connection.listed(&self.path.join(name), file.id, entry);
+                let of = (entry.entry.id, entry.entry.kind);
+                match attributes {
+                    Ok(Some(attributes)) => rows.push(Row::new(name, of, Some(&attributes))),
+                    // It was removed since it was listed.
+                    Ok(None) => {}
+                    Err(error) => {
+                        failures.tell(&error);
+                        rows.push(Row::new(name, of, None));
+                    }
                 }
                 Ok(())
             })?;
             rows.sort_by(|a, b| a.name.cmp(&b.name));
         } else {
-            rows.push(Row::new(self.path.bytes(), &file));
+            let of = (file.id, file.kind);
+            rows.push(Row::new(self.path.bytes(), of, Some(&file)));
         }
         output::print(self.json, &rows, |rows| {
             rows.iter().map(|row| row.line(self.long)).collect()
         })?;
-        Ok(Exit::Success)
+        Ok(failures.exit())
     }
 }

@@ -3,12 +3,12 @@
 use crate::{
     cluster::ClusterFile,
     connection::{Connection, RemotePath},
-    exit::Exit,
+    exit::{Exit, Failures},
     output,
 };
 use anyhow::{Context, ensure};
 use clap::Args;
-use futago_base::{FileId, Kind, Name};
+use futago_base::{FileId, Name};
 use serde::Serialize;
 
 /// Arguments of `rm`.
@@ -41,41 +41,74 @@ impl Rm {
     /// Removes.
     pub fn run(self) -> anyhow::Result<Exit> {
         let connection = Connection::open(&self.cluster.load()?)?;
-        let mut report = Report { removed: 0 };
+        let mut removal = Removal {
+            connection: &connection,
+            recursive: self.recursive,
+            removed: 0,
+            failures: Failures::default(),
+        };
         for path in &self.paths {
-            let (directory, name) = connection.locate(path)?;
-            let kind = connection.lookup(path, directory, &name)?.kind;
-            ensure!(
-                kind != Kind::Directory || self.recursive,
-                "{path} is a directory; add --recursive"
-            );
-            remove(&connection, path, directory, &name, &mut report)?;
+            let removed = removal.remove_named(path);
+            // What is asked for alone fails with its own exit code.
+            if self.paths.len() == 1 && removal.failures.is_empty() {
+                removed?;
+            } else {
+                removal.failures.go_on(removed)?;
+            }
         }
+        let report = Report {
+            removed: removal.removed,
+        };
         output::print(self.json, &report, |report| {
             format!("{} removed\n", report.removed)
         })?;
-        Ok(Exit::Success)
+        Ok(removal.failures.exit())
     }
 }
 
-fn remove(
-    connection: &Connection,
-    path: &RemotePath,
-    directory: FileId,
-    name: &Name,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let file = connection.lookup(path, directory, name)?;
-    if file.kind == Kind::Directory {
-        connection.each_entry(path, file.id, |entry| {
-            let below = path.join(entry.name.as_bytes());
-            remove(connection, &below, file.id, &entry.name, report)
-        })?;
-        connection.remove_directory(directory, name)
-    } else {
-        connection.unlink(directory, name)
+/// A removal under way.
+struct Removal<'a> {
+    connection: &'a Connection,
+    recursive: bool,
+    removed: u64,
+    /// What cannot be removed does not keep the rest.
+    failures: Failures,
+}
+
+impl Removal<'_> {
+    fn remove_named(&mut self, path: &RemotePath) -> anyhow::Result<()> {
+        let (directory, name) = self.connection.locate(path)?;
+        let removed = self.try_remove(path, directory, &name);
+        removed.with_context(|| format!("removing {path}"))
     }
-    .with_context(|| format!("removing {path}"))?;
-    report.removed += 1;
-    Ok(())
+
+    fn remove(&mut self, path: &RemotePath, directory: FileId, name: &Name) -> anyhow::Result<()> {
+        let removed = self.try_remove(path, directory, name);
+        self.failures
+            .go_on(removed.with_context(|| format!("removing {path}")))
+    }
+
+    /// The server of a file may be gone: its name is removed without asking what it is.
+    fn try_remove(
+        &mut self,
+        path: &RemotePath,
+        directory: FileId,
+        name: &Name,
+    ) -> anyhow::Result<()> {
+        if !self.connection.unlink(path, directory, name)? {
+            ensure!(self.recursive, "it is a directory; add --recursive");
+            self.empty(path, directory, name)?;
+            self.connection.remove_directory(directory, name)?;
+        }
+        self.removed += 1;
+        Ok(())
+    }
+
+    fn empty(&mut self, path: &RemotePath, directory: FileId, name: &Name) -> anyhow::Result<()> {
+        let connection = self.connection;
+        let id = connection.lookup(path, directory, name)?.id;
+        connection.each_entry(path, id, |entry| {
+            self.remove(&path.join(entry.name.as_bytes()), id, &entry.name)
+        })
+    }
 }

@@ -109,4 +109,31 @@ fn without_one_server_the_files_of_the_others_stay() {
         })
         .collect();
     assert!(codes.contains(&0) && codes.contains(&4), "{codes:?}");
+    the_living_are_saved(&cluster, codes.iter().filter(|&&code| code == 0).count());
+}
+
+/// Lists, copies and removes what there is beside a server that is gone.
+fn the_living_are_saved(cluster: &Cluster, alive: usize) {
+    let (code, listing) = cluster.json(&["ls", "/"]);
+    let rows = listing.as_array().unwrap();
+    assert_eq!((code, rows.len()), (1, 16));
+    assert!(rows.iter().all(|row| row["kind"] == "directory"));
+    let known = rows.iter().filter(|row| row["mode"].is_string()).count();
+    assert!(0 < known && known < 16, "{listing}");
+    let saved = cluster.path("saved");
+    let get = cluster.json(&["get", "-r", "/", saved.to_str().unwrap()]);
+    assert_eq!((get.0, &get.1["files"]), (1, &Value::from(alive)));
+    let (code, rows) = cluster.json(&["df"]);
+    assert_eq!((code, rows.as_array().unwrap().len()), (1, 4));
+    let fsck = cluster.command(&["fsck"]).assert().code(4);
+    let told = String::from_utf8_lossy(&fsck.get_output().stderr).into_owned();
+    assert!(told.contains("server 3"), "{told}");
+    let paths: Vec<String> = (0..16).map(|number| format!("/{number}")).collect();
+    let mut remove = vec!["rm", "-r"];
+    remove.extend(paths.iter().map(String::as_str));
+    let (code, removed) = cluster.json(&remove);
+    assert!(
+        code == 1 && removed["removed"].as_u64() > Some(alive as u64),
+        "{removed}"
+    );
 }

@@ -28,7 +28,7 @@ impl<C: Context> Client<C> {
     /// Lists entries whose names have a larger hash than `after`, in the order of hashes: about
     /// `entries_max` of them, none only at the end. Names of one hash are never separated. Start
     /// with `NameHash(0)`. With `attributes`, fills in the attributes of every entry whose file
-    /// still exists. Errors: `ENOENT` if it is gone, `ENOTDIR`.
+    /// still exists and whose home can be reached. Errors: `ENOENT` if it is gone, `ENOTDIR`.
     pub async fn read_directory(
         &self,
         directory: FileId,
@@ -156,7 +156,8 @@ impl<C: Context> Client<C> {
                 batches.push(self.attributes_at(home, batch));
             }
         }
-        let known = all_or_failure(join_all(batches).await)?;
+        let known = join_all(batches).await.into_iter().map(reached);
+        let known = all_or_failure(known.collect())?;
         Ok(known.into_iter().flatten().collect())
     }
 
@@ -179,6 +180,14 @@ impl<C: Context> Client<C> {
         let known = states.filter(|state| !matches!(state, Err(GONE)));
         let pair = |state: futago_wire::FileState| (state.attributes.id, state.attributes);
         known.map(|state| state.map(pair)).collect()
+    }
+}
+
+/// A server that cannot be reached hides no names: it only has nothing to tell of them.
+fn reached<T>(answer: Result<Vec<T>, Failure>) -> Result<Vec<T>, Failure> {
+    match answer {
+        Err(Failure::Errno(Errno::EIO)) => Ok(Vec::new()),
+        answer => answer,
     }
 }
 
