@@ -75,7 +75,7 @@ impl<C: Context> Transaction<'_, C> {
             participants,
             steps,
         };
-        self.client.end_leases(&request.touched().nodes).await;
+        self.client.end_leases(&request.touched().ended).await;
         match self.client.ask(server, request).await? {
             Reply::Prepared(id) => Ok(id),
             _ => Err(UNEXPECTED),

@@ -5,6 +5,7 @@ use crate::directory_nodes::DirectoryNodes;
 use crate::interruption::{Interruption, Interruptions};
 use crate::kept_listings::KeptListings;
 use crate::kept_pages::KeptPages;
+use crate::kernel_names::KernelNames;
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
 use crate::open_files::OpenFiles;
@@ -50,6 +51,8 @@ pub struct Shared {
     pub directories: DirectoryNodes,
     /// Files that the kernel may keep attributes of.
     pub told: ToldNodes,
+    /// Names that the kernel may use without asking.
+    pub names: KernelNames,
     /// Files that the kernel may keep pages of.
     pub pages: KeptPages,
     /// Directories that the kernel may keep listings of.
@@ -70,6 +73,7 @@ impl Shared {
             cuts: Cuts::default(),
             directories: DirectoryNodes::default(),
             told: ToldNodes::default(),
+            names: KernelNames::default(),
             pages: KeptPages::default(),
             listings: KeptListings::default(),
             unsynchronized: Unsynchronized::default(),
@@ -85,6 +89,9 @@ impl Shared {
         });
         self.told.forget(forgotten);
         for forget in forgotten {
+            if !self.knows(forget.node) {
+                self.names.forget(forget.node);
+            }
             if !self.told.contains(forget.node) {
                 self.pages.forget(forget.node);
             }
@@ -140,7 +147,7 @@ impl Call {
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
         let told = &self.shared.told;
         let entry = Entry {
-            entry_valid: self.name_valid(name, Some(of.id)),
+            entry_valid: self.keep_name(name, Some(of.id)),
             attributes_valid: self.attributes_valid(of),
             ..self.node(name, of)
         };
@@ -148,10 +155,20 @@ impl Call {
         entry
     }
 
-    /// For how long the kernel may keep that a name of the request's directory leads to a file, or to none.
-    pub fn name_valid(&self, name: &Name, id: Option<FileId>) -> time::Duration {
+    /// Lets the kernel keep that a name of the request's directory leads to a file, or to none, and says for how long.
+    pub fn keep_name(&self, name: &Name, id: Option<FileId>) -> time::Duration {
+        let valid = self.name_valid(name, id);
+        if valid > ZERO {
+            let at = (self.header.node, name);
+            self.shared.names.tell(at, valid, self.header.pid);
+        }
+        valid
+    }
+
+    fn name_valid(&self, name: &Name, id: Option<FileId>) -> time::Duration {
         let (told, directories) = (&self.shared.told, &self.shared.directories);
-        if told.keeps_names() && directories.is_single(self.file) {
+        let are_expired = self.shared.names.are_expired(self.header.node);
+        if told.keeps_names() && directories.is_single(self.file) && are_expired {
             validity(self.client.name_trust(self.file, name, id))
         } else {
             ZERO
@@ -192,7 +209,7 @@ impl Call {
             return ZERO;
         }
         let may_keep = match of.kind {
-            Kind::Directory => self.allow_listing(of.id),
+            Kind::Directory => self.allow_listing(of.id) && self.are_names_expired(of.id),
             _ => {
                 let trust = self.client.data_trust(of.id);
                 self.shared.pages.trust(of.id.0, trust) == Some(true)
@@ -203,6 +220,12 @@ impl Call {
         } else {
             ZERO
         }
+    }
+
+    fn are_names_expired(&self, directory: FileId) -> bool {
+        let nodes = self.shared.directories.nodes(directory);
+        let names = &self.shared.names;
+        nodes.into_iter().all(|node| names.are_expired(node))
     }
 
     /// Whether the kernel may use what it has of a listing.

@@ -97,6 +97,7 @@ impl Handler for Gateway {
     fn handle(&self, request: Request, reply: Reply) {
         let shared = Arc::clone(&self.crew.shared);
         let Request { header, operation } = request;
+        shared.names.answers.heard(header.pid);
         let file = match shared.directories.file(header.node) {
             Ok(file) => file,
             Err(errno) => return answer::send(Err(errno), reply),
@@ -119,11 +120,13 @@ impl Handler for Gateway {
         };
         let starter = &self.crew.shared.starter;
         let client = Arc::clone(starter.client());
+        let sender = Arc::clone(&self.crew.shared);
         let waits = starter.begin(async move {
             let work = pin!(serve(call, operation, reply));
             // It is a system call, and other threads need not wait for it.
             if let Some((outcome, reply)) = client.context().in_turns(work).await {
                 answer::send(outcome, reply);
+                sender.names.answers.sent(caller);
             }
         });
         self.crew.note(caller, waits);
@@ -150,6 +153,8 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     let lock = Lock::of(&operation, call.file);
     let changed = changed_directories(&call, &operation);
     let in_turn = !changed.is_empty() || is_believed(&operation);
+    let locked = locked_nodes(&call, &operation);
+    let _held = call.shared.names.locks.hold(locked);
     let mut work = pin!(async {
         directories::prepare_changes(&call, &changed).await;
         dispatch::run(&call, operation).await
@@ -164,6 +169,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
             tracing::trace!(name, header = ?call.header, ?outcome, "answered");
             if in_turn {
                 answer::send(outcome, reply);
+                call.shared.names.answers.sent(call.header.pid);
                 None
             } else {
                 Some((outcome, reply))
@@ -197,6 +203,23 @@ const fn is_believed(operation: &Operation) -> bool {
             | Operation::ReadDirectory { .. }
             | Operation::ReadDirectoryPlus { .. }
     )
+}
+
+/// The directories whose locks the kernel holds until it is answered, for ever so long perhaps.
+fn locked_nodes(call: &Call, operation: &Operation) -> Vec<u64> {
+    match operation {
+        Operation::Rename(rename) => vec![call.header.node, rename.new_directory],
+        Operation::Create(_)
+        | Operation::MakeNode(_)
+        | Operation::MakeDirectory { .. }
+        | Operation::Symlink { .. }
+        | Operation::Link { .. }
+        | Operation::Unlink { .. }
+        | Operation::RemoveDirectory { .. }
+        | Operation::ReadDirectory { .. }
+        | Operation::ReadDirectoryPlus { .. } => vec![call.header.node],
+        _ => Vec::new(),
+    }
 }
 
 /// The directories whose listings an operation changes.

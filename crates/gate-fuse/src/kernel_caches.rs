@@ -1,14 +1,14 @@
 //! What the kernel keeps under the client's leases, and how it is taken back.
 //!
 //! The kernel is told for how long it may use attributes and names without asking. A lease that is called back ends that
-//! at once, by messages for which the kernel waits for no lock, as operations on the same files may be under way. If the
+//! at once, by messages for which the kernel waits for no lock, as operations on the same files may be under way, or for
+//! which others wait and not for long ([`kernel_names`](crate::kernel_names)). If the
 //! kernel does not know a node that it was told of, it is about to take the answer in that tells of it: the message
 //! is sent again until it knows the node, or has forgotten it. What it had asked for before the message it does not keep; where it would, the
 //! answer is given before anybody else can have a lease called back ([`gateway`](crate::gateway)).
 
 use crate::call::Shared;
 use crate::kept_pages::Recalled;
-use crate::told_nodes::ToldNodes;
 use futago_base::FileId;
 use futago_fuse_kernel::{Connection, EXPIRES_ALL_NAMES, Notifier};
 use futago_node::{Kept, Options};
@@ -48,6 +48,7 @@ impl KernelCaches {
         if self.0.set(attached).is_ok() {
             let keeps_names = connection.granted().kernel_minor >= EXPIRES_ALL_NAMES;
             shared.told.keep(keeps_names);
+            shared.names.keep(connection.notifier());
             shared.pages.keep(connection.notifier());
             shared.listings.keep(connection.notifier());
         }
@@ -61,11 +62,10 @@ impl KernelCaches {
 
 impl Attached {
     fn forget(&self, id: FileId) -> bool {
-        let told: &ToldNodes = &self.shared.told;
         let nodes = self.shared.directories.nodes(id);
-        if !nodes.is_empty() && told.keeps_names() && self.notifier.expire_all_names().is_err() {
-            // The mount is gone, and its caches with it.
-            return true;
+        let names = &self.shared.names;
+        if nodes.iter().any(|&node| !names.expire(node)) {
+            return false;
         }
         let is_forgotten = |node: u64| match self.notifier.invalidate_inode(node, -1, 0) {
             Ok(is_known) => is_known || !self.shared.knows(node),

@@ -12,6 +12,8 @@
 //! gateway          requests in, answers out, interruptions
 //! directory_nodes  which of the kernel's nodes are which directories
 //! kernel_caches    what the kernel keeps, and how it is taken back; told_nodes: which files it knows
+//! kernel_names     which names it may use without asking; taking_in: answers on their way to it;
+//!                  kernel_locks: which directories it has locked
 //! kept_pages       which files it reads through its pages, and when they are dropped; kept_listings: the same of directories
 //! local            what is answered without asking anybody
 //! dispatch         a table: which function does which operation
@@ -31,6 +33,8 @@ mod interruption;
 mod kept_listings;
 mod kept_pages;
 mod kernel_caches;
+mod kernel_locks;
+mod kernel_names;
 mod listing;
 mod local;
 mod lock_notes;
@@ -38,6 +42,7 @@ mod lookout;
 mod mount;
 mod open_files;
 mod operations;
+mod taking_in;
 mod told_nodes;
 mod traffic;
 mod translate;

@@ -2,12 +2,11 @@
 
 mod fixture;
 
+use fixture::hold::{do_with, hold, let_go, make_directory, make_file, name, until_asked_for};
 use fixture::{Twins, client};
-use futago_base::{FileId, Name, Payload, ServerId, TransactionId};
-use futago_client::{Context, RenameFlags};
-use futago_node::server::Status;
-use futago_node::{Client, Futago};
-use futago_wire::{NewContent, NewNode, Reply, Request, Step};
+use futago_base::{FileId, Name};
+use futago_client::RenameFlags;
+use futago_node::Client;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -24,26 +23,6 @@ struct Scene {
     second: Name,
     subdirectory: FileId,
     file: FileId,
-}
-
-fn name(text: &str) -> Name {
-    Name::new(text.as_bytes().to_vec()).expect("a name")
-}
-
-async fn make_file(client: &Client, parent: FileId, at: &Name) -> FileId {
-    let node = NewNode {
-        content: NewContent::File { chunk_bytes: 4096 },
-        mode: 0o644,
-        uid: 0,
-        gid: 0,
-    };
-    let made = client.create(parent, at, node, true, false, Payload::empty());
-    made.await.expect("made").0.attributes.id
-}
-
-async fn make_directory(client: &Client, parent: FileId, at: &Name) -> FileId {
-    let made = client.make_directory(parent, at, 0o755, 0, 0).await;
-    made.expect("made").attributes.id
 }
 
 async fn make_scene(client: &Client) -> Scene {
@@ -70,54 +49,6 @@ async fn make_scene(client: &Client) -> Scene {
     }
 }
 
-async fn ask(client: &Client, server: ServerId, request: Request) -> Reply {
-    let context = client.context();
-    let sequence = context.next_sequence();
-    let asked = context.call(server, sequence, request, Payload::empty());
-    asked.await.expect("an answer").0
-}
-
-/// Reserves a node: who asks for its attributes waits, for the grace time at most.
-async fn hold(client: &Client, node: FileId) -> TransactionId {
-    let context = client.context();
-    let transaction = TransactionId {
-        session: context.session(),
-        sequence: context.next_sequence(),
-    };
-    let server = client.map().home(node);
-    let request = Request::Prepare {
-        transaction,
-        age: context.now(),
-        status_server: server,
-        participants: vec![server],
-        steps: vec![Step::Touch(node)],
-    };
-    ask(client, server, request).await;
-    transaction
-}
-
-async fn let_go(client: &Client, node: FileId, transaction: TransactionId) {
-    let request = Request::Decide {
-        transaction,
-        commit: false,
-    };
-    ask(client, client.map().home(node), request).await;
-}
-
-/// Waits until somebody waits for the attributes of a node that is held.
-async fn until_asked_for(client: &Client, node: FileId) {
-    let server = client.map().home(node);
-    loop {
-        let Reply::Bytes(json) = ask(client, server, Request::GetStatus).await else {
-            continue;
-        };
-        let status: Status = serde_json::from_slice(&json).expect("a status");
-        if status.under_way > 0 {
-            return;
-        }
-    }
-}
-
 async fn exchange(client: &Client, scene: &Scene) {
     let flags = RenameFlags {
         exchange: true,
@@ -126,12 +57,6 @@ async fn exchange(client: &Client, scene: &Scene) {
     let (parent, first, second) = (scene.parent, &scene.first, &scene.second);
     let exchanged = client.rename(parent, first, parent, second, flags).await;
     exchanged.expect("exchanged");
-}
-
-fn do_with<T: Send>(other: &Futago, work: impl AsyncFnOnce(&Client) -> T) -> T {
-    other
-        .run_blocking(async |client| work(client).await)
-        .expect("a client")
 }
 
 fn begin(

@@ -10,8 +10,8 @@
 //! send first what it has kept.
 //!
 //! A client's own requests do not wait for its own lease on what they name ([`Request::touched`]). While a
-//! transaction has reserved something of a node there are no leases on it, its own client's included, so that it
-//! is resolved without asking anybody.
+//! transaction has reserved something of a node nobody else has a lease on it, so that it is resolved without asking
+//! anybody. Its own client keeps its leases on directories: it knows which names it changes.
 
 use crate::Output;
 use crate::state::size::changes_are_announced;
@@ -42,7 +42,8 @@ impl<V: View> Turn<'_, V> {
             return BTreeSet::new();
         }
         let changed: BTreeSet<FileId> = self.state.changed_nodes().collect();
-        let named = request.touched().nodes;
+        let touched = request.touched();
+        let named = touched.nodes;
         let session = self.request.session;
         let is_in_the_way = |node: &FileId| {
             let mut holders = self.holders(*node).into_iter();
@@ -51,7 +52,8 @@ impl<V: View> Turn<'_, V> {
         let leased: BTreeSet<FileId> = changed.iter().copied().filter(is_in_the_way).collect();
         if leased.is_empty() {
             let prepares = matches!(request, Request::Prepare { .. });
-            let is_over = |node: &FileId| prepares || self.state.inode(*node).is_none();
+            let is_ended = |node: &FileId| prepares && touched.ended.contains(node);
+            let is_over = |node: &FileId| is_ended(node) || self.state.inode(*node).is_none();
             let over: Vec<FileId> = named.into_iter().filter(is_over).collect();
             for node in over {
                 self.end_lease(node, session);

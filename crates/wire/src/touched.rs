@@ -14,6 +14,9 @@ pub struct Touched {
     pub nodes: Vec<FileId>,
     /// Names, with their directories, which are among the nodes.
     pub names: Vec<(FileId, Name)>,
+    /// The nodes on which a transaction ends its own client's lease. The others are directories: the
+    /// client forgets the names that it changes and keeps the rest.
+    pub ended: Vec<FileId>,
 }
 
 impl Touched {
@@ -21,6 +24,15 @@ impl Touched {
         Self {
             nodes: vec![id],
             names: Vec::new(),
+            ended: vec![id],
+        }
+    }
+
+    /// A directory that keeps its names.
+    fn directory(id: FileId) -> Self {
+        Self {
+            nodes: vec![id],
+            ..Self::default()
         }
     }
 
@@ -28,12 +40,14 @@ impl Touched {
         Self {
             nodes: vec![at.directory],
             names: vec![(at.directory, at.name.clone())],
+            ended: Vec::new(),
         }
     }
 
     fn and(mut self, other: Self) -> Self {
         self.nodes.extend(other.nodes);
         self.names.extend(other.names);
+        self.ended.extend(other.ended);
         self.nodes.sort();
         self.nodes.dedup();
         self
@@ -69,8 +83,8 @@ impl Step {
     fn touched(&self) -> Touched {
         match self {
             Self::RemoveEntry { at, .. } | Self::PutEntry { at, .. } => Touched::name(at),
+            Self::SetParent { directory, .. } => Touched::directory(*directory),
             Self::RemoveBucket { directory, .. }
-            | Self::SetParent { directory, .. }
             | Self::SetAttributes { directory, .. }
             | Self::SetHeader { directory, .. } => Touched::node(*directory),
             Self::AddLink(id) | Self::DropLink(id) | Self::Touch(id) => Touched::node(*id),
@@ -113,6 +127,7 @@ mod tests {
         ];
         let touched = Request::Execute(steps).touched();
         assert_eq!(touched.nodes, [FileId(3), FileId(7), FileId(9)]);
+        assert_eq!(touched.ended, [FileId(9)], "directories keep other names");
         let names: Vec<_> = touched.names.iter().map(|(at, _)| at.0).collect();
         assert_eq!(names, [7, 3]);
     }

@@ -71,10 +71,15 @@ impl Asked {
     /// The nodes on which the client has no lease any more once the request is sent.
     pub fn ended(&self) -> &[FileId] {
         if self.ends_leases {
-            &self.touched.nodes
+            &self.touched.ended
         } else {
             &[]
         }
+    }
+
+    /// Whether the subject is a node on which the client has no lease any more.
+    pub fn ends_lease(&self, subject: &Subject) -> bool {
+        matches!(subject, Subject::Attributes(id) if self.ended().contains(id))
     }
 
     /// The nodes that may lose their last name by it.

@@ -276,9 +276,10 @@ impl Leases {
         asked.session = self.counters.session;
         for subject in asked.subjects() {
             self.forget(&subject);
+            let ends_lease = asked.ends_lease(&subject);
             let changing = self.changing.get_or_insert_with(subject, Changing::default);
             changing.requests += 1;
-            changing.ends_lease |= asked.ends_leases;
+            changing.ends_lease |= ends_lease;
             changing.changes_data |= asked.changes_data;
         }
         for &node in asked.ended() {

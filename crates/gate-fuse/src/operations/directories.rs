@@ -11,10 +11,14 @@ use crate::call::Call;
 use crate::kept_listings::{Start, Telling};
 use crate::listing::{AFTER_LAST, AFTER_PARENT, AFTER_SELF};
 use crate::translate::{bare_entry, file_type};
-use futago_base::{Errno, FileId, Kind};
+use futago_base::{Duration, Errno, FileId, Kind};
+use futago_client::Context;
 use futago_fuse_kernel::DirectoryList;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
+
+/// How often a caller looks whether names are expired before it is told attributes.
+const EXPIRY_POLL: Duration = Duration::from_micros(200);
 
 /// What the kernel asks for.
 struct Form {
@@ -77,10 +81,18 @@ async fn may_tell(call: &Call, start: Start, is_end: bool) -> bool {
     }
 }
 
-/// Before a caller is told attributes under which its kernel may use a listing, that must not be an old one.
+/// Before a caller is told attributes under which its kernel may use names or a listing, these must not be old ones.
 pub async fn settle(call: &Call) {
+    settle_names(call).await;
     if !call.allow_listing(call.file) {
         drop_listing(call, call.file).await;
+    }
+}
+
+/// A path may be about to lead through the directory.
+async fn settle_names(call: &Call) {
+    while !call.shared.names.press(call.header.node) {
+        call.client.context().sleep(EXPIRY_POLL).await;
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use bytes::Bytes;
-use futago_base::{Errno, Name};
+use futago_base::{Errno, FileId, Name};
 use futago_client::RenameFlags;
 use futago_fuse_kernel::Rename;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub async fn lookup(call: &Call, name: Bytes) -> Outcome {
 }
 
 fn absent(call: &Call, name: &Name) -> Outcome {
-    match call.name_valid(name, None) {
+    match call.keep_name(name, None) {
         Duration::ZERO => Err(Errno::ENOENT),
         valid => Ok(Answer::Absent(valid)),
     }
@@ -57,10 +57,23 @@ pub async fn rename(call: &Call, rename: Rename) -> Outcome {
     let (from, to) = ((call.header.node, &name), (rename.new_directory, &new_name));
     if flags.exchange {
         nodes.exchanged(from, to);
+        call.shared.names.exchanged(from, to);
     } else {
         nodes.moved(from, to);
+        call.shared.names.moved(from, to);
+    }
+    for (node, directory) in [(from.0, call.file), (to.0, new_directory)] {
+        expire_unleased(call, node, directory);
     }
     Ok(Answer::Done)
+}
+
+/// What was moved the kernel may use as long as it might have where it was. Without a lease on where it is now no recall
+/// would expire it. The kernel holds the directory's lock until it has the answer.
+fn expire_unleased(call: &Call, node: u64, directory: FileId) {
+    if call.client.lease_period(directory).is_none() {
+        call.shared.names.begin_to_expire(node);
+    }
 }
 
 pub async fn link(call: &Call, node: u64, name: Bytes) -> Outcome {

@@ -1,0 +1,337 @@
+//! Names that the kernel may use without asking, and how they are taken back.
+//!
+//! The kernel is told to look up again each name that it was told of in a directory; what it uses stays as it is if the answer is the same.
+//! It waits for the directory's lock to do so. Whoever changes the directory holds that until the answer, which may wait until
+//! another mount has given a lease back, and that one may wait for the same here. So nobody who gives a lease back waits for such a
+//! lock. A thread of its own does, and meanwhile the kernel has no attributes of the directory: it asks for them
+//! whenever a path leads through the directory, before it looks at names (`fuse_permission` in fs/fuse/dir.c),
+//! and is answered once the names are expired.
+//!
+//! Who asks for attributes may be the one who holds the lock: no request is under way then. After a moment all names of the mount are
+//! expired at once, for which no lock is needed; but a directory in use has no place then until it is looked up again.
+
+use crate::interruption::locked;
+use crate::kernel_locks::KernelLocks;
+use crate::taking_in::TakingIn;
+use futago_base::Name;
+use futago_fuse_kernel::Notifier;
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::task::spawn_blocking;
+
+/// How long names that cannot be expired keep a lease from being given back, although no request is known that holds the lock.
+const LOCKED_MAX: Duration = Duration::from_millis(20);
+/// How long who asks for attributes waits for names to be expired, although no request is known that holds the lock.
+const SELF_LOCKED_MAX: Duration = Duration::from_millis(5);
+/// How much later than it was told the kernel may begin to count a validity.
+const TAKE_IN_MAX: Duration = Duration::from_secs(1);
+/// Directories are looked through for names that are not valid any more when they have grown to this, and then twice as large.
+const NAMES_LOOKED_THROUGH: usize = 1024;
+
+/// The names, by the nodes of their directories.
+#[derive(Debug, Default)]
+pub struct KernelNames {
+    directories: Mutex<HashMap<u64, Directory>>,
+    notifier: OnceLock<Notifier>,
+    /// Answers that tell of them.
+    pub answers: TakingIn,
+    /// The locks of their directories.
+    pub locks: KernelLocks,
+}
+
+#[derive(Debug, Default)]
+struct Directory {
+    /// Until when the kernel may use each.
+    names: HashMap<Name, Instant>,
+    /// How many names there are when they are next looked through.
+    looked_through: usize,
+    expiry: Expiry,
+}
+
+/// Names that are being expired.
+#[derive(Clone, Debug)]
+struct Expiry {
+    names: Arc<Mutex<HashMap<Name, Expiring>>>,
+    /// How many were left when that was last seen to change.
+    seen: (usize, Instant),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Expiring {
+    /// Until when the kernel may use it if it moves the name before.
+    until: Instant,
+    /// How many messages are to expire it.
+    messages: u32,
+}
+
+impl Default for Expiry {
+    fn default() -> Self {
+        Self {
+            names: Arc::default(),
+            seen: (0, Instant::now()),
+        }
+    }
+}
+
+impl Expiry {
+    fn left(&self) -> usize {
+        locked(&self.names).len()
+    }
+
+    /// For how long the kernel has expired none.
+    fn stands_still(&mut self) -> Duration {
+        let left = self.left();
+        if left != self.seen.0 {
+            self.seen = (left, Instant::now());
+        }
+        self.seen.1.elapsed()
+    }
+
+    fn begin(&self, name: Name, until: Instant) {
+        let mut names = locked(&self.names);
+        let messages = names.get(&name).map_or(0, |expiring| expiring.messages) + 1;
+        names.insert(name, Expiring { until, messages });
+    }
+
+    fn end(&self, name: &Name) {
+        let mut names = locked(&self.names);
+        if let Some(expiring) = names.get_mut(name) {
+            expiring.messages -= 1;
+            if expiring.messages == 0 {
+                names.remove(name);
+            }
+        }
+    }
+
+    fn until(&self, name: &Name) -> Option<Instant> {
+        let names = locked(&self.names);
+        names.get(name).map(|expiring| expiring.until)
+    }
+}
+
+impl Directory {
+    fn tell(&mut self, name: Name, until: Instant) {
+        self.names.insert(name, until);
+        if self.names.len() > self.looked_through.max(NAMES_LOOKED_THROUGH) {
+            let now = Instant::now();
+            self.names.retain(|_, until| *until > now);
+            self.looked_through = 2 * self.names.len();
+        }
+    }
+
+    /// Takes a name away that the kernel moves, which it may do before it expires the name.
+    fn take(&mut self, name: &Name) -> Option<Instant> {
+        let known = self.names.remove(name);
+        known.or_else(|| self.expiry.until(name))
+    }
+
+    /// The names that are to be expired, which are being expired from now on.
+    fn begin_expiry(&mut self) -> Vec<Name> {
+        let now = Instant::now();
+        let names = mem::take(&mut self.names).into_iter();
+        let valid = names.filter(|(_, until)| *until > now);
+        let begin = |(name, until): (Name, Instant)| {
+            self.expiry.begin(name.clone(), until);
+            name
+        };
+        valid.map(begin).collect()
+    }
+}
+
+impl KernelNames {
+    /// From now on the kernel may keep names.
+    pub fn keep(&self, notifier: Notifier) {
+        let _ = self.notifier.set(notifier);
+    }
+
+    /// A thread is about to be told that it may use a name in a directory for some time.
+    pub fn tell(&self, (node, name): (u64, &Name), valid: Duration, thread: u32) {
+        let mut directories = locked(&self.directories);
+        let until = Instant::now() + valid + TAKE_IN_MAX;
+        directories
+            .entry(node)
+            .or_default()
+            .tell(name.clone(), until);
+        self.answers.tell(thread, node);
+    }
+
+    /// This kernel has had a name moved: what is there now it may use as long as it might have where it was.
+    pub fn moved(&self, from: (u64, &Name), to: (u64, &Name)) {
+        let mut directories = locked(&self.directories);
+        let moved = take(&mut directories, from);
+        take(&mut directories, to);
+        put(&mut directories, to, moved);
+    }
+
+    /// This kernel has had two names exchanged.
+    pub fn exchanged(&self, one: (u64, &Name), other: (u64, &Name)) {
+        let mut directories = locked(&self.directories);
+        let moved = [take(&mut directories, one), take(&mut directories, other)];
+        put(&mut directories, other, moved[0]);
+        put(&mut directories, one, moved[1]);
+    }
+
+    /// The kernel does not know a directory any more.
+    pub fn forget(&self, node: u64) {
+        locked(&self.directories).remove(&node);
+    }
+
+    /// Has the kernel expire what it keeps of a directory's names. Returns whether that is done, or waits for a lock: then the kernel must
+    /// not keep attributes of the directory. It is to be asked again until then.
+    pub fn expire(&self, node: u64) -> bool {
+        let mut directories = locked(&self.directories);
+        let Some(directory) = directories.get_mut(&node) else {
+            return true;
+        };
+        if self.answers.is_awaited(node) {
+            return false;
+        }
+        self.begin(node, directory);
+        let expiry = &mut directory.expiry;
+        expiry.left() == 0 || self.locks.are_held(node) || expiry.stands_still() >= LOCKED_MAX
+    }
+
+    /// Begins to have the kernel expire names of a directory on which there is no lease.
+    pub fn begin_to_expire(&self, node: u64) {
+        if let Some(directory) = locked(&self.directories).get_mut(&node) {
+            self.begin(node, directory);
+        }
+    }
+
+    fn begin(&self, node: u64, directory: &mut Directory) {
+        let names = directory.begin_expiry();
+        let (expiry, notifier) = (directory.expiry.clone(), self.notifier.get().cloned());
+        let Some(notifier) = notifier.filter(|_| !names.is_empty()) else {
+            return;
+        };
+        directory.expiry.seen = (expiry.left(), Instant::now());
+        spawn_blocking(move || {
+            for name in names {
+                // It fails when the mount is gone, and its names with it.
+                notifier.expire_entry(node, name.as_bytes()).ok();
+                expiry.end(&name);
+            }
+        });
+    }
+
+    /// Whether all names of a directory that the kernel was to expire are expired.
+    pub fn are_expired(&self, node: u64) -> bool {
+        let directories = locked(&self.directories);
+        let directory = directories.get(&node);
+        directory.is_none_or(|directory| directory.expiry.left() == 0)
+    }
+
+    /// Somebody who asks for attributes of a directory waits until its names are expired. Returns whether they are.
+    pub fn press(&self, node: u64) -> bool {
+        let mut directories = locked(&self.directories);
+        let Some(directory) = directories.get_mut(&node) else {
+            return true;
+        };
+        let expiry = &mut directory.expiry;
+        if expiry.left() == 0 {
+            return true;
+        }
+        if self.locks.are_held(node) {
+            expiry.seen.1 = Instant::now();
+        }
+        if expiry.stands_still() < SELF_LOCKED_MAX {
+            return false;
+        }
+        *expiry = Expiry::default();
+        if let Some(notifier) = self.notifier.get() {
+            notifier.expire_all_names().ok();
+        }
+        true
+    }
+}
+
+fn take(directories: &mut HashMap<u64, Directory>, at: (u64, &Name)) -> Option<Instant> {
+    directories.get_mut(&at.0)?.take(at.1)
+}
+
+fn put(directories: &mut HashMap<u64, Directory>, at: (u64, &Name), until: Option<Instant>) {
+    if let Some(until) = until {
+        let directory = directories.entry(at.0).or_default();
+        directory.tell(at.1.clone(), until);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::slice;
+
+    const NODE: u64 = 7;
+    const OTHER: u64 = 8;
+    const VALID: Duration = Duration::from_secs(100);
+
+    fn name(text: &'static str) -> Name {
+        Name::new(text.as_bytes()).expect("a name")
+    }
+
+    fn names(names: &KernelNames, node: u64) -> Vec<Name> {
+        let mut directories = locked(&names.directories);
+        let taken = directories.get_mut(&node).map(Directory::begin_expiry);
+        taken.unwrap_or_default()
+    }
+
+    /// As it is when a lease is called back just before the rename has its answer.
+    #[test]
+    fn a_name_that_is_moved_before_it_is_expired_is_expired_where_it_is() {
+        let known = KernelNames::default();
+        let (a, b) = (name("a"), name("b"));
+        known.tell((NODE, &a), VALID, u32::MAX);
+        assert_eq!(names(&known, NODE), slice::from_ref(&a));
+        known.moved((NODE, &a), (OTHER, &b));
+        assert_eq!(names(&known, OTHER), [b]);
+    }
+
+    #[test]
+    fn a_name_takes_its_validity_along_when_it_is_moved() {
+        let known = KernelNames::default();
+        let (a, b) = (name("a"), name("b"));
+        known.tell((NODE, &a), VALID, u32::MAX);
+        known.moved((NODE, &a), (OTHER, &b));
+        assert!(names(&known, NODE).is_empty());
+        assert_eq!(names(&known, OTHER), [b]);
+    }
+
+    #[test]
+    fn what_is_replaced_by_an_unknown_name_is_not_known_any_more() {
+        let known = KernelNames::default();
+        known.tell((NODE, &name("a")), VALID, u32::MAX);
+        known.moved((OTHER, &name("b")), (NODE, &name("a")));
+        assert!(names(&known, NODE).is_empty());
+    }
+
+    #[test]
+    fn exchanged_names_take_their_validities_along() {
+        let known = KernelNames::default();
+        let (a, b) = (name("a"), name("b"));
+        known.tell((NODE, &a), VALID, u32::MAX);
+        known.exchanged((NODE, &a), (OTHER, &b));
+        assert!(names(&known, NODE).is_empty());
+        assert_eq!(names(&known, OTHER), [b]);
+    }
+
+    #[test]
+    fn names_whose_time_is_over_are_not_expired() {
+        let known = KernelNames::default();
+        let mut directories = locked(&known.directories);
+        let directory = directories.entry(NODE).or_default();
+        directory.tell(name("a"), Instant::now());
+        assert!(directory.begin_expiry().is_empty());
+    }
+
+    #[test]
+    fn a_directory_does_not_remember_names_for_ever() {
+        let mut directory = Directory::default();
+        for number in 0..10 * NAMES_LOOKED_THROUGH {
+            let name = Name::new(number.to_string().into_bytes()).expect("a name");
+            directory.tell(name, Instant::now());
+        }
+        assert!(directory.names.len() <= NAMES_LOOKED_THROUGH + 1);
+    }
+}

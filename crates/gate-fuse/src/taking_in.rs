@@ -1,0 +1,158 @@
+//! Answers that the kernel may not have taken in yet.
+//!
+//! A thread that looks up a name takes the answer in when it runs next. If it knows the name already, it holds no lock meanwhile
+//! (`fuse_dentry_revalidate` in fs/fuse/dir.c), so a message to expire the name may come before the answer and be lost to it.
+//! A thread has taken its answer in when it sends another request, sleeps, has run since, or is gone.
+
+use crate::interruption::locked;
+use std::collections::HashMap;
+use std::fs;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// For how long a thread of which nothing is known is believed to be about to take an answer in.
+const TAKE_IN_MAX: Duration = Duration::from_secs(1);
+/// Answers are looked through for old ones when there are more than this.
+const ANSWERS_MAX: usize = 256;
+
+/// The last answer that told each thread of a name.
+#[derive(Debug, Default)]
+pub struct TakingIn(Mutex<HashMap<u32, Answer>>);
+
+#[derive(Debug)]
+struct Answer {
+    /// The directory of the name.
+    node: u64,
+    told: Instant,
+    is_sent: bool,
+    /// What the thread had run when it was first looked at.
+    run: Option<String>,
+}
+
+impl Answer {
+    fn is_old(&self) -> bool {
+        self.told.elapsed() >= TAKE_IN_MAX
+    }
+
+    /// Whether the thread may still have to take it in.
+    fn is_awaited(&mut self, thread: u32) -> bool {
+        if self.is_old() {
+            return false;
+        }
+        let Some(run) = runnable(thread) else {
+            // A sleeping thread waits for the answer, or has taken it in. Of another pid namespace nothing is known.
+            return thread == 0 || !self.is_sent && is_alive(thread);
+        };
+        !self.is_sent || *self.run.get_or_insert_with(|| run.clone()) == run
+    }
+}
+
+impl TakingIn {
+    /// A thread is about to be told of a name in a directory.
+    pub fn tell(&self, thread: u32, node: u64) {
+        let mut answers = locked(&self.0);
+        if answers.len() > ANSWERS_MAX {
+            answers.retain(|_, answer| !answer.is_old());
+        }
+        let answer = Answer {
+            node,
+            told: Instant::now(),
+            is_sent: false,
+            run: None,
+        };
+        answers.insert(thread, answer);
+    }
+
+    /// A thread was answered.
+    pub fn sent(&self, thread: u32) {
+        if let Some(answer) = locked(&self.0).get_mut(&thread) {
+            answer.is_sent = true;
+        }
+    }
+
+    /// A thread sends another request.
+    pub fn heard(&self, thread: u32) {
+        locked(&self.0).remove(&thread);
+    }
+
+    /// Whether an answer that tells of a name in a directory may still have to be taken in.
+    pub fn is_awaited(&self, node: u64) -> bool {
+        let mut answers = locked(&self.0);
+        let mut answers = answers.iter_mut().filter(|(_, answer)| answer.node == node);
+        answers.any(|(&thread, answer)| answer.is_awaited(thread))
+    }
+}
+
+/// What a thread that runs, or waits for a processor, has run; `None` if it sleeps or is gone.
+fn runnable(thread: u32) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
+    let (_, fields) = status.rsplit_once(") ")?;
+    if !fields.starts_with('R') {
+        return None;
+    }
+    fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()
+}
+
+fn is_alive(thread: u32) -> bool {
+    fs::exists(format!("/proc/{thread}/stat")).unwrap_or(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: u64 = 7;
+
+    fn this_thread() -> u32 {
+        // SAFETY: gettid has no preconditions.
+        unsafe { libc::gettid() as u32 }
+    }
+
+    #[test]
+    fn an_answer_is_awaited_until_its_thread_is_heard() {
+        let answers = TakingIn::default();
+        answers.tell(this_thread(), NODE);
+        assert!(answers.is_awaited(NODE));
+        assert!(!answers.is_awaited(NODE + 1));
+        answers.heard(this_thread());
+        assert!(!answers.is_awaited(NODE));
+    }
+
+    #[test]
+    fn a_thread_that_has_run_has_taken_its_answer_in() {
+        let answers = TakingIn::default();
+        answers.tell(this_thread(), NODE);
+        answers.sent(this_thread());
+        while answers.is_awaited(NODE) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_awaits_an_answer_that_was_not_sent() {
+        let answers = TakingIn::default();
+        let (end, wait) = std::sync::mpsc::channel::<()>();
+        let (tell, told) = std::sync::mpsc::channel();
+        let sleeper = std::thread::spawn(move || {
+            tell.send(this_thread()).expect("heard");
+            wait.recv().ok();
+        });
+        let thread = told.recv().expect("a thread");
+        while runnable(thread).is_some() {
+            std::thread::yield_now();
+        }
+        answers.tell(thread, NODE);
+        assert!(answers.is_awaited(NODE));
+        answers.sent(thread);
+        assert!(!answers.is_awaited(NODE));
+        drop(end);
+        sleeper.join().expect("joined");
+    }
+
+    #[test]
+    fn a_thread_that_is_gone_awaits_nothing() {
+        let answers = TakingIn::default();
+        answers.tell(u32::MAX, NODE);
+        assert!(!answers.is_awaited(NODE));
+    }
+}
