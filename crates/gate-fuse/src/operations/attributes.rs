@@ -43,7 +43,7 @@ pub async fn set(call: &Call, set: &SetAttributes) -> Outcome {
         None => change.await?,
     };
     if set.size.is_some() {
-        pages::changed(call, call.file).await;
+        pages::cut(call, call.file);
     }
     let valid = call.attributes_valid(&state.attributes);
     Ok(Answer::Attributes(state.attributes, valid))

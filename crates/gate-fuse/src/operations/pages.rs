@@ -67,13 +67,25 @@ pub async fn read(call: &Call, read: &Read) -> Result<Payload, Errno> {
     let data = call.on_open_file(read.handle, data).await?;
     let trust = || call.client.data_trust(id);
     if start.is_some_and(|start| pages.end_read(id.0, start, trust())) {
-        let (shared, client) = (Arc::clone(&call.shared), Arc::clone(&call.client));
-        call.shared.starter.spawn(async move {
-            client.context().sleep(DROP_LATER).await;
-            drop_pages(&shared, id).await;
-        });
+        drop_later(call, id);
     }
     Ok(data)
+}
+
+fn drop_later(call: &Call, id: FileId) {
+    let (shared, client) = (Arc::clone(&call.shared), Arc::clone(&call.client));
+    call.shared.starter.spawn(async move {
+        client.context().sleep(DROP_LATER).await;
+        drop_pages(&shared, id).await;
+    });
+}
+
+/// A file was cut or extended through this mount. The kernel drops pages itself when it has the answer, and writes none back before:
+/// so the answer must not wait for any to be dropped, which waits for those that were written to through a mapping.
+pub fn cut(call: &Call, id: FileId) {
+    if call.shared.pages.age(id.0) {
+        drop_later(call, id);
+    }
 }
 
 /// A file's data was changed through this mount, past the kernel's pages.
