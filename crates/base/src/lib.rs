@@ -37,6 +37,6 @@ pub use overlay::Overlay;
 pub use pattern::Pattern;
 pub use payload::Payload;
 pub use record::{Key, Value};
-pub use time::{Duration, Time, Timestamp};
+pub use time::{Duration, Moment, Time, Timestamp};
 pub use view::{Space, View};
 pub use work::Work;

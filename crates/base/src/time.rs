@@ -61,6 +61,25 @@ impl Sub<Duration> for Time {
     }
 }
 
+/// What a process's clocks show at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// By a clock that never steps. Leases, timeouts and resending are measured by it. It says nothing to others.
+    pub steady: Time,
+    /// By the wall clock, and never before what messages have brought. Files and messages are stamped with it.
+    pub stamp: Time,
+}
+
+/// A simulated clock never steps, and so is both.
+impl From<Time> for Moment {
+    fn from(time: Time) -> Self {
+        Self {
+            steady: time,
+            stamp: time,
+        }
+    }
+}
+
 /// A file time as users set and see it: seconds since 1970, before it too, and nanoseconds.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

@@ -227,7 +227,7 @@ impl<C: Context> Client<C> {
 
     /// When an operation begins: its age, if it becomes a transaction.
     pub(crate) fn age(&self) -> Time {
-        self.context.now()
+        self.context.stamp()
     }
 }
 

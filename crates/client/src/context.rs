@@ -7,8 +7,14 @@ use futago_wire::{Failure, Reply, Request};
 /// What operations need from the world. Futures need not be `Send`: an operation stays on
 /// one thread.
 pub trait Context {
-    /// The present time.
+    /// The present time by a clock that never steps, for leases and timeouts.
     fn now(&self) -> Time;
+
+    /// The present time by the wall clock, and never before what servers have shown, for stamps of files and the age of
+    /// operations. By default the clock never steps, and is both.
+    fn stamp(&self) -> Time {
+        self.now()
+    }
 
     /// A random number, for back-off.
     fn random(&self) -> u64;

@@ -95,7 +95,7 @@ impl<C: Context> Client<C> {
             Some(file) => file.size,
             None => self.leased_state(id)?.attributes.size,
         };
-        let written = Timestamp::from(self.context().now());
+        let written = Timestamp::from(self.context().stamp());
         let unsent = &mut self.memory.borrow_mut().unsent;
         let at = (id, offset);
         Some(unsent.put(at, data.clone().compact(), size, (written, kill_privileges)))

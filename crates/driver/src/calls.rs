@@ -8,7 +8,7 @@ use crate::{
 };
 use alloc::{collections::VecDeque, vec::Vec};
 use futago_base::{
-    Errno, Payload, ServerId, SessionId, Time,
+    Errno, Moment, Payload, ServerId, SessionId, Time,
     reversible::{Changes, ReversibleMap},
 };
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Request, header::features};
@@ -183,13 +183,13 @@ impl Calls {
     }
 
     /// Learns the time that the session before has seen: what is done now must not seem to be earlier.
-    pub fn observe(&mut self, clock: Time, now: Time) {
-        self.counters.clock.observe(clock, now);
+    pub fn observe(&mut self, clock: Time) {
+        self.counters.clock.follow(clock);
     }
 
-    /// The session's hybrid clock.
-    pub fn clock(&mut self, now: Time) -> Time {
-        self.counters.clock.read(now)
+    /// The session's hybrid clock, when the wall clock says `wall`.
+    pub fn clock(&mut self, wall: Time) -> Time {
+        self.counters.clock.read(wall)
     }
 
     /// The numbers of the calls that have not been completed, in order.
@@ -224,18 +224,19 @@ impl Calls {
         server: ServerId,
         request: Request,
         payload: Payload,
-        now: Time,
+        now: impl Into<Moment>,
     ) {
+        let now = now.into();
         let express = is_express(&request);
         let link = self.link(server);
         link.push(sequence, express);
         let queued = link.queue.len();
-        let wake = now + self.config.give_up;
+        let wake = now.steady + self.config.give_up;
         let call = Call {
             server,
             request,
             payload,
-            started: now,
+            started: now.steady,
             state: State::Queued,
             attempts: 0,
             busy: None,
@@ -261,10 +262,11 @@ impl Calls {
         header: &Header,
         outcome: Outcome,
         payload: Payload,
-        now: Time,
+        now: impl Into<Moment>,
     ) {
-        self.counters.clock.observe(header.clock, now);
-        self.link(from).heard(now);
+        let now = now.into();
+        self.counters.clock.follow(header.clock);
+        self.link(from).heard(now.steady);
         let sequence = header.sequence;
         let expected = self
             .calls
@@ -290,24 +292,27 @@ impl Calls {
     }
 
     /// The server said how many requests may be under way.
-    pub fn credits(&mut self, server: ServerId, window: u32, now: Time) {
+    pub fn credits(&mut self, server: ServerId, window: u32, now: impl Into<Moment>) {
+        let now = now.into();
         let window = window.clamp(1, self.config.window_max);
         self.link(server).window = window;
         self.pump(server, now);
     }
 
     /// A connection to the server has been made.
-    pub fn connected(&mut self, server: ServerId, now: Time) {
+    pub fn connected(&mut self, server: ServerId, now: impl Into<Moment>) {
+        let now = now.into();
         self.link(server).connection = Connection::Up;
         self.pump(server, now);
     }
 
     /// The connection to the server broke, or did not come about. What was under way will be sent
     /// again; if the server has been given up before, it fails now.
-    pub fn disconnected(&mut self, server: ServerId, now: Time) {
+    pub fn disconnected(&mut self, server: ServerId, now: impl Into<Moment>) {
+        let now = now.into();
         let config = self.config;
         let link = self.link(server);
-        link.broke(&config, now);
+        link.broke(&config, now.steady);
         if link.dead {
             self.give_up(server);
         } else {
@@ -327,7 +332,8 @@ impl Calls {
 
     /// The session is about to end: from now on nothing waits for a server to which there is no
     /// connection, or whose connection breaks.
-    pub fn leave(&mut self, now: Time) {
+    pub fn leave(&mut self, now: impl Into<Moment>) {
+        let now = now.into();
         self.counters.leaving = true;
         let servers: Vec<ServerId> = self.links.iter().map(|(&server, _)| server).collect();
         for server in servers {
@@ -337,15 +343,17 @@ impl Calls {
 
     /// The server turned the connection away for a reason that no waiting mends, such as another key:
     /// what was under way fails now.
-    pub fn refused(&mut self, server: ServerId, now: Time) {
+    pub fn refused(&mut self, server: ServerId, now: impl Into<Moment>) {
+        let now = now.into();
         self.link(server).dead = true;
         self.disconnected(server, now);
     }
 
     /// Time has passed.
-    pub fn tick(&mut self, now: Time) {
+    pub fn tick(&mut self, now: impl Into<Moment>) {
+        let now = now.into();
         while let Some((&(time, timer), ())) = self.timers.first_key_value()
-            && time <= now
+            && time <= now.steady
         {
             self.timers.pop_first();
             match timer {
@@ -367,7 +375,7 @@ impl Calls {
     }
 
     /// Sends what may be sent to a server, or gets it connected.
-    fn pump(&mut self, server: ServerId, now: Time) {
+    fn pump(&mut self, server: ServerId, now: Moment) {
         while let Some(sequence) = self.link(server).next() {
             self.send(sequence, now);
         }
@@ -382,7 +390,7 @@ impl Calls {
         if leaving {
             return self.give_up(server);
         }
-        if now < retry {
+        if now.steady < retry {
             self.timers.insert((retry, Timer::Connect(server)), ());
             return;
         }
@@ -400,9 +408,9 @@ impl Calls {
     }
 
     /// Sends a call that waited, or sends it again.
-    fn send(&mut self, sequence: u64, now: Time) {
+    fn send(&mut self, sequence: u64, now: Moment) {
         let acknowledged = self.acknowledged();
-        let clock = self.counters.clock.read(now);
+        let clock = self.counters.clock.read(now.stamp);
         let features = self.features_towards(sequence);
         let Some(call) = self.calls.get_mut(&sequence) else {
             return;
@@ -413,7 +421,7 @@ impl Calls {
             call.attempts,
         );
         let again = matches!(call.state, State::Sent(_));
-        call.state = State::Sent(now + wait);
+        call.state = State::Sent(now.steady + wait);
         call.attempts += 1;
         let header = Header {
             server: call.server,
@@ -450,17 +458,17 @@ impl Calls {
     }
 
     /// The server is busy: sends the call again later. Until then it takes no place in the window.
-    fn pause(&mut self, sequence: u64, now: Time) {
+    fn pause(&mut self, sequence: u64, now: Moment) {
         let Some(call) = self.calls.get_mut(&sequence) else {
             return;
         };
         let State::Sent(_) = call.state else {
             return;
         };
-        let (since, count) = call.busy.unwrap_or((now, 0));
+        let (since, count) = call.busy.unwrap_or((now.steady, 0));
         call.busy = Some((since, count + 1));
         let wait = back_off(self.config.busy_min, self.config.busy_max, count);
-        call.state = State::Paused(now + wait);
+        call.state = State::Paused(now.steady + wait);
         let (server, express) = (call.server, is_express(&call.request));
         if !express {
             self.link(server).under_way -= 1;
@@ -469,21 +477,21 @@ impl Calls {
     }
 
     /// The timer of a call has run out.
-    fn wake(&mut self, sequence: u64, now: Time) {
+    fn wake(&mut self, sequence: u64, now: Moment) {
         let Some(call) = self.calls.get(&sequence) else {
             return;
         };
         let (server, state) = (call.server, call.state);
-        if self.gives_up_at(call) <= now {
-            let silent = self.link(server).contact + self.config.give_up <= now;
+        if self.gives_up_at(call) <= now.steady {
+            let silent = self.link(server).contact + self.config.give_up <= now.steady;
             self.link(server).dead |= silent;
             self.complete(sequence, Err(Errno::EIO.into()), Payload::empty());
             self.pump(server, now);
             return;
         }
         match state {
-            State::Sent(due) if due <= now => self.send(sequence, now),
-            State::Paused(due) if due <= now => {
+            State::Sent(due) if due <= now.steady => self.send(sequence, now),
+            State::Paused(due) if due <= now.steady => {
                 self.requeue(sequence);
                 self.pump(server, now);
             }

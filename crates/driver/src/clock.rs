@@ -26,6 +26,12 @@ impl HybridClock {
         self.latest
     }
 
+    /// Learns the time of a server, whatever it is: a client is wrong beside its servers, not they beside it. They
+    /// judge its stamps by their own clocks.
+    pub fn follow(&mut self, other: Time) {
+        self.latest = self.latest.max(other);
+    }
+
     /// Learns the time that a message brought. Returns whether it was believed: a clock too far
     /// ahead would drag all others with it.
     pub fn observe(&mut self, other: Time, now: Time) -> bool {
@@ -50,6 +56,13 @@ mod tests {
         assert_eq!(clock.read(Time(999)), Time(1000));
         assert_eq!(clock.advance(Time(999)), Time(1001));
         assert_eq!(clock.advance(Time(2000)), Time(2000));
+    }
+
+    #[test]
+    fn a_client_follows_its_servers() {
+        let mut clock = HybridClock::default();
+        clock.follow(Time(u64::MAX / 2));
+        assert_eq!(clock.read(Time(100)), Time(u64::MAX / 2));
     }
 
     #[test]

@@ -347,7 +347,7 @@ fn who_leaves_does_not_come_back_to_a_server_that_has_gone() {
 #[test]
 fn what_the_session_before_has_seen_no_request_is_before() {
     let mut calls = connected(config());
-    calls.observe(Time(900), Time(100));
+    calls.observe(Time(900));
     let sequence = start(&mut calls, 100);
     assert_eq!(outputs(&mut calls), [send(sequence, 0, 900)]);
 }

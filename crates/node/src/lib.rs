@@ -2,11 +2,13 @@
 
 pub mod blocking;
 pub mod client;
+mod clock;
 pub mod cluster;
 pub mod cores;
 pub mod metrics;
 pub mod server;
 
 pub use client::{Client, Futago, Kept, Options, Starter};
+pub use clock::Clock;
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
 pub use futago_trace::Recorder;

@@ -23,8 +23,8 @@ mod turn;
 
 use alloc::vec::Vec;
 use futago_base::{
-    Batch, ClusterMap, FileId, Incarnation, Name, Overlay, Payload, RequestId, ServerId, SessionId,
-    Time, View, Work,
+    Batch, ClusterMap, FileId, Incarnation, Moment, Name, Overlay, Payload, RequestId, ServerId,
+    SessionId, View, Work,
 };
 use futago_wire::{Outcome, Peer, PeerAnswer, Push, Request};
 
@@ -163,8 +163,8 @@ impl Server {
     }
 
     /// The batch that makes an empty store a new server's: the root directory, if it lives here.
-    pub fn genesis<V: View>(&self, empty: &V, now: Time) -> Batch {
-        let mut turn = turn::Turn::new(self, Overlay::new(empty), now);
+    pub fn genesis<V: View>(&self, empty: &V, now: impl Into<Moment>) -> Batch {
+        let mut turn = turn::Turn::new(self, Overlay::new(empty), now.into());
         if self.map.home(FileId::ROOT) == self.id {
             turn.reserve_root_id();
             turn.put_root();
@@ -175,17 +175,22 @@ impl Server {
     /// The batch that gives a new server its part of a directory, as if the directory had been made
     /// in the root and had grown until it was split evenly. For simulations and tests, where many
     /// names would have to be made to get there.
-    pub fn plant<V: View>(&self, view: &V, directory: &PlantedDirectory, now: Time) -> Batch {
-        let mut turn = turn::Turn::new(self, Overlay::new(view), now);
+    pub fn plant<V: View>(
+        &self,
+        view: &V,
+        directory: &PlantedDirectory,
+        now: impl Into<Moment>,
+    ) -> Batch {
+        let mut turn = turn::Turn::new(self, Overlay::new(view), now.into());
         turn.plant(directory);
         turn.state.into_batch()
     }
 
-    /// Decides what an input leads to. `now` never goes backwards from call to call; the driver
-    /// advances it beyond every clock that it has seen in a message (a hybrid clock), so that an
+    /// Decides what an input leads to. Both times of `now` advance from call to call; the driver
+    /// advances the stamp beyond every clock that it has seen in a message (a hybrid clock), so that an
     /// effect never has an earlier time than its cause.
-    pub fn handle<V: View>(&self, view: &V, input: Input, now: Time) -> Decision {
-        let mut turn = turn::Turn::new(self, Overlay::new(view), now);
+    pub fn handle<V: View>(&self, view: &V, input: Input, now: impl Into<Moment>) -> Decision {
+        let mut turn = turn::Turn::new(self, Overlay::new(view), now.into());
         match input {
             Input::Request {
                 id,

@@ -5,15 +5,18 @@ use crate::{Decision, Output, Server, TransactionCounts, operations};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, Errno, FileId, Key, Overlay, Payload, RequestId, ServerId, SessionId, Time,
-    TransactionId, Value, View,
+    BucketStart, Errno, FileId, Key, Moment, Overlay, Payload, RequestId, ServerId, SessionId,
+    Time, TransactionId, Value, View,
     record::{HeldReply, Sort, StoredMessage},
 };
 use futago_wire::{Failure, Outcome, PeerChange, Request, codec};
 
 pub struct Turn<'a, V> {
     pub server: &'a Server,
+    /// By which leases and timeouts are measured.
     pub now: Time,
+    /// With which files are stamped.
+    pub stamp: Time,
     pub state: Overlay<'a, V>,
     /// The request that is being served.
     pub request: RequestId,
@@ -46,10 +49,11 @@ pub const NO_REQUEST: RequestId = RequestId {
 };
 
 impl<'a, V: View> Turn<'a, V> {
-    pub fn new(server: &'a Server, state: Overlay<'a, V>, now: Time) -> Self {
+    pub fn new(server: &'a Server, state: Overlay<'a, V>, now: Moment) -> Self {
         Self {
             server,
-            now,
+            now: now.steady,
+            stamp: now.stamp,
             state,
             request: NO_REQUEST,
             leases: false,

@@ -52,7 +52,7 @@ impl<C: Context> Client<C> {
 
     /// The state of a new directory.
     fn just_made(&self, id: FileId, new: &NewDirectory) -> FileState {
-        let now = Timestamp::from(self.context().now());
+        let now = Timestamp::from(self.context().stamp());
         FileState {
             attributes: Attributes {
                 id,

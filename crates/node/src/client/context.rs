@@ -2,8 +2,9 @@
 
 use super::runtime::Setup;
 use super::{Kept, connection};
+use crate::{Clock, clock::AwakeTime};
 use atomic_refcell::AtomicRefCell;
-use futago_base::{Duration, Errno, FileId, Payload, ServerId, SessionId, Time};
+use futago_base::{Duration, Errno, FileId, Moment, Payload, ServerId, SessionId, Time};
 use futago_client::Context;
 use futago_driver::{CallOutput, Calls};
 use futago_transport::{Receiver, Sender};
@@ -15,12 +16,11 @@ use std::{
     pin::{Pin, pin},
     sync::{Arc, Mutex, OnceLock, PoisonError},
     thread::{self, ThreadId},
-    time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::{
     runtime::Handle,
     sync::{Notify, oneshot},
-    task::{AbortHandle, spawn_local},
+    task::{AbortHandle, spawn_local, yield_now},
 };
 
 /// The real [`Context`]. Clones are the same.
@@ -50,6 +50,7 @@ struct Shared {
 
 struct State {
     calls: Calls,
+    awake: AwakeTime,
     /// Who waits for which call.
     waiting: BTreeMap<u64, oneshot::Sender<(Outcome, Payload)>>,
     links: BTreeMap<ServerId, Link>,
@@ -83,6 +84,15 @@ struct Nearby {
 }
 
 impl State {
+    /// The present time for calls: they do not time out while this process is stopped.
+    fn look_at_clocks(&mut self, clock: &Clock) -> Moment {
+        let due = self.calls.next_deadline();
+        Moment {
+            steady: self.awake.at(clock.steady(), due),
+            stamp: clock.wall(),
+        }
+    }
+
     /// Whether there is a connection to a server.
     fn is_reached(&self, server: ServerId) -> bool {
         let link = self.links.get(&server);
@@ -93,20 +103,13 @@ impl State {
 /// How long to wait before somebody is asked again to forget something.
 const KEPT_POLL: Duration = Duration::from_millis(1);
 
-pub(super) fn wall_clock() -> Time {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Time(since_1970.as_nanos().min(u128::from(u64::MAX)) as u64)
-}
-
-fn random() -> u64 {
-    getrandom::u64().unwrap_or_else(|_| wall_clock().0)
+fn random(clock: &Clock) -> u64 {
+    getrandom::u64().unwrap_or_else(|_| clock.wall().0)
 }
 
 fn new_calls(setup: &Setup) -> Calls {
     Calls::new(
-        SessionId(random()),
+        SessionId(random(&setup.options.clock)),
         setup.cluster.epoch,
         setup.options.calls,
     )
@@ -117,6 +120,7 @@ impl NodeContext {
         let calls = new_calls(&setup);
         let state = State {
             calls,
+            awake: AwakeTime::default(),
             waiting: BTreeMap::new(),
             links: BTreeMap::new(),
             wanted: Vec::new(),
@@ -197,13 +201,26 @@ impl NodeContext {
             match deadline {
                 None => changed.await,
                 Some(at) => tokio::select! {
-                    () = self.sleep(at.since(wall_clock())) => {
+                    () = self.sleep(at.since(self.look_at_clocks().steady)) => {
+                        self.take_in_all().await;
                         self.change(|calls, now| calls.tick(now));
                     }
                     () = changed => {}
                 },
             }
         }
+    }
+
+    fn look_at_clocks(&self) -> Moment {
+        let mut state = self.0.state.borrow_mut();
+        state.look_at_clocks(&self.0.setup.options.clock)
+    }
+
+    /// Takes in what has arrived already: it is no longer waited for.
+    async fn take_in_all(&self) {
+        // Sockets are read by tasks of their own, which are ready now.
+        yield_now().await;
+        self.take_in();
     }
 
     /// Sends what operations on the client's thread have queued since the last time: it runs after all of
@@ -365,7 +382,7 @@ impl NodeContext {
 
     /// The session is about to end.
     pub(super) fn leave(&self) {
-        self.change(Calls::leave);
+        self.change(|calls, now| calls.leave(now));
     }
 
     /// A message has arrived.
@@ -400,10 +417,9 @@ impl NodeContext {
             return;
         }
         tracing::warn!("the session has expired: open files and locks are lost");
-        let now = wall_clock();
-        let seen = state.calls.clock(now);
+        let seen = state.calls.clock(self.0.setup.options.clock.wall());
         state.calls = new_calls(&self.0.setup);
-        state.calls.observe(seen, now);
+        state.calls.observe(seen);
         state.nearby.clear();
         state.wanted.clear();
         // What has been called back is over; the next session's leases have numbers of their own.
@@ -423,9 +439,10 @@ impl NodeContext {
     }
 
     /// Changes the calls and does what comes of it.
-    fn change(&self, change: impl FnOnce(&mut Calls, Time)) {
+    fn change(&self, change: impl FnOnce(&mut Calls, Moment)) {
         let mut state = self.0.state.borrow_mut();
-        change(&mut state.calls, wall_clock());
+        let now = state.look_at_clocks(&self.0.setup.options.clock);
+        change(&mut state.calls, now);
         while let Some(output) = state.calls.next_output() {
             self.perform(&mut state, output);
         }
@@ -516,8 +533,14 @@ impl Drop for Lead<'_> {
 }
 
 impl Context for NodeContext {
+    /// Goes on while this process is stopped, as what servers have granted does.
     fn now(&self) -> Time {
-        self.0.state.borrow_mut().calls.clock(wall_clock())
+        self.0.setup.options.clock.steady()
+    }
+
+    fn stamp(&self) -> Time {
+        let wall = self.0.setup.options.clock.wall();
+        self.0.state.borrow_mut().calls.clock(wall)
     }
 
     async fn forget(&self, node: FileId) {
@@ -529,7 +552,7 @@ impl Context for NodeContext {
     }
 
     fn random(&self) -> u64 {
-        random()
+        random(&self.0.setup.options.clock)
     }
 
     fn session(&self) -> SessionId {

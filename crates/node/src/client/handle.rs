@@ -1,7 +1,7 @@
 //! What other threads hold of a client.
 
 use super::{Client, NodeContext, Starter, caller, runtime};
-use crate::Cluster;
+use crate::{Clock, Cluster};
 use futago_base::FileId;
 use futago_trace::Recorder;
 use std::{
@@ -28,6 +28,8 @@ pub struct Options {
     pub kept: Option<Kept>,
     /// Who records what is done through the client, if anybody does.
     pub recorder: Option<Recorder>,
+    /// What the client reads the time from.
+    pub clock: Clock,
 }
 
 /// What a program keeps itself of files and directories, for as long as

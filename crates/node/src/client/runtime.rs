@@ -4,7 +4,6 @@ use super::handle::{Job, Options};
 use super::{Client, NodeContext, recalls};
 use crate::Cluster;
 use futago_base::{ClusterMap, Duration};
-use futago_driver::HybridClock;
 use futago_transport::{Budget, shared_memory::keep_watch};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
 use tokio::{
@@ -114,11 +113,11 @@ fn begin(context: &NodeContext, work: impl Future<Output = ()> + 'static) {
     spawn_local(async move { context.in_turns(work.as_mut()).await });
 }
 
-/// A server takes seven eighths of its lease or more to give up on a client that it has heard of, and its clock may run
-/// ahead of itself by what the clocks of others may differ from it.
+/// A server takes seven eighths of its lease or more to give up on a client that it has heard of. The rest is for
+/// clocks that do not run at quite the same speed.
 fn lease_trust() -> Duration {
     let lease = futago_server::Config::default().lease;
-    Duration((lease.0 / 8 * 7).saturating_sub(HybridClock::DRIFT_MAX.0))
+    Duration(lease.0 / 4 * 3)
 }
 
 /// Several times a lease, so that one lost message does not cost the session.

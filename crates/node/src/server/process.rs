@@ -2,7 +2,7 @@
 
 use super::shard::Setup;
 use super::{files, pages, thread as server_thread};
-use crate::Cluster;
+use crate::{Clock, Cluster};
 use futago_base::{Duration, ServerId};
 use futago_transport::{Budget, handshake::SERVERS_MAX};
 use std::{
@@ -69,6 +69,14 @@ impl Servers {
     /// A cluster map that cannot be made, an address that cannot be listened on, or a thread that
     /// cannot be started.
     pub fn start(config: &Config) -> io::Result<Self> {
+        Self::start_by(config, &Clock::default())
+    }
+
+    /// As [`Servers::start`], with a clock of their own.
+    ///
+    /// # Errors
+    /// As [`Servers::start`].
+    pub fn start_by(config: &Config, clock: &Clock) -> io::Result<Self> {
         files::raise_limit();
         let (stop, _) = watch::channel(false);
         let (report, reports) = mpsc::channel();
@@ -86,6 +94,7 @@ impl Servers {
                 cluster: config.cluster.clone(),
                 core: config.core(),
                 memory_bytes: config.memory_bytes,
+                clock: clock.clone(),
                 budget: budget.clone(),
                 sharing: ids.len() as u64,
             };

@@ -3,9 +3,9 @@
 use super::connections::{ConnectionId, Connections, Origin};
 use super::peers::{Peers, Siblings};
 use super::status::{Counters, Status};
-use crate::Cluster;
+use crate::{Clock, Cluster, clock::AwakeTime};
 use bytes::Bytes;
-use futago_base::{Incarnation, Payload, RequestId, ServerId, SessionId, Time, View};
+use futago_base::{Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Time, View};
 use futago_driver::{Admission, AdmissionConfig, HybridClock};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
@@ -14,13 +14,7 @@ use futago_wire::{
     Body, Failure, Frame, Header, MessageKind, Outcome, Peer, Push, Reply, Request,
     header::features,
 };
-use std::{
-    cell::RefCell,
-    collections::BTreeMap,
-    io,
-    rc::Rc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{cell::RefCell, collections::BTreeMap, io, rc::Rc};
 
 /// What a server is made of.
 pub struct Setup {
@@ -28,6 +22,7 @@ pub struct Setup {
     pub cluster: Cluster,
     pub core: futago_server::Config,
     pub memory_bytes: u64,
+    pub clock: Clock,
     /// Memory for messages on their way in, shared by the servers of the process.
     pub budget: Budget,
     /// How many servers share the thread: each tells an equal part of its time as its own.
@@ -42,9 +37,15 @@ pub struct Shard {
     core: Server,
     store: MemoryStore,
     cluster: Cluster,
-    clock: HybridClock,
-    /// The wall clock when the latest message or tick was taken.
-    now: Time,
+    clock: Clock,
+    awake: AwakeTime,
+    /// What the clocks said when the latest message or tick was taken.
+    now: Moment,
+    /// The steady time of the latest decision: no two are of one moment.
+    decided: HybridClock,
+    stamps: HybridClock,
+    /// When the next tick is due.
+    next_tick: Time,
     admission: Admission,
     counters: Counters,
     sharing: u64,
@@ -58,13 +59,6 @@ pub struct Shard {
     has_worked: bool,
 }
 
-fn wall_clock() -> Time {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Time(since_1970.as_nanos().min(u128::from(u64::MAX)) as u64)
-}
-
 impl Shard {
     pub fn new(
         setup: Setup,
@@ -75,7 +69,12 @@ impl Shard {
         let life = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         let core = Server::new(setup.id, map, setup.core).in_life(Incarnation(life));
         let mut store = MemoryStore::new(setup.memory_bytes);
-        let now = wall_clock();
+        let mut awake = AwakeTime::default();
+        let now = Moment {
+            steady: awake.at(setup.clock.steady(), None),
+            stamp: setup.clock.wall(),
+        };
+        let next_tick = now.steady + core.config().tick;
         let genesis = core.genesis(&store, now);
         store.apply(genesis);
         let admission = AdmissionConfig {
@@ -87,8 +86,12 @@ impl Shard {
             core,
             store,
             cluster: setup.cluster,
-            clock: HybridClock::default(),
+            clock: setup.clock,
+            awake,
             now,
+            decided: HybridClock::default(),
+            stamps: HybridClock::default(),
+            next_tick,
             admission: Admission::new(admission),
             counters: Counters::default(),
             sharing: setup.sharing,
@@ -111,9 +114,19 @@ impl Shard {
         self.counters.turned_away += 1;
     }
 
+    /// A server that was stopped has not heard of its clients meanwhile, and does not hold it against them.
+    fn look_at_clocks(&mut self) {
+        let steady = self.clock.steady();
+        self.now = Moment {
+            steady: self.awake.at(steady, Some(self.next_tick)),
+            stamp: self.clock.wall(),
+        };
+    }
+
     /// Does what is to be done because time has passed.
     pub fn tick(&mut self) {
-        self.now = wall_clock();
+        self.look_at_clocks();
+        self.next_tick = self.now.steady + self.core.config().tick;
         self.decide(Input::Tick);
         if self.ticks_passed.is_multiple_of(TICKS_PER_PUBLICATION) {
             self.status().publish();
@@ -137,8 +150,8 @@ impl Shard {
     /// Takes a message. Returns whether it was one that its sender may send.
     pub fn receive(&mut self, from: Origin, frame: Frame) -> bool {
         self.has_worked = true;
-        self.now = wall_clock();
-        self.clock.observe(frame.header.clock, self.now);
+        self.look_at_clocks();
+        self.stamps.observe(frame.header.clock, self.now.stamp);
         self.counters.received_bytes += frame.payload.len() as u64;
         match (frame.body, from) {
             (Body::Request(request), Origin::Client(connection)) => {
@@ -189,7 +202,10 @@ impl Shard {
     /// Lets the core decide, makes the change, and keeps what is to be sent until [`Shard::flush`].
     fn decide(&mut self, input: Input) {
         self.has_worked = true;
-        let now = self.clock.advance(self.now);
+        let now = Moment {
+            steady: self.decided.advance(self.now.steady),
+            stamp: self.stamps.advance(self.now.stamp),
+        };
         let decision = self.core.handle(&self.store, input, now);
         self.store.apply(decision.batch);
         for output in decision.outputs {
@@ -231,7 +247,7 @@ impl Shard {
     }
 
     fn frame(&mut self, header: Header, body: Body) -> Frame {
-        let clock = self.clock.read(self.now);
+        let clock = self.stamps.read(self.now.stamp);
         let (server, map_epoch) = (self.core.id(), self.cluster.epoch);
         Frame {
             header: Header {

@@ -90,7 +90,7 @@ pub fn inode<V: View>(
     header: &Header,
     data: &Payload,
 ) -> Inode {
-    let now = Timestamp::from(turn.now);
+    let now = Timestamp::from(turn.stamp);
     let mut inode = Inode {
         kind: Kind::File,
         mode: node.mode & 0o7777,

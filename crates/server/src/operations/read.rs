@@ -60,8 +60,8 @@ pub fn extent(inode: &Inode, offset: u64, stored: u32) -> Reply {
 
 /// Readers call no leases back: the access time stays where it is while others rely on the attributes.
 fn note_access<V: View>(turn: &mut Turn<'_, V>, id: FileId, inode: &Inode) {
-    let now = Timestamp::from(turn.now);
-    let day_ago = Timestamp::from(turn.now - ACCESS_TIME_AGE);
+    let now = Timestamp::from(turn.stamp);
+    let day_ago = Timestamp::from(turn.stamp - ACCESS_TIME_AGE);
     let is_old = inode.accessed <= inode.modified.max(inode.changed) || inode.accessed < day_ago;
     if is_old && !turn.is_leased_by_others(id) {
         turn.state.update_inode(id, |inode| inode.accessed = now);

@@ -62,7 +62,7 @@ fn set_size<V: View>(turn: &mut Turn<'_, V>, id: FileId, size: u64) -> Checked<(
 impl<V: View> Turn<'_, V> {
     /// Changes all attributes but the size, whose change only shows in the times here.
     pub fn change_attributes(&mut self, id: FileId, change: &AttributeChange) {
-        let now = Timestamp::from(self.now);
+        let now = Timestamp::from(self.stamp);
         let at = |time: SetTime| match time {
             SetTime::Now => now,
             SetTime::To(time) => time,

@@ -61,7 +61,7 @@ pub fn note_write<V: View>(
     note: Note,
 ) -> crate::answer::Checked<Inode> {
     let mut inode = turn.regular_file(id)?.clone();
-    let now = Timestamp::from(turn.now);
+    let now = Timestamp::from(turn.stamp);
     turn.reach_to(id, &mut inode, reach);
     grow(&mut inode, note.end);
     inode.announced = false;

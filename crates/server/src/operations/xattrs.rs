@@ -83,7 +83,7 @@ fn set<V: View>(
 }
 
 fn touch<V: View>(turn: &mut Turn<'_, V>, id: FileId) {
-    let now = Timestamp::from(turn.now);
+    let now = Timestamp::from(turn.stamp);
     turn.state.update_inode(id, |inode| inode.changed = now);
 }
 

@@ -127,7 +127,7 @@ impl<V: View> Turn<'_, V> {
         header.entries = (header.entries + entries(after)).saturating_sub(entries(before));
         header.subdirectories =
             (header.subdirectories + directories(after)).saturating_sub(directories(before));
-        header.modified = header.modified.max(Timestamp::from(self.now));
+        header.modified = header.modified.max(Timestamp::from(self.stamp));
         self.state
             .put(Key::Header(place.directory, place.bucket), header);
     }

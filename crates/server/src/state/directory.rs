@@ -28,7 +28,7 @@ impl<V: View> Turn<'_, V> {
 
     /// Makes a directory's inode and its first, empty bucket.
     pub fn put_directory(&mut self, id: FileId, new: &NewDirectory) {
-        let now = Timestamp::from(self.now);
+        let now = Timestamp::from(self.stamp);
         let inode = Inode {
             kind: Kind::Directory,
             mode: new.mode,
@@ -54,7 +54,7 @@ impl<V: View> Turn<'_, V> {
                 modified_set_at: now,
             }),
         };
-        let header = new_header(new, 0, self.now);
+        let header = new_header(new, 0, self.stamp);
         self.state.put_inode(id, inode);
         self.state.put(Key::Header(id, BucketStart(0)), header);
     }
@@ -75,7 +75,7 @@ impl<V: View> Turn<'_, V> {
 
     /// Puts this server's part of a directory of the root that is split evenly from the start.
     pub fn plant(&mut self, planted: &PlantedDirectory) {
-        let (id, level, now) = (planted.id, planted.level, self.now);
+        let (id, level, now) = (planted.id, planted.level, self.stamp);
         let new = NewDirectory {
             home: id.home(),
             parent: FileId::ROOT,

@@ -93,7 +93,7 @@ impl<V: View> Turn<'_, V> {
 
     /// Takes a name from the count of links; without names and openers the file is gone.
     pub fn drop_link(&mut self, id: FileId) {
-        let now = Timestamp::from(self.now);
+        let now = Timestamp::from(self.stamp);
         self.state.update_inode(id, |inode| {
             inode.links = inode.links.saturating_sub(1);
             inode.changed = now;

@@ -42,7 +42,7 @@ impl<V: View> Turn<'_, V> {
 
     /// Adds links and sets the change time, as every change of a file's names does.
     pub fn install_links(&mut self, id: FileId, more: u32) {
-        let now = Timestamp::from(self.now);
+        let now = Timestamp::from(self.stamp);
         self.state.update_inode(id, |inode| {
             inode.links += more;
             inode.linkable &= more == 0;
@@ -51,7 +51,7 @@ impl<V: View> Turn<'_, V> {
     }
 
     pub fn install_parent(&mut self, directory: FileId, parent: FileId) {
-        let now = Timestamp::from(self.now);
+        let now = Timestamp::from(self.stamp);
         self.state.update_inode(directory, |inode| {
             inode.changed = now;
             if let Some(place) = &mut inode.place {

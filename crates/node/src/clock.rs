@@ -1,0 +1,118 @@
+//! The clocks of servers and clients.
+
+use futago_base::{Duration, Time};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+/// What a server or client reads the time from. Clones step together.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    wall_ahead_ns: Arc<AtomicI64>,
+}
+
+impl Clock {
+    /// By a clock that never steps and goes on while the host sleeps. Spans are measured by it.
+    pub fn steady(&self) -> Time {
+        Time(read_ns(ClockId::Boottime))
+    }
+
+    /// By the host's wall clock, which may step. Files are stamped with it.
+    pub fn wall(&self) -> Time {
+        let ahead_ns = self.wall_ahead_ns.load(Ordering::Relaxed);
+        Time(read_ns(ClockId::Realtime).saturating_add_signed(ahead_ns))
+    }
+
+    /// Steps the wall clock as it is seen here, in nanoseconds, so that tests need not step the host's.
+    pub fn step_wall(&self, by_ns: i64) {
+        self.wall_ahead_ns.fetch_add(by_ns, Ordering::Relaxed);
+    }
+}
+
+/// A clock's reading in nanoseconds; 0 before its start.
+fn read_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or_default();
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+/// The time in which a process could do something. A process that is stopped, or whose host gives it no
+/// core, hears nothing meanwhile: what it waits for may have come long ago. So the time that it missed does not count
+/// for its timeouts.
+#[derive(Debug, Default)]
+pub(crate) struct AwakeTime {
+    missed: Duration,
+    looked: Time,
+}
+
+/// A process that acts later than this after it was due was not awake.
+const LATE_MAX: Duration = Duration::from_millis(100);
+
+/// What it has for taking in what has come, before what was due is due again.
+const TAKING_IN: Duration = Duration::from_millis(50);
+
+impl AwakeTime {
+    /// The time when the steady clock says `steady`. `due` is the time when the process was to act at the latest.
+    pub fn at(&mut self, steady: Time, due: Option<Time>) -> Time {
+        let now = steady - self.missed;
+        if let Some(due) = due
+            && now.since(due) > LATE_MAX
+        {
+            let resumed = self.looked.max(due - TAKING_IN);
+            self.missed = Duration(self.missed.0 + now.since(resumed).0);
+            tracing::debug!(missed_ns = now.since(resumed).0, "was not awake");
+            self.looked = resumed;
+        } else {
+            self.looked = self.looked.max(now);
+        }
+        self.looked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_step_of_the_wall_clock_is_none_of_the_steady_one() {
+        let clock = Clock::default();
+        let (steady, wall) = (clock.steady(), clock.wall());
+        clock.step_wall(-3_600_000_000_000);
+        assert!(clock.wall() < wall);
+        assert!(clock.steady() >= steady);
+    }
+
+    #[test]
+    fn time_goes_on_while_a_process_acts_when_it_is_due() {
+        let mut awake = AwakeTime::default();
+        assert_eq!(awake.at(Time(0) + SECOND, None), Time(0) + SECOND);
+        let later = Time(0) + SECOND.times(100);
+        assert_eq!(awake.at(later, None), later);
+        assert_eq!(awake.at(later + LATE_MAX, Some(later)), later + LATE_MAX);
+    }
+
+    #[test]
+    fn what_was_due_while_a_process_was_stopped_is_due_after_it_has_looked() {
+        let mut awake = AwakeTime::default();
+        let start = Time(0) + SECOND.times(100);
+        awake.at(start, None);
+        let due = start + SECOND;
+        let resumed = awake.at(start + SECOND.times(60), Some(due));
+        assert_eq!(resumed, due - TAKING_IN);
+        let later = awake.at(start + SECOND.times(61), Some(due + SECOND));
+        assert_eq!(later, resumed + SECOND);
+    }
+
+    #[test]
+    fn time_does_not_go_back_when_a_process_was_stopped() {
+        let mut awake = AwakeTime::default();
+        let start = Time(0) + SECOND.times(100);
+        awake.at(start, None);
+        assert_eq!(awake.at(start + SECOND.times(60), Some(start)), start);
+    }
+}

@@ -1,0 +1,211 @@
+//! Clocks that step or differ: leases and locks go by a steady clock, stamps by the wall clock.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use bytes::Bytes;
+use futago_base::{
+    FileId, ServerId, Timestamp,
+    record::{LockKind, LockRange, LockSpace},
+};
+use futago_node::{
+    Clock, Cluster, Options, ServerEntry,
+    blocking::{FileSystem, OpenOptions},
+    server::{Config, Servers},
+};
+use futago_transport::Address;
+use futago_wire::LockChange;
+use std::{
+    env,
+    io::{self, BufRead, BufReader, ErrorKind},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+const HOUR_NS: i64 = 3_600_000_000_000;
+
+/// Names the cluster file for a process that is to hold a lock.
+const HOLDER: &str = "FUTAGO_TEST_HOLDER_OF";
+
+const NEW: OpenOptions = OpenOptions {
+    create: true,
+    create_new: true,
+    truncate: false,
+    mode: 0o644,
+};
+
+/// A server whose clock can be stepped.
+struct Running {
+    cluster: Cluster,
+    clock: Clock,
+    directory: TempDir,
+    _servers: Servers,
+}
+
+impl Running {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let entry = ServerEntry {
+            address: Address::Unix(directory.path().join("0.sock")),
+            host: None,
+            process: 0,
+        };
+        let cluster = Cluster::new("test", vec![entry]).unwrap();
+        cluster.create(&directory.path().join("c.toml")).unwrap();
+        let config = Config {
+            cluster: cluster.clone(),
+            servers: vec![ServerId(0)],
+            memory_bytes: 1 << 30,
+            root_owner: (0, 0),
+        };
+        let clock = Clock::default();
+        let _servers = Servers::start_by(&config, &clock).unwrap();
+        Self {
+            cluster,
+            clock,
+            directory,
+            _servers,
+        }
+    }
+
+    fn client(&self, options: Options) -> FileSystem {
+        FileSystem::connect(&self.cluster, options).unwrap()
+    }
+
+    /// Waits until the server stamps files with this time or a later one.
+    fn wait_for_stamps(&self, from: Timestamp) {
+        let client = self.client(Options::default());
+        for number in 0.. {
+            let path = format!("/stamp-{number}");
+            let stamp = client.open(path.as_bytes(), NEW).unwrap();
+            if stamp.metadata().unwrap().born >= from {
+                return;
+            }
+        }
+    }
+}
+
+/// Takes a lock that nobody else may have meanwhile.
+fn lock(client: &FileSystem, id: FileId) -> io::Result<()> {
+    let lock = LockChange {
+        space: LockSpace::Whole,
+        kind: Some(LockKind::Exclusive),
+        owner: 1,
+        range: LockRange {
+            start: 0,
+            end: u64::MAX,
+        },
+        pid: std::process::id(),
+    };
+    client.run(async |client| client.set_lock(id, lock, None).await)
+}
+
+fn id_of(client: &FileSystem, path: &[u8]) -> FileId {
+    client.metadata(path, true).unwrap().id
+}
+
+fn an_hour_after(stamp: Timestamp) -> Timestamp {
+    Timestamp {
+        seconds: stamp.seconds + 3600,
+        ..stamp
+    }
+}
+
+#[test]
+fn no_session_ends_because_a_server_s_clock_is_set_forward() {
+    let running = Running::start();
+    let client = running.client(Options::default());
+    let file = client.open(b"/f", NEW).unwrap();
+    let before = file.metadata().unwrap();
+    lock(&client, before.id).unwrap();
+    running.clock.step_wall(HOUR_NS);
+    running.wait_for_stamps(an_hour_after(before.born));
+    // Ticks would end the session in one of these milliseconds.
+    let end = Instant::now() + Duration::from_millis(500);
+    let other = running.client(Options::default());
+    while Instant::now() < end {
+        assert!(lock(&other, before.id).is_err(), "the lock is held");
+    }
+    file.write_at(0, Bytes::from_static(b"still open")).unwrap();
+    file.close().unwrap();
+}
+
+/// A process that holds a lock until it is killed.
+struct Holder(Child);
+
+impl Holder {
+    fn start(running: &Running) -> Self {
+        let mut child = Command::new(env::current_exe().unwrap())
+            .args(["a_process_that_holds_a_lock", "--exact", "--nocapture"])
+            .env(HOLDER, running.directory.path().join("c.toml"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("locked")));
+        Self(child)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// What such a process does; no test of its own.
+#[test]
+fn a_process_that_holds_a_lock() {
+    let Some(file) = env::var_os(HOLDER) else {
+        return;
+    };
+    let cluster = Cluster::load(&PathBuf::from(file)).unwrap();
+    let client = FileSystem::connect(&cluster, Options::default()).unwrap();
+    lock(&client, id_of(&client, b"/f")).unwrap();
+    println!("locked");
+    loop {
+        thread::park();
+    }
+}
+
+#[test]
+fn locks_of_the_dead_are_freed_though_a_server_s_clock_is_set_back() {
+    if env::var_os(HOLDER).is_some() {
+        return;
+    }
+    let running = Running::start();
+    let client = running.client(Options::default());
+    client.open(b"/f", NEW).unwrap().close().unwrap();
+    let id = id_of(&client, b"/f");
+    let holder = Holder::start(&running);
+    assert_eq!(lock(&client, id).unwrap_err().kind(), ErrorKind::WouldBlock);
+    running.clock.step_wall(-HOUR_NS);
+    drop(holder);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while lock(&client, id).is_err() {
+        assert!(Instant::now() < deadline, "a lease is 20 s");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_client_whose_clock_is_behind_stamps_nothing_before_its_cause() {
+    let running = Running::start();
+    let options = Options {
+        leases: true,
+        ..Options::default()
+    };
+    options.clock.step_wall(-HOUR_NS);
+    let behind = running.client(options);
+    let file = behind.open(b"/f", NEW).unwrap();
+    file.write_at(0, Bytes::from_static(b"kept by the client"))
+        .unwrap();
+    file.synchronize().unwrap();
+    file.close().unwrap();
+    let found = running.client(Options::default()).metadata(b"/f", true);
+    let found = found.unwrap();
+    assert!(found.modified >= found.born, "{found:?}");
+}
