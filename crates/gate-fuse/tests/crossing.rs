@@ -25,21 +25,31 @@ struct Scene {
     file: FileId,
 }
 
+/// Where a subdirectory lives depends on the directory's identity, so several are tried.
 async fn make_scene(client: &Client) -> Scene {
-    let parent = make_directory(client, FileId::ROOT, &name("d")).await;
+    let map = client.map();
+    let mut number = 0;
+    loop {
+        let at = name(&format!("d{number}"));
+        let scene = try_scene(client, &at).await;
+        if map.home(scene.file) != map.home(scene.subdirectory) {
+            let (root, to, flags) = (FileId::ROOT, name("d"), RenameFlags::default());
+            let named = client.rename(root, &at, root, &to, flags).await;
+            named.expect("renamed");
+            return scene;
+        }
+        number += 1;
+    }
+}
+
+async fn try_scene(client: &Client, at: &Name) -> Scene {
+    let parent = make_directory(client, FileId::ROOT, at).await;
     let mut names = ["one", "two"].map(name);
     names.sort_by_key(Name::hash);
     let [first, second] = names;
     make_file(client, parent, &first).await;
     let subdirectory = make_directory(client, parent, &second).await;
-    let map = client.map();
-    let mut file = subdirectory;
-    for number in 0.. {
-        if map.home(file) != map.home(subdirectory) {
-            break;
-        }
-        file = make_file(client, parent, &name(&format!("file-{number}"))).await;
-    }
+    let file = make_file(client, parent, &name("file")).await;
     Scene {
         parent,
         first,
