@@ -11,8 +11,8 @@ pub struct Partition(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServerId(pub u16);
 
-/// One life of a server, from an empty store to the loss of what it held: drawn at random when it begins, and kept with
-/// a store that lasts. What one life has promised, no other one answers for.
+/// One life of a server, from an empty store to the loss of what it held: drawn at random when it
+/// begins, and kept with a store that lasts. What one life has promised, no other one answers for.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -22,8 +22,9 @@ impl Incarnation {
     /// Bits of a [`FileId`]'s counter that tell lives apart.
     const BITS: u32 = 24;
 
-    /// After which number a life counts the files that are born in one of its partitions: two lives draw the same
-    /// identities only if their lowest 24 bits are the same, or one makes 2^24 files in one partition.
+    /// After which number a life counts the files that are born in one of its partitions: two lives
+    /// draw the same identities only if their lowest 24 bits are the same, or one makes 2^24 files
+    /// in one partition.
     pub const fn first_counter(self) -> u64 {
         (self.0 & ((1 << Self::BITS) - 1)) << (48 - Self::BITS)
     }

@@ -64,9 +64,11 @@ impl Sub<Duration> for Time {
 /// What a process's clocks show at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// By a clock that never steps. Leases, timeouts and resending are measured by it. It says nothing to others.
+    /// By a clock that never steps. Leases, timeouts and resending are measured by it. It says
+    /// nothing to others.
     pub steady: Time,
-    /// By the wall clock, and never before what messages have brought. Files and messages are stamped with it.
+    /// By the wall clock, and never before what messages have brought. Files and messages are
+    /// stamped with it.
     pub stamp: Time,
 }
 

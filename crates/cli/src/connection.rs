@@ -156,7 +156,8 @@ impl Connection {
         self.run(|| path.to_string(), lookup)
     }
 
-    /// Calls `each` with every entry of a directory, attributes included where their server can be reached.
+    /// Calls `each` with every entry of a directory, attributes included where their server can be
+    /// reached.
     pub fn each_entry(
         &self,
         path: &RemotePath,

@@ -93,7 +93,8 @@ pub fn is_json() -> bool {
     chosen_format() == Format::Json.word()
 }
 
-/// Says on standard output that this process can be used. Whoever started it may be gone; it goes on.
+/// Says on standard output that this process can be used. Whoever started it may be gone; it goes
+/// on.
 pub fn say_ready() {
     let line = match CHOSEN.get().filter(|log| log.format == Format::Json) {
         Some(log) => log.object("INFO", serde_json::json!({ "message": READY })),
@@ -103,8 +104,8 @@ pub fn say_ready() {
     tracing::info!("ready");
 }
 
-/// The JSON object that says why this process ends. It does not go through the log, which drops what it
-/// cannot write.
+/// The JSON object that says why this process ends. It does not go through the log, which drops
+/// what it cannot write.
 pub fn error_line(message: &str, exit_code: u8) -> String {
     let fields = serde_json::json!({ "message": message, "exit_code": exit_code });
     CHOSEN

@@ -49,8 +49,8 @@ pub fn notice(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Tells why this process ends: on standard error, or on standard output if that fails. A process in the
-/// background, whose standard error is a log on a full disk, is heard by its caller so.
+/// Tells why this process ends: on standard error, or on standard output if that fails. A process
+/// in the background, whose standard error is a log on a full disk, is heard by its caller so.
 pub fn last_words(text: impl Display) {
     if writeln!(io::stderr(), "{text}").is_err() {
         let _ = writeln!(io::stdout(), "{text}");

@@ -10,8 +10,8 @@ pub trait Context {
     /// The present time by a clock that never steps, for leases and timeouts.
     fn now(&self) -> Time;
 
-    /// The present time by the wall clock, and never before what servers have shown, for stamps of files and the age of
-    /// operations. By default the clock never steps, and is both.
+    /// The present time by the wall clock, and never before what servers have shown, for stamps of
+    /// files and the age of operations. By default the clock never steps, and is both.
     fn stamp(&self) -> Time {
         self.now()
     }

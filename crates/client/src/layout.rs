@@ -15,7 +15,8 @@ pub struct FileHint {
     pub truncations: Truncations,
     /// Up to where chunks may be written before the home has been told, in bytes.
     pub writable: u64,
-    /// How far there may be chunks besides the first one, in bytes: beyond there is nothing but holes.
+    /// How far there may be chunks besides the first one, in bytes: beyond there is nothing but
+    /// holes.
     pub reach: u64,
     /// The size when it was last seen, in bytes: how far it is worth asking for chunks before the
     /// home has told the size.
@@ -41,7 +42,8 @@ impl FileHint {
 }
 
 impl FileHint {
-    /// Where the last chunk ends that there may be. There may always be the first one, which is at the file's home.
+    /// Where the last chunk ends that there may be. There may always be the first one, which is at
+    /// the file's home.
     pub fn chunks_end(&self) -> u64 {
         let width = u64::from(self.chunk_bytes).max(1);
         self.reach.div_ceil(width).max(1).saturating_mul(width)

@@ -281,8 +281,8 @@ impl Calls {
         self.pump(from, now);
     }
 
-    /// The server of a call has answered it, and knows the session from now on, unless it answers such requests without
-    /// looking at whose they are.
+    /// The server of a call has answered it, and knows the session from now on, unless it answers
+    /// such requests without looking at whose they are.
     fn note_introduction(&mut self, sequence: u64) {
         let call = self.calls.get(&sequence);
         if let Some(call) = call.filter(|call| call.request != Request::GetStatus) {

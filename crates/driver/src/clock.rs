@@ -26,8 +26,8 @@ impl HybridClock {
         self.latest
     }
 
-    /// Learns the time of a server, whatever it is: a client is wrong beside its servers, not they beside it. They
-    /// judge its stamps by their own clocks.
+    /// Learns the time of a server, whatever it is: a client is wrong beside its servers, not they
+    /// beside it. They judge its stamps by their own clocks.
     pub fn follow(&mut self, other: Time) {
         self.latest = self.latest.max(other);
     }

@@ -32,7 +32,7 @@ pub struct Link {
     pub contact: Time,
     /// Whether a request has been given up since.
     pub dead: bool,
-    /// Whether the server has answered in this session, and so knows it.
+    /// Whether the server has answered, and so knows the session.
     pub is_introduced: bool,
     /// Connections that failed or brought nothing, in a row.
     failures: u32,

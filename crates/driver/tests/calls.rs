@@ -59,7 +59,7 @@ fn outputs(calls: &mut Calls) -> Vec<CallOutput> {
     core::iter::from_fn(|| calls.next_output()).collect()
 }
 
-/// A request to a server that has not answered in this session yet.
+/// A request to a server that has not answered yet.
 fn send(sequence: u64, acknowledged: u64, clock: u64) -> CallOutput {
     send_with(features::INTRODUCES, sequence, acknowledged, clock)
 }

@@ -49,8 +49,8 @@ impl Notifier {
         self.entry(parent, name, 0)
     }
 
-    /// Has `name` looked up again when it is next used; it stays where it is if the answer is the same
-    /// (`InitFlags::HAS_EXPIRE_ONLY`). The kernel waits for the directory's lock.
+    /// Has `name` looked up again when it is next used; it stays where it is if the answer is the
+    /// same (`InitFlags::HAS_EXPIRE_ONLY`). The kernel waits for the directory's lock.
     ///
     /// # Errors
     /// ENOTCONN or ENODEV when the mount is gone; ENAMETOOLONG; EINVAL if not supported.
@@ -83,9 +83,10 @@ impl Notifier {
         Ok(())
     }
 
-    /// Has all names looked up again when they are next used; a directory in use has no place meanwhile (`getcwd`: ENOENT).
-    /// Names of answers under way are among them, but for listings: the kernel takes the nodes of a listing (READDIRPLUS)
-    /// for new when it comes to them. It waits for no lock. It knows this from [`EXPIRES_ALL_NAMES`] on.
+    /// Has all names looked up again when they are next used; a directory in use has no place
+    /// meanwhile (`getcwd`: ENOENT). Names of answers under way are among them, but for listings:
+    /// the kernel takes the nodes of a listing (READDIRPLUS) for new when it comes to them. It
+    /// waits for no lock. It knows this from [`EXPIRES_ALL_NAMES`] on.
     ///
     /// # Errors
     /// ENOTCONN or ENODEV when the mount is gone; EINVAL if not supported.

@@ -155,7 +155,8 @@ impl Call {
         entry
     }
 
-    /// Lets the kernel keep that a name of the request's directory leads to a file, or to none, and says for how long.
+    /// Lets the kernel keep that a name of the request's directory leads to a file, or to none, and
+    /// says for how long.
     pub fn keep_name(&self, name: &Name, id: Option<FileId>) -> time::Duration {
         let valid = self.name_valid(name, id);
         if valid > ZERO {

@@ -1,11 +1,13 @@
 //! What the kernel keeps under the client's leases, and how it is taken back.
 //!
-//! The kernel is told for how long it may use attributes and names without asking. A lease that is called back ends that
-//! at once, by messages for which the kernel waits for no lock, as operations on the same files may be under way, or for
-//! which others wait and not for long ([`kernel_names`](crate::kernel_names)). If the
-//! kernel does not know a node that it was told of, it is about to take the answer in that tells of it: the message
-//! is sent again until it knows the node, or has forgotten it. What it had asked for before the message it does not keep; where it would, the
-//! answer is given before anybody else can have a lease called back ([`gateway`](crate::gateway)).
+//! The kernel is told for how long it may use attributes and names without asking. A lease that is
+//! called back ends that at once, by messages for which the kernel waits for no lock, as operations
+//! on the same files may be under way, or for which others wait and not for long
+//! ([`kernel_names`](crate::kernel_names)). If the kernel does not know a node that it was told of,
+//! it is about to take the answer in that tells of it: the message is sent again until it knows the
+//! node, or has forgotten it. What it had asked for before the message it does not keep; where it
+//! would, the answer is given before anybody else can have a lease called back
+//! ([`gateway`](crate::gateway)).
 
 use crate::call::Shared;
 use crate::kept_pages::Recalled;

@@ -1,14 +1,16 @@
 //! Names that the kernel may use without asking, and how they are taken back.
 //!
-//! The kernel is told to look up again each name that it was told of in a directory; what it uses stays as it is if the answer is the same.
-//! It waits for the directory's lock to do so. Whoever changes the directory holds that until the answer, which may wait until
-//! another mount has given a lease back, and that one may wait for the same here. So nobody who gives a lease back waits for such a
-//! lock. A thread of its own does, and meanwhile the kernel has no attributes of the directory: it asks for them
-//! whenever a path leads through the directory, before it looks at names (`fuse_permission` in fs/fuse/dir.c),
-//! and is answered once the names are expired.
+//! The kernel is told to look up again each name that it was told of in a directory; what it uses
+//! stays as it is if the answer is the same. It waits for the directory's lock to do so. Whoever
+//! changes the directory holds that until the answer, which may wait until another mount has given
+//! a lease back, and that one may wait for the same here. So nobody who gives a lease back waits
+//! for such a lock. A thread of its own does, and meanwhile the kernel has no attributes of the
+//! directory: it asks for them whenever a path leads through the directory, before it looks at
+//! names (`fuse_permission` in fs/fuse/dir.c), and is answered once the names are expired.
 //!
-//! Who asks for attributes may be the one who holds the lock: no request is under way then. After a moment all names of the mount are
-//! expired at once, for which no lock is needed; but a directory in use has no place then until it is looked up again.
+//! Who asks for attributes may be the one who holds the lock: no request is under way then. After a
+//! moment all names of the mount are expired at once, for which no lock is needed; but a directory
+//! in use has no place then until it is looked up again.
 
 use crate::interruption::locked;
 use crate::kernel_locks::KernelLocks;
@@ -21,13 +23,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
 
-/// How long names that cannot be expired keep a lease from being given back, although no request is known that holds the lock.
+/// How long names that cannot be expired keep a lease from being given back, although no request is
+/// known that holds the lock.
 const LOCKED_MAX: Duration = Duration::from_millis(20);
-/// How long who asks for attributes waits for names to be expired, although no request is known that holds the lock.
+/// How long who asks for attributes waits for names to be expired, although no request is known
+/// that holds the lock.
 const SELF_LOCKED_MAX: Duration = Duration::from_millis(5);
 /// How much later than it was told the kernel may begin to count a validity.
 const TAKE_IN_MAX: Duration = Duration::from_secs(1);
-/// Directories are looked through for names that are not valid any more when they have grown to this, and then twice as large.
+/// Directories are looked through for names that are not valid any more when they have grown to
+/// this, and then twice as large.
 const NAMES_LOOKED_THROUGH: usize = 1024;
 
 /// The names, by the nodes of their directories.
@@ -157,7 +162,8 @@ impl KernelNames {
         self.answers.tell(thread, node);
     }
 
-    /// This kernel has had a name moved: what is there now it may use as long as it might have where it was.
+    /// This kernel has had a name moved: what is there now it may use as long as it might have
+    /// where it was.
     pub fn moved(&self, from: (u64, &Name), to: (u64, &Name)) {
         let mut directories = locked(&self.directories);
         let moved = take(&mut directories, from);
@@ -178,8 +184,9 @@ impl KernelNames {
         locked(&self.directories).remove(&node);
     }
 
-    /// Has the kernel expire what it keeps of a directory's names. Returns whether that is done, or waits for a lock: then the kernel must
-    /// not keep attributes of the directory. It is to be asked again until then.
+    /// Has the kernel expire what it keeps of a directory's names. Returns whether that is done, or
+    /// waits for a lock: then the kernel must not keep attributes of the directory. It is to be
+    /// asked again until then.
     pub fn expire(&self, node: u64) -> bool {
         let mut directories = locked(&self.directories);
         let Some(directory) = directories.get_mut(&node) else {
@@ -223,7 +230,8 @@ impl KernelNames {
         directory.is_none_or(|directory| directory.expiry.left() == 0)
     }
 
-    /// Somebody who asks for attributes of a directory waits until its names are expired. Returns whether they are.
+    /// Somebody who asks for attributes of a directory waits until its names are expired. Returns
+    /// whether they are.
     pub fn press(&self, node: u64) -> bool {
         let mut directories = locked(&self.directories);
         let Some(directory) = directories.get_mut(&node) else {

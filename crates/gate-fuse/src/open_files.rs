@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The open files of a mount, by the numbers that the kernel knows them by.
 ///
-/// When servers have given up on a session, what was open in it is not the client's any more, although the kernel still has
-/// it open: others may have locked, changed or removed the files since.
+/// When servers have given up on a session, what was open in it is not the client's any more,
+/// although the kernel still has it open: others may have locked, changed or removed the files
+/// since.
 #[derive(Debug, Default)]
 pub struct OpenFiles {
     last: AtomicU64,

@@ -1,8 +1,9 @@
 //! Answers that the kernel may not have taken in yet.
 //!
-//! A thread that looks up a name takes the answer in when it runs next. If it knows the name already, it holds no lock meanwhile
-//! (`fuse_dentry_revalidate` in fs/fuse/dir.c), so a message to expire the name may come before the answer and be lost to it.
-//! A thread has taken its answer in when it sends another request, sleeps, has run since, or is gone.
+//! A thread that looks up a name takes the answer in when it runs next. If it knows the name
+//! already, it holds no lock meanwhile (`fuse_dentry_revalidate` in fs/fuse/dir.c), so a message to
+//! expire the name may come before the answer and be lost to it. A thread has taken its answer in
+//! when it sends another request, sleeps, has run since, or is gone.
 
 use crate::interruption::locked;
 use std::collections::HashMap;
@@ -40,7 +41,8 @@ impl Answer {
             return false;
         }
         let Some(run) = runnable(thread) else {
-            // A sleeping thread waits for the answer, or has taken it in. Of another pid namespace nothing is known.
+            // A sleeping thread waits for the answer, or has taken it in. Of another pid namespace
+            // nothing is known.
             return thread == 0 || !self.is_sent && is_alive(thread);
         };
         !self.is_sent || *self.run.get_or_insert_with(|| run.clone()) == run

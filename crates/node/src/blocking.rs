@@ -33,7 +33,8 @@ pub struct FileSystem {
 
 /// An open file. It is closed when it is dropped; [`File::close`] also tells whether that worked.
 ///
-/// Everything fails with `ESTALE` once servers have given up on the client's session: they had not heard of it for a lease.
+/// Everything fails with `ESTALE` once servers have given up on the client's session: they had not
+/// heard of it for a lease.
 pub struct File {
     file_system: FileSystem,
     id: FileId,

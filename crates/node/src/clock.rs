@@ -25,7 +25,8 @@ impl Clock {
         Time(read_ns(ClockId::Realtime).saturating_add_signed(ahead_ns))
     }
 
-    /// Steps the wall clock as it is seen here, in nanoseconds, so that tests need not step the host's.
+    /// Steps the wall clock as it is seen here, in nanoseconds, so that tests need not step the
+    /// host's.
     pub fn step_wall(&self, by_ns: i64) {
         self.wall_ahead_ns.fetch_add(by_ns, Ordering::Relaxed);
     }
@@ -39,9 +40,9 @@ fn read_ns(clock: ClockId) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-/// The time in which a process could do something. A process that is stopped, or whose host gives it no
-/// core, hears nothing meanwhile: what it waits for may have come long ago. So the time that it missed does not count
-/// for its timeouts.
+/// The time in which a process could do something. A process that is stopped, or whose host gives
+/// it no core, hears nothing meanwhile: what it waits for may have come long ago. So the time that
+/// it missed does not count for its timeouts.
 #[derive(Debug, Default)]
 pub(crate) struct AwakeTime {
     missed: Duration,
@@ -55,7 +56,8 @@ const LATE_MAX: Duration = Duration::from_millis(100);
 const TAKING_IN: Duration = Duration::from_millis(50);
 
 impl AwakeTime {
-    /// The time when the steady clock says `steady`. `due` is the time when the process was to act at the latest.
+    /// The time when the steady clock says `steady`. `due` is the time when the process was to act
+    /// at the latest.
     pub fn at(&mut self, steady: Time, due: Option<Time>) -> Time {
         let now = steady - self.missed;
         if let Some(due) = due

@@ -1,10 +1,11 @@
 //! Fences: a session that is given up here is served nowhere any more.
 //!
-//! A client that was away for longer than a lease, because it was stopped or cut off, may come back at any time and go on
-//! where it was. What it held at one server (open files, locks, leases) concerns data at others, which may have heard of it a
-//! little later, or never. So before anybody else gets what it held, every other server has answered that it does not serve the
-//! session. One that cannot be reached is waited for during one more lease: by then it has not heard of the client either,
-//! unless it is cut off from this server and not from the client.
+//! A client that was away for longer than a lease, because it was stopped or cut off, may come back
+//! at any time and go on where it was. What it held at one server (open files, locks, leases)
+//! concerns data at others, which may have heard of it a little later, or never. So before anybody
+//! else gets what it held, every other server has answered that it does not serve the session. One
+//! that cannot be reached is waited for during one more lease: by then it has not heard of the
+//! client either, unless it is cut off from this server and not from the client.
 
 use crate::{Output, turn::Turn};
 use alloc::{collections::BTreeSet, vec::Vec};
@@ -82,7 +83,8 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Tells servers again that have not answered, and waits for them no longer when a lease has passed.
+    /// Tells servers again that have not answered, and waits for them no longer when a lease has
+    /// passed.
     pub fn press_fences(&mut self) {
         let (from, to) = Key::whole_sort(Sort::Unfenced);
         let of = |key: &Key| match key {

@@ -9,9 +9,10 @@
 //! anything of the file: others, and the client itself where its request does not name the file and so it could not
 //! send first what it has kept.
 //!
-//! A client's own requests do not wait for its own lease on what they name ([`Request::touched`]). While a
-//! transaction has reserved something of a node nobody else has a lease on it, so that it is resolved without asking
-//! anybody. Its own client keeps its leases on directories: it knows which names it changes.
+//! A client's own requests do not wait for its own lease on what they name ([`Request::touched`]).
+//! While a transaction has reserved something of a node nobody else has a lease on it, so that it
+//! is resolved without asking anybody. Its own client keeps its leases on directories: it knows
+//! which names it changes.
 
 use crate::Output;
 use crate::state::size::changes_are_announced;

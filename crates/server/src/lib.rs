@@ -140,7 +140,8 @@ impl Server {
         }
     }
 
-    /// The same in another life. Whoever starts a server from an empty store draws a new one at random.
+    /// The same in another life. Whoever starts a server from an empty store draws a new one at
+    /// random.
     #[must_use]
     pub const fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.incarnation = incarnation;
@@ -187,8 +188,8 @@ impl Server {
     }
 
     /// Decides what an input leads to. Both times of `now` advance from call to call; the driver
-    /// advances the stamp beyond every clock that it has seen in a message (a hybrid clock), so that an
-    /// effect never has an earlier time than its cause.
+    /// advances the stamp beyond every clock that it has seen in a message (a hybrid clock), so
+    /// that an effect never has an earlier time than its cause.
     pub fn handle<V: View>(&self, view: &V, input: Input, now: impl Into<Moment>) -> Decision {
         let mut turn = turn::Turn::new(self, Overlay::new(view), now.into());
         match input {

@@ -8,8 +8,9 @@ use futago_base::{
 };
 
 impl<V: View> Turn<'_, V> {
-    /// A receiver tells which life it is in. A new one has heard of nothing: what its last one has not confirmed is numbered
-    /// anew for it, from 1. What concerns only what it has lost does nothing there.
+    /// A receiver tells which life it is in. A new one has heard of nothing: what its last one has
+    /// not confirmed is numbered anew for it, from 1. What concerns only what it has lost does
+    /// nothing there.
     pub fn meet_receiver(&mut self, receiver: ServerId, incarnation: Incarnation) {
         let channel = self.channel(receiver);
         let told = Some(incarnation);

@@ -12,8 +12,9 @@ use futago_wire::Failure;
 const EXPIRED_MEMORY: Duration = Duration::from_secs(24 * 3600);
 
 impl<V: View> Turn<'_, V> {
-    /// Notes that the client lives and what it has acknowledged. A session that is not known must say that it may be new:
-    /// one that says that it is known has been served by this server before it was forgotten.
+    /// Notes that the client lives and what it has acknowledged. A session that is not known must
+    /// say that it may be new: one that says that it is known has been served by this server before
+    /// it was forgotten.
     pub fn meet_session(
         &mut self,
         id: RequestId,

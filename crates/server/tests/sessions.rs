@@ -129,7 +129,8 @@ fn what_a_session_held_is_given_up_once_no_server_serves_it() {
     assert_eq!(peers(&told), to_others);
     assert!(outcomes(&told).is_empty(), "others may still serve it");
     assert!(!room.serves(STOPPED, HOME, false));
-    // It was heard of at another server: that one does not serve it any more either, nor one that it comes to later.
+    // It was heard of at another server: that one does not serve it any more either, nor one that
+    // it comes to later.
     for server in [1, 2] {
         let answers = room.cluster.input(server, Input::Peer(fence()));
         let answer = PeerAnswer::Fenced {

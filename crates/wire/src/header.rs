@@ -31,7 +31,7 @@ pub enum Priority {
 pub mod features {
     /// The client keeps what it has been told under leases: it takes [`Push::Recall`](crate::Push::Recall).
     pub const LEASES: u32 = 1;
-    /// The client has no answer from this server in this session yet, so the server may meet the session for the first
+    /// The session has no answer from this server yet, so the server may meet it for the first
     /// time. It refuses a session that it does not know and that claims to be known.
     pub const INTRODUCES: u32 = 2;
 }

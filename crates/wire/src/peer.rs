@@ -17,7 +17,8 @@ pub enum Peer {
         sender: ServerId,
         /// The life in which it sends.
         from: Incarnation,
-        /// The receiver's life that it is for; `None` if the sender does not know of any. Another one takes nothing of it.
+        /// The receiver's life that it is for; `None` if the sender does not know of any. Another
+        /// one takes nothing of it.
         to: Option<Incarnation>,
         /// Its place in the channel between these lives, from 1.
         number: u64,
@@ -33,8 +34,8 @@ pub enum Peer {
         /// Abort it if it is undecided.
         abort: bool,
     },
-    /// A client was not heard of for a lease: the receiver is not to serve its session any more. It is sent again until
-    /// it is answered.
+    /// A client was not heard of for a lease: the receiver is not to serve its session any more. It
+    /// is sent again until it is answered.
     Fence {
         /// The server that tells it.
         sender: ServerId,

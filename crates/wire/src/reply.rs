@@ -40,7 +40,8 @@ pub enum Failure {
     Busy,
     /// The request belongs to another server, or names a place that the cluster does not have.
     WrongServer,
-    /// The server has not heard of the file from its home: it will in a moment, or it has lost what it had of the file.
+    /// The server has not heard of the file from its home: it will in a moment, or it has lost what
+    /// it had of the file.
     NotAdmitted,
 }
 
@@ -145,7 +146,8 @@ pub enum Reply {
         chunk_bytes: u32,
         /// Up to where chunks may be written before the home has been told, in bytes.
         writable: u64,
-        /// How far there may be chunks besides the first one, in bytes: beyond there is nothing but holes.
+        /// How far there may be chunks besides the first one, in bytes: beyond there is nothing but
+        /// holes.
         reach: u64,
         /// The file's shrinkings.
         truncations: Truncations,

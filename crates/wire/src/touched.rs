@@ -14,8 +14,8 @@ pub struct Touched {
     pub nodes: Vec<FileId>,
     /// Names, with their directories, which are among the nodes.
     pub names: Vec<(FileId, Name)>,
-    /// The nodes on which a transaction ends its own client's lease. The others are directories: the
-    /// client forgets the names that it changes and keeps the rest.
+    /// The nodes on which a transaction ends its own client's lease. The others are directories:
+    /// the client forgets the names that it changes and keeps the rest.
     pub ended: Vec<FileId>,
 }
 

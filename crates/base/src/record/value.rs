@@ -84,7 +84,8 @@ values! {
         Locks(Vec<RangeLock>) as locks;
         /// Of [`Key::LockWaiters`](super::Key::LockWaiters).
         LockWaiters(Vec<LockWaiter>) as lock_waiters;
-        /// Of [`Key::SessionFile`](super::Key::SessionFile), [`Key::Unfenced`](super::Key::Unfenced) and
+        /// Of [`Key::SessionFile`](super::Key::SessionFile),
+        /// [`Key::Unfenced`](super::Key::Unfenced) and
         /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys say all.
         Present(()) as present;
     }

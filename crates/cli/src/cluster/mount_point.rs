@@ -19,7 +19,8 @@ const OF_THE_HOST: [&str; 3] = ["/dev/fuse", "/proc/self", "/etc/resolv.conf"];
 /// What a mount point may be.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Permission {
-    /// Mount over a directory that is not empty; what is in it is hidden until the mount is taken away.
+    /// Mount over a directory that is not empty; what is in it is hidden until the mount is taken
+    /// away.
     #[arg(long)]
     allow_non_empty: bool,
 }
@@ -33,8 +34,8 @@ impl Permission {
     /// The directory as the kernel's table has it, if a mount of `cluster` may cover it.
     ///
     /// # Errors
-    /// If the directory is not there, is mounted already or is not empty, and if it holds what the mount's own
-    /// process needs: that would wait for itself for ever.
+    /// If the directory is not there, is mounted already or is not empty, and if it holds what the
+    /// mount's own process needs: that would wait for itself for ever.
     pub fn check(
         self,
         directory: &Path,

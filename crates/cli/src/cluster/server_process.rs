@@ -12,7 +12,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How a server process is started. The runtime directory keeps it, so that the process can be started again as it was.
+/// How a server process is started. The runtime directory keeps it, so that the process can be
+/// started again as it was.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServerProcess {
     /// Its number in the cluster file.
@@ -39,7 +40,8 @@ impl ServerProcess {
         serde_json::from_slice(&text).with_context(|| path.display().to_string())
     }
 
-    /// Starts it and adds it to `started`. A process on another host reads the cluster file from its standard input.
+    /// Starts it and adds it to `started`. A process on another host reads the cluster file from
+    /// its standard input.
     pub fn start(
         &self,
         cluster_file: &Path,
@@ -69,7 +71,7 @@ impl ServerProcess {
         let child = spawn::start(what, &self.line, &log, input, session)?;
         let record = ProcessRecord::of(child.pid(), role);
         started.push(child);
-        // Who cleans up finds it so, however early.
+        // A clean-up finds it so, however early it comes.
         record?.save(directory)
     }
 }

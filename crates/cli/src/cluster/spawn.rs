@@ -26,8 +26,8 @@ use std::{
 /// A process that was started and its log.
 pub struct Started {
     child: Child,
-    /// Its standard output. It lies in memory, so that a full disk does not keep the process from saying that
-    /// it is ready, or why it ends.
+    /// Its standard output. It lies in memory, so that a full disk does not keep the process from
+    /// saying that it is ready, or why it ends.
     said: File,
     log: PathBuf,
     /// What it is, for messages.
@@ -129,7 +129,8 @@ impl Started {
         if let Ok(pid) = i32::try_from(self.child.id())
             && let Some(pid) = Pid::from_raw(pid)
         {
-            // It may have ended already; it has not been waited for, so that its number is still its own.
+            // It may have ended already; it has not been waited for, so that its number is still
+            // its own.
             let _ = kill_process(pid, Signal::TERM);
         }
         let child = &mut self.child;

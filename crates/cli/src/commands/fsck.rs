@@ -97,7 +97,8 @@ impl Fsck {
     }
 }
 
-/// Records of a server that does not answer cannot be told from lost ones, so nothing is said of the others' either.
+/// Records of a server that does not answer cannot be told from lost ones, so nothing is said of
+/// the others' either.
 fn ensure_all_answer(connection: &Connection) -> anyhow::Result<()> {
     let silent = connection
         .map()

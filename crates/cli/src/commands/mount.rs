@@ -183,7 +183,7 @@ pub fn in_background(
         Session::Own,
     )?];
     let ready = ProcessRecord::of(started[0].pid(), Role::Mount(path.clone())).and_then(|record| {
-        // Who cleans up finds it so, however early.
+        // A clean-up finds it so, however early it comes.
         record.save(&runtime)?;
         spawn::wait_ready(&mut started, PATIENCE, interrupted)?;
         spawn::ensure_uninterrupted(interrupted)

@@ -49,7 +49,7 @@ impl Rm {
         };
         for path in &self.paths {
             let removed = removal.remove_named(path);
-            // What is asked for alone fails with its own exit code.
+            // The removal of one name alone fails with its own exit code.
             if self.paths.len() == 1 && removal.failures.is_empty() {
                 removed?;
             } else {

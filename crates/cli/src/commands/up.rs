@@ -364,7 +364,8 @@ impl Up {
         }
     }
 
-    /// Ends all and removes what is there. What cannot be removed keeps the cluster file, for `down`.
+    /// Ends all and removes what is there. What cannot be removed keeps the cluster file, for
+    /// `down`.
     fn take_back(&self, cluster: &Cluster, started: &mut [Started]) {
         match cleanup::everywhere(cluster) {
             Ok(ended) => {

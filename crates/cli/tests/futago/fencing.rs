@@ -7,7 +7,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A place beyond the first chunk: who writes there asks another server than the one that knows of locks.
+/// A place beyond the first chunk: who writes there asks another server than the one that knows of
+/// locks.
 const FAR: u64 = 1 << 20;
 
 fn mount(cluster: &Cluster, name: &str) -> PathBuf {

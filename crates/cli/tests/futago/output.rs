@@ -96,7 +96,8 @@ fn errors_that_cannot_be_written_keep_their_exit_codes() {
     }
 }
 
-/// Runs the program with a full disk in the place of the runtime directory's, in a mount namespace of its own.
+/// Runs the program with a full disk in the place of the runtime directory's, in a mount namespace
+/// of its own.
 fn run_with_full_disk(arguments: &[&str]) -> Option<Output> {
     let disk = tempfile::tempdir().unwrap();
     let script = "mount -t tmpfs -o size=4096,mode=0700 tmpfs \"$1\" || exit 77\n\

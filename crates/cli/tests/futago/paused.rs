@@ -1,4 +1,5 @@
-//! Processes that are stopped for a while hear what has come meanwhile before they give up on anybody.
+//! Processes that are stopped for a while hear what has come meanwhile before they give up on
+//! anybody.
 
 use crate::common::{Cluster, futago, mount_process, wait_for};
 use rustix::process::{Pid, Signal, kill_process};

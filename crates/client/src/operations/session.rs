@@ -10,8 +10,9 @@ use futago_base::{Errno, SessionId};
 use futago_wire::{Failure, Request};
 
 impl<C: Context> Client<C> {
-    /// Does something with what a session holds, such as an open file or a lock. Once that session is over nothing more of
-    /// it happens, and it fails with `ESTALE`: what the session held may be somebody else's.
+    /// Does something with what a session holds, such as an open file or a lock. Once that session
+    /// is over nothing more of it happens, and it fails with `ESTALE`: what the session held may be
+    /// somebody else's.
     pub async fn in_session<T>(
         &self,
         session: SessionId,

@@ -81,7 +81,8 @@ async fn may_tell(call: &Call, start: Start, is_end: bool) -> bool {
     }
 }
 
-/// Before a caller is told attributes under which its kernel may use names or a listing, these must not be old ones.
+/// Before a caller is told attributes under which its kernel may use names or a listing, these must
+/// not be old ones.
 pub async fn settle(call: &Call) {
     settle_names(call).await;
     if !call.allow_listing(call.file) {

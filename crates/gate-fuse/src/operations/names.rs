@@ -68,8 +68,9 @@ pub async fn rename(call: &Call, rename: Rename) -> Outcome {
     Ok(Answer::Done)
 }
 
-/// What was moved the kernel may use as long as it might have where it was. Without a lease on where it is now no recall
-/// would expire it. The kernel holds the directory's lock until it has the answer.
+/// What was moved the kernel may use as long as it might have where it was. Without a lease on
+/// where it is now no recall would expire it. The kernel holds the directory's lock until it has
+/// the answer.
 fn expire_unleased(call: &Call, node: u64, directory: FileId) {
     if call.client.lease_period(directory).is_none() {
         call.shared.names.begin_to_expire(node);

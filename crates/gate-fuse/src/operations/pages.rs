@@ -80,8 +80,9 @@ fn drop_later(call: &Call, id: FileId) {
     });
 }
 
-/// A file was cut or extended through this mount. The kernel drops pages itself when it has the answer, and writes none back before:
-/// so the answer must not wait for any to be dropped, which waits for those that were written to through a mapping.
+/// A file was cut or extended through this mount. The kernel drops pages itself when it has the
+/// answer, and writes none back before: so the answer must not wait for any to be dropped, which
+/// waits for those that were written to through a mapping.
 pub fn cut(call: &Call, id: FileId) {
     if call.shared.pages.age(id.0) {
         drop_later(call, id);

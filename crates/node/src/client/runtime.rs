@@ -113,8 +113,8 @@ fn begin(context: &NodeContext, work: impl Future<Output = ()> + 'static) {
     spawn_local(async move { context.in_turns(work.as_mut()).await });
 }
 
-/// A server takes seven eighths of its lease or more to give up on a client that it has heard of. The rest is for
-/// clocks that do not run at quite the same speed.
+/// A server takes seven eighths of its lease or more to give up on a client that it has heard of.
+/// The rest is for clocks that do not run at quite the same speed.
 fn lease_trust() -> Duration {
     let lease = futago_server::Config::default().lease;
     Duration(lease.0 / 4 * 3)

@@ -114,7 +114,8 @@ impl Shard {
         self.counters.turned_away += 1;
     }
 
-    /// A server that was stopped has not heard of its clients meanwhile, and does not hold it against them.
+    /// A server that was stopped has not heard of its clients meanwhile, and does not hold it
+    /// against them.
     fn look_at_clocks(&mut self) {
         let steady = self.clock.steady();
         self.now = Moment {

@@ -10,9 +10,10 @@ use futago_base::{
 use futago_wire::Failure;
 
 impl<V: View> Turn<'_, V> {
-    /// Lets somebody who knows of `truncations` change chunks of a file, which are cut first if they
-    /// have missed one. Errors: `NotAdmitted` if the home has not told of the file, or not any more;
-    /// `Changed` if the chunks have heard of a truncation that the caller does not know: it asks the home anew.
+    /// Lets somebody who knows of `truncations` change chunks of a file, which are cut first if
+    /// they have missed one. Errors: `NotAdmitted` if the home has not told of the file, or not any
+    /// more; `Changed` if the chunks have heard of a truncation that the caller does not know: it
+    /// asks the home anew.
     pub fn admit_change(
         &mut self,
         file: FileId,
@@ -43,7 +44,8 @@ impl<V: View> Turn<'_, V> {
         admitted.and_then(Value::number).copied()
     }
 
-    /// As [`Turn::heard`] of a file of which this server must have heard, if it has not lost what it had.
+    /// As [`Turn::heard`] of a file of which this server must have heard, if it has not lost what
+    /// it had.
     pub fn heard_or_fail(&self, file: FileId) -> Checked<u64> {
         self.heard(file).ok_or_else(|| Failure::NotAdmitted.into())
     }
