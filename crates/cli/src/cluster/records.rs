@@ -5,8 +5,10 @@ use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
+use tempfile::NamedTempFile;
 
 /// What a process does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,9 +56,7 @@ impl ProcessRecord {
     pub fn save(&self, directory: &Path) -> anyhow::Result<()> {
         let path = self.path(directory);
         let text = serde_json::to_vec(self)?;
-        let written = fs::write(path.with_extension("new"), text)
-            .and_then(|()| fs::rename(path.with_extension("new"), &path));
-        written.with_context(|| format!("writing {}", path.display()))
+        put_in_place(directory, &path, &text).with_context(|| format!("writing {}", path.display()))
     }
 
     /// Takes the record away.
@@ -73,6 +73,14 @@ impl ProcessRecord {
         };
         directory.join(name + ".process")
     }
+}
+
+/// Writes a file as a whole. A process and the one that starts it may both be writing it.
+fn put_in_place(directory: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = NamedTempFile::new_in(directory)?;
+    file.write_all(text)?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// The records in a runtime directory; what is no record is passed over.
@@ -110,5 +118,17 @@ mod tests {
         assert!(!earlier.is_alive());
         record.remove(directory.path());
         assert_eq!(list(directory.path()), []);
+    }
+
+    #[test]
+    fn two_may_write_a_record_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let record = ProcessRecord::of(std::process::id(), Role::Server(3)).unwrap();
+        let save_often = || (0..200).for_each(|_| record.save(directory.path()).unwrap());
+        std::thread::scope(|threads| {
+            threads.spawn(save_often);
+            save_often();
+        });
+        assert_eq!(list(directory.path()), [record]);
     }
 }
