@@ -93,8 +93,8 @@ pub fn is_json() -> bool {
     chosen_format() == Format::Json.word()
 }
 
-/// Says on standard output that this process can be used. Whoever started it may be gone; it goes
-/// on.
+/// Says on standard output that this process can be used. The process goes on if its starter is
+/// gone.
 pub fn say_ready() {
     let line = match CHOSEN.get().filter(|log| log.format == Format::Json) {
         Some(log) => log.object("INFO", serde_json::json!({ "message": READY })),

@@ -8,9 +8,9 @@
 //! directory: it asks for them whenever a path leads through the directory, before it looks at
 //! names (`fuse_permission` in fs/fuse/dir.c), and is answered once the names are expired.
 //!
-//! Who asks for attributes may be the one who holds the lock: no request is under way then. After a
-//! moment all names of the mount are expired at once, for which no lock is needed; but a directory
-//! in use has no place then until it is looked up again.
+//! The thread that asks for attributes may hold the lock itself: no request is under way then.
+//! After a moment all names of the mount are expired at once, for which no lock is needed; but a
+//! directory in use has no place then until it is looked up again.
 
 use crate::interruption::locked;
 use crate::kernel_locks::KernelLocks;

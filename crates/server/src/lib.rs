@@ -140,8 +140,8 @@ impl Server {
         }
     }
 
-    /// The same in another life. Whoever starts a server from an empty store draws a new one at
-    /// random.
+    /// The same in another life. A runtime that starts a server from an empty store draws a new
+    /// life at random.
     #[must_use]
     pub const fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.incarnation = incarnation;

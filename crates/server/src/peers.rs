@@ -104,8 +104,8 @@ impl<V: View> Turn<'_, V> {
         self.output(Output::PeerAnswer { to: sender, answer });
     }
 
-    /// A server that has begun a new life counts its messages anew. What comes late of its last
-    /// life is nobody's word any more.
+    /// A server that has begun a new life counts its messages anew. Late messages of its last life
+    /// count no more.
     fn hear_from(&mut self, sender: ServerId, from: Incarnation) {
         let known = self.state.get(&Key::Inbox(sender));
         let known = known.and_then(Value::inbox_channel).copied();

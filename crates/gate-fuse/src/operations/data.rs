@@ -25,7 +25,7 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
     let (handle, from_cache) = (write.handle, write.from_cache);
     call.on_open_file(handle, pin!(write_data(call, write)))
         .await?;
-    // What comes from the kernel's pages is in them, and they are locked.
+    // The kernel's pages hold the data that they send, and they are locked.
     if !from_cache {
         pages::changed(call, call.file).await;
     }
