@@ -4,7 +4,7 @@ use crate::actor::Actor;
 use crate::journal::{Doing, Journal};
 use futago_base::{FileId, Kind, Name};
 use futago_twin::check::{History, Setting, Verdict, backwards, linearize};
-use futago_twin::fuzz::{Step, Work};
+use futago_twin::fuzz::{Reach, Step, Work};
 use futago_twin::model::{NewKind, Operation, Outcome, Tree};
 use futago_twin::random::Random;
 use std::fmt::Write;
@@ -114,9 +114,12 @@ fn work(actor: &mut dyn Actor, journal: &mut Journal, plan: Plan, number: usize)
         3 => Work::Reading,
         _ => Work::Names,
     };
-    let steps = if wide { plan.steps / 2 } else { plan.steps };
+    let (steps, reach) = match wide {
+        true => (plan.steps / 2, Reach::Wide),
+        false => (plan.steps, Reach::Near),
+    };
     for _ in 0..steps {
-        let step = Step::draw(&mut random, false, work, wide);
+        let step = Step::draw(&mut random, false, work, reach);
         if let Some(operation) = step.operation(actor.known()) {
             actor.perform(&operation, journal);
         }

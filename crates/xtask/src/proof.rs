@@ -104,6 +104,12 @@ pub const STEPS: &[Step] = &[
         ready: always,
     },
     Step {
+        name: "defects",
+        limit_s: 1800,
+        command: "cargo test --release --package futago-twin --test defects -- --ignored --nocapture",
+        ready: always,
+    },
+    Step {
         name: "hostile-messages",
         limit_s: 900,
         command: "cargo +nightly fuzz run --fuzz-dir crates/wire/fuzz frame -- -max_total_time=120",

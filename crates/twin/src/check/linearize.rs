@@ -7,7 +7,7 @@
 use super::slices::{Part, is_partial, is_reading, is_watch, parts};
 use super::watch::Watch;
 use super::{History, Record, snapshot::difference};
-use crate::model::{Call, Observed, Tree, attempt};
+use crate::model::{Call, Observed, Operation, Tree, attempt};
 use futago_base::{Duration, Time};
 use std::collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
@@ -232,6 +232,10 @@ impl Search<'_> {
             );
             return None;
         };
+        // An order without an end of a session that ends nothing is as good.
+        if matches!(record.operation, Operation::ExpireAt(_)) && tree == state.tree {
+            return None;
+        }
         let mut next = State {
             done: state.done.with(index),
             tree,

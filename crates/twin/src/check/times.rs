@@ -1,5 +1,6 @@
-//! Times never run backwards: who looks at a file later sees no earlier ones, and what a client makes
-//! is not older than what it has seen before.
+//! Times never run backwards: a later look at a file shows no earlier ones, a change of its attributes
+//! has a later change time than all looks before it, and what a client makes is not older than what it has
+//! seen before.
 
 use super::{History, Record};
 use crate::model::{Operation, Outcome};
@@ -19,7 +20,8 @@ pub fn backwards(history: &History) -> Option<String> {
                 && (before.changed > after.changed || before.modified > after.modified);
             let caused =
                 earlier.client == later.client && is_new(later) && before.changed > after.born;
-            same || caused
+            let changes = before.id == after.id && changes_attributes(later);
+            same || caused || (changes && before.changed >= after.changed)
         })?;
         Some(format!("{earlier:?}\nis earlier than\n{later:?}\n"))
     })
@@ -36,6 +38,14 @@ fn attributes(record: &Record) -> Option<&Attributes> {
         || is_new(record)
         || matches!(record.operation, Operation::Attributes(_));
     exact.then_some(attributes)
+}
+
+/// Whether it sets the change time of a file.
+const fn changes_attributes(record: &Record) -> bool {
+    matches!(
+        record.operation,
+        Operation::SetMode { .. } | Operation::SetOwner { .. }
+    )
 }
 
 const fn is_new(record: &Record) -> bool {

@@ -15,7 +15,11 @@ pub fn without_unsent(history: &History) -> History {
         let Some(file) = kept_of(&record.operation) else {
             return false;
         };
-        died(record.client) && !is_sent_after(history, record, file)
+        let is_kept = || match record.operation {
+            Operation::Read { .. } => has_written(history, record, file),
+            _ => true,
+        };
+        died(record.client) && !is_sent_after(history, record, file) && is_kept()
     };
     let seen = |record: &Record| Record {
         returned: record.returned.clone().filter(|_| !open(record)),
@@ -30,6 +34,15 @@ const fn kept_of(operation: &Operation) -> Option<FileId> {
         Operation::Write { id, .. } | Operation::Read { id, .. } => Some(*id),
         _ => None,
     }
+}
+
+/// Whether the client has begun to write to the file before.
+fn has_written(history: &History, record: &Record, file: FileId) -> bool {
+    let writes = |other: &Record| {
+        let is_before = other.client == record.client && other.called <= record.called;
+        is_before && matches!(other.operation, Operation::Write { id, .. } if id == file)
+    };
+    history.iter().any(writes)
 }
 
 /// Whether the client has closed the file since.

@@ -1,10 +1,10 @@
 //! A client: the real core, and the tasks that run on it.
 
-use super::{SimulatedContext, context::CALLS};
+use super::{Defect, SimulatedContext, context::CALLS, defect::Resent};
 use futago_base::{ClusterMap, Duration, ServerId, SessionId, Time};
 use futago_client::{Client, Config, Context as _};
 use futago_driver::CallsConfig;
-use futago_wire::{Body, Frame, Push};
+use futago_wire::{Body, Failure, Frame, Push};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -36,18 +36,24 @@ pub struct ClientNode {
     /// How many more messages it sends before it dies.
     lifetime: Option<u64>,
     alive: bool,
+    expired: bool,
     messages: u64,
+    defect: Option<Defect>,
+    resent: Resent,
 }
 
 impl ClientNode {
     pub(super) fn new(
         session: SessionId,
         map: &ClusterMap,
-        config: Config,
+        mut config: Config,
         keep_alive: Duration,
-        seed: u64,
-        now: Time,
+        (seed, now): (u64, Time),
+        defect: Option<Defect>,
     ) -> Self {
+        if let Some(defect) = defect {
+            defect.alter_client(&mut config);
+        }
         let calls = CallsConfig {
             leases: config.lease_trust.is_some(),
             ..CALLS
@@ -59,7 +65,10 @@ impl ClientNode {
             keep_alive: (keep_alive, now + keep_alive),
             lifetime: None,
             alive: true,
+            expired: false,
             messages: 0,
+            defect,
+            resent: Resent::default(),
         }
     }
 
@@ -71,6 +80,12 @@ impl ClientNode {
     /// Whether it lives.
     pub const fn is_alive(&self) -> bool {
         self.alive
+    }
+
+    /// Whether a server has told it that its session is over. It is as good as dead then: what it does
+    /// next belongs to another session.
+    pub const fn has_expired(&self) -> bool {
+        self.expired
     }
 
     /// Whether it has nothing left to do.
@@ -107,12 +122,27 @@ impl ClientNode {
         self.tasks.clear();
     }
 
-    pub(super) fn receive(&mut self, from: ServerId, frame: Frame, now: Time) {
+    pub(super) fn receive(&mut self, from: ServerId, mut frame: Frame, now: Time) {
         self.core.context().0.borrow_mut().now = now;
+        if let Some(defect) = self.defect {
+            defect.alter_returning(&mut frame);
+        }
         match frame.body {
-            Body::Push(Push::Recall(lease)) if self.alive => {
-                let core = Rc::clone(&self.core);
-                self.spawn(async move { core.recalled(lease).await });
+            Body::Push(Push::Recall(recall)) if self.alive => {
+                let (core, defect) = (Rc::clone(&self.core), self.defect);
+                self.spawn(async move {
+                    let is_over = match defect {
+                        Some(defect) => defect.gives_back(&core, from, recall).await,
+                        None => false,
+                    };
+                    if !is_over {
+                        core.recalled(recall).await;
+                    }
+                });
+            }
+            Body::Outcome(Err(Failure::SessionExpired)) if self.alive => {
+                self.expired = true;
+                self.kill();
             }
             _ => self.core.context().receive(from, frame),
         }
@@ -164,6 +194,9 @@ impl ClientNode {
             }
         }
         self.messages += sent.len() as u64;
+        if let Some(defect) = self.defect {
+            sent.retain_mut(|(_, frame)| defect.alter_leaving(frame, &mut self.resent));
+        }
         sent
     }
 

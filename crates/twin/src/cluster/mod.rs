@@ -3,13 +3,15 @@
 
 mod client;
 mod context;
+mod defect;
 mod network;
 mod server;
 
 pub use client::ClientNode;
 pub use context::SimulatedContext;
-pub use network::{Faults, Network, Partition, Party};
-pub use server::{Defect, Receiver, ServerNode};
+pub use defect::Defect;
+pub use network::{Faults, Network, Partition, Party, Pause};
+pub use server::{Receiver, ServerNode};
 
 use futago_base::{ClusterMap, Duration, ServerId, SessionId, Time};
 use futago_server::Config;
@@ -46,16 +48,24 @@ pub struct Cluster {
     /// The network.
     pub network: Network,
     config: Config,
+    defect: Option<Defect>,
 }
 
 impl Cluster {
-    /// A cluster of new servers with so much memory each, without clients.
-    pub fn new(map: ClusterMap, config: &Config, memory_bytes: u64, network: Network) -> Self {
+    /// A cluster of new servers with so much memory each, without clients, and perhaps with a defect.
+    pub fn new(
+        map: ClusterMap,
+        config: &Config,
+        memory_bytes: u64,
+        network: Network,
+        defect: Option<Defect>,
+    ) -> Self {
         let servers = map.servers();
         Self {
             servers: servers
-                .map(|id| ServerNode::new(id, &map, config, memory_bytes))
+                .map(|id| ServerNode::new(id, &map, config, memory_bytes, defect))
                 .collect(),
+            defect,
             map,
             clients: Vec::new(),
             sessions: BTreeMap::new(),
@@ -81,14 +91,26 @@ impl Cluster {
         let number = self.clients.len();
         let session = SessionId(number as u64 + 1);
         let keep_alive = Duration(self.config.lease.0 / 4);
-        let client = ClientNode::new(session, &self.map, config, keep_alive, seed, now);
+        let client = ClientNode::new(
+            session,
+            &self.map,
+            config,
+            keep_alive,
+            (seed, now),
+            self.defect,
+        );
         self.clients.push(client);
         self.sessions.insert(session, number);
         number
     }
 
-    /// Lets an event happen.
+    /// Lets an event happen. One that concerns a client that is paused waits.
     pub fn handle(&mut self, event: Event, now: Time) -> Consequences {
+        if let Event::Client(client, ..) | Event::Wake(client) = &event
+            && let Some(left) = self.network.paused(*client, now)
+        {
+            return vec![(left, event)];
+        }
         match event {
             Event::Server(id, frame) => {
                 let sent = self.servers[usize::from(id.0)].receive(*frame, now);

@@ -26,6 +26,17 @@ pub struct Partition {
     pub to: Duration,
 }
 
+/// A client that does nothing for a while, as if its process were stopped: what arrives waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// The client, by its number.
+    pub client: usize,
+    /// From when, since the faults began.
+    pub from: Duration,
+    /// Until when.
+    pub to: Duration,
+}
+
 /// What goes wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
@@ -39,6 +50,21 @@ pub struct Faults {
     pub late: Duration,
     /// Who cannot reach whom.
     pub partitions: Vec<Partition>,
+    /// Who stops for a while.
+    pub pauses: Vec<Pause>,
+}
+
+impl Faults {
+    /// The longest time for which a client stops or cannot reach some server.
+    pub fn longest_absence(&self) -> Duration {
+        let is_client = |party: &Party| matches!(party, Party::Client(_));
+        let cuts = self.partitions.iter();
+        let cuts = cuts.filter(|cut| is_client(&cut.one) || is_client(&cut.other));
+        let cuts = cuts.map(|cut| cut.to.0.saturating_sub(cut.from.0));
+        let pauses = self.pauses.iter();
+        let pauses = pauses.map(|pause| pause.to.0.saturating_sub(pause.from.0));
+        Duration(cuts.chain(pauses).max().unwrap_or_default())
+    }
 }
 
 /// The network.
@@ -66,6 +92,15 @@ impl Network {
     pub fn set_faults(&mut self, faults: Faults, now: Time) {
         self.faults = faults;
         self.began = now;
+    }
+
+    /// For how long a client is still paused.
+    pub fn paused(&self, client: usize, now: Time) -> Option<Duration> {
+        let since = now.since(self.began);
+        let mut pauses = self.faults.pauses.iter();
+        let pause = pauses
+            .find(|pause| pause.client == client && (pause.from..pause.to).contains(&since))?;
+        Some(Duration(pause.to.0 - since.0))
     }
 
     /// Sends a message: it arrives once, twice or never.

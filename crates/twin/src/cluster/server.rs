@@ -1,35 +1,11 @@
 //! A server: the real core over a memory store.
 
-use futago_base::{
-    Batch, ClusterMap, Duration, Key, Payload, RequestId, ServerId, SessionId, Time, Value,
-    record::Truncations,
-};
+use super::{Defect, defect::Cause};
+use futago_base::{Batch, ClusterMap, Duration, Payload, RequestId, ServerId, SessionId, Time};
 use futago_driver::HybridClock;
-use futago_server::{Config, Decision, Input, Output, Server};
+use futago_server::{Config, Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_wire::{Body, Frame, Header, MessageKind, header::features};
-
-/// What a server is made to do wrong, so that checks can be tested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Defect {
-    /// Nothing.
-    #[default]
-    None,
-    /// It does not remember what it has answered.
-    ForgetsReplies,
-    /// It does not see who is about to change something.
-    ForgetsLocators,
-    /// It does not confirm what it has got from other servers.
-    ForgetsInbox,
-    /// It goes on taking chunks of files that are gone.
-    KeepsAdmissions,
-    /// It does not remember that files were truncated.
-    ForgetsShrinkings,
-    /// It does not remember who has leases.
-    ForgetsLeases,
-    /// It does not remember who may have changed files without its knowing.
-    ForgetsExclusiveLeases,
-}
 
 /// Whom a server's message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,23 +21,32 @@ pub struct ServerNode {
     server: Server,
     /// What it holds.
     pub store: MemoryStore,
-    /// What it does wrong.
-    pub defect: Defect,
+    defect: Option<Defect>,
     /// How far its clock is ahead of the true time.
     pub clock_ahead: Duration,
     clock: HybridClock,
 }
 
 impl ServerNode {
-    /// A new server with so much memory.
-    pub fn new(id: ServerId, map: &ClusterMap, config: &Config, memory_bytes: u64) -> Self {
-        let server = Server::new(id, map.clone(), config.clone());
+    /// A new server with so much memory, and perhaps a defect.
+    pub fn new(
+        id: ServerId,
+        map: &ClusterMap,
+        config: &Config,
+        memory_bytes: u64,
+        defect: Option<Defect>,
+    ) -> Self {
+        let mut config = config.clone();
+        if let Some(defect) = defect {
+            defect.alter_server(&mut config);
+        }
+        let server = Server::new(id, map.clone(), config);
         let mut store = MemoryStore::new(memory_bytes);
         store.apply(server.genesis(&store, Time(0)));
         Self {
             server,
             store,
-            defect: Defect::None,
+            defect,
             clock_ahead: Duration(0),
             clock: HybridClock::default(),
         }
@@ -99,16 +84,31 @@ impl ServerNode {
 
     fn decide(&mut self, input: Input, now: Time) -> Vec<(Receiver, Frame)> {
         let now = self.clock.advance(now);
-        let decision = self.server.handle(&self.store, input, now);
-        let Decision {
-            mut batch, outputs, ..
-        } = decision;
-        spoil(&mut batch, self.defect);
+        let (batch, outputs) = match self.defect {
+            None => {
+                let decision = self.server.handle(&self.store, input, now);
+                (decision.batch, decision.outputs)
+            }
+            Some(defect) => self.decide_wrongly(defect, input, now),
+        };
         self.store.apply(batch);
-        outputs
-            .into_iter()
-            .map(|output| message(output, now))
-            .collect()
+        let sent = outputs.into_iter().map(|output| message(output, now));
+        let spoil = |(to, mut frame): (Receiver, Frame)| {
+            if let Some(defect) = self.defect {
+                defect.alter_sent(&mut frame);
+            }
+            (to, frame)
+        };
+        sent.map(spoil).collect()
+    }
+
+    fn decide_wrongly(&self, defect: Defect, mut input: Input, now: Time) -> (Batch, Vec<Output>) {
+        defect.alter_input(&mut input, &self.store);
+        let cause = Cause::of(&input);
+        let view = defect.view(&self.store, &input);
+        let mut decision = self.server.handle(&view, input, now);
+        defect.alter_batch(&mut decision.batch, cause, &self.store);
+        (decision.batch, decision.outputs)
     }
 }
 
@@ -156,29 +156,4 @@ fn message(output: Output, clock: Time) -> (Receiver, Frame) {
         payload,
     };
     (receiver, frame)
-}
-
-fn spoil(batch: &mut Batch, defect: Defect) {
-    let forgotten = |key: &Key| match defect {
-        Defect::None | Defect::KeepsAdmissions | Defect::ForgetsShrinkings => false,
-        Defect::ForgetsReplies => matches!(key, Key::Reply(_)),
-        Defect::ForgetsLocators => matches!(key, Key::Locator(_)),
-        Defect::ForgetsInbox => matches!(key, Key::Inbox(_)),
-        Defect::ForgetsLeases => matches!(key, Key::Lease(..)),
-        Defect::ForgetsExclusiveLeases => matches!(key, Key::Exclusive(_)),
-    };
-    batch
-        .records
-        .retain(|(key, value)| value.is_none() || !forgotten(key));
-    for (key, value) in &mut batch.records {
-        match (defect, key, value) {
-            (Defect::KeepsAdmissions, Key::Admitted(_), value @ None) => {
-                *value = Some(Value::Number(0));
-            }
-            (Defect::ForgetsShrinkings, Key::Inode(_), Some(Value::Inode(inode))) => {
-                inode.truncations = Truncations::default();
-            }
-            _ => {}
-        }
-    }
 }

@@ -10,4 +10,4 @@ pub use perform::{perform, remove_entries};
 pub use run::{Checked, Failure, FailureKind, run};
 pub use scenario::{Burst, Death, Scenario, WriteBack};
 pub use shrink::{shrink, try_run};
-pub use step::{Known, Step, Work};
+pub use step::{Known, Reach, Step, Work};

@@ -10,10 +10,11 @@ use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
 use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::random::Random;
 use crate::sequential::World;
-use futago_base::{ClusterMap, Duration, Errno, FileId, Time, map::Policy};
+use futago_base::{ClusterMap, Duration, Errno, FileId, ServerId, Time, map::Policy};
 use futago_client::{Client, Context};
 use futago_server::Config;
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -48,6 +49,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const LEASE: Duration = Duration::from_secs(8);
 /// Seven eighths of a lease, but for what clocks may be apart.
 const LEASE_TRUST: Duration = Duration(LEASE.0 / 8 * 7 - CLOCK_AHEAD_MAX.0);
+/// A client that is away for no longer keeps its sessions: servers hear of it every quarter of a lease.
+const SESSION_SAFE: Duration = Duration(LEASE.0 / 4);
 /// Time for messages that are under way, their retries, and what they lead to.
 const NETWORK: Duration = Duration::from_millis(2500);
 /// How far servers' clocks are apart at most.
@@ -113,10 +116,10 @@ impl Run {
             &config,
             scenario.memory_bytes,
             Network::new(scenario.seed),
+            scenario.defect,
         ));
         let mut clocks = Random::new(scenario.seed, 3);
         for server in &mut world.cluster.servers {
-            server.defect = scenario.defect;
             server.clock_ahead = Duration(clocks.below(CLOCK_AHEAD_MAX.0));
         }
         let tree = snapshot(&world.cluster.stores(), &world.cluster.sessions, &[]);
@@ -184,7 +187,7 @@ impl Run {
             node.spawn(follow(
                 core,
                 client,
-                script.clone(),
+                (script.clone(), burst.idle),
                 known,
                 history.clone(),
                 done.clone(),
@@ -199,10 +202,11 @@ impl Run {
                 .all(|(client, done)| done.get() || !cluster.clients[*client].is_alive())
         };
         let ended = self.world.run(END, is_over);
-        self.rest(&history);
+        let dead = self.rest(&history);
         let history = history.take();
         let verdict = if ended {
-            self.judge(&history, burst)
+            self.kept_sessions(&dead, burst)
+                .and_then(|()| self.judge(&history, burst))
         } else {
             Err(failure(FailureKind::Slow, "an operation does not end\n"))
         };
@@ -215,45 +219,86 @@ impl Run {
     /// The faults of a burst, with clients by their numbers.
     fn faults(&self, burst: &Burst) -> Faults {
         let mut faults = burst.faults.clone();
+        let number = |place: usize| self.clients.get(place).copied().unwrap_or(usize::MAX);
+        for pause in &mut faults.pauses {
+            pause.client = number(pause.client);
+        }
         for partition in &mut faults.partitions {
             for party in [&mut partition.one, &mut partition.other] {
                 if let crate::cluster::Party::Client(place) = party {
-                    *place = self.clients.get(*place).copied().unwrap_or(usize::MAX);
+                    *place = number(*place);
                 }
             }
         }
         faults
     }
 
-    /// Heals the network and lets everything come to rest; who has died is replaced.
-    fn rest(&mut self, history: &RefCell<History>) {
+    /// Heals the network and lets everything come to rest; clients that have died are replaced, and
+    /// returned.
+    fn rest(&mut self, history: &RefCell<History>) -> Vec<usize> {
+        self.resume();
         let now = self.world.now;
-        self.world
-            .cluster
-            .network
-            .set_faults(Faults::default(), now);
-        let mut died = false;
-        for place in 0..self.clients.len() {
-            let client = self.clients[place];
+        let network = &mut self.world.cluster.network;
+        network.set_faults(Faults::default(), now);
+        for &client in &self.clients {
             self.world.cluster.clients[client].die_after(None);
-            if !self.world.cluster.clients[client].is_alive() {
-                died = true;
-                history.borrow_mut().push(Record {
-                    client,
-                    operation: Operation::Expire,
-                    called: Time(0),
-                    returned: None,
-                });
-            }
         }
-        let lease = if died { LEASE } else { Duration(0) };
-        self.world
-            .run(Duration(GRACE.0 + NETWORK.0 + lease.0), |_| false);
+        self.world.run(Duration(GRACE.0 + NETWORK.0), |_| false);
+        let is_dead = |client: &usize| !self.world.cluster.clients[*client].is_alive();
+        let dead: Vec<usize> = self.clients.iter().copied().filter(is_dead).collect();
+        if !dead.is_empty() {
+            self.world.run(LEASE, |_| false);
+        }
+        for &client in &dead {
+            let expiries = self.expiries(client, &history.borrow());
+            history.borrow_mut().extend(expiries);
+        }
         for place in 0..self.clients.len() {
-            if !self.world.cluster.clients[self.clients[place]].is_alive() {
+            if dead.contains(&self.clients[place]) {
                 self.clients[place] = self.add_client(place);
             }
         }
+        dead
+    }
+
+    /// Waits until no client is paused any more: what waits for one is put off until then.
+    fn resume(&mut self) {
+        let (now, network) = (self.world.now, &self.world.cluster.network);
+        let clients = self.clients.iter();
+        let left = clients.filter_map(|&client| network.paused(client, now));
+        let left = left.max().unwrap_or_default();
+        self.world.run(left, |_| false);
+    }
+
+    /// Whether only clients that were away have lost their sessions.
+    fn kept_sessions(&self, dead: &[usize], burst: &Burst) -> Result<(), Failure> {
+        let clients = &self.world.cluster.clients;
+        let lost = dead.iter().find(|&&client| clients[client].has_expired());
+        match lost {
+            Some(client) if burst.faults.longest_absence() < SESSION_SAFE => {
+                let text = format!("client {client} has lost its session\n");
+                Err(failure(FailureKind::Error, text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The ends of a client's session: each home of files that it may hold ends it by itself.
+    fn expiries(&self, client: usize, history: &History) -> Vec<Record> {
+        let mut homes: BTreeMap<ServerId, Vec<FileId>> = BTreeMap::new();
+        for id in held_files(client, history, &self.tree) {
+            let home = self.world.cluster.map.home(id);
+            homes.entry(home).or_default().push(id);
+        }
+        let at_homes = homes.into_values().map(Operation::ExpireAt);
+        let all = at_homes.chain([Operation::Expire]);
+        let record = |operation| Record {
+            client,
+            operation,
+            called: Time(0),
+            returned: None,
+        };
+        all.map(record).collect()
     }
 
     fn judge(&mut self, history: &History, burst: &Burst) -> Result<(), Failure> {
@@ -313,7 +358,7 @@ impl Run {
                 let _ = core.end_session().await;
             });
             self.world.run_client(client);
-            self.tree.expire(client);
+            self.tree.expire(client, |_| true);
         }
         self.world.run(NETWORK, |_| false);
         let after = self.check_records()?;
@@ -350,16 +395,37 @@ impl Run {
     }
 }
 
+/// The files that a client may have had open or locked.
+fn held_files(client: usize, history: &History, tree: &Tree) -> BTreeSet<FileId> {
+    let before = tree.nodes.values();
+    let before = before.filter(|node| node.file().is_some_and(|file| file.is_held_by(client)));
+    let before = before.filter_map(|node| node.id);
+    let own = history.iter().filter(|record| record.client == client);
+    let taken = own.filter_map(|record| match (&record.operation, &record.returned) {
+        (Operation::Open(id) | Operation::SetLock { id, .. }, _) => Some(*id),
+        (Operation::Create { .. } | Operation::CreateUnnamed { .. }, Some((_, seen))) => match seen
+        {
+            Ok(Outcome::File(state, _)) => Some(state.attributes.id),
+            _ => None,
+        },
+        _ => None,
+    });
+    before.chain(taken).collect()
+}
+
 /// Does a script step by step and writes down what comes of it.
 async fn follow(
     core: Rc<Client<SimulatedContext>>,
     client: usize,
-    script: Vec<Step>,
+    (script, idle): (Vec<Step>, Duration),
     mut known: Known,
     history: Rc<RefCell<History>>,
     done: Rc<Cell<bool>>,
 ) {
     for step in script {
+        if idle > Duration(0) {
+            core.context().sleep(step.idle(idle)).await;
+        }
         let Some(operation) = step.operation(&known) else {
             continue;
         };
@@ -409,9 +475,11 @@ fn punctual(history: &History, burst: &Burst, with_leases: bool) -> Result<(), F
     } else {
         Duration(GRACE.0 * 2 + Duration::from_secs(12).0)
     };
-    if with_leases && burst.death.is_some() {
+    let absence = burst.faults.longest_absence();
+    if with_leases && (burst.death.is_some() || absence > LEASE_TRUST) {
         limit = Duration(limit.0 + LEASE.0);
     }
+    limit = Duration(limit.0 + absence.0);
     for record in history {
         let Some((at, observed)) = &record.returned else {
             continue;

@@ -1,9 +1,10 @@
 //! What is to happen: drawn from a seed, or what is left of that when it has been made small.
 
-use super::step::{Step, Work};
-use crate::cluster::{Defect, Faults, Partition, Party};
+use super::step::{Reach, Step, Work};
+use crate::cluster::{Defect, Faults, Partition, Party, Pause};
 use crate::random::Random;
 use futago_base::{Duration, ServerId};
+use std::ops::Range;
 
 /// A whole scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +31,8 @@ pub struct Scenario {
     pub write_back: WriteBack,
     /// What happens, one burst after the other. Between them everything comes to rest.
     pub bursts: Vec<Burst>,
-    /// What the servers do wrong.
-    pub defect: Defect,
+    /// The mistake that is planted.
+    pub defect: Option<Defect>,
 }
 
 /// How clients keep what they write under exclusive leases.
@@ -52,6 +53,8 @@ pub struct Burst {
     pub faults: Faults,
     /// Who dies.
     pub death: Option<Death>,
+    /// How long clients do nothing between two steps, at most.
+    pub idle: Duration,
 }
 
 /// A client dies right after it has sent so many messages of a burst.
@@ -67,6 +70,13 @@ pub struct Death {
 const LATE_MAX: Duration = Duration::from_millis(1000);
 const LEASE_PAUSE_MAX: Duration = Duration::from_millis(500);
 const APART_MAX: Duration = Duration::from_millis(1500);
+/// Two leases and a half.
+const ABSENCE_MAX: Duration = Duration::from_secs(20);
+/// Long enough for others to go on, and for the client to look again before it comes back.
+const LONG_ABSENCE: Duration = Duration::from_secs(16);
+/// Longer than a grace time, after which a truncation returns although a server has missed it.
+const MISSED_MIN: Duration = Duration::from_secs(4);
+const IDLE_MAX: Duration = Duration::from_secs(4);
 /// The same between servers; between a client and a server it would cost the client its session.
 const SERVERS_APART_MAX: Duration = Duration::from_secs(6);
 
@@ -93,6 +103,7 @@ impl Scenario {
         let spread_depth = random.below(4) as u16;
         let split_entries = *random.pick(&[2, 4, 4, 8]);
         let memory_bytes = draw_memory(&mut random);
+        bursts.extend(draw_rare(seed, servers, clients, memory_bytes));
         Self {
             seed,
             servers,
@@ -105,7 +116,7 @@ impl Scenario {
             leases_max: draw_leases(&mut leases, clients),
             lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
             bursts,
-            defect: Defect::None,
+            defect: None,
         }
     }
 
@@ -143,11 +154,13 @@ impl Scenario {
                 );
             }
             text += &format!(
-                "{}/1000 lost, {} doubled, {} late, apart: {:?}",
+                "{}/1000 lost, {} doubled, {} late, apart: {:?}, paused: {:?}, idle for {} ms",
                 faults.lost_permille,
                 faults.doubled_permille,
                 faults.late_permille,
-                faults.partitions
+                faults.partitions,
+                faults.pauses,
+                burst.idle.0 / 1_000_000
             );
         }
         text
@@ -179,6 +192,7 @@ impl Burst {
         let deadly = !harmless && random.chance(350);
         let data = random.chance(300);
         let wide = data || random.chance(500);
+        let reach = if wide { Reach::Wide } else { Reach::Near };
         let work = if data { Work::Data } else { Work::Names };
         let scripts = (0..clients).map(|client| {
             let steps = match (sequential, client == busy) {
@@ -187,7 +201,7 @@ impl Burst {
                 (false, _) => 1 + random.below(6),
             };
             (0..steps)
-                .map(|_| Step::draw(random, sequential, work, wide))
+                .map(|_| Step::draw(random, sequential, work, reach))
                 .collect()
         });
         let scripts: Vec<Vec<Step>> = scripts.collect();
@@ -208,6 +222,7 @@ impl Burst {
             scripts,
             faults,
             death,
+            idle: Duration(0),
         }
     }
 
@@ -221,7 +236,7 @@ impl Burst {
                 (Work::Reading, 2 + random.below(8))
             };
             (0..steps)
-                .map(|_| Step::draw(random, false, work, true))
+                .map(|_| Step::draw(random, false, work, Reach::Wide))
                 .collect()
         });
         Self::without_faults(scripts.collect())
@@ -236,11 +251,118 @@ impl Burst {
             let step = |_| {
                 let changes = client == writer && random.chance(200);
                 let work = if changes { Work::Data } else { Work::Reading };
-                Step::draw(random, false, work, true).on_file(file)
+                Step::draw(random, false, work, Reach::Wide).on_file(file)
             };
             (0..steps).map(step).collect()
         });
         Self::without_faults(scripts.collect())
+    }
+
+    /// One client makes directories below one another.
+    fn draw_planting(random: &mut Random, clients: usize) -> Self {
+        let mut scripts = vec![Vec::new(); clients];
+        let steps = 4 + random.below(8);
+        scripts[0] = (0..steps)
+            .map(|_| Step::draw(random, true, Work::Planting, Reach::Near))
+            .collect();
+        Self::without_faults(scripts)
+    }
+
+    /// All clients move directories, also below one another.
+    fn draw_moving(random: &mut Random, servers: u16, clients: usize) -> Self {
+        let scripts = (0..clients).map(|_| {
+            let steps = 1 + random.below(3);
+            (0..steps)
+                .map(|_| Step::draw(random, false, Work::Moving, Reach::Near))
+                .collect()
+        });
+        let scripts = scripts.collect();
+        let faults = if random.chance(500) {
+            Faults::default()
+        } else {
+            draw_faults(random, servers, clients)
+        };
+        Self {
+            faults,
+            ..Self::without_faults(scripts)
+        }
+    }
+
+    /// A client opens a file, adds to it and closes it, again and again; the others look at it now and then.
+    fn draw_appending(random: &mut Random, clients: usize) -> Self {
+        let file = random.next() as u16;
+        let scripts = (0..clients).map(|client| {
+            let (work, steps) = match client {
+                0 => (Work::Appending, 20 + random.below(60)),
+                _ => (Work::Reading, random.below(3)),
+            };
+            let step = |_| Step::draw(random, false, work, Reach::Far).on_file(file);
+            (0..steps).map(step).collect()
+        });
+        let scripts = scripts.collect();
+        Self {
+            idle: Duration::from_millis(10),
+            ..Self::without_faults(scripts)
+        }
+    }
+
+    /// A client stops, or cannot reach a server, often for longer than a lease, and comes back.
+    fn draw_absent(random: &mut Random, servers: u16, clients: usize) -> Self {
+        let work = *random.pick(&[Work::Names, Work::Data, Work::Reading]);
+        let client = random.below(clients as u64) as usize;
+        Self {
+            scripts: draw_mixed(random, clients, work, client),
+            faults: draw_absence(random, servers, client),
+            death: None,
+            idle: Duration(random.below(IDLE_MAX.0)),
+        }
+    }
+
+    /// A client that can reach nobody for longer than a lease reads a file again and again, while others
+    /// change it.
+    fn draw_watched(random: &mut Random, servers: u16, clients: usize) -> Self {
+        let file = random.next() as u16;
+        let mut script = |client| {
+            let (work, steps) = match client {
+                0 => (Work::Reading, 8 + random.below(6)),
+                _ => (Work::Data, 1 + random.below(3)),
+            };
+            let step = |_| Step::draw(random, false, work, Reach::Wide).on_file(file);
+            (0..steps).map(step).collect()
+        };
+        let scripts = (0..clients).map(&mut script).collect();
+        let from = Duration(random.below(1_000_000_000));
+        let to = Duration(from.0 + LONG_ABSENCE.0);
+        Self {
+            scripts,
+            faults: cut_off(0, 0..servers, from, to),
+            death: None,
+            idle: Duration::from_secs(2),
+        }
+    }
+
+    /// A server cannot reach the others for longer than they wait for it, while clients change and cut files.
+    fn draw_missed(random: &mut Random, servers: u16, clients: usize) -> Self {
+        let cut_off = random.below(u64::from(servers)) as u16;
+        let from = Duration(random.below(300_000_000));
+        let to = Duration(from.0 + MISSED_MIN.0 + random.below(MISSED_MIN.0));
+        let others = (0..servers).filter(|&server| server != cut_off);
+        let apart = others.map(|server| Partition {
+            one: Party::Server(ServerId(cut_off)),
+            other: Party::Server(ServerId(server)),
+            from,
+            to,
+        });
+        let partitions = apart.collect();
+        Self {
+            scripts: draw_cuts(random, clients),
+            faults: Faults {
+                partitions,
+                ..Faults::default()
+            },
+            death: None,
+            idle: Duration(random.below(500_000_000)),
+        }
     }
 
     fn without_faults(scripts: Vec<Vec<Step>>) -> Self {
@@ -249,6 +371,75 @@ impl Burst {
             ..Self::default()
         }
     }
+}
+
+/// Bursts that not every scenario has.
+fn draw_rare(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<Burst> {
+    let [
+        mut moving,
+        mut appending,
+        mut absent,
+        mut missed,
+        mut watched,
+    ] = [9, 10, 8, 11, 12].map(|of| Random::new(seed, of));
+    let mut bursts = Vec::new();
+    if moving.chance(250) {
+        bursts.push(Burst::draw_planting(&mut moving, clients));
+        bursts.push(Burst::draw_moving(&mut moving, servers, clients));
+    }
+    // Where a server is full, it is open how much of each of many appends has happened.
+    if memory_bytes == Scenario::MEMORY_UNLIMITED && appending.chance(60) {
+        bursts.push(Burst::draw_appending(&mut appending, clients));
+    }
+    if clients > 1 && watched.chance(350) {
+        bursts.push(Burst::draw_watched(&mut watched, servers, clients));
+    }
+    if servers > 1 && missed.chance(300) {
+        bursts.push(Burst::draw_missed(&mut missed, servers, clients));
+    }
+    if absent.chance(350) {
+        bursts.push(Burst::draw_absent(&mut absent, servers, clients));
+    }
+    bursts
+}
+
+/// Scripts that have much to do with one file. What a client has changed in data before its session ends may
+/// have happened in part: there it does little, as an order is hard to find.
+fn draw_mixed(random: &mut Random, clients: usize, work: Work, absent: usize) -> Vec<Vec<Step>> {
+    let file = random.next() as u16;
+    let mut script = |client| {
+        let steps = match work {
+            Work::Data if client == absent => 1 + random.below(2),
+            Work::Data => 1 + random.below(3),
+            _ => 2 + random.below(6),
+        };
+        (0..steps)
+            .map(|_| {
+                let step = Step::draw(random, false, work, Reach::Wide);
+                if random.chance(600) {
+                    step.on_file(file)
+                } else {
+                    step
+                }
+            })
+            .collect()
+    };
+    (0..clients).map(&mut script).collect()
+}
+
+/// A client cuts a file, lets it grow and reads it; another one reads it, too.
+fn draw_cuts(random: &mut Random, clients: usize) -> Vec<Vec<Step>> {
+    let file = random.next() as u16;
+    let mut script = |client| {
+        let (work, steps) = match client {
+            0 => (Work::Cutting, 6 + random.below(8)),
+            1 => (Work::Reading, random.below(4)),
+            _ => (Work::Reading, 0),
+        };
+        let step = |_| Step::draw(random, false, work, Reach::Wide).on_file(file);
+        (0..steps).map(step).collect()
+    };
+    (0..clients).map(&mut script).collect()
 }
 
 /// In every third scenario nobody takes leases; else most clients do, some of them more than they have room for.
@@ -270,6 +461,34 @@ fn draw_memory(random: &mut Random) -> u64 {
         (10 << 10) + random.below(40 << 10)
     } else {
         Scenario::MEMORY_UNLIMITED
+    }
+}
+
+fn draw_absence(random: &mut Random, servers: u16, client: usize) -> Faults {
+    let from = Duration(random.below(3_000_000_000));
+    let to = from.0 + random.below(ABSENCE_MAX.0);
+    let to = Duration(to);
+    let mut faults = Faults::default();
+    let first = random.below(u64::from(servers)) as u16;
+    match random.below(3) {
+        0 => faults.pauses.push(Pause { client, from, to }),
+        1 => faults = cut_off(client, 0..servers, from, to),
+        _ => faults = cut_off(client, first..first + 1, from, to),
+    }
+    faults
+}
+
+/// A client cannot reach some servers.
+fn cut_off(client: usize, servers: Range<u16>, from: Duration, to: Duration) -> Faults {
+    let partitions = servers.map(|server| Partition {
+        one: Party::Server(ServerId(server)),
+        other: Party::Client(client),
+        from,
+        to,
+    });
+    Faults {
+        partitions: partitions.collect(),
+        ..Faults::default()
     }
 }
 
@@ -306,5 +525,6 @@ fn draw_faults(random: &mut Random, servers: u16, clients: usize) -> Faults {
         doubled_permille,
         late_permille,
         late: LATE_MAX,
+        pauses: Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Checked, Failure, Scenario, run};
 use crate::cluster::Faults;
+use futago_base::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a scenario; a panic is a failure like others.
@@ -59,7 +60,9 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         add(&|s| s.bursts[burst].faults.doubled_permille = 0);
         add(&|s| s.bursts[burst].faults.late_permille = 0);
         add(&|s| s.bursts[burst].faults.partitions.clear());
+        add(&|s| s.bursts[burst].faults.pauses.clear());
         add(&|s| s.bursts[burst].death = None);
+        add(&|s| s.bursts[burst].idle = Duration(0));
         for script in 0..scripts.len() {
             add(&|s| s.bursts[burst].scripts[script].clear());
         }

@@ -3,7 +3,7 @@
 use crate::model::{LockRequest, NewKind, Node, NodeId, Operation, Tree};
 use crate::random::Random;
 use futago_base::{
-    FileId, Kind, Name,
+    Duration, FileId, Kind, Name,
     record::{LockKind, LockSpace},
 };
 use futago_client::{AllocateMode, RenameFlags, XattrMode};
@@ -87,6 +87,30 @@ const READING_WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Read, 14),
 ];
 
+/// The same for clients that move directories.
+const MOVING_WEIGHTS: &[(Sort, u64)] = &[
+    (Sort::Rename, 12),
+    (Sort::Exchange, 2),
+    (Sort::MakeDirectory, 2),
+    (Sort::RemoveDirectory, 1),
+    (Sort::Lookup, 2),
+    (Sort::Parent, 1),
+];
+
+/// The same for clients that make directories.
+const PLANTING_WEIGHTS: &[(Sort, u64)] = &[(Sort::MakeDirectory, 1)];
+
+/// The same for clients that add to a file again and again.
+const APPENDING_WEIGHTS: &[(Sort, u64)] = &[(Sort::Append, 1)];
+
+/// The same for a client that has a file shrink and grow.
+const CUTTING_WEIGHTS: &[(Sort, u64)] = &[
+    (Sort::Truncate, 8),
+    (Sort::Write, 6),
+    (Sort::Append, 2),
+    (Sort::Read, 5),
+];
+
 /// What a client works on most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
@@ -96,6 +120,25 @@ pub enum Work {
     Data,
     /// Data that it reads.
     Reading,
+    /// A file that it has shrink and grow.
+    Cutting,
+    /// Directories that it moves.
+    Moving,
+    /// Directories that it makes, below one another.
+    Planting,
+    /// A file that it opens, adds to and closes.
+    Appending,
+}
+
+/// How far into files a step reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The first chunk.
+    Near,
+    /// The first few chunks.
+    Wide,
+    /// A hundred chunks.
+    Far,
 }
 
 /// A step: its sort, and numbers that pick what it works on.
@@ -103,8 +146,8 @@ pub enum Work {
 pub struct Step {
     sort: Sort,
     draws: [u16; 8],
-    /// Whether it may touch data beyond a file's first chunk.
-    wide: bool,
+    work: Work,
+    reach: Reach,
 }
 
 /// What a client can name.
@@ -113,6 +156,15 @@ pub struct Known {
     directories: Vec<FileId>,
     files: Vec<FileId>,
     symlinks: Vec<FileId>,
+    /// Names of directories.
+    places: Vec<Place>,
+}
+
+/// Where a directory hangs.
+#[derive(Clone, Debug)]
+struct Place {
+    directory: FileId,
+    name: Name,
 }
 
 impl Known {
@@ -128,6 +180,7 @@ impl Known {
             };
             if let Some(id) = node.id {
                 known.learn(id, node.kind());
+                known.places.extend(subdirectories(tree, id, node));
             }
             nodes.extend(
                 node.entries()
@@ -159,14 +212,36 @@ impl Known {
     }
 }
 
+/// The places of the directories within a directory.
+fn subdirectories(tree: &Tree, directory: FileId, node: &Node) -> Vec<Place> {
+    let entries = node.entries().into_iter().flatten();
+    let is_directory = |id: &NodeId| tree.node(*id).and_then(Node::entries).is_some();
+    let directories = entries.filter(|(_, id)| is_directory(id));
+    let place = |(name, _): (&Name, &NodeId)| Place {
+        directory,
+        name: name.clone(),
+    };
+    directories.map(place).collect()
+}
+
+impl Work {
+    const fn weights(self) -> &'static [(Sort, u64)] {
+        match self {
+            Self::Names => WEIGHTS,
+            Self::Data => DATA_WEIGHTS,
+            Self::Reading => READING_WEIGHTS,
+            Self::Cutting => CUTTING_WEIGHTS,
+            Self::Moving => MOVING_WEIGHTS,
+            Self::Planting => PLANTING_WEIGHTS,
+            Self::Appending => APPENDING_WEIGHTS,
+        }
+    }
+}
+
 impl Step {
-    /// A step for a client that is `alone` or not; `wide` if it may touch data beyond a file's first chunk.
-    pub fn draw(random: &mut Random, alone: bool, work: Work, wide: bool) -> Self {
-        let weights = match work {
-            Work::Names => WEIGHTS,
-            Work::Data => DATA_WEIGHTS,
-            Work::Reading => READING_WEIGHTS,
-        };
+    /// A step for a client that is `alone` or not.
+    pub fn draw(random: &mut Random, alone: bool, work: Work, reach: Reach) -> Self {
+        let weights = work.weights();
         let sorts = weights.iter().filter(|(sort, _)| match sort {
             Sort::SeekOrCopy => alone,
             _ => true,
@@ -184,7 +259,8 @@ impl Step {
         Self {
             sort: chosen,
             draws: std::array::from_fn(|_| random.next() as u16),
-            wide,
+            work,
+            reach,
         }
     }
 
@@ -194,14 +270,21 @@ impl Step {
         self
     }
 
+    /// How long the client does nothing before this step, at most `most`.
+    pub fn idle(&self, most: Duration) -> Duration {
+        let share = u64::from(self.draws[1] ^ self.draws[5]);
+        Duration(most.0 / u64::from(u16::MAX) * share)
+    }
+
     fn draw_from<T: Copy>(&self, draw: usize, choices: &[T]) -> Option<T> {
         let len = choices.len().max(1);
         choices.get(usize::from(self.draws[draw]) % len).copied()
     }
 
-    /// A directory: often the root.
+    /// A directory: often the root, if not directories are what it is about.
     fn directory(&self, draw: usize, known: &Known) -> FileId {
-        if self.draws[draw] % 10 < 3 {
+        let is_about_files = !matches!(self.work, Work::Moving | Work::Planting);
+        if is_about_files && self.draws[draw] % 10 < 3 {
             return FileId::ROOT;
         }
         self.draw_from(draw, &known.directories)
@@ -229,20 +312,22 @@ impl Step {
 
     fn offset(&self) -> u64 {
         let [a, b] = [self.draws[4], self.draws[5]].map(u64::from);
-        match a % 4 {
-            0 if self.wide => b % 3 * 4096,
-            1 if self.wide => b % 9000,
+        match (a % 4, self.reach) {
+            (_, Reach::Far) => b * 8,
+            (0, Reach::Wide) => b % 3 * 4096,
+            (1, Reach::Wide) => b % 9000,
             _ => b % 200,
         }
     }
 
     fn length(&self) -> u32 {
         let length = u32::from(self.draws[3]);
-        1 + if self.wide && length.is_multiple_of(5) {
-            length % 9000
-        } else {
-            length % 200
-        }
+        let is_long = match self.reach {
+            Reach::Near => false,
+            Reach::Wide => length.is_multiple_of(5),
+            Reach::Far => true,
+        };
+        1 + if is_long { length % 9000 } else { length % 200 }
     }
 
     /// The operation, given what the client knows; `None` if there is nothing to do it with.
@@ -272,16 +357,7 @@ impl Step {
             }
             Sort::Unlink => O::Unlink { directory, name },
             Sort::RemoveDirectory => O::RemoveDirectory { directory, name },
-            Sort::Rename | Sort::Exchange => O::Rename {
-                directory,
-                name,
-                new_directory: self.directory(2, known),
-                new_name: self.name(3),
-                flags: RenameFlags {
-                    no_replace: self.sort == Sort::Rename && self.draws[7].is_multiple_of(4),
-                    exchange: self.sort == Sort::Exchange,
-                },
-            },
+            Sort::Rename | Sort::Exchange => self.rename(known),
             Sort::Link => O::Link {
                 id: file?,
                 directory,
@@ -309,7 +385,7 @@ impl Step {
             | Operation::Append { id, .. }
             | Operation::Allocate { id, .. }
             | Operation::CopyRange { target: id, .. }
-                if self.wide && self.flag(5) =>
+                if self.work == Work::Appending || self.reach == Reach::Wide && self.flag(5) =>
             {
                 Some(*id)
             }
@@ -356,6 +432,30 @@ impl Step {
             Sort::Lock => self.lock(id),
             _ => return None,
         })
+    }
+
+    /// Where directories are moved, the name is one of a directory that was there.
+    fn rename(&self, known: &Known) -> Operation {
+        let len = known.places.len();
+        let place = |draw: usize| known.places.get(usize::from(self.draws[draw]) % len.max(1));
+        let drawn = |draw: usize| Place {
+            directory: self.directory(draw, known),
+            name: self.name(draw + 1),
+        };
+        let (mut from, to) = (drawn(0), drawn(2));
+        if let (Work::Moving, Some(place)) = (self.work, place(0)) {
+            from = place.clone();
+        }
+        Operation::Rename {
+            directory: from.directory,
+            name: from.name,
+            new_directory: to.directory,
+            new_name: to.name,
+            flags: RenameFlags {
+                no_replace: self.sort == Sort::Rename && self.draws[7].is_multiple_of(4),
+                exchange: self.sort == Sort::Exchange,
+            },
+        }
     }
 
     fn create(&self, directory: FileId, name: Name) -> Operation {

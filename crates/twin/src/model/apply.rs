@@ -153,7 +153,12 @@ fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expected, Error
             super::apply::directory(tree, *directory).map(|_| Expected::Any)
         }
         O::Expire => {
-            tree.expire(call.client);
+            tree.expire(call.client, |_| true);
+            Ok(Expected::Any)
+        }
+        O::ExpireAt(files) => {
+            let is_there = |id: Option<FileId>| id.is_some_and(|id| files.contains(&id));
+            tree.expire(call.client, is_there);
             Ok(Expected::Any)
         }
         _ => attributes::run(tree, call),

@@ -155,6 +155,8 @@ pub enum Operation {
     Parent(FileId),
     /// The session of a client that has died ends.
     Expire,
+    /// The session of a client ends at the home of these files.
+    ExpireAt(Vec<FileId>),
 }
 
 impl Operation {

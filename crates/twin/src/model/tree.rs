@@ -138,6 +138,11 @@ impl File {
         self.links == 0 && self.opens.is_empty()
     }
 
+    /// Whether a client has it open or locked.
+    pub fn is_held_by(&self, client: usize) -> bool {
+        self.opens.contains_key(&client) || self.locks.keys().any(|locker| locker.1 == client)
+    }
+
     /// Whether nobody has it any more, and the servers have heard of it or not.
     pub fn may_be_gone(&self) -> bool {
         self.is_unused() && self.released
@@ -228,16 +233,13 @@ impl Tree {
         }
     }
 
-    /// A client is gone: its registrations and locks are.
-    pub fn expire(&mut self, client: usize) {
-        let files: Vec<NodeId> = self.nodes.keys().copied().collect();
-        for id in files {
-            let held = |file: &File| {
-                file.opens.contains_key(&client) || file.locks.keys().any(|l| l.1 == client)
-            };
-            if !self.node(id).and_then(Node::file).is_some_and(held) {
-                continue;
-            }
+    /// A client is gone: its registrations and locks are, those of some files at least.
+    pub fn expire(&mut self, client: usize, concerns: impl Fn(Option<FileId>) -> bool) {
+        let held = self.nodes.iter().filter(|(_, node)| {
+            concerns(node.id) && node.file().is_some_and(|file| file.is_held_by(client))
+        });
+        let held: Vec<NodeId> = held.map(|(&id, _)| id).collect();
+        for id in held {
             if let Some(file) = self.node_mut(id).and_then(Node::file_mut) {
                 file.opens.remove(&client);
                 file.locks.retain(|locker, _| locker.1 != client);

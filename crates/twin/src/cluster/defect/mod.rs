@@ -1,0 +1,222 @@
+//! Planted defects: mistakes that the checks must notice.
+//!
+//! The cores contain none of them. A defect sits between a core and the simulated runtime and alters
+//! what passes there: [`records`] of batches, [`requests`] and messages of peers on arrival, [`replies`] on
+//! departure, [`view`] of the store, [`sending`] of clients, and the [`settings`] of both.
+
+mod recalls;
+mod records;
+mod replies;
+mod requests;
+mod sending;
+mod settings;
+mod view;
+
+pub use records::Cause;
+pub use sending::Resent;
+
+use strum::{EnumMessage as _, EnumProperty as _, IntoEnumIterator as _};
+
+/// A mistake. Its name is the variant's in kebab-case; its documentation is what `futago twin fuzz
+/// --list-defects` shows.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    strum::EnumIter,
+    strum::EnumMessage,
+    strum::EnumProperty,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Defect {
+    /// A server does not keep the replies that it has sent.
+    #[strum(props(kind = "server"))]
+    ForgetsReplies,
+    /// A server lets messages of other servers take effect twice.
+    #[strum(props(kind = "server"))]
+    ForgetsInbox,
+    /// A server gives several files one identity.
+    #[strum(props(kind = "server"))]
+    DrawsIdsTwice,
+    /// A bucket's header does not count new and removed entries.
+    #[strum(props(kind = "server"))]
+    MiscountsEntries,
+    /// A server keeps the entries that it hands over when a bucket splits.
+    #[strum(props(kind = "server"))]
+    KeepsMovedEntries,
+    /// The last entry of each part of a moving bucket gets lost.
+    #[strum(props(kind = "server"))]
+    LosesMovedEntries,
+    /// A server does not lower the count of links when another server removes a name.
+    #[strum(props(kind = "server"))]
+    KeepsDroppedLinks,
+    /// A removed extended attribute stays.
+    #[strum(props(kind = "server"))]
+    KeepsRemovedXattrs,
+    /// A change of attributes does not advance the change time.
+    #[strum(props(kind = "server"))]
+    KeepsChangeTimes,
+    /// A change of the owner leaves the group as it was.
+    #[strum(props(kind = "client"))]
+    ForgetsGroups,
+    /// New files lose the bits above the permissions.
+    #[strum(props(kind = "client"))]
+    ForgetsSpecialBits,
+    /// Small writes that a client has kept are sent without their data.
+    #[strum(props(kind = "client"))]
+    LosesKeptWrites,
+    /// What is copied within a server stays as it was.
+    #[strum(props(kind = "client"))]
+    SkipsCopies,
+    /// A client gives a lease back at once and goes on to rely on it.
+    #[strum(props(kind = "client"))]
+    KeepsRecalledLeases,
+    /// A client gives a lease back a little before it ceases to rely on it.
+    #[strum(props(kind = "client"))]
+    GivesBackEarly,
+    /// A request that is sent again gets a new number.
+    #[strum(props(kind = "driver"))]
+    ResendsAsNew,
+    /// A request that is lost is not sent again.
+    #[strum(props(kind = "driver"))]
+    NeverResends,
+    /// A client acknowledges answers that it does not have yet.
+    #[strum(props(kind = "driver"))]
+    AcknowledgesEarly,
+    /// Messages do not carry the clock of their sender.
+    #[strum(props(kind = "driver"))]
+    ForgetsClocks,
+    /// A client relies on its leases for an hour longer than granted.
+    #[strum(props(kind = "leases"))]
+    TrustsLeasesTooLong,
+    /// A server does not keep who has leases.
+    #[strum(props(kind = "leases"))]
+    ForgetsLeases,
+    /// A server does not keep who has exclusive leases.
+    #[strum(props(kind = "leases"))]
+    ForgetsExclusiveLeases,
+    /// A server grants exclusive leases without regard to other clients.
+    #[strum(props(kind = "leases"))]
+    GrantsExclusiveToAll,
+    /// Writes do not recall leases.
+    #[strum(props(kind = "leases"))]
+    WritesUnderLeases,
+    /// Changes of names do not recall leases.
+    #[strum(props(kind = "leases"))]
+    RenamesUnderLeases,
+    /// An expired session is taken for a new one.
+    #[strum(props(kind = "sessions"))]
+    ForgetsExpiry,
+    /// A server gives clients up in half of the promised time.
+    #[strum(props(kind = "sessions"))]
+    ExpiresEarly,
+    /// A server never gives a client up.
+    #[strum(props(kind = "sessions"))]
+    NeverExpires,
+    /// A server does not keep who has files open.
+    #[strum(props(kind = "sessions"))]
+    ForgetsOpens,
+    /// What an expired session had open stays open.
+    #[strum(props(kind = "sessions"))]
+    KeepsOpensOfDead,
+    /// A client that leaves keeps what it holds.
+    #[strum(props(kind = "sessions"))]
+    IgnoresLeaving,
+    /// Late copies of requests that are done with run again.
+    #[strum(props(kind = "sessions"))]
+    ForgetsAcknowledged,
+    /// A server goes on taking chunks of files that are gone.
+    #[strum(props(kind = "admission"))]
+    KeepsAdmissions,
+    /// A server does not note which chunks it has.
+    #[strum(props(kind = "admission"))]
+    ForgetsChunks,
+    /// Servers do not see what transactions have reserved.
+    #[strum(props(kind = "transactions"))]
+    ForgetsLocators,
+    /// A committed transaction is forgotten before its participants have heard of it.
+    #[strum(props(kind = "transactions"))]
+    ForgetsDecisions,
+    /// The status server hears of one participant less than there are.
+    #[strum(props(kind = "transactions"))]
+    ForgetsParticipants,
+    /// Participants drop what was committed.
+    #[strum(props(kind = "transactions"))]
+    ResolvesAsAborted,
+    /// The version of the tree is neither reserved nor advanced.
+    #[strum(props(kind = "transactions"))]
+    IgnoresTreeVersion,
+    /// A moved directory keeps its old parent.
+    #[strum(props(kind = "transactions"))]
+    KeepsParents,
+    /// A file's home does not keep its truncations.
+    #[strum(props(kind = "truncation"))]
+    ForgetsTruncations,
+    /// A chunk server confirms truncations and does not cut.
+    #[strum(props(kind = "truncation"))]
+    IgnoresCuts,
+    /// A chunk server confirms truncations and does not note them.
+    #[strum(props(kind = "truncation"))]
+    ForgetsCuts,
+    /// A read shows what a truncation has cut that its server has missed.
+    #[strum(props(kind = "truncation"))]
+    ReadsPastCuts,
+    /// A write brings back what a truncation has cut that its server has missed.
+    #[strum(props(kind = "truncation"))]
+    WritesPastCuts,
+    /// A writer that has not heard of the latest truncation is not refused.
+    #[strum(props(kind = "truncation"))]
+    AdmitsStaleWriters,
+    /// A server does not keep locks.
+    #[strum(props(kind = "locks"))]
+    ForgetsLocks,
+    /// Exclusive locks are taken as shared ones.
+    #[strum(props(kind = "locks"))]
+    SharesExclusiveLocks,
+    /// A lock covers one byte less than was asked for.
+    #[strum(props(kind = "locks"))]
+    ShortensLocks,
+    /// All owners of locks within a client are taken for one.
+    #[strum(props(kind = "locks"))]
+    ConfusesLockOwners,
+    /// A listing loses the last entry of a part.
+    #[strum(props(kind = "listings"))]
+    SkipsListedEntries,
+    /// A listing ends after the first part of a bucket.
+    #[strum(props(kind = "listings"))]
+    EndsListingsEarly,
+    /// A listing repeats the last entry of the part before.
+    #[strum(props(kind = "listings"))]
+    RepeatsListedEntries,
+}
+
+impl Defect {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::iter()
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        name.parse().ok()
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The part of the system that it is planted in.
+    pub fn kind(self) -> &'static str {
+        self.get_str("kind").unwrap_or_default()
+    }
+
+    /// What is wrong, as a sentence.
+    pub fn description(self) -> &'static str {
+        self.get_documentation().unwrap_or_default()
+    }
+}

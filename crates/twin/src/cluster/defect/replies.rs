@@ -1,0 +1,35 @@
+//! Defects of what a server sends.
+
+use super::Defect;
+use futago_base::Time;
+use futago_wire::{Body, Frame, Reply};
+
+impl Defect {
+    /// Alters a message of a server.
+    pub fn alter_sent(self, frame: &mut Frame) {
+        if self == Self::ForgetsClocks {
+            frame.header.clock = Time(0);
+        }
+        if let Body::Outcome(Ok(reply)) = &mut frame.body {
+            self.alter_reply(reply);
+        }
+    }
+
+    fn alter_reply(self, reply: &mut Reply) {
+        match (self, reply) {
+            (
+                Self::SkipsListedEntries,
+                Reply::Listing {
+                    entries,
+                    complete: false,
+                    ..
+                },
+            ) if entries.len() > 1 => {
+                let last = entries.len() - 2;
+                entries.remove(last);
+            }
+            (Self::EndsListingsEarly, Reply::Listing { complete, .. }) => *complete = true,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Defects of what servers and clients are configured with.
+
+use super::Defect;
+use futago_base::Duration;
+
+/// How much longer a client relies on its leases.
+const TOO_LONG: Duration = Duration::from_secs(3600);
+
+impl Defect {
+    /// Alters the settings of servers.
+    pub const fn alter_server(self, config: &mut futago_server::Config) {
+        match self {
+            Self::ExpiresEarly => config.lease.0 /= 2,
+            Self::NeverExpires => config.lease = Duration::MAX,
+            _ => {}
+        }
+    }
+
+    /// Alters the settings of clients.
+    pub fn alter_client(self, config: &mut futago_client::Config) {
+        if self == Self::TrustsLeasesTooLong {
+            let longer = |trust: Duration| Duration(trust.0 + TOO_LONG.0);
+            config.lease_trust = config.lease_trust.map(longer);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Defects of what a server sees of its own records.
+
+use super::Defect;
+use futago_base::{ChunkId, Key, SessionId, Space, Value, View, data::Extents};
+use futago_server::Input;
+use futago_store::MemoryStore;
+use futago_wire::Request;
+
+/// A store of which some records are not seen.
+pub struct PartialView<'a> {
+    store: &'a MemoryStore,
+    /// Who asks.
+    session: SessionId,
+    hides: fn(&Key, SessionId) -> bool,
+}
+
+impl Defect {
+    /// What a server sees while it decides about an input.
+    pub const fn view<'a>(self, store: &'a MemoryStore, input: &Input) -> PartialView<'a> {
+        let Input::Request { id, request, .. } = input else {
+            return PartialView {
+                store,
+                session: SessionId(0),
+                hides: none,
+            };
+        };
+        let hides = match (self, request) {
+            (
+                Self::WritesUnderLeases,
+                Request::Write { .. } | Request::Append { .. } | Request::Punch { .. },
+            )
+            | (
+                Self::RenamesUnderLeases,
+                Request::Prepare { .. } | Request::Execute(_) | Request::Unlink { .. },
+            ) => is_lease,
+            (Self::GrantsExclusiveToAll, Request::TakeExclusive(_)) => is_use,
+            _ => none,
+        };
+        PartialView {
+            store,
+            session: id.session,
+            hides,
+        }
+    }
+}
+
+const fn none(_: &Key, _: SessionId) -> bool {
+    false
+}
+
+/// Whether it is the lease of another client.
+fn is_lease(key: &Key, asks: SessionId) -> bool {
+    matches!(key, Key::Lease(_, holder) if *holder != asks)
+}
+
+/// Whether it tells that another client uses a file.
+fn is_use(key: &Key, asks: SessionId) -> bool {
+    is_lease(key, asks) || matches!(key, Key::Opens(_) | Key::Exclusive(_))
+}
+
+impl View for PartialView<'_> {
+    fn get(&self, key: &Key) -> Option<&Value> {
+        if (self.hides)(key, self.session) {
+            return None;
+        }
+        self.store.get(key)
+    }
+
+    fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
+        let records = self.store.range(from, to);
+        records.filter(|(key, _)| !(self.hides)(key, self.session))
+    }
+
+    fn data(&self, chunk: ChunkId) -> Option<&Extents> {
+        self.store.data(chunk)
+    }
+
+    fn space(&self) -> Space {
+        self.store.space()
+    }
+}

@@ -1,0 +1,58 @@
+//! Whether the checks would notice if the protocol were wrong: every planted defect makes some seed fail.
+
+use futago_twin::cluster::Defect;
+use futago_twin::fuzz::{Scenario, try_run};
+use std::ops::Range;
+
+/// A defect that so many seeds do not notice is unnoticed.
+const SEEDS: u64 = 2000;
+/// So many notice most of them.
+const SEEDS_OF_SAMPLE: u64 = 30;
+/// Defects that only rare circumstances show, and a seed that has them.
+const RARE: [(Defect, u64); 2] = [
+    (Defect::TrustsLeasesTooLong, 158),
+    (Defect::ReadsPastCuts, 256),
+];
+
+/// The first of some seeds that notices a defect, and how.
+fn noticed(defect: Defect, mut seeds: Range<u64>) -> Option<(u64, String)> {
+    seeds.find_map(|seed| {
+        let scenario = Scenario {
+            defect: Some(defect),
+            ..Scenario::draw(seed)
+        };
+        let failure = try_run(&scenario).err()?;
+        Some((seed, format!("{:?}", failure.kind)))
+    })
+}
+
+#[test]
+fn most_defects_are_noticed_at_once() {
+    let missed: Vec<&str> = Defect::all()
+        .filter(|defect| noticed(*defect, 0..SEEDS_OF_SAMPLE).is_none())
+        .map(Defect::name)
+        .collect();
+    assert!(missed.len() * 4 < Defect::all().count(), "{missed:?}");
+}
+
+#[test]
+fn rare_defects_are_noticed() {
+    for (defect, seed) in RARE {
+        let found = noticed(defect, seed..seed + 1).or_else(|| noticed(defect, 0..SEEDS));
+        assert!(found.is_some(), "{} is not noticed", defect.name());
+    }
+}
+
+/// Takes minutes; the proof runs it.
+#[test]
+#[ignore = "takes minutes"]
+fn every_defect_is_noticed() {
+    let mut missed = Vec::new();
+    for defect in Defect::all() {
+        match noticed(defect, 0..SEEDS) {
+            Some((seed, kind)) => println!("{:26} seed {seed:4} {kind}", defect.name()),
+            None => missed.push(defect.name()),
+        }
+    }
+    assert!(missed.is_empty(), "not noticed: {missed:?}");
+}
