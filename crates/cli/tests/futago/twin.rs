@@ -247,6 +247,57 @@ fn fuzzing_tells_what_it_did() {
 }
 
 #[test]
+fn a_planted_defect_is_noticed() {
+    let directory = directory();
+    let fuzz = |arguments: &[&str]| run(directory.path(), &[&["twin", "fuzz"], arguments].concat());
+    let (code, out, err) = fuzz(&["--list-defects", "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let names = json
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|defect| &defect["name"]);
+    assert!(names.clone().any(|name| name == "forgets-leases"), "{out}");
+    let (code, out, _) = fuzz(&["--defect", "forgets-leases", "--shrink", "0"]);
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("the defect forgets-leases was noticed\n"),
+        "{out}"
+    );
+    assert!(out.contains("--defect forgets-leases\n"), "{out}");
+    assert_eq!(fuzz(&["--defect", "nothing"]).0, 2);
+}
+
+#[test]
+fn fuzzing_that_is_interrupted_tells_what_was_clean() {
+    let fuzz = std::process::Command::new(env!("CARGO_BIN_EXE_futago"))
+        .args(["twin", "fuzz", "--seeds", "1000000000"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !catches(fuzz.id(), Signal::INT) {
+        std::thread::yield_now();
+    }
+    rustix::process::kill_process(Pid::from_child(&fuzz), Signal::INT).unwrap();
+    let ended = fuzz.wait_with_output().unwrap();
+    let out = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert!(out.starts_with("interrupted: "), "{out}");
+    assert!(out.contains(" seeds clean, 0 failed, "), "{out}");
+}
+
+/// Whether a process has a handler for a signal.
+fn catches(process: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let caught = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigCgt:\t"));
+    let caught = u64::from_str_radix(caught.unwrap(), 16).unwrap();
+    caught & (1 << (signal.as_raw() - 1)) != 0
+}
+
+#[test]
 fn a_host_is_measured_and_compared_with_its_twin() {
     let directory = directory();
     let (code, out, err) = run(

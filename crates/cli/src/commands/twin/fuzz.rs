@@ -2,8 +2,13 @@
 
 use crate::{exit::Exit, output};
 use clap::Args;
+use futago_twin::cluster::Defect;
 use futago_twin::fuzz::{Checked, Failure, Scenario, shrink, try_run};
 use serde::Serialize;
+use signal_hook::{consts::TERM_SIGNALS, flag};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Arguments of `twin fuzz`.
 #[derive(Args)]
@@ -23,13 +28,37 @@ pub struct Fuzz {
     /// How many runs to spend on making a failing scenario small.
     #[arg(long, default_value_t = 600)]
     shrink: usize,
+    /// Plant this mistake, to see that it is noticed: the exit code is 1 then.
+    #[arg(long, value_name = "NAME", value_parser = parse_defect)]
+    defect: Option<Defect>,
+    /// List the mistakes that can be planted.
+    #[arg(long)]
+    list_defects: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }
 
+fn parse_defect(name: &str) -> Result<Defect, String> {
+    let unknown = || String::from("there is no such defect: see --list-defects");
+    Defect::named(name).ok_or_else(unknown)
+}
+
+/// A mistake that can be planted.
 #[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    /// The part of the system that it is planted in.
+    kind: &'static str,
+    description: &'static str,
+}
+
+#[derive(Default, Serialize)]
 struct Report {
+    /// The mistake that was planted.
+    defect: Option<&'static str>,
+    /// Whether a signal ended the run early.
+    interrupted: bool,
     /// Seeds without a failure.
     clean: u64,
     /// Operations of all seeds.
@@ -60,37 +89,64 @@ struct Failed {
 impl Fuzz {
     /// Runs the seeds.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let seeds = match self.seed {
+        if self.list_defects {
+            return list_defects(self.json);
+        }
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for &signal in TERM_SIGNALS {
+            flag::register(signal, Arc::clone(&interrupted))?;
+        }
+        let report = self.run_seeds(&interrupted);
+        output::print(self.json, &report, text)?;
+        Ok(report.exit())
+    }
+
+    fn seeds(&self) -> Range<u64> {
+        match self.seed {
             Some(seed) => seed..seed.saturating_add(1),
             None => self.first..self.first.saturating_add(self.seeds),
-        };
+        }
+    }
+
+    /// Runs seeds until all have been run, enough have failed, or a signal has come.
+    fn run_seeds(&self, interrupted: &AtomicBool) -> Report {
+        let seeds = self.seeds();
         let mut report = Report {
-            clean: 0,
-            operations: 0,
-            histories: 0,
-            undecided: 0,
-            failures: Vec::new(),
+            defect: self.defect.map(Defect::name),
+            ..Report::default()
         };
         let bar = output::progress(seeds.end - seeds.start, "seeds");
         for seed in seeds {
-            let scenario = Scenario::draw(seed);
-            report.operations += scenario.operations() as u64;
-            match try_run(&scenario) {
-                Ok(checked) => report.add(checked),
-                Err(failure) => report.failures.push(self.failed(&scenario, &failure)),
-            }
-            bar.inc(1);
-            if report.failures.len() >= self.failures.max(1) {
+            let enough = report.failures.len() >= self.failures.max(1);
+            report.interrupted = interrupted.load(Ordering::Relaxed);
+            if enough || report.interrupted {
                 break;
             }
+            self.run_seed(seed, &mut report);
+            bar.inc(1);
         }
         bar.finish_and_clear();
-        output::print(self.json, &report, text)?;
-        Ok(if report.is_sound() {
-            Exit::Success
-        } else {
-            Exit::Wrong
-        })
+        report
+    }
+
+    fn run_seed(&self, seed: u64, report: &mut Report) {
+        let scenario = Scenario {
+            defect: self.defect,
+            ..Scenario::draw(seed)
+        };
+        report.operations += scenario.operations() as u64;
+        match try_run(&scenario) {
+            Ok(checked) => report.add(checked),
+            Err(failure) => report.failures.push(self.failed(&scenario, &failure)),
+        }
+    }
+
+    fn replay(&self, seed: u64) -> String {
+        let defect = self
+            .defect
+            .map(|defect| format!(" --defect {}", defect.name()));
+        let defect = defect.unwrap_or_default();
+        format!("futago twin fuzz --seed {seed}{defect}")
     }
 
     fn failed(&self, scenario: &Scenario, failure: &Failure) -> Failed {
@@ -101,9 +157,30 @@ impl Fuzz {
             kind: format!("{:?}", failure.kind).to_lowercase(),
             text: failure.text,
             circumstances: smallest.circumstances(),
-            replay: format!("futago twin fuzz --seed {seed}"),
+            replay: self.replay(seed),
         }
     }
+}
+
+fn list_defects(json: bool) -> anyhow::Result<Exit> {
+    let listed = Defect::all().map(|defect| Listed {
+        name: defect.name(),
+        kind: defect.kind(),
+        description: defect.description(),
+    });
+    let listed: Vec<Listed> = listed.collect();
+    output::print(json, &listed, |listed| {
+        let lines = listed.iter().map(|defect| {
+            let Listed {
+                name,
+                kind,
+                description,
+            } = defect;
+            format!("{name:26} {kind:13} {description}\n")
+        });
+        lines.collect()
+    })?;
+    Ok(Exit::Success)
 }
 
 impl Report {
@@ -111,6 +188,16 @@ impl Report {
         self.clean += 1;
         self.histories += checked.histories;
         self.undecided += checked.undecided;
+    }
+
+    const fn exit(&self) -> Exit {
+        if self.interrupted {
+            Exit::Interrupted
+        } else if self.is_sound() {
+            Exit::Success
+        } else {
+            Exit::Wrong
+        }
     }
 
     const fn is_sound(&self) -> bool {
@@ -138,8 +225,18 @@ fn text(report: &Report) -> String {
         ..
     } = report;
     let failed = report.failures.len();
+    let interrupted = if report.interrupted {
+        "interrupted: "
+    } else {
+        ""
+    };
+    let noticed = report.defect.map(|defect| {
+        let not = if failed == 0 { "not " } else { "" };
+        format!("the defect {defect} was {not}noticed\n")
+    });
+    let noticed = noticed.unwrap_or_default();
     format!(
-        "{failures}{clean} seeds clean, {failed} failed, {operations} operations\n\
+        "{failures}{noticed}{interrupted}{clean} seeds clean, {failed} failed, {operations} operations\n\
          {undecided} of {histories} histories undecided\n"
     )
 }
