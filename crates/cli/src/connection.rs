@@ -12,7 +12,7 @@ use futago_base::{
     Space, limits, record::Header,
 };
 use futago_client::Context as _;
-use futago_node::{Client, Cluster, Futago, Options};
+use futago_node::{Client, Cluster, Futago, Options, ServerEntry};
 use futago_wire::{
     AttributeChange, Failure, ListedEntry, NewContent, NewNode, Reply, Request,
     check::{Inspected, Repair},
@@ -23,6 +23,8 @@ use rustix::process::{getegid, geteuid};
 pub struct Connection {
     futago: Futago,
     map: ClusterMap,
+    /// Where each server is, for people.
+    addresses: Vec<String>,
     chunk_bytes: u32,
 }
 
@@ -37,6 +39,7 @@ impl Connection {
         Ok(Self {
             futago: Futago::connect(cluster, Options::default())?,
             map: cluster.map()?,
+            addresses: cluster.servers.iter().map(describe).collect(),
             chunk_bytes: cluster.chunk_bytes,
         })
     }
@@ -76,7 +79,12 @@ impl Connection {
         })?;
         answer.map_err(|failure| match failure {
             Failure::Errno(Errno::EIO) => {
-                Problem::error(Exit::Unreachable, format!("{server} does not answer"))
+                let address = self.addresses.get(usize::from(server.0));
+                let address = address.map_or("", String::as_str);
+                Problem::error(
+                    Exit::Unreachable,
+                    format!("{address}: no answer ({server})"),
+                )
             }
             Failure::Errno(errno) => anyhow!("{server}: {errno} ({})", errno.name()),
             other => anyhow!("{server}: {other:?}"),
@@ -343,6 +351,14 @@ impl Connection {
     /// Mends one piece of damage at a server.
     pub fn repair(&self, server: ServerId, repair: Repair) -> anyhow::Result<()> {
         self.call(server, Request::Repair(repair)).map(drop)
+    }
+}
+
+/// Where a server is: its host, if it was started there by name, and its address.
+fn describe(entry: &ServerEntry) -> String {
+    match &entry.host {
+        Some(host) => format!("{host}, {}", entry.address),
+        None => entry.address.to_string(),
     }
 }
 

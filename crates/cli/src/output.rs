@@ -7,6 +7,8 @@ use serde::Serialize;
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
+    os::unix::ffi::OsStrExt,
+    path::Path,
 };
 
 /// Prints `value` as JSON, or what `text` makes of it.
@@ -74,6 +76,11 @@ pub fn escape(name: &[u8]) -> String {
         }
     }
     text
+}
+
+/// A path as [`escape`] writes names.
+pub fn escape_path(path: &Path) -> String {
+    escape(path.as_os_str().as_bytes())
 }
 
 /// Bytes for people.

@@ -48,6 +48,6 @@ mod traffic;
 mod translate;
 mod unsynchronized;
 
-pub use futago_fuse_kernel::{UnmountMode, Unmounter};
+pub use futago_fuse_kernel::{UnmountMode, Unmounter, mounts};
 pub use kernel_caches::KernelCaches;
 pub use mount::{MountFailure, Mounted, Options, mount};

@@ -6,9 +6,11 @@ mod clock;
 pub mod cluster;
 pub mod cores;
 pub mod metrics;
+mod reachable;
 pub mod server;
 
 pub use client::{Client, Futago, Kept, Options, Starter};
 pub use clock::Clock;
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
 pub use futago_trace::Recorder;
+pub use reachable::ensure_reachable;

@@ -127,6 +127,17 @@ pub enum HandshakeError {
     Full,
 }
 
+impl HandshakeError {
+    /// Whether bytes that were damaged on the way may be the cause. Nothing guards the first ones of
+    /// a connection but the proof itself, which fails under another key in the same way.
+    pub const fn may_be_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::Stranger | Self::Version { .. } | Self::Key | Self::Server | Self::Epoch
+        )
+    }
+}
+
 impl From<snow::Error> for HandshakeError {
     /// All that can go wrong with well-formed parameters is a message under another key.
     fn from(_: snow::Error) -> Self {

@@ -23,5 +23,5 @@ pub use channel::Channel;
 pub use connection::{Budget, ConnectionError, Receiver, Sender, split};
 pub use handshake::{HandshakeError, Hello, Refusal, Role};
 pub use key::{ClusterKey, KeyError};
-pub use reach::reach;
+pub use reach::{reach, reach_address};
 pub use stream::{Listener, Stream};

@@ -28,9 +28,36 @@ pub async fn reach(
     {
         return Ok((stream.into(), here));
     }
-    let mut stream = Stream::connect(address).await?;
-    let here = introduce(&mut stream, key, hello).await?;
+    let (stream, here) = reach_address(address, key, hello).await?;
     Ok((stream.into(), here))
+}
+
+/// How often a server has to turn a connection away before that is believed.
+const REFUSALS: usize = 3;
+
+/// As [`reach`], but over the address alone.
+///
+/// # Errors
+/// Those of connecting to the address. That the peer has another key is believed only if it says so
+/// several times: the first time may have come of damage on the way.
+pub async fn reach_address(
+    address: &Address,
+    key: &ClusterKey,
+    hello: Hello,
+) -> Result<(Stream, Vec<ServerId>), HandshakeError> {
+    let mut refusals = 0;
+    loop {
+        let mut stream = Stream::connect(address).await?;
+        match introduce(&mut stream, key, hello).await {
+            Ok(here) => return Ok((stream, here)),
+            Err(error) => {
+                refusals += 1;
+                if !error.may_be_damage() || refusals == REFUSALS {
+                    return Err(error);
+                }
+            }
+        }
+    }
 }
 
 async fn reach_nearby(

@@ -3,8 +3,9 @@
 
 use futago_base::ServerId;
 use futago_transport::{
-    ClusterKey, HandshakeError, Hello, Refusal, Role,
+    Address, ClusterKey, HandshakeError, Hello, Refusal, Role,
     handshake::{SERVERS_MAX, introduce, welcome},
+    reach_address,
 };
 use futago_wire::codec;
 use proptest::prelude::*;
@@ -221,4 +222,38 @@ proptest! {
         });
         prop_assert!(result.is_err());
     }
+}
+
+/// A server that turns away the first connections for another key, as one does that gets damaged bytes.
+async fn refuse_first(listener: tokio::net::UnixListener, mut damaged: usize) {
+    while let Ok((mut socket, _)) = listener.accept().await {
+        let known = key(if damaged > 0 { 2 } else { 1 });
+        damaged = damaged.saturating_sub(1);
+        // Whom it turns away, the client tells.
+        let _ = welcome(&mut socket, &known, |_| Ok(vec![HELLO.to])).await;
+    }
+}
+
+#[test]
+fn another_key_is_believed_only_when_it_is_said_several_times() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        for (damaged, is_reached) in [(0, true), (1, true), (2, true), (3, false)] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("socket");
+            let listener = tokio::net::UnixListener::bind(&path).unwrap();
+            let (address, key) = (Address::Unix(path), key(1));
+            let reached = tokio::select! {
+                () = refuse_first(listener, damaged) => unreachable!("it listens for ever"),
+                reached = reach_address(&address, &key, HELLO) => reached,
+            };
+            match reached {
+                Ok(_) => assert!(is_reached),
+                Err(error) => assert!(!is_reached && matches!(error, HandshakeError::Key)),
+            }
+        }
+    });
 }

@@ -6,24 +6,20 @@ use super::{
     records::{self, ProcessRecord, Role},
     runtime_directory, spawn,
 };
+use crate::output;
 use anyhow::Context;
 use futago_node::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 /// What was ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// Servers' processes that ran.
     pub servers: usize,
-    /// Mounts, dead ones included.
-    pub mounts: Vec<PathBuf>,
+    /// Mounts, dead ones included, escaped as [`output::escape`] does.
+    pub mounts: Vec<String>,
     /// Processes that did not end by themselves and were killed.
     pub killed: Vec<i32>,
     /// What could not be cleaned up, and why.
@@ -64,7 +60,7 @@ fn end_mount(path: &Path, ended: &mut Ended) {
         return;
     }
     match mounts::unmount(path, true) {
-        Ok(()) => ended.mounts.push(path.to_owned()),
+        Ok(()) => ended.mounts.push(output::escape_path(path)),
         Err(error) => ended.problems.push(format!("{error:#}")),
     }
 }
@@ -123,14 +119,18 @@ pub fn everywhere(cluster: &Cluster) -> anyhow::Result<Ended> {
 }
 
 fn on_other_host(launcher: &Launcher, host: &str, directory: &Path) -> anyhow::Result<Ended> {
-    let program = std::env::current_exe()?.display().to_string();
-    let directory = directory.display().to_string();
-    let command = [&program, "down", "--here", &directory, "--json"].map(str::to_owned);
+    let command = [
+        std::env::current_exe()?.into(),
+        "down".into(),
+        "--here".into(),
+        directory.into(),
+        "--json".into(),
+    ];
     let line = launcher.command_line(host, &command);
     let output = Command::new(&line[0])
         .args(&line[1..])
         .output()
-        .with_context(|| format!("cleaning up on {host}: running {}", line[0]))?;
+        .with_context(|| format!("cleaning up on {host}: running {}", line[0].display()))?;
     serde_json::from_slice(&output.stdout).with_context(|| {
         let error = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         format!("cleaning up on {host}: {error}")

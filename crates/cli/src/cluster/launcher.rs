@@ -1,6 +1,10 @@
 //! Programs that start programs on other hosts: ssh, srun or anything with the same manners.
 
 use anyhow::{Context, ensure};
+use std::{
+    ffi::OsString,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+};
 
 /// A command line with `{host}` in it, to which the command to run is appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,19 +36,33 @@ impl Launcher {
     }
 
     /// The command line that runs `command` on `host`.
-    pub fn command_line(&self, host: &str, command: &[String]) -> Vec<String> {
-        let mut line: Vec<String> = self
+    pub fn command_line(&self, host: &str, command: &[OsString]) -> Vec<OsString> {
+        let mut line: Vec<OsString> = self
             .words
             .iter()
-            .map(|word| word.replace("{host}", host))
+            .map(|word| word.replace("{host}", host).into())
             .collect();
         if self.through_shell {
-            line.push(shell_words::join(command));
+            line.push(for_shell(command));
         } else {
             line.extend_from_slice(command);
         }
         line
     }
+}
+
+/// Words as one that a shell takes apart again.
+fn for_shell(words: &[OsString]) -> OsString {
+    let quote = |word: &OsString| match word.to_str() {
+        Some(text) => shell_words::quote(text).into_owned().into_bytes(),
+        // Nothing but its end means anything within single quotes.
+        None => {
+            let parts: Vec<&[u8]> = word.as_bytes().split(|&byte| byte == b'\'').collect();
+            [b"'", &parts.join(&b"'\\''"[..])[..], b"'"].concat()
+        }
+    };
+    let quoted: Vec<Vec<u8>> = words.iter().map(quote).collect();
+    OsString::from_vec(quoted.join(&b' '))
 }
 
 /// The hosts of a file: one a line; empty lines and what follows `#` do not count, and what follows
@@ -66,8 +84,14 @@ pub fn parse_hosts(text: &str) -> anyhow::Result<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(ToString::to_string).collect()
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_reach_a_shell_as_they_are() {
+        let word = OsString::from_vec(b"it's \xff".into());
+        assert_eq!(for_shell(&[word]).as_bytes(), b"'it'\\''s \xff'");
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Mounts: finding them, also dead ones, and taking them away.
 
 use anyhow::{Context, bail};
-use procfs::process::Process;
 use std::{
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -13,13 +12,10 @@ pub const TYPE: &str = "fuse.futago";
 
 /// The mount points of Futago that this process sees.
 pub fn list() -> Vec<PathBuf> {
-    let Ok(mounts) = Process::myself().and_then(|myself| myself.mountinfo()) else {
-        return Vec::new();
-    };
+    let mounts = futago_gate_fuse::mounts().unwrap_or_default().into_iter();
     mounts
-        .into_iter()
-        .filter(|mount| mount.fs_type == TYPE)
-        .map(|mount| mount.mount_point)
+        .filter(|mount| mount.kind == TYPE)
+        .map(|mount| mount.path)
         .collect()
 }
 

@@ -17,9 +17,28 @@ pub enum Role {
     /// It hosts the servers of this process number.
     Server(u32),
     /// It serves the mount at this path.
-    Mount(PathBuf),
+    Mount(#[serde(with = "path_bytes")] PathBuf),
     /// It is a launcher that holds a server on another host.
     Launcher(u32),
+}
+
+/// Paths as bytes: JSON text holds not all of them.
+mod path_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::{
+        ffi::OsString,
+        os::unix::ffi::{OsStrExt, OsStringExt},
+        path::{Path, PathBuf},
+    };
+
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().as_bytes().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        let bytes = Vec::deserialize(deserializer)?;
+        Ok(OsString::from_vec(bytes).into())
+    }
 }
 
 /// A process. The start time tells it from a later one with the same number.

@@ -16,7 +16,9 @@ use std::{
 pub fn choose(id: &str, this_host_only: bool) -> PathBuf {
     let private = std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
-        .filter(|path| this_host_only && path.is_absolute() && path.is_dir());
+        .filter(|path| this_host_only && path.is_absolute() && path.is_dir())
+        // The cluster file is text and names it.
+        .filter(|path| path.to_str().is_some());
     match private {
         Some(directory) => directory.join(format!("futago-{id}")),
         None => PathBuf::from(format!("/tmp/futago-{}-{id}", geteuid().as_raw())),
@@ -43,13 +45,18 @@ pub fn make(path: &Path) -> anyhow::Result<()> {
 fn check(path: &Path) -> anyhow::Result<()> {
     let metadata = fs::symlink_metadata(path)
         .with_context(|| format!("looking at the runtime directory {}", path.display()))?;
-    let ours =
-        metadata.is_dir() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o077 == 0;
+    let (owner, path) = (metadata.uid(), path.display());
     ensure!(
-        ours,
-        "the runtime directory {} belongs to somebody else or is open to others; remove it or set \
-         XDG_RUNTIME_DIR",
-        path.display()
+        metadata.is_dir(),
+        "the runtime directory {path} is no directory"
+    );
+    ensure!(
+        owner == geteuid().as_raw(),
+        "the runtime directory {path} belongs to user {owner}, whose cluster this is; be that user"
+    );
+    ensure!(
+        metadata.mode() & 0o077 == 0,
+        "the runtime directory {path} is open to others; close it with chmod 700"
     );
     Ok(())
 }

@@ -103,7 +103,7 @@ impl Started {
             return Ok(true);
         }
         if let Some(status) = self.child.try_wait()? {
-            bail!("{} ended ({status}):\n{}", self.what, self.last_lines());
+            bail!("{}: {} ({status})", self.what, self.cause());
         }
         Ok(false)
     }
@@ -114,6 +114,18 @@ impl Started {
         // The offset of the file belongs to the process.
         self.said.read_exact_at(&mut bytes, 0)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Why it has ended: its last line, and then the ones before.
+    fn cause(&self) -> String {
+        let lines = self.last_lines();
+        let (before, last) = lines.rsplit_once('\n').unwrap_or(("", &lines));
+        let cause = last.strip_prefix("futago: ").unwrap_or(last);
+        match (cause, before) {
+            ("", _) => "it ended without a word".to_owned(),
+            (cause, "") => cause.to_owned(),
+            (cause, before) => format!("{cause}; before that:\n{before}\n"),
+        }
     }
 
     /// The end of its log, and of what it has written to its standard output.

@@ -50,7 +50,7 @@ impl Down {
         output::print(self.json, &ended, |ended| {
             let mut text = format!("{} server process(es) ended\n", ended.servers);
             for mount in &ended.mounts {
-                text += &format!("unmounted {}\n", mount.display());
+                text += &format!("unmounted {mount}\n");
             }
             for pid in &ended.killed {
                 text += &format!("killed process {pid}, which did not end by itself\n");

@@ -62,7 +62,7 @@ pub struct Mount {
 
 #[derive(Serialize)]
 struct Report {
-    mount: PathBuf,
+    mount: String,
 }
 
 impl Mount {
@@ -83,8 +83,9 @@ impl Mount {
             permission: self.permission,
         };
         let mount = in_background(&self.cluster, place, &extra, &interrupted)?;
+        let mount = output::escape_path(&mount);
         output::print(self.json, &Report { mount }, |report| {
-            format!("mounted at {}\n", report.mount.display())
+            format!("mounted at {}\n", report.mount)
         })?;
         Ok(Exit::Success)
     }

@@ -25,7 +25,7 @@ pub struct Umount {
 
 #[derive(Serialize)]
 struct Report {
-    unmounted: PathBuf,
+    unmounted: String,
 }
 
 impl Umount {
@@ -44,8 +44,9 @@ impl Umount {
         mounts::unmount(&path, self.lazy).context(
             "the mount stays; end the programs that use it (fuser -vm shows them) or add --lazy",
         )?;
-        output::print(self.json, &Report { unmounted: path }, |report| {
-            format!("unmounted {}\n", report.unmounted.display())
+        let unmounted = output::escape_path(&path);
+        output::print(self.json, &Report { unmounted }, |report| {
+            format!("unmounted {}\n", report.unmounted)
         })?;
         Ok(Exit::Success)
     }

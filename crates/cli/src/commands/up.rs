@@ -32,6 +32,9 @@ use std::{
     time::Duration,
 };
 
+/// How long a server that is ready may take to be reached.
+const REACH_MAX: Duration = Duration::from_secs(10);
+
 /// Arguments of `up`.
 #[derive(Args)]
 pub struct Up {
@@ -121,12 +124,12 @@ fn parse_policy(text: &str) -> Result<Policy, String> {
 
 #[derive(Serialize)]
 struct Report {
-    cluster: PathBuf,
+    cluster: String,
     id: String,
     processes: u32,
     servers: usize,
-    runtime_directory: PathBuf,
-    mount: Option<PathBuf>,
+    runtime_directory: String,
+    mount: Option<String>,
 }
 
 impl Up {
@@ -173,9 +176,10 @@ impl Up {
         runtime_directory::make(&directory)?;
         self.start_all(cluster, &directory, started)?;
         spawn::wait_ready(started, Duration::from_secs(self.wait), interrupted)?;
+        futago_node::ensure_reachable(cluster, REACH_MAX)?;
         let mount = self.mount(interrupted)?;
         spawn::ensure_uninterrupted(interrupted)?;
-        self.report(cluster, directory, mount)
+        self.report(cluster, &directory, mount)
     }
 
     /// Refuses a file in use; takes away what a crashed cluster has left.
@@ -278,31 +282,30 @@ impl Up {
         core: Option<usize>,
         directory: &Path,
     ) -> anyhow::Result<Vec<OsString>> {
-        let program = std::env::current_exe()?.display().to_string();
         let file = match host {
-            None => std::path::absolute(&self.cluster.path)?
-                .display()
-                .to_string(),
-            Some(_) => "-".to_owned(),
+            None => std::path::absolute(&self.cluster.path)?.into(),
+            Some(_) => "-".into(),
         };
-        let number = process.to_string();
-        let directory = directory.display().to_string();
-        let mut command: Vec<String> =
-            [&program, "serve", "--cluster", &file, "--process", &number]
-                .map(str::to_owned)
-                .into();
-        command.extend(["--runtime-directory".to_owned(), directory]);
+        let mut command: Vec<OsString> = vec![
+            std::env::current_exe()?.into(),
+            "serve".into(),
+            "--cluster".into(),
+            file,
+            "--process".into(),
+            process.to_string().into(),
+            "--runtime-directory".into(),
+            directory.into(),
+        ];
         if let Some(core) = core {
-            command.extend(["--core".to_owned(), core.to_string()]);
+            command.extend(["--core".into(), core.to_string().into()]);
         }
         if let Some(address) = self.metrics_of(process)? {
-            command.extend(["--metrics".to_owned(), address.to_string()]);
+            command.extend(["--metrics".into(), address.to_string().into()]);
         }
-        let line = match host {
+        Ok(match host {
             None => command,
             Some(host) => Launcher::parse(&self.launcher)?.command_line(host, &command),
-        };
-        Ok(line.into_iter().map(OsString::from).collect())
+        })
     }
 
     fn metrics_of(&self, process: u32) -> anyhow::Result<Option<SocketAddr>> {
@@ -329,11 +332,11 @@ impl Up {
     fn report(
         &self,
         cluster: &Cluster,
-        runtime_directory: PathBuf,
+        runtime_directory: &Path,
         mount: Option<PathBuf>,
     ) -> anyhow::Result<()> {
         let report = Report {
-            cluster: self.cluster.path.clone(),
+            cluster: output::escape_path(&self.cluster.path),
             id: cluster.id.into(),
             processes: cluster
                 .servers
@@ -342,14 +345,14 @@ impl Up {
                 .max()
                 .unwrap_or(0),
             servers: cluster.servers.len(),
-            runtime_directory,
-            mount,
+            runtime_directory: output::escape_path(runtime_directory),
+            mount: mount.as_deref().map(output::escape_path),
         };
         let printed = output::print(self.json, &report, |report| {
             let mounted = report
                 .mount
                 .as_ref()
-                .map(|path| format!(", mounted at {}", path.display()));
+                .map(|path| format!(", mounted at {path}"));
             format!(
                 "{} server process(es) ready, {} server(s){}\n",
                 report.processes,

@@ -11,6 +11,7 @@ mod lifecycle;
 mod logs;
 mod mount_points;
 mod output;
+mod paths;
 mod paused;
 mod recorded;
 mod restart;

@@ -1,0 +1,40 @@
+//! Whether the servers of a cluster can be reached from here.
+
+use crate::{Cluster, ServerEntry};
+use futago_base::ServerId;
+use futago_transport::{Hello, Role, reach_address};
+use std::{io, time::Duration};
+use tokio::{runtime::Builder, time::timeout};
+
+/// Connects to each server at its address in the cluster file, as clients on other hosts do, and
+/// proves the key.
+///
+/// # Errors
+/// Names the address of the first server that cannot be reached within the time, and why.
+pub fn ensure_reachable(cluster: &Cluster, limit: Duration) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        for (id, entry) in (0..).map(ServerId).zip(&cluster.servers) {
+            let tried = timeout(limit, reach(cluster, id, entry)).await;
+            let too_late = || Err("no answer in time; does a firewall hold it up?".to_owned());
+            if let Err(cause) = tried.unwrap_or_else(|_| too_late()) {
+                return Err(io::Error::other(format!(
+                    "{}: {cause} ({id})",
+                    entry.address
+                )));
+            }
+        }
+        Ok(())
+    })
+}
+
+async fn reach(cluster: &Cluster, id: ServerId, entry: &ServerEntry) -> Result<(), String> {
+    let hello = Hello {
+        from: Role::Client,
+        to: id,
+        map_epoch: cluster.epoch,
+        hands_over_memory: false,
+    };
+    let reached = reach_address(&entry.address, &cluster.key, hello).await;
+    reached.map(drop).map_err(|error| error.to_string())
+}
