@@ -123,6 +123,62 @@ fn a_moved_name_is_found_and_remembered() {
     assert_eq!(ids, [Ok(entry.id), Ok(entry.id)]);
 }
 
+/// A name at whose end stands an entry, and what the home of its file says.
+fn walked(text: &str, entry: Entry, home: Result<FileState, Errno>) -> [Exchange; 2] {
+    let lookup = Request::Lookup(spot(FileId::ROOT, 0, text));
+    let ask = Request::GetAttributes(vec![entry.id]);
+    [
+        exchange(0, lookup, Ok(found(entry, false))),
+        exchange(1, ask, Ok(Reply::Files(vec![home]))),
+    ]
+}
+
+#[test]
+fn a_path_whose_end_was_replaced_is_walked_again() {
+    let (old, new) = (file(id(1, 7)), file(id(1, 8)));
+    let mut exchanges = Vec::from(walked("name", old, Err(Errno::ESTALE)));
+    let lookup = Request::Lookup(spot(FileId::ROOT, 0, "name"));
+    exchanges.push(exchange(0, lookup, Ok(found(new, false))));
+    exchanges.extend(walked("name", new, Ok(state(new.id, new.kind))));
+    let resolved = play(exchanges, |client| async move {
+        client.resolve(b"/name", true).await
+    });
+    assert_eq!(resolved.map(|state| state.attributes.id), Ok(new.id));
+}
+
+#[test]
+fn a_path_whose_link_was_replaced_is_walked_again() {
+    let link = Entry {
+        id: id(1, 7),
+        kind: Kind::Symlink,
+    };
+    let new = file(id(1, 8));
+    let lookup = || Request::Lookup(spot(FileId::ROOT, 0, "name"));
+    let read = Request::ReadLink(link.id);
+    let mut exchanges = vec![
+        exchange(0, lookup(), Ok(found(link, true))),
+        exchange(1, read, Err(Errno::ESTALE.into())),
+        exchange(0, lookup(), Ok(found(new, false))),
+    ];
+    exchanges.extend(walked("name", new, Ok(state(new.id, new.kind))));
+    let resolved = play(exchanges, |client| async move {
+        client.resolve(b"/name", true).await
+    });
+    assert_eq!(resolved.map(|state| state.attributes.id), Ok(new.id));
+}
+
+#[test]
+fn a_path_whose_end_is_lost_is_stale() {
+    let lost = file(id(1, 7));
+    let mut exchanges = Vec::from(walked("name", lost, Err(Errno::ESTALE)));
+    let lookup = Request::Lookup(spot(FileId::ROOT, 0, "name"));
+    exchanges.push(exchange(0, lookup, Ok(found(lost, false))));
+    let resolved = play(exchanges, |client| async move {
+        client.resolve(b"/name", true).await
+    });
+    assert_eq!(resolved, Err(Errno::ESTALE));
+}
+
 #[test]
 fn failures_that_go_on_end_with_an_error() {
     let directory = id(0, 5);

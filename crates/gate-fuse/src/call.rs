@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::directory_nodes::DirectoryNodes;
+use crate::gone_directories::GoneDirectories;
 use crate::interruption::{Interruption, Interruptions};
 use crate::kept_listings::KeptListings;
 use crate::kept_pages::KeptPages;
@@ -9,6 +10,7 @@ use crate::kernel_names::KernelNames;
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
 use crate::open_files::OpenFiles;
+use crate::retried_walks::RetriedWalks;
 use crate::told_nodes::ToldNodes;
 use crate::translate;
 use crate::unsynchronized::Unsynchronized;
@@ -61,6 +63,10 @@ pub struct Shared {
     pub unsynchronized: Unsynchronized,
     /// Which session has which file open.
     pub open_files: OpenFiles,
+    /// Attributes of directories, for when these are gone.
+    pub gone_directories: GoneDirectories,
+    /// Threads for which the kernel walks a path again.
+    pub retried_walks: RetriedWalks,
 }
 
 impl Shared {
@@ -78,6 +84,8 @@ impl Shared {
             listings: KeptListings::default(),
             unsynchronized: Unsynchronized::default(),
             open_files: OpenFiles::default(),
+            gone_directories: GoneDirectories::default(),
+            retried_walks: RetriedWalks::default(),
         }
     }
 
@@ -86,6 +94,7 @@ impl Shared {
         self.directories.forget(forgotten, |directory| {
             self.listings.forget(directory);
             self.cuts.forget(directory);
+            self.gone_directories.forget(directory);
         });
         self.told.forget(forgotten);
         for forget in forgotten {
@@ -179,7 +188,11 @@ impl Call {
     fn node(&self, name: &Name, of: &Attributes) -> Entry {
         let nodes = &self.shared.directories;
         let node = match of.kind {
-            Kind::Directory => nodes.found(self.header.node, name, of.id),
+            Kind::Directory => {
+                let node = nodes.found(self.header.node, name, of.id);
+                self.shared.gone_directories.tell(of);
+                node
+            }
             _ => of.id.0,
         };
         Entry {

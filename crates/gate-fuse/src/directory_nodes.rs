@@ -79,6 +79,12 @@ impl DirectoryNodes {
         Ok(known.directory)
     }
 
+    /// Where the kernel knows a node.
+    pub fn place(&self, node: u64) -> Option<(u64, Name)> {
+        let table = locked(&self.table);
+        table.nodes.get(&node)?.place.clone()
+    }
+
     /// The directory that the kernel knows in a place.
     pub fn known_at(&self, parent: u64, name: &Name) -> Option<FileId> {
         let table = locked(&self.table);

@@ -6,7 +6,7 @@ use crate::crew::Crew;
 use crate::lock_notes::Holder;
 use crate::lookout::Lookout;
 use crate::operations::{directories, locks, open};
-use crate::{dispatch, local};
+use crate::{dispatch, local, retried_walks};
 use futago_base::{Errno, FileId, Name};
 use futago_client::{Context as _, first_of};
 use futago_fuse_kernel::{
@@ -154,6 +154,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     let changed = changed_directories(&call, &operation);
     let in_turn = !changed.is_empty() || is_believed(&operation);
     let locked = locked_nodes(&call, &operation);
+    let step = retried_walks::Step::of(&operation);
     let _held = call.shared.names.locks.hold(locked);
     let mut work = pin!(async {
         directories::prepare_changes(&call, &changed).await;
@@ -166,6 +167,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
             if matches!(outcome, Err(Errno::EIO)) {
                 forget(&call, &changed).await;
             }
+            retried_walks::note(&call, step, outcome.as_ref());
             tracing::trace!(name, header = ?call.header, ?outcome, "answered");
             if in_turn {
                 answer::send(outcome, reply);

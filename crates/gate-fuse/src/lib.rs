@@ -11,6 +11,7 @@
 //! lookout          how a thread looks for the next request
 //! gateway          requests in, answers out, interruptions
 //! directory_nodes  which of the kernel's nodes are which directories
+//! retried_walks    what the kernel looks up for the second time; gone_directories: what others removed
 //! kernel_caches    what the kernel keeps, and how it is taken back; told_nodes: which files it knows
 //! kernel_names     which names it may use without asking; taking_in: answers on their way to it;
 //!                  kernel_locks: which directories it has locked
@@ -29,6 +30,7 @@ mod crew;
 mod directory_nodes;
 mod dispatch;
 mod gateway;
+mod gone_directories;
 mod interruption;
 mod kept_listings;
 mod kept_pages;
@@ -42,6 +44,7 @@ mod lookout;
 mod mount;
 mod open_files;
 mod operations;
+mod retried_walks;
 mod taking_in;
 mod told_nodes;
 mod traffic;

@@ -188,11 +188,13 @@ impl FileSystem {
     /// Those of `readlink`.
     pub fn read_link(&self, path: &[u8]) -> io::Result<Bytes> {
         self.run(async |client| {
-            let link = client.resolve(path, false).await?.attributes;
-            if link.kind != Kind::Symlink {
-                return Err(Errno::EINVAL);
-            }
-            client.read_link(link.id).await
+            let found = |link: Attributes| async move {
+                match link.kind {
+                    Kind::Symlink => client.read_link(link.id).await,
+                    _ => Err(Errno::EINVAL),
+                }
+            };
+            at_path(client, path, false, found).await
         })
     }
 
@@ -230,6 +232,24 @@ impl FileSystem {
     }
 }
 
+/// Does something with what a path leads to. If others have replaced that meanwhile, the path is
+/// walked again; one that leads to the same file again leads to one that is lost.
+async fn at_path<T, F: Future<Output = Result<T, Errno>>>(
+    client: &Client,
+    path: &[u8],
+    follow: bool,
+    work: impl Fn(Attributes) -> F,
+) -> Result<T, Errno> {
+    let mut gone = None;
+    loop {
+        let found = client.resolve(path, follow).await?.attributes;
+        match work(found).await {
+            Err(Errno::ESTALE) if gone != Some(found.id) => gone = Some(found.id),
+            result => return result,
+        }
+    }
+}
+
 async fn open(
     client: &Client,
     path: &[u8],
@@ -254,11 +274,13 @@ async fn open(
             return Ok(state.attributes.id);
         }
     }
-    let found = client.resolve(path, true).await?.attributes;
-    if found.kind == Kind::Directory {
-        return Err(Errno::EISDIR);
-    }
-    client.open(found.id).await?;
+    let found = |found: Attributes| async move {
+        match found.kind {
+            Kind::Directory => Err(Errno::EISDIR),
+            _ => Ok(client.open(found.id).await?.attributes),
+        }
+    };
+    let found = at_path(client, path, true, found).await?;
     if options.truncate && found.size > 0 {
         let change = AttributeChange {
             size: Some(0),

@@ -64,7 +64,7 @@ impl<C: Context> Client<C> {
     }
 
     /// The same, from the server.
-    async fn ask_place(
+    pub(crate) async fn ask_place(
         &self,
         directory: FileId,
         name: &Name,

@@ -4,7 +4,7 @@ use super::lookup::Found;
 use crate::{Client, Context, Place};
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Kind, Name, limits, record::Entry};
-use futago_wire::FileState;
+use futago_wire::{FileState, Spot};
 
 /// How many symbolic links one resolution follows, as Linux does.
 const LINKS_MAX: u32 = 40;
@@ -13,6 +13,8 @@ const LINKS_MAX: u32 = 40;
 struct Walk {
     /// The directory that has been reached.
     at: FileId,
+    /// What the last name on the way was found to be.
+    last: Option<Found>,
     /// What is left of the path.
     rest: Vec<u8>,
     links: u32,
@@ -63,23 +65,56 @@ impl<C: Context> Client<C> {
         follow_last: bool,
         watch: &mut impl FnMut(PathStep<'_>),
     ) -> Result<FileState, Errno> {
-        let mut walk = Walk::new(path)?;
+        loop {
+            let mut walk = Walk::new(path)?;
+            match self.walk_to_end(&mut walk, follow_last, watch).await {
+                Err(Errno::ESTALE) => self.check_replaced(&walk).await?,
+                result => return result,
+            }
+        }
+    }
+
+    async fn walk_to_end(
+        &self,
+        walk: &mut Walk,
+        follow_last: bool,
+        watch: &mut impl FnMut(PathStep<'_>),
+    ) -> Result<FileState, Errno> {
         while let Some(component) = walk.next() {
-            if self.step_up(&mut walk, &component.name).await? {
+            if self.step_up(walk, &component.name).await? {
                 continue;
             }
             let name = Name::new(component.name.clone())?;
             let found = self.find_watched(walk.at, &name, watch).await?;
-            match found.entry.kind {
+            let (id, kind) = (found.entry.id, found.entry.kind);
+            walk.last = Some(found);
+            match kind {
                 Kind::Symlink if !component.last || component.slash || follow_last => {
-                    self.follow(&mut walk, found.entry.id, watch).await?;
+                    self.follow(walk, id, watch).await?;
                 }
-                Kind::Directory => walk.at = found.entry.id,
-                _ if component.last && !component.slash => return self.state_of(found).await,
+                Kind::Directory => walk.at = id,
+                _ if component.last && !component.slash => break,
                 _ => return Err(Errno::ENOTDIR),
             }
         }
-        self.attributes(walk.at).await
+        match &walk.last {
+            Some(found) => self.persist(|| self.complete(found)).await,
+            None => self.attributes(walk.at).await,
+        }
+    }
+
+    /// What a walk found was gone when the walk went on from there. Errors: `ESTALE` if its name
+    /// still leads there, because it is lost: then another walk would end there, too.
+    async fn check_replaced(&self, walk: &Walk) -> Result<(), Errno> {
+        let found = walk.last.as_ref().ok_or(Errno::ESTALE)?;
+        let Spot {
+            directory, name, ..
+        } = &found.at;
+        let again = self.persist(|| self.ask_place(*directory, name)).await?;
+        match again {
+            Ok(again) if again.entry == found.entry => Err(Errno::ESTALE),
+            _ => Ok(()),
+        }
     }
 
     /// The directory and the name that a path from the root ends in, whether the name exists or not.
@@ -94,7 +129,20 @@ impl<C: Context> Client<C> {
         path: &[u8],
         watch: &mut impl FnMut(PathStep<'_>),
     ) -> Result<Place, Errno> {
-        let mut walk = Walk::new(path)?;
+        loop {
+            let mut walk = Walk::new(path)?;
+            match self.walk_to_name(&mut walk, watch).await {
+                Err(Errno::ESTALE) => self.check_replaced(&walk).await?,
+                result => return result,
+            }
+        }
+    }
+
+    async fn walk_to_name(
+        &self,
+        walk: &mut Walk,
+        watch: &mut impl FnMut(PathStep<'_>),
+    ) -> Result<Place, Errno> {
         while let Some(component) = walk.next() {
             if component.last && !matches!(&component.name[..], b"." | b"..") {
                 return Ok(Place {
@@ -103,14 +151,16 @@ impl<C: Context> Client<C> {
                     must_be_directory: component.slash,
                 });
             }
-            if self.step_up(&mut walk, &component.name).await? {
+            if self.step_up(walk, &component.name).await? {
                 continue;
             }
             let name = Name::new(component.name)?;
             let found = self.find_watched(walk.at, &name, watch).await?;
-            match found.entry.kind {
-                Kind::Symlink => self.follow(&mut walk, found.entry.id, watch).await?,
-                Kind::Directory => walk.at = found.entry.id,
+            let (id, kind) = (found.entry.id, found.entry.kind);
+            walk.last = Some(found);
+            match kind {
+                Kind::Symlink => self.follow(walk, id, watch).await?,
+                Kind::Directory => walk.at = id,
                 _ => return Err(Errno::ENOTDIR),
             }
         }
@@ -121,6 +171,7 @@ impl<C: Context> Client<C> {
     async fn step_up(&self, walk: &mut Walk, name: &[u8]) -> Result<bool, Errno> {
         if name == b".." {
             walk.at = self.parent(walk.at).await?;
+            walk.last = None;
         }
         Ok(matches!(name, b"." | b".."))
     }
@@ -162,6 +213,8 @@ impl<C: Context> Client<C> {
         if target.first() == Some(&b'/') {
             walk.at = FileId::ROOT;
         }
+        // A link that ends the path may lead to the directory that it is in.
+        walk.last = None;
         let mut rest = target.to_vec();
         rest.append(&mut walk.rest);
         if rest.len() > limits::PATH_BYTES {
@@ -169,10 +222,6 @@ impl<C: Context> Client<C> {
         }
         walk.rest = rest;
         Ok(())
-    }
-
-    async fn state_of(&self, found: Found) -> Result<FileState, Errno> {
-        self.persist(|| self.complete(&found)).await
     }
 }
 
@@ -186,6 +235,7 @@ impl Walk {
         }
         Ok(Self {
             at: FileId::ROOT,
+            last: None,
             rest: path.to_vec(),
             links: 0,
         })

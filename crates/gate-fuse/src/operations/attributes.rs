@@ -3,9 +3,11 @@
 use super::{directories, pages};
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
+use crate::gone_directories;
 use crate::translate::change;
 use futago_base::{Attributes, Errno, Kind, limits};
 use futago_fuse_kernel::{FileSystemUsage, SetAttributes};
+use futago_wire::AttributeChange;
 use std::pin::pin;
 
 /// The unit in which space is told, in bytes.
@@ -26,8 +28,15 @@ pub async fn statx(call: &Call) -> Outcome {
 }
 
 async fn ask(call: &Call) -> Result<Attributes, Errno> {
-    let state = call.client.attributes(call.file).await?;
+    let state = match call.client.attributes(call.file).await {
+        Err(Errno::ESTALE) => {
+            let unchanged = AttributeChange::default();
+            return Box::pin(gone_directories::attributes(call, &unchanged)).await;
+        }
+        state => state?,
+    };
     if state.attributes.kind == Kind::Directory {
+        call.shared.gone_directories.see(&state.attributes);
         directories::settle(call).await;
     } else if pages::settle(call, &state.attributes).await {
         let state = call.client.attributes(call.file).await?;
@@ -37,16 +46,25 @@ async fn ask(call: &Call) -> Result<Attributes, Errno> {
 }
 
 pub async fn set(call: &Call, set: &SetAttributes) -> Outcome {
-    let change = pin!(call.client.set_attributes(call.file, change(set)));
-    let state = match set.handle {
-        Some(handle) => call.on_open_file(handle, change).await?,
-        None => change.await?,
-    };
+    let attributes = change_attributes(call, set).await?;
     if set.size.is_some() {
         pages::cut(call, call.file);
     }
-    let valid = call.attributes_valid(&state.attributes);
-    Ok(Answer::Attributes(state.attributes, valid))
+    let valid = call.attributes_valid(&attributes);
+    Ok(Answer::Attributes(attributes, valid))
+}
+
+async fn change_attributes(call: &Call, set: &SetAttributes) -> Result<Attributes, Errno> {
+    let change = change(set);
+    let changing = pin!(call.client.set_attributes(call.file, change));
+    let changed = match set.handle {
+        Some(handle) => call.on_open_file(handle, changing).await,
+        None => changing.await,
+    };
+    match changed {
+        Err(Errno::ESTALE) => Box::pin(gone_directories::attributes(call, &change)).await,
+        state => Ok(state?.attributes),
+    }
 }
 
 pub async fn usage(call: &Call) -> Outcome {

@@ -3,10 +3,11 @@
 use super::open::take_part;
 use super::pages;
 use crate::answer::{Answer, Outcome};
-use crate::call::Call;
+use crate::call::{Call, Shared};
 use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
+use futago_node::Client;
 use std::pin::pin;
 
 /// The memory that a large write shares: the buffer that requests are read into.
@@ -60,7 +61,7 @@ async fn write_data(call: &Call, write: Write) -> Result<(), Errno> {
 
 /// Has the client send what it keeps of the file.
 pub async fn synchronize(call: &Call, handle: u64) -> Outcome {
-    synchronize_file(call, call.file).await;
+    synchronize_file(&call.shared, &call.client, call.file).await;
     call.shared.unsynchronized.take_lost(call.file, handle)?;
     Ok(Answer::Done)
 }
@@ -68,15 +69,16 @@ pub async fn synchronize(call: &Call, handle: u64) -> Outcome {
 /// The same of all files. What is lost is told to whoever has written it.
 pub async fn synchronize_all(call: &Call) -> Outcome {
     for file in call.shared.unsynchronized.files() {
-        synchronize_file(call, file).await;
+        synchronize_file(&call.shared, &call.client, file).await;
     }
     Ok(Answer::Done)
 }
 
-async fn synchronize_file(call: &Call, id: FileId) {
-    let files = &call.shared.unsynchronized;
+/// The same of one file.
+pub async fn synchronize_file(shared: &Shared, client: &Client, id: FileId) {
+    let files = &shared.unsynchronized;
     if files.has(id)
-        && let Err(why) = call.client.synchronize(id).await
+        && let Err(why) = client.synchronize(id).await
     {
         files.lost(id, why);
     }

@@ -121,7 +121,7 @@ async fn list(call: &Call, offset: u64, size: u32, form: &Form) -> Result<Direct
         return Ok(list);
     }
     if offset < AFTER_PARENT {
-        let parent = call.client.parent(call.file).await?;
+        let parent = parent(call).await?;
         if !push(&mut list, parent, Kind::Directory, AFTER_PARENT, b"..") {
             return Ok(list);
         }
@@ -129,6 +129,15 @@ async fn list(call: &Call, offset: u64, size: u32, form: &Form) -> Result<Direct
     let names_max = (size / form.record_bytes).max(1);
     add_names(call, offset, names_max, &mut list, form).await?;
     Ok(list)
+}
+
+/// A directory that is gone has no names, as on local file systems; the C library makes an empty
+/// listing of that.
+async fn parent(call: &Call) -> Result<FileId, Errno> {
+    match call.client.parent(call.file).await {
+        Err(Errno::ESTALE) => Err(Errno::ENOENT),
+        parent => parent,
+    }
 }
 
 /// Puts names into a listing until it is full.

@@ -2,21 +2,50 @@
 
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
+use crate::retried_walks::{self, Held};
 use bytes::Bytes;
-use futago_base::{Errno, FileId, Name};
-use futago_client::RenameFlags;
+use futago_base::{Errno, FileId, Kind, Name};
+use futago_client::{Context, RenameFlags};
 use futago_fuse_kernel::Rename;
+use futago_wire::FileState;
 use std::time::Duration;
 
 pub async fn lookup(call: &Call, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
-    match call.client.lookup(call.file, &name).await {
+    let found = if call.shared.retried_walks.is_under_way(call.header.pid) {
+        // Apart, as it is seldom: every request would have to have room for it.
+        Box::pin(look_up_and_hold(call, &name)).await
+    } else {
+        call.client.lookup(call.file, &name).await
+    };
+    match found {
         Ok(state) => {
             call.prepare_entry(&name, &state.attributes).await;
             Ok(call.answer_entry(&name, &state.attributes))
         }
         Err(Errno::ENOENT) => absent(call, &name),
         Err(errno) => Err(errno),
+    }
+}
+
+/// Holds what a name leads to until it is used, if it is not a directory: others may be about to
+/// replace it.
+async fn look_up_and_hold(call: &Call, name: &Name) -> Result<FileState, Errno> {
+    loop {
+        let found = call.client.lookup(call.file, name).await?;
+        if found.attributes.kind == Kind::Directory {
+            return Ok(found);
+        }
+        let (file, session) = (found.attributes.id, call.client.context().session());
+        match call.client.core().open(file).await {
+            // Somebody has replaced it: a look-up never finds what is gone.
+            Err(Errno::ESTALE) => {}
+            opened => {
+                let opened = opened?;
+                retried_walks::hold(call, Held { file, session });
+                return Ok(opened);
+            }
+        }
     }
 }
 

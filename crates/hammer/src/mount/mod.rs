@@ -111,6 +111,31 @@ impl Actor for Mount {
     }
 
     fn perform(&mut self, operation: &Operation, journal: &mut Journal) -> Option<Observed> {
+        let observed = self.perform_call(operation, journal);
+        if matches!(observed, None | Some(Err(Errno::ESTALE))) {
+            self.end_walk();
+        }
+        observed
+    }
+
+    fn rest(&mut self) {
+        self.open.clear();
+        self.known = Known::default();
+        self.nodes.retain(|id, _| *id == FileId::ROOT);
+    }
+}
+
+impl Mount {
+    /// A mount holds what a thread looks up after `ESTALE` until the thread has used it. The reference
+    /// holds nothing, so the thread uses something else.
+    fn end_walk(&self) {
+        if let Ok(root) = self.node(FileId::ROOT) {
+            // Whatever it tells.
+            fs::fstatfs(root).ok();
+        }
+    }
+
+    fn perform_call(&mut self, operation: &Operation, journal: &mut Journal) -> Option<Observed> {
         use Operation as O;
         match operation {
             O::Lookup { .. }
@@ -131,11 +156,5 @@ impl Actor for Mount {
             | O::Allocate { .. } => self.data(operation, journal),
             _ => self.attributes(operation, journal),
         }
-    }
-
-    fn rest(&mut self) {
-        self.open.clear();
-        self.known = Known::default();
-        self.nodes.retain(|id, _| *id == FileId::ROOT);
     }
 }

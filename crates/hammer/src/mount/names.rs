@@ -269,17 +269,19 @@ mod tests {
         Operation::Unlink { directory, name }
     }
 
-    /// A local file system shows a removed directory to those who have it open as it is, and its kernel closes it: that is
-    /// how a mount shows one that its kernel took for removed, although another mount had moved it.
+    /// As a mount does, a local file system shows a directory that is gone without links.
     #[test]
-    fn what_a_kernel_says_of_a_directory_that_it_takes_for_removed_is_not_told() {
+    fn what_is_missing_in_a_directory_that_is_gone_is_told() {
         let place = tempfile::tempdir().expect("a place");
         let (mut mount, directory) = actor(place.path());
         std::fs::remove_dir(place.path().join("d")).expect("it is empty");
         let list = Operation::ReadDirectory { directory, page: 1 };
         for operation in [unlink(directory), list] {
-            assert_eq!(mount.perform(&operation, &mut journal()), None);
+            let told = mount.perform(&operation, &mut journal());
+            assert_eq!(told, Some(Err(futago_base::Errno::ENOENT)));
         }
+        let told = mount.perform(&Operation::Attributes(directory), &mut journal());
+        assert_eq!(told, Some(Err(futago_base::Errno::ESTALE)));
     }
 
     #[test]

@@ -18,8 +18,9 @@ impl Mount {
     ) -> Option<Observed> {
         use Operation as O;
         let able = match operation {
+            // A mount takes new attributes of directories that are gone, which the reference does not.
+            O::SetMode { id, .. } => self.nodes.get(id).is_none_or(|n| n.0 != Kind::Directory),
             O::Attributes(_)
-            | O::SetMode { .. }
             | O::GetXattr { .. }
             | O::SetXattr { .. }
             | O::ListXattrs(_)
@@ -75,7 +76,8 @@ impl Mount {
         }
     }
 
-    /// What `stat` tells.
+    /// What `stat` tells. A mount shows a directory that is gone without links, as long as its kernel
+    /// knows it; the reference has none then.
     pub(super) fn stat(&self, id: FileId) -> io::Result<Outcome> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let seen = fs::statx(self.node(id)?, "", AtFlags::EMPTY_PATH, wanted)?;
@@ -94,6 +96,9 @@ impl Mount {
             born: time(&seen.stx_btime),
             chunk_bytes: seen.stx_blksize,
         };
+        if attributes.kind == Kind::Directory && attributes.links == 0 {
+            return Err(Errno::STALE);
+        }
         let directory = None;
         Ok(Outcome::File(
             FileState {
