@@ -36,6 +36,7 @@ impl Default for Wanted {
                 | InitFlags::POSIX_LOCKS
                 | InitFlags::FLOCK_LOCKS
                 | InitFlags::ATOMIC_O_TRUNC
+                | InitFlags::EXPORT_SUPPORT
                 | InitFlags::AUTO_INVAL_DATA
                 | InitFlags::BIG_WRITES
                 | InitFlags::DO_READDIRPLUS

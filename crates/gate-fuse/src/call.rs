@@ -164,6 +164,24 @@ impl Call {
         entry
     }
 
+    /// A node that the kernel has a handle of.
+    pub fn unnamed_entry(&self, of: &Attributes) -> Entry {
+        let nodes = &self.shared.directories;
+        let node = match of.kind {
+            Kind::Directory => {
+                let node = nodes.found_unnamed(of.id);
+                self.shared.gone_directories.tell(of);
+                node
+            }
+            _ => of.id.0,
+        };
+        self.shared.told.tell(node, false);
+        Entry {
+            generation: nodes.generation(node),
+            ..translate::entry(node, of)
+        }
+    }
+
     /// Lets the kernel keep that a name of the request's directory leads to a file, or to none, and
     /// says for how long.
     pub fn keep_name(&self, name: &Name, id: Option<FileId>) -> time::Duration {

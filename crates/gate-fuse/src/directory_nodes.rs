@@ -14,6 +14,7 @@ use futago_base::{Errno, FileId, Name, limits};
 use futago_fuse_kernel::Forget;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::mem;
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -48,6 +49,8 @@ struct Node {
     place: Option<Place>,
     /// How often the kernel was told of it, and has not forgotten it. None: it is about to be told.
     lookups: u64,
+    /// The kernel has a handle of it, and has not found it anywhere yet.
+    is_unplaced: bool,
 }
 
 impl Default for DirectoryNodes {
@@ -143,6 +146,20 @@ impl DirectoryNodes {
         node
     }
 
+    /// A directory was found without a name: the kernel is told of one of its nodes. A new one is that
+    /// of the first place in which the directory is found.
+    pub fn found_unnamed(&self, directory: FileId) -> u64 {
+        if directory == FileId::ROOT {
+            return directory.0;
+        }
+        let mut table = locked(&self.table);
+        let node = table.any_node(directory);
+        if let Some(known) = table.nodes.get_mut(&node) {
+            known.lookups += 1;
+        }
+        node
+    }
+
     /// A rename through this mount has succeeded: the kernel takes the node along.
     pub fn moved(&self, from: (u64, &Name), to: (u64, &Name)) {
         let mut table = locked(&self.table);
@@ -209,6 +226,12 @@ impl Table {
     /// Makes a node for a directory in a place.
     fn settle(&mut self, place: Place, directory: FileId) -> u64 {
         self.leave(&place);
+        if let Some(known) = self.nodes.get_mut(&directory.0)
+            && mem::take(&mut known.is_unplaced)
+        {
+            self.enter(place, Some(directory.0));
+            return directory.0;
+        }
         let node = if self.nodes.contains_key(&directory.0) {
             self.next += 1;
             let further = self.further.entry(directory).or_default();
@@ -221,10 +244,27 @@ impl Table {
             directory,
             place: None,
             lookups: 0,
+            is_unplaced: false,
         };
         self.nodes.insert(node, new);
         self.enter(place, Some(node));
         node
+    }
+
+    /// A node of a directory, wherever the kernel knows it.
+    fn any_node(&mut self, directory: FileId) -> u64 {
+        let further = self.further.get(&directory).and_then(|nodes| nodes.first());
+        match further {
+            Some(&node) if !self.nodes.contains_key(&directory.0) => return node,
+            _ => {}
+        }
+        self.nodes.entry(directory.0).or_insert(Node {
+            directory,
+            place: None,
+            lookups: 0,
+            is_unplaced: true,
+        });
+        directory.0
     }
 
     /// Takes the node in a place, if any, out of it. One that the kernel has not been told of is none.
@@ -383,6 +423,23 @@ mod tests {
         assert_eq!(nodes.nodes(DIRECTORY), [further]);
         assert!(nodes.is_found_elsewhere(ROOT, &a, DIRECTORY));
         assert!(!nodes.is_single(DIRECTORY));
+    }
+
+    #[test]
+    fn a_directory_of_which_the_kernel_has_a_handle_keeps_its_node_where_it_is_found_first() {
+        let nodes = DirectoryNodes::default();
+        assert_eq!(nodes.found_unnamed(FileId::ROOT), ROOT);
+        assert_eq!(nodes.found_unnamed(DIRECTORY), DIRECTORY.0);
+        assert!(!nodes.is_found_elsewhere(ROOT, &name("a"), DIRECTORY));
+        assert_eq!(nodes.found(ROOT, &name("a"), DIRECTORY), DIRECTORY.0);
+        assert_eq!(nodes.found_unnamed(DIRECTORY), DIRECTORY.0);
+        assert_ne!(nodes.found(ROOT, &name("b"), DIRECTORY), DIRECTORY.0);
+        forget(&nodes, DIRECTORY.0, 3);
+        assert_ne!(
+            nodes.found_unnamed(DIRECTORY),
+            DIRECTORY.0,
+            "it has another one"
+        );
     }
 
     #[test]

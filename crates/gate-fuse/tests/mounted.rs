@@ -8,7 +8,7 @@ use futago_gate_fuse::{MountFailure, Options, mount};
 use rustix::fs::{RawDir, SeekFrom};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -247,6 +247,33 @@ fn appends_through_two_mounts_never_overlap() {
     }
     let text = fs::read_to_string(twins.path(0, "log")).expect("read");
     assert_eq!(text, "one line\nthe other\n".repeat(100));
+}
+
+/// The kernel knows the size if it has asked for it since others have changed it.
+#[test]
+fn the_position_after_an_append_is_the_end_that_was_looked_at() {
+    let Some(twins) = Twins::start() else { return };
+    type Ask = fn(&mut File) -> u64;
+    let asks: [Ask; 2] = [
+        |file| file.metadata().expect("attributes").len(),
+        |file| file.seek(io::SeekFrom::End(0)).expect("the end"),
+    ];
+    for (number, ask) in asks.into_iter().enumerate() {
+        let name = format!("log-{number}");
+        let open = |mount| {
+            let mut log = OpenOptions::new();
+            log.append(true).create(true).open(twins.path(mount, &name))
+        };
+        let (mut own, mut other) = (open(0).expect("open"), open(1).expect("open"));
+        own.write_all(&[1; 1000]).expect("appended");
+        other.set_len(0).expect("cut");
+        for expected in [10, 30] {
+            assert_eq!(ask(&mut own), expected - 10);
+            own.write_all(&[1; 10]).expect("appended");
+            assert_eq!(own.stream_position().expect("a position"), expected);
+            other.write_all(&[1; 10]).expect("appended");
+        }
+    }
 }
 
 #[test]

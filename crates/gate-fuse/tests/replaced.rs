@@ -1,4 +1,4 @@
-//! Names that lead somewhere else a moment later, and directories that are gone while they are open.
+//! Names that soon lead somewhere else, and directories that are gone while they are open.
 
 mod fixture;
 

@@ -11,6 +11,12 @@ use futago_wire::FileState;
 use std::time::Duration;
 
 pub async fn lookup(call: &Call, name: Bytes) -> Outcome {
+    // The kernel asks so for what it has only a handle of.
+    match &name[..] {
+        b"." => return Box::pin(itself(call)).await,
+        b".." => return Box::pin(parent(call)).await,
+        _ => {}
+    }
     let name = Name::new(name)?;
     let found = if call.shared.retried_walks.is_under_way(call.header.pid) {
         // Apart, as it is seldom: every request would have to have room for it.
@@ -26,6 +32,24 @@ pub async fn lookup(call: &Call, name: Bytes) -> Outcome {
         Err(Errno::ENOENT) => absent(call, &name),
         Err(errno) => Err(errno),
     }
+}
+
+/// The node that the kernel has a handle of, which must be the same.
+async fn itself(call: &Call) -> Outcome {
+    let state = call.client.attributes(call.file).await?;
+    let entry = call.unnamed_entry(&state.attributes);
+    if entry.node == call.header.node {
+        return Ok(Answer::Entry(entry));
+    }
+    // The kernel knows the directory elsewhere, by another node.
+    call.shared.forget(Answer::Entry(entry).node().as_slice());
+    Err(Errno::ESTALE)
+}
+
+async fn parent(call: &Call) -> Outcome {
+    let parent = call.client.parent(call.file).await?;
+    let state = call.client.attributes(parent).await?;
+    Ok(Answer::Entry(call.unnamed_entry(&state.attributes)))
 }
 
 /// Holds what a name leads to until it is used, if it is not a directory: others may be about to
