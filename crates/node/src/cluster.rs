@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use zeroize::Zeroizing;
 
 /// The version of the file's format.
 const FORMAT: u32 = 1;
@@ -27,6 +28,9 @@ pub struct Cluster {
     pub id: ClusterId,
     /// The secret that opens every connection.
     pub key: ClusterKey,
+    /// Whether connections over TCP are encrypted and authenticated.
+    #[serde(default)]
+    pub secure: bool,
     /// The version of the cluster map.
     pub epoch: u32,
     /// How partitions are dealt out to servers.
@@ -164,6 +168,7 @@ impl Cluster {
             name: name.into(),
             id: ClusterId(getrandom::u64().map_err(io::Error::other)?),
             key: ClusterKey::generate().map_err(io::Error::other)?,
+            secure: false,
             epoch: 1,
             policy: Policy::default(),
             partitions: 4096.max(servers.len()),
@@ -235,7 +240,8 @@ impl Cluster {
         // A temporary file has mode 0600 from the start, so the key is never open to others.
         let mut file = tempfile::NamedTempFile::new_in(directory(path))?;
         file.write_all(HEADING.as_bytes())?;
-        file.write_all(toml::to_string_pretty(self)?.as_bytes())?;
+        let text = Zeroizing::new(toml::to_string_pretty(self)?);
+        file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
         persist(file).map_err(|error| match error.error.kind() {
             io::ErrorKind::AlreadyExists => Reason::Exists,
@@ -303,7 +309,8 @@ fn read(path: &Path) -> Result<Cluster, Reason> {
     if metadata.size() > FILE_BYTES_MAX {
         return Err(Reason::Value("it is too large for a cluster file".into()));
     }
-    let mut text = String::new();
+    // It holds the key, and leaves no copy where it grows.
+    let mut text = Zeroizing::new(String::with_capacity(metadata.size() as usize + 1));
     file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
     let cluster: Cluster = toml::from_str(&text).map_err(|error| syntax(&text, &error))?;
     cluster.check()?;

@@ -34,6 +34,7 @@ async fn reach(cluster: &Cluster, id: ServerId, entry: &ServerEntry) -> Result<(
         to: id,
         map_epoch: cluster.epoch,
         hands_over_memory: false,
+        is_secure: cluster.secure,
     };
     let reached = reach_address(&entry.address, &cluster.key, hello).await;
     reached.map(drop).map_err(|error| error.to_string())

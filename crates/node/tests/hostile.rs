@@ -87,6 +87,7 @@ impl Running {
             to: ServerId(0),
             map_epoch: self.cluster.epoch,
             hands_over_memory: false,
+            is_secure: false,
         };
         introduce(&mut stream, &self.cluster.key, hello)
             .await
@@ -205,6 +206,7 @@ fn more_members_than_configured_are_told_so() {
             to: ServerId(0),
             map_epoch: 1,
             hands_over_memory: false,
+            is_secure: false,
         };
         let refused = introduce(&mut second, &running.cluster.key, hello).await;
         let text = refused.unwrap_err().to_string();

@@ -137,14 +137,14 @@ async fn open(
     key: &ClusterKey,
     admit: impl FnOnce(&Hello) -> Result<Vec<ServerId>, Refusal>,
 ) -> Result<(Channel, Hello), HandshakeError> {
-    let hello = welcome(&mut stream, key, admit).await?;
+    let (hello, session) = welcome(&mut stream, key, admit).await?;
     let channel = match stream {
         Stream::Unix(socket) if hello.hands_over_memory => {
             let accepted = timeout(DEADLINE, MemoryStream::accept(socket)).await;
             accepted.map_err(|_| HandshakeError::Deadline)??.into()
         }
         Stream::Tcp(_) if hello.hands_over_memory => return Err(HandshakeError::Stranger),
-        stream => stream.into(),
+        stream => Channel::new(stream, session, hello.is_secure),
     };
     Ok((channel, hello))
 }

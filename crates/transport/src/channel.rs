@@ -1,6 +1,6 @@
-//! What messages go over: a socket, or memory.
+//! What messages go over: a socket, an encrypted one, or memory.
 
-use crate::{Stream, shared_memory::MemoryStream};
+use crate::{SecureStream, Session, Stream, shared_memory::MemoryStream};
 use std::io::{self, IoSlice};
 
 /// A connection whose ends have proven the key to each other.
@@ -8,6 +8,8 @@ use std::io::{self, IoSlice};
 pub enum Channel {
     /// A socket.
     Stream(Stream),
+    /// A socket whose bytes are encrypted.
+    Secure(SecureStream),
     /// Memory that both ends have mapped.
     Memory(MemoryStream),
 }
@@ -28,16 +30,25 @@ macro_rules! either {
     ($channel:expr, $stream:ident => $call:expr) => {
         match $channel {
             Channel::Stream($stream) => $call,
+            Channel::Secure($stream) => $call,
             Channel::Memory($stream) => $call,
         }
     };
 }
 
 impl Channel {
+    /// A socket after the handshake. What leaves the host is encrypted, if the cluster wants it.
+    pub(crate) fn new(stream: Stream, session: Session, is_secure: bool) -> Self {
+        match stream {
+            Stream::Tcp(_) if is_secure => Self::Secure(SecureStream::new(stream, session)),
+            stream => stream.into(),
+        }
+    }
+
     /// Whether somebody reads and writes again and again, who need not be told to.
     pub fn is_attended(&self) -> bool {
         match self {
-            Self::Stream(_) => false,
+            Self::Stream(_) | Self::Secure(_) => false,
             Self::Memory(stream) => stream.is_attended(),
         }
     }

@@ -301,7 +301,7 @@ impl Incoming {
         frames: &mut Vec<Frame>,
     ) -> Result<usize, ConnectionError> {
         let most_bytes = match channel {
-            Channel::Stream(_) => usize::MAX,
+            Channel::Stream(_) | Channel::Secure(_) => usize::MAX,
             Channel::Memory(_) => MEMORY_PART_BYTES,
         };
         if let Some(mut room) = self.decoder.payload_room(most_bytes) {
@@ -311,7 +311,7 @@ impl Incoming {
         }
         READ_BUFFER.with_borrow_mut(|buffer| {
             let most = match channel {
-                Channel::Stream(_) => SOCKET_READ_BYTES,
+                Channel::Stream(_) | Channel::Secure(_) => SOCKET_READ_BYTES,
                 Channel::Memory(_) => MEMORY_READ_BYTES,
             };
             let count = channel.try_read(&mut buffer[..most])?;
@@ -360,7 +360,7 @@ impl Sender {
     /// Puts a message in line, and through memory sends it at once: there a write costs next to nothing,
     /// and the other end begins while this one goes on. Returns whether it waits for [`Sender::flush`].
     pub fn post(&self, frame: &Frame) -> bool {
-        let waits = matches!(&*self.channel, Channel::Stream(_));
+        let waits = !matches!(&*self.channel, Channel::Memory(_));
         if waits || self.queued_bytes() > 0 {
             self.queue(frame);
         } else if !self.closed.load(Ordering::Relaxed) {

@@ -13,11 +13,12 @@
 //!                                             a replay
 //! ```
 //!
-//! After it the stream is neither encrypted nor authenticated: every message has a checksum
-//! against damage. Whoever can change packets on the wire can take over a proven connection.
-//! Run a cluster on a network that you trust, or over Unix sockets.
+//! After it, TCP connections of a secure cluster go on under the keys of the handshake
+//! ([`secure`](crate::secure)). Other streams are neither encrypted nor authenticated: every message
+//! has a checksum against damage, and an attacker who can change packets on the wire can take over a
+//! proven connection. Both sides must want the same.
 
-use crate::ClusterKey;
+use crate::{ClusterKey, Session, session::TAG_BYTES};
 use futago_base::ServerId;
 use futago_wire::codec;
 use serde::{Deserialize, Serialize};
@@ -36,8 +37,8 @@ const PREAMBLE_BYTES: usize = 10;
 const MESSAGE_BYTES_MAX: usize = 1024;
 /// How many servers may share their connections: as many as one message can name.
 pub const SERVERS_MAX: usize = 256;
-/// An empty message under the new key: its authentication tag.
-const CONFIRMATION_BYTES: usize = 16;
+/// An empty message under the new key is its authentication tag.
+const CONFIRMATION_BYTES: usize = TAG_BYTES;
 /// How long a peer may take to prove the key.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -61,6 +62,8 @@ pub struct Hello {
     pub map_epoch: u32,
     /// Whether it hands over memory to talk through, next.
     pub hands_over_memory: bool,
+    /// Whether its cluster encrypts what goes over TCP.
+    pub is_secure: bool,
 }
 
 /// Why a server turns a connection away.
@@ -76,15 +79,18 @@ pub enum Refusal {
     Epoch,
     /// It has as many connections as it may have.
     Full,
+    /// One side encrypts, and the other does not.
+    Security,
 }
 
 impl Refusal {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Version,
         Self::Key,
         Self::Server,
         Self::Epoch,
         Self::Full,
+        Self::Security,
     ];
 
     const fn verdict(self) -> u8 {
@@ -125,6 +131,11 @@ pub enum HandshakeError {
     /// The server has no room.
     #[error("the server has as many connections as it may have")]
     Full,
+    /// One side encrypts, and the other does not.
+    #[error(
+        "one side's cluster file says that connections are encrypted (secure = true), the other's does not; take the file that futago up has written last"
+    )]
+    Security,
 }
 
 impl HandshakeError {
@@ -133,7 +144,12 @@ impl HandshakeError {
     pub const fn may_be_damage(&self) -> bool {
         matches!(
             self,
-            Self::Stranger | Self::Version { .. } | Self::Key | Self::Server | Self::Epoch
+            Self::Stranger
+                | Self::Version { .. }
+                | Self::Key
+                | Self::Server
+                | Self::Epoch
+                | Self::Security
         )
     }
 }
@@ -153,17 +169,18 @@ impl From<Refusal> for HandshakeError {
             Refusal::Server => Self::Server,
             Refusal::Epoch => Self::Epoch,
             Refusal::Full => Self::Full,
+            Refusal::Security => Self::Security,
         }
     }
 }
 
 /// Proves the key to the server at the other end, and has it proven. Returns the servers that messages on the connection
-/// may be for.
+/// may be for, and the keys of what follows.
 pub async fn introduce<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     hello: Hello,
-) -> Result<Vec<ServerId>, HandshakeError> {
+) -> Result<(Vec<ServerId>, Session), HandshakeError> {
     timeout(DEADLINE, introduce_patiently(stream, key, hello))
         .await
         .map_err(|_| HandshakeError::Deadline)?
@@ -173,7 +190,7 @@ async fn introduce_patiently<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     hello: Hello,
-) -> Result<Vec<ServerId>, HandshakeError> {
+) -> Result<(Vec<ServerId>, Session), HandshakeError> {
     let mut noise = builder(key)?.build_initiator()?;
     let mut message = [0; MESSAGE_BYTES_MAX];
     let length = noise.write_message(&codec::encode(&hello), &mut message)?;
@@ -191,20 +208,21 @@ async fn introduce_patiently<S: AsyncRead + AsyncWrite + Unpin>(
     }
     let length = noise.read_message(&answer, &mut message)?;
     let here = codec::decode(&message[..length]).map_err(|_| HandshakeError::Stranger)?;
-    let mut noise = noise.into_transport_mode()?;
-    let length = noise.write_message(&[], &mut message)?;
-    stream.write_all(&message[..length]).await?;
-    Ok(here)
+    let mut session = Session::new(noise)?;
+    let mut confirmation = Vec::new();
+    session.sealer.seal(&[], &mut confirmation)?;
+    stream.write_all(&confirmation).await?;
+    Ok((here, session))
 }
 
 /// Lets the client at the other end prove the key, proves it in turn, and says who it is. `admit`
 /// decides about a client that says who it is and whom it means, and tells which servers messages on the connection may be
-/// for, at most [`SERVERS_MAX`].
+/// for, at most [`SERVERS_MAX`]. Returns the keys of what follows, too.
 pub async fn welcome<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     admit: impl FnOnce(&Hello) -> Result<Vec<ServerId>, Refusal>,
-) -> Result<Hello, HandshakeError> {
+) -> Result<(Hello, Session), HandshakeError> {
     timeout(DEADLINE, welcome_patiently(stream, key, admit))
         .await
         .map_err(|_| HandshakeError::Deadline)?
@@ -214,7 +232,7 @@ async fn welcome_patiently<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     admit: impl FnOnce(&Hello) -> Result<Vec<ServerId>, Refusal>,
-) -> Result<Hello, HandshakeError> {
+) -> Result<(Hello, Session), HandshakeError> {
     let (preamble, first) = receive(stream).await?;
     if preamble.version != codec::VERSION {
         refuse(stream, Refusal::Version).await?;
@@ -237,10 +255,10 @@ async fn welcome_patiently<S: AsyncRead + AsyncWrite + Unpin>(
     send(stream, codec::VERSION, 0, &message[..length]).await?;
     let mut confirmation = [0; CONFIRMATION_BYTES];
     stream.read_exact(&mut confirmation).await?;
-    noise
-        .into_transport_mode()?
-        .read_message(&confirmation, &mut message)?;
-    Ok(hello)
+    let mut session = Session::new(noise)?;
+    let confirmed = session.opener.open(&confirmation, &mut Vec::new());
+    confirmed.map_err(|_| HandshakeError::Key)?;
+    Ok((hello, session))
 }
 
 fn builder(key: &ClusterKey) -> Result<Builder<'_>, snow::Error> {

@@ -3,14 +3,22 @@
 use data_encoding::HEXLOWER_PERMISSIVE;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
+use zeroize::{Zeroize, Zeroizing};
 
 /// The size of the key, in bytes.
 pub const KEY_BYTES: usize = 32;
 
-/// The secret that every process of a cluster has and proves to have. It never appears in logs.
+/// The secret that every process of a cluster has and proves to have. It never appears in logs, and
+/// is wiped from memory after use. (The libraries that parse and prove it keep copies that are not.)
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClusterKey([u8; KEY_BYTES]);
+
+impl Drop for ClusterKey {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 /// A text that is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,17 +49,17 @@ impl FromStr for ClusterKey {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
-        let bytes = HEXLOWER_PERMISSIVE
-            .decode(text.as_bytes())
-            .map_err(|_| KeyError)?;
-        bytes.try_into().map(Self).map_err(|_| KeyError)
+        let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes());
+        let bytes = Zeroizing::new(bytes.map_err(|_| KeyError)?);
+        let key: &[u8; KEY_BYTES] = bytes.as_slice().try_into().map_err(|_| KeyError)?;
+        Ok(Self(*key))
     }
 }
 
 impl TryFrom<String> for ClusterKey {
     type Error = KeyError;
     fn try_from(text: String) -> Result<Self, KeyError> {
-        text.parse()
+        Zeroizing::new(text).parse()
     }
 }
 
@@ -70,6 +78,15 @@ impl fmt::Debug for ClusterKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::ManuallyDrop;
+
+    #[test]
+    fn a_key_is_wiped() {
+        let mut key = ManuallyDrop::new(ClusterKey::from([7; KEY_BYTES]));
+        // SAFETY: it is not dropped again, and its bytes stay in place.
+        unsafe { ManuallyDrop::drop(&mut key) };
+        assert_eq!(key.0, [0; KEY_BYTES]);
+    }
 
     #[test]
     fn a_key_reads_back_and_does_not_show_in_logs() {

@@ -14,6 +14,8 @@ pub mod handshake;
 pub mod key;
 mod large;
 pub mod reach;
+pub mod secure;
+pub mod session;
 pub mod shared_memory;
 pub mod stream;
 
@@ -24,4 +26,6 @@ pub use connection::{Budget, ConnectionError, Receiver, Sender, split};
 pub use handshake::{HandshakeError, Hello, Refusal, Role};
 pub use key::{ClusterKey, KeyError};
 pub use reach::{reach, reach_address};
+pub use secure::SecureStream;
+pub use session::Session;
 pub use stream::{Listener, Stream};

@@ -28,8 +28,7 @@ pub async fn reach(
     {
         return Ok((stream.into(), here));
     }
-    let (stream, here) = reach_address(address, key, hello).await?;
-    Ok((stream.into(), here))
+    reach_address(address, key, hello).await
 }
 
 /// How often a server has to turn a connection away before that is believed.
@@ -44,12 +43,14 @@ pub async fn reach_address(
     address: &Address,
     key: &ClusterKey,
     hello: Hello,
-) -> Result<(Stream, Vec<ServerId>), HandshakeError> {
+) -> Result<(Channel, Vec<ServerId>), HandshakeError> {
     let mut refusals = 0;
     loop {
         let mut stream = Stream::connect(address).await?;
         match introduce(&mut stream, key, hello).await {
-            Ok(here) => return Ok((stream, here)),
+            Ok((here, session)) => {
+                return Ok((Channel::new(stream, session, hello.is_secure), here));
+            }
             Err(error) => {
                 refusals += 1;
                 if !error.may_be_damage() || refusals == REFUSALS {
@@ -73,7 +74,7 @@ async fn reach_nearby(
         hands_over_memory: true,
         ..hello
     };
-    let here = introduce(&mut socket, key, hello).await?;
+    let (here, _) = introduce(&mut socket, key, hello).await?;
     Ok((MemoryStream::offer(socket).await?, here))
 }
 

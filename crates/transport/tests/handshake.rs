@@ -16,6 +16,7 @@ const HELLO: Hello = Hello {
     to: ServerId(3),
     map_epoch: 1,
     hands_over_memory: false,
+    is_secure: false,
 };
 
 fn key(byte: u8) -> ClusterKey {
@@ -40,10 +41,11 @@ async fn meet(
     Result<Hello, HandshakeError>,
 ) {
     let (mut client, mut server) = duplex(1 << 16);
-    tokio::join!(
+    let (client, server) = tokio::join!(
         introduce(&mut client, ours, HELLO),
         welcome(&mut server, theirs, |_| verdict)
-    )
+    );
+    (client.map(|(here, _)| here), server.map(|(hello, _)| hello))
 }
 
 /// What a server makes of bytes, and what it answers.
@@ -57,7 +59,7 @@ async fn server_on(bytes: &[u8], hang_up: bool) -> (Result<Hello, HandshakeError
     drop(server);
     let mut answer = Vec::new();
     client.read_to_end(&mut answer).await.unwrap();
-    (result, answer)
+    (result.map(|(hello, _)| hello), answer)
 }
 
 /// All that passes from a client to a server in one handshake.
@@ -118,6 +120,11 @@ fn refusals_are_told() {
     assert!(matches!(client, Err(HandshakeError::Full)), "{client:?}");
     let (client, _) = in_virtual_time(meet(&key(1), &key(1), Err(Refusal::Epoch)));
     assert!(matches!(client, Err(HandshakeError::Epoch)), "{client:?}");
+    let (client, _) = in_virtual_time(meet(&key(1), &key(1), Err(Refusal::Security)));
+    assert!(
+        matches!(client, Err(HandshakeError::Security)),
+        "{client:?}"
+    );
 }
 
 #[test]

@@ -297,7 +297,7 @@ impl Doorkeeper for Counting {
 
     fn enter(&self, channel: Channel, _: Hello, _: Place) {
         let name = match channel {
-            Channel::Stream(_) => "socket",
+            Channel::Stream(_) | Channel::Secure(_) => "socket",
             Channel::Memory(_) => "memory",
         };
         self.0.send(name).unwrap();
@@ -320,6 +320,7 @@ async fn way_to(listeners: Vec<Listener>, address: &Address, cluster: u64) -> &'
         from: Role::Client,
         to: ServerId(3),
         map_epoch: 1,
+        is_secure: false,
         hands_over_memory: false,
     };
     let _channel = reach(address, cluster, &key, hello).await.unwrap();

@@ -1,6 +1,7 @@
 //! Clusters as processes: where they run, how they are started, found again and ended.
 
 pub mod cleanup;
+pub mod core_dumps;
 pub mod launcher;
 pub mod liveness;
 pub mod memory;

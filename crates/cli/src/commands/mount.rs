@@ -5,6 +5,7 @@ mod gateway;
 use crate::{
     cluster::{
         ClusterFile,
+        core_dumps::CoreDumps,
         mount_point::Permission,
         mounts,
         records::{ProcessRecord, Role},
@@ -52,6 +53,8 @@ pub struct Mount {
     record: Option<PathBuf>,
     #[command(flatten)]
     permission: Permission,
+    #[command(flatten)]
+    core_dumps: CoreDumps,
     /// Have all threads serve all the time, so that they can be tested.
     #[arg(long, hide = true)]
     all_threads: bool,
@@ -96,11 +99,13 @@ impl Mount {
         if !self.options.is_empty() {
             extra.extend(["--options".into(), self.options.join(",").into()]);
         }
+        extra.extend(self.core_dumps.arguments());
         extra.extend(self.all_threads.then(|| "--all-threads".into()));
         Ok(extra)
     }
 
     fn serve(self) -> anyhow::Result<Exit> {
+        self.core_dumps.restrict()?;
         let cluster = self.cluster.load()?;
         let mut asked = gateway::parse_options(&cluster.name, &self.options)?;
         asked.options.threads = self.threads.map_or(asked.options.threads, usize::from);

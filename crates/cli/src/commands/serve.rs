@@ -3,6 +3,7 @@
 use crate::{
     allocator,
     cluster::{
+        core_dumps::CoreDumps,
         memory,
         records::{ProcessRecord, Role},
         runtime_directory,
@@ -20,6 +21,7 @@ use std::{
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
+use zeroize::Zeroizing;
 
 /// Arguments of `serve`.
 #[derive(Args)]
@@ -36,6 +38,8 @@ pub struct Serve {
     /// Stay on one of the cores that this process may use, counted from 0 and around.
     #[arg(long, value_name = "N")]
     core: Option<usize>,
+    #[command(flatten)]
+    core_dumps: CoreDumps,
     /// Where to offer Prometheus metrics, such as 127.0.0.1:9100.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
@@ -54,6 +58,7 @@ impl Serve {
 
     /// Serves until it is told to end.
     pub fn run(self) -> anyhow::Result<Exit> {
+        self.core_dumps.restrict()?;
         allocator::keep_freed_memory();
         let _bound = self.core.map(OnOneCore::bind).transpose()?;
         let cluster = self.load()?;
@@ -92,7 +97,7 @@ impl Serve {
             .as_ref()
             .context("a cluster file from standard input needs --runtime-directory")?;
         runtime_directory::make(directory)?;
-        let mut text = String::new();
+        let mut text = Zeroizing::new(String::new());
         std::io::stdin().read_to_string(&mut text)?;
         let path = directory.join(format!("cluster-{}.toml", self.process));
         let file = std::fs::File::options()

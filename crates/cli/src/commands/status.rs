@@ -32,6 +32,8 @@ pub struct Status {
 struct Report {
     name: String,
     id: String,
+    /// Whether connections over TCP are encrypted.
+    secure: bool,
     policy: futago_base::map::Policy,
     partitions: usize,
     chunk_bytes: u32,
@@ -129,6 +131,7 @@ impl Status {
         let report = Report {
             name: cluster.name.clone(),
             id: cluster.id.into(),
+            secure: cluster.secure,
             policy: cluster.policy,
             partitions: cluster.partitions,
             chunk_bytes: cluster.chunk_bytes,
@@ -254,7 +257,8 @@ fn counters_text(counters: &Counters) -> String {
 }
 
 fn text(report: &Report) -> String {
-    let mut text = format!("cluster {} ({})\n", report.name, report.id);
+    let secure = if report.secure { ", secure" } else { "" };
+    let mut text = format!("cluster {} ({}){secure}\n", report.name, report.id);
     for row in &report.servers {
         let state = row.error.as_deref().unwrap_or("up");
         let host = row

@@ -3,6 +3,7 @@
 use crate::{
     cluster::{
         ClusterFile, cleanup,
+        core_dumps::CoreDumps,
         launcher::{Launcher, parse_hosts},
         memory,
         mount_point::Permission,
@@ -65,6 +66,12 @@ pub struct Up {
     /// How servers on this host are reached; other hosts always over TCP.
     #[arg(long, value_enum, default_value_t)]
     transport: plan::Transport,
+    /// Encrypt and authenticate all that goes over TCP, at a price (see the manual). Processes of
+    /// one host talk through memory or Unix sockets, which no network sees: that stays as it is.
+    #[arg(long)]
+    secure: bool,
+    #[command(flatten)]
+    core_dumps: CoreDumps,
     /// Mount the file system here as soon as it is ready.
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
@@ -230,6 +237,7 @@ impl Up {
             }
         };
         cluster.runtime_directory = Some(directory);
+        cluster.secure = self.secure;
         cluster.policy = self.policy;
         cluster.partitions = self.partitions;
         cluster.chunk_bytes = u32::try_from(self.chunk_size.as_u64()).context("--chunk-size")?;
@@ -296,6 +304,7 @@ impl Up {
             "--runtime-directory".into(),
             directory.into(),
         ];
+        command.extend(self.core_dumps.arguments());
         if let Some(core) = core {
             command.extend(["--core".into(), core.to_string().into()]);
         }
@@ -321,7 +330,8 @@ impl Up {
         let Some(directory) = &self.mount else {
             return Ok(None);
         };
-        let extra = mount::serving_arguments(self.threads, self.record.as_deref())?;
+        let mut extra = mount::serving_arguments(self.threads, self.record.as_deref())?;
+        extra.extend(self.core_dumps.arguments());
         let place = mount::Place {
             directory,
             permission: self.mount_permission,

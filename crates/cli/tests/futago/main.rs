@@ -4,6 +4,7 @@
 
 mod bench;
 mod common;
+mod core_dumps;
 mod fencing;
 mod files;
 mod fsck;
@@ -15,5 +16,6 @@ mod paths;
 mod paused;
 mod recorded;
 mod restart;
+mod secure;
 mod signals;
 mod twin;

@@ -55,6 +55,7 @@ async fn connect(
         to: server,
         map_epoch: cluster.epoch,
         hands_over_memory: false,
+        is_secure: cluster.secure,
     };
     reach(&entry.address, cluster.id.0, &cluster.key, hello).await
 }

@@ -111,6 +111,7 @@ pub struct Door {
     pub id: ServerId,
     pub siblings: Rc<Siblings>,
     pub map_epoch: u32,
+    pub is_secure: bool,
     pub budget: Budget,
     pub arrived: mpsc::Sender<Arrival>,
     /// The number of the thread's next connection.
@@ -123,10 +124,12 @@ impl Doorkeeper for Door {
             return Err(Refusal::Server);
         }
         if hello.map_epoch != self.map_epoch {
-            Err(Refusal::Epoch)
-        } else {
-            Ok(self.siblings.servers.clone())
+            return Err(Refusal::Epoch);
         }
+        if hello.is_secure != self.is_secure {
+            return Err(Refusal::Security);
+        }
+        Ok(self.siblings.servers.clone())
     }
 
     fn enter(&self, channel: Channel, hello: Hello, place: Place) {

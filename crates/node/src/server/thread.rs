@@ -104,6 +104,7 @@ impl Shards {
                 id: setup.id,
                 siblings: Rc::clone(&siblings),
                 map_epoch: setup.cluster.epoch,
+                is_secure: setup.cluster.secure,
                 budget: setup.budget.clone(),
                 arrived: arrived.clone(),
                 next: Rc::clone(&next),

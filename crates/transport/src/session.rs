@@ -1,0 +1,85 @@
+//! The keys of a connection after the handshake: they seal and open messages, each once and in order.
+
+use snow::{HandshakeState, StatelessTransportState};
+use std::{io, sync::Arc};
+
+/// The longest message of the Noise protocol, in bytes.
+const MESSAGE_BYTES_MAX: usize = 65_535;
+/// What a message takes beyond what it holds, in bytes: its authentication tag.
+pub const TAG_BYTES: usize = 16;
+/// The most that a message holds, in bytes.
+pub const PLAIN_BYTES_MAX: usize = MESSAGE_BYTES_MAX - TAG_BYTES;
+
+/// Both directions.
+#[derive(Debug)]
+pub struct Session {
+    /// Ours.
+    pub sealer: Sealer,
+    /// The peer's.
+    pub opener: Opener,
+}
+
+impl Session {
+    /// The keys that a finished handshake has agreed on.
+    pub(crate) fn new(handshake: HandshakeState) -> Result<Self, snow::Error> {
+        let keys = Arc::new(handshake.into_stateless_transport_mode()?);
+        let sealer = Sealer {
+            keys: Arc::clone(&keys),
+            nonce: 0,
+        };
+        let opener = Opener { keys, nonce: 0 };
+        Ok(Self { sealer, opener })
+    }
+}
+
+/// The direction to the peer.
+#[derive(Debug)]
+pub struct Sealer {
+    keys: Arc<StatelessTransportState>,
+    nonce: u64,
+}
+
+impl Sealer {
+    /// Seals at most [`PLAIN_BYTES_MAX`] bytes as the next message, which is added to `into`.
+    ///
+    /// # Errors
+    /// There are too many bytes, or there have been too many messages.
+    pub fn seal(&mut self, plain: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
+        let begin = into.len();
+        into.resize(begin + plain.len() + TAG_BYTES, 0);
+        let sealed = &mut into[begin..];
+        let sealing = self.keys.write_message(self.nonce, plain, sealed);
+        sealing.map_err(io::Error::other)?;
+        self.nonce += 1;
+        Ok(())
+    }
+}
+
+/// The direction from the peer.
+#[derive(Debug)]
+pub struct Opener {
+    keys: Arc<StatelessTransportState>,
+    nonce: u64,
+}
+
+impl Opener {
+    /// Opens the next message, and adds what it holds to `into`.
+    ///
+    /// # Errors
+    /// It is not the one that the peer has sent next. Nothing of it is to be believed.
+    pub fn open(&mut self, sealed: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
+        let begin = into.len();
+        into.resize(begin + sealed.len().saturating_sub(TAG_BYTES), 0);
+        let opening = self
+            .keys
+            .read_message(self.nonce, sealed, &mut into[begin..]);
+        if opening.is_err() {
+            into.truncate(begin);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, DAMAGED));
+        }
+        self.nonce += 1;
+        Ok(())
+    }
+}
+
+const DAMAGED: &str = "a message was changed, repeated or left out on its way";
