@@ -10,6 +10,7 @@ extern crate alloc;
 mod buckets;
 mod cache;
 mod cancel;
+mod changes;
 mod client;
 mod config;
 mod context;

@@ -86,24 +86,33 @@ fn change(request: Request, index: u32, size: u64, data: Payload) -> [Exchange; 
     [exchange(0, request, Ok(placed)), in_chunk]
 }
 
-fn written(data: Payload) -> [Exchange; 2] {
+fn written(data: Payload) -> Vec<Exchange> {
+    let reach = SIZE;
+    let mut allowed = extent(0, SIZE, Some(state(SIZE)));
+    if let Reply::Extent { writable, .. } = &mut allowed {
+        *writable = reach;
+    }
+    let prepare = Request::PrepareWrite { id: FILE, reach };
     let request = Request::Write {
         id: FILE,
         offset: OFFSET,
         end: SIZE,
         kill_privileges: false,
         written: None,
+        heard: Some(0),
     };
-    change(request, 1, SIZE, data)
+    let prepared = exchange(0, prepare, Ok(allowed));
+    let changed = change(request, 1, SIZE, data);
+    std::iter::once(prepared).chain(changed).collect()
 }
 
-fn appended(data: Payload) -> [Exchange; 2] {
+fn appended(data: Payload) -> Vec<Exchange> {
     let request = Request::Append {
         id: FILE,
         length: CHUNK,
         kill_privileges: false,
     };
-    change(request, 2, SIZE + OFFSET, data)
+    Vec::from(change(request, 2, SIZE + OFFSET, data))
 }
 
 fn read(index: u32, size: u64, answer: Payload) -> [Exchange; 2] {
@@ -136,16 +145,18 @@ fn opened(state: FileState) -> Exchange {
     exchange(0, Request::Open(FILE), Ok(Reply::Opened(state)))
 }
 
-/// Reads a chunk while it is changed, and after that: both times it must be asked for. Returns what came of the change.
+/// Reads a chunk while it is changed, and after that: both times it must be asked for. What the change asks
+/// comes before the first read, and perhaps something after it. Returns what came of the change.
 fn read_during<T>(
     (index, size): (u32, u64),
     (old, new): (Payload, Payload),
-    changed: [Exchange; 2],
+    changed: (Vec<Exchange>, Option<Exchange>),
     change: impl AsyncFnOnce(&Client<Script>) -> T,
 ) -> T {
     let mut exchanges = vec![opened(state(SIZE))];
-    exchanges.extend(changed);
+    exchanges.extend(changed.0);
     exchanges.extend(read(index, size, old.clone()));
+    exchanges.extend(changed.1);
     exchanges.extend(read(index, size, new.clone()));
     let offset = u64::from(index) * OFFSET;
     let seen = run(config(), exchanges, None, |client| async move {
@@ -166,7 +177,7 @@ fn read_during<T>(
 #[test]
 fn what_is_read_while_chunks_are_written_is_not_kept() {
     let (old, new) = (data(1), data(2));
-    let changed = written(new.clone());
+    let changed = (written(new.clone()), None);
     let outcome = read_during((1, SIZE), (old, new.clone()), changed, async |client| {
         client.write(FILE, OFFSET, new, false).await
     });
@@ -177,12 +188,12 @@ fn what_is_read_while_chunks_are_written_is_not_kept() {
 #[test]
 fn what_is_read_while_a_write_of_chunks_fails_is_not_kept() {
     let (old, new) = (data(1), data(2));
-    let [at_home, in_chunk] = written(new.clone());
-    let failed = Exchange {
-        outcome: Err(Errno::ENOSPC.into()),
-        ..in_chunk
-    };
-    let changed = [at_home, failed];
+    let mut failed = written(new.clone());
+    if let Some(in_chunk) = failed.last_mut() {
+        in_chunk.outcome = Err(Errno::ENOSPC.into());
+    }
+    let cut = exchange(0, Request::CutAhead(FILE), Ok(Reply::Done));
+    let changed = (failed, Some(cut));
     let outcome = read_during((1, SIZE), (old, new.clone()), changed, async |client| {
         client.write(FILE, OFFSET, new, false).await
     });
@@ -192,7 +203,7 @@ fn what_is_read_while_a_write_of_chunks_fails_is_not_kept() {
 #[test]
 fn what_is_read_while_chunks_are_appended_is_not_kept() {
     let (old, new, size) = (data(0), data(2), SIZE + OFFSET);
-    let changed = appended(new.clone());
+    let changed = (appended(new.clone()), None);
     let outcome = read_during((2, size), (old, new.clone()), changed, async |client| {
         client.append(FILE, new, false).await
     });

@@ -70,6 +70,7 @@ fn write(offset: u64, data: Payload, after: FileState) -> Exchange {
         end: offset + data.len() as u64,
         kill_privileges: false,
         written: None,
+        heard: None,
     };
     let told = extent(after.attributes.size, Some(after));
     Exchange {

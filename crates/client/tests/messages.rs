@@ -252,13 +252,21 @@ fn extent(truncations: &Truncations) -> Reply {
     }
 }
 
-fn write(offset: u64, length: u64) -> Request {
+fn write(offset: u64, length: u64, heard: Option<u64>) -> Request {
     Request::Write {
         id: id(0, 5),
         offset,
         end: offset + length,
         kill_privileges: false,
         written: None,
+        heard,
+    }
+}
+
+fn prepare_write(reach: u64) -> Request {
+    Request::PrepareWrite {
+        id: id(0, 5),
+        reach,
     }
 }
 
@@ -305,7 +313,8 @@ fn chunks_beyond_what_the_home_has_allowed_are_written_after_it() {
     let refused = Err(Failure::Errno(Errno::ENOSPC));
     let beyond = vec![
         exchange(0, look(), Ok(extent(&none))),
-        exchange(0, write(u64::from(CHUNK), 5), refused.clone()),
+        exchange(0, prepare_write(u64::from(CHUNK) + 5), Ok(extent(&none))),
+        exchange(0, write(u64::from(CHUNK), 5, None), refused.clone()),
     ];
     let written = play(beyond, |client| async move {
         client
@@ -315,8 +324,9 @@ fn chunks_beyond_what_the_home_has_allowed_are_written_after_it() {
     assert_eq!(written, Err(Errno::ENOSPC));
     let within = vec![
         exchange(0, look(), Ok(extent(&none))),
-        exchange(0, write(u64::from(CHUNK), 4), refused),
+        exchange(0, write(u64::from(CHUNK), 4, Some(0)), refused),
         write_chunk(&none, b"1234", Ok(Reply::Done)),
+        exchange(0, Request::CutAhead(id(0, 5)), Ok(Reply::Done)),
     ];
     let written = play(within, |client| async move {
         client
@@ -331,7 +341,7 @@ fn what_a_later_truncation_cut_is_not_written_again() {
     let (told, later) = (cut_at(1, 0), cut_at(2, u64::from(CHUNK) + 1));
     let exchanges = vec![
         exchange(0, look(), Ok(extent(&told))),
-        exchange(0, write(u64::from(CHUNK), 4), Ok(extent(&told))),
+        exchange(0, write(u64::from(CHUNK), 4, Some(1)), Ok(extent(&told))),
         write_chunk(&told, b"1234", Err(Failure::Changed)),
         write_chunk(&told, b"1234", Err(Failure::Changed)),
         // The home says that the file has shrunk since; the size may have been raised again.
@@ -346,38 +356,109 @@ fn what_a_later_truncation_cut_is_not_written_again() {
     assert_eq!(written, Ok(u64::from(CHUNK) + 4));
 }
 
+/// Nobody is shown a size whose data is still under way.
 #[test]
-fn the_rest_of_an_append_is_written_without_growing_the_file_again() {
+fn the_home_hears_of_growth_when_the_chunks_are_written() {
     let none = Truncations::default();
-    let append = Request::Append {
+    let end = u64::from(CHUNK) + 5;
+    let mut allowed = extent(&none);
+    if let Reply::Extent { writable, .. } = &mut allowed {
+        *writable = end;
+    }
+    let later = cut_at(1, u64::from(CHUNK));
+    let mut allowed_later = extent(&later);
+    if let Reply::Extent { writable, .. } = &mut allowed_later {
+        *writable = end;
+    }
+    let exchanges = vec![
+        exchange(0, look(), Ok(extent(&none))),
+        exchange(0, prepare_write(end), Ok(allowed)),
+        write_chunk(&none, b"12345", Ok(Reply::Done)),
+        // What was written may have been cut off since.
+        exchange(
+            0,
+            write(u64::from(CHUNK), 5, Some(0)),
+            Err(Failure::Changed),
+        ),
+        exchange(0, look(), Ok(allowed_later.clone())),
+        write_chunk(&later, b"12345", Ok(Reply::Done)),
+        exchange(0, write(u64::from(CHUNK), 5, Some(1)), Ok(allowed_later)),
+    ];
+    let written = play(exchanges, |client| async move {
+        client
+            .write(id(0, 5), u64::from(CHUNK), data(b"12345"), false)
+            .await
+    });
+    assert!(written.is_ok(), "{written:?}");
+}
+
+fn append() -> Exchange {
+    let request = Request::Append {
         id: id(0, 5),
         length: 4,
         kill_privileges: false,
     };
-    let Reply::Extent {
-        size,
-        chunk_bytes,
-        writable,
-        truncations,
-        ..
-    } = extent(&none)
-    else {
-        panic!("not an extent");
+    Exchange {
+        data: data(b"1234"),
+        ..exchange(0, request, Ok(Reply::Done))
+    }
+}
+
+/// The answer to a request for four bytes at the end of a file of one chunk.
+fn given(size: u64, truncations: &Truncations) -> Result<Reply, Failure> {
+    let mut given = extent(truncations);
+    if let Reply::Extent {
+        offset, size: its, ..
+    } = &mut given
+    {
+        (*offset, *its) = (u64::from(CHUNK), size);
+    }
+    Ok(given)
+}
+
+#[test]
+fn the_size_covers_an_append_when_its_chunks_are_written() {
+    let (none, later) = (Truncations::default(), cut_at(1, u64::from(CHUNK)));
+    let finish = |heard| Request::FinishAppend {
+        id: id(0, 5),
+        from: u64::from(CHUNK),
+        to: u64::from(CHUNK) + 4,
+        kill_privileges: false,
+        heard,
     };
-    let given = Reply::Extent {
-        offset: u64::from(CHUNK),
-        stored: 0,
-        size,
-        chunk_bytes,
-        writable,
-        reach: u64::MAX,
-        truncations,
-        state: None,
+    let before = u64::from(CHUNK);
+    let first = Exchange {
+        outcome: given(before, &none),
+        ..append()
+    };
+    let second = Exchange {
+        outcome: given(before, &later),
+        // The file is known to be longer than chunk 0.
+        data: Payload::empty(),
+        ..append()
     };
     let exchanges = vec![
+        first,
+        write_chunk(&none, b"1234", Ok(Reply::Done)),
+        // A shrinking has taken the range away.
+        exchange(0, finish(0), Err(Failure::Changed)),
+        second,
+        write_chunk(&later, b"1234", Ok(Reply::Done)),
+        exchange(0, finish(1), given(before + 4, &later)),
+    ];
+    let appended = play(exchanges, |client| async move {
+        client.append(id(0, 5), data(b"1234"), false).await
+    });
+    assert_eq!(appended, Ok(before));
+}
+
+#[test]
+fn the_rest_of_an_append_is_written_without_growing_the_file_again() {
+    let none = Truncations::default();
+    let exchanges = vec![
         Exchange {
-            data: data(b"1234"),
-            ..exchange(0, append, Ok(given))
+            outcome: given(u64::from(CHUNK) + 4, &none),
+            ..append()
         },
         write_chunk(&none, b"1234", Ok(Reply::Done)),
     ];

@@ -80,6 +80,7 @@ fn write(offset: u64, text: &'static [u8], is_kept: bool) -> Exchange {
         kill_privileges: false,
         // When scripts run.
         written: is_kept.then_some(Timestamp::from(Time(1000))),
+        heard: None,
     };
     Exchange {
         data: data(text),
@@ -152,6 +153,7 @@ fn write_all(offset: u64, text: &'static [u8], end: u64) -> Exchange {
         end,
         kill_privileges: false,
         written: Some(Timestamp::from(Time(1000))),
+        heard: Some(0),
     };
     Exchange {
         request,
@@ -159,16 +161,26 @@ fn write_all(offset: u64, text: &'static [u8], end: u64) -> Exchange {
     }
 }
 
+fn prepare_write(reach: u64) -> Exchange {
+    let mut allowed = extent(state(SIZE, true));
+    if let Reply::Extent { writable, .. } = &mut allowed {
+        *writable = reach;
+    }
+    exchange(0, Request::PrepareWrite { id: FILE, reach }, Ok(allowed))
+}
+
 #[test]
 fn the_home_hears_of_all_chunks_at_once() {
     let offset = |index: u64| index * u64::from(CHUNK);
     let then = vec![
-        write_all(0, b"0", offset(2) + 1),
+        prepare_write(offset(2) + 1),
         write_chunk(1, b"1"),
         write_chunk(2, b"2"),
-        write_all(offset(3), b"", offset(3) + 1),
+        write_all(0, b"0", offset(2) + 1),
+        prepare_write(offset(3) + 1),
         write_chunk(3, b"4"),
         write_chunk(1, b"3"),
+        write_all(offset(3), b"", offset(3) + 1),
     ];
     let sizes = play(then, |client| async move {
         put(&client, 0, b"0").await?;

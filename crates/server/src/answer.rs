@@ -30,6 +30,8 @@ pub enum Refusal {
     Conflict(TransactionId),
     /// Other clients have leases on nodes that it would change: it runs again when they have given them back.
     Leased(BTreeSet<FileId>),
+    /// Others append to a file what comes before: it runs again when they are done.
+    Appended(FileId),
     /// The answer comes later, when another operation gives it.
     Waits,
 }

@@ -92,9 +92,8 @@ impl<V: View> Turn<'_, V> {
     /// Whether the client that asks is the only one that has anything to do with a file, and has a lease on it.
     pub fn is_used_by_nobody_else(&self, node: FileId) -> bool {
         let session = self.request.session;
-        let opens = self.state.get(&Key::Opens(node)).and_then(Value::opens);
-        let mut openers = opens.into_iter().flatten();
-        self.holders(node) == [session] && openers.all(|(opener, _)| *opener == session)
+        let mut openers = self.openers(node).iter();
+        self.holders(node) == [session] && openers.all(|opener| opener.session == session)
     }
 
     /// Whether others than the client that asks have leases on a node.
@@ -125,13 +124,24 @@ impl<V: View> Turn<'_, V> {
             self.recall(node);
         }
         if let Some(&first) = nodes.first() {
-            let message = StoredMessage {
-                request: id,
-                body: codec::encode(request),
-                payload: payload.clone(),
-            };
-            self.state.put(Key::AwaitsRecall(first, id), message);
+            self.await_node(first, id, request, payload);
         }
+    }
+
+    /// Has a request, of which nothing has happened, wait for what goes on with a node.
+    pub fn await_node(
+        &mut self,
+        node: FileId,
+        id: RequestId,
+        request: &Request,
+        payload: &Payload,
+    ) {
+        let message = StoredMessage {
+            request: id,
+            body: codec::encode(request),
+            payload: payload.clone(),
+        };
+        self.state.put(Key::AwaitsRecall(node, id), message);
     }
 
     /// Calls the leases on a node back, if that has not been done just before. Returns whether there are any.
@@ -259,7 +269,9 @@ impl<V: View> Turn<'_, V> {
             | Request::Unlink { at, .. } => at.directory,
             Request::Lookup(at) if self.state.get(&held(at.directory)).is_none() => at.directory,
             Request::Write { id, .. }
+            | Request::PrepareWrite { id, .. }
             | Request::Append { id, .. }
+            | Request::FinishAppend { id, .. }
             | Request::Punch { id, .. }
             | Request::Close(id) => *id,
             Request::Read { id, .. } if self.tells_reader(*id) => *id,

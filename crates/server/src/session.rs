@@ -4,7 +4,7 @@ use crate::turn::Turn;
 use alloc::vec::Vec;
 use futago_base::{
     Duration, FileId, Key, RequestId, SessionId, Value, View,
-    record::{Opens, Session, SessionState, Sort},
+    record::{Opener, Opens, Session, SessionState, Sort},
 };
 use futago_wire::Failure;
 
@@ -109,7 +109,7 @@ impl<V: View> Turn<'_, V> {
             .collect();
         for file in files {
             self.state.delete(Key::SessionFile(id, file));
-            self.change_opens(file, |opens| opens.retain(|(session, _)| *session != id));
+            self.change_opens(file, |opens| opens.retain(|opener| opener.session != id));
             self.drop_session_locks(file, id);
             self.remove_if_unused(file);
             self.trim(file);
@@ -138,6 +138,12 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
+    /// Who has a file open.
+    pub fn openers(&self, file: FileId) -> &[Opener] {
+        let opens = self.state.get(&Key::Opens(file)).and_then(Value::opens);
+        opens.map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// Changes who has a file open.
     pub fn change_opens(&mut self, file: FileId, change: impl FnOnce(&mut Opens)) {
         let key = Key::Opens(file);
@@ -147,7 +153,17 @@ impl<V: View> Turn<'_, V> {
             .and_then(Value::opens)
             .cloned()
             .unwrap_or_default();
+        let ranges = |opens: &Opens| {
+            opens
+                .iter()
+                .map(|opener| opener.appends.len())
+                .sum::<usize>()
+        };
+        let before = ranges(&opens);
         change(&mut opens);
+        if ranges(&opens) < before {
+            self.given_back.push(file);
+        }
         if opens.is_empty() {
             self.state.delete(key);
         } else {
@@ -160,9 +176,13 @@ impl<V: View> Turn<'_, V> {
         let session = self.request.session;
         self.state.put(Key::SessionFile(session, file), ());
         self.change_opens(file, |opens| {
-            match opens.iter_mut().find(|(id, _)| *id == session) {
-                Some((_, count)) => *count += 1,
-                None => opens.push((session, 1)),
+            match opens.iter_mut().find(|opener| opener.session == session) {
+                Some(opener) => opener.count += 1,
+                None => opens.push(Opener {
+                    session,
+                    count: 1,
+                    appends: Vec::new(),
+                }),
             }
         });
     }
@@ -171,21 +191,21 @@ impl<V: View> Turn<'_, V> {
     pub fn unregister_open(&mut self, file: FileId) {
         let session = self.request.session;
         self.change_opens(file, |opens| {
-            for (id, count) in opens.iter_mut() {
-                if *id == session {
-                    *count -= 1;
+            for opener in opens.iter_mut() {
+                if opener.session == session {
+                    opener.count -= 1;
                 }
             }
-            opens.retain(|(_, count)| *count > 0);
+            opens.retain(|opener| opener.count > 0);
         });
         self.forget_file_of_session(session, file);
     }
 
     /// Forgets that a session has to do with a file, if it has neither opens nor locks there.
     pub fn forget_file_of_session(&mut self, session: SessionId, file: FileId) {
-        let opens = self.state.get(&Key::Opens(file)).and_then(Value::opens);
-        let open = opens.is_some_and(|opens| opens.iter().any(|(id, _)| *id == session));
-        if !open && !self.has_locks(session, file) {
+        let mut openers = self.openers(file).iter();
+        let is_open = openers.any(|opener| opener.session == session);
+        if !is_open && !self.has_locks(session, file) {
             self.state.delete(Key::SessionFile(session, file));
         }
     }

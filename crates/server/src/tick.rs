@@ -8,12 +8,13 @@ use futago_base::{
 };
 
 /// The records of what ticks bring to an end.
-const UNFINISHED: [Sort; 6] = [
+const UNFINISHED: [Sort; 7] = [
     Sort::Participant,
     Sort::TransactionStatus,
     Sort::OutboxChannel,
     Sort::HeldReply,
     Sort::Recall,
+    Sort::AwaitsRecall,
     Sort::Unfenced,
 ];
 
@@ -27,6 +28,7 @@ impl Server {
             | Key::OutboxChannel(_)
             | Key::HeldReply(_)
             | Key::Recall(_)
+            | Key::AwaitsRecall(..)
             | Key::Unfenced(..) => Some(self.config.tick),
             Key::Session(_) if self.config.lease < Duration::MAX => Some(self.config.lease),
             _ => None,
@@ -73,6 +75,7 @@ impl<V: View> Turn<'_, V> {
         self.abort_overdue();
         self.turn_away();
         self.press_recalls();
+        self.pass_late_appends();
         self.expire_sessions();
         self.press_fences();
     }

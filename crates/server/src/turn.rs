@@ -22,7 +22,8 @@ pub struct Turn<'a, V> {
     pub request: RequestId,
     /// Whether the client that asks takes leases.
     pub leases: bool,
-    /// Nodes on which nobody has a lease any more: the requests that waited for that run again.
+    /// Nodes on which nobody has a lease any more, or to which less is being appended: the requests that waited for
+    /// that run again.
     pub given_back: Vec<FileId>,
     /// Buckets that have got new entries, to be split if they are too large.
     pub grown: Vec<(FileId, BucketStart)>,
@@ -150,6 +151,7 @@ impl<'a, V: View> Turn<'a, V> {
             }
             Err(Refusal::Conflict(other)) => self.park(other, id, request, payload),
             Err(Refusal::Leased(nodes)) => self.await_recall(&nodes, id, request, payload),
+            Err(Refusal::Appended(file)) => self.await_node(file, id, request, payload),
             Err(Refusal::Waits) => {}
         }
     }

@@ -16,6 +16,7 @@ fn write(id: FileId, offset: u64, end: u64) -> Request {
         end,
         kill_privileges: false,
         written: None,
+        heard: None,
     }
 }
 
@@ -101,6 +102,146 @@ fn an_append_gets_the_end_of_the_file_whatever_the_client_thought() {
         &cluster.ask_with(0, read(id, 0, 9), &[]).1.bytes()[..],
         b"abcabc"
     );
+}
+
+/// What asks for so many bytes at the end of a file.
+fn append(id: FileId, length: u32) -> Request {
+    Request::Append {
+        id,
+        length,
+        kill_privileges: false,
+    }
+}
+
+fn finish(id: FileId, from: u64, to: u64) -> Request {
+    Request::FinishAppend {
+        id,
+        from,
+        to,
+        kill_privileges: false,
+        heard: 0,
+    }
+}
+
+/// A file of one full chunk that is open.
+fn open_file(cluster: &mut Cluster) -> FileId {
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    cluster.run(0, Request::Open(id)).unwrap();
+    cluster.run(0, write(id, 0, CHUNK_BYTES.into())).unwrap();
+    id
+}
+
+/// Where a range begins that was handed out, and the size that others are shown.
+fn given(outcome: Outcome) -> (u64, u64) {
+    match outcome {
+        Ok(Reply::Extent { offset, size, .. }) => (offset, size),
+        other => panic!("no extent: {other:?}"),
+    }
+}
+
+#[test]
+fn the_size_covers_appends_in_order_when_they_are_written() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = open_file(&mut cluster);
+    let end = u64::from(CHUNK_BYTES);
+    let first = cluster.run(0, append(id, 10));
+    let second = cluster.run(0, append(id, 20));
+    assert_eq!([given(first), given(second)], [(end, end), (end + 10, end)]);
+    let later = finish(id, end + 10, end + 30);
+    let waiting = [later, write(id, 0, end + 31)].map(|request| {
+        let id = cluster.next_id();
+        let outputs = cluster.request(0, id, request);
+        assert!(outputs.is_empty(), "zeros would show before it");
+        id
+    });
+    let id_of_first = cluster.next_id();
+    let outputs = cluster.request(0, id_of_first, finish(id, end, end + 10));
+    let answers = cluster.settle(0, outputs);
+    let sizes = answers
+        .into_iter()
+        .map(|(id, outcome)| (id, given(outcome).1));
+    let expected = [(id_of_first, 10), (waiting[0], 30), (waiting[1], 31)];
+    let expected = expected.map(|(id, more)| (id, end + more));
+    assert_eq!(sizes.collect::<Vec<_>>(), expected);
+    let again = cluster.run(0, finish(id, end + 10, end + 30));
+    assert_eq!(again, Err(Failure::Changed), "it was finished");
+}
+
+#[test]
+fn nobody_waits_longer_than_a_grace_time_for_an_append() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = open_file(&mut cluster);
+    let end = u64::from(CHUNK_BYTES);
+    for length in [10, 20] {
+        cluster.run(0, append(id, length)).unwrap();
+    }
+    let second = cluster.next_id();
+    let waits = cluster.request(0, second, finish(id, end + 10, end + 30));
+    assert!(waits.is_empty());
+    cluster.now = cluster.now + Config::default().grace;
+    let outputs = cluster.input(0, Input::Tick);
+    let answers = cluster.settle(0, outputs);
+    let [(answered, outcome)] = &answers[..] else {
+        panic!("{answers:?}");
+    };
+    assert_eq!((*answered, given(outcome.clone()).1), (second, end + 30));
+    let first = cluster.run(0, finish(id, end, end + 10));
+    assert_eq!(given(first).1, end + 30, "it was late, and is there now");
+}
+
+#[test]
+fn a_shrinking_takes_ranges_away() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = open_file(&mut cluster);
+    let end = u64::from(CHUNK_BYTES);
+    cluster.run(0, append(id, 10)).unwrap();
+    cluster.run(0, Request::CutAhead(id)).unwrap();
+    let finished = cluster.run(0, finish(id, end, end + 10));
+    assert_eq!(finished, Err(Failure::Changed));
+    assert_eq!(given(cluster.run(0, append(id, 10))), (end, end));
+}
+
+#[test]
+fn who_does_not_have_the_file_open_appends_at_once() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    let end = u64::from(CHUNK_BYTES);
+    cluster.run(0, write(id, 0, end)).unwrap();
+    assert_eq!(given(cluster.run(0, append(id, 10))), (end, end + 10));
+    let prepared = cluster.run(
+        0,
+        Request::PrepareWrite {
+            id,
+            reach: end + 99,
+        },
+    );
+    let Ok(Reply::Extent { writable, .. }) = prepared else {
+        panic!("{prepared:?}");
+    };
+    assert_eq!(writable, end + 10);
+}
+
+#[test]
+fn a_write_whose_chunks_may_have_been_cut_is_refused() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = open_file(&mut cluster);
+    let end = u64::from(CHUNK_BYTES);
+    let prepared = cluster.run(0, Request::PrepareWrite { id, reach: end + 9 });
+    let (size, truncations) = truncations(prepared);
+    assert_eq!(size, end, "nobody is shown it yet");
+    let written = |heard| Request::Write {
+        id,
+        offset: end,
+        end: end + 9,
+        kill_privileges: false,
+        written: None,
+        heard: Some(heard),
+    };
+    cluster.run(0, Request::CutAhead(id)).unwrap();
+    let late = cluster.run(0, written(truncations.latest));
+    assert_eq!(late, Err(Failure::Changed));
+    let anew = cluster.run(0, written(truncations.latest + 1));
+    assert_eq!(given(anew).1, end + 9);
 }
 
 /// A file of two chunks on two servers.

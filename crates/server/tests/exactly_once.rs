@@ -209,6 +209,7 @@ fn a_lost_message_is_resent_while_others_follow_it() {
         end: u64::from(CHUNK_BYTES) + 1,
         kill_privileges: false,
         written: None,
+        heard: None,
     };
     let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
     let lost = cluster.next_id();

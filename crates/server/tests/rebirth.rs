@@ -20,6 +20,7 @@ fn write(id: FileId, end: u64) -> Request {
         end,
         kill_privileges: false,
         written: None,
+        heard: None,
     }
 }
 

@@ -206,8 +206,17 @@ pub enum Request {
         /// Number of bytes.
         length: u32,
     },
+    /// Lets the caller, if it has the file open, write chunks up to `reach` before the home hears of the
+    /// write that they belong to. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    PrepareWrite {
+        /// The file.
+        id: FileId,
+        /// The end of the last chunk to be written, in bytes.
+        reach: u64,
+    },
     /// Writes at the file's home: the payload goes to `offset`, in a chunk that is at home, too, and the
-    /// file's size becomes at least `end`. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    /// file's size becomes at least `end`. `Changed` if the rest of the write may have been cut off
+    /// since. Answer: [`Reply::Extent`](crate::Reply::Extent).
     Write {
         /// The file.
         id: FileId,
@@ -219,10 +228,14 @@ pub enum Request {
         kill_privileges: bool,
         /// When it was written, if that was before it was sent: under an exclusive lease.
         written: Option<Timestamp>,
+        /// The file's latest shrinking of which the other chunks of this write had heard, if they
+        /// were written before.
+        heard: Option<u64>,
     },
     /// Takes the next `length` bytes at the end of the file for the caller, and stores as much of the
     /// payload as falls into chunk 0. Answer: [`Reply::Extent`](crate::Reply::Extent), with the
-    /// offset that was handed out.
+    /// offset that was handed out; if its size does not cover the range, that waits for
+    /// [`Request::FinishAppend`].
     Append {
         /// The file.
         id: FileId,
@@ -231,6 +244,24 @@ pub enum Request {
         /// As [`AttributeChange::kill_privileges`].
         kill_privileges: bool,
     },
+    /// The data of a range that [`Request::Append`] has handed out is there: the file's size covers it
+    /// now. The answer waits while somebody else writes what comes before it. `Changed` if the file has shrunk
+    /// since, which takes the range away. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    FinishAppend {
+        /// The file.
+        id: FileId,
+        /// First byte.
+        from: u64,
+        /// The byte after the last.
+        to: u64,
+        /// As [`AttributeChange::kill_privileges`].
+        kill_privileges: bool,
+        /// The file's latest shrinking of which the range's chunks had heard.
+        heard: u64,
+    },
+    /// Takes away what has been written beyond the size of the file: somebody has failed to write all that
+    /// belongs there. Who is writing there begins anew. Answer: [`Reply::Done`](crate::Reply::Done).
+    CutAhead(FileId),
     /// Makes a hole in `from..to` at the home, and counts as a write up to `grow_to`. Other servers
     /// get [`Request::PunchChunks`]. With `from == to`: allocates.
     /// Answer: [`Reply::Extent`](crate::Reply::Extent).

@@ -70,7 +70,10 @@ impl Request {
             Self::SetAttributes { id, .. }
             | Self::Close(id)
             | Self::Write { id, .. }
+            | Self::PrepareWrite { id, .. }
             | Self::Append { id, .. }
+            | Self::FinishAppend { id, .. }
+            | Self::CutAhead(id)
             | Self::Punch { id, .. }
             | Self::SetXattr { id, .. }
             | Self::RemoveXattr { id, .. } => Touched::node(*id),

@@ -15,7 +15,8 @@ pub use key::{Key, Sort};
 pub use lock::{LockKind, LockOwner, LockRange, LockSpace, LockWaiter, RangeLock};
 pub use rank::Rank;
 pub use session::{
-    HeldReply, InboxChannel, Opens, OutboxChannel, Recall, Session, SessionState, StoredMessage,
+    AppendRange, HeldReply, InboxChannel, Opener, Opens, OutboxChannel, Recall, Session,
+    SessionState, StoredMessage,
 };
 pub use transaction::{Participant, Target, TransactionState, TransactionStatus};
 pub use value::Value;

@@ -37,8 +37,31 @@ pub enum SessionState {
     Expired,
 }
 
-/// Which sessions have a file open, and how often.
-pub type Opens = Vec<(SessionId, u32)>;
+/// Which sessions have a file open.
+pub type Opens = Vec<Opener>;
+
+/// A session that has a file open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Opener {
+    /// The session.
+    pub session: SessionId,
+    /// How often it has it open.
+    pub count: u32,
+    /// What it is writing at the file's end, beyond the size that others are shown, in the order of
+    /// requests.
+    pub appends: Vec<AppendRange>,
+}
+
+/// A range at a file's end that somebody was given, and has not said to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct AppendRange {
+    /// First byte.
+    pub from: u64,
+    /// The byte after the last.
+    pub to: u64,
+    /// When it was given.
+    pub since: Time,
+}
 
 /// The leases on a node are called back, or were a moment ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,8 +1,8 @@
 //! The contents of records.
 
 use super::{
-    Entry, Header, HeldReply, InboxChannel, Inode, LockWaiter, Opens, OutboxChannel, Participant,
-    RangeLock, Recall, Session, StoredMessage, TransactionStatus,
+    AppendRange, Entry, Header, HeldReply, InboxChannel, Inode, LockWaiter, Opener, Opens,
+    OutboxChannel, Participant, RangeLock, Recall, Session, StoredMessage, TransactionStatus,
 };
 use crate::TransactionId;
 use alloc::{boxed::Box, vec::Vec};
@@ -113,7 +113,10 @@ impl Value {
             Self::Message(message) => {
                 size_of::<StoredMessage>() + message.body.len() + message.payload.len()
             }
-            Self::Opens(opens) => opens.len() * 16,
+            Self::Opens(opens) => {
+                let ranges: usize = opens.iter().map(|opener| opener.appends.len()).sum();
+                opens.len() * size_of::<Opener>() + ranges * size_of::<AppendRange>()
+            }
             Self::Locks(locks) => locks.len() * size_of::<RangeLock>(),
             Self::LockWaiters(waiters) => waiters.len() * size_of::<LockWaiter>(),
             _ => 0,

@@ -171,7 +171,10 @@ pub fn states(reply: &Reply) -> impl Iterator<Item = &FileState> {
 const fn changes_data(request: &Request) -> bool {
     match request {
         Request::SetAttributes { change, .. } => change.size.is_some(),
-        Request::Close(_) | Request::SetXattr { .. } | Request::RemoveXattr { .. } => false,
+        Request::PrepareWrite { .. }
+        | Request::Close(_)
+        | Request::SetXattr { .. }
+        | Request::RemoveXattr { .. } => false,
         _ => true,
     }
 }

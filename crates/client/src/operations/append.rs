@@ -1,8 +1,20 @@
 //! Writes at the end of a file.
 
-use crate::{Client, Context, data::Extent};
+use crate::{
+    Client, Context,
+    data::{Extent, WritePart, is_newer},
+};
+use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, limits};
 use futago_wire::{Failure, Request};
+
+/// What is to be appended.
+#[derive(Clone, Copy)]
+struct Appending<'a> {
+    id: FileId,
+    data: &'a Payload,
+    kill_privileges: bool,
+}
 
 impl<C: Context> Client<C> {
     /// Writes `data` at the end of the file, wherever that is when the request arrives, and returns
@@ -14,23 +26,59 @@ impl<C: Context> Client<C> {
         kill_privileges: bool,
     ) -> Result<u64, Errno> {
         self.synchronize(id).await?;
-        let extent = self
-            .persist(|| self.try_append(id, &data, kill_privileges))
-            .await?;
-        let rest = data.slice(extent.stored, data.len());
-        let at = extent.offset + extent.stored as u64;
-        let rest = self.cut(id, &extent.hint, at, &rest);
-        self.change_chunks(id, &extent.hint, rest).await?;
-        Ok(extent.offset)
+        self.register_long(id, data.len()).await?;
+        let appending = Appending {
+            id,
+            data: &data,
+            kill_privileges,
+        };
+        let appended = self.persist(|| self.try_append(appending)).await;
+        self.chunks_changed(id);
+        if let Err(why) = appended {
+            self.give_up(id, why).await;
+        }
+        appended
+    }
+
+    /// Has a file's home hear that it is open here, if it will be longer than one chunk: only then may
+    /// something be written beyond its size.
+    async fn register_long(&self, id: FileId, length: usize) -> Result<(), Errno> {
+        let is_long = self.leased_state(id).is_some_and(|state| {
+            let end = state.attributes.size.saturating_add(length as u64);
+            end > u64::from(state.attributes.chunk_bytes)
+        });
+        if is_long {
+            self.register_opens(id).await?;
+        }
+        Ok(())
+    }
+
+    async fn try_append(&self, appending: Appending<'_>) -> Result<u64, Failure> {
+        let Appending { id, data, .. } = appending;
+        let placed = self.take_range(appending).await?;
+        let rest = data.slice(placed.stored, data.len());
+        let rest = self.cut(
+            id,
+            &placed.hint,
+            placed.offset + placed.stored as u64,
+            &rest,
+        );
+        if placed.size >= placed.offset + data.len() as u64 {
+            self.change_chunks(id, &placed.hint, rest).await?;
+        } else {
+            self.fill_range(id, &placed, rest).await?;
+            self.finish_range(appending, &placed).await?;
+        }
+        Ok(placed.offset)
     }
 
     /// Takes a range at the end, and stores what of the data belongs at the home.
-    async fn try_append(
-        &self,
-        id: FileId,
-        data: &Payload,
-        kill_privileges: bool,
-    ) -> Result<Extent, Failure> {
+    async fn take_range(&self, appending: Appending<'_>) -> Result<Extent, Failure> {
+        let Appending {
+            id,
+            data,
+            kill_privileges,
+        } = appending;
         let length = u32::try_from(data.len()).map_err(|_| Errno::EFBIG)?;
         let request = Request::Append {
             id,
@@ -52,6 +100,49 @@ impl<C: Context> Client<C> {
                 self.memory.borrow_mut().files.remove(id);
                 Err(failure)
             }
+        }
+    }
+
+    /// Writes the chunks of a range that the size does not cover yet. Errors: `Changed` if a shrinking
+    /// has taken the range away.
+    async fn fill_range(
+        &self,
+        id: FileId,
+        placed: &Extent,
+        mut parts: Vec<WritePart>,
+    ) -> Result<(), Failure> {
+        let deadline = self.context().now() + self.config().retry;
+        for pauses in 0.. {
+            parts = self.try_chunks(&parts, &placed.hint).await?;
+            if parts.is_empty() {
+                break;
+            }
+            if self.context().now() >= deadline {
+                return Err(Errno::EIO.into());
+            }
+            self.pause(pauses).await;
+            let now = self.extent(id).await?.hint;
+            if is_newer(&now.truncations, &placed.hint.truncations) {
+                return Err(Failure::Changed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the file's size cover a range. Errors: as [`Client::fill_range`].
+    async fn finish_range(&self, appending: Appending<'_>, placed: &Extent) -> Result<(), Failure> {
+        let request = Request::FinishAppend {
+            id: appending.id,
+            from: placed.offset,
+            to: placed.offset + appending.data.len() as u64,
+            kill_privileges: appending.kill_privileges,
+            heard: placed.hint.truncations.latest,
+        };
+        let finished = self.ask_extent(appending.id, request, Payload::empty());
+        match finished.await {
+            // It must not be appended once more.
+            Err(Failure::Busy) => Err(Errno::EIO.into()),
+            finished => finished.map(drop),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::{
     Client, Context,
+    changes::HomeWrite,
     data::{ChunkChange, ChunkRequest, Extent},
     layout::FileHint,
 };
@@ -144,15 +145,15 @@ impl<C: Context> Client<C> {
             return Ok(0);
         }
         let end = at.to + copied;
-        let request = Request::Write {
+        let home = HomeWrite {
             id: at.target,
             offset: at.to,
+            data: Payload::empty(),
             end,
             kill_privileges: false,
             written: None,
         };
-        let home = (request, Payload::empty());
-        self.change(at.target, home, parts).await?;
+        self.write_all(&home, parts).await?;
         Ok(copied)
     }
 

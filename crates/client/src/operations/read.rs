@@ -87,8 +87,8 @@ impl<C: Context> Client<C> {
         let Range { start: offset, end } = range;
         let length = (end - offset) as u32;
         let home = Request::Read { id, offset, length };
-        // What probably exists is asked for at once, the rest when the home has told the size. No chunk
-        // is asked twice: others may change it in between, and it must look the same all through.
+        // What probably exists is asked for at once, the rest when the home has told the size. No part
+        // of a chunk comes from an earlier answer than the rest: it must look the same all through.
         let hint = self.hint(id).unwrap_or_else(|| FileHint::new(0, 0));
         let known = end_of_chunks(&hint).min(hint.chunks_end());
         let known = end.min(known).max(offset);
@@ -97,6 +97,11 @@ impl<C: Context> Client<C> {
             .ask_home_and_chunks(id, (home, Payload::empty()), &parts, &hint)
             .await?;
         let end = end.min(extent.size);
+        let known = if extent.size > hint.size_seen {
+            forget_beyond(hint.size_seen, &mut parts, &mut answers).unwrap_or(known)
+        } else {
+            known
+        };
         let more = self.read_parts(id, &extent.hint, offset, known..end);
         answers.extend(self.read_chunks(&more, &extent.hint).await?);
         parts.extend(more);
@@ -139,6 +144,20 @@ impl<C: Context> Client<C> {
 fn end_of_chunks(hint: &FileHint) -> u64 {
     let width = u64::from(hint.chunk_bytes).max(1);
     hint.size_seen.div_ceil(width).saturating_mul(width)
+}
+
+/// Forgets the parts that reach beyond a size: they may have been read before the file was written there
+/// that has grown. Returns where the first of them begins.
+fn forget_beyond(
+    size: u64,
+    parts: &mut Vec<ReadPart>,
+    answers: &mut Vec<(Reply, Payload)>,
+) -> Option<u64> {
+    let within = parts.partition_point(|read| read.part.end() <= size);
+    let begin = parts.get(within).map(|read| read.part.offset);
+    parts.truncate(within);
+    answers.truncate(within);
+    begin
 }
 
 /// Puts together what was read up to `end`, without copying if it is one piece. `first` is how much of the

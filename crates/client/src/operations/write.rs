@@ -2,12 +2,12 @@
 
 use crate::{
     Client, Context,
+    changes::HomeWrite,
     data::WritePart,
     layout::{FileHint, Piece, parts},
 };
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, Timestamp, limits};
-use futago_wire::Request;
 
 impl<C: Context> Client<C> {
     /// Writes `data` at `offset` and returns the file's size after it. `kill_privileges` takes the
@@ -67,21 +67,22 @@ impl<C: Context> Client<C> {
         let ends = others
             .iter()
             .map(|(offset, data)| offset + data.len() as u64);
-        let request = Request::Write {
+        let hint = self.persist(|| self.known_hint(id)).await?;
+        let with_home = self.home_part_end(id, &hint, offset).min(first_end);
+        let (first, rest) = data.split_at((with_home - offset) as usize);
+        let home = HomeWrite {
             id,
             offset,
+            data: first,
             end: ends.fold(first_end, u64::max),
             kill_privileges,
             written,
         };
-        let hint = self.persist(|| self.known_hint(id)).await?;
-        let with_home = self.home_part_end(id, &hint, offset).min(first_end);
-        let (first, rest) = data.split_at((with_home - offset) as usize);
         let mut parts = self.cut(id, &hint, with_home, &rest);
         for (offset, data) in others {
             parts.extend(self.cut(id, &hint, *offset, data));
         }
-        Ok(self.change(id, (request, first), parts).await?.size)
+        Ok(self.write_all(&home, parts).await?.size)
     }
 
     /// Data that begins at `offset`, cut at the borders of chunks.

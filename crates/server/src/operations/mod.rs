@@ -6,11 +6,13 @@ mod attributes;
 mod chunks;
 pub mod create;
 mod create_unnamed;
+mod cut_ahead;
 mod inspect;
 mod locks;
 mod lookup;
 pub mod make_directory;
 mod open;
+mod prepare_write;
 mod punch;
 mod read;
 mod read_directory;
@@ -78,11 +80,13 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
             end,
             kill_privileges,
             written,
+            heard,
         } => {
             let note = write::Note {
                 end: *end,
                 kill_privileges: *kill_privileges,
                 written: *written,
+                heard: *heard,
             };
             write::run(turn, *id, *offset, note, payload)
         }
@@ -91,6 +95,15 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
             length,
             kill_privileges,
         } => append::run(turn, *id, *length, *kill_privileges, payload),
+        Request::PrepareWrite { id, reach } => prepare_write::run(turn, *id, *reach),
+        Request::FinishAppend {
+            id,
+            from,
+            to,
+            kill_privileges,
+            heard,
+        } => append::finish(turn, *id, &(*from..*to), *kill_privileges, *heard),
+        Request::CutAhead(id) => cut_ahead::run(turn, *id),
         Request::Punch {
             id,
             from,
@@ -181,6 +194,7 @@ pub fn grows(request: &Request) -> bool {
         Request::Create { .. }
         | Request::CreateUnnamed { .. }
         | Request::MakeDirectory { .. }
+        | Request::PrepareWrite { .. }
         | Request::Write { .. }
         | Request::Append { .. }
         | Request::WriteChunk { .. }

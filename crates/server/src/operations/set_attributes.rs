@@ -1,7 +1,7 @@
 //! Changes attributes, the size among them.
 
 use crate::answer::{Checked, Result};
-use crate::state::{file::without_privileges, size::grow};
+use crate::state::file::without_privileges;
 use crate::turn::Turn;
 use futago_base::{
     BucketStart, Errno, FileId, Key, Kind, Timestamp, View, limits,
@@ -52,10 +52,12 @@ fn check_directory<V: View>(
 }
 
 fn set_size<V: View>(turn: &mut Turn<'_, V>, id: FileId, size: u64) -> Checked<()> {
-    if size < turn.file(id)?.size {
+    let mut inode = turn.file(id)?.clone();
+    if size < inode.size {
         return turn.shrink(id, size);
     }
-    turn.state.update_inode(id, |inode| grow(inode, size));
+    turn.grow(id, &mut inode, size)?;
+    turn.state.put_inode(id, inode);
     Ok(())
 }
 

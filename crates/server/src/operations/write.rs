@@ -2,9 +2,10 @@
 
 use super::read::{chunk_here, extent};
 use crate::answer::Result;
-use crate::state::{file::without_privileges, size::grow};
+use crate::state::file::without_privileges;
 use crate::turn::Turn;
 use futago_base::{Errno, FileId, Payload, Timestamp, View, limits, record::Inode};
+use futago_wire::Failure;
 
 /// What is noted of a write, beside where it went.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,8 @@ pub struct Note {
     pub kill_privileges: bool,
     /// When it was written, if that is not now.
     pub written: Option<Timestamp>,
+    /// Which shrinking the chunks had heard of that were written before.
+    pub heard: Option<u64>,
 }
 
 impl Note {
@@ -24,6 +27,7 @@ impl Note {
             end,
             kill_privileges,
             written: None,
+            heard: None,
         }
     }
 }
@@ -36,6 +40,12 @@ pub fn run<V: View>(
     data: &Payload,
 ) -> Result {
     let inode = turn.regular_file(id)?;
+    if note
+        .heard
+        .is_some_and(|heard| heard < inode.truncations.latest)
+    {
+        return Err(Failure::Changed.into());
+    }
     let end = note.end;
     if end > limits::FILE_BYTES {
         return Err(Errno::EFBIG.into());
@@ -63,7 +73,7 @@ pub fn note_write<V: View>(
     let mut inode = turn.regular_file(id)?.clone();
     let now = Timestamp::from(turn.stamp);
     turn.reach_to(id, &mut inode, reach);
-    grow(&mut inode, note.end);
+    turn.grow(id, &mut inode, note.end)?;
     inode.announced = false;
     inode.modified = note.written.map_or(now, |written| written.min(now));
     inode.changed = now;

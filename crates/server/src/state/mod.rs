@@ -1,5 +1,6 @@
 //! What the records mean, and how they change together: files, directories, chunks and locks.
 
+mod appends;
 pub mod bucket;
 mod chunks;
 mod directory;

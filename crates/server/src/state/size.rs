@@ -39,14 +39,19 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
+    /// Raises the size to at least `size`. Errors: `Appended` while somebody appends what comes before.
+    pub fn grow(&self, id: FileId, inode: &mut Inode, size: u64) -> Checked<()> {
+        if size > inode.size {
+            self.await_ranges(id, size)?;
+            inode.size = size;
+        }
+        Ok(())
+    }
+
     /// Whether the present request's session has the file open.
-    fn is_open_here(&self, id: FileId) -> bool {
-        let opens = self.state.get(&Key::Opens(id));
-        let mut opens = opens
-            .and_then(futago_base::Value::opens)
-            .into_iter()
-            .flatten();
-        opens.any(|(session, _)| *session == self.request.session)
+    pub fn is_open_here(&self, id: FileId) -> bool {
+        let mut openers = self.openers(id).iter();
+        openers.any(|opener| opener.session == self.request.session)
     }
 
     /// Shrinks a file: cuts what is here at once and tells every server that may hold other chunks,
@@ -68,6 +73,7 @@ impl<V: View> Turn<'_, V> {
             sequence: inode.truncations.shrink(size),
             size,
         };
+        self.drop_ranges(id);
         let servers = self.chunk_servers(id, &inode);
         inode.cuts_pending += servers.len() as u32;
         inode.size = size;
@@ -159,11 +165,6 @@ impl<V: View> Turn<'_, V> {
         servers.remove(&self.server.id());
         servers
     }
-}
-
-/// Raises the size to at least `size`.
-pub fn grow(inode: &mut Inode, size: u64) {
-    inode.size = inode.size.max(size);
 }
 
 /// Whether there are no chunks of a file but the first, which is at its home.

@@ -113,6 +113,7 @@ fn a_kept_write_has_its_own_time_and_none_of_the_future() {
             end: 1,
             kill_privileges: false,
             written: Some(written),
+            heard: None,
         };
         match room.ask(HOLDER, write).1 {
             Ok(Reply::Extent {
@@ -137,6 +138,7 @@ fn every_exclusive_lease_gives_the_file_a_new_number_of_its_shrinkings() {
         end,
         kill_privileges: false,
         written: None,
+        heard: None,
     };
     let grown = |id: FileId| Request::SetAttributes {
         id,

@@ -336,6 +336,7 @@ fn the_lease_on_a_file_of_one_chunk_covers_its_data() {
         end: u64::from(CHUNK_BYTES) + 1,
         kill_privileges: false,
         written: None,
+        heard: None,
     };
     room.ask(HOLDER, write).1.expect("it is written");
     assert!(!covers(&mut room), "others may write its second chunk");
@@ -372,6 +373,7 @@ fn requests_that_waited_together_see_each_other_s_changes() {
         end: 3,
         kill_privileges: false,
         written: None,
+        heard: None,
     };
     let input = |sequence, request, payload| Input::Request {
         id: RequestId {

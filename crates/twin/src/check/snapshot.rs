@@ -3,7 +3,7 @@
 use crate::model::{Body, Content, File, Node, NodeId, Tree};
 use futago_base::{
     ChunkId, FileId, Key, Kind, SessionId, Value, View,
-    record::{Inode, LockKind, LockSpace},
+    record::{Inode, LockKind, LockSpace, Opener},
 };
 use futago_store::MemoryStore;
 use std::collections::BTreeMap;
@@ -131,7 +131,8 @@ fn attach(
             entries.insert(name.clone(), node.unwrap_or(NodeId(u32::MAX)));
         }
         (Key::Opens(_), Value::Opens(opens), Body::File(file)) => {
-            file.opens = opens.iter().map(|(s, count)| (client(s), *count)).collect();
+            let opened = |opener: &Opener| (client(&opener.session), opener.count);
+            file.opens = opens.iter().map(opened).collect();
         }
         (Key::Locks(_), Value::Locks(locks), Body::File(file)) => {
             for lock in locks {

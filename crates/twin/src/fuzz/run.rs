@@ -473,7 +473,7 @@ fn punctual(history: &History, burst: &Burst, with_leases: bool) -> Result<(), F
     let mut limit = if quiet {
         Duration(GRACE.0 * 3 / 2)
     } else {
-        Duration(GRACE.0 * 2 + Duration::from_secs(12).0)
+        Duration(GRACE.0 * 2 + Duration::from_secs(20).0)
     };
     let absence = burst.faults.longest_absence();
     if with_leases && (burst.death.is_some() || absence > LEASE_TRUST) {

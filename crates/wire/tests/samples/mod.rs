@@ -74,6 +74,7 @@ fn write() -> Request {
         end: 8,
         kill_privileges: false,
         written: None,
+        heard: None,
     }
 }
 

@@ -86,6 +86,7 @@ fn write() -> Request {
         end: 1,
         kill_privileges: false,
         written: None,
+        heard: None,
     }
 }
 

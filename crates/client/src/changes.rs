@@ -1,0 +1,278 @@
+//! Changes of a file's data that concern its home and the servers of further chunks.
+//!
+//! What makes a file longer is written to its chunks first, and the home hears of it when that is done:
+//! nobody is shown a size whose data is still under way. What stays within the size goes to all of
+//! them side by side. Either way it happens when the home's part does: what is cut off later is cut
+//! off in the chunks, too. If the file is cut between the two, the home refuses its part, and the
+//! write begins anew.
+
+use crate::{
+    Client, Context,
+    data::{ChunkChange, Extent, is_newer},
+    join::both,
+    join_all,
+    layout::FileHint,
+};
+use alloc::vec::Vec;
+use core::pin::pin;
+use futago_base::{Errno, FileId, Payload, Timestamp};
+use futago_wire::{Failure, Request};
+
+/// A write, as the file's home hears of it.
+#[derive(Clone)]
+pub struct HomeWrite {
+    /// The file.
+    pub id: FileId,
+    /// Where the data goes, if there is any for the home.
+    pub offset: u64,
+    /// The part of the data that the home takes.
+    pub data: Payload,
+    /// The end of the whole write.
+    pub end: u64,
+    /// The set-user-id bits go.
+    pub kill_privileges: bool,
+    /// When it was written, if that is not now.
+    pub written: Option<Timestamp>,
+}
+
+impl HomeWrite {
+    const fn request(&self, heard: Option<u64>) -> Request {
+        Request::Write {
+            id: self.id,
+            offset: self.offset,
+            end: self.end,
+            kill_privileges: self.kill_privileges,
+            written: self.written,
+            heard,
+        }
+    }
+}
+
+/// Up to where a file must be writable for some changes.
+fn reach<R: ChunkChange>(parts: &[R]) -> u64 {
+    parts.iter().map(ChunkChange::reach).fold(0, u64::max)
+}
+
+impl<C: Context> Client<C> {
+    /// Writes what goes to a file's home, and chunks.
+    pub(crate) async fn write_all<R: ChunkChange>(
+        &self,
+        home: &HomeWrite,
+        parts: Vec<R>,
+    ) -> Result<Extent, Errno> {
+        let id = home.id;
+        let first = || (home.request(None), home.data.clone());
+        if parts.is_empty() {
+            return self.change(id, first(), parts).await;
+        }
+        let written = self.persist(|| self.try_write(home, &parts)).await;
+        self.chunks_changed(id);
+        match written {
+            Ok(Some((extent, rest))) => {
+                self.change_chunks(id, &extent.hint, rest).await?;
+                Ok(extent)
+            }
+            // Who does not have the file open would leave behind what it writes beyond the size. Nor
+            // can those wait who find the file cut again and again.
+            Ok(None) | Err(Errno::EBUSY) => self.change(id, first(), parts).await,
+            Err(why) => {
+                self.give_up(id, why).await;
+                Err(why)
+            }
+        }
+    }
+
+    /// Writes the chunks, and has the home hear of that. Returns what is left to be done, or nothing at
+    /// all if the home must hear of it first.
+    async fn try_write<R: ChunkChange>(
+        &self,
+        home: &HomeWrite,
+        parts: &[R],
+    ) -> Result<Option<(Extent, Vec<R>)>, Failure> {
+        let reach = reach(parts);
+        let hint = self.writable_hint(home.id, reach).await?;
+        if reach > hint.writable {
+            return Ok(None);
+        }
+        let written = self.try_write_in_order(home, parts, &hint).await;
+        if matches!(written, Err(Failure::Changed)) {
+            self.memory.borrow_mut().files.remove(home.id);
+        }
+        written.map(Some)
+    }
+
+    async fn try_write_in_order<R: ChunkChange>(
+        &self,
+        home: &HomeWrite,
+        parts: &[R],
+        hint: &FileHint,
+    ) -> Result<(Extent, Vec<R>), Failure> {
+        let request = home.request(Some(hint.truncations.latest));
+        let tell_home = self.ask_extent(home.id, request, home.data.clone());
+        let chunks = self.try_chunks(parts, hint);
+        if reach(parts) <= hint.size_seen {
+            let (told, refused) = both(pin!(tell_home), pin!(chunks)).await;
+            return Ok((told?.0, refused?));
+        }
+        if !chunks.await?.is_empty() {
+            return Err(Failure::Changed);
+        }
+        Ok((tell_home.await?.0, Vec::new()))
+    }
+
+    /// The layout of a file whose chunks are to be written up to `reach`, if its home allows that.
+    async fn writable_hint(&self, id: FileId, reach: u64) -> Result<FileHint, Failure> {
+        let hint = self.known_hint(id).await?;
+        if reach <= hint.writable {
+            return Ok(hint);
+        }
+        self.register_opens(id).await?;
+        let request = Request::PrepareWrite { id, reach };
+        let (extent, _) = self.ask_extent(id, request, Payload::empty()).await?;
+        Ok(extent.hint)
+    }
+
+    /// Takes back what was written beyond the end of a file before a server was full.
+    pub(crate) async fn give_up(&self, id: FileId, why: Errno) {
+        if why == Errno::ENOSPC {
+            // What cannot be taken back now goes when the file is closed.
+            self.ask_home(id, Request::CutAhead(id)).await.ok();
+        }
+    }
+
+    /// Changes what goes to a file's home, and chunks, which get messages of their own. All of it happens when the
+    /// home's part does: what is cut off later is cut off here, too.
+    pub(crate) async fn change<R: ChunkChange>(
+        &self,
+        id: FileId,
+        home: (Request, Payload),
+        parts: Vec<R>,
+    ) -> Result<Extent, Errno> {
+        let changed = self
+            .persist(|| self.change_home(id, home.clone(), &parts))
+            .await;
+        if !parts.is_empty() {
+            self.chunks_changed(id);
+        }
+        let (extent, rest) = changed?;
+        self.change_chunks(id, &extent.hint, rest).await?;
+        Ok(extent)
+    }
+
+    /// Chunks of a file may have been changed, also if that failed: what was read meanwhile may be older than they are now.
+    pub(crate) fn chunks_changed(&self, id: FileId) {
+        self.with_leases(|leases| leases.data_changed(id));
+    }
+
+    /// Changes what lies at the home, side by side with the chunks if it has allowed that before.
+    /// Returns the parts that are still to be done.
+    async fn change_home<R: ChunkChange>(
+        &self,
+        id: FileId,
+        (request, data): (Request, Payload),
+        parts: &[R],
+    ) -> Result<(Extent, Vec<R>), Failure> {
+        let hint = self.known_hint(id).await?;
+        if parts.is_empty() || reach(parts) > hint.writable {
+            let (extent, _) = self.ask_extent(id, request, data).await?;
+            return Ok((extent, parts.to_vec()));
+        }
+        let (home, refused) = both(
+            pin!(self.ask_extent(id, request, data)),
+            pin!(self.try_chunks(parts, &hint)),
+        )
+        .await;
+        let ((extent, _), refused) = (home?, refused?);
+        if is_newer(&extent.hint.truncations, &hint.truncations) {
+            return Ok((extent, parts.to_vec()));
+        }
+        Ok((extent, refused))
+    }
+
+    /// Changes chunks of a file whose home's part was done when the home told `placed`.
+    pub(crate) async fn change_chunks<R: ChunkChange>(
+        &self,
+        id: FileId,
+        placed: &FileHint,
+        parts: Vec<R>,
+    ) -> Result<(), Errno> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let changed = self.change_all_chunks(id, placed, parts).await;
+        self.chunks_changed(id);
+        changed
+    }
+
+    async fn change_all_chunks<R: ChunkChange>(
+        &self,
+        id: FileId,
+        placed: &FileHint,
+        mut parts: Vec<R>,
+    ) -> Result<(), Errno> {
+        let mut hint = placed.clone();
+        let deadline = self.context().now() + self.config().retry;
+        let mut tries = 0;
+        while !parts.is_empty() {
+            parts = self.persist(|| self.try_chunks(&parts, &hint)).await?;
+            if parts.is_empty() {
+                break;
+            }
+            if self.context().now() >= deadline {
+                return Err(Errno::EIO);
+            }
+            if tries > 0 {
+                self.pause(tries).await;
+            }
+            tries += 1;
+            hint = match self.persist(|| self.ask_leave(id, &parts)).await {
+                // The file was removed after it was changed.
+                Err(Errno::ESTALE) => break,
+                extent => extent?.hint,
+            };
+            if let Some(size) = hint.truncations.limit_since(placed.truncations.latest) {
+                let left = parts.into_iter().filter_map(|part| part.cut(size));
+                parts = left.collect();
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the home how a file stands of which chunks are still to be changed. If it wants to hear of
+    /// that first, it hears of it.
+    async fn ask_leave<R: ChunkChange>(&self, id: FileId, parts: &[R]) -> Result<Extent, Failure> {
+        let extent = self.extent(id).await?;
+        let reach = reach(parts);
+        if reach <= extent.hint.writable {
+            return Ok(extent);
+        }
+        let request = Request::PrepareWrite { id, reach };
+        let (extent, _) = self.ask_extent(id, request, Payload::empty()).await?;
+        Ok(extent)
+    }
+
+    /// Changes chunks, side by side. Returns the parts whose servers know more, or less, of the file
+    /// than its home told: it must be asked anew.
+    pub(crate) async fn try_chunks<R: ChunkChange>(
+        &self,
+        parts: &[R],
+        hint: &FileHint,
+    ) -> Result<Vec<R>, Failure> {
+        let sent = parts.iter().map(|part| {
+            let (request, data) = part.request(hint);
+            self.send(part.server(), request, data)
+        });
+        let mut refused = Vec::new();
+        for (part, answer) in parts.iter().zip(join_all(sent).await) {
+            match answer {
+                Ok(_) => {}
+                // The home's part may be done and must not be repeated: only this one is.
+                Err(Failure::Changed | Failure::NotAdmitted | Failure::Busy) => {
+                    refused.push(part.clone())
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(refused)
+    }
+}
