@@ -13,7 +13,7 @@ use crate::{
     join_all,
     layout::FileHint,
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use core::pin::pin;
 use futago_base::{Errno, FileId, Payload, Timestamp};
 use futago_wire::{Failure, Request};
@@ -60,12 +60,13 @@ impl<C: Context> Client<C> {
         home: &HomeWrite,
         parts: Vec<R>,
     ) -> Result<Extent, Errno> {
+        // Writes beyond one chunk keep their state apart: it is large, and most requests have none.
         let id = home.id;
         let first = || (home.request(None), home.data.clone());
         if parts.is_empty() {
             return self.change(id, first(), parts).await;
         }
-        let written = self.persist(|| self.try_write(home, &parts)).await;
+        let written = Box::pin(self.persist(|| self.try_write(home, &parts))).await;
         self.chunks_changed(id);
         match written {
             Ok(Some((extent, rest))) => {
@@ -74,7 +75,7 @@ impl<C: Context> Client<C> {
             }
             // Who does not have the file open would leave behind what it writes beyond the size. Nor
             // can those wait who find the file cut again and again.
-            Ok(None) | Err(Errno::EBUSY) => self.change(id, first(), parts).await,
+            Ok(None) | Err(Errno::EBUSY) => Box::pin(self.change(id, first(), parts)).await,
             Err(why) => {
                 self.give_up(id, why).await;
                 Err(why)
@@ -126,7 +127,7 @@ impl<C: Context> Client<C> {
         if reach <= hint.writable {
             return Ok(hint);
         }
-        self.register_opens(id).await?;
+        Box::pin(self.register_opens(id)).await?;
         let request = Request::PrepareWrite { id, reach };
         let (extent, _) = self.ask_extent(id, request, Payload::empty()).await?;
         Ok(extent.hint)

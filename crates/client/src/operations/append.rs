@@ -4,7 +4,7 @@ use crate::{
     Client, Context,
     data::{Extent, WritePart, is_newer},
 };
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use futago_base::{Errno, FileId, Payload, limits};
 use futago_wire::{Failure, Request};
 
@@ -32,7 +32,8 @@ impl<C: Context> Client<C> {
             data: &data,
             kill_privileges,
         };
-        let appended = self.persist(|| self.try_append(appending)).await;
+        // Apart, because it is large and most requests append nothing.
+        let appended = Box::pin(self.persist(|| self.try_append(appending))).await;
         self.chunks_changed(id);
         if let Err(why) = appended {
             self.give_up(id, why).await;
