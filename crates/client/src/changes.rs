@@ -1,10 +1,10 @@
 //! Changes of a file's data that concern its home and the servers of further chunks.
 //!
-//! What makes a file longer is written to its chunks first, and the home hears of it when that is done:
-//! nobody is shown a size whose data is still under way. What stays within the size goes to all of
-//! them side by side. Either way it happens when the home's part does: what is cut off later is cut
-//! off in the chunks, too. If the file is cut between the two, the home refuses its part, and the
-//! write begins anew.
+//! What makes a file longer is written to its chunks first, and the home hears of it when that is
+//! done: nobody is shown a size whose data is still under way. What stays within the size goes to
+//! all of them side by side. Either way it happens when the home's part does: what is cut off later
+//! is cut off in the chunks, too. If the file is cut between the two, the home refuses its part,
+//! and the write begins anew.
 
 use crate::{
     Client, Context,
@@ -73,8 +73,8 @@ impl<C: Context> Client<C> {
                 self.change_chunks(id, &extent.hint, rest).await?;
                 Ok(extent)
             }
-            // Who does not have the file open would leave behind what it writes beyond the size. Nor
-            // can those wait who find the file cut again and again.
+            // A client that does not have the file open would leave data beyond the size behind,
+            // and one that finds the file cut again and again must come to an end.
             Ok(None) | Err(Errno::EBUSY) => Box::pin(self.change(id, first(), parts)).await,
             Err(why) => {
                 self.give_up(id, why).await;
@@ -83,8 +83,8 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Writes the chunks, and has the home hear of that. Returns what is left to be done, or nothing at
-    /// all if the home must hear of it first.
+    /// Writes the chunks, and has the home hear of that. Returns what is left to be done, or
+    /// nothing at all if the home must hear of it first.
     async fn try_write<R: ChunkChange>(
         &self,
         home: &HomeWrite,
@@ -141,8 +141,8 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Changes what goes to a file's home, and chunks, which get messages of their own. All of it happens when the
-    /// home's part does: what is cut off later is cut off here, too.
+    /// Changes what goes to a file's home, and chunks, which get messages of their own. All of it
+    /// happens when the home's part does: what is cut off later is cut off here, too.
     pub(crate) async fn change<R: ChunkChange>(
         &self,
         id: FileId,
@@ -160,7 +160,8 @@ impl<C: Context> Client<C> {
         Ok(extent)
     }
 
-    /// Chunks of a file may have been changed, also if that failed: what was read meanwhile may be older than they are now.
+    /// Chunks of a file may have been changed, also if that failed: what was read meanwhile may be
+    /// older than they are now.
     pub(crate) fn chunks_changed(&self, id: FileId) {
         self.with_leases(|leases| leases.data_changed(id));
     }
@@ -239,8 +240,8 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// Asks the home how a file stands of which chunks are still to be changed. If it wants to hear of
-    /// that first, it hears of it.
+    /// Asks the home how a file stands of which chunks are still to be changed. If it wants to hear
+    /// of that first, it hears of it.
     async fn ask_leave<R: ChunkChange>(&self, id: FileId, parts: &[R]) -> Result<Extent, Failure> {
         let extent = self.extent(id).await?;
         let reach = reach(parts);
@@ -252,8 +253,8 @@ impl<C: Context> Client<C> {
         Ok(extent)
     }
 
-    /// Changes chunks, side by side. Returns the parts whose servers know more, or less, of the file
-    /// than its home told: it must be asked anew.
+    /// Changes chunks, side by side. Returns the parts whose servers know more, or less, of the
+    /// file than its home told: it must be asked anew.
     pub(crate) async fn try_chunks<R: ChunkChange>(
         &self,
         parts: &[R],

@@ -1,4 +1,5 @@
-//! Requests to a file's home and to the servers of its chunks: what they have in common, and those that ask.
+//! Requests to a file's home and to the servers of its chunks: what they have in common, and those
+//! that ask.
 
 use crate::{
     Client, Context,

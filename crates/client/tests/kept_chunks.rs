@@ -145,8 +145,9 @@ fn opened(state: FileState) -> Exchange {
     exchange(0, Request::Open(FILE), Ok(Reply::Opened(state)))
 }
 
-/// Reads a chunk while it is changed, and after that: both times it must be asked for. What the change asks
-/// comes before the first read, and perhaps something after it. Returns what came of the change.
+/// Reads a chunk while it is changed, and after that: both times it must be asked for. What the
+/// change asks comes before the first read, and perhaps something after it. Returns what came of
+/// the change.
 fn read_during<T>(
     (index, size): (u32, u64),
     (old, new): (Payload, Payload),

@@ -146,8 +146,8 @@ impl DirectoryNodes {
         node
     }
 
-    /// A directory was found without a name: the kernel is told of one of its nodes. A new one is that
-    /// of the first place in which the directory is found.
+    /// A directory was found without a name: the kernel is told of one of its nodes. A new one is
+    /// that of the first place in which the directory is found.
     pub fn found_unnamed(&self, directory: FileId) -> u64 {
         if directory == FileId::ROOT {
             return directory.0;

@@ -6,14 +6,13 @@
 //! closing a file without locks costs nothing; and where a listing was cut between names of one hash.
 //!
 //! ```text
-//! mount            mounting and unmounting
-//! crew             the threads that take requests, and who does when; traffic: what requests come
-//! lookout          how a thread looks for the next request
-//! gateway          requests in, answers out, interruptions
-//! directory_nodes  which of the kernel's nodes are which directories
-//! retried_walks    what the kernel looks up for the second time; gone_directories: what others removed
-//! kernel_caches    what the kernel keeps, and how it is taken back; told_nodes: which files it knows
-//! kernel_names     which names it may use without asking; taking_in: answers on their way to it;
+//! mount            mounting and unmounting crew             the threads that take requests, and
+//! who does when; traffic: what requests come lookout          how a thread looks for the next
+//! request gateway          requests in, answers out, interruptions directory_nodes  which of the
+//! kernel's nodes are which directories retried_walks    what the kernel looks up for the second
+//! time; gone_directories: what others removed kernel_caches    what the kernel keeps, and how it
+//! is taken back; told_nodes: which files it knows kernel_names     which names it may use without
+//! asking; taking_in: answers on their way to it;
 //!                  kernel_locks: which directories it has locked
 //! kept_pages       which files it reads through its pages, and when they are dropped; kept_listings: the same of directories
 //! local            what is answered without asking anybody

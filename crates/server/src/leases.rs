@@ -16,13 +16,13 @@
 
 use crate::Output;
 use crate::state::size::changes_are_announced;
-use crate::turn::Turn;
+use crate::turn::{Turn, stored};
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use futago_base::{
     BucketStart, FileId, Key, Kind, Payload, RequestId, SessionId, Value, View,
     record::{Recall, Session, Sort, StoredMessage, Target},
 };
-use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request, codec};
+use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request};
 
 impl<V: View> Turn<'_, V> {
     /// Whether there are records in a range.
@@ -136,11 +136,7 @@ impl<V: View> Turn<'_, V> {
         request: &Request,
         payload: &Payload,
     ) {
-        let message = StoredMessage {
-            request: id,
-            body: codec::encode(request),
-            payload: payload.clone(),
-        };
+        let message = stored(id, request, payload);
         self.state.put(Key::AwaitsRecall(node, id), message);
     }
 

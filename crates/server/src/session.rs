@@ -138,7 +138,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Who has a file open.
+    /// The sessions that have a file open.
     pub fn openers(&self, file: FileId) -> &[Opener] {
         let opens = self.state.get(&Key::Opens(file)).and_then(Value::opens);
         opens.map(Vec::as_slice).unwrap_or_default()

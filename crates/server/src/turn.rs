@@ -22,8 +22,8 @@ pub struct Turn<'a, V> {
     pub request: RequestId,
     /// Whether the client that asks takes leases.
     pub leases: bool,
-    /// Nodes on which nobody has a lease any more, or to which less is being appended: the requests that waited for
-    /// that run again.
+    /// Nodes on which nobody has a lease any more, or to which less is being appended: the requests
+    /// that waited for that run again.
     pub given_back: Vec<FileId>,
     /// Buckets that have got new entries, to be split if they are too large.
     pub grown: Vec<(FileId, BucketStart)>,
@@ -40,6 +40,15 @@ fn data_bytes(output: &Output) -> u64 {
     match output {
         Output::Answer { payload, .. } => payload.len() as u64,
         Output::Push { .. } | Output::Peer { .. } | Output::PeerAnswer { .. } => 0,
+    }
+}
+
+/// A request that is to run later, as it is kept until then.
+pub fn stored(id: RequestId, request: &Request, payload: &Payload) -> StoredMessage {
+    StoredMessage {
+        request: id,
+        body: codec::encode(request),
+        payload: payload.clone(),
     }
 }
 
@@ -233,11 +242,7 @@ impl<'a, V: View> Turn<'a, V> {
         request: &Request,
         payload: &Payload,
     ) {
-        let message = StoredMessage {
-            request: id,
-            body: codec::encode(request),
-            payload: payload.clone(),
-        };
+        let message = stored(id, request, payload);
         self.state.put(Key::Parked(transaction, id), message);
         self.transactions.conflicts += 1;
         let other = match request {

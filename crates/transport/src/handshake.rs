@@ -14,9 +14,9 @@
 //! ```
 //!
 //! After it, TCP connections of a secure cluster go on under the keys of the handshake
-//! ([`secure`](crate::secure)). Other streams are neither encrypted nor authenticated: every message
-//! has a checksum against damage, and an attacker who can change packets on the wire can take over a
-//! proven connection. Both sides must want the same.
+//! ([`secure`](crate::secure)). Other streams are neither encrypted nor authenticated: every
+//! message has a checksum against damage, and an attacker who can change packets on the wire can
+//! take over a proven connection. Both sides must want the same.
 
 use crate::{ClusterKey, Session, session::TAG_BYTES};
 use futago_base::ServerId;
@@ -139,8 +139,8 @@ pub enum HandshakeError {
 }
 
 impl HandshakeError {
-    /// Whether bytes that were damaged on the way may be the cause. Nothing guards the first ones of
-    /// a connection but the proof itself, which fails under another key in the same way.
+    /// Whether bytes that were damaged on the way may be the cause. Nothing guards the first ones
+    /// of a connection but the proof itself, which fails under another key in the same way.
     pub const fn may_be_damage(&self) -> bool {
         matches!(
             self,

@@ -9,7 +9,8 @@ use zeroize::{Zeroize, Zeroizing};
 pub const KEY_BYTES: usize = 32;
 
 /// The secret that every process of a cluster has and proves to have. It never appears in logs, and
-/// is wiped from memory after use. (The libraries that parse and prove it keep copies that are not.)
+/// is wiped from memory after use. (The libraries that parse and prove it keep copies that are
+/// not.)
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClusterKey([u8; KEY_BYTES]);

@@ -1,6 +1,7 @@
 //! A socket whose bytes are encrypted and authenticated.
 //!
-//! The stream is cut into messages of the Noise protocol, each under the next nonce of its direction:
+//! The stream is cut into messages of the Noise protocol, each under the next nonce of its
+//! direction:
 //!
 //! ```text
 //! length of what follows (2 bytes, little-endian)   encrypted bytes   tag (16 bytes)
@@ -66,8 +67,8 @@ impl SecureStream {
         self.incoming.borrow_mut().read(into, &self.socket)
     }
 
-    /// Writes as much as there is room for. After [`io::ErrorKind::WouldBlock`] the caller must come
-    /// again with the same bytes in front, because they may be sealed already.
+    /// Writes as much as there is room for. After [`io::ErrorKind::WouldBlock`] the caller must
+    /// come again with the same bytes in front, because they may be sealed already.
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
         self.outgoing.borrow_mut().write(from, &self.socket)
     }

@@ -1,4 +1,5 @@
-//! The keys of a connection after the handshake: they seal and open messages, each once and in order.
+//! The keys of a connection after the handshake: they seal and open messages, each once and in
+//! order.
 
 use snow::{HandshakeState, StatelessTransportState};
 use std::{io, sync::Arc};

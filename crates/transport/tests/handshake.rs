@@ -231,7 +231,8 @@ proptest! {
     }
 }
 
-/// A server that turns away the first connections for another key, as one does that gets damaged bytes.
+/// A server that turns away the first connections for another key, as one does that gets damaged
+/// bytes.
 async fn refuse_first(listener: tokio::net::UnixListener, mut damaged: usize) {
     while let Ok((mut socket, _)) = listener.accept().await {
         let known = key(if damaged > 0 { 2 } else { 1 });

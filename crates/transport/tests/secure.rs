@@ -1,4 +1,5 @@
-//! Encrypted connections: messages arrive whole and in order, and what was changed on its way does not.
+//! Encrypted connections: messages arrive whole and in order, and what was changed on its way does
+//! not.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;

@@ -1,4 +1,5 @@
-//! Whether the checks would notice if the protocol were wrong: every planted defect makes some seed fail.
+//! Whether the checks would notice if the protocol were wrong: every planted defect makes some seed
+//! fail.
 
 use futago_twin::cluster::Defect;
 use futago_twin::fuzz::{Scenario, try_run};
@@ -45,7 +46,7 @@ fn rare_defects_are_noticed() {
 
 /// Takes minutes; the proof runs it.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes; cargo xtask proof defects runs it"]
 fn every_defect_is_noticed() {
     let mut missed = Vec::new();
     for defect in Defect::all() {

@@ -1,4 +1,5 @@
-//! Whoever follows a file that others make longer sees what they write, and never zeros in its place.
+//! Whoever follows a file that others make longer sees what they write, and never zeros in its
+//! place.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

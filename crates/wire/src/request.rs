@@ -206,8 +206,8 @@ pub enum Request {
         /// Number of bytes.
         length: u32,
     },
-    /// Lets the caller, if it has the file open, write chunks up to `reach` before the home hears of the
-    /// write that they belong to. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    /// Lets the caller, if it has the file open, write chunks up to `reach` before the home hears
+    /// of the write that they belong to. Answer: [`Reply::Extent`](crate::Reply::Extent).
     PrepareWrite {
         /// The file.
         id: FileId,
@@ -244,9 +244,10 @@ pub enum Request {
         /// As [`AttributeChange::kill_privileges`].
         kill_privileges: bool,
     },
-    /// The data of a range that [`Request::Append`] has handed out is there: the file's size covers it
-    /// now. The answer waits while somebody else writes what comes before it. `Changed` if the file has shrunk
-    /// since, which takes the range away. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    /// The data of a range that [`Request::Append`] has handed out is there: the file's size covers
+    /// it now. The answer waits while somebody else writes what comes before it. `Changed` if the
+    /// file has shrunk since, which takes the range away. Answer:
+    /// [`Reply::Extent`](crate::Reply::Extent).
     FinishAppend {
         /// The file.
         id: FileId,
@@ -259,8 +260,9 @@ pub enum Request {
         /// The file's latest shrinking of which the range's chunks had heard.
         heard: u64,
     },
-    /// Takes away what has been written beyond the size of the file: somebody has failed to write all that
-    /// belongs there. Who is writing there begins anew. Answer: [`Reply::Done`](crate::Reply::Done).
+    /// Takes away what has been written beyond the size of the file: somebody has failed to write
+    /// all that belongs there. Who is writing there begins anew. Answer:
+    /// [`Reply::Done`](crate::Reply::Done).
     CutAhead(FileId),
     /// Makes a hole in `from..to` at the home, and counts as a write up to `grow_to`. Other servers
     /// get [`Request::PunchChunks`]. With `from == to`: allocates.

@@ -67,7 +67,8 @@ pub enum Key {
     SessionLease(SessionId, FileId),
     /// When the leases on a node were called back; for a while after that it is not leased again. Volatile.
     Recall(FileId),
-    /// A request that waits for the leases on a node to be given back, or for what others append to it. Volatile.
+    /// A request that waits for the leases on a node to be given back, or for what others append to
+    /// it. Volatile.
     AwaitsRecall(FileId, RequestId),
     /// The session that has an exclusive lease on a file. Volatile.
     Exclusive(FileId),

@@ -8,7 +8,7 @@ use alloc::{boxed::Box, vec::Vec};
 use futago_base::{Errno, FileId, Payload, limits};
 use futago_wire::{Failure, Request};
 
-/// What is to be appended.
+/// The data that a caller appends.
 #[derive(Clone, Copy)]
 struct Appending<'a> {
     id: FileId,
@@ -41,8 +41,8 @@ impl<C: Context> Client<C> {
         appended
     }
 
-    /// Has a file's home hear that it is open here, if it will be longer than one chunk: only then may
-    /// something be written beyond its size.
+    /// Has a file's home hear that it is open here, if it will be longer than one chunk: only then
+    /// may something be written beyond its size.
     async fn register_long(&self, id: FileId, length: usize) -> Result<(), Errno> {
         let is_long = self.leased_state(id).is_some_and(|state| {
             let end = state.attributes.size.saturating_add(length as u64);
@@ -104,8 +104,8 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Writes the chunks of a range that the size does not cover yet. Errors: `Changed` if a shrinking
-    /// has taken the range away.
+    /// Writes the chunks of a range that the size does not cover yet. Errors: `Changed` if a
+    /// shrinking has taken the range away.
     async fn fill_range(
         &self,
         id: FileId,

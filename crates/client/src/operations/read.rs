@@ -87,8 +87,9 @@ impl<C: Context> Client<C> {
         let Range { start: offset, end } = range;
         let length = (end - offset) as u32;
         let home = Request::Read { id, offset, length };
-        // What probably exists is asked for at once, the rest when the home has told the size. No part
-        // of a chunk comes from an earlier answer than the rest: it must look the same all through.
+        // What probably exists is asked for at once, the rest when the home has told the size. No
+        // part of a chunk comes from an earlier answer than the rest: it must look the same all
+        // through.
         let hint = self.hint(id).unwrap_or_else(|| FileHint::new(0, 0));
         let known = end_of_chunks(&hint).min(hint.chunks_end());
         let known = end.min(known).max(offset);
@@ -146,8 +147,8 @@ fn end_of_chunks(hint: &FileHint) -> u64 {
     hint.size_seen.div_ceil(width).saturating_mul(width)
 }
 
-/// Forgets the parts that reach beyond a size: they may have been read before the file was written there
-/// that has grown. Returns where the first of them begins.
+/// Forgets the parts that reach beyond a size: they may have been read before the file was written
+/// there that has grown. Returns where the first of them begins.
 fn forget_beyond(
     size: u64,
     parts: &mut Vec<ReadPart>,

@@ -126,8 +126,8 @@ impl Actor for Mount {
 }
 
 impl Mount {
-    /// A mount holds what a thread looks up after `ESTALE` until the thread has used it. The reference
-    /// holds nothing, so the thread uses something else.
+    /// A mount holds what a thread looks up after `ESTALE` until the thread has used it. The
+    /// reference holds nothing, so the thread uses something else.
     fn end_walk(&self) {
         if let Ok(root) = self.node(FileId::ROOT) {
             // Whatever it tells.

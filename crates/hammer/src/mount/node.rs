@@ -18,7 +18,8 @@ impl Mount {
     ) -> Option<Observed> {
         use Operation as O;
         let able = match operation {
-            // A mount takes new attributes of directories that are gone, which the reference does not.
+            // A mount takes new attributes of directories that are gone, which the reference does
+            // not.
             O::SetMode { id, .. } => self.nodes.get(id).is_none_or(|n| n.0 != Kind::Directory),
             O::Attributes(_)
             | O::GetXattr { .. }
@@ -76,8 +77,8 @@ impl Mount {
         }
     }
 
-    /// What `stat` tells. A mount shows a directory that is gone without links, as long as its kernel
-    /// knows it; the reference has none then.
+    /// What `stat` tells. A mount shows a directory that is gone without links, as long as its
+    /// kernel knows it; the reference has none then.
     pub(super) fn stat(&self, id: FileId) -> io::Result<Outcome> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let seen = fs::statx(self.node(id)?, "", AtFlags::EMPTY_PATH, wanted)?;

@@ -1,9 +1,9 @@
 //! Hands out the next range at the end of a file, and stores what of it falls into chunk 0. That part
 //! must come along: the caller is told to look again if it took the file for longer.
 //!
-//! A range within chunk 0 is appended with that. Of another one the file's size does not tell before
-//! its writer has finished it; one who does not have the file open, and so could leave data beyond
-//! the size behind, finishes at once.
+//! A range within chunk 0 is appended with that. Of another one the file's size does not tell
+//! before its writer has finished it; one who does not have the file open, and so could leave data
+//! beyond the size behind, finishes at once.
 
 use super::prepare_write::lead_to;
 use super::read::extent;

@@ -1,13 +1,13 @@
-//! Lets chunks be written before the file's home hears of the write that they belong to: nobody is shown a
-//! size then whose data is still under way.
+//! Lets chunks be written before the file's home hears of the write that they belong to: nobody is
+//! shown a size then whose data is still under way.
 
 use super::read::extent;
 use crate::answer::{Checked, Result};
 use crate::turn::Turn;
 use futago_base::{Errno, FileId, View, limits, record::Inode};
 
-/// Only while the session has the file open may it write beyond the size: the end of that takes away
-/// what a client that is gone has left there.
+/// Only while the session has the file open may it write beyond the size: the end of that takes
+/// away what a client that is gone has left there.
 pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId, reach: u64) -> Result {
     let size = turn.regular_file(id)?.size;
     if reach > limits::FILE_BYTES {

@@ -1,4 +1,4 @@
-//! What is being written at the end of a file, beyond the size that others are shown.
+//! Ranges at the end of a file that clients are writing, beyond the size that others are shown.
 //!
 //! Whoever appends to a file that is longer than one chunk is given a range first, so that no two
 //! overlap, and says when its data is there: only then does the file get longer. Ranges are shown
@@ -38,8 +38,8 @@ impl<V: View> Turn<'_, V> {
         });
     }
 
-    /// Takes a range back from whoever was given it, whose data is there. Errors: `Appended` while others
-    /// write what comes before it; `Changed` if it was taken away.
+    /// Takes a range back from whoever was given it, whose data is there. Errors: `Appended` while
+    /// others write what comes before it; `Changed` if it was taken away.
     pub fn settle_range(&mut self, id: FileId, range: &Range<u64>) -> Checked<()> {
         let is_it = |given: &AppendRange| (given.from, given.to) == (range.start, range.end);
         if !self.ranges(id).any(is_it) {
@@ -50,8 +50,8 @@ impl<V: View> Turn<'_, V> {
         Ok(())
     }
 
-    /// Errors: `Appended` if somebody writes a range that begins before `end`, and has not kept others waiting
-    /// for too long.
+    /// Errors: `Appended` if somebody writes a range that begins before `end`, and has not kept
+    /// others waiting for too long.
     pub fn await_ranges(&self, id: FileId, end: u64) -> Checked<()> {
         let in_the_way = |given: &AppendRange| given.from < end && !self.is_late(given);
         if self.ranges(id).any(in_the_way) {

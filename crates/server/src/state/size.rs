@@ -39,7 +39,8 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Raises the size to at least `size`. Errors: `Appended` while somebody appends what comes before.
+    /// Raises the size to at least `size`. Errors: `Appended` while somebody appends what comes
+    /// before.
     pub fn grow(&self, id: FileId, inode: &mut Inode, size: u64) -> Checked<()> {
         if size > inode.size {
             self.await_ranges(id, size)?;

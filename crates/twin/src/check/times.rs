@@ -1,6 +1,6 @@
-//! Times never run backwards: a later look at a file shows no earlier ones, a change of its attributes
-//! has a later change time than all looks before it, and what a client makes is not older than what it has
-//! seen before.
+//! Times never run backwards: a later look at a file shows no earlier ones, a change of its
+//! attributes has a later change time than all looks before it, and what a client makes is not
+//! older than what it has seen before.
 
 use super::{History, Record};
 use crate::model::{Operation, Outcome};

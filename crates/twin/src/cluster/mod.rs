@@ -52,7 +52,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster of new servers with so much memory each, without clients, and perhaps with a defect.
+    /// A cluster of new servers with so much memory each, without clients, and perhaps with a
+    /// defect.
     pub fn new(
         map: ClusterMap,
         config: &Config,

@@ -49,7 +49,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const LEASE: Duration = Duration::from_secs(8);
 /// Seven eighths of a lease, but for what clocks may be apart.
 const LEASE_TRUST: Duration = Duration(LEASE.0 / 8 * 7 - CLOCK_AHEAD_MAX.0);
-/// A client that is away for no longer keeps its sessions: servers hear of it every quarter of a lease.
+/// A client that is away for no longer keeps its sessions: servers hear of it every quarter of a
+/// lease.
 const SESSION_SAFE: Duration = Duration(LEASE.0 / 4);
 /// Time for messages that are under way, their retries, and what they lead to.
 const NETWORK: Duration = Duration::from_millis(2500);

@@ -288,7 +288,8 @@ impl Burst {
         }
     }
 
-    /// A client opens a file, adds to it and closes it, again and again; the others look at it now and then.
+    /// A client opens a file, adds to it and closes it, again and again; the others look at it now
+    /// and then.
     fn draw_appending(random: &mut Random, clients: usize) -> Self {
         let file = random.next() as u16;
         let scripts = (0..clients).map(|client| {
@@ -318,8 +319,8 @@ impl Burst {
         }
     }
 
-    /// A client that can reach nobody for longer than a lease reads a file again and again, while others
-    /// change it.
+    /// A client that can reach nobody for longer than a lease reads a file again and again, while
+    /// others change it.
     fn draw_watched(random: &mut Random, servers: u16, clients: usize) -> Self {
         let file = random.next() as u16;
         let mut script = |client| {
@@ -341,7 +342,8 @@ impl Burst {
         }
     }
 
-    /// A server cannot reach the others for longer than they wait for it, while clients change and cut files.
+    /// A server cannot reach the others for longer than they wait for it, while clients change and
+    /// cut files.
     fn draw_missed(random: &mut Random, servers: u16, clients: usize) -> Self {
         let cut_off = random.below(u64::from(servers)) as u16;
         let from = Duration(random.below(300_000_000));
@@ -403,8 +405,8 @@ fn draw_rare(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
     bursts
 }
 
-/// Scripts that have much to do with one file. What a client has changed in data before its session ends may
-/// have happened in part: there it does little, as an order is hard to find.
+/// Scripts that have much to do with one file. What a client has changed in data before its session
+/// ends may have happened in part: there it does little, as an order is hard to find.
 fn draw_mixed(random: &mut Random, clients: usize, work: Work, absent: usize) -> Vec<Vec<Step>> {
     let file = random.next() as u16;
     let mut script = |client| {
