@@ -91,7 +91,8 @@ pub use abi::flags::{InitFlags, OpenFlags, SetAttrValid};
 pub use attributes::{Attributes, Entry, Timestamp};
 pub use handler::Handler;
 pub use mount::{
-    MountEntry, MountError, MountOptions, UnmountMode, Unmounter, clean_dead_mount, mounts,
+    FlagChange, MountEntry, MountError, MountFlags, MountOptions, UnmountMode, Unmounter,
+    clean_dead_mount, mounts, remount,
 };
 pub use negotiate::{Granted, NegotiateError, Wanted};
 pub use notify::{EXPIRES_ALL_NAMES, Notifier};

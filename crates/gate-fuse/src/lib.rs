@@ -50,6 +50,6 @@ mod traffic;
 mod translate;
 mod unsynchronized;
 
-pub use futago_fuse_kernel::{UnmountMode, Unmounter, mounts};
+pub use futago_fuse_kernel::{FlagChange, MountFlags, UnmountMode, Unmounter, mounts, remount};
 pub use kernel_caches::KernelCaches;
 pub use mount::{MountFailure, Mounted, Options, mount};

@@ -4,7 +4,8 @@ use crate::call::Shared;
 use crate::crew::Crew;
 use crate::kernel_caches::KernelCaches;
 use futago_fuse_kernel::{
-    Connection, MountEntry, MountOptions, SessionError, UnmountMode, Unmounter, Wanted, mounts,
+    Connection, MountEntry, MountFlags, MountOptions, SessionError, UnmountMode, Unmounter, Wanted,
+    mounts,
 };
 use futago_node::Futago;
 use std::fs;
@@ -26,8 +27,8 @@ pub struct Options {
     /// Let other users than the mounting one in. An ordinary user needs `user_allow_other` in
     /// `/etc/fuse.conf`.
     pub allow_other: bool,
-    /// No writing.
-    pub read_only: bool,
+    /// What the kernel allows without asking; only root may do without [`MountFlags::UNPRIVILEGED`].
+    pub flags: MountFlags,
     /// Take the mount away when this process ends, however it ends.
     pub auto_unmount: bool,
     /// How many threads the mount has, 1 to [`Options::THREADS_MAX`]: one that serves a caller that is alone, and others for several
@@ -52,7 +53,7 @@ impl Default for Options {
         Self {
             source: String::from("futago"),
             allow_other: is_root,
-            read_only: false,
+            flags: MountFlags::UNPRIVILEGED,
             auto_unmount: false,
             threads: default_threads(),
             caches: None,
@@ -136,7 +137,7 @@ fn mount_options(options: &Options) -> MountOptions {
     MountOptions {
         source: options.source.clone(),
         allow_other: options.allow_other,
-        read_only: options.read_only,
+        flags: options.flags,
         auto_unmount: options.auto_unmount,
         ..MountOptions::default()
     }

@@ -1,6 +1,7 @@
 //! `futago mount`: makes the file system of a cluster a directory.
 
 mod gateway;
+mod options;
 
 use crate::{
     cluster::{
@@ -15,9 +16,10 @@ use crate::{
     exit::Exit,
     output,
 };
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::{Args, builder::TypedValueParser};
-use futago_gate_fuse::Options;
+use futago_gate_fuse::{Options, remount};
+use options::Caller;
 use serde::Serialize;
 use std::{
     ffi::OsString,
@@ -39,8 +41,9 @@ pub struct Mount {
     /// Serve the mount in this process, until it is unmounted or interrupted.
     #[arg(long)]
     foreground: bool,
-    /// Mount options, as mount(8) separates them by commas: ro, allow_other, no_allow_other, no_cache,
-    /// cache=SIZE (how much of files' data the mount keeps).
+    /// Mount options, as mount(8) separates them by commas: ro, noexec, dev and suid (root only),
+    /// fsname=NAME, allow_other, no_allow_other, no_cache, cache=SIZE (how much of files' data the
+    /// mount keeps); remount changes the flags of what is mounted there.
     #[arg(short, long = "options", value_delimiter = ',')]
     options: Vec<String>,
     /// How many threads serve the mount: one for a single caller, the others for several. By default one more
@@ -76,6 +79,9 @@ impl Mount {
 
     /// Mounts, and returns when the mount can be used.
     pub fn run(self) -> anyhow::Result<Exit> {
+        if options::are_of_remount(&self.options) {
+            return self.remount();
+        }
         if self.foreground {
             return self.serve();
         }
@@ -86,7 +92,24 @@ impl Mount {
             permission: self.permission,
         };
         let mount = in_background(&self.cluster, place, &extra, &interrupted)?;
-        let mount = output::escape_path(&mount);
+        self.report(&mount)
+    }
+
+    /// Changes the flags of what is mounted.
+    fn remount(self) -> anyhow::Result<Exit> {
+        let change = options::parse_remount(&self.options, Caller::current())?;
+        let path = mounts::absolute(&self.directory)?;
+        ensure!(
+            mounts::is_mounted(&path),
+            "no Futago file system is mounted at {}, so there is nothing to remount",
+            path.display()
+        );
+        remount(&path, change).with_context(|| format!("remounting {}", path.display()))?;
+        self.report(&path)
+    }
+
+    fn report(&self, mount: &Path) -> anyhow::Result<Exit> {
+        let mount = output::escape_path(mount);
         output::print(self.json, &Report { mount }, |report| {
             format!("mounted at {}\n", report.mount)
         })?;
@@ -95,6 +118,8 @@ impl Mount {
 
     /// What the process that serves the mount is told beyond where it is.
     fn extra(&self) -> anyhow::Result<Vec<OsString>> {
+        // What is refused is refused before anything is started.
+        options::parse("", &self.options, Caller::current())?;
         let mut extra = serving_arguments(self.threads, self.record.as_deref())?;
         if !self.options.is_empty() {
             extra.extend(["--options".into(), self.options.join(",").into()]);
@@ -107,7 +132,7 @@ impl Mount {
     fn serve(self) -> anyhow::Result<Exit> {
         self.core_dumps.restrict()?;
         let cluster = self.cluster.load()?;
-        let mut asked = gateway::parse_options(&cluster.name, &self.options)?;
+        let mut asked = options::parse(&cluster.name, &self.options, Caller::current())?;
         asked.options.threads = self.threads.map_or(asked.options.threads, usize::from);
         asked.options.all_threads = self.all_threads;
         let path = self

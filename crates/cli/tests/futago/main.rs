@@ -10,6 +10,7 @@ mod files;
 mod fsck;
 mod lifecycle;
 mod logs;
+mod mount_options;
 mod mount_points;
 mod output;
 mod paths;

@@ -13,7 +13,7 @@ mod inodes;
 mod locks;
 
 use file_system::Passthrough;
-use futago_fuse_kernel::{Connection, MountOptions, OpenFlags, Wanted};
+use futago_fuse_kernel::{Connection, MountFlags, MountOptions, OpenFlags, Wanted};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file_system = Arc::new(Passthrough::new(source, open_flags)?);
     let options = MountOptions {
         source: source.clone(),
-        suid: true,
+        flags: MountFlags::NO_DEV,
         ..MountOptions::default()
     };
     let connection = Connection::mount(&options, &Wanted::default(), mount_point)?;

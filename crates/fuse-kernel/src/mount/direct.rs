@@ -46,7 +46,7 @@ fn mount_with(options: &MountOptions, path: &Path, data: &str) -> io::Result<()>
             source.as_ptr(),
             target.as_ptr(),
             kind.as_ptr(),
-            options.flags(),
+            options.flags.bits(),
             ptr::from_ref(data.as_c_str()).cast(),
         )
     };

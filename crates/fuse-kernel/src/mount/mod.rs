@@ -1,13 +1,17 @@
 //! Mounting and unmounting: mount(2) for root, fusermount3 for everybody else.
 
 mod direct;
+mod flags;
 mod helper;
 mod options;
+mod remount;
 mod table;
 mod unmount;
 mod watcher;
 
+pub use flags::{FlagChange, MountFlags};
 pub use options::MountOptions;
+pub use remount::remount;
 pub use table::{MountEntry, clean_dead_mount, mounts};
 pub use unmount::{UnmountMode, Unmounter};
 

@@ -1,5 +1,6 @@
 //! What a mount is to look like.
 
+use super::MountFlags;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
@@ -15,12 +16,8 @@ pub struct MountOptions {
     pub allow_other: bool,
     /// The kernel checks permissions from mode, owner and group.
     pub default_permissions: bool,
-    /// No writing.
-    pub read_only: bool,
-    /// Honour setuid programs (root only).
-    pub suid: bool,
-    /// Honour device nodes (root only).
-    pub dev: bool,
+    /// Flags that every file system has; only root may do without [`MountFlags::UNPRIVILEGED`].
+    pub flags: MountFlags,
     /// Most bytes in one read.
     pub max_read_bytes: u32,
     /// A small process of its own takes the mount away when this process ends, however it ends.
@@ -36,9 +33,7 @@ impl Default for MountOptions {
             subtype: String::from("futago"),
             allow_other: false,
             default_permissions: true,
-            read_only: false,
-            suid: false,
-            dev: false,
+            flags: MountFlags::UNPRIVILEGED,
             max_read_bytes: 1 << 20,
             auto_unmount: false,
             replace_dead: true,
@@ -55,14 +50,6 @@ impl MountOptions {
         } else {
             format!("fuse.{}", self.subtype)
         }
-    }
-
-    /// Flags for mount(2).
-    pub(super) fn flags(&self) -> libc::c_ulong {
-        let flag = |on: bool, flag| if on { flag } else { 0 };
-        flag(self.read_only, libc::MS_RDONLY)
-            | flag(!self.suid, libc::MS_NOSUID)
-            | flag(!self.dev, libc::MS_NODEV)
     }
 
     /// Options that the file system itself reads, the same for mount(2) and fusermount3.
@@ -83,9 +70,7 @@ impl MountOptions {
         if !self.subtype.is_empty() {
             options.push(format!("subtype={}", escape(&self.subtype)));
         }
-        options.extend(self.read_only.then(|| "ro".into()));
-        options.extend(self.suid.then(|| "suid".into()));
-        options.extend(self.dev.then(|| "dev".into()));
+        options.extend(self.flags.words().map(String::from));
         options.join(",").into()
     }
 }

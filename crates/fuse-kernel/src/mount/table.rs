@@ -1,5 +1,6 @@
 //! The kernel's mount table, and mounts whose server is gone.
 
+use super::MountFlags;
 use super::options::unescape;
 use super::unmount::{UnmountMode, unmount_path};
 use std::ffi::OsString;
@@ -18,6 +19,8 @@ pub struct MountEntry {
     pub source: OsString,
     /// `major:minor`, unique among the mounted file systems.
     pub device: OsString,
+    /// Flags of this mount, or of the file system that is mounted.
+    pub flags: MountFlags,
 }
 
 /// The mount table, bottom mounts first.
@@ -36,7 +39,7 @@ pub fn clean_dead_mount(path: &Path) -> io::Result<bool> {
     let is_fuse = |entry: &MountEntry| entry.kind.to_string_lossy().starts_with("fuse");
     // A dead mount cannot be resolved to its canonical form; its parent can.
     let path = absolute(path)?;
-    let top = mounts()?.into_iter().rfind(|entry| entry.path == path);
+    let top = top_at(&path)?;
     if !top.is_some_and(|entry| is_fuse(&entry)) || !is_disconnected(&path) {
         return Ok(false);
     }
@@ -62,10 +65,12 @@ pub(super) fn absolute(path: &Path) -> io::Result<PathBuf> {
 
 /// The device number of the topmost mount at `path`.
 pub(super) fn device_at(path: &Path) -> io::Result<Option<OsString>> {
-    Ok(mounts()?
-        .into_iter()
-        .rfind(|entry| entry.path == path)
-        .map(|entry| entry.device))
+    Ok(top_at(path)?.map(|entry| entry.device))
+}
+
+/// The topmost mount at `path`.
+pub(super) fn top_at(path: &Path) -> io::Result<Option<MountEntry>> {
+    Ok(mounts()?.into_iter().rfind(|entry| entry.path == path))
 }
 
 fn parse(table: &[u8]) -> Vec<MountEntry> {
@@ -80,13 +85,16 @@ fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let mut fields = line.split(|&byte| byte == b' ');
     let device = fields.nth(2)?;
     let path = fields.nth(1)?;
+    let of_mount = fields.next()?;
     fields.find(|field| *field == b"-")?;
     let (kind, source) = (fields.next()?, fields.next()?);
+    let of_file_system = fields.next().unwrap_or_default();
     Some(MountEntry {
         path: unescape(path).into(),
         kind: unescape(kind),
         source: unescape(source),
         device: unescape(device),
+        flags: MountFlags::in_table(of_mount) | MountFlags::in_table(of_file_system),
     })
 }
 
@@ -98,7 +106,7 @@ mod tests {
     #[test]
     fn a_line_with_and_without_optional_fields() {
         let table = br"21 1 0:20 / /proc rw - proc proc rw
-40 21 0:44 / /mnt/a\040b rw,nosuid shared:1 master:2 - fuse.futago x\054y rw,user_id=0
+40 21 0:44 / /mnt/a\040b rw,nosuid shared:1 master:2 - fuse.futago x\054y ro,user_id=0
 broken
 ";
         let entries = parse(table);
@@ -107,6 +115,8 @@ broken
         assert_eq!(entries[1].kind, "fuse.futago");
         assert_eq!(entries[1].source, "x,y");
         assert_eq!(entries[1].device, "0:44");
+        let flags = MountFlags::READ_ONLY | MountFlags::NO_SUID;
+        assert_eq!(entries[1].flags, flags);
     }
 
     proptest! {

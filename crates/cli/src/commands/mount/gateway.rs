@@ -1,9 +1,7 @@
 //! Serving a mount in this process.
 
 use crate::logs;
-use anyhow::bail;
-use bytesize::ByteSize;
-use futago_gate_fuse::{KernelCaches, Options, UnmountMode, mount};
+use futago_gate_fuse::{Options, UnmountMode, mount};
 use futago_node::{Cluster, Futago, Recorder};
 use signal_hook::{
     consts::{SIGHUP, TERM_SIGNALS},
@@ -26,7 +24,7 @@ pub struct Asked {
 
 impl Asked {
     /// The mount's client.
-    fn client(&self, recorder: Option<Recorder>) -> futago_node::Options {
+    pub fn client(&self, recorder: Option<Recorder>) -> futago_node::Options {
         let mut client = futago_node::Options {
             recorder,
             ..futago_node::Options::default()
@@ -92,81 +90,5 @@ fn end_soon(recorder: Option<Recorder>) {
     });
     if end_of_recording.recv_timeout(LAST_RECORDS).is_err() {
         tracing::warn!("the recording is cut: it could not be written in time");
-    }
-}
-
-/// What the words after `--options` ask for; `source` is what the mount table says is mounted.
-pub fn parse_options(source: &str, words: &[String]) -> anyhow::Result<Asked> {
-    let mut options = Options {
-        source: source.to_owned(),
-        caches: Some(KernelCaches::default()),
-        ..Options::default()
-    };
-    let mut data_bytes = None;
-    for word in words {
-        match word.as_str() {
-            "ro" => options.read_only = true,
-            "rw" => options.read_only = false,
-            "allow_other" => options.allow_other = true,
-            "no_allow_other" => options.allow_other = false,
-            "auto_unmount" => options.auto_unmount = true,
-            "cache" => options.caches = Some(KernelCaches::default()),
-            "no_cache" => options.caches = None,
-            other => data_bytes = Some(parse_cache(other)?),
-        }
-    }
-    Ok(Asked {
-        options,
-        data_bytes,
-    })
-}
-
-fn parse_cache(word: &str) -> anyhow::Result<u64> {
-    let Some(size) = word.strip_prefix("cache=") else {
-        bail!(
-            "mount option {word:?} is unknown; there are ro, rw, allow_other, no_allow_other, cache, cache=SIZE, \
-             no_cache and auto_unmount"
-        );
-    };
-    let Ok(ByteSize(bytes)) = size.parse() else {
-        bail!("mount option {word:?}: {size:?} is no size; 64MiB or 0 would be");
-    };
-    Ok(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(words: &[&str]) -> anyhow::Result<Asked> {
-        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-        parse_options("cluster", &words)
-    }
-
-    #[test]
-    fn a_mount_keeps_as_much_as_its_options_say() {
-        let asked = parsed(&["ro", "cache=8MiB"]).expect("options");
-        let client = asked.client(None);
-        assert!(asked.options.read_only && client.leases);
-        assert_eq!(client.client.data_bytes_max, 8 << 20);
-    }
-
-    #[test]
-    fn without_a_size_a_mount_keeps_what_clients_do_by_default() {
-        let by_default = futago_node::Options::default().client.data_bytes_max;
-        let client = parsed(&["cache"]).expect("options").client(None);
-        assert_eq!(client.client.data_bytes_max, by_default);
-        assert!(!parsed(&["no_cache"]).expect("options").client(None).leases);
-    }
-
-    #[test]
-    fn unknown_options_and_sizes_are_named() {
-        for (word, told) in [
-            ("cach=1", "\"cach=1\" is unknown"),
-            ("cache=much", "\"much\" is no size"),
-        ] {
-            let error = parsed(&[word]).err().expect("an error").to_string();
-            assert!(error.contains(told), "{error}");
-        }
     }
 }
