@@ -51,4 +51,7 @@ pub struct Attributes {
     pub born: Timestamp,
     /// The chunk size of a regular file, in bytes: what `st_blksize` recommends.
     pub chunk_bytes: u32,
+    /// How much of a regular file is data and not hole, in bytes: `st_blocks` in other units.
+    /// Nothing if the servers of its chunks have to be asked.
+    pub allocated_bytes: Option<u64>,
 }

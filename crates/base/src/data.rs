@@ -99,6 +99,14 @@ impl Extents {
         last.map_or(0, |(&start, extent)| start + extent.len() as u32)
     }
 
+    /// How much data lies before `to`, in bytes.
+    pub fn bytes_before(&self, to: u32) -> u64 {
+        let before = self.by_offset.range(..to);
+        let lengths =
+            before.map(|(&start, payload)| u64::from(end(start, payload).min(to) - start));
+        lengths.sum()
+    }
+
     /// The first offset at or after `from` that is hole.
     pub fn next_hole(&self, from: u32) -> u32 {
         let mut hole = from;

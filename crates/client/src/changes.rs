@@ -29,6 +29,8 @@ pub struct HomeWrite {
     pub data: Payload,
     /// The end of the whole write.
     pub end: u64,
+    /// From here to the end everything is written, with this or side by side.
+    pub covered_from: u64,
     /// The set-user-id bits go.
     pub kill_privileges: bool,
     /// When it was written, if that is not now.
@@ -41,6 +43,7 @@ impl HomeWrite {
             id: self.id,
             offset: self.offset,
             end: self.end,
+            covered_from: self.covered_from,
             kill_privileges: self.kill_privileges,
             written: self.written,
             heard,

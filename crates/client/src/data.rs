@@ -6,9 +6,9 @@ use crate::{
     client::UNEXPECTED,
     join::both,
     join_all,
-    layout::{FileHint, Part},
+    layout::{FileHint, Part, chunk_servers},
 };
-use alloc::vec::Vec;
+use alloc::{collections::BTreeSet, vec::Vec};
 use core::pin::pin;
 use futago_base::{ChunkId, Errno, FileId, Payload, ServerId, record::Truncations};
 use futago_wire::{Failure, Reply, Request};
@@ -118,6 +118,22 @@ impl<C: Context> Client<C> {
         };
         let (extent, _) = self.ask_extent(id, request, Payload::empty()).await?;
         Ok(extent)
+    }
+
+    /// The servers that may hold data at or after `from`.
+    pub(crate) fn data_servers(
+        &self,
+        id: FileId,
+        from: u64,
+        extent: &Extent,
+    ) -> BTreeSet<ServerId> {
+        let chunk_bytes = extent.hint.chunk_bytes;
+        let end = extent.size.min(extent.hint.chunks_end());
+        let mut servers = chunk_servers(self.map(), id, chunk_bytes, from, end);
+        if from < u64::from(chunk_bytes) {
+            servers.insert(self.map().home(id));
+        }
+        servers
     }
 
     /// The layout of a file, from memory if possible.

@@ -189,14 +189,31 @@ impl<C: Context> Client<C> {
         if firsts.is_empty() {
             firsts.extend(others.pop());
         }
+        let covered_from = last_stretch(runs);
         let how = (file.kill_privileges, Some(file.written));
         let sent = firsts.iter().map(|(offset, data)| {
             let others = take(&mut others);
-            async move { self.send_write(id, (*offset, data), &others, how).await }
+            async move {
+                self.send_write(id, (*offset, data), (&others, covered_from), how)
+                    .await
+            }
         });
         join_all(sent)
             .await
             .into_iter()
             .try_for_each(|sent| sent.map(drop))
     }
+}
+
+/// Where the last stretch without a gap begins, of pieces in order.
+fn last_stretch(pieces: &[Piece]) -> u64 {
+    let mut begin = 0;
+    let mut end = None;
+    for (offset, data) in pieces {
+        if end != Some(*offset) {
+            begin = *offset;
+        }
+        end = Some(offset + data.len() as u64);
+    }
+    begin
 }

@@ -97,6 +97,7 @@ fn written(data: Payload) -> Vec<Exchange> {
         id: FILE,
         offset: OFFSET,
         end: SIZE,
+        covered_from: OFFSET,
         kill_privileges: false,
         written: None,
         heard: Some(0),

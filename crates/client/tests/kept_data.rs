@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futago_base::{Duration, Errno, FileId, Kind, Payload, Time, Timestamp, record::Truncations};
 use futago_client::Config;
 use futago_wire::{AttributeChange, FileState, Reply, Request};
-use script::{Exchange, exchange, node, run};
+use script::{Exchange, beside, exchange, node, run};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -68,6 +68,7 @@ fn write(offset: u64, data: Payload, after: FileState) -> Exchange {
         id: FILE,
         offset,
         end: offset + data.len() as u64,
+        covered_from: offset,
         kill_privileges: false,
         written: None,
         heard: None,
@@ -354,7 +355,7 @@ fn what_was_sent_side_by_side_is_read_from_memory() {
         take_exclusive(BLOCK),
         sent(0, filled(1), BLOCK, 1),
         read(0, BLOCK, BLOCK as u64, &parts([1, 0, 0, 0])),
-        sent(0, filled(2), BLOCK, 2),
+        beside(2 * part as u64, sent(0, filled(2), BLOCK, 2)),
         sent(2 * part as u64, filled(3), BLOCK, 3),
     ];
     let seen = run(writing_back(), exchanges, None, |client| async move {
@@ -381,7 +382,7 @@ fn a_small_piece_of_what_was_sent_side_by_side_is_not_lost() {
     let exchanges = vec![
         open(leased(0, true)),
         take_exclusive(0),
-        sent(7, small.clone(), 77, 1),
+        beside(196, sent(7, small.clone(), 77, 1)),
         sent(196, large.clone(), 320, 2),
         read(0, BLOCK, 320, &both),
     ];

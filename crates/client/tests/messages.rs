@@ -257,6 +257,7 @@ fn write(offset: u64, length: u64, heard: Option<u64>) -> Request {
         id: id(0, 5),
         offset,
         end: offset + length,
+        covered_from: offset,
         kill_privileges: false,
         written: None,
         heard,

@@ -9,7 +9,7 @@ use futago_base::{
 };
 use futago_client::Config;
 use futago_wire::{Failure, FileState, Lease, LeaseRecall, Outcome, Reply, Request};
-use script::{Exchange, Script, exchange, node, run};
+use script::{Exchange, Script, beside, exchange, node, run};
 use std::rc::Rc;
 
 type Client = futago_client::Client<Script>;
@@ -77,6 +77,7 @@ fn write(offset: u64, text: &'static [u8], is_kept: bool) -> Exchange {
         id: FILE,
         offset,
         end,
+        covered_from: offset,
         kill_privileges: false,
         // When scripts run.
         written: is_kept.then_some(Timestamp::from(Time(1000))),
@@ -114,7 +115,7 @@ async fn put(client: &Client, offset: u64, text: &'static [u8]) -> Result<u64, E
 
 #[test]
 fn writes_are_kept_and_sent_together() {
-    let then = vec![write(2, b"abXYef", true), write(20, b"z", true)];
+    let then = vec![beside(20, write(2, b"abXYef", true)), write(20, b"z", true)];
     let sizes = play(then, |client| async move {
         let sizes = [
             put(&client, 2, b"abcdef").await?,
@@ -151,6 +152,7 @@ fn write_all(offset: u64, text: &'static [u8], end: u64) -> Exchange {
         id: FILE,
         offset,
         end,
+        covered_from: offset,
         kill_privileges: false,
         written: Some(Timestamp::from(Time(1000))),
         heard: Some(0),
@@ -176,7 +178,7 @@ fn the_home_hears_of_all_chunks_at_once() {
         prepare_write(offset(2) + 1),
         write_chunk(1, b"1"),
         write_chunk(2, b"2"),
-        write_all(0, b"0", offset(2) + 1),
+        beside(offset(2), write_all(0, b"0", offset(2) + 1)),
         prepare_write(offset(3) + 1),
         write_chunk(3, b"4"),
         write_chunk(1, b"3"),

@@ -114,6 +114,7 @@ mod tests {
             changed: time,
             born: time,
             chunk_bytes: 0,
+            allocated_bytes: Some(0),
         }
     }
 

@@ -36,10 +36,10 @@ const fn timestamp(time: Timestamp) -> kernel::Timestamp {
     }
 }
 
-/// What `stat` shows. There is no record of holes: blocks follow from the size.
+/// What `stat` shows.
 pub fn attributes(of: &Attributes) -> kernel::Attributes {
     let blocks = match of.kind {
-        Kind::File => of.size.div_ceil(BLOCK_BYTES),
+        Kind::File => of.allocated_bytes.unwrap_or(of.size).div_ceil(BLOCK_BYTES),
         _ => 0,
     };
     let preferred = match of.kind {

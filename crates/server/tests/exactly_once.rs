@@ -207,6 +207,7 @@ fn a_lost_message_is_resent_while_others_follow_it() {
         id,
         offset: 0,
         end: u64::from(CHUNK_BYTES) + 1,
+        covered_from: 0,
         kill_privileges: false,
         written: None,
         heard: None,

@@ -18,6 +18,7 @@ fn write(id: FileId, end: u64) -> Request {
         id,
         offset: 0,
         end,
+        covered_from: 0,
         kill_privileges: false,
         written: None,
         heard: None,

@@ -32,6 +32,7 @@ fn inode(target: &[u8]) -> Inode {
         size: 0,
         reach: 0,
         ahead: false,
+        sparse: false,
         announced: false,
         chunk_bytes: 4096,
         accessed: Timestamp::default(),

@@ -224,6 +224,9 @@ pub enum Request {
         offset: u64,
         /// The end of the whole write, of which the payload may be the first part.
         end: u64,
+        /// From here to the end everything is written, with this request or others of the caller:
+        /// if the file was shorter there is a hole before it.
+        covered_from: u64,
         /// As [`AttributeChange::kill_privileges`].
         kill_privileges: bool,
         /// When it was written, if that was before it was sent: under an exclusive lease.
@@ -354,6 +357,18 @@ pub enum Request {
         file: FileId,
         /// First byte within the file; it names the chunk.
         from: u64,
+        /// Bytes a chunk.
+        chunk_bytes: u32,
+        /// What the client knows of the file's shrinkings.
+        truncations: Truncations,
+    },
+    /// Asks how much data there is in the file's chunks on this server, in bytes.
+    /// Answer: [`Reply::Number`](crate::Reply::Number).
+    SumData {
+        /// The file.
+        file: FileId,
+        /// The file's size: what lies beyond does not count.
+        size: u64,
         /// Bytes a chunk.
         chunk_bytes: u32,
         /// What the client knows of the file's shrinkings.

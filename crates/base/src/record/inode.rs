@@ -30,6 +30,8 @@ pub struct Inode {
     /// Whether chunks may be written up to `reach` before the size covers them: while the file is
     /// open, so that its end takes what a client that is gone has left there.
     pub ahead: bool,
+    /// Whether there may be holes below the size.
+    pub sparse: bool,
     /// Whether chunks are changed only after the home was told of it, so that leases on the file cover its data.
     pub announced: bool,
     /// Bytes a chunk.

@@ -1,12 +1,13 @@
 //! Asks for attributes.
 
 use crate::{Client, Context};
+use alloc::boxed::Box;
 use futago_base::{Errno, FileId, record::HeaderSum};
 use futago_wire::{Failure, FileState};
 
 impl<C: Context> Client<C> {
-    /// The state of a file; a directory's attributes are folded over all its buckets.
-    /// Errors: `ESTALE` if it is gone.
+    /// The state of a file; a directory's attributes are folded over all its buckets, and what a
+    /// file with holes takes over all its chunks. Errors: `ESTALE` if it is gone.
     pub async fn attributes(&self, id: FileId) -> Result<FileState, Errno> {
         self.persist(|| self.try_attributes(id)).await
     }
@@ -16,15 +17,23 @@ impl<C: Context> Client<C> {
         self.fold(state).await
     }
 
-    /// Completes what the home of a directory knows by what the servers of its buckets know.
-    pub(crate) async fn fold(&self, state: FileState) -> Result<FileState, Failure> {
+    /// Completes what the home of a directory knows by what the servers of its buckets know, and
+    /// that of a file by what the servers of its chunks do.
+    pub(crate) async fn fold(&self, mut state: FileState) -> Result<FileState, Failure> {
         match state.directory {
             Some(directory) if directory.header.level > 0 => {
                 let id = state.attributes.id;
                 let sum = self.header_sum(id, directory.header.level).await?;
                 Ok(folded(state, &sum))
             }
-            _ => Ok(state),
+            _ => {
+                let attributes = &mut state.attributes;
+                if attributes.allocated_bytes.is_none() {
+                    attributes.allocated_bytes =
+                        Some(Box::pin(self.sum_data(attributes.id)).await?);
+                }
+                Ok(state)
+            }
         }
     }
 }

@@ -150,6 +150,7 @@ impl<C: Context> Client<C> {
             offset: at.to,
             data: Payload::empty(),
             end,
+            covered_from: at.to,
             kill_privileges: false,
             written: None,
         };

@@ -62,7 +62,10 @@ impl<C: Context> Client<C> {
         };
         let state = state.map(|state| self.seen(state));
         let existing = if !created && open && entry.kind == Kind::File {
-            self.try_open(entry.id).await
+            match self.try_open(entry.id).await {
+                Ok(opened) => self.fold(opened).await,
+                failed => failed,
+            }
         } else {
             self.complete(&Found { at, entry, state }).await
         };

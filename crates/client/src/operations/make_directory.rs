@@ -68,6 +68,7 @@ impl<C: Context> Client<C> {
                 changed: now,
                 born: now,
                 chunk_bytes: 0,
+                allocated_bytes: Some(0),
             },
             directory: None,
             leased: false,

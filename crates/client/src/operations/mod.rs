@@ -24,6 +24,7 @@ mod seek;
 mod session;
 mod set_attributes;
 mod space;
+mod sum_data;
 mod unlink;
 mod write;
 mod xattr;

@@ -66,7 +66,10 @@ impl<C: Context> Client<C> {
         let entry = |(name, entry): (Name, Entry)| ListedEntry {
             name,
             entry,
-            attributes: self.leased_state(entry.id).map(|state| state.attributes),
+            attributes: self.leased_state(entry.id).and_then(|state| {
+                let attributes = state.attributes;
+                attributes.allocated_bytes.map(|_| attributes)
+            }),
         };
         Some(names.into_iter().map(entry).collect())
     }

@@ -4,7 +4,7 @@ use crate::{
     Client, Context,
     client::UNEXPECTED,
     data::{ChunkRequest, Extent},
-    layout::{FileHint, chunk_servers},
+    layout::FileHint,
 };
 use alloc::vec::Vec;
 use futago_base::{ChunkId, Errno, FileId, Payload, ServerId};
@@ -68,13 +68,8 @@ impl<C: Context> Client<C> {
 
     async fn try_seek_data(&self, id: FileId, offset: u64) -> Result<u64, Failure> {
         let extent = self.extent_beyond(id, offset).await?;
-        let chunk_bytes = extent.hint.chunk_bytes;
-        let end = extent.size.min(extent.hint.chunks_end());
-        let mut servers = chunk_servers(self.map(), id, chunk_bytes, offset, end);
-        if offset < u64::from(chunk_bytes) {
-            servers.insert(self.map().home(id));
-        }
-        let asked: Vec<NextData> = servers
+        let asked: Vec<NextData> = self
+            .data_servers(id, offset, &extent)
             .into_iter()
             .map(|server| NextData {
                 server,

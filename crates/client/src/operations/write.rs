@@ -46,7 +46,12 @@ impl<C: Context> Client<C> {
     ) -> Result<u64, Errno> {
         let before = self.before_write(id).filter(|_| !data.is_empty());
         let size = self
-            .send_write(id, (offset, data), &[], (kill_privileges, written))
+            .send_write(
+                id,
+                (offset, data),
+                (&[], offset),
+                (kill_privileges, written),
+            )
             .await?;
         if let Some(before) = before {
             self.keep_written(id, &before, &[(offset, data.clone())]);
@@ -55,12 +60,12 @@ impl<C: Context> Client<C> {
     }
 
     /// The same without keeping it, with further pieces of which nothing needs to go to the home: it hears of all of them
-    /// at once.
+    /// at once. From `covered_from` on the caller writes everything, with this and side by side.
     pub(crate) async fn send_write(
         &self,
         id: FileId,
         (offset, data): (u64, &Payload),
-        others: &[Piece],
+        (others, covered_from): (&[Piece], u64),
         (kill_privileges, written): (bool, Option<Timestamp>),
     ) -> Result<u64, Errno> {
         let first_end = offset + data.len() as u64;
@@ -75,6 +80,7 @@ impl<C: Context> Client<C> {
             offset,
             data: first,
             end: ends.fold(first_end, u64::max),
+            covered_from,
             kill_privileges,
             written,
         };

@@ -1,4 +1,5 @@
 //! A world that expects certain requests and gives certain answers.
+#![allow(dead_code, reason = "not every test needs all of it")]
 
 use futago_base::{
     Attributes, ClusterMap, Duration, FileId, Kind, Payload, ServerId, SessionId, Time, Timestamp,
@@ -56,6 +57,7 @@ pub fn node(id: FileId, kind: Kind, size: u64, chunk_bytes: u32) -> FileState {
         changed: time,
         born: time,
         chunk_bytes,
+        allocated_bytes: Some(0),
     };
     FileState {
         attributes,
@@ -166,4 +168,12 @@ pub fn run<T, F: Future<Output = T>>(
         .collect();
     assert_eq!(left, [], "requests that were not sent");
     output
+}
+
+/// A write that is sent beside others, of which the last stretch without a gap begins at `last`.
+pub fn beside(last: u64, mut exchange: Exchange) -> Exchange {
+    if let Request::Write { covered_from, .. } = &mut exchange.request {
+        *covered_from = last;
+    }
+    exchange
 }

@@ -206,6 +206,7 @@ mod tests {
             changed: time,
             born: time,
             chunk_bytes: 4096,
+            allocated_bytes: Some(0),
         }
     }
 

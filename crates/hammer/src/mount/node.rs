@@ -96,6 +96,7 @@ impl Mount {
             changed: time(&seen.stx_ctime),
             born: time(&seen.stx_btime),
             chunk_bytes: seen.stx_blksize,
+            allocated_bytes: Some(seen.stx_blocks * 512),
         };
         if attributes.kind == Kind::Directory && attributes.links == 0 {
             return Err(Errno::STALE);

@@ -44,7 +44,7 @@ pub fn run<V: View>(
         turn.give_range(id, offset..end);
         lead_to(turn, id, end)?
     } else {
-        note_write(turn, id, end, Note::now(end, kill_privileges))?
+        note_write(turn, id, end, Note::now((offset, end), kill_privileges))?
     };
     Ok(extent(&inode, offset, stored as u32).into())
 }
@@ -61,6 +61,11 @@ pub fn finish<V: View>(
         return Err(Failure::Changed.into());
     }
     turn.settle_range(id, range)?;
-    let inode = note_write(turn, id, range.end, Note::now(range.end, kill_privileges))?;
+    let inode = note_write(
+        turn,
+        id,
+        range.end,
+        Note::now((range.start, range.end), kill_privileges),
+    )?;
     Ok(extent(&inode, range.start, 0).into())
 }

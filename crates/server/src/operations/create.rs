@@ -102,6 +102,7 @@ pub fn inode<V: View>(
         size: data.len() as u64,
         reach: data.len() as u64,
         ahead: false,
+        sparse: false,
         announced: false,
         chunk_bytes: 0,
         accessed: now,

@@ -19,6 +19,7 @@ mod read_directory;
 mod repair;
 mod seek;
 mod set_attributes;
+mod sum_data;
 mod sum_headers;
 mod take_exclusive;
 mod transaction;
@@ -62,6 +63,12 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
             turn.no_pending_entries(*directory, *bucket, &header)?;
             Ok(Reply::Header(header).into())
         }
+        Request::SumData {
+            file,
+            size,
+            chunk_bytes,
+            truncations,
+        } => sum_data::run(turn, *file, *size, *chunk_bytes, truncations),
         Request::SumHeaders(directory) => sum_headers::run(turn, *directory),
         Request::GetAttributes(ids) => attributes::run(turn, ids),
         Request::SetAttributes { id, change } => set_attributes::run(turn, *id, change),
@@ -78,11 +85,13 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
             id,
             offset,
             end,
+            covered_from,
             kill_privileges,
             written,
             heard,
         } => {
             let note = write::Note {
+                covered_from: *covered_from,
                 end: *end,
                 kill_privileges: *kill_privileges,
                 written: *written,
@@ -167,6 +176,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
         Request::Lookup(_)
             | Request::ReadDirectory { .. }
             | Request::GetHeader { .. }
+            | Request::SumData { .. }
             | Request::SumHeaders(_)
             | Request::GetAttributes(_)
             | Request::ReadLink(_)

@@ -24,6 +24,6 @@ pub fn run<V: View>(
         return Err(Errno::ENOSPC.into());
     }
     turn.punch_chunks(id, (from, to), chunk_bytes);
-    let inode = note_write(turn, id, 0, Note::now(grow_to, false))?;
+    let inode = note_write(turn, id, 0, Note::now((u64::MAX, grow_to), false))?;
     Ok(extent(&inode, from, 0).into())
 }

@@ -86,7 +86,8 @@ fn list<V: View>(turn: &Turn<'_, V>, name: Name, entry: Entry) -> Checked<Listed
         && turn.exclusive_holder(entry.id).is_none()
         && turn.unreserved(Target::Inode(entry.id)).is_ok();
     let attributes = if listed {
-        Some(turn.file_state(entry.id)?.attributes)
+        let attributes = turn.file_state(entry.id)?.attributes;
+        attributes.allocated_bytes.map(|_| attributes)
     } else {
         None
     };

@@ -56,6 +56,7 @@ fn set_size<V: View>(turn: &mut Turn<'_, V>, id: FileId, size: u64) -> Checked<(
     if size < inode.size {
         return turn.shrink(id, size);
     }
+    inode.sparse |= size > inode.size;
     turn.grow(id, &mut inode, size)?;
     turn.state.put_inode(id, inode);
     Ok(())

@@ -10,6 +10,9 @@ use futago_wire::Failure;
 /// What is noted of a write, beside where it went.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
+    /// From here to its end everything is written; if the file was shorter there is a hole before
+    /// it.
+    pub covered_from: u64,
     /// The size becomes at least this.
     pub end: u64,
     /// The set-user-id bits go.
@@ -22,8 +25,9 @@ pub struct Note {
 
 impl Note {
     /// A write now.
-    pub const fn now(end: u64, kill_privileges: bool) -> Self {
+    pub const fn now((covered_from, end): (u64, u64), kill_privileges: bool) -> Self {
         Self {
+            covered_from,
             end,
             kill_privileges,
             written: None,
@@ -73,6 +77,7 @@ pub fn note_write<V: View>(
     let mut inode = turn.regular_file(id)?.clone();
     let now = Timestamp::from(turn.stamp);
     turn.reach_to(id, &mut inode, reach);
+    inode.sparse |= note.covered_from > inode.size;
     turn.grow(id, &mut inode, note.end)?;
     inode.announced = false;
     inode.modified = note.written.map_or(now, |written| written.min(now));

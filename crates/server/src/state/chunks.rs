@@ -136,6 +136,25 @@ impl<V: View> Turn<'_, V> {
         })
     }
 
+    /// How much data this server holds of a file below `size`, in bytes, for somebody who knows of
+    /// `truncations`.
+    pub fn data_bytes(
+        &self,
+        file: FileId,
+        size: u64,
+        chunk_bytes: u32,
+        truncations: &Truncations,
+    ) -> u64 {
+        let width = u64::from(chunk_bytes);
+        let in_chunk = |chunk: ChunkId| {
+            let start = chunk.index.saturating_mul(width);
+            let left = size.saturating_sub(start).min(width) as u32;
+            let end = left.min(self.valid_end(chunk, start, truncations));
+            Some(self.state.data(chunk)?.bytes_before(end))
+        };
+        self.chunks_here(file, 0).filter_map(in_chunk).sum()
+    }
+
     /// Removes a chunk as if it had never been written.
     pub fn remove_chunk(&mut self, chunk: ChunkId) {
         self.state.delete(Key::Chunk(chunk));

@@ -40,6 +40,7 @@ impl<V: View> Turn<'_, V> {
             size: 0,
             reach: 0,
             ahead: false,
+            sparse: false,
             announced: false,
             chunk_bytes: 0,
             accessed: now,

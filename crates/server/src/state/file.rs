@@ -1,6 +1,7 @@
 //! Inodes: what they tell, their links and their end.
 
 use crate::answer::Checked;
+use crate::state::size::is_one_chunk;
 use crate::turn::Turn;
 use alloc::vec::Vec;
 use futago_base::{
@@ -64,6 +65,7 @@ impl<V: View> Turn<'_, V> {
 
     pub fn describe(&self, id: FileId, inode: &Inode) -> FileState {
         let mut attributes = attributes(id, inode);
+        attributes.allocated_bytes = self.allocated_bytes(id, inode);
         let directory = inode.place.and_then(|place| {
             let header = self.state.header(id, BucketStart(0))?;
             Some(DirectoryState {
@@ -88,6 +90,18 @@ impl<V: View> Turn<'_, V> {
             leased: false,
             data_leased: false,
             exclusive: false,
+        }
+    }
+
+    /// How much of a file is data, if that is known here.
+    fn allocated_bytes(&self, id: FileId, inode: &Inode) -> Option<u64> {
+        match inode.kind {
+            Kind::File if !inode.sparse => Some(inode.size),
+            Kind::File if is_one_chunk(inode) => {
+                Some(self.data_bytes(id, inode.size, inode.chunk_bytes, &inode.truncations))
+            }
+            Kind::File => None,
+            _ => Some(0),
         }
     }
 
@@ -160,6 +174,7 @@ const fn attributes(id: FileId, inode: &Inode) -> Attributes {
         changed: inode.changed,
         born: inode.born,
         chunk_bytes: inode.chunk_bytes,
+        allocated_bytes: None,
     }
 }
 

@@ -78,6 +78,7 @@ impl<V: View> Turn<'_, V> {
         let servers = self.chunk_servers(id, &inode);
         inode.cuts_pending += servers.len() as u32;
         inode.size = size;
+        inode.sparse &= size > 0;
         self.state.put_inode(id, inode);
         self.cut_chunks(id, chunk_bytes, size);
         for server in servers {
@@ -169,7 +170,7 @@ impl<V: View> Turn<'_, V> {
 }
 
 /// Whether there are no chunks of a file but the first, which is at its home.
-const fn is_one_chunk(inode: &Inode) -> bool {
+pub const fn is_one_chunk(inode: &Inode) -> bool {
     inode.reach <= inode.chunk_bytes as u64
 }
 

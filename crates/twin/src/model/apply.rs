@@ -221,6 +221,9 @@ fn attributes_agree(tree: &Tree, call: &Call<'_>, node: NodeId, seen: &Attribute
         call.operation,
         Operation::Attributes(_) | Operation::SetMode { .. } | Operation::SetOwner { .. }
     );
+    if call.alone && !tree.allocation_agrees(node, seen) {
+        return false;
+    }
     if call.alone || (by_itself && seen.kind != Kind::Directory) {
         return tree.attributes_agree(node, seen);
     }

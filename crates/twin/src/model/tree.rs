@@ -5,6 +5,9 @@ use futago_base::{Attributes, FileId, Kind, Name};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// What `stat` counts data in, in bytes.
+const STAT_BLOCK_BYTES: u64 = 512;
+
 /// A node within a tree: known before the file system has told the file's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
@@ -264,6 +267,21 @@ impl Tree {
         };
         (seen.kind, seen.mode, seen.uid, seen.gid) == (node.kind(), node.mode, node.uid, node.gid)
             && (seen.links, seen.size) == (links, size)
+    }
+
+    /// Whether `seen` tells, in blocks as `stat` does, how much of a file is data: at least what is
+    /// not zero, as zeros may be data or hole. That is put together from several servers.
+    pub fn allocation_agrees(&self, id: NodeId, seen: &Attributes) -> bool {
+        let file = self.node(id).and_then(Node::file);
+        let Some(file) = file.filter(|file| file.kind == Kind::File) else {
+            return true;
+        };
+        let data = file.data.within(0, file.size);
+        let data_bytes: u64 = data.runs().iter().map(|run| run.to - run.from).sum();
+        let blocks = |bytes: u64| bytes.div_ceil(STAT_BLOCK_BYTES);
+        let possible = blocks(data_bytes)..=blocks(file.size);
+        let told = seen.allocated_bytes.map(blocks);
+        told.is_none_or(|told| possible.contains(&told))
     }
 
     fn subdirectories(&self, entries: &BTreeMap<Name, NodeId>) -> u32 {

@@ -72,6 +72,7 @@ fn write() -> Request {
         id: FileId(5),
         offset: 1,
         end: 8,
+        covered_from: 1,
         kill_privileges: false,
         written: None,
         heard: None,

@@ -54,6 +54,7 @@ fn state(id: FileId, kind: Kind, changed: u32) -> FileState {
         },
         born: time,
         chunk_bytes: 4096,
+        allocated_bytes: Some(0),
     };
     FileState {
         attributes,
@@ -84,6 +85,7 @@ fn write() -> Request {
         id: FILE,
         offset: 0,
         end: 1,
+        covered_from: 0,
         kill_privileges: false,
         written: None,
         heard: None,

@@ -297,6 +297,7 @@ pub fn inode(kind: Kind, links: u32, size: u64) -> Inode {
         size,
         reach: size,
         ahead: false,
+        sparse: false,
         announced: false,
         chunk_bytes: CHUNK_BYTES,
         accessed: Timestamp::default(),

@@ -187,6 +187,9 @@ pub enum Defect {
     /// A listing loses the last entry of a part.
     #[strum(props(kind = "listings"))]
     SkipsListedEntries,
+    /// A server of chunks does not count the data that it has of a file with holes.
+    #[strum(props(kind = "data"))]
+    CountsNoData,
     /// A listing ends after the first part of a bucket.
     #[strum(props(kind = "listings"))]
     EndsListingsEarly,

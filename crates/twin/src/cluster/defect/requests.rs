@@ -37,6 +37,7 @@ impl Defect {
                 },
             ) => *payload = Payload::empty(),
             (Self::SkipsCopies, Request::CopyChunk { from, to, .. }) => *to = *from,
+            (Self::CountsNoData, Request::SumData { size, .. }) => *size = 0,
             (Self::IgnoresLeaving, Request::EndSession) => *request = Request::KeepAlive,
             (Self::RepeatsListedEntries, Request::ReadDirectory { after, .. }) => {
                 *after = NameHash(after.0.saturating_sub(1));

@@ -1,0 +1,63 @@
+//! Adds up how much of a file is data.
+
+use crate::{
+    Client, Context,
+    client::UNEXPECTED,
+    data::{ChunkRequest, Extent},
+    layout::FileHint,
+};
+use alloc::vec::Vec;
+use futago_base::{Errno, FileId, Payload, ServerId};
+use futago_wire::{Failure, Reply, Request};
+
+/// How much data one server has.
+struct SumData {
+    server: ServerId,
+    file: FileId,
+    size: u64,
+}
+
+impl ChunkRequest for SumData {
+    fn server(&self) -> ServerId {
+        self.server
+    }
+
+    fn request(&self, hint: &FileHint) -> (Request, Payload) {
+        let request = Request::SumData {
+            file: self.file,
+            size: self.size,
+            chunk_bytes: hint.chunk_bytes,
+            truncations: hint.truncations.clone(),
+        };
+        (request, Payload::empty())
+    }
+}
+
+impl<C: Context> Client<C> {
+    /// How much of a file is data and not hole, in bytes. If a server cannot be asked everything is taken for
+    /// data, as who copies the file must find out.
+    pub(crate) async fn sum_data(&self, id: FileId) -> Result<u64, Failure> {
+        let extent = self.extent(id).await?;
+        match self.try_sum_data(id, &extent).await {
+            Err(Failure::Errno(Errno::EIO)) => Ok(extent.size),
+            summed => summed,
+        }
+    }
+
+    async fn try_sum_data(&self, id: FileId, extent: &Extent) -> Result<u64, Failure> {
+        let servers = self.data_servers(id, 0, extent).into_iter();
+        let asked: Vec<_> = servers
+            .map(|server| SumData {
+                server,
+                file: id,
+                size: extent.size,
+            })
+            .collect();
+        let answers = self.ask_chunks(&asked, &extent.hint).await?;
+        let number = |(reply, _)| match reply {
+            Reply::Number(bytes) => Ok(bytes),
+            _ => Err(UNEXPECTED),
+        };
+        answers.into_iter().map(number).sum()
+    }
+}
