@@ -100,6 +100,9 @@ pub struct Calls {
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Counters {
     clock: HybridClock,
+    /// The latest time that servers have shown. It is what requests tell other servers: the own
+    /// wall clock may be wrong, and a server does not believe one that is far ahead.
+    heard: Time,
     /// The last sequence number that was drawn.
     drawn: u64,
     /// Whether nothing is worth a new connection any more.
@@ -185,6 +188,12 @@ impl Calls {
     /// Learns the time that the session before has seen: what is done now must not seem to be earlier.
     pub fn observe(&mut self, clock: Time) {
         self.counters.clock.follow(clock);
+        self.counters.heard = self.counters.heard.max(clock);
+    }
+
+    /// The latest time that servers have shown.
+    pub const fn heard(&self) -> Time {
+        self.counters.heard
     }
 
     /// The session's hybrid clock, when the wall clock says `wall`.
@@ -265,7 +274,7 @@ impl Calls {
         now: impl Into<Moment>,
     ) {
         let now = now.into();
-        self.counters.clock.follow(header.clock);
+        self.observe(header.clock);
         self.link(from).heard(now.steady);
         let sequence = header.sequence;
         let expected = self
@@ -410,7 +419,7 @@ impl Calls {
     /// Sends a call that waited, or sends it again.
     fn send(&mut self, sequence: u64, now: Moment) {
         let acknowledged = self.acknowledged();
-        let clock = self.counters.clock.read(now.stamp);
+        let clock = self.counters.heard;
         let features = self.features_towards(sequence);
         let Some(call) = self.calls.get_mut(&sequence) else {
             return;

@@ -1,6 +1,6 @@
 //! What a session's calls do, effect by effect.
 
-use futago_base::{Duration, Errno, FileId, Payload, ServerId, SessionId, Time};
+use futago_base::{Duration, Errno, FileId, Moment, Payload, ServerId, SessionId, Time};
 use futago_driver::{CallOutput, Calls, CallsConfig};
 use futago_wire::{
     Body, Failure, Frame, Header, MessageKind, Outcome, Reply, Request, header::features,
@@ -60,10 +60,11 @@ fn outputs(calls: &mut Calls) -> Vec<CallOutput> {
 }
 
 /// A request to a server that has not answered yet.
-fn send(sequence: u64, acknowledged: u64, clock: u64) -> CallOutput {
-    send_with(features::INTRODUCES, sequence, acknowledged, clock)
+fn send(sequence: u64, acknowledged: u64) -> CallOutput {
+    send_with(features::INTRODUCES, sequence, acknowledged, 0)
 }
 
+/// The clock is the latest that servers have shown.
 fn send_with(features: u32, sequence: u64, acknowledged: u64, clock: u64) -> CallOutput {
     CallOutput::Send {
         to: SERVER,
@@ -102,7 +103,7 @@ fn the_first_call_connects_and_is_sent_once_connected() {
     start(&mut calls, 0);
     assert_eq!(outputs(&mut calls), [CallOutput::Connect(SERVER)]);
     calls.connected(SERVER, Time(5));
-    assert_eq!(outputs(&mut calls), [send(1, 0, 5)]);
+    assert_eq!(outputs(&mut calls), [send(1, 0)]);
     answer(&mut calls, 1, Ok(Reply::Done), 9);
     assert_eq!(outputs(&mut calls), [completed(1, Ok(Reply::Done))]);
     assert_eq!(calls.next_deadline(), None);
@@ -156,14 +157,14 @@ fn beyond_the_window_calls_wait_and_beyond_the_queue_they_are_refused() {
         start(&mut calls, 0);
     }
     let refused = completed(5, Err(Failure::Busy));
-    assert_eq!(outputs(&mut calls), [send(1, 0, 0), send(2, 0, 0), refused]);
+    assert_eq!(outputs(&mut calls), [send(1, 0), send(2, 0), refused]);
     answer(&mut calls, 2, Ok(Reply::Done), 1);
     assert_eq!(
         outputs(&mut calls),
-        [completed(2, Ok(Reply::Done)), send_with(0, 3, 0, 1)]
+        [completed(2, Ok(Reply::Done)), send_with(0, 3, 0, 0)]
     );
     calls.credits(SERVER, 3, Time(2));
-    assert_eq!(outputs(&mut calls), [send_with(0, 4, 0, 2)]);
+    assert_eq!(outputs(&mut calls), [send_with(0, 4, 0, 0)]);
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn a_call_without_answer_is_sent_again_with_its_number_and_growing_pauses() {
     for due in [100, 300, 600, 900] {
         assert_eq!(calls.next_deadline(), Some(Time(due)));
         calls.tick(Time(due));
-        assert_eq!(outputs(&mut calls), [send(1, 0, due)]);
+        assert_eq!(outputs(&mut calls), [send(1, 0)]);
     }
     assert_eq!(calls.next_deadline(), Some(Time(1000)));
     calls.tick(Time(1000));
@@ -214,7 +215,7 @@ fn a_busy_server_is_asked_again_later_and_not_for_ever() {
         now = calls.next_deadline().unwrap().0;
         calls.tick(Time(now));
         if now < 501 {
-            assert_eq!(outputs(&mut calls), [send(1, 0, now)]);
+            assert_eq!(outputs(&mut calls), [send(1, 0)]);
             answer(&mut calls, 1, Err(Failure::Busy), now);
         }
     }
@@ -236,7 +237,7 @@ fn a_broken_connection_is_made_again_and_everything_is_sent_again_in_order() {
     calls.tick(Time(18));
     assert_eq!(outputs(&mut calls), [CallOutput::Connect(SERVER)]);
     calls.connected(SERVER, Time(20));
-    assert_eq!(outputs(&mut calls), [send(1, 0, 20), send(2, 0, 20)]);
+    assert_eq!(outputs(&mut calls), [send(1, 0), send(2, 0)]);
 }
 
 #[test]
@@ -256,7 +257,7 @@ fn a_server_that_was_given_up_fails_new_calls_at_the_next_failed_connection() {
     answer(&mut calls, 3, Ok(Reply::Done), 1102);
     assert_eq!(
         outputs(&mut calls),
-        [send(3, 2, 1101), completed(3, Ok(Reply::Done))]
+        [send(3, 2), completed(3, Ok(Reply::Done))]
     );
 }
 
@@ -349,5 +350,34 @@ fn what_the_session_before_has_seen_no_request_is_before() {
     let mut calls = connected(config());
     calls.observe(Time(900));
     let sequence = start(&mut calls, 100);
-    assert_eq!(outputs(&mut calls), [send(sequence, 0, 900)]);
+    assert_eq!(
+        outputs(&mut calls),
+        [send_with(features::INTRODUCES, sequence, 0, 900)]
+    );
+}
+
+#[test]
+fn a_client_tells_servers_what_others_have_shown_and_not_its_own_clock() {
+    let mut calls = connected(config());
+    let ahead = Moment {
+        steady: Time(1),
+        stamp: Time(1 << 60),
+    };
+    let first = calls.next_sequence();
+    calls.start(first, SERVER, request(first), Payload::empty(), ahead);
+    assert_eq!(outputs(&mut calls), [send(first, 0)]);
+    let header = Header {
+        session: SESSION,
+        sequence: first,
+        clock: Time(700),
+        ..Header::new(MessageKind::Outcome)
+    };
+    calls.received(SERVER, &header, Ok(Reply::Done), Payload::empty(), ahead);
+    let second = calls.next_sequence();
+    calls.start(second, SERVER, request(second), Payload::empty(), ahead);
+    let told = send_with(0, second, 1, 700);
+    assert_eq!(
+        outputs(&mut calls),
+        [completed(first, Ok(Reply::Done)), told]
+    );
 }

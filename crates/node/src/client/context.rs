@@ -417,9 +417,9 @@ impl NodeContext {
             return;
         }
         tracing::warn!("the session has expired: open files and locks are lost");
-        let seen = state.calls.clock(self.0.setup.options.clock.wall());
+        let heard = state.calls.heard();
         state.calls = new_calls(&self.0.setup);
-        state.calls.observe(seen);
+        state.calls.observe(heard);
         state.nearby.clear();
         state.wanted.clear();
         // What has been called back is over; the next session's leases have numbers of their own.
