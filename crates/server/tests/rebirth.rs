@@ -4,8 +4,11 @@
 
 mod cluster;
 
-use cluster::{CHUNK_BYTES, Cluster, ROOT, peer_answers, spot};
-use futago_base::{ChunkId, FileId, Incarnation, ServerId, record::Truncations};
+use cluster::{CHUNK_BYTES, Cluster, ROOT, create, peer_answers, spot};
+use futago_base::{
+    BucketStart, ChunkId, FileId, Incarnation, Key, NameHash, ServerId, Value, View,
+    record::Truncations,
+};
 use futago_server::{Config, Input, Output};
 use futago_wire::{AttributeChange, Failure, Peer, PeerAnswer, PeerChange, Reply, Request};
 
@@ -136,6 +139,34 @@ fn messages_that_were_under_way_reach_the_next_life() {
     // So do later ones.
     let third = cluster.create(0, spot(ROOT, "c")).attributes.id;
     cluster.run(0, write(third, END)).unwrap();
+}
+
+/// Makes names in the root until it has a bucket on server 1; returns how many are there.
+fn split_root(cluster: &mut Cluster) -> u64 {
+    for number in 0..8 {
+        let request = cluster.next_id();
+        let made = cluster.request(0, request, create(spot(ROOT, &format!("n{number}"))));
+        cluster.settle(0, made);
+    }
+    let upper = cluster.stores[1].get(&Key::Header(ROOT, BucketStart(0).upper_half(0)));
+    upper.and_then(Value::header).unwrap().entries
+}
+
+#[test]
+fn a_bucket_of_a_directory_that_lives_on_counts_the_names_that_come_back() {
+    let config = Config {
+        split_entries: 7,
+        ..Config::default()
+    };
+    let mut cluster = Cluster::new(2, config);
+    let before = split_root(&mut cluster);
+    cluster.restart(0, NEXT);
+    // One name more, so that not all that come are there already.
+    cluster.create(0, spot(ROOT, "other"));
+    let after = split_root(&mut cluster);
+    let (first, last) = Key::entries(ROOT, NameHash(0), None);
+    assert_eq!(cluster.stores[1].range(first, last).count() as u64, after);
+    assert!(after >= before);
 }
 
 fn admit(from: u64, to: Option<u64>, number: u64, file: u64) -> Input {

@@ -259,8 +259,26 @@ impl<V: View> Turn<'_, V> {
                 .put(Key::Entry(directory, name.hash(), name), entry);
         }
         if let Some(header) = header {
+            let header = self.recounted(directory, bucket, header);
             self.state.put(Key::Header(directory, bucket), header);
             self.grown.push((directory, bucket));
+        }
+    }
+
+    /// The header of a bucket that has come, with what is here of it. A directory that lives on in
+    /// a new life of its home may have had the same bucket here before, whose names come back; and
+    /// entries that this server took in its last life are lost.
+    fn recounted(&self, directory: FileId, bucket: BucketStart, header: Header) -> Header {
+        let known = self.state.header(directory, bucket);
+        let end = end_of(bucket, &header);
+        let here = self.entries_between(directory, NameHash(bucket.0), end);
+        let directories = here.iter();
+        let directories = directories.filter(|(_, entry)| entry.kind == Kind::Directory);
+        Header {
+            entries: here.len() as u64,
+            subdirectories: directories.count() as u32,
+            pending: known.map_or(header.pending, |known| known.pending),
+            ..header
         }
     }
 }
