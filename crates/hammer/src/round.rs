@@ -162,7 +162,7 @@ fn walk(actor: &mut dyn Actor, journal: &mut Journal, directory: FileId, depth: 
 
 /// Whether an order of the operations explains what the actors have seen, `before` having been what was there.
 pub fn judge(history: &History, before: &Tree, setting: Setting) -> Verdict {
-    if let Some(text) = backwards(history) {
+    if let Some(text) = backwards(history, |_, _| true) {
         return Verdict::Unexplained(format!("a time runs backwards:\n{text}"));
     }
     linearize(history, before, None, setting)

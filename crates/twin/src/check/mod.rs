@@ -3,6 +3,7 @@
 mod audit;
 mod history;
 mod linearize;
+mod loss;
 mod slices;
 mod snapshot;
 mod times;
@@ -12,6 +13,7 @@ mod watch;
 pub use audit::audit;
 pub use history::{History, Record};
 pub use linearize::{Setting, Verdict, linearize};
+pub use loss::{Loss, Marks};
 pub use snapshot::{UnregisteredOpen, snapshot};
 pub use times::backwards;
 pub use unsent::without_unsent;

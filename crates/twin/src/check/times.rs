@@ -1,13 +1,17 @@
 //! Times never run backwards: a later look at a file shows no earlier ones, a change of its
 //! attributes has a later change time than all looks before it, and what a client makes is not
-//! older than what it has seen before.
+//! older than what it has seen before, as far as clocks of servers are together.
 
 use super::{History, Record};
 use crate::model::{Operation, Outcome};
 use futago_base::{Attributes, Kind};
 
-/// The first two operations between which a time ran backwards.
-pub fn backwards(history: &History) -> Option<String> {
+/// The first two operations between which a time ran backwards. `are_together` tells whether the
+/// clocks that stamp two files are.
+pub fn backwards(
+    history: &History,
+    are_together: impl Fn(&Attributes, &Attributes) -> bool,
+) -> Option<String> {
     let seen = || {
         history
             .iter()
@@ -18,8 +22,10 @@ pub fn backwards(history: &History) -> Option<String> {
         let (earlier, _) = earlier.find(|(earlier, before)| {
             let same = before.id == after.id
                 && (before.changed > after.changed || before.modified > after.modified);
-            let caused =
-                earlier.client == later.client && is_new(later) && before.changed > after.born;
+            let caused = earlier.client == later.client
+                && is_new(later)
+                && before.changed > after.born
+                && are_together(before, after);
             let changes = before.id == after.id && changes_attributes(later);
             same || caused || (changes && before.changed >= after.changed)
         })?;

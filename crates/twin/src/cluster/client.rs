@@ -54,11 +54,15 @@ impl ClientNode {
         if let Some(defect) = defect {
             defect.alter_client(&mut config);
         }
-        let calls = CallsConfig {
+        let mut calls = CallsConfig {
             leases: config.lease_trust.is_some(),
             ..CALLS
         };
+        if defect == Some(Defect::GivesUpWhenBusy) {
+            calls.busy_give_up = Duration(0);
+        }
         let context = SimulatedContext::new(session, map.epoch(), calls, seed, now);
+        context.0.borrow_mut().measures_by_wall = defect == Some(Defect::ClientsMeasureByWallClock);
         Self {
             core: Rc::new(Client::new(context, map.clone(), config)),
             tasks: Vec::new(),
@@ -109,6 +113,11 @@ impl ClientNode {
     /// It will die right after it has sent `messages` more, or not at all.
     pub const fn die_after(&mut self, messages: Option<u64>) {
         self.lifetime = messages;
+    }
+
+    /// Its wall clock steps.
+    pub(super) fn step_clock(&self, by_ns: i64) {
+        self.core.context().0.borrow_mut().wall.step(by_ns);
     }
 
     /// It stops at once, wherever it is.

@@ -1,7 +1,8 @@
 //! A simulated client's way to the world: its calls are the real ones, its time is virtual.
 
+use super::clock::WallClock;
 use crate::random::Random;
-use futago_base::{Duration, Errno, Payload, ServerId, SessionId, Time};
+use futago_base::{Duration, Errno, Moment, Payload, ServerId, SessionId, Time};
 use futago_client::Context;
 use futago_driver::{CallOutput, Calls, CallsConfig};
 use futago_wire::{Body, Failure, Frame, Outcome, Reply, Request};
@@ -35,7 +36,11 @@ enum Wait {
 
 /// What a client's operations share.
 pub(super) struct Shared {
+    /// The time of the world.
     pub now: Time,
+    pub wall: WallClock,
+    /// Whether leases and timeouts go by the wall clock, which is a defect.
+    pub measures_by_wall: bool,
     calls: Calls,
     /// What is to be sent.
     sent: Vec<(ServerId, Frame)>,
@@ -50,7 +55,7 @@ impl Shared {
     fn perform(&mut self) {
         while let Some(output) = self.calls.next_output() {
             match output {
-                CallOutput::Connect(server) => self.calls.connected(server, self.now),
+                CallOutput::Connect(server) => self.calls.connected(server, self.moment()),
                 CallOutput::Send { to, frame } => self.sent.push((to, frame)),
                 CallOutput::Completed {
                     sequence,
@@ -59,6 +64,10 @@ impl Shared {
                 } => self.complete(sequence, outcome, payload),
             }
         }
+    }
+
+    fn moment(&self) -> Moment {
+        self.wall.moment(self.now)
     }
 
     fn complete(&mut self, sequence: u64, outcome: Outcome, payload: Payload) {
@@ -104,6 +113,8 @@ impl SimulatedContext {
     ) -> Self {
         Self(Rc::new(RefCell::new(Shared {
             now,
+            wall: WallClock::default(),
+            measures_by_wall: false,
             calls: Calls::new(session, map_epoch, calls),
             sent: Vec::new(),
             random: Random::new(seed, session.0 + 1000),
@@ -112,7 +123,7 @@ impl SimulatedContext {
         })))
     }
 
-    /// The time of the world, which the clocks of servers and clients may be ahead of.
+    /// The time of the world, which never steps.
     pub fn true_time(&self) -> Time {
         self.0.borrow().now
     }
@@ -151,9 +162,9 @@ impl SimulatedContext {
         std::mem::take(&mut self.0.borrow_mut().sent)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Calls, Time)) {
+    fn change(&self, change: impl FnOnce(&mut Calls, Moment)) {
         let mut shared = self.0.borrow_mut();
-        let now = shared.now;
+        let now = shared.moment();
         change(&mut shared.calls, now);
         shared.perform();
     }
@@ -161,9 +172,19 @@ impl SimulatedContext {
 
 impl Context for SimulatedContext {
     fn now(&self) -> Time {
+        let shared = self.0.borrow();
+        let Moment { steady, stamp } = shared.moment();
+        if shared.measures_by_wall {
+            stamp
+        } else {
+            steady
+        }
+    }
+
+    fn stamp(&self) -> Time {
         let mut shared = self.0.borrow_mut();
-        let now = shared.now;
-        shared.calls.clock(now)
+        let wall = shared.moment().stamp;
+        shared.calls.clock(wall)
     }
 
     fn random(&self) -> u64 {

@@ -2,6 +2,7 @@
 //! loop: every event leads to further events, each after a delay.
 
 mod client;
+mod clock;
 mod context;
 mod defect;
 mod network;
@@ -13,7 +14,8 @@ pub use defect::Defect;
 pub use network::{Faults, Network, Partition, Party, Pause};
 pub use server::{Receiver, ServerNode};
 
-use futago_base::{ClusterMap, Duration, ServerId, SessionId, Time};
+use futago_base::{ClusterMap, Duration, Incarnation, ServerId, SessionId, Time};
+use futago_driver::AdmissionConfig;
 use futago_server::Config;
 use futago_store::MemoryStore;
 use futago_wire::Frame;
@@ -30,6 +32,12 @@ pub enum Event {
     Client(usize, ServerId, Box<Frame>),
     /// Something that a client waits for is due.
     Wake(usize),
+    /// A server stops.
+    Stop(ServerId),
+    /// A server that has stopped begins a new life, with an empty store.
+    Begin(ServerId, Incarnation),
+    /// The wall clock of a party steps by so many nanoseconds.
+    StepClock(Party, i64),
 }
 
 /// Events, each after a delay.
@@ -47,6 +55,8 @@ pub struct Cluster {
     pub sessions: BTreeMap<SessionId, usize>,
     /// The network.
     pub network: Network,
+    /// What servers held that have begun a new life.
+    pub lost: Vec<MemoryStore>,
     config: Config,
     defect: Option<Defect>,
 }
@@ -71,7 +81,23 @@ impl Cluster {
             clients: Vec::new(),
             sessions: BTreeMap::new(),
             network,
+            lost: Vec::new(),
             config: config.clone(),
+        }
+    }
+
+    /// Has all servers take on no more requests at a time than this.
+    pub fn limit_requests(&mut self, config: AdmissionConfig) {
+        for server in &mut self.servers {
+            server.limit_requests(config);
+        }
+    }
+
+    /// The connections of a client break: its requests take no place any more.
+    pub fn disconnect(&mut self, client: usize) {
+        let session = self.clients[client].session();
+        for server in &mut self.servers {
+            server.disconnect(session);
         }
     }
 
@@ -128,6 +154,23 @@ impl Cluster {
                 self.run_client(client, now)
             }
             Event::Wake(client) => self.run_client(client, now),
+            Event::Stop(id) => {
+                self.servers[usize::from(id.0)].stop();
+                Vec::new()
+            }
+            Event::Begin(id, incarnation) => {
+                let lost = self.servers[usize::from(id.0)].begin_life(incarnation, now);
+                self.lost.push(lost);
+                Vec::new()
+            }
+            Event::StepClock(Party::Server(id), by_ns) => {
+                self.servers[usize::from(id.0)].wall.step(by_ns);
+                Vec::new()
+            }
+            Event::StepClock(Party::Client(client), by_ns) => {
+                self.clients[client].step_clock(by_ns);
+                Vec::new()
+            }
         }
     }
 

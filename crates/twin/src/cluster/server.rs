@@ -1,11 +1,13 @@
 //! A server: the real core over a memory store.
 
-use super::{Defect, defect::Cause};
-use futago_base::{Batch, ClusterMap, Duration, Payload, RequestId, ServerId, SessionId, Time};
-use futago_driver::HybridClock;
+use super::{Defect, clock::WallClock, defect::Cause};
+use futago_base::{
+    Batch, ClusterMap, Duration, Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Time,
+};
+use futago_driver::{Admission, AdmissionConfig, HybridClock};
 use futago_server::{Config, Input, Output, Server};
 use futago_store::MemoryStore;
-use futago_wire::{Body, Frame, Header, MessageKind, header::features};
+use futago_wire::{Body, Failure, Frame, Header, MessageKind, header::features};
 
 /// Whom a server's message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +23,18 @@ pub struct ServerNode {
     server: Server,
     /// What it holds.
     pub store: MemoryStore,
+    memory_bytes: u64,
+    /// Whether it runs.
+    is_up: bool,
     defect: Option<Defect>,
     /// How far its clock is ahead of the true time.
     pub clock_ahead: Duration,
-    clock: HybridClock,
+    /// Its wall clock, as far as it has stepped.
+    pub wall: WallClock,
+    stamps: HybridClock,
+    decided: HybridClock,
+    admission_config: AdmissionConfig,
+    admission: Admission,
 }
 
 impl ServerNode {
@@ -41,21 +51,57 @@ impl ServerNode {
             defect.alter_server(&mut config);
         }
         let server = Server::new(id, map.clone(), config);
-        let mut store = MemoryStore::new(memory_bytes);
-        store.apply(server.genesis(&store, Time(0)));
         Self {
+            store: first_store(&server, memory_bytes, Time(0)),
             server,
-            store,
+            memory_bytes,
+            is_up: true,
             defect,
             clock_ahead: Duration(0),
-            clock: HybridClock::default(),
+            wall: WallClock::default(),
+            stamps: HybridClock::default(),
+            decided: HybridClock::default(),
+            admission_config: AdmissionConfig::default(),
+            admission: Admission::new(AdmissionConfig::default()),
         }
+    }
+
+    /// It takes on no more requests at a time than this.
+    pub fn limit_requests(&mut self, config: AdmissionConfig) {
+        self.admission_config = config;
+        self.admission = Admission::new(config);
+    }
+
+    /// Nobody waits for the answers to a session's requests any more.
+    pub fn disconnect(&mut self, session: SessionId) {
+        self.admission.forget(session);
+    }
+
+    /// It stops: it hears nothing until it begins a new life.
+    pub const fn stop(&mut self) {
+        self.is_up = false;
+    }
+
+    /// Begins a new life with an empty store; returns what the last one held.
+    pub fn begin_life(&mut self, drawn: Incarnation, now: Time) -> MemoryStore {
+        let last = self.server.incarnation();
+        let begun = self.defect.map(|defect| defect.alter_life(last, drawn));
+        self.server = self.server.clone().in_life(begun.unwrap_or(drawn));
+        self.is_up = true;
+        (self.stamps, self.decided) = (HybridClock::default(), HybridClock::default());
+        self.admission = Admission::new(self.admission_config);
+        let now = self.wall.moment(now + self.clock_ahead);
+        let store = first_store(&self.server, self.memory_bytes, now);
+        std::mem::replace(&mut self.store, store)
     }
 
     /// Handles a message and returns what is to be sent.
     pub fn receive(&mut self, frame: Frame, now: Time) -> Vec<(Receiver, Frame)> {
-        let now = now + self.clock_ahead;
-        self.clock.observe(frame.header.clock, now);
+        if !self.is_up {
+            return Vec::new();
+        }
+        let now = self.wall.moment(now + self.clock_ahead);
+        self.stamps.observe(frame.header.clock, now.stamp);
         match frame.body {
             Body::Request(request) => {
                 let input = Input::Request {
@@ -69,7 +115,7 @@ impl ServerNode {
                     leases: frame.header.features & features::LEASES != 0,
                     introduces: frame.header.features & features::INTRODUCES != 0,
                 };
-                self.decide(input, now)
+                self.admit(input, now)
             }
             Body::Peer(message) => self.decide(Input::Peer(message), now),
             Body::PeerAnswer(answer) => self.decide(Input::PeerAnswer(answer), now),
@@ -79,11 +125,40 @@ impl ServerNode {
 
     /// Does what is due and returns what is to be sent.
     pub fn tick(&mut self, now: Time) -> Vec<(Receiver, Frame)> {
-        self.decide(Input::Tick, now + self.clock_ahead)
+        if !self.is_up {
+            return Vec::new();
+        }
+        self.decide(Input::Tick, self.wall.moment(now + self.clock_ahead))
     }
 
-    fn decide(&mut self, input: Input, now: Time) -> Vec<(Receiver, Frame)> {
-        let now = self.clock.advance(now);
+    /// Decides about a request, unless too many are under way.
+    fn admit(&mut self, input: Input, now: Moment) -> Vec<(Receiver, Frame)> {
+        let Input::Request { id, request, .. } = &input else {
+            return Vec::new();
+        };
+        if self.admission.admit(*id, request) {
+            return self.decide(input, now);
+        }
+        let busy = Output::Answer {
+            request: *id,
+            outcome: Err(Failure::Busy),
+            payload: Payload::empty(),
+        };
+        vec![message(busy, now.stamp)]
+    }
+
+    /// The time of a decision, later than that of every one before.
+    fn decided_at(&mut self, now: Moment) -> Moment {
+        let moment = Moment {
+            steady: self.decided.advance(now.steady),
+            stamp: self.stamps.advance(now.stamp),
+        };
+        let altered = self.defect.map(|defect| defect.alter_moment(moment, now));
+        altered.unwrap_or(moment)
+    }
+
+    fn decide(&mut self, input: Input, now: Moment) -> Vec<(Receiver, Frame)> {
+        let now = self.decided_at(now);
         let (batch, outputs) = match self.defect {
             None => {
                 let decision = self.server.handle(&self.store, input, now);
@@ -92,7 +167,10 @@ impl ServerNode {
             Some(defect) => self.decide_wrongly(defect, input, now),
         };
         self.store.apply(batch);
-        let sent = outputs.into_iter().map(|output| message(output, now));
+        for output in &outputs {
+            self.note_answer(output);
+        }
+        let sent = outputs.into_iter().map(|output| message(output, now.stamp));
         let spoil = |(to, mut frame): (Receiver, Frame)| {
             if let Some(defect) = self.defect {
                 defect.alter_sent(&mut frame);
@@ -102,7 +180,21 @@ impl ServerNode {
         sent.map(spoil).collect()
     }
 
-    fn decide_wrongly(&self, defect: Defect, mut input: Input, now: Time) -> (Batch, Vec<Output>) {
+    fn note_answer(&mut self, output: &Output) {
+        if let Output::Answer { request, .. } = output
+            && self.defect != Some(Defect::NeverReadmits)
+        {
+            self.admission.answered(*request);
+        }
+    }
+
+    fn decide_wrongly(
+        &self,
+        defect: Defect,
+        mut input: Input,
+        now: Moment,
+    ) -> (Batch, Vec<Output>) {
+        defect.alter_lives(&mut input, self.server.incarnation());
         defect.alter_input(&mut input, &self.store);
         let cause = Cause::of(&input);
         let view = defect.view(&self.store, &input);
@@ -110,6 +202,13 @@ impl ServerNode {
         defect.alter_batch(&mut decision.batch, cause, &self.store);
         (decision.batch, decision.outputs)
     }
+}
+
+/// The store of a server that begins a life.
+fn first_store(server: &Server, memory_bytes: u64, now: impl Into<Moment>) -> MemoryStore {
+    let mut store = MemoryStore::new(memory_bytes);
+    store.apply(server.genesis(&store, now));
+    store
 }
 
 /// An output as it goes over the network.

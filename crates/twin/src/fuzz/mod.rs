@@ -1,13 +1,16 @@
 //! Scenarios drawn from a seed, run against the reference, and made small when they fail.
 
+mod exercise;
+mod loss;
 mod perform;
 mod run;
 mod scenario;
+mod script;
 mod shrink;
 mod step;
 
 pub use perform::{perform, remove_entries};
 pub use run::{Checked, Failure, FailureKind, run};
-pub use scenario::{Burst, Death, Scenario, WriteBack};
+pub use scenario::{Burst, ClockStep, Death, Scenario, Stop, WriteBack};
 pub use shrink::{shrink, try_run};
 pub use step::{Known, Reach, Step, Work};

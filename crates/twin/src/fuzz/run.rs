@@ -1,17 +1,19 @@
 //! Runs a scenario and checks everything that can be checked.
 
-use super::perform::{perform, remove_entries};
-use super::{Burst, Known, Scenario, Step, WriteBack};
+use super::perform::remove_entries;
+use super::script::Script;
+use super::{Burst, ClockStep, Known, Scenario, WriteBack};
 use crate::check::{
     History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, linearize, snapshot,
     without_unsent,
 };
-use crate::cluster::{Cluster, Faults, Network, SimulatedContext};
+use crate::cluster::{Cluster, Event, Faults, Network, Party};
 use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::random::Random;
 use crate::sequential::World;
-use futago_base::{ClusterMap, Duration, Errno, FileId, ServerId, Time, map::Policy};
-use futago_client::{Client, Context};
+use futago_base::{
+    Attributes, ClusterMap, Duration, Errno, FileId, Kind, ServerId, Time, map::Policy,
+};
 use futago_server::Config;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,19 +47,22 @@ pub struct Failure {
 }
 
 const CHUNK_BYTES: u32 = 4096;
-const GRACE: Duration = Duration::from_secs(2);
-const LEASE: Duration = Duration::from_secs(8);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+pub(super) const LEASE: Duration = Duration::from_secs(8);
 /// Seven eighths of a lease, but for what clocks may be apart.
 const LEASE_TRUST: Duration = Duration(LEASE.0 / 8 * 7 - CLOCK_AHEAD_MAX.0);
 /// A client that is away for no longer keeps its sessions: servers hear of it every quarter of a
 /// lease.
 const SESSION_SAFE: Duration = Duration(LEASE.0 / 4);
 /// Time for messages that are under way, their retries, and what they lead to.
-const NETWORK: Duration = Duration::from_millis(2500);
-/// How far servers' clocks are apart at most.
+pub(super) const NETWORK: Duration = Duration::from_millis(2500);
+/// How long clients try again, and how long where they would try in vain.
+const RETRY: Duration = Duration::from_secs(30);
+const RETRY_OF_LOSS: Duration = Duration::from_secs(12);
+/// How far servers' clocks are apart at most, unless they step.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_millis(50);
 /// The place of a client that takes no leases.
-const NO_PLACE: usize = usize::MAX;
+pub(super) const NO_PLACE: usize = usize::MAX;
 /// No operation takes longer, whatever happens.
 const END: Duration = Duration::from_secs(100);
 
@@ -73,27 +78,41 @@ pub struct Checked {
 /// Runs a scenario. An error says what went wrong.
 pub fn run(scenario: &Scenario) -> Result<Checked, Failure> {
     let mut run = Run::new(scenario)?;
-    for burst in &scenario.bursts {
+    let stop = scenario
+        .bursts
+        .iter()
+        .position(|burst| burst.stop.is_some());
+    let (before, after) = scenario
+        .bursts
+        .split_at(stop.unwrap_or(scenario.bursts.len()));
+    for burst in before {
         run.burst(burst)?;
     }
-    run.end()?;
+    match after.first().and_then(|burst| burst.stop) {
+        Some(stop) => run.lose(stop, after)?,
+        None => run.end()?,
+    }
     Ok(run.checked)
 }
 
-struct Run {
-    world: World,
+pub(super) struct Run {
+    pub world: World,
     seed: u64,
     leases_max: Vec<usize>,
     keeps_data: bool,
-    write_back: WriteBack,
+    pub write_back: WriteBack,
+    /// How long clients try to get at what may be lost.
+    retry: Duration,
+    /// Whether the clock of a server has stepped.
+    is_stepped: bool,
     /// The clients that live, by their place in the scenario.
-    clients: Vec<usize>,
-    tree: Tree,
-    setting: Setting,
+    pub clients: Vec<usize>,
+    pub tree: Tree,
+    pub setting: Setting,
     checked: Checked,
 }
 
-fn failure(kind: FailureKind, text: impl Into<String>) -> Failure {
+pub(super) fn failure(kind: FailureKind, text: impl Into<String>) -> Failure {
     Failure {
         kind,
         text: text.into(),
@@ -119,6 +138,8 @@ impl Run {
             Network::new(scenario.seed),
             scenario.defect,
         ));
+        world.cluster.limit_requests(scenario.admission);
+        let stops = scenario.bursts.iter().any(|burst| burst.stop.is_some());
         let mut clocks = Random::new(scenario.seed, 3);
         for server in &mut world.cluster.servers {
             server.clock_ahead = Duration(clocks.below(CLOCK_AHEAD_MAX.0));
@@ -130,6 +151,8 @@ impl Run {
             leases_max: scenario.leases_max.clone(),
             keeps_data: scenario.keeps_data,
             write_back: scenario.write_back,
+            retry: if stops { RETRY_OF_LOSS } else { RETRY },
+            is_stepped: false,
             clients: Vec::new(),
             tree,
             setting: Setting {
@@ -146,7 +169,7 @@ impl Run {
         Ok(run)
     }
 
-    fn add_client(&mut self, place: usize) -> usize {
+    pub(super) fn add_client(&mut self, place: usize) -> usize {
         let now = self.world.now;
         let leases_max = self.leases_max.get(place).copied().unwrap_or(0);
         let blocks_max = if self.keeps_data {
@@ -163,6 +186,7 @@ impl Run {
             data_bytes_max: 1 + blocks_max * u64::from(futago_client::Config::DATA_BLOCK_BYTES),
             unsent_bytes_max: self.write_back.unsent_bytes_max,
             exclusive_after: self.write_back.exclusive_after,
+            retry: self.retry,
             ..futago_client::Config::default()
         };
         let client = self.world.cluster.add_client(config, self.seed, now);
@@ -172,35 +196,23 @@ impl Run {
 
     fn burst(&mut self, burst: &Burst) -> Result<(), Failure> {
         let history = Rc::new(RefCell::new(History::new()));
-        self.world
-            .cluster
-            .network
-            .set_faults(self.faults(burst), self.world.now);
-        let mut over = Vec::new();
+        self.begin_faults(burst);
+        let (mut over, known) = (Vec::new(), Known::of(&self.tree));
         for (place, script) in burst.scripts.iter().enumerate() {
             let client = self.clients[place];
             let death = burst.death.filter(|death| death.client == place);
             let node = &mut self.world.cluster.clients[client];
             node.die_after(death.map(|death| death.after_messages));
-            let done = Rc::new(Cell::new(false));
-            let known = Known::of(&self.tree);
-            let core = node.core.clone();
-            node.spawn(follow(
-                core,
-                client,
-                (script.clone(), burst.idle),
-                known,
-                history.clone(),
-                done.clone(),
-            ));
-            over.push((client, done));
+            let script = Script::new(script, burst.idle, known.clone(), history.clone(), None);
+            self.follow(client, &script);
+            over.push((client, script));
         }
         for &(client, _) in &over {
             self.world.run_client(client);
         }
         let is_over = |cluster: &Cluster| {
             over.iter()
-                .all(|(client, done)| done.get() || !cluster.clients[*client].is_alive())
+                .all(|(client, script)| script.is_done() || !cluster.clients[*client].is_alive())
         };
         let ended = self.world.run(END, is_over);
         let dead = self.rest(&history);
@@ -217,19 +229,41 @@ impl Run {
         })
     }
 
+    /// Has a client do what is left of a script.
+    pub(super) fn follow(&mut self, client: usize, script: &Rc<Script>) {
+        let node = &mut self.world.cluster.clients[client];
+        node.spawn(script.clone().follow(node.core.clone(), client));
+    }
+
+    /// From now on, what goes wrong in a burst goes wrong.
+    pub fn begin_faults(&mut self, burst: &Burst) {
+        let (faults, now) = (self.faults(burst), self.world.now);
+        self.world.cluster.network.set_faults(faults, now);
+        let steps = burst.clock_steps.iter();
+        let is_server = |step: &ClockStep| matches!(step.party, Party::Server(_));
+        self.is_stepped |= steps.clone().any(is_server);
+        let event = |step: &ClockStep| Event::StepClock(self.party(step.party), step.by_ns);
+        let steps = steps.map(|step| (step.at, event(step))).collect();
+        self.world.schedule(steps);
+    }
+
+    /// A party, if it is a client by its number instead of its place in the scenario.
+    fn party(&self, party: Party) -> Party {
+        match party {
+            Party::Client(place) => Party::Client(self.clients[place]),
+            server @ Party::Server(_) => server,
+        }
+    }
+
     /// The faults of a burst, with clients by their numbers.
     fn faults(&self, burst: &Burst) -> Faults {
         let mut faults = burst.faults.clone();
-        let number = |place: usize| self.clients.get(place).copied().unwrap_or(usize::MAX);
         for pause in &mut faults.pauses {
-            pause.client = number(pause.client);
+            pause.client = self.clients[pause.client];
         }
         for partition in &mut faults.partitions {
-            for party in [&mut partition.one, &mut partition.other] {
-                if let crate::cluster::Party::Client(place) = party {
-                    *place = number(*place);
-                }
-            }
+            partition.one = self.party(partition.one);
+            partition.other = self.party(partition.other);
         }
         faults
     }
@@ -256,6 +290,7 @@ impl Run {
         }
         for place in 0..self.clients.len() {
             if dead.contains(&self.clients[place]) {
+                self.world.cluster.disconnect(self.clients[place]);
                 self.clients[place] = self.add_client(place);
             }
         }
@@ -305,7 +340,12 @@ impl Run {
     fn judge(&mut self, history: &History, burst: &Burst) -> Result<(), Failure> {
         let with_leases = self.leases_max.iter().any(|&most| most > 0);
         punctual(history, burst, with_leases)?;
-        if let Some(text) = backwards(history) {
+        let map = &self.world.cluster.map;
+        let are_together = |one: &Attributes, other: &Attributes| {
+            let is_file = one.kind != Kind::Directory;
+            !self.is_stepped || is_file && map.home(one.id) == map.home(other.id)
+        };
+        if let Some(text) = backwards(history, are_together) {
             return Err(failure(FailureKind::Time, text));
         }
         let after = self.check_records()?;
@@ -414,59 +454,6 @@ fn held_files(client: usize, history: &History, tree: &Tree) -> BTreeSet<FileId>
     before.chain(taken).collect()
 }
 
-/// Does a script step by step and writes down what comes of it.
-async fn follow(
-    core: Rc<Client<SimulatedContext>>,
-    client: usize,
-    (script, idle): (Vec<Step>, Duration),
-    mut known: Known,
-    history: Rc<RefCell<History>>,
-    done: Rc<Cell<bool>>,
-) {
-    for step in script {
-        if idle > Duration(0) {
-            core.context().sleep(step.idle(idle)).await;
-        }
-        let Some(operation) = step.operation(&known) else {
-            continue;
-        };
-        let opened = step.opened(&operation);
-        let open = opened.map(Operation::Open);
-        let close = opened.map(Operation::Close);
-        for operation in open.into_iter().chain([operation]).chain(close) {
-            let observed = observe(&core, client, &operation, &history).await;
-            if let Ok(Outcome::File(state, _)) = &observed {
-                known.learn(state.attributes.id, state.attributes.kind);
-            }
-            if observed.is_err() && matches!(operation, Operation::Open(_)) {
-                break;
-            }
-        }
-    }
-    done.set(true);
-}
-
-/// Does an operation and writes down what comes of it.
-async fn observe(
-    core: &Client<SimulatedContext>,
-    client: usize,
-    operation: &Operation,
-    history: &RefCell<History>,
-) -> Observed {
-    let index = history.borrow().len();
-    history.borrow_mut().push(Record {
-        client,
-        operation: operation.clone(),
-        called: core.context().true_time(),
-        returned: None,
-    });
-    let observed = perform(core, operation).await;
-    history.borrow_mut()[index].returned = Some((core.context().true_time(), observed.clone()));
-    // Time passes between operations, so that one after the other is seen as such.
-    core.context().sleep(Duration(1)).await;
-    observed
-}
-
 /// Whether nobody waited longer than one grace time beyond what the network cost, and nobody was
 /// turned away.
 fn punctual(history: &History, burst: &Burst, with_leases: bool) -> Result<(), Failure> {
@@ -511,7 +498,7 @@ fn punctual(history: &History, burst: &Burst, with_leases: bool) -> Result<(), F
     Ok(())
 }
 
-fn describe(history: &History) -> String {
+pub(super) fn describe(history: &History) -> String {
     let mut text = String::from("history:\n");
     for record in history {
         let from = record.called.0 as f64 / 1e6;

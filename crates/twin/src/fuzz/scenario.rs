@@ -3,7 +3,8 @@
 use super::step::{Reach, Step, Work};
 use crate::cluster::{Defect, Faults, Partition, Party, Pause};
 use crate::random::Random;
-use futago_base::{Duration, ServerId};
+use futago_base::{Duration, Incarnation, ServerId};
+use futago_driver::AdmissionConfig;
 use std::ops::Range;
 
 /// A whole scenario.
@@ -29,6 +30,8 @@ pub struct Scenario {
     pub keeps_data: bool,
     /// How clients with leases keep what they write.
     pub write_back: WriteBack,
+    /// How many requests each server takes on at a time.
+    pub admission: AdmissionConfig,
     /// What happens, one burst after the other. Between them everything comes to rest.
     pub bursts: Vec<Burst>,
     /// The mistake that is planted.
@@ -53,6 +56,10 @@ pub struct Burst {
     pub faults: Faults,
     /// Who dies.
     pub death: Option<Death>,
+    /// Whose wall clocks step.
+    pub clock_steps: Vec<ClockStep>,
+    /// The server that stops and returns empty. From then on the reference does not hold.
+    pub stop: Option<Stop>,
     /// How long clients do nothing between two steps, at most.
     pub idle: Duration,
 }
@@ -66,6 +73,30 @@ pub struct Death {
     pub after_messages: u64,
 }
 
+/// A wall clock steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockStep {
+    /// Whose, a client by its place in the scenario.
+    pub party: Party,
+    /// When, since the burst began.
+    pub at: Duration,
+    /// By how much.
+    pub by_ns: i64,
+}
+
+/// A server stops, which loses all that it holds, and begins a new life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The server.
+    pub server: ServerId,
+    /// When it stops, since the burst began.
+    pub from: Duration,
+    /// When its new life begins.
+    pub to: Duration,
+    /// The name of that life.
+    pub incarnation: Incarnation,
+}
+
 /// The most that a message is late, and a partition lasts.
 const LATE_MAX: Duration = Duration::from_millis(1000);
 const LEASE_PAUSE_MAX: Duration = Duration::from_millis(500);
@@ -76,6 +107,12 @@ const ABSENCE_MAX: Duration = Duration::from_secs(20);
 const LONG_ABSENCE: Duration = Duration::from_secs(16);
 /// Longer than a grace time, after which a truncation returns although a server has missed it.
 const MISSED_MIN: Duration = Duration::from_secs(4);
+/// Wall clocks step within this time, and by this much.
+const STEP_MAX: Duration = Duration::from_millis(500);
+const HOUR_NS: i64 = 3_600_000_000_000;
+const LOSS_PERMILLE: u32 = 150;
+const STOP_MAX: Duration = Duration::from_secs(4);
+const AWAY_MAX: Duration = Duration::from_secs(12);
 const IDLE_MAX: Duration = Duration::from_secs(4);
 /// The same between servers; between a client and a server it would cost the client its session.
 const SERVERS_APART_MAX: Duration = Duration::from_secs(6);
@@ -104,6 +141,12 @@ impl Scenario {
         let split_entries = *random.pick(&[2, 4, 4, 8]);
         let memory_bytes = draw_memory(&mut random);
         bursts.extend(draw_rare(seed, servers, clients, memory_bytes));
+        let lossy = draw_loss(seed, servers, clients, memory_bytes);
+        // What sessions have kept is lost with them: what files must hold then would be open.
+        let keeps_unsent = memory_bytes == Self::MEMORY_UNLIMITED && lossy.is_empty();
+        let write_back = WriteBack::draw(&mut Random::new(seed, 6), keeps_unsent);
+        bursts.extend(lossy);
+        draw_clock_steps(&mut Random::new(seed, 14), servers, clients, &mut bursts);
         Self {
             seed,
             servers,
@@ -112,9 +155,10 @@ impl Scenario {
             split_entries,
             memory_bytes,
             keeps_data: rereading.chance(500),
-            write_back: WriteBack::draw(&mut Random::new(seed, 6), memory_bytes),
+            write_back,
             leases_max: draw_leases(&mut leases, clients),
             lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
+            admission: draw_admission(&mut Random::new(seed, 15)),
             bursts,
             defect: None,
         }
@@ -126,6 +170,8 @@ impl Scenario {
         for burst in &mut scenario.bursts {
             burst.faults = Faults::default();
             burst.death = None;
+            burst.stop = None;
+            burst.clock_steps.clear();
         }
         scenario
     }
@@ -134,7 +180,7 @@ impl Scenario {
     pub fn circumstances(&self) -> String {
         let mut text = format!(
             "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
-             leases of clients {:?}, again after {} us, room for data: {}, {:?}",
+             leases of clients {:?}, again after {} us, room for data: {}, {:?}, {:?}",
             self.servers,
             self.memory_bytes,
             self.spread_depth,
@@ -142,7 +188,8 @@ impl Scenario {
             self.leases_max,
             self.lease_pause.0 / 1000,
             self.keeps_data,
-            self.write_back
+            self.write_back,
+            self.admission
         );
         for (number, burst) in self.bursts.iter().enumerate() {
             let faults = &burst.faults;
@@ -162,6 +209,12 @@ impl Scenario {
                 faults.pauses,
                 burst.idle.0 / 1_000_000
             );
+            if !burst.clock_steps.is_empty() {
+                text += &format!(", clocks step: {:?}", burst.clock_steps);
+            }
+            if let Some(stop) = burst.stop {
+                text += &format!(", stops and returns empty: {stop:?}");
+            }
         }
         text
     }
@@ -174,12 +227,12 @@ impl Scenario {
 }
 
 impl WriteBack {
-    /// A server that gets full has clients lose what they kept, and tell it late: there they keep nothing.
-    fn draw(random: &mut Random, memory_bytes: u64) -> Self {
+    /// A server that gets full has clients lose what they kept, and tell it late: there they keep
+    /// nothing.
+    fn draw(random: &mut Random, keeps_unsent: bool) -> Self {
         let most = *random.pick(&[0, 5000, 20_000, 1 << 20, 1 << 20]);
-        let is_limited = memory_bytes < Scenario::MEMORY_UNLIMITED;
         Self {
-            unsent_bytes_max: if is_limited { 0 } else { most },
+            unsent_bytes_max: if keeps_unsent { most } else { 0 },
             exclusive_after: 1 + random.below(2) as u32,
         }
     }
@@ -222,7 +275,7 @@ impl Burst {
             scripts,
             faults,
             death,
-            idle: Duration(0),
+            ..Self::default()
         }
     }
 
@@ -314,8 +367,8 @@ impl Burst {
         Self {
             scripts: draw_mixed(random, clients, work, client),
             faults: draw_absence(random, servers, client),
-            death: None,
             idle: Duration(random.below(IDLE_MAX.0)),
+            ..Self::default()
         }
     }
 
@@ -337,8 +390,8 @@ impl Burst {
         Self {
             scripts,
             faults: cut_off(0, 0..servers, from, to),
-            death: None,
             idle: Duration::from_secs(2),
+            ..Self::default()
         }
     }
 
@@ -362,8 +415,29 @@ impl Burst {
                 partitions,
                 ..Faults::default()
             },
-            death: None,
             idle: Duration(random.below(500_000_000)),
+            ..Self::default()
+        }
+    }
+
+    /// All clients work; a server may stop meanwhile.
+    fn draw_around(random: &mut Random, servers: u16, clients: usize) -> Self {
+        let work = *random.pick(&[Work::Names, Work::Names, Work::Data]);
+        let scripts = (0..clients).map(|_| {
+            let steps = 4 + random.below(10);
+            let step = |_| Step::draw(random, false, work, Reach::Wide);
+            (0..steps).map(step).collect()
+        });
+        let scripts = scripts.collect();
+        let faults = Faults {
+            partitions: Vec::new(),
+            ..draw_faults(random, servers, clients)
+        };
+        Self {
+            scripts,
+            faults,
+            idle: Duration(random.below(2_000_000_000)),
+            ..Self::default()
         }
     }
 
@@ -403,6 +477,59 @@ fn draw_rare(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
         bursts.push(Burst::draw_absent(&mut absent, servers, clients));
     }
     bursts
+}
+
+/// In some scenarios, wall clocks are set an hour forward or back.
+fn draw_clock_steps(random: &mut Random, servers: u16, clients: usize, bursts: &mut [Burst]) {
+    if !random.chance(300) {
+        return;
+    }
+    for _ in 0..=random.below(3) {
+        let party = if random.chance(500) {
+            Party::Server(ServerId(random.below(u64::from(servers)) as u16))
+        } else {
+            Party::Client(random.below(clients as u64) as usize)
+        };
+        let burst = random.below(bursts.len() as u64) as usize;
+        bursts[burst].clock_steps.push(ClockStep {
+            party,
+            at: Duration(random.below(STEP_MAX.0)),
+            by_ns: *random.pick(&[HOUR_NS, -HOUR_NS]),
+        });
+    }
+}
+
+/// Often so few requests at a time that clients are told to come again.
+fn draw_admission(random: &mut Random) -> AdmissionConfig {
+    let usual = AdmissionConfig::default();
+    AdmissionConfig {
+        session_max: *random.pick(&[2, 4, usual.session_max]),
+        total_max: *random.pick(&[8, 32, usual.total_max]),
+        ..usual
+    }
+}
+
+/// Bursts in and after which a server has lost all that it held.
+fn draw_loss(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<Burst> {
+    let mut random = Random::new(seed, 13);
+    let is_limited = memory_bytes < Scenario::MEMORY_UNLIMITED;
+    if servers == 1 || is_limited || !random.chance(LOSS_PERMILLE) {
+        return Vec::new();
+    }
+    let from = Duration(random.below(STOP_MAX.0));
+    let stop = Stop {
+        server: ServerId(random.below(u64::from(servers)) as u16),
+        from,
+        to: Duration(from.0 + random.below(AWAY_MAX.0)),
+        incarnation: Incarnation(random.next()),
+    };
+    let planting = Burst::draw_planting(&mut random, clients);
+    let lossy = Burst {
+        stop: Some(stop),
+        ..Burst::draw_around(&mut random, servers, clients)
+    };
+    let after = Burst::draw_around(&mut random, servers, clients);
+    vec![planting, lossy, after]
 }
 
 /// Scripts that have much to do with one file. What a client has changed in data before its session

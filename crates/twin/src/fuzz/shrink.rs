@@ -1,8 +1,9 @@
 //! Makes a failing scenario small.
 
 use super::{Checked, Failure, Scenario, run};
-use crate::cluster::Faults;
+use crate::cluster::{Faults, Party};
 use futago_base::Duration;
+use futago_driver::AdmissionConfig;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a scenario; a panic is a failure like others.
@@ -62,6 +63,8 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         add(&|s| s.bursts[burst].faults.partitions.clear());
         add(&|s| s.bursts[burst].faults.pauses.clear());
         add(&|s| s.bursts[burst].death = None);
+        add(&|s| s.bursts[burst].stop = None);
+        add(&|s| s.bursts[burst].clock_steps.clear());
         add(&|s| s.bursts[burst].idle = Duration(0));
         for script in 0..scripts.len() {
             add(&|s| s.bursts[burst].scripts[script].clear());
@@ -74,7 +77,17 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
             }
         }
     }
+    add(&|s| s.admission = AdmissionConfig::default());
     add(&|s| s.memory_bytes = Scenario::MEMORY_UNLIMITED);
-    add(&|s| s.servers = (s.servers - 1).max(1));
+    let bursts = scenario.bursts.iter();
+    let stopped = bursts.clone().filter_map(|burst| Some(burst.stop?.server));
+    let stepped = bursts.flat_map(|burst| &burst.clock_steps);
+    let stepped = stepped.filter_map(|step| match step.party {
+        Party::Server(server) => Some(server),
+        Party::Client(_) => None,
+    });
+    let named = stopped.chain(stepped);
+    let least = named.map(|server| server.0 + 1).max().unwrap_or(1);
+    add(&|s| s.servers = (s.servers - 1).max(least));
     all
 }

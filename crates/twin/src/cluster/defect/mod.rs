@@ -1,10 +1,11 @@
 //! Planted defects: mistakes that the checks must notice.
 //!
 //! The cores contain none of them. A defect sits between a core and the simulated runtime and
-//! alters what passes there: [`records`] of batches, [`requests`] and messages of peers on arrival,
+//! alters what passes there: the name of a server's new life in [`lives`], [`records`] of batches, [`requests`] and messages of peers on arrival,
 //! [`replies`] on departure, [`view`] of the store, [`sending`] of clients, and the [`settings`] of
 //! both.
 
+mod lives;
 mod recalls;
 mod records;
 mod replies;
@@ -88,9 +89,24 @@ pub enum Defect {
     /// A client acknowledges answers that it does not have yet.
     #[strum(props(kind = "driver"))]
     AcknowledgesEarly,
-    /// Messages do not carry the clock of their sender.
+    /// A request fails as soon as a server says that it is busy.
     #[strum(props(kind = "driver"))]
+    GivesUpWhenBusy,
+    /// Requests that are answered go on to count as under way.
+    #[strum(props(kind = "driver"))]
+    NeverReadmits,
+    /// Messages do not carry the clock of their sender.
+    #[strum(props(kind = "clocks"))]
     ForgetsClocks,
+    /// Servers measure leases and timeouts by the wall clock.
+    #[strum(props(kind = "clocks"))]
+    ServersMeasureByWallClock,
+    /// Clients measure leases and timeouts by the wall clock.
+    #[strum(props(kind = "clocks"))]
+    ClientsMeasureByWallClock,
+    /// A server believes a client's clock, however far ahead or behind it is.
+    #[strum(props(kind = "clocks"))]
+    TakesClientStamps,
     /// A client relies on its leases for an hour longer than granted.
     #[strum(props(kind = "leases"))]
     TrustsLeasesTooLong,
@@ -172,6 +188,18 @@ pub enum Defect {
     /// A writer that has not heard of the latest truncation is not refused.
     #[strum(props(kind = "truncation"))]
     AdmitsStaleWriters,
+    /// A server begins a new life under the name of its last one.
+    #[strum(props(kind = "lives"))]
+    KeepsIncarnation,
+    /// A server gives identities in a new life that it has given in the last one.
+    #[strum(props(kind = "lives"))]
+    RepeatsIdentities,
+    /// Channels between servers do not notice that one of them has begun a new life.
+    #[strum(props(kind = "lives"))]
+    IgnoresNewLives,
+    /// Lost chunks read as holes.
+    #[strum(props(kind = "lives"))]
+    ShowsLostChunks,
     /// A server does not keep locks.
     #[strum(props(kind = "locks"))]
     ForgetsLocks,

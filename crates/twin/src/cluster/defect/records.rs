@@ -2,7 +2,7 @@
 
 use super::Defect;
 use futago_base::{
-    Batch, DataChange, Key, Value, View,
+    Batch, DataChange, Key, Timestamp, Value, View,
     record::{SessionState, TransactionState, Truncations},
 };
 use futago_server::Input;
@@ -17,6 +17,8 @@ pub enum Cause {
     Cut,
     /// A request that changes attributes.
     SetAttributes,
+    /// A write that a client has kept until now, with the time that it tells.
+    KeptWrite(Timestamp),
     /// Time has passed.
     Tick,
     /// Anything else.
@@ -32,6 +34,14 @@ impl Cause {
                 request: Request::SetAttributes { .. },
                 ..
             } => Self::SetAttributes,
+            Input::Request {
+                request:
+                    Request::Write {
+                        written: Some(written),
+                        ..
+                    },
+                ..
+            } => Self::KeptWrite(*written),
             Input::Peer(Peer::Deliver { change, .. }) => match change {
                 PeerChange::DropLink(_) => Self::DropLink,
                 PeerChange::Cut { .. } => Self::Cut,
@@ -114,6 +124,11 @@ impl Defect {
             (Self::KeepsChangeTimes, Value::Inode(inode)) if cause == Cause::SetAttributes => {
                 let known = before.get(key).and_then(Value::inode);
                 inode.changed = known.map_or(inode.changed, |known| known.changed);
+            }
+            (Self::TakesClientStamps, Value::Inode(inode)) => {
+                if let Cause::KeptWrite(written) = cause {
+                    (inode.modified, inode.changed) = (written, written);
+                }
             }
             (Self::ForgetsAcknowledged, Value::Session(session)) => session.acknowledged = 0,
             (Self::ForgetsExpiry, Value::Session(session)) => session.state = SessionState::Living,

@@ -1,7 +1,7 @@
-//! Defects of what servers and clients are configured with.
+//! Defects of what servers and clients are configured with, and of their clocks.
 
 use super::Defect;
-use futago_base::Duration;
+use futago_base::{Duration, Moment};
 
 /// How much longer a client relies on its leases.
 const TOO_LONG: Duration = Duration::from_secs(3600);
@@ -13,6 +13,17 @@ impl Defect {
             Self::ExpiresEarly => config.lease.0 /= 2,
             Self::NeverExpires => config.lease = Duration::MAX,
             _ => {}
+        }
+    }
+
+    /// Alters the time at which a server decides, given what its clocks show.
+    pub fn alter_moment(self, decided: Moment, now: Moment) -> Moment {
+        match self {
+            Self::ServersMeasureByWallClock => Moment {
+                steady: now.stamp,
+                ..decided
+            },
+            _ => decided,
         }
     }
 

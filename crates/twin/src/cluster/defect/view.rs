@@ -12,17 +12,21 @@ pub struct PartialView<'a> {
     /// Who asks.
     session: SessionId,
     hides: fn(&Key, SessionId) -> bool,
+    /// What is seen where it is not told how much a server has heard of a file.
+    heard: Option<Value>,
 }
 
 impl Defect {
     /// What a server sees while it decides about an input.
     pub const fn view<'a>(self, store: &'a MemoryStore, input: &Input) -> PartialView<'a> {
+        let whole = PartialView {
+            store,
+            session: SessionId(0),
+            hides: none,
+            heard: None,
+        };
         let Input::Request { id, request, .. } = input else {
-            return PartialView {
-                store,
-                session: SessionId(0),
-                hides: none,
-            };
+            return whole;
         };
         let hides = match (self, request) {
             (
@@ -37,9 +41,18 @@ impl Defect {
             _ => none,
         };
         PartialView {
-            store,
             session: id.session,
             hides,
+            heard: self.heard_of_all(request),
+            ..whole
+        }
+    }
+
+    /// What a server has heard of files that nobody has told it of, if that is not nothing.
+    const fn heard_of_all(self, request: &Request) -> Option<Value> {
+        match (self, request) {
+            (Self::ShowsLostChunks, Request::ReadChunk { .. }) => Some(Value::Number(0)),
+            _ => None,
         }
     }
 }
@@ -63,7 +76,9 @@ impl View for PartialView<'_> {
         if (self.hides)(key, self.session) {
             return None;
         }
-        self.store.get(key)
+        let heard = self.heard.as_ref();
+        let heard = heard.filter(|_| matches!(key, Key::Admitted(_)));
+        self.store.get(key).or(heard)
     }
 
     fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {

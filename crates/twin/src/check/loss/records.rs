@@ -1,0 +1,93 @@
+//! A check of the file system finds what the loss explains.
+
+use super::{Loss, Spot, changed_names, entries, lost_entries, seen_names};
+use crate::check::Record;
+use futago_base::FileId;
+use futago_lab::check::{Fault, Finding, Listing, Records, check};
+use std::collections::BTreeSet;
+
+/// What is wrong with the records of all servers and is not explained.
+pub(super) fn unexplained(loss: &Loss<'_>, listings: &[Listing]) -> Vec<String> {
+    let causes = Causes::of(loss);
+    let findings = check(&Records::new(loss.map, listings));
+    let left = findings.iter().filter(|finding| !causes.explain(finding));
+    left.map(|finding| format!("{}: {}", finding.server, finding.fault))
+        .collect()
+}
+
+/// What the loss explains.
+struct Causes<'a> {
+    loss: &'a Loss<'a>,
+    /// What names led to that are lost, or whose directories are.
+    unnamed: BTreeSet<FileId>,
+    /// What operations were about that were under way while the server was away.
+    busy: BTreeSet<FileId>,
+    busy_names: BTreeSet<Spot>,
+}
+
+impl<'a> Causes<'a> {
+    fn of(loss: &'a Loss<'a>) -> Self {
+        let under_way: Vec<&Record> = loss
+            .history
+            .iter()
+            .filter(|r| is_under_way(loss, r))
+            .collect();
+        let names = under_way
+            .iter()
+            .flat_map(|record| changed_names(&record.operation));
+        let busy_names: BTreeSet<Spot> = names.collect();
+        let before = entries(loss.before).into_iter();
+        let led: Vec<(Spot, FileId)> = before
+            .chain(loss.history.iter().flat_map(seen_names))
+            .collect();
+        let of_lost = led
+            .iter()
+            .filter(|((directory, _), _)| loss.is_home(*directory));
+        let unnamed = of_lost
+            .map(|(_, id)| *id)
+            .chain(lost_entries(loss.lost).into_values());
+        let busy = led.iter().filter(|(spot, _)| busy_names.contains(spot));
+        let named = under_way.iter().flat_map(|record| files_of(record));
+        Self {
+            loss,
+            unnamed: unnamed.collect(),
+            busy: busy.map(|(_, id)| *id).chain(named).collect(),
+            busy_names,
+        }
+    }
+
+    fn explain(&self, finding: &Finding) -> bool {
+        let loss = self.loss;
+        match &finding.fault {
+            Fault::DanglingEntry(directory, name, entry) => {
+                loss.is_home(entry.id)
+                    || self.busy.contains(&entry.id)
+                    || self.busy_names.contains(&(*directory, name.clone()))
+            }
+            Fault::EntryWithoutBucket(directory, ..) | Fault::OverlappingBucket(directory, _) => {
+                loss.is_home(*directory)
+            }
+            Fault::StrayBucket(id, _) => loss.is_home(*id) || self.busy.contains(id),
+            Fault::MissingBucket(id, start) => loss.map.bucket_server(*id, *start) == loss.server,
+            Fault::LostInode(id, _) | Fault::WrongLinks(id, ..) | Fault::Orphan(id, _) => {
+                self.unnamed.contains(id) || self.busy.contains(id)
+            }
+            Fault::WrongParent(id, ..) | Fault::SecondName(.., id) | Fault::Loop(id) => {
+                self.busy.contains(id)
+            }
+            Fault::ChunkWithoutFile(chunk) => loss.is_home(chunk.file),
+            _ => false,
+        }
+    }
+}
+
+fn is_under_way(loss: &Loss<'_>, record: &Record) -> bool {
+    let (from, to) = loss.away;
+    record.called <= to && record.end() >= from
+}
+
+/// The files that an operation names, or has made.
+fn files_of(record: &Record) -> Vec<FileId> {
+    let named = record.operation.file();
+    named.into_iter().chain(super::made(record)).collect()
+}

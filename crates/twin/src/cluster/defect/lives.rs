@@ -1,0 +1,32 @@
+//! Defects of servers that begin a new life.
+
+use super::Defect;
+use futago_base::Incarnation;
+use futago_server::Input;
+use futago_wire::{Peer, PeerAnswer};
+
+impl Defect {
+    /// The life that a server begins after its last one.
+    pub const fn alter_life(self, last: Incarnation, drawn: Incarnation) -> Incarnation {
+        match self {
+            Self::KeepsIncarnation => last,
+            // Identities follow from the lowest bits only.
+            Self::RepeatsIdentities => Incarnation(drawn.0 << 32),
+            _ => drawn,
+        }
+    }
+
+    /// Alters what a server is told, so that no other server seems to have begun a new life, or to know
+    /// that this one has.
+    pub const fn alter_lives(self, input: &mut Input, own: Incarnation) {
+        match (self, input) {
+            (Self::IgnoresNewLives, Input::Peer(Peer::Deliver { from, to, .. })) => {
+                (*from, *to) = (Incarnation(0), None);
+            }
+            (Self::IgnoresNewLives, Input::PeerAnswer(PeerAnswer::Delivered { by, from, .. })) => {
+                (*by, *from) = (Incarnation(0), own)
+            }
+            _ => {}
+        }
+    }
+}
