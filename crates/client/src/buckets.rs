@@ -35,6 +35,16 @@ impl Buckets {
         BucketStart::covering(self.level_at(BucketStart(hash.0)), hash)
     }
 
+    /// Where the next bucket begins; nothing after the last one.
+    pub fn end_of(&self, bucket: BucketStart) -> Option<BucketStart> {
+        bucket.end(self.level_at(bucket))
+    }
+
+    /// The level of the first bucket. A directory whose names are spread well has it everywhere.
+    pub fn first_level(&self) -> u8 {
+        self.level_at(BucketStart(0))
+    }
+
     /// All buckets, in order.
     pub fn starts(&self) -> impl Iterator<Item = BucketStart> {
         iter::successors(Some(BucketStart(0)), |start| {

@@ -9,7 +9,7 @@ use crate::{
     unsent::{Unsent, UnsentUndo},
 };
 use alloc::{boxed::Box, sync::Arc};
-use futago_base::FileId;
+use futago_base::{FileId, Time};
 use serde::Serialize;
 
 /// All that outlives an operation in a [`Client`](crate::Client), within the bounds of its [`Config`]: hints,
@@ -19,6 +19,8 @@ pub struct Memory {
     /// Buckets are shared by those who know the same.
     pub(crate) buckets: Cache<Arc<Buckets>>,
     pub(crate) files: Cache<FileHint>,
+    /// When a part of a directory was last left out of a listing, because its server could not be reached.
+    pub(crate) unlisted: Cache<Time>,
     /// `None` if the client takes no leases.
     pub(crate) leases: Option<Box<Leases>>,
     /// What was read and written of files.
@@ -32,6 +34,7 @@ pub struct Memory {
 pub struct MemoryUndo {
     buckets: CacheUndo<Arc<Buckets>>,
     files: CacheUndo<FileHint>,
+    unlisted: CacheUndo<Time>,
     leases: Option<Box<LeasesUndo>>,
     data: KeptBlocksUndo,
     unsent: UnsentUndo,
@@ -44,6 +47,7 @@ impl Memory {
             leases: Leases::new(config),
             buckets: Cache::new(config.directories_max),
             files: Cache::new(config.files_max),
+            unlisted: Cache::new(config.directories_max),
             data: KeptBlocks::new(config.data_bytes_max),
             unsent: Unsent::new(),
         }
@@ -58,6 +62,7 @@ impl Memory {
     pub fn keep_changes(&mut self) {
         self.buckets.keep_changes();
         self.files.keep_changes();
+        self.unlisted.keep_changes();
         self.data.keep_changes();
         self.unsent.keep_changes();
         if let Some(leases) = &mut self.leases {
@@ -70,6 +75,7 @@ impl Memory {
         MemoryUndo {
             buckets: self.buckets.take_changes(),
             files: self.files.take_changes(),
+            unlisted: self.unlisted.take_changes(),
             data: self.data.take_changes(),
             unsent: self.unsent.take_changes(),
             leases: (self.leases.as_mut()).map(|leases| Box::new(leases.take_changes())),
@@ -80,6 +86,7 @@ impl Memory {
     pub fn take_back(&mut self, undo: MemoryUndo) {
         self.buckets.take_back(undo.buckets);
         self.files.take_back(undo.files);
+        self.unlisted.take_back(undo.unlisted);
         self.data.take_back(undo.data);
         self.unsent.take_back(undo.unsent);
         if let (Some(leases), Some(undo)) = (&mut self.leases, undo.leases) {

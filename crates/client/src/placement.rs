@@ -1,7 +1,7 @@
 //! Where a directory's names are, and what its buckets count.
 
 use crate::{
-    Client, Context,
+    Buckets, Client, Context,
     client::{GONE, UNEXPECTED, all_or_failure},
     join_all,
 };
@@ -37,6 +37,12 @@ impl<C: Context> Client<C> {
         let memory = self.memory.borrow();
         let known = memory.buckets.get(directory);
         known.map_or(BucketStart(0), |buckets| buckets.bucket_of(hash))
+    }
+
+    /// The buckets of a directory, as far as the client knows.
+    pub(crate) fn buckets(&self, directory: FileId) -> Arc<Buckets> {
+        let memory = self.memory.borrow();
+        memory.buckets.get(directory).cloned().unwrap_or_default()
     }
 
     /// The server of a bucket.
@@ -118,9 +124,8 @@ impl<C: Context> Client<C> {
         self.learn(directory, BucketStart(0), first.level);
         let mut headers = BTreeMap::from([(BucketStart(0), first)]);
         loop {
-            let buckets = self.memory.borrow().buckets.get(directory).cloned();
-            let missing: Vec<BucketStart> = buckets
-                .unwrap_or_default()
+            let missing: Vec<BucketStart> = self
+                .buckets(directory)
                 .starts()
                 .filter(|start| !headers.contains_key(start))
                 .collect();

@@ -3,8 +3,8 @@
 mod cluster;
 
 use cluster::{Cluster, User, create, data, file, make_directory, make_file, name};
-use futago_base::{Errno, FileId, Kind, NameHash, Timestamp};
-use futago_client::{RenameFlags, join_all};
+use futago_base::{Duration, Errno, FileId, Kind, NameHash, ServerId, Timestamp};
+use futago_client::{Context as _, RenameFlags, join_all};
 use futago_wire::{AttributeChange, SetTime};
 use std::collections::BTreeSet;
 
@@ -239,6 +239,56 @@ fn listings_bring_attributes_of_every_entry() {
             ("f".to_string(), Some((Kind::File, 1))),
         ];
         assert_eq!(found, expected);
+    });
+}
+
+/// Lists a directory to its end, and tells how that came.
+async fn list_all(client: &User, directory: FileId) -> (usize, Result<(), Errno>) {
+    let (mut after, mut count) = (NameHash(0), 0);
+    loop {
+        let page = match client.read_directory(directory, after, 7, true).await {
+            Err(errno) => return (count, Err(errno)),
+            Ok(page) => page,
+        };
+        let Some(last) = page.last() else {
+            return (count, Ok(()));
+        };
+        after = last.name.hash();
+        count += page.len();
+    }
+}
+
+#[test]
+fn a_server_that_is_not_reached_hides_only_the_names_that_it_has() {
+    let cluster = cluster(4);
+    let maker = cluster.client();
+    let wide = cluster.run(async {
+        let wide = make_directory(&maker, ROOT, "wide").await;
+        let made = (0..400).map(|i| format!("f{i}"));
+        let made: Vec<_> = made.collect();
+        join_all(made.iter().map(|name| make_file(&maker, wide, name))).await;
+        wide
+    });
+    let home = maker.map().home(wide);
+    let away = ServerId((home.0 + 2) % 4);
+    let hidden = cluster.names_at(wide, away);
+    assert!(hidden > 0);
+    cluster.cut_off(Some(away));
+    // It knows nothing of the directory's buckets yet.
+    let client = cluster.client();
+    cluster.run(async {
+        let state = client.attributes(wide).await.unwrap();
+        assert_eq!(state.attributes.kind, Kind::Directory);
+        let (count, end) = list_all(&client, wide).await;
+        assert_eq!(end, Err(Errno::EIO), "its listing is not whole");
+        assert_eq!(count, 400 - hidden);
+    });
+    cluster.cut_off(None);
+    cluster.run(async {
+        client.context().sleep(Duration::from_secs(60)).await;
+        client.context().start_anew();
+        assert_eq!(names(&client, wide).await.map(|all| all.len()), Ok(400));
+        assert_eq!(client.attributes(wide).await.unwrap().attributes.size, 400);
     });
 }
 

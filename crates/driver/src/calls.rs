@@ -396,7 +396,8 @@ impl Calls {
         if link.is_idle() {
             return;
         }
-        if leaving {
+        // Of a server that was given up, nobody waits for the next connection.
+        if leaving || (link.dead && now.steady < retry) {
             return self.give_up(server);
         }
         if now.steady < retry {

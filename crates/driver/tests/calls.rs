@@ -241,7 +241,7 @@ fn a_broken_connection_is_made_again_and_everything_is_sent_again_in_order() {
 }
 
 #[test]
-fn a_server_that_was_given_up_fails_new_calls_at_the_next_failed_connection() {
+fn a_server_that_was_given_up_fails_new_calls_until_a_connection_comes_about() {
     let mut calls = calls(config());
     start(&mut calls, 0);
     calls.disconnected(SERVER, Time(1));
@@ -251,13 +251,15 @@ fn a_server_that_was_given_up_fails_new_calls_at_the_next_failed_connection() {
     start(&mut calls, 1001);
     calls.disconnected(SERVER, Time(1002));
     assert_eq!(outputs(&mut calls), [unreachable(2)]);
+    start(&mut calls, 1003);
+    assert_eq!(outputs(&mut calls), [unreachable(3)], "it was just tried");
     start(&mut calls, 1100);
     assert_eq!(outputs(&mut calls), [CallOutput::Connect(SERVER)]);
     calls.connected(SERVER, Time(1101));
-    answer(&mut calls, 3, Ok(Reply::Done), 1102);
+    answer(&mut calls, 4, Ok(Reply::Done), 1102);
     assert_eq!(
         outputs(&mut calls),
-        [send(3, 2), completed(3, Ok(Reply::Done))]
+        [send(4, 3), completed(4, Ok(Reply::Done))]
     );
 }
 

@@ -63,7 +63,8 @@ impl Get {
                 copied: &mut copied,
                 failures: &mut failures,
             };
-            self.get(&connection, source, &file, &target, &mut progress)?;
+            let got = self.get(&connection, source, &file, &target, &mut progress);
+            failures.go_on(got)?;
         }
         output::print(self.json, &copied, Copied::text)?;
         Ok(failures.exit())

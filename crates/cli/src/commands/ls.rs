@@ -103,7 +103,7 @@ impl Ls {
         let mut rows = Vec::new();
         let mut failures = Failures::default();
         if file.kind == Kind::Directory {
-            connection.each_entry(&self.path, file.id, |entry| {
+            let listed = connection.each_entry(&self.path, file.id, |entry| {
                 let name = entry.name.as_bytes();
                 let attributes = connection.listed(&self.path.join(name), file.id, entry);
                 let of = (entry.entry.id, entry.entry.kind);
@@ -117,7 +117,8 @@ impl Ls {
                     }
                 }
                 Ok(())
-            })?;
+            });
+            failures.go_on(listed)?;
             rows.sort_by(|a, b| a.name.cmp(&b.name));
         } else {
             let of = (file.id, file.kind);

@@ -23,8 +23,11 @@ impl<C: Context> Client<C> {
         match state.directory {
             Some(directory) if directory.header.level > 0 => {
                 let id = state.attributes.id;
-                let sum = self.header_sum(id, directory.header.level).await?;
-                Ok(folded(state, &sum))
+                match self.header_sum(id, directory.header.level).await {
+                    Ok(sum) => Ok(folded(state, &sum)),
+                    Err(Failure::Errno(Errno::EIO)) => Ok(state),
+                    Err(failure) => Err(failure),
+                }
             }
             _ => {
                 let attributes = &mut state.attributes;

@@ -7,7 +7,7 @@ use crate::{
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use futago_base::{
-    Attributes, BucketStart, Errno, FileId, Name, NameHash, ServerId, record::Entry,
+    Attributes, BucketStart, Duration, Errno, FileId, Name, NameHash, ServerId, record::Entry,
 };
 use futago_wire::{Failure, ListedEntry, Reply, Request};
 
@@ -16,6 +16,9 @@ const FILES_AT_ONCE: usize = 1024;
 
 /// How many names of a directory under a lease are asked for at once.
 const LISTED_AT_ONCE: u32 = 1024;
+
+/// For how long listings of a directory are incomplete after a part was left out of one: longer than one takes.
+const LISTING_MAX: Duration = Duration::from_millis(60_000);
 
 /// A part of a listing.
 struct Listing {
@@ -28,7 +31,9 @@ impl<C: Context> Client<C> {
     /// Lists entries whose names have a larger hash than `after`, in the order of hashes: about
     /// `entries_max` of them, none only at the end. Names of one hash are never separated. Start
     /// with `NameHash(0)`. With `attributes`, fills in the attributes of every entry whose file
-    /// still exists and whose home can be reached. Errors: `ENOENT` if it is gone, `ENOTDIR`.
+    /// still exists and whose home can be reached. A server that cannot be reached hides only the names that it has: the
+    /// listing goes on without them, and ends with `EIO` instead of no entries.
+    /// Errors: `ENOENT` if it is gone, `ENOTDIR`.
     pub async fn read_directory(
         &self,
         directory: FileId,
@@ -92,16 +97,56 @@ impl<C: Context> Client<C> {
         let mut next = Some(after);
         while let Some(after) = next.filter(|after| after.0 < HASH_MAX) {
             let wanted = entries_max.saturating_sub(entries.len() as u32).max(1);
-            let listing = self
-                .persist(|| self.list_bucket(directory, after, wanted))
-                .await?;
+            let listing = self.list_part(directory, after, wanted).await?;
             entries.extend(listing.entries);
             next = listing.next;
             if entries.len() as u64 >= u64::from(entries_max) {
                 break;
             }
         }
+        if entries.is_empty() && self.lacks_part(directory) {
+            return Err(Errno::EIO);
+        }
         Ok(entries)
+    }
+
+    /// Lists what comes after a hash, or leaves it out if its server cannot be reached.
+    async fn list_part(
+        &self,
+        directory: FileId,
+        after: NameHash,
+        wanted: u32,
+    ) -> Result<Listing, Errno> {
+        let list = || self.list_bucket(directory, after, wanted);
+        match self.persist(list).await {
+            Err(Errno::EIO) => Ok(self.leave_out(directory, after)),
+            listing => listing,
+        }
+    }
+
+    /// Goes on behind the bucket that covers what comes after a hash, as its server cannot be reached.
+    fn leave_out(&self, directory: FileId, after: NameHash) -> Listing {
+        let first = NameHash(after.0 + 1);
+        let bucket = self.bucket_of(directory, first);
+        if bucket.0 == first.0 {
+            // Probably it was split as often as the first one. If not, whoever is asked for the next one says so.
+            let level = self.buckets(directory).first_level();
+            self.learn(directory, bucket, level);
+        }
+        let now = self.context().now();
+        self.memory.borrow_mut().unlisted.insert(directory, now);
+        let end = self.buckets(directory).end_of(bucket);
+        Listing {
+            entries: Vec::new(),
+            next: end.map(|next| NameHash(next.0 - 1)),
+        }
+    }
+
+    /// Whether a listing that ends now may lack a part.
+    fn lacks_part(&self, directory: FileId) -> bool {
+        let memory = self.memory.borrow();
+        let left_out = memory.unlisted.get(directory);
+        left_out.is_some_and(|&at| self.context().now().since(at) < LISTING_MAX)
     }
 
     /// Whether a directory is under a lease and small enough to be listed as a whole.

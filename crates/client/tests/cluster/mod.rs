@@ -30,6 +30,8 @@ pub struct World {
     now: Time,
     last_tick: Time,
     sleepers: BTreeSet<Time>,
+    /// The server that no client reaches.
+    unreached: Option<ServerId>,
     /// Every request that a client has sent: the server and the request's name.
     sent: Vec<(u16, String)>,
 }
@@ -113,6 +115,9 @@ impl Context for Loop {
         request: Request,
         payload: Payload,
     ) -> Result<(Reply, Payload), Failure> {
+        if self.world.borrow().unreached == Some(to) {
+            return Err(Failure::Errno(Errno::EIO));
+        }
         let id = RequestId {
             session: self.session.get(),
             sequence,
@@ -201,6 +206,7 @@ impl Cluster {
             now,
             last_tick: now,
             sleepers: BTreeSet::new(),
+            unreached: None,
             sent: Vec::new(),
         };
         Self {
@@ -250,6 +256,11 @@ impl Cluster {
         self.world.borrow().now
     }
 
+    /// From now on clients reach all servers but this one.
+    pub fn cut_off(&self, server: Option<ServerId>) {
+        self.world.borrow_mut().unreached = server;
+    }
+
     /// Lets the servers finish what they have begun.
     pub fn settle(&self) {
         for _ in 0..200 {
@@ -264,6 +275,18 @@ impl Cluster {
         let files = stores.clone().map(|store| store.space().files).sum();
         let chunks = stores.flat_map(MemoryStore::chunks);
         (files, chunks.map(|(_, data)| data.footprint_bytes()).sum())
+    }
+
+    /// How many names of a directory a server has.
+    pub fn names_at(&self, directory: FileId, server: ServerId) -> usize {
+        use futago_base::Key;
+        let world = self.world.borrow();
+        let (_, store) = &world.servers[usize::from(server.0)];
+        let names = store.records().filter(|(key, _)| match key {
+            Key::Entry(parent, ..) => *parent == directory,
+            _ => false,
+        });
+        names.count()
     }
 
     /// How many records of transactions and messages are left on all servers.
