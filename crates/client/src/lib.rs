@@ -35,4 +35,4 @@ pub use config::Config;
 pub use context::Context;
 pub use join::{first_of, join_all};
 pub use memory::{Memory, MemoryUndo};
-pub use operations::{AllocateMode, PathStep, Place, RenameFlags, XattrMode};
+pub use operations::{AllocateMode, Owner, PathStep, Place, RenameFlags, XattrMode};

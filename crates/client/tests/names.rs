@@ -4,7 +4,7 @@ mod cluster;
 
 use cluster::{Cluster, User, create, data, file, make_directory, make_file, name};
 use futago_base::{Duration, Errno, FileId, Kind, NameHash, ServerId, Timestamp};
-use futago_client::{Context as _, RenameFlags, join_all};
+use futago_client::{Context as _, Owner, RenameFlags, join_all};
 use futago_wire::{AttributeChange, SetTime};
 use std::collections::BTreeSet;
 
@@ -386,14 +386,19 @@ async fn rename(
 const PLAIN: RenameFlags = RenameFlags {
     no_replace: false,
     exchange: false,
+    whiteout: None,
 };
 const NO_REPLACE: RenameFlags = RenameFlags {
     no_replace: true,
-    exchange: false,
+    ..PLAIN
 };
 const EXCHANGE: RenameFlags = RenameFlags {
-    no_replace: false,
     exchange: true,
+    ..PLAIN
+};
+const LEAVING_A_WHITEOUT: RenameFlags = RenameFlags {
+    whiteout: Some(Owner { uid: 7, gid: 8 }),
+    ..PLAIN
 };
 
 #[test]
@@ -422,6 +427,69 @@ fn files_move_and_replace() {
         client.link(id, b, &name("same")).await.unwrap();
         assert_eq!(rename(&client, (b, "g1"), (b, "same"), PLAIN).await, Ok(()));
         assert_eq!(exists(&client, b, "g1").await, Some(id));
+    });
+    cluster.settle();
+    assert_eq!(cluster.left_over(), []);
+}
+
+/// The whiteout belongs to one server, the names to others.
+#[test]
+fn a_whiteout_takes_the_place_of_what_moves() {
+    let cluster = cluster(4);
+    let client = cluster.client();
+    cluster.run(async {
+        let a = make_directory(&client, ROOT, "a").await;
+        let b = make_directory(&client, ROOT, "b").await;
+        for i in 0..10 {
+            let (from, to) = (format!("f{i}"), format!("g{i}"));
+            let id = make_file(&client, a, &from).await.attributes.id;
+            let replaced = make_file(&client, b, &to).await.attributes.id;
+            let moved = rename(&client, (a, &from), (b, &to), LEAVING_A_WHITEOUT).await;
+            assert_eq!(moved, Ok(()));
+            assert_eq!(exists(&client, b, &to).await, Some(id));
+            assert_eq!(client.attributes(replaced).await, Err(Errno::ESTALE));
+            let left = client.lookup(a, &name(&from)).await.unwrap().attributes;
+            assert_eq!((left.kind, left.device), (Kind::CharacterDevice, 0));
+            assert_eq!((left.mode, left.links), (0, 1));
+            assert_eq!((left.uid, left.gid), (7, 8));
+        }
+        let moved = make_directory(&client, a, "d").await;
+        let renamed = rename(&client, (a, "d"), (b, "d"), LEAVING_A_WHITEOUT).await;
+        assert_eq!(renamed, Ok(()));
+        assert_eq!(client.parent(moved).await, Ok(b));
+        assert_eq!(
+            (links_of(&client, a).await, links_of(&client, b).await),
+            (2, 3)
+        );
+        client.unlink(a, &name("d")).await.unwrap();
+    });
+    cluster.settle();
+    assert_eq!(cluster.left_over(), []);
+}
+
+#[test]
+fn a_rename_that_fails_leaves_no_whiteout() {
+    let cluster = cluster(4);
+    let client = cluster.client();
+    cluster.run(async {
+        let a = make_directory(&client, ROOT, "a").await;
+        let taken = make_file(&client, a, "taken").await.attributes.id;
+        let missing = rename(&client, (a, "x"), (a, "y"), LEAVING_A_WHITEOUT).await;
+        assert_eq!(missing, Err(Errno::ENOENT));
+        make_file(&client, a, "x").await;
+        let flags = RenameFlags {
+            no_replace: true,
+            ..LEAVING_A_WHITEOUT
+        };
+        let refused = rename(&client, (a, "x"), (a, "taken"), flags).await;
+        assert_eq!(refused, Err(Errno::EEXIST));
+        assert_eq!(exists(&client, a, "taken").await, Some(taken));
+        let flags = RenameFlags {
+            exchange: true,
+            ..LEAVING_A_WHITEOUT
+        };
+        let refused = rename(&client, (a, "x"), (a, "taken"), flags).await;
+        assert_eq!(refused, Err(Errno::EINVAL));
     });
     cluster.settle();
     assert_eq!(cluster.left_over(), []);

@@ -123,12 +123,13 @@ pub enum Request {
         open: bool,
     },
     /// Makes a regular file without a name, open by the client's session: `O_TMPFILE`. It may be given a name
-    /// by a transaction that adds a link; it is gone with its last close if it has none. To the
-    /// directory's home. Answer: [`Reply::Found`](crate::Reply::Found).
+    /// by a transaction that adds a link; it is gone with its last close if it has none. A character
+    /// device is made for a rename that leaves a whiteout. To the directory's home. Answer:
+    /// [`Reply::Found`](crate::Reply::Found).
     CreateUnnamed {
         /// The directory whose group the file may inherit.
         directory: FileId,
-        /// The node, which must be a regular file.
+        /// The node: a regular file or a character device.
         node: NewNode,
     },
     /// Makes a directory. To the bucket's server. Answer: [`Reply::Found`](crate::Reply::Found), or

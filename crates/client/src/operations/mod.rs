@@ -40,6 +40,18 @@ pub struct RenameFlags {
     pub no_replace: bool,
     /// Exchange the two names, which must both exist.
     pub exchange: bool,
+    /// Leave a whiteout of this owner where the old name was: a character device 0/0, by which an
+    /// overlay file system hides a name that lies below.
+    pub whiteout: Option<Owner>,
+}
+
+/// Whom a new node belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
 }
 
 /// What an allocation does, as the flags of `fallocate`.

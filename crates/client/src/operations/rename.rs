@@ -1,9 +1,10 @@
 //! Renames.
 
 use super::lookup::Found;
-use crate::{Client, Context, RenameFlags, client::UNEXPECTED, join_all, transaction::Plan};
-use futago_base::{Errno, FileId, Kind, Name, Time, record::Entry};
-use futago_wire::{Failure, Reply, Request, Spot, Step};
+use crate::{Client, Context, Owner, RenameFlags, client::UNEXPECTED, join_all, transaction::Plan};
+use alloc::boxed::Box;
+use futago_base::{Attributes, Errno, FileId, Kind, Name, Time, record::Entry};
+use futago_wire::{Failure, NewContent, NewNode, Reply, Request, Spot, Step};
 
 /// One of the two names of a rename.
 #[derive(Clone, Copy)]
@@ -30,7 +31,7 @@ impl Move {
 impl<C: Context> Client<C> {
     /// Moves `name` in `directory` to `new_name` in `new_directory`, as `renameat2` does.
     /// Errors: `ENOENT`, `EEXIST`, `EISDIR`, `ENOTDIR`, `ENOTEMPTY`, `EINVAL` for a directory that
-    /// would move below itself and for contradictory flags.
+    /// would move below itself and for contradictory flags, `ENOSPC`.
     pub async fn rename(
         &self,
         directory: FileId,
@@ -39,16 +40,65 @@ impl<C: Context> Client<C> {
         new_name: &Name,
         flags: RenameFlags,
     ) -> Result<(), Errno> {
-        if flags.exchange && flags.no_replace {
+        if flags.exchange && (flags.no_replace || flags.whiteout.is_some()) {
             return Err(Errno::EINVAL);
         }
-        let age = self.age();
         let from = End { directory, name };
         let to = End {
             directory: new_directory,
             name: new_name,
         };
-        self.persist(|| self.try_rename(from, to, flags, age)).await
+        match flags.whiteout {
+            Some(owner) => Box::pin(self.rename_leaving(owner, from, to, flags)).await,
+            None => self.rename_ends(from, to, flags, None).await,
+        }
+    }
+
+    async fn rename_leaving(
+        &self,
+        owner: Owner,
+        from: End<'_>,
+        to: End<'_>,
+        flags: RenameFlags,
+    ) -> Result<(), Errno> {
+        loop {
+            let session = self.context().session();
+            let renamed = self.try_leaving(owner, from, to, flags).await;
+            // A whiteout without a name is gone with the session that has made it.
+            let is_lost = renamed == Err(Errno::ESTALE) && self.context().session() != session;
+            if !is_lost {
+                return renamed;
+            }
+        }
+    }
+
+    /// Makes the whiteout without a name, so that the renaming gives it one in its own transaction.
+    async fn try_leaving(
+        &self,
+        owner: Owner,
+        from: End<'_>,
+        to: End<'_>,
+        flags: RenameFlags,
+    ) -> Result<(), Errno> {
+        let made = self.create_unnamed(from.directory, whiteout(owner)).await?;
+        let Attributes { id, kind, .. } = made.attributes;
+        let left = Some(Entry { id, kind });
+        let renamed = self.rename_ends(from, to, flags, left).await;
+        // Without a name it is gone with this, or else with the session.
+        self.close(id).await.ok();
+        renamed
+    }
+
+    async fn rename_ends(
+        &self,
+        from: End<'_>,
+        to: End<'_>,
+        flags: RenameFlags,
+        left: Option<Entry>,
+    ) -> Result<(), Errno> {
+        let age = self.age();
+        self.persist(|| self.try_rename(from, to, flags, left, age))
+            .await
     }
 
     async fn try_rename(
@@ -56,6 +106,7 @@ impl<C: Context> Client<C> {
         from: End<'_>,
         to: End<'_>,
         flags: RenameFlags,
+        left: Option<Entry>,
         age: Time,
     ) -> Result<(), Failure> {
         let sought = [from, to].map(|end| self.find_place(end.directory, end.name));
@@ -74,7 +125,7 @@ impl<C: Context> Client<C> {
         match (flags.exchange, target) {
             (true, Err(_)) => return Err(Errno::ENOENT.into()),
             (true, Ok(target)) => self.plan_exchange(&mut plan, &source, &target).await?,
-            (false, target) => self.plan_rename(&mut plan, &source, target).await?,
+            (false, target) => self.plan_rename(&mut plan, &source, target, left).await?,
         }
         self.execute(plan, age).await
     }
@@ -84,13 +135,10 @@ impl<C: Context> Client<C> {
         plan: &mut Plan,
         source: &Found,
         target: Result<Found, Spot>,
+        left: Option<Entry>,
     ) -> Result<(), Failure> {
         let replaces = target.as_ref().ok().map(|target| target.entry);
-        let remove = Step::RemoveEntry {
-            at: source.at.clone(),
-            expected: source.entry,
-        };
-        plan.add(self.server_of(&source.at), remove);
+        self.plan_leaving(plan, source, left);
         let at = target
             .as_ref()
             .map_or_else(Clone::clone, |target| target.at.clone());
@@ -105,6 +153,20 @@ impl<C: Context> Client<C> {
             to,
         };
         self.plan_moves(plan, &[moved]).await
+    }
+
+    /// What becomes of the old name: nothing, or something else is left there.
+    fn plan_leaving(&self, plan: &mut Plan, source: &Found, left: Option<Entry>) {
+        if let Some(left) = left {
+            self.plan_put(plan, source.at.clone(), left, Some(source.entry));
+            plan.add(self.map().home(left.id), Step::AddLink(left.id));
+            return;
+        }
+        let remove = Step::RemoveEntry {
+            at: source.at.clone(),
+            expected: source.entry,
+        };
+        plan.add(self.server_of(&source.at), remove);
     }
 
     async fn plan_exchange(
@@ -201,6 +263,16 @@ impl<C: Context> Client<C> {
             at = state.directory.ok_or(Errno::ENOTDIR)?.parent;
         }
         Ok(true)
+    }
+}
+
+/// What an overlay file system takes for a name that is not there.
+const fn whiteout(owner: Owner) -> NewNode {
+    NewNode {
+        content: NewContent::CharacterDevice(0),
+        mode: 0,
+        uid: owner.uid,
+        gid: owner.gid,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::retried_walks::{self, Held};
 use bytes::Bytes;
 use futago_base::{Errno, FileId, Kind, Name};
-use futago_client::{Context, RenameFlags};
+use futago_client::{Context, Owner, RenameFlags};
 use futago_fuse_kernel::Rename;
 use futago_wire::FileState;
 use std::time::Duration;
@@ -94,13 +94,7 @@ pub async fn remove_directory(call: &Call, name: Bytes) -> Outcome {
 }
 
 pub async fn rename(call: &Call, rename: Rename) -> Outcome {
-    let flags = RenameFlags {
-        no_replace: rename.flags & libc::RENAME_NOREPLACE != 0,
-        exchange: rename.flags & libc::RENAME_EXCHANGE != 0,
-    };
-    if rename.flags & !(libc::RENAME_NOREPLACE | libc::RENAME_EXCHANGE) != 0 {
-        return Err(Errno::EINVAL);
-    }
+    let flags = rename_flags(call, rename.flags)?;
     let (name, new_name) = (Name::new(rename.name)?, Name::new(rename.new_name)?);
     let nodes = &call.shared.directories;
     let new_directory = nodes.file(rename.new_directory)?;
@@ -119,6 +113,22 @@ pub async fn rename(call: &Call, rename: Rename) -> Outcome {
         expire_unleased(call, node, directory);
     }
     Ok(Answer::Done)
+}
+
+fn rename_flags(call: &Call, flags: u32) -> Result<RenameFlags, Errno> {
+    const KNOWN: u32 = libc::RENAME_NOREPLACE | libc::RENAME_EXCHANGE | libc::RENAME_WHITEOUT;
+    if flags & !KNOWN != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let owner = Owner {
+        uid: call.header.uid,
+        gid: call.header.gid,
+    };
+    Ok(RenameFlags {
+        no_replace: flags & libc::RENAME_NOREPLACE != 0,
+        exchange: flags & libc::RENAME_EXCHANGE != 0,
+        whiteout: (flags & libc::RENAME_WHITEOUT != 0).then_some(owner),
+    })
 }
 
 /// What was moved the kernel may use as long as it might have where it was. Without a lease on

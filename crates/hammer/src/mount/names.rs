@@ -230,6 +230,7 @@ fn flags_of(flags: RenameFlags) -> fs::RenameFlags {
     let mut wanted = fs::RenameFlags::empty();
     wanted.set(fs::RenameFlags::NOREPLACE, flags.no_replace);
     wanted.set(fs::RenameFlags::EXCHANGE, flags.exchange);
+    wanted.set(fs::RenameFlags::WHITEOUT, flags.whiteout.is_some());
     wanted
 }
 

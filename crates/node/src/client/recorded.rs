@@ -284,7 +284,7 @@ impl Client {
         recording.end_plain(result, tell)
     }
 
-    /// [`futago_client::Client::rename`].
+    /// [`futago_client::Client::rename`]. A trace knows nothing of whiteouts.
     ///
     /// # Errors
     /// As there.

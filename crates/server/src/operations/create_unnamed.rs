@@ -10,7 +10,7 @@ use futago_base::{
 use futago_wire::{Failure, NewContent, NewNode, Reply};
 
 pub fn run<V: View>(turn: &mut Turn<'_, V>, directory: FileId, node: &NewNode) -> Result {
-    let NewContent::File { .. } = node.content else {
+    let (NewContent::File { .. } | NewContent::CharacterDevice(_)) = node.content else {
         return Err(Errno::EINVAL.into());
     };
     let data = Payload::empty();
@@ -26,18 +26,22 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, directory: FileId, node: &NewNode) -
     turn.unreserved(Target::Inode(directory))?;
     let header = turn.bucket(directory, BucketStart(0))?;
     let id = turn.draw_id(directory.home());
-    let inode = Inode {
+    let mut inode = Inode {
         links: 0,
         linkable: true,
         ..inode(turn, node, &header, &data)
     };
+    if inode.kind != Kind::File {
+        // Before it gets its name, the directory may come to hand down another group.
+        inode.gid = node.gid;
+    }
+    let entry = Entry {
+        id,
+        kind: inode.kind,
+    };
     let state = turn.describe(id, &inode);
     turn.state.put_inode(id, inode);
     turn.register_open(id);
-    let entry = Entry {
-        id,
-        kind: Kind::File,
-    };
     Ok(Reply::Found {
         entry,
         state: Some(state),

@@ -6,7 +6,7 @@ use futago_base::{
     Duration, FileId, Kind, Name,
     record::{LockKind, LockSpace},
 };
-use futago_client::{AllocateMode, RenameFlags, XattrMode};
+use futago_client::{AllocateMode, Owner, RenameFlags, XattrMode};
 
 /// What sort of operation it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -454,6 +454,8 @@ impl Step {
             flags: RenameFlags {
                 no_replace: self.sort == Sort::Rename && self.draws[7].is_multiple_of(4),
                 exchange: self.sort == Sort::Exchange,
+                whiteout: (self.sort == Sort::Rename && self.draws[7] % 8 == 1)
+                    .then_some(Owner { uid: 0, gid: 0 }),
             },
         }
     }

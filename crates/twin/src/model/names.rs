@@ -27,7 +27,13 @@ pub(super) fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expe
             new_directory,
             new_name,
             flags,
-        } => rename(tree, (*directory, name), (*new_directory, new_name), *flags),
+        } => rename(
+            tree,
+            call,
+            (*directory, name),
+            (*new_directory, new_name),
+            *flags,
+        ),
         O::Link {
             id,
             directory,
@@ -281,6 +287,7 @@ struct Ends<'a> {
 
 fn rename(
     tree: &mut Tree,
+    call: &Call<'_>,
     from: (FileId, &Name),
     to: (FileId, &Name),
     flags: RenameFlags,
@@ -325,6 +332,9 @@ fn rename(
     }
     if target != Some(moved) {
         relocate(tree, &ends, flags.exchange);
+        if flags.whiteout.is_some() {
+            leave_whiteout(tree, call, ends.from);
+        }
     }
     Ok(Expected::Done)
 }
@@ -397,6 +407,23 @@ fn relocate(tree: &mut Tree, ends: &Ends<'_>, exchange: bool) {
         None => {}
     }
     settle(tree, ends.moved, ends.to);
+}
+
+fn leave_whiteout(tree: &mut Tree, call: &Call<'_>, (directory, name): (NodeId, &Name)) {
+    let file = File {
+        kind: Kind::CharacterDevice,
+        ..new_file(NewKind::Fifo, 0, None)
+    };
+    let node = Node {
+        id: None,
+        mode: 0,
+        uid: 0,
+        gid: 0,
+        xattrs: BTreeMap::new(),
+        body: Body::File(file),
+    };
+    tree.nodes.insert(call.new_node(), Rc::new(node));
+    put(tree, directory, name, call.new_node());
 }
 
 fn settle(tree: &mut Tree, node: NodeId, (directory, name): (NodeId, &Name)) {

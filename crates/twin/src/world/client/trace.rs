@@ -196,6 +196,7 @@ async fn perform_step<C: Context>(
             let flags = RenameFlags {
                 no_replace: *no_replace,
                 exchange: *exchange,
+                whiteout: None,
             };
             let new_directory = other.ok_or(Errno::ESTALE)?;
             core.rename(file, name, new_directory, new_name, flags)

@@ -1,0 +1,158 @@
+//! What only root can try: an overlay file system whose changes are kept on a mount, and programs'
+//! capabilities.
+#![allow(clippy::print_stdout, reason = "tests say what they skip")]
+
+mod fixture;
+
+use fixture::Twins;
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, XattrFlags, renameat_with};
+use rustix::io::Errno;
+use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Two mounts; `None`, with a word about why, where this cannot be tried.
+fn start() -> Option<Twins> {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: this is not root");
+        return None;
+    }
+    Twins::start()
+}
+
+fn is_whiteout(path: &Path) -> bool {
+    let metadata = fs::symlink_metadata(path).expect("attributes");
+    metadata.file_type().is_char_device() && metadata.rdev() == 0
+}
+
+fn names(path: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(path).expect("a listing");
+    let name = |entry: io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+    entries
+        .map(|entry| name(entry).into_string().expect("text"))
+        .collect()
+}
+
+#[test]
+fn a_rename_leaves_a_whiteout_that_both_mounts_see() {
+    let Some(twins) = start() else { return };
+    for (one, other) in [(0, 1), (1, 0)] {
+        let (from, to) = (format!("from{one}"), format!("to{one}"));
+        fs::write(twins.path(one, &from), "text").expect("written");
+        assert!(twins.path(other, &from).exists() && !twins.path(other, &to).exists());
+        let (old, new) = (twins.path(one, &from), twins.path(one, &to));
+        renameat_with(CWD, &old, CWD, &new, RenameFlags::WHITEOUT).expect("renamed");
+        for mount in [one, other] {
+            assert!(is_whiteout(&twins.path(mount, &from)), "{mount}");
+            assert_eq!(fs::read(twins.path(mount, &to)).expect("read"), b"text");
+        }
+        let flags = RenameFlags::WHITEOUT | RenameFlags::NOREPLACE;
+        let refused = renameat_with(CWD, &old, CWD, &new, flags);
+        assert_eq!(refused, Err(Errno::EXIST));
+    }
+}
+
+/// A mounted overlay file system.
+struct Overlay(TempDir);
+
+impl Overlay {
+    fn mount(lower: &Path, upper: &Path, work: &Path) -> io::Result<Self> {
+        let point = TempDir::new()?;
+        let (lower, upper, work) = (lower.display(), upper.display(), work.display());
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+        let (options, target) = (CString::new(options)?, c_path(point.path()));
+        // SAFETY: all are C strings that outlive the call.
+        let mounted = unsafe {
+            let kind = c"overlay".as_ptr();
+            libc::mount(kind, target.as_ptr(), kind, 0, options.as_ptr().cast())
+        };
+        if mounted == 0 {
+            Ok(Self(point))
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        let target = c_path(self.0.path());
+        // SAFETY: the path is a C string that outlives the call.
+        unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
+    }
+}
+
+fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("a path")
+}
+
+/// What lies below the overlay.
+fn lower() -> TempDir {
+    let lower = TempDir::new().expect("folder");
+    for name in ["changed", "moved", "removed"] {
+        fs::write(lower.path().join(name), "below").expect("written");
+    }
+    fs::create_dir(lower.path().join("d")).expect("made");
+    fs::write(lower.path().join("d/inside"), "below").expect("written");
+    lower
+}
+
+fn change_overlay(overlay: &Overlay) {
+    let mut changed = File::options()
+        .append(true)
+        .open(overlay.path("changed"))
+        .expect("open");
+    changed.write_all(b" and above").expect("written");
+    fs::rename(overlay.path("moved"), overlay.path("d/moved")).expect("renamed");
+    fs::remove_file(overlay.path("removed")).expect("removed");
+    fs::remove_file(overlay.path("d/inside")).expect("removed");
+    fs::write(overlay.path("new"), "above").expect("written");
+    let unnamed = rustix::fs::open(overlay.0.path(), OFlags::TMPFILE | OFlags::RDWR, Mode::RUSR);
+    assert!(unnamed.is_ok(), "{unnamed:?}");
+}
+
+fn check_overlay(overlay: &Overlay) {
+    let text = |name| fs::read_to_string(overlay.path(name)).expect("read");
+    assert_eq!(text("changed"), "below and above");
+    assert_eq!(
+        (text("d/moved"), text("new")),
+        ("below".into(), "above".into())
+    );
+    let expected = ["changed", "d", "new"].map(String::from);
+    assert_eq!(names(overlay.0.path()), BTreeSet::from(expected));
+    assert_eq!(names(&overlay.path("d")), BTreeSet::from(["moved".into()]));
+}
+
+#[test]
+fn an_overlay_file_system_keeps_its_changes_on_a_mount() {
+    let Some(twins) = start() else { return };
+    let lower = lower();
+    let (upper, work) = (twins.path(0, "upper"), twins.path(0, "work"));
+    for directory in [&upper, &work] {
+        fs::create_dir(directory).expect("made");
+    }
+    for is_first in [true, false] {
+        let overlay = match Overlay::mount(lower.path(), &upper, &work) {
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
+                return println!("skipped: this kernel has no overlay file system");
+            }
+            overlay => overlay.expect("an overlay"),
+        };
+        if is_first {
+            change_overlay(&overlay);
+        }
+        check_overlay(&overlay);
+    }
+    for name in ["upper/removed", "upper/moved", "upper/d/inside"] {
+        assert!(is_whiteout(&twins.path(1, name)), "{name}");
+    }
+}
