@@ -156,3 +156,71 @@ fn an_overlay_file_system_keeps_its_changes_on_a_mount() {
         assert!(is_whiteout(&twins.path(1, name)), "{name}");
     }
 }
+
+const CAPABILITY: &str = "security.capability";
+
+/// What `setcap cap_net_bind_service=ep` gives a program.
+fn give_capabilities(path: &Path) {
+    let mut value = [0; 20];
+    value[..6].copy_from_slice(&[1, 0, 0, 2, 0, 4]);
+    rustix::fs::setxattr(path, CAPABILITY, &value, XattrFlags::empty()).expect("set");
+}
+
+fn has_capabilities(path: &Path) -> bool {
+    match rustix::fs::getxattr(path, CAPABILITY, &mut [0; 64]) {
+        Ok(length) => length == 20,
+        Err(Errno::NODATA) => false,
+        Err(errno) => panic!("{errno}"),
+    }
+}
+
+#[test]
+fn a_program_loses_its_capabilities_with_every_change() {
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 5] = [
+        ("write", |path| {
+            let file = File::options().write(true).open(path).expect("open");
+            file.write_all_at(b"x", 1).expect("written");
+        }),
+        ("append", |path| {
+            let file = File::options().append(true).open(path);
+            file.expect("open").write_all(b"x").expect("written");
+        }),
+        ("cut", |path| {
+            let file = File::options().write(true).open(path).expect("open");
+            file.set_len(2).expect("cut");
+        }),
+        ("replaced", |path| fs::write(path, "x").expect("written")),
+        ("owner", |path| chown(path, Some(7), None).expect("given")),
+    ];
+    let Some(twins) = start() else { return };
+    for (what, change) in changes {
+        for mount in [0, 1] {
+            let path = twins.path(0, what);
+            fs::write(&path, "program").expect("written");
+            give_capabilities(&path);
+            assert!(has_capabilities(&twins.path(1, what)), "{what}");
+            change(&twins.path(mount, what));
+            for looks in [0, 1] {
+                let path = twins.path(looks, what);
+                assert!(!has_capabilities(&path), "{what} {mount} {looks}");
+            }
+        }
+    }
+}
+
+/// The mount keeps the later ones of several small writes.
+#[test]
+fn a_write_that_a_mount_keeps_takes_capabilities_away() {
+    let Some(twins) = start() else { return };
+    for looks in [0, 1] {
+        let path = twins.path(0, "file");
+        let file = File::create(&path).expect("made");
+        let write = |count: u64| (0..count).try_for_each(|at| file.write_all_at(b"x", at));
+        write(8).expect("written");
+        give_capabilities(&path);
+        assert!(has_capabilities(&twins.path(looks, "file")));
+        write(8).expect("written");
+        assert!(!has_capabilities(&twins.path(looks, "file")), "{looks}");
+    }
+}

@@ -9,6 +9,10 @@ use futago_wire::{Reply, Request};
 impl<C: Context> Client<C> {
     /// The value of an extended attribute. Errors: `ENODATA`.
     pub async fn get_xattr(&self, id: FileId, name: &Name) -> Result<Bytes, Errno> {
+        if *name == Name::of_capabilities() {
+            // A write that is kept takes them away.
+            self.send_unsent(id).await;
+        }
         let name = name.clone();
         match self.ask_home(id, Request::GetXattr { id, name }).await? {
             Reply::Bytes(value) => Ok(value),
@@ -24,6 +28,8 @@ impl<C: Context> Client<C> {
         value: Bytes,
         mode: XattrMode,
     ) -> Result<(), Errno> {
+        // What was written before may take capabilities away, but not those that come now.
+        self.send_unsent(id).await;
         let request = Request::SetXattr {
             id,
             name: name.clone(),

@@ -89,6 +89,9 @@ impl<V: View> Turn<'_, V> {
                 }
             }
         });
+        if change.uid.is_some() || change.gid.is_some() || change.size.is_some() {
+            self.drop_capabilities(id);
+        }
         self.copy_to_header(id, change);
     }
 

@@ -86,5 +86,6 @@ pub fn note_write<V: View>(
         inode.mode = without_privileges(inode.mode);
     }
     turn.state.put_inode(id, inode.clone());
+    turn.drop_capabilities(id);
     Ok(inode)
 }

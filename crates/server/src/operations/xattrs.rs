@@ -82,6 +82,17 @@ fn set<V: View>(
     Ok(Reply::Done.into())
 }
 
+impl<V: View> Turn<'_, V> {
+    /// Takes a program's capabilities away, as Linux does whenever its data or owner changes: they
+    /// were given to what it was.
+    pub fn drop_capabilities(&mut self, id: FileId) {
+        let key = Key::Xattr(id, Name::of_capabilities());
+        if self.state.get(&key).is_some() {
+            self.state.delete(key);
+        }
+    }
+}
+
 fn touch<V: View>(turn: &mut Turn<'_, V>, id: FileId) {
     let now = Timestamp::from(turn.stamp);
     turn.state.update_inode(id, |inode| inode.changed = now);
