@@ -55,7 +55,8 @@ pub struct Costs {
     /// For a server that sleeps to be woken.
     pub woken_ns: f64,
     /// How long a server has nothing to do between operations one after the other, and how long where the client thinks.
-    pub idle_ns: [f64; 2],
+    /// On a host that others keep busy it may not be longer there; then nothing follows.
+    pub idle_ns: Option<[f64; 2]>,
     /// By what part its work is dearer then.
     pub after_idle_more: f64,
     /// From the end of one side's work until the other has found the message.
@@ -91,7 +92,7 @@ impl Costs {
             server,
             client,
             woken_ns: woken_ns(&measured.alone),
-            idle_ns: [&stat, &after_idle].map(idle_ns),
+            idle_ns: longer([&stat, &after_idle].map(idle_ns)),
             after_idle_more: (server_ns(&after_idle) / server_ns(&stat) - 1.0).max(0.0),
             transit_ns: waited_ns(&stat),
             after_other: after_other(&on_one_core, &stat),
@@ -227,6 +228,12 @@ impl Side {
             found_whole,
         }
     }
+}
+
+/// Both times, if the second one is longer by a nanosecond at least.
+fn longer(times_ns: [f64; 2]) -> Option<[f64; 2]> {
+    let [shorter, longer] = times_ns.map(f64::round);
+    (shorter.max(1.0) < longer).then_some(times_ns)
 }
 
 /// How long the server has nothing to do.

@@ -84,19 +84,23 @@ fn surroundings(measured: &Measured) -> String {
 }
 
 fn looking(measured: &Measured, costs: &Costs) -> String {
-    let [from_ns, until_ns] = costs.idle_ns;
+    let after_idle = costs.idle_ns.map_or_else(String::new, |[from_ns, until_ns]| {
+        let more = costs.after_idle_more;
+        format!(
+            "after_idle = {{ from_ns = {from_ns:.0}, until_ns = {until_ns:.0}, more = {more:.2} }}\n"
+        )
+    });
     format!(
         "# Between two threads; {}.\n\
          [costs]\nwake_up_ns = {:.0}\n\n\
          # A look in vain and the change to the next process of the core.\n\
          [costs.looking]\npass_ns = {:.0}\nwoken_ns = {:.0}\n\
-         after_idle = {{ from_ns = {from_ns:.0}, until_ns = {until_ns:.0}, more = {:.2} }}\n\
+         {after_idle}\
          after_other = {:.2}\n\n",
         spread(measured.wake_up_ns),
         measured.wake_up_ns.middle,
         costs.pass_ns,
         costs.woken_ns,
-        costs.after_idle_more,
         costs.after_other,
     )
 }

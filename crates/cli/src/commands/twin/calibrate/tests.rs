@@ -187,6 +187,17 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
 }
 
 #[test]
+fn a_file_of_a_busy_host_is_a_machine_too() {
+    let mut measured = measured();
+    let stat = measured.alone["stat"].clone();
+    measured.alone.insert("stat-after-idle".to_owned(), stat);
+    let text = machine_file::text(&measured, &super::costs::Costs::of(&measured), 2);
+    let machine = Machine::parse("machine.toml", &text).unwrap();
+    let looking = machine.costs.looking.unwrap();
+    assert_eq!(looking.after_idle, None);
+}
+
+#[test]
 fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
     let measured = measured();
     let text = machine_file::text(&measured, &super::costs::Costs::of(&measured), 2);
