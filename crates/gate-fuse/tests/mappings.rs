@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -37,12 +38,22 @@ impl Mapping {
         Self(start.cast())
     }
 
+    /// Reads the byte at this offset anew.
+    fn load(&self, offset: usize) -> u8 {
+        assert!(offset < FILE_BYTES);
+        // SAFETY: it is mapped, and no longer than the file.
+        unsafe { self.0.add(offset).read_volatile() }
+    }
+
     /// Stores into the first so many bytes.
     fn store(&mut self, bytes: usize, value: u8) {
         // SAFETY: they are mapped, and no longer than the file.
         unsafe { slice::from_raw_parts_mut(self.0, bytes) }.fill(value);
     }
 }
+
+// SAFETY: the memory belongs to no thread, and is only read while several threads use it.
+unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
@@ -117,6 +128,38 @@ fn a_file_is_read_changed_and_removed_whose_mapping_was_written_to() {
         }
         fs::remove_file(&path).expect("removed");
     });
+}
+
+#[test]
+fn a_mapping_shows_what_a_write_through_another_descriptor_wrote_as_soon_as_it_has_returned() {
+    comes_to_an_end(|path, _| {
+        let (file, mapped) = (open(&path), open(&path));
+        let mapping = Mapping::of(&mapped);
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            // This one takes the pages back in while they are written to.
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    (0..FILE_BYTES).step_by(4096).for_each(|at| {
+                        mapping.load(at);
+                    });
+                }
+            });
+            let shown = write_and_load(&file, &mapping);
+            ended.store(true, Ordering::Relaxed);
+            assert_eq!(shown, (1..=100).collect::<Vec<u8>>());
+        });
+    });
+}
+
+/// Writes every value to the ends of three pages, and tells what the mapping shows of the last.
+fn write_and_load(file: &File, mapping: &Mapping) -> Vec<u8> {
+    (1..=100)
+        .map(|value| {
+            rustix::io::pwrite(file, &[value; 8193], 4095).expect("written");
+            mapping.load(4095 + 8192)
+        })
+        .collect()
 }
 
 #[test]
