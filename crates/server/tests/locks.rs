@@ -54,6 +54,28 @@ impl Locker {
         (id, self.cluster.request(0, id, request))
     }
 
+    /// The range of the lock that is in the way of an exclusive one of a whole range.
+    fn in_the_way(&mut self, session: u64, start: u64, end: u64) -> Option<LockRange> {
+        self.sequence += 1;
+        let id = RequestId {
+            session: SessionId(session),
+            sequence: self.sequence,
+        };
+        let request = Request::TestLock {
+            id: self.file,
+            lock: change(Some(LockKind::Exclusive), start, end),
+        };
+        match self.cluster.request(0, id, request).as_slice() {
+            [
+                Output::Answer {
+                    outcome: Ok(Reply::Lock(lock)),
+                    ..
+                },
+            ] => lock.map(|lock| lock.range),
+            other => panic!("no answer: {other:?}"),
+        }
+    }
+
     fn take(&mut self, session: u64, kind: LockKind, start: u64, end: u64) -> Outcome {
         match self
             .set(session, change(Some(kind), start, end), false)
@@ -94,6 +116,24 @@ fn unlocking_the_middle_leaves_both_ends() {
     assert_eq!(locker.take(2, LockKind::Exclusive, 40, 59), Ok(Reply::Done));
     assert_eq!(locker.take(2, LockKind::Exclusive, 39, 39), AGAIN);
     assert_eq!(locker.take(2, LockKind::Exclusive, 60, 60), AGAIN);
+}
+
+#[test]
+fn of_several_locks_in_the_way_the_first_in_the_file_is_reported() {
+    let mut locker = Locker::new();
+    for (start, end) in [(20, 29), (0, 9)] {
+        let taken = locker.take(1, LockKind::Exclusive, start, end);
+        assert_eq!(taken, Ok(Reply::Done));
+    }
+    // A shared lock in between makes three of one.
+    let taken = locker.take(1, LockKind::Shared, 4, 5);
+    assert_eq!(taken, Ok(Reply::Done));
+    let range = |start, end| Some(LockRange { start, end });
+    assert_eq!(locker.in_the_way(2, 0, 99), range(0, 3));
+    assert_eq!(locker.in_the_way(2, 4, 99), range(4, 5));
+    assert_eq!(locker.in_the_way(2, 6, 99), range(6, 9));
+    assert_eq!(locker.in_the_way(2, 10, 99), range(20, 29));
+    assert_eq!(locker.in_the_way(2, 30, 99), None);
 }
 
 #[test]

@@ -122,11 +122,12 @@ impl<V: View> Turn<'_, V> {
                 .any(|waiter| waiter.lock.owner.session == session)
     }
 
-    /// The first lock that is in the way of another.
+    /// The lock that is in the way of another, and that comes first in the file.
     pub fn lock_in_the_way(&self, file: FileId, asked: &RangeLock) -> Option<RangeLock> {
-        self.locks(file)
-            .into_iter()
-            .find(|held| conflict(held, asked))
+        let locks = self.locks(file).into_iter();
+        locks
+            .filter(|held| conflict(held, asked))
+            .min_by_key(|held| held.range.start)
     }
 
     /// Takes a lock that nobody is in the way of. The owner's earlier locks give way to it.
