@@ -1,11 +1,12 @@
 //! A server that is started again is empty, and shows nobody what is somebody else's.
 
 use crate::common::Cluster;
+use futago_base::ServerId;
 use futago_node::{
     Options,
     blocking::{FileSystem, OpenOptions},
 };
-use std::io;
+use std::{collections::BTreeSet, io, path::Path};
 
 const NEW: OpenOptions = OpenOptions {
     create: true,
@@ -70,6 +71,52 @@ fn what_a_server_has_lost_is_gone_and_never_somebody_else_s() {
         let other = directory.replace('d', "e");
         assert_eq!(read(&after, &format!("{other}/public")).unwrap(), b"public");
     }
+}
+
+/// The names of all files below a directory of this host.
+fn files_below(directory: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            names.append(&mut files_below(&path));
+        } else {
+            assert_eq!(std::fs::read(&path).unwrap(), b"alive");
+            names.insert(path.file_name().unwrap().to_string_lossy().into_owned());
+        }
+    }
+    names
+}
+
+#[test]
+fn what_lives_on_other_servers_outlives_the_root() {
+    let cluster = Cluster::up(&["--servers", "4"]);
+    let files = connect(&cluster);
+    let mut alive = BTreeSet::new();
+    for directory in directories() {
+        files.create_directory(directory.as_bytes(), 0o755).unwrap();
+        let path = format!("{directory}/in{}", &directory[1..]);
+        write(&files, &path, b"alive").unwrap();
+        let file = files.metadata(path.as_bytes(), true).unwrap();
+        let above = files.metadata(directory.as_bytes(), true).unwrap();
+        let map = cluster.load().map().unwrap();
+        if [file.id, above.id]
+            .iter()
+            .all(|&id| map.home(id) != ServerId(0))
+        {
+            alive.insert(format!("in{}", &directory[1..]));
+        }
+    }
+    assert!(!alive.is_empty());
+    cluster.kill(0);
+    let run = |arguments: &[&str]| cluster.command(arguments).assert();
+    run(&["restart", "--server", "0"]).success();
+    run(&["fsck", "--repair"]).code(1);
+    run(&["fsck"]).success();
+    let rescued = cluster.path("rescued");
+    run(&["get", "-r", "/", rescued.to_str().unwrap()]);
+    let rescued = files_below(&rescued);
+    assert!(alive.is_subset(&rescued), "{alive:?} {rescued:?}");
 }
 
 #[test]
