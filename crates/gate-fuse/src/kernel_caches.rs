@@ -50,6 +50,7 @@ impl KernelCaches {
         if self.0.set(attached).is_ok() {
             let keeps_names = connection.granted().kernel_minor >= EXPIRES_ALL_NAMES;
             shared.told.keep(keeps_names);
+            shared.told.tell_changes_by(connection.notifier());
             shared.names.keep(connection.notifier());
             shared.pages.keep(connection.notifier());
             shared.listings.keep(connection.notifier());

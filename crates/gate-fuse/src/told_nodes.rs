@@ -1,7 +1,7 @@
 //! Files that the kernel was told of and may keep attributes of.
 
 use crate::interruption::locked;
-use futago_fuse_kernel::Forget;
+use futago_fuse_kernel::{Forget, Notifier};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Mutex;
@@ -12,12 +12,26 @@ use std::sync::OnceLock;
 pub struct ToldNodes {
     lookups: Mutex<HashMap<u64, u64>>,
     keeps_names: OnceLock<bool>,
+    notifier: OnceLock<Notifier>,
 }
 
 impl ToldNodes {
     /// From now on the kernel may keep attributes, and perhaps names.
     pub fn keep(&self, names: bool) {
         let _ = self.keeps_names.set(names);
+    }
+
+    /// From now on the kernel can be told that attributes have changed.
+    pub fn tell_changes_by(&self, notifier: Notifier) {
+        let _ = self.notifier.set(notifier);
+    }
+
+    /// The attributes of a node have changed, and the kernel does not know.
+    pub fn changed(&self, node: u64) {
+        if let Some(notifier) = self.notifier.get() {
+            // It fails when the mount is gone, and all attributes with it.
+            notifier.invalidate_inode(node, -1, 0).ok();
+        }
     }
 
     /// Whether the kernel may keep attributes.

@@ -9,11 +9,13 @@ use rustix::fs::{CWD, Mode, OFlags, RenameFlags, XattrFlags, renameat_with};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, chown};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// Two mounts; `None`, with a word about why, where this cannot be tried.
@@ -222,5 +224,50 @@ fn a_write_that_a_mount_keeps_takes_capabilities_away() {
         assert!(has_capabilities(&twins.path(looks, "file")));
         write(8).expect("written");
         assert!(!has_capabilities(&twins.path(looks, "file")), "{looks}");
+    }
+}
+
+/// Somebody who owns nothing.
+const NOBODY: u32 = 65_534;
+
+/// Has somebody else than root change a file.
+fn as_nobody(script: &str, path: &Path) {
+    let changed = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(path)
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .status();
+    assert!(changed.expect("a shell").success(), "{script}");
+}
+
+#[test]
+fn set_user_id_bits_go_with_every_change_of_data_by_others() {
+    let Some(twins) = start() else { return };
+    for mount in [0, 1] {
+        let open = Permissions::from_mode(0o777);
+        fs::set_permissions(twins.points[mount].path(), open).expect("an open directory");
+    }
+    let changes = [
+        r#"printf text | dd conv=notrunc of="$1" status=none"#,
+        r#"printf text >> "$1""#,
+        r#"fallocate --length 20000 "$1""#,
+        r#"fallocate --punch-hole --length 4096 "$1""#,
+        r#"truncate --size 10 "$1""#,
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let name = format!("program{number}");
+        let path = twins.path(0, &name);
+        fs::write(&path, vec![1; 10_000]).expect("written");
+        fs::set_permissions(&path, Permissions::from_mode(0o6777)).expect("a mode");
+        let mode = |mount| {
+            fs::metadata(twins.path(mount, &name))
+                .expect("a file")
+                .mode()
+                & 0o7777
+        };
+        assert_eq!((mode(0), mode(1)), (0o6777, 0o6777));
+        as_nobody(change, &path);
+        assert_eq!((mode(0), mode(1)), (0o777, 0o777), "{change}");
     }
 }

@@ -10,6 +10,8 @@ use futago_wire::{FileState, Lease, LeaseRecall, Request, Spot};
 
 /// How many nodes are forgotten side by side: a kernel may take a while for each.
 const FORGOTTEN_AT_ONCE: usize = 64;
+/// The set-user-id and set-group-id bits.
+const SET_ID: u16 = 0o6000;
 /// How many leases one message gives back.
 const GIVEN_BACK_MAX: usize = 1024;
 
@@ -21,6 +23,14 @@ impl<C: Context> Client<C> {
         let is_sent = memory.unsent.file(id).is_none();
         let state = leases.state(id, self.map().home(id), self.context().now());
         state.filter(|_| is_sent)
+    }
+
+    /// Whether a file may have set-user-id or set-group-id bits: unless a lease tells that it has none.
+    pub fn may_be_set_id(&self, id: FileId) -> bool {
+        let memory = self.memory.borrow();
+        let leased = |leases: &Leases| leases.state(id, self.map().home(id), self.context().now());
+        let state = memory.leases.as_deref().and_then(leased);
+        state.is_none_or(|state| state.attributes.mode & SET_ID != 0)
     }
 
     /// What a name leads to, if that is known under a lease on its directory.

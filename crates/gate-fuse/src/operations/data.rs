@@ -8,6 +8,7 @@ use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
 use futago_node::Client;
+use futago_wire::AttributeChange;
 use std::pin::pin;
 
 /// The memory that a large write shares: the buffer that requests are read into.
@@ -44,6 +45,7 @@ async fn write_data(call: &Call, write: Write) -> Result<(), Errno> {
         write.offset.saturating_add(bytes)
     };
     take_part(call, id, end).await?;
+    let drops_set_id = write.kill_suidgid && client.may_be_set_id(id);
     if appends {
         client.append(id, data, write.kill_suidgid).await?;
     } else {
@@ -56,6 +58,25 @@ async fn write_data(call: &Call, write: Write) -> Result<(), Errno> {
             client.synchronize(id).await?;
         }
     }
+    if drops_set_id {
+        // The kernel keeps the mode, by which it would start programs.
+        call.shared.told.changed(id.0);
+    }
+    Ok(())
+}
+
+/// Takes set-user-id and set-group-id bits away before others than root change a file's data. For writes and changes of size the kernel
+/// says whether these bits go.
+async fn drop_set_id(call: &Call, id: FileId) -> Result<(), Errno> {
+    if call.header.uid == 0 || !call.client.may_be_set_id(id) {
+        return Ok(());
+    }
+    let change = AttributeChange {
+        kill_privileges: true,
+        ..AttributeChange::default()
+    };
+    call.client.set_attributes(id, change).await?;
+    call.shared.told.changed(id.0);
     Ok(())
 }
 
@@ -99,6 +120,7 @@ pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {
     let end = range.offset.saturating_add(range.length);
     let allocate = pin!(async {
         take_part(call, id, end).await?;
+        drop_set_id(call, id).await?;
         client.allocate(id, mode, range.offset, range.length).await
     });
     call.on_open_file(range.handle, allocate).await?;
@@ -123,6 +145,7 @@ pub async fn copy(call: &Call, copy: &CopyFileRange) -> Outcome {
     let end = target_offset.saturating_add(length);
     let to_target = pin!(async {
         take_part(call, target, end).await?;
+        drop_set_id(call, target).await?;
         (call.client)
             .copy_range(call.file, copy.offset, target, target_offset, length)
             .await
