@@ -19,7 +19,8 @@ pub struct Memory {
     /// Buckets are shared by those who know the same.
     pub(crate) buckets: Cache<Arc<Buckets>>,
     pub(crate) files: Cache<FileHint>,
-    /// When a part of a directory was last left out of a listing, because its server could not be reached.
+    /// When a part of a directory was last left out of a listing, because its server could not be
+    /// reached.
     pub(crate) unlisted: Cache<Time>,
     /// `None` if the client takes no leases.
     pub(crate) leases: Option<Box<Leases>>,

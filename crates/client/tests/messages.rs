@@ -4,25 +4,13 @@ mod script;
 
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, ChunkId, Errno, FileId, Kind, Name, Partition, Payload, ServerId, Time, Timestamp,
-    TransactionId,
-    record::{Entry, Header, TransactionState, Truncation, Truncations},
+    BucketStart, ChunkId, Errno, FileId, Kind, Payload,
+    record::{Entry, Truncation, Truncations},
 };
-use futago_client::{Client, Config, RenameFlags};
-use futago_wire::reply::DirectoryState;
-use futago_wire::{Failure, FileState, Reply, Request, Spot, Step};
-use script::{Exchange, SESSION, Script, exchange, node, run};
+use futago_client::{Client, Config};
+use futago_wire::{Failure, FileState, Reply, Request};
+use script::{CHUNK, Exchange, Script, exchange, file, found, id, name, play, run, spot, state};
 use std::rc::Rc;
-
-const CHUNK: u32 = 4096;
-
-/// Runs an operation; it must send these requests and no others.
-fn play<T, F: Future<Output = T>>(
-    exchanges: Vec<Exchange>,
-    operation: impl FnOnce(Rc<Client<Script>>) -> F,
-) -> T {
-    run(Config::default(), exchanges, None, operation)
-}
 
 /// Runs an operation while every request fails.
 fn fail<T, F: Future<Output = T>>(
@@ -30,62 +18,6 @@ fn fail<T, F: Future<Output = T>>(
     operation: impl FnOnce(Rc<Client<Script>>) -> F,
 ) -> T {
     run(Config::default(), Vec::new(), Some(failure), operation)
-}
-
-fn id(partition: u16, counter: u64) -> FileId {
-    FileId::new(Partition(partition), counter)
-}
-
-fn name(text: &str) -> Name {
-    Name::new(text.as_bytes().to_vec()).expect("a name")
-}
-
-fn spot(directory: FileId, bucket: u64, text: &str) -> Spot {
-    Spot {
-        directory,
-        bucket: BucketStart(bucket),
-        name: name(text),
-    }
-}
-
-fn state(id: FileId, kind: Kind) -> FileState {
-    let time = Timestamp::default();
-    let header = Header {
-        level: 0,
-        mode: 0,
-        gid: 0,
-        depth: 1,
-        entries: 0,
-        subdirectories: 0,
-        pending: 0,
-        modified: time,
-    };
-    let directory = (kind == Kind::Directory).then_some(DirectoryState {
-        parent: FileId::ROOT,
-        header,
-        modified_set_at: time,
-        modified_set_to: time,
-    });
-    FileState {
-        directory,
-        ..node(id, kind, 0, CHUNK)
-    }
-}
-
-fn file(id: FileId) -> Entry {
-    Entry {
-        id,
-        kind: Kind::File,
-    }
-}
-
-fn found(entry: Entry, at_home: bool) -> Reply {
-    Reply::Found {
-        entry,
-        state: at_home.then(|| state(entry.id, entry.kind)),
-        created: false,
-        directory: None,
-    }
 }
 
 fn data(text: &'static [u8]) -> Payload {
@@ -502,135 +434,4 @@ fn chunks_that_were_asked_with_old_knowledge_are_asked_again() {
         [first, second]
     });
     assert_eq!(reads, [Ok(data(b"old.")), Ok(data(b"new."))]);
-}
-
-const SOURCE: FileId = id_in(1);
-const TARGET: FileId = id_in(2);
-
-const fn id_in(partition: u16) -> FileId {
-    FileId::new(Partition(partition), 5)
-}
-
-fn prepare(sequence: u64, to: u16, step_names: (&str, &str)) -> Request {
-    let moved = file(id(3, 7));
-    let steps = match to {
-        1 => vec![Step::RemoveEntry {
-            at: spot(SOURCE, 0, step_names.0),
-            expected: moved,
-        }],
-        2 => vec![Step::PutEntry {
-            at: spot(TARGET, 0, step_names.1),
-            entry: moved,
-            replaces: None,
-        }],
-        _ => vec![Step::Touch(moved.id)],
-    };
-    let participants = if to == 1 {
-        vec![ServerId(1), ServerId(2), ServerId(3)]
-    } else {
-        vec![]
-    };
-    Request::Prepare {
-        transaction: transaction(sequence),
-        age: Time(1000),
-        status_server: ServerId(1),
-        participants,
-        steps,
-    }
-}
-
-const fn transaction(sequence: u64) -> TransactionId {
-    TransactionId {
-        session: SESSION,
-        sequence,
-    }
-}
-
-fn lookups(target: Result<Reply, Failure>) -> [Exchange; 2] {
-    let moved = file(id(3, 7));
-    [
-        exchange(
-            1,
-            Request::Lookup(spot(SOURCE, 0, "from")),
-            Ok(found(moved, false)),
-        ),
-        exchange(2, Request::Lookup(spot(TARGET, 0, "to")), target),
-    ]
-}
-
-fn attempt(sequence: u64, last: Result<Reply, Failure>) -> Vec<Exchange> {
-    let names = ("from", "to");
-    let prepared = || Ok(Reply::Prepared(None));
-    let commit = last.is_ok();
-    let state = if commit {
-        TransactionState::Committed
-    } else {
-        TransactionState::Aborted
-    };
-    let decide = Request::Decide {
-        transaction: transaction(sequence),
-        commit,
-    };
-    let mut exchanges = Vec::from(lookups(Err(Errno::ENOENT.into())));
-    exchanges.extend([
-        exchange(1, prepare(sequence, 1, names), prepared()),
-        exchange(2, prepare(sequence, 2, names), prepared()),
-        exchange(3, prepare(sequence, 3, names), last),
-        exchange(1, decide, Ok(Reply::Decided(state))),
-    ]);
-    exchanges
-}
-
-fn rename(exchanges: Vec<Exchange>) -> Result<(), Errno> {
-    play(exchanges, |client| async move {
-        let (from, to) = (name("from"), name("to"));
-        client
-            .rename(SOURCE, &from, TARGET, &to, RenameFlags::default())
-            .await
-    })
-}
-
-#[test]
-fn a_rename_across_servers_prepares_its_status_first_and_decides_there() {
-    assert_eq!(rename(attempt(3, Ok(Reply::Prepared(None)))), Ok(()));
-}
-
-#[test]
-fn a_rename_that_meets_a_change_gives_up_and_starts_again_with_its_age() {
-    let mut exchanges = attempt(3, Err(Failure::Changed));
-    exchanges.extend(attempt(10, Ok(Reply::Prepared(None))));
-    assert_eq!(rename(exchanges), Ok(()));
-}
-
-#[test]
-fn a_rename_that_is_refused_gives_up_and_fails() {
-    let exchanges = attempt(3, Err(Errno::ENOSPC.into()));
-    assert_eq!(rename(exchanges), Err(Errno::ENOSPC));
-}
-
-#[test]
-fn a_replaced_file_loses_its_link_in_the_same_transaction() {
-    let replaced = file(id(1, 9));
-    let mut exchanges = Vec::from(lookups(Ok(found(replaced, false))));
-    let refused = Err(Errno::EIO.into());
-    let Request::Prepare {
-        transaction,
-        age,
-        status_server,
-        participants,
-        mut steps,
-    } = prepare(3, 1, ("from", "to"))
-    else {
-        panic!("not a Prepare");
-    };
-    steps.push(Step::DropLink(replaced.id));
-    let first = Request::Prepare {
-        transaction,
-        age,
-        status_server,
-        participants,
-        steps,
-    };
-    exchanges.push(exchange(1, first, refused));
-    assert_eq!(rename(exchanges), Err(Errno::EIO));
 }

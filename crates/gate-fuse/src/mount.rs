@@ -27,7 +27,8 @@ pub struct Options {
     /// Let other users than the mounting one in. An ordinary user needs `user_allow_other` in
     /// `/etc/fuse.conf`.
     pub allow_other: bool,
-    /// What the kernel allows without asking; only root may do without [`MountFlags::UNPRIVILEGED`].
+    /// What the kernel allows without asking; only root may do without
+    /// [`MountFlags::UNPRIVILEGED`].
     pub flags: MountFlags,
     /// Take the mount away when this process ends, however it ends.
     pub auto_unmount: bool,

@@ -4,22 +4,10 @@
 
 mod cluster;
 
-use cluster::{CHUNK_BYTES, Cluster, ROOT, peers, spot};
+use cluster::{CHUNK_BYTES, Cluster, ROOT, peers, spot, write};
 use futago_base::{ChunkId, Errno, FileId, ServerId, record::Truncations};
 use futago_server::{Config, Input, Output};
 use futago_wire::{AttributeChange, Failure, Outcome, Peer, PeerChange, Reply, Request};
-
-fn write(id: FileId, offset: u64, end: u64) -> Request {
-    Request::Write {
-        id,
-        offset,
-        end,
-        covered_from: offset,
-        kill_privileges: false,
-        written: None,
-        heard: None,
-    }
-}
 
 fn read(id: FileId, offset: u64, length: u32) -> Request {
     Request::Read { id, offset, length }

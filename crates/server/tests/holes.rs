@@ -4,24 +4,12 @@
 
 mod cluster;
 
-use cluster::{CHUNK_BYTES, Cluster, ROOT, spot};
+use cluster::{CHUNK_BYTES, Cluster, ROOT, spot, write};
 use futago_base::{ChunkId, FileId, record::Truncations};
 use futago_server::Config;
 use futago_wire::{AttributeChange, Reply, Request};
 
 const CHUNK: u64 = CHUNK_BYTES as u64;
-
-fn write(id: FileId, offset: u64, end: u64) -> Request {
-    Request::Write {
-        id,
-        offset,
-        end,
-        covered_from: offset,
-        kill_privileges: false,
-        written: None,
-        heard: None,
-    }
-}
 
 fn resize(id: FileId, size: u64) -> Request {
     let change = AttributeChange {

@@ -122,10 +122,10 @@ pub enum Request {
         /// ([`FileState::leased`]): the client registers it before it gives that back.
         open: bool,
     },
-    /// Makes a regular file without a name, open by the client's session: `O_TMPFILE`. It may be given a name
-    /// by a transaction that adds a link; it is gone with its last close if it has none. A character
-    /// device is made for a rename that leaves a whiteout. To the directory's home. Answer:
-    /// [`Reply::Found`](crate::Reply::Found).
+    /// Makes a regular file without a name, open by the client's session: `O_TMPFILE`. It may be
+    /// given a name by a transaction that adds a link; it is gone with its last close if it has
+    /// none. A character device is made for a rename that leaves a whiteout. To the directory's
+    /// home. Answer: [`Reply::Found`](crate::Reply::Found).
     CreateUnnamed {
         /// The directory whose group the file may inherit.
         directory: FileId,

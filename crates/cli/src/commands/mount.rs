@@ -118,7 +118,7 @@ impl Mount {
 
     /// What the process that serves the mount is told beyond where it is.
     fn extra(&self) -> anyhow::Result<Vec<OsString>> {
-        // What is refused is refused before anything is started.
+        // The command refuses options before it starts anything.
         options::parse("", &self.options, Caller::current())?;
         let mut extra = serving_arguments(self.threads, self.record.as_deref())?;
         if !self.options.is_empty() {

@@ -9,8 +9,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// A cluster, and a directory to mount it on; `None`, with a word about why, if options of root cannot be
-/// tried.
+/// A cluster, and a directory to mount it on; `None`, with a word about why, if options of root
+/// cannot be tried.
 fn cluster() -> Option<(Cluster, PathBuf)> {
     if !Path::new("/dev/fuse").exists() || !rustix::process::geteuid().is_root() {
         println!("skipped: /dev/fuse is missing, or this is not root");

@@ -25,7 +25,8 @@ impl<C: Context> Client<C> {
         state.filter(|_| is_sent)
     }
 
-    /// Whether a file may have set-user-id or set-group-id bits: unless a lease tells that it has none.
+    /// Whether a file may have set-user-id or set-group-id bits: unless a lease tells that it has
+    /// none.
     pub fn may_be_set_id(&self, id: FileId) -> bool {
         let memory = self.memory.borrow();
         let leased = |leases: &Leases| leases.state(id, self.map().home(id), self.context().now());

@@ -17,7 +17,8 @@ const FILES_AT_ONCE: usize = 1024;
 /// How many names of a directory under a lease are asked for at once.
 const LISTED_AT_ONCE: u32 = 1024;
 
-/// For how long listings of a directory are incomplete after a part was left out of one: longer than one takes.
+/// For how long listings of a directory are incomplete after a part was left out of one: longer
+/// than one takes.
 const LISTING_MAX: Duration = Duration::from_millis(60_000);
 
 /// A part of a listing.
@@ -31,9 +32,9 @@ impl<C: Context> Client<C> {
     /// Lists entries whose names have a larger hash than `after`, in the order of hashes: about
     /// `entries_max` of them, none only at the end. Names of one hash are never separated. Start
     /// with `NameHash(0)`. With `attributes`, fills in the attributes of every entry whose file
-    /// still exists and whose home can be reached. A server that cannot be reached hides only the names that it has: the
-    /// listing goes on without them, and ends with `EIO` instead of no entries.
-    /// Errors: `ENOENT` if it is gone, `ENOTDIR`.
+    /// still exists and whose home can be reached. A server that cannot be reached hides only the
+    /// names that it has: the listing goes on without them, and ends with `EIO` instead of no
+    /// entries. Errors: `ENOENT` if it is gone, `ENOTDIR`.
     pub async fn read_directory(
         &self,
         directory: FileId,
@@ -124,12 +125,14 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Goes on behind the bucket that covers what comes after a hash, as its server cannot be reached.
+    /// Goes on behind the bucket that covers what comes after a hash, as its server cannot be
+    /// reached.
     fn leave_out(&self, directory: FileId, after: NameHash) -> Listing {
         let first = NameHash(after.0 + 1);
         let bucket = self.bucket_of(directory, first);
         if bucket.0 == first.0 {
-            // Probably it was split as often as the first one. If not, whoever is asked for the next one says so.
+            // Probably it was split as often as the first one. If not, whoever is asked for the
+            // next one says so.
             let level = self.buckets(directory).first_level();
             self.learn(directory, bucket, level);
         }

@@ -34,8 +34,8 @@ impl ChunkRequest for SumData {
 }
 
 impl<C: Context> Client<C> {
-    /// How much of a file is data and not hole, in bytes. If a server cannot be asked everything is taken for
-    /// data, as who copies the file must find out.
+    /// How much of a file is data and not hole, in bytes. If a server cannot be asked everything is
+    /// taken for data, as who copies the file must find out.
     pub(crate) async fn sum_data(&self, id: FileId) -> Result<u64, Failure> {
         let extent = self.extent(id).await?;
         match self.try_sum_data(id, &extent).await {

@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use futago_base::{
-    ClusterMap, Duration, Errno, FileId, Name, Payload, RequestId, ServerId, SessionId, Time, View,
-    map::Policy,
+    ClusterMap, Duration, Errno, FileId, Name, NameHash, Payload, RequestId, ServerId, SessionId,
+    Time, View, map::Policy,
 };
 use futago_client::{Client, Config, Context};
 use futago_server::{Input, Output, Server};
@@ -372,4 +372,42 @@ pub async fn make_directory(client: &User, directory: FileId, text: &str) -> Fil
     let name = name(text);
     let made = client.make_directory(directory, &name, 0o755, 1, 2);
     made.await.expect("make_directory").attributes.id
+}
+
+/// A cluster whose directories split early.
+pub fn splitting_early(servers: usize) -> Cluster {
+    let config = futago_server::Config {
+        split_entries: 16,
+        ..Default::default()
+    };
+    Cluster::new(servers, config)
+}
+
+/// What a name leads to, if it exists.
+pub async fn exists(client: &User, directory: FileId, text: &str) -> Option<FileId> {
+    match client.lookup(directory, &name(text)).await {
+        Ok(state) => Some(state.attributes.id),
+        Err(Errno::ENOENT) => None,
+        Err(errno) => panic!("lookup of {text}: {errno}"),
+    }
+}
+
+/// All names of a directory; none may come twice.
+pub async fn names(client: &User, directory: FileId) -> Result<BTreeSet<String>, Errno> {
+    let mut after = NameHash(0);
+    let mut all = BTreeSet::new();
+    loop {
+        let entries = client.read_directory(directory, after, 7, false).await?;
+        let Some(last) = entries.last() else {
+            return Ok(all);
+        };
+        after = last.name.hash();
+        for entry in entries {
+            assert!(
+                all.insert(entry.name.to_string()),
+                "{} came twice",
+                entry.name
+            );
+        }
+    }
 }

@@ -2,11 +2,13 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use futago_base::{
-    Attributes, ClusterMap, Duration, FileId, Kind, Payload, ServerId, SessionId, Time, Timestamp,
+    Attributes, BucketStart, ClusterMap, Duration, FileId, Kind, Name, Partition, Payload,
+    ServerId, SessionId, Time, Timestamp,
     map::Policy,
+    record::{Entry, Header},
 };
 use futago_client::{Client, Config, Context};
-use futago_wire::{Failure, FileState, Outcome, Reply, Request};
+use futago_wire::{Failure, FileState, Outcome, Reply, Request, Spot, reply::DirectoryState};
 use std::{
     cell::{Cell, RefCell},
     collections::VecDeque,
@@ -176,4 +178,70 @@ pub fn beside(last: u64, mut exchange: Exchange) -> Exchange {
         *covered_from = last;
     }
     exchange
+}
+
+pub const CHUNK: u32 = 4096;
+
+/// Runs an operation; it must send these requests and no others.
+pub fn play<T, F: Future<Output = T>>(
+    exchanges: Vec<Exchange>,
+    operation: impl FnOnce(Rc<Client<Script>>) -> F,
+) -> T {
+    run(Config::default(), exchanges, None, operation)
+}
+
+pub fn id(partition: u16, counter: u64) -> FileId {
+    FileId::new(Partition(partition), counter)
+}
+
+pub fn name(text: &str) -> Name {
+    Name::new(text.as_bytes().to_vec()).expect("a name")
+}
+
+pub fn spot(directory: FileId, bucket: u64, text: &str) -> Spot {
+    Spot {
+        directory,
+        bucket: BucketStart(bucket),
+        name: name(text),
+    }
+}
+
+pub fn state(id: FileId, kind: Kind) -> FileState {
+    let time = Timestamp::default();
+    let header = Header {
+        level: 0,
+        mode: 0,
+        gid: 0,
+        depth: 1,
+        entries: 0,
+        subdirectories: 0,
+        pending: 0,
+        modified: time,
+    };
+    let directory = (kind == Kind::Directory).then_some(DirectoryState {
+        parent: FileId::ROOT,
+        header,
+        modified_set_at: time,
+        modified_set_to: time,
+    });
+    FileState {
+        directory,
+        ..node(id, kind, 0, CHUNK)
+    }
+}
+
+pub fn file(id: FileId) -> Entry {
+    Entry {
+        id,
+        kind: Kind::File,
+    }
+}
+
+pub fn found(entry: Entry, at_home: bool) -> Reply {
+    Reply::Found {
+        entry,
+        state: at_home.then(|| state(entry.id, entry.kind)),
+        created: false,
+        directory: None,
+    }
 }

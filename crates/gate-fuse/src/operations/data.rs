@@ -65,8 +65,8 @@ async fn write_data(call: &Call, write: Write) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Takes set-user-id and set-group-id bits away before others than root change a file's data. For writes and changes of size the kernel
-/// says whether these bits go.
+/// Takes set-user-id and set-group-id bits away before others than root change a file's data. For
+/// writes and changes of size the kernel says whether these bits go.
 async fn drop_set_id(call: &Call, id: FileId) -> Result<(), Errno> {
     if call.header.uid == 0 || !call.client.may_be_set_id(id) {
         return Ok(());

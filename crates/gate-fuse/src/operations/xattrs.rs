@@ -7,8 +7,9 @@ use futago_base::{Errno, Name};
 use futago_client::XattrMode;
 use futago_fuse_kernel::SetXattr;
 
-/// Whether attributes of this name are kept: those of users and of administrators, and capabilities,
-/// which the kernel obeys. Access control lists and labels would be kept without being obeyed.
+/// Whether attributes of this name are kept: those of users and of administrators, and
+/// capabilities, which the kernel obeys. Access control lists and labels would be kept without
+/// being obeyed.
 pub fn is_supported(name: &[u8]) -> bool {
     let is_free = name.starts_with(b"user.") || name.starts_with(b"trusted.");
     is_free || name == b"security.capability"

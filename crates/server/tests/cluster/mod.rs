@@ -236,3 +236,16 @@ pub fn peers(outputs: &[Output]) -> Vec<(ServerId, Peer)> {
     };
     outputs.iter().filter_map(peer).collect()
 }
+
+/// Writes `offset..end` of a file, of which the request may bring the first part.
+pub fn write(id: FileId, offset: u64, end: u64) -> Request {
+    Request::Write {
+        id,
+        offset,
+        end,
+        covered_from: offset,
+        kill_privileges: false,
+        written: None,
+        heard: None,
+    }
+}

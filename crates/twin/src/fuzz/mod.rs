@@ -1,5 +1,6 @@
 //! Scenarios drawn from a seed, run against the reference, and made small when they fail.
 
+mod burst;
 mod exercise;
 mod loss;
 mod perform;
@@ -9,8 +10,9 @@ mod script;
 mod shrink;
 mod step;
 
+pub use burst::{Burst, ClockStep, Death, Stop};
 pub use perform::{perform, remove_entries};
 pub use run::{Checked, Failure, FailureKind, run};
-pub use scenario::{Burst, ClockStep, Death, Scenario, Stop, WriteBack};
+pub use scenario::{Scenario, WriteBack};
 pub use shrink::{shrink, try_run};
 pub use step::{Known, Reach, Step, Work};

@@ -10,8 +10,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The steps that are left for a client, and where it writes down what comes of them. When the client
-/// loses its session, another one may go on with the script.
+/// The steps that are left for a client, and where it writes down what comes of them. When the
+/// client loses its session, another one may go on with the script.
 pub(super) struct Script {
     steps: RefCell<VecDeque<Step>>,
     idle: Duration,

@@ -17,7 +17,7 @@ const ACCESS_TIMES: [&str; 2] = ["relatime", "nodiratime"];
 /// What the kernel leaves to FUSE file systems, and servers do as `relatime` says for all mounts.
 const OTHER_ACCESS_TIMES: [&str; 4] = ["atime", "noatime", "strictatime", "norelatime"];
 
-/// Whoever gives the options.
+/// A user as mount(2) sees one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// May do what mount(2) can.
@@ -51,7 +51,7 @@ pub fn are_of_remount(words: &[String]) -> bool {
     words.iter().any(|word| word == REMOUNT)
 }
 
-/// What is to change of a mount.
+/// The flags that a remount changes.
 ///
 /// # Errors
 /// Words of what stays as it was mounted, and what the caller may not ask for.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 pub struct Marks {
     /// What files held before files had values of their own.
     before: BTreeMap<FileId, BTreeSet<u8>>,
-    /// What is written to each file.
+    /// The value that clients write to each file.
     of: BTreeMap<FileId, u8>,
     /// The file that each value is known to be of.
     owners: BTreeMap<u8, FileId>,
@@ -74,8 +74,8 @@ impl Marks {
         }
     }
 
-    /// Whether a byte of a file may have this value. One that nobody is known to have is of the file
-    /// that shows it first: its creation has not been answered.
+    /// Whether a byte of a file may have this value. One that nobody is known to have is of the
+    /// file that shows it first: its creation has not been answered.
     pub fn may_hold(&mut self, file: FileId, value: u8) -> bool {
         let before = self.before.get(&file);
         before.is_some_and(|values| values.contains(&value))

@@ -2,8 +2,8 @@
 //!
 //! The reference does not hold then: what is lost depends on what happened when. These rules do:
 //! - [`identities`]: no new file has the identity of another one.
-//! - [`names`]: a name leads to what it was made for, or nowhere; where the loss has no part in it, it
-//!   leads there all the time.
+//! - [`names`]: a name leads to what it was made for, or nowhere; where the loss has no part in it,
+//!   it leads there all the time.
 //! - [`data`]: a file shows bytes that were written to it, and none of them as a hole.
 //! - [`untouched`]: a file that has nothing to do with the server behaves as in the reference.
 //! - [`records`]: a check of the file system finds what the loss explains, and nothing else.

@@ -6,7 +6,7 @@ use futago_base::FileId;
 use futago_lab::check::{Fault, Finding, Listing, Records, check};
 use std::collections::BTreeSet;
 
-/// What is wrong with the records of all servers and is not explained.
+/// The findings of a check of all servers' records that the loss does not explain.
 pub(super) fn unexplained(loss: &Loss<'_>, listings: &[Listing]) -> Vec<String> {
     let causes = Causes::of(loss);
     let findings = check(&Records::new(loss.map, listings));

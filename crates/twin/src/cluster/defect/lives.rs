@@ -16,8 +16,8 @@ impl Defect {
         }
     }
 
-    /// Alters what a server is told, so that no other server seems to have begun a new life, or to know
-    /// that this one has.
+    /// Alters what a server is told, so that no other server seems to have begun a new life, or to
+    /// know that this one has.
     pub const fn alter_lives(self, input: &mut Input, own: Incarnation) {
         match (self, input) {
             (Self::IgnoresNewLives, Input::Peer(Peer::Deliver { from, to, .. })) => {

@@ -1,9 +1,9 @@
 //! Planted defects: mistakes that the checks must notice.
 //!
 //! The cores contain none of them. A defect sits between a core and the simulated runtime and
-//! alters what passes there: the name of a server's new life in [`lives`], [`records`] of batches, [`requests`] and messages of peers on arrival,
-//! [`replies`] on departure, [`view`] of the store, [`sending`] of clients, and the [`settings`] of
-//! both.
+//! alters what passes there: the name of a server's new life in [`lives`], [`records`] of batches,
+//! [`requests`] and messages of peers on arrival, [`replies`] on departure, [`view`] of the store,
+//! [`sending`] of clients, and the [`settings`] of both.
 
 mod lives;
 mod recalls;
