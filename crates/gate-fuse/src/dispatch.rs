@@ -31,7 +31,7 @@ pub async fn run(call: &Call, operation: Operation) -> Outcome {
         Operation::Flush { handle, lock_owner } => open::flush(call, handle, lock_owner).await,
         Operation::Release(release) => open::release(call, release).await,
 
-        Operation::GetAttributes { .. } => attributes::get(call).await,
+        Operation::GetAttributes { handle } => attributes::get(call, handle.is_some()).await,
         Operation::Statx { .. } => attributes::statx(call).await,
         Operation::SetAttributes(set) => attributes::set(call, &set).await,
         Operation::StatFs => attributes::usage(call).await,

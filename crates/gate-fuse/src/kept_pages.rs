@@ -12,7 +12,7 @@
 //! reads it again, and again.
 
 use crate::interruption::locked;
-use futago_base::Duration;
+use futago_base::{Duration, Timestamp};
 use futago_fuse_kernel::Notifier;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -26,6 +26,11 @@ pub const DROP_MAX: time::Duration = time::Duration::from_millis(200);
 
 /// How long pages stay that were read while no lease covered them, unless somebody reads again before.
 pub const DROP_LATER: Duration = Duration::from_millis(100);
+
+const NANOS_PER_SECOND: u32 = 1_000_000_000;
+
+/// How many other times of modification a file gets in turn.
+const OTHER_TIMES: u32 = 1 << 20;
 
 /// What is larger than this is worth the pages only if it is read more than once: to fill new pages costs more than to
 /// read past them in large pieces, half a millisecond for 1 MiB. What is smaller is often read in small pieces or again.
@@ -60,6 +65,10 @@ struct File {
     is_read_again: bool,
     /// Until when a lease that is called back waits for the drop.
     recalled_until: Option<Instant>,
+    /// How often the kernel was told another time of modification.
+    other_times: u32,
+    /// When it last was.
+    other_time_at: Option<Instant>,
 }
 
 impl File {
@@ -252,6 +261,31 @@ impl KeptPages {
         Some(trust > Duration(0))
     }
 
+    /// A time of modification that the kernel was not told yet, so that it drops the pages itself: one of the same second.
+    pub fn another_time(&self, node: u64, modified: Timestamp) -> Timestamp {
+        let mut files = locked(&self.files);
+        let file = files.entry(node).or_default();
+        file.other_times = file.other_times % OTHER_TIMES + 1;
+        file.other_time_at = Some(Instant::now());
+        Timestamp {
+            nanos: modified.nanos.wrapping_add(file.other_times) % NANOS_PER_SECOND,
+            ..modified
+        }
+    }
+
+    /// Whether the file has been read so lately that the kernel has dropped old pages itself.
+    pub fn is_read_on(&self, node: u64) -> bool {
+        let files = locked(&self.files);
+        let last = files.get(&node).and_then(|file| file.other_time_at);
+        last.is_some_and(|last| last.elapsed().as_nanos() < DROP_LATER.0.into())
+    }
+
+    /// Whether no pages may be old.
+    pub fn are_clean(&self, node: u64) -> bool {
+        let files = locked(&self.files);
+        files.get(&node).is_none_or(File::is_clean)
+    }
+
     /// A lease on the file is called back.
     pub fn recalled(&self, node: u64) -> Recalled {
         let mut files = locked(&self.files);
@@ -404,6 +438,22 @@ mod tests {
         pages.closed(NODE, 1);
         assert_eq!(pages.trust(NODE, TRUST), Some(true));
         assert!(!pages.opened_to_read(NODE, 2, TRUST), "the pages are old");
+    }
+
+    #[test]
+    fn another_time_is_never_the_last_one() {
+        let pages = opened();
+        let modified = Timestamp {
+            seconds: 5,
+            nanos: NANOS_PER_SECOND - 2,
+        };
+        let mut last = modified;
+        for _ in 0..4 {
+            let time = pages.another_time(NODE, modified);
+            assert!(time != last && time != modified && time.seconds == 5);
+            assert!(time.nanos < NANOS_PER_SECOND);
+            last = time;
+        }
     }
 
     #[test]

@@ -15,19 +15,20 @@ const BLOCK_BYTES: u32 = 4096;
 /// What an empty file takes, roughly, for the number of files that there is room for.
 const FILE_BYTES: u64 = 1024;
 
-pub async fn get(call: &Call) -> Outcome {
-    let attributes = ask(call).await?;
+/// The kernel asks for callers, and `for_read`, by an open file, when it is about to read.
+pub async fn get(call: &Call, for_read: bool) -> Outcome {
+    let attributes = ask(call, for_read).await?;
     let valid = call.attributes_valid(&attributes);
     Ok(Answer::Attributes(attributes, valid))
 }
 
 pub async fn statx(call: &Call) -> Outcome {
-    let attributes = ask(call).await?;
+    let attributes = ask(call, false).await?;
     let valid = call.attributes_valid(&attributes);
     Ok(Answer::Statx(attributes, valid))
 }
 
-async fn ask(call: &Call) -> Result<Attributes, Errno> {
+async fn ask(call: &Call, for_read: bool) -> Result<Attributes, Errno> {
     let state = match call.client.attributes(call.file).await {
         Err(Errno::ESTALE) => {
             let unchanged = AttributeChange::default();
@@ -38,11 +39,9 @@ async fn ask(call: &Call) -> Result<Attributes, Errno> {
     if state.attributes.kind == Kind::Directory {
         call.shared.gone_directories.see(&state.attributes);
         directories::settle(call).await;
-    } else if pages::settle(call, &state.attributes).await {
-        let state = call.client.attributes(call.file).await?;
         return Ok(state.attributes);
     }
-    Ok(state.attributes)
+    pages::settle(call, state.attributes, for_read).await
 }
 
 pub async fn set(call: &Call, set: &SetAttributes) -> Outcome {

@@ -45,18 +45,31 @@ async fn cover_data(call: &Call, attributes: &Attributes) {
     }
 }
 
-/// Before a reader is told attributes it must not find old pages any more. Returns whether attributes that were asked for
-/// before may be old meanwhile.
-pub async fn settle(call: &Call, attributes: &Attributes) -> bool {
+/// Before a reader is told attributes it must not find old pages any more. Returns the attributes anew, as those that
+/// were asked for before may be old meanwhile.
+///
+/// The kernel passes over what it is answered if pages were dropped while it asked. Callers are shown the answer all the
+/// same, but a read would go by an old size and find nothing behind it. For a read, which shows times to nobody, the
+/// kernel is told another time of modification instead, so that it drops the pages itself with the answer.
+pub async fn settle(
+    call: &Call,
+    attributes: Attributes,
+    for_read: bool,
+) -> Result<Attributes, Errno> {
     let (pages, id) = (&call.shared.pages, call.file);
     if !pages.is_read(id.0) {
-        return false;
+        return Ok(attributes);
     }
-    cover_data(call, attributes).await;
-    if pages.trust(id.0, call.client.data_trust(id)).is_none() {
+    cover_data(call, &attributes).await;
+    let are_old = pages.trust(id.0, call.client.data_trust(id)).is_none();
+    if are_old && !for_read {
         drop_pages(&call.shared, id).await;
     }
-    true
+    let mut attributes = call.client.attributes(id).await?.attributes;
+    if are_old && for_read {
+        attributes.modified = pages.another_time(id.0, attributes.modified);
+    }
+    Ok(attributes)
 }
 
 /// Reads, perhaps into the kernel's pages.
@@ -76,7 +89,13 @@ fn drop_later(call: &Call, id: FileId) {
     let (shared, client) = (Arc::clone(&call.shared), Arc::clone(&call.client));
     call.shared.starter.spawn(async move {
         client.context().sleep(DROP_LATER).await;
-        drop_pages(&shared, id).await;
+        // It would come between a read and the size that the read asks for.
+        while shared.pages.is_read_on(id.0) {
+            client.context().sleep(DROP_LATER).await;
+        }
+        if !shared.pages.are_clean(id.0) {
+            drop_pages(&shared, id).await;
+        }
     });
 }
 
