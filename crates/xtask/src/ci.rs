@@ -91,6 +91,18 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "cycles",
+        limit_s: 900,
+        command: "tests/with-futago --mounts 2 tests/cycles/run --cycles 5",
+        ready: has_program,
+    },
+    Step {
+        name: "cycles-small-chunks",
+        limit_s: 900,
+        command: "tests/with-futago --mounts 2 --chunk-size 64KiB tests/cycles/run --cycles 10 --only appends --only long_files --only sparse",
+        ready: has_program,
+    },
+    Step {
         name: "killed-server",
         limit_s: 300,
         command: "tests/with-futago --mounts 2 --give-up 2 tests/killed-server",

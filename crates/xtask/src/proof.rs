@@ -68,6 +68,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "cycles",
+        limit_s: 7200,
+        command: "tests/with-futago --mounts 2 tests/cycles/run --cycles 100",
+        ready: has_program,
+    },
+    Step {
         name: "entries",
         limit_s: 7200,
         command: "tests/with-futago --mounts 2 cargo xtask suite entries --entries 1000000",
