@@ -1,6 +1,7 @@
 //! One request on its way through the adapter.
 
 use crate::answer::Answer;
+use crate::direct_changes::DirectChanges;
 use crate::directory_nodes::DirectoryNodes;
 use crate::gone_directories::GoneDirectories;
 use crate::interruption::{Interruption, Interruptions};
@@ -57,6 +58,8 @@ pub struct Shared {
     pub names: KernelNames,
     /// Files that the kernel may keep pages of.
     pub pages: KeptPages,
+    /// Changes of data past these pages.
+    pub direct_changes: DirectChanges,
     /// Directories that the kernel may keep listings of.
     pub listings: KeptListings,
     /// Which open files were written to.
@@ -81,6 +84,7 @@ impl Shared {
             told: ToldNodes::default(),
             names: KernelNames::default(),
             pages: KeptPages::default(),
+            direct_changes: DirectChanges::default(),
             listings: KeptListings::default(),
             unsynchronized: Unsynchronized::default(),
             open_files: OpenFiles::default(),

@@ -17,6 +17,7 @@ use futago_fuse_kernel::Notifier;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{self, Instant};
 
@@ -40,6 +41,7 @@ const LARGE_BYTES: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub struct KeptPages {
     files: Mutex<HashMap<u64, File>>,
+    are_kept: AtomicBool,
     notifier: OnceLock<Notifier>,
 }
 
@@ -59,7 +61,8 @@ struct File {
     is_filled: bool,
     /// The kernel has pages of the time before the file was opened, unless it has dropped them by now, as it was told.
     is_opening: bool,
-    /// Somebody is going to drop the pages.
+    /// A drop is going to begin after [`DROP_LATER`]. Others that begin before leave it to that: otherwise each of them
+    /// would have one more follow, for as long as somebody reads.
     is_due: bool,
     /// It was opened to be read before.
     is_read_again: bool,
@@ -125,15 +128,20 @@ pub enum Recalled {
 }
 
 impl KeptPages {
-    /// From now on files may be read through pages.
-    pub fn keep(&self, notifier: Notifier) {
+    /// From now on there is a kernel that can drop pages. Files that are mapped always have some.
+    pub fn drop_by(&self, notifier: Notifier) {
         let _ = self.notifier.set(notifier);
+    }
+
+    /// From now on files may be read through pages.
+    pub fn keep(&self) {
+        self.are_kept.store(true, Ordering::Relaxed);
     }
 
     /// Whether a file that is opened to be read may be read through pages: nobody has it open to write to it, and if
     /// it is large, it has been read before.
     pub fn may_open(&self, node: u64, size: u64) -> bool {
-        if self.notifier.get().is_none() {
+        if !self.are_kept.load(Ordering::Relaxed) {
             return false;
         }
         let mut files = locked(&self.files);
@@ -144,10 +152,8 @@ impl KeptPages {
 
     /// A file is opened that may be written to.
     pub fn opened_to_write(&self, node: u64, handle: u64) {
-        if self.notifier.get().is_some() {
-            let mut files = locked(&self.files);
-            files.entry(node).or_default().writers.insert(handle);
-        }
+        let mut files = locked(&self.files);
+        files.entry(node).or_default().writers.insert(handle);
     }
 
     /// A file is opened that is read through pages, whose data a lease covers for some time. Returns whether pages that
@@ -309,6 +315,13 @@ impl KeptPages {
         Recalled::Waits
     }
 
+    /// The drop that [`KeptPages::end_read`] has asked for begins.
+    pub fn begin_due(&self, node: u64) {
+        if let Some(file) = locked(&self.files).get_mut(&node) {
+            file.is_due = false;
+        }
+    }
+
     /// Drops the pages of a node. Blocks while some of them are being read.
     ///
     /// # Errors
@@ -324,7 +337,7 @@ impl KeptPages {
     fn begin_drop(&self, node: u64) -> Option<u64> {
         let mut files = locked(&self.files);
         let file = files.get_mut(&node)?;
-        (file.is_filled, file.is_due) = (false, false);
+        file.is_filled = false;
         Some(file.aged)
     }
 
@@ -396,6 +409,7 @@ mod tests {
         assert_eq!(pages.recalled(NODE), Recalled::Waits);
         assert!(pages.end_read(NODE, start, TRUST), "it began before");
         assert_eq!(pages.trust(NODE, TRUST), None);
+        pages.begin_due(NODE);
         pages.drop_now();
         assert_eq!(pages.recalled(NODE), Recalled::Done);
         assert_eq!(pages.trust(NODE, NONE), Some(false));
@@ -427,6 +441,17 @@ mod tests {
         assert!(pages.read(1, TRUST), "old pages may be on their way");
         pages.end_drop(NODE, aged);
         assert_eq!(pages.trust(NODE, TRUST), None);
+    }
+
+    #[test]
+    fn there_is_one_drop_to_come_at_most() {
+        let pages = opened();
+        assert!(pages.read(1, NONE));
+        pages.drop_now();
+        assert!(!pages.read(1, NONE), "one is still to come");
+        pages.begin_due(NODE);
+        pages.drop_now();
+        assert!(pages.read(1, NONE));
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl KernelCaches {
             shared.told.keep(keeps_names);
             shared.told.tell_changes_by(connection.notifier());
             shared.names.keep(connection.notifier());
-            shared.pages.keep(connection.notifier());
+            shared.pages.keep();
             shared.listings.keep(connection.notifier());
         }
     }

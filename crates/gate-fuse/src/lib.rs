@@ -15,6 +15,7 @@
 //! asking; taking_in: answers on their way to it;
 //!                  kernel_locks: which directories it has locked
 //! kept_pages       which files it reads through its pages, and when they are dropped; kept_listings: the same of directories
+//! direct_changes   what is changed past these pages, so that write-backs do not undo it
 //! local            what is answered without asking anybody
 //! dispatch         a table: which function does which operation
 //! operations/      the operations, by kind
@@ -26,6 +27,7 @@
 mod answer;
 mod call;
 mod crew;
+mod direct_changes;
 mod directory_nodes;
 mod dispatch;
 mod gateway;

@@ -121,6 +121,7 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
     let threads = options.threads.clamp(1, Options::THREADS_MAX);
     let incoming = connection.incoming(threads);
     let shared = Arc::new(Shared::new(client.starter()));
+    shared.pages.drop_by(connection.notifier());
     if let Some(caches) = &options.caches {
         caches.attach(&connection, &shared);
     }

@@ -45,6 +45,20 @@ impl Mapping {
         unsafe { self.0.add(offset).read_volatile() }
     }
 
+    /// Stores into the byte at this offset.
+    fn store_at(&self, offset: usize, value: u8) {
+        assert!(offset < FILE_BYTES);
+        // SAFETY: it is mapped, and no longer than the file.
+        unsafe { self.0.add(offset).write_volatile(value) };
+    }
+
+    /// Has the kernel write back what was stored.
+    fn synchronize(&self) {
+        // SAFETY: it is mapped.
+        let result = unsafe { libc::msync(self.0.cast(), FILE_BYTES, libc::MS_SYNC) };
+        assert_eq!(result, 0);
+    }
+
     /// Stores into the first so many bytes.
     fn store(&mut self, bytes: usize, value: u8) {
         // SAFETY: they are mapped, and no longer than the file.
@@ -52,7 +66,7 @@ impl Mapping {
     }
 }
 
-// SAFETY: the memory belongs to no thread, and is only read while several threads use it.
+// SAFETY: the memory belongs to no thread; while several threads use it, each byte is accessed by one of them alone.
 unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
@@ -160,6 +174,38 @@ fn write_and_load(file: &File, mapping: &Mapping) -> Vec<u8> {
             mapping.load(4095 + 8192)
         })
         .collect()
+}
+
+#[test]
+fn a_store_and_a_write_to_different_bytes_of_one_page_at_once_both_stay() {
+    comes_to_an_end(|path, other| {
+        let (file, mapped) = (open(&path), open(&path));
+        // Nothing stays with the client: the writes are under way for a while.
+        let _far = open(&other);
+        let mapping = Mapping::of(&mapped);
+        for value in 2..=14 {
+            store_beside_writes(&mapping, &file, value);
+            mapping.synchronize();
+            let whole = fs::read(&other).expect("read");
+            assert_eq!(whole[4096..4096 + 17], [value; 17]);
+        }
+    });
+}
+
+/// Stores the value to the first byte of a page while it is written to the next 16, one by one.
+fn store_beside_writes(mapping: &Mapping, file: &File, value: u8) {
+    let is_written = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for offset in 4097..4097 + 16 {
+                rustix::io::pwrite(file, &[value], offset).expect("written");
+            }
+            is_written.store(true, Ordering::Relaxed);
+        });
+        while !is_written.load(Ordering::Relaxed) {
+            mapping.store_at(4096, value);
+        }
+    });
 }
 
 #[test]

@@ -4,11 +4,13 @@ use super::open::take_part;
 use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::{Call, Shared};
+use crate::direct_changes::Way;
 use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
 use futago_node::Client;
 use futago_wire::AttributeChange;
+use std::ops::Range;
 use std::pin::pin;
 
 /// The memory that a large write shares: the buffer that requests are read into.
@@ -20,40 +22,72 @@ pub async fn read(call: &Call, read: &Read) -> Outcome {
     Ok(Answer::Data(pages::read(call, read).await?))
 }
 
-/// A write of a file opened with `O_APPEND` goes to the end that its home knows; the kernel's
-/// offset may be old. What comes from a shared mapping has its place.
 pub async fn write(call: &Call, write: Write) -> Outcome {
-    let bytes = write.data.len() as u32;
-    let (handle, from_cache) = (write.handle, write.from_cache);
-    call.on_open_file(handle, pin!(write_data(call, write)))
-        .await?;
-    // The kernel's pages hold the data that they send, and they are locked.
-    if !from_cache {
-        pages::changed(call, call.file).await;
+    if write.from_cache {
+        return Box::pin(write_back(call, write)).await;
     }
+    let (bytes, handle) = (write.data.len() as u32, write.handle);
+    let may_change = if appends(&write) {
+        0..u64::MAX
+    } else {
+        span(write.offset, bytes.into())
+    };
+    let change = (call.shared.direct_changes).begin(call.file, Way::Direct, may_change);
+    let change = change.await;
+    let write = pin!(write_data(call, write));
+    change.made(call.on_open_file(handle, write).await?);
+    pages::changed(call, call.file).await;
     Ok(Answer::Written(bytes))
 }
 
-async fn write_data(call: &Call, write: Write) -> Result<(), Errno> {
+/// Writes what comes from the kernel's pages, which are locked meanwhile, but for what is older than the file.
+async fn write_back(call: &Call, write: Write) -> Outcome {
+    let (changes, id) = (&call.shared.direct_changes, call.file);
+    let range = span(write.offset, write.data.len() as u64);
+    let _change = changes.begin(id, Way::WriteBack, range.clone()).await;
+    for kept in changes.without_outdated(id, range) {
+        let from = (kept.start - write.offset) as usize;
+        let to = (kept.end - write.offset) as usize;
+        let part = Write {
+            offset: kept.start,
+            data: write.data.slice(from..to),
+            ..write.clone()
+        };
+        call.on_open_file(write.handle, pin!(write_data(call, part)))
+            .await?;
+    }
+    Ok(Answer::Written(write.data.len() as u32))
+}
+
+/// A write of a file opened with `O_APPEND` goes to the end that its home knows; the kernel's
+/// offset may be old. What comes from a shared mapping has its place.
+const fn appends(write: &Write) -> bool {
+    write.flags & libc::O_APPEND as u32 != 0 && !write.from_cache
+}
+
+const fn span(offset: u64, bytes: u64) -> Range<u64> {
+    offset..offset.saturating_add(bytes)
+}
+
+/// Returns what was written.
+async fn write_data(call: &Call, write: Write) -> Result<Range<u64>, Errno> {
     let bytes = write.data.len() as u64;
-    let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
     let (client, id) = (&call.client, call.file);
-    let appends = write.flags & libc::O_APPEND as u32 != 0 && !write.from_cache;
+    let (appends, mut offset) = (appends(&write), write.offset);
     let end = if appends {
         u64::MAX
     } else {
-        write.offset.saturating_add(bytes)
+        offset.saturating_add(bytes)
     };
     take_part(call, id, end).await?;
     let drops_set_id = write.kill_suidgid && client.may_be_set_id(id);
+    let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
     if appends {
-        client.append(id, data, write.kill_suidgid).await?;
+        offset = client.append(id, data, write.kill_suidgid).await?;
     } else {
         let kill_privileges = write.kill_suidgid;
         call.shared.unsynchronized.written(id, write.handle);
-        client
-            .write(id, write.offset, data, kill_privileges)
-            .await?;
+        client.write(id, offset, data, kill_privileges).await?;
         if write.flags & libc::O_DSYNC as u32 != 0 {
             client.synchronize(id).await?;
         }
@@ -62,7 +96,7 @@ async fn write_data(call: &Call, write: Write) -> Result<(), Errno> {
         // The kernel keeps the mode, by which it would start programs.
         call.shared.told.changed(id.0);
     }
-    Ok(())
+    Ok(span(offset, bytes))
 }
 
 /// Takes set-user-id and set-group-id bits away before others than root change a file's data. For
@@ -117,15 +151,28 @@ pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {
         _ => return Err(Errno::EOPNOTSUPP),
     };
     let (client, id) = (&call.client, call.file);
-    let end = range.offset.saturating_add(range.length);
+    let changed = changed_bytes(mode, range);
+    let change = (call.shared.direct_changes).begin(id, Way::Direct, changed.clone());
+    let change = change.await;
     let allocate = pin!(async {
-        take_part(call, id, end).await?;
+        take_part(call, id, range.offset.saturating_add(range.length)).await?;
         drop_set_id(call, id).await?;
         client.allocate(id, mode, range.offset, range.length).await
     });
     call.on_open_file(range.handle, allocate).await?;
+    change.made(changed);
     pages::changed(call, id).await;
     Ok(Answer::Done)
+}
+
+/// The bytes that are zero afterwards and may have been others.
+fn changed_bytes(mode: AllocateMode, range: &Fallocate) -> Range<u64> {
+    match mode {
+        AllocateMode::Allocate { .. } => 0..0,
+        AllocateMode::PunchHole | AllocateMode::ZeroRange { .. } => {
+            span(range.offset, range.length)
+        }
+    }
 }
 
 pub async fn seek(call: &Call, handle: u64, offset: u64, whence: u32) -> Outcome {
@@ -142,9 +189,11 @@ pub async fn seek(call: &Call, handle: u64, offset: u64, whence: u32) -> Outcome
 pub async fn copy(call: &Call, copy: &CopyFileRange) -> Outcome {
     let length = copy.length.min(COPY_BYTES_MAX);
     let (target, target_offset) = (FileId(copy.target_node), copy.target_offset);
-    let end = target_offset.saturating_add(length);
+    let may_change = span(target_offset, length);
+    let change = (call.shared.direct_changes).begin(target, Way::Direct, may_change.clone());
+    let change = change.await;
     let to_target = pin!(async {
-        take_part(call, target, end).await?;
+        take_part(call, target, may_change.end).await?;
         drop_set_id(call, target).await?;
         (call.client)
             .copy_range(call.file, copy.offset, target, target_offset, length)
@@ -152,6 +201,7 @@ pub async fn copy(call: &Call, copy: &CopyFileRange) -> Outcome {
     });
     let to_target = pin!(call.on_open_file(copy.target_handle, to_target));
     let copied = call.on_open_file(copy.handle, to_target).await?;
+    change.made(span(target_offset, copied));
     pages::changed(call, target).await;
     Ok(Answer::Copied(copied))
 }

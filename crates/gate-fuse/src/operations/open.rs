@@ -120,6 +120,7 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     let entry = translate::entry(made.attributes.id.0, &made.attributes);
     call.shared.told.tell(entry.node, false);
     let handle = call.shared.open_files.opened(session);
+    call.shared.pages.opened_to_write(entry.node, handle);
     Ok(Answer::Created(entry, handle))
 }
 

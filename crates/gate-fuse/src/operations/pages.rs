@@ -75,6 +75,11 @@ pub async fn settle(
 /// Reads, perhaps into the kernel's pages.
 pub async fn read(call: &Call, read: &Read) -> Result<Payload, Errno> {
     let (pages, id) = (&call.shared.pages, call.file);
+    if read.lock_owner.is_none() {
+        // The kernel names the owner of each read that goes past its pages.
+        let into_pages = read.offset..read.offset.saturating_add(read.size.into());
+        (call.shared.direct_changes).read_into_pages(id, &into_pages);
+    }
     let start = pages.begin_read(id.0, read.handle);
     let data = pin!(call.client.read(id, read.offset, read.size));
     let data = call.on_open_file(read.handle, data).await?;
@@ -93,6 +98,7 @@ fn drop_later(call: &Call, id: FileId) {
         while shared.pages.is_read_on(id.0) {
             client.context().sleep(DROP_LATER).await;
         }
+        shared.pages.begin_due(id.0);
         if !shared.pages.are_clean(id.0) {
             drop_pages(&shared, id).await;
         }
