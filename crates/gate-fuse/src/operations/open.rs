@@ -102,8 +102,15 @@ async fn truncate_or_close(
         kill_privileges,
         ..AttributeChange::default()
     };
+    let drops_set_id = kill_privileges && call.client.may_be_set_id(id);
     match call.client.set_attributes(id, change).await {
-        Ok(state) => Ok(state.attributes),
+        Ok(state) => {
+            if drops_set_id {
+                // The answer to `open` tells no mode, and the kernel keeps the one that it has.
+                call.shared.told.changed(id.0);
+            }
+            Ok(state.attributes)
+        }
         Err(errno) => {
             call.client.close(id).await?;
             Err(errno)
