@@ -6,15 +6,20 @@ use futago_transport::{Hello, Role, reach_address};
 use std::{io, time::Duration};
 use tokio::{runtime::Builder, time::timeout};
 
-/// Connects to each server at its address in the cluster file, as clients on other hosts do, and
+/// Connects to some of the servers, each at its address in the cluster file, as clients on other hosts do, and
 /// proves the key.
 ///
 /// # Errors
 /// Names the address of the first server that cannot be reached within the time, and why.
-pub fn ensure_reachable(cluster: &Cluster, limit: Duration) -> io::Result<()> {
+pub fn ensure_reachable(
+    cluster: &Cluster,
+    servers: &[ServerId],
+    limit: Duration,
+) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        for (id, entry) in (0..).map(ServerId).zip(&cluster.servers) {
+        let entries = (0..).map(ServerId).zip(&cluster.servers);
+        for (id, entry) in entries.filter(|(id, _)| servers.contains(id)) {
             let tried = timeout(limit, reach(cluster, id, entry)).await;
             let too_late = || Err("no answer in time; does a firewall hold it up?".to_owned());
             if let Err(cause) = tried.unwrap_or_else(|_| too_late()) {

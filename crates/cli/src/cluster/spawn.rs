@@ -177,6 +177,9 @@ pub fn ensure_uninterrupted(interrupted: &AtomicBool) -> anyhow::Result<()> {
     }
 }
 
+/// How long a server that is ready may take to be reached.
+pub const REACH_MAX: Duration = Duration::from_secs(10);
+
 /// How long a process may take to end before it is killed.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 

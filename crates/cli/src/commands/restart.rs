@@ -13,6 +13,7 @@ use crate::{
 };
 use anyhow::{Context, ensure};
 use clap::Args;
+use futago_base::ServerId;
 use futago_node::Cluster;
 use serde::Serialize;
 use std::{path::Path, time::Duration};
@@ -65,11 +66,19 @@ impl Restart {
             .and_then(|()| {
                 spawn::wait_ready(&mut started, Duration::from_secs(self.wait), &interrupted)
             });
-        if let Err(error) = ready {
+        let servers = cluster.servers_of_process(process);
+        let reached = ready.and_then(|()| {
+            Ok(futago_node::ensure_reachable(
+                &cluster,
+                &servers,
+                spawn::REACH_MAX,
+            )?)
+        });
+        if let Err(error) = reached {
             started.iter_mut().for_each(spawn::Started::end);
             return Err(error);
         }
-        self.report(&cluster, process)?;
+        self.report(process, &servers)?;
         Ok(Exit::Success)
     }
 
@@ -112,12 +121,10 @@ impl Restart {
         Ok(())
     }
 
-    fn report(&self, cluster: &Cluster, process: u32) -> anyhow::Result<()> {
-        let numbered = (0..).zip(&cluster.servers);
-        let of_process = numbered.filter(|(_, server)| server.process == process);
+    fn report(&self, process: u32, servers: &[ServerId]) -> anyhow::Result<()> {
         let report = Report {
             process,
-            servers: of_process.map(|(number, _)| number).collect(),
+            servers: servers.iter().map(|server| server.0).collect(),
         };
         output::print(self.json, &report, |report| {
             let servers: Vec<String> = report.servers.iter().map(u16::to_string).collect();

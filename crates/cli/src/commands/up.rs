@@ -18,7 +18,7 @@ use crate::{
 use anyhow::{Context, ensure};
 use bytesize::ByteSize;
 use clap::Args;
-use futago_base::map::Policy;
+use futago_base::{ServerId, map::Policy};
 use futago_node::Cluster;
 use serde::Serialize;
 use std::{
@@ -32,9 +32,6 @@ use std::{
     },
     time::Duration,
 };
-
-/// How long a server that is ready may take to be reached.
-const REACH_MAX: Duration = Duration::from_secs(10);
 
 /// Arguments of `up`.
 #[derive(Args)]
@@ -183,7 +180,8 @@ impl Up {
         runtime_directory::make(&directory)?;
         self.start_all(cluster, &directory, started)?;
         spawn::wait_ready(started, Duration::from_secs(self.wait), interrupted)?;
-        futago_node::ensure_reachable(cluster, REACH_MAX)?;
+        let servers: Vec<ServerId> = (0..).map(ServerId).take(cluster.servers.len()).collect();
+        futago_node::ensure_reachable(cluster, &servers, spawn::REACH_MAX)?;
         let mount = self.mount(interrupted)?;
         spawn::ensure_uninterrupted(interrupted)?;
         self.report(cluster, &directory, mount)

@@ -67,40 +67,95 @@ const OWN_NETWORK: &str = "#!/bin/sh\n\
     exec unshare --user --map-root-user --net -- \
     sh -c 'echo 1 >/proc/sys/net/ipv4/ip_nonlocal_bind && exec \"$@\"' sh \"$@\"\n";
 
+/// Starts what follows where everybody else is.
+const SHARED_NETWORK: &str = "#!/bin/sh\nexec \"$@\"\n";
+
+/// A host of its own by a launcher that can be changed.
+struct LaunchedHost {
+    directory: tempfile::TempDir,
+    port: String,
+}
+
+impl LaunchedHost {
+    /// `None`, with a word about why, where there are no networks of one's own.
+    fn new() -> Option<Self> {
+        let host = Self {
+            directory: tempfile::tempdir().unwrap(),
+            port: crate::common::free_port(),
+        };
+        host.launch_by(OWN_NETWORK);
+        crate::common::write(&host.path("hosts"), b"127.0.0.1\n");
+        let mut launch = std::process::Command::new("sh");
+        let tried = launch.arg(host.path("launch")).arg("true").status();
+        if !tried.is_ok_and(|status| status.success()) {
+            println!("skipped: this host forbids network namespaces");
+            return None;
+        }
+        Some(host)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn launch_by(&self, script: &str) {
+        crate::common::write(&self.path("launch"), script.as_bytes());
+    }
+
+    /// What `up` is told of it.
+    fn arguments(&self) -> Vec<String> {
+        let launcher = format!("env HOST={{host}} sh {}", self.path("launch").display());
+        let hosts = self.path("hosts").display().to_string();
+        let arguments = [
+            "--launcher",
+            &launcher,
+            "--port",
+            &self.port,
+            "--hosts",
+            &hosts,
+        ];
+        arguments.map(str::to_owned).to_vec()
+    }
+
+    /// The command says that nobody listens there for clients.
+    fn assert_refused(&self, command: assert_cmd::assert::Assert) {
+        let refused = command.code(3);
+        let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        let told = format!("futago: tcp:127.0.0.1:{}: ", self.port);
+        assert!(
+            error.starts_with(&told) && error.contains("refused"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn a_server_that_clients_cannot_reach_is_not_ready() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name);
-    crate::common::write(&path("launch"), OWN_NETWORK.as_bytes());
-    crate::common::write(&path("hosts"), b"127.0.0.1\n");
-    let can_be_tried = std::process::Command::new("sh")
-        .arg(path("launch"))
-        .arg("true")
-        .status();
-    if !can_be_tried.is_ok_and(|status| status.success()) {
-        return println!("skipped: this host forbids network namespaces");
-    }
-    let port = crate::common::free_port();
-    let launcher = format!("env HOST={{host}} sh {}", path("launch").display());
+    let Some(host) = LaunchedHost::new() else {
+        return;
+    };
+    let cluster_file = host.path("c.toml");
     let mut up = futago();
-    up.args([
-        "up",
-        "--memory",
-        "256MiB",
-        "--launcher",
-        &launcher,
-        "--port",
-        &port,
-    ]);
-    up.arg("--hosts").arg(path("hosts"));
-    let refused = up.arg("--cluster").arg(path("c.toml")).assert().code(3);
-    let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    let told = format!("futago: tcp:127.0.0.1:{port}: ");
-    assert!(
-        error.starts_with(&told) && error.contains("refused"),
-        "{error}"
-    );
-    assert!(!path("c.toml").exists());
+    up.args(["up", "--memory", "256MiB", "--cluster"]);
+    up.arg(&cluster_file).args(host.arguments());
+    host.assert_refused(up.assert());
+    assert!(!cluster_file.exists());
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_any_more_is_not_ready_again() {
+    let Some(host) = LaunchedHost::new() else {
+        return;
+    };
+    host.launch_by(SHARED_NETWORK);
+    let arguments = host.arguments();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let cluster = crate::common::Cluster::up(&arguments);
+    cluster.kill(0);
+    host.launch_by(OWN_NETWORK);
+    host.assert_refused(cluster.command(&["restart", "--server", "0"]).assert());
+    host.launch_by(SHARED_NETWORK);
+    assert_eq!(cluster.json(&["restart", "--server", "0"]).0, 0);
 }
 
 #[test]
