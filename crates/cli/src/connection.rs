@@ -1,6 +1,7 @@
 //! A client of a cluster as commands use it: blocking, with errors that name what they are about.
 
 mod remote_path;
+mod transfer;
 
 pub use remote_path::RemotePath;
 
@@ -14,7 +15,7 @@ use futago_base::{
 use futago_client::Context as _;
 use futago_node::{Client, Cluster, Futago, Options, ServerEntry};
 use futago_wire::{
-    AttributeChange, Failure, ListedEntry, NewContent, NewNode, Reply, Request,
+    Failure, ListedEntry, Reply, Request,
     check::{Inspected, Repair},
 };
 use rustix::process::{getegid, geteuid};
@@ -206,38 +207,6 @@ impl Connection {
             "{name} exists and is no directory"
         );
         Ok(made.id)
-    }
-
-    /// Makes a regular file that belongs to this user, or empties the one that is there.
-    pub fn create_or_empty(
-        &self,
-        directory: FileId,
-        name: &Name,
-        mode: u16,
-    ) -> anyhow::Result<Attributes> {
-        let node = NewNode {
-            content: NewContent::File {
-                chunk_bytes: self.chunk_bytes,
-            },
-            mode,
-            uid: geteuid().as_raw(),
-            gid: getegid().as_raw(),
-        };
-        let create = async |client: &Client| {
-            let data = Payload::empty();
-            let (state, created) = client
-                .create(directory, name, node, false, false, data)
-                .await?;
-            if created || state.attributes.kind != Kind::File {
-                return Ok(state);
-            }
-            let empty = AttributeChange {
-                size: Some(0),
-                ..AttributeChange::default()
-            };
-            client.set_attributes(state.attributes.id, empty).await
-        };
-        Ok(self.run(|| format!("making {name}"), create)?.attributes)
     }
 
     /// Writes at an offset.

@@ -9,6 +9,7 @@ mod exit;
 mod logs;
 mod output;
 mod simulation;
+mod transfer;
 
 use clap::Parser;
 use commands::Command;

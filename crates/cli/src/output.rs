@@ -88,6 +88,28 @@ pub fn size(bytes: u64) -> String {
     bytesize::ByteSize::b(bytes).display().iec().to_string()
 }
 
+/// A number of things for people.
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {many}"),
+    }
+}
+
+/// A progress bar over an unknown number of bytes, shown only if standard error is a terminal.
+pub fn progress_of_bytes(message: &'static str) -> indicatif::ProgressBar {
+    if !io::stderr().is_terminal() {
+        return indicatif::ProgressBar::hidden();
+    }
+    let template =
+        "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}";
+    let bar = indicatif::ProgressBar::no_length().with_message(message);
+    match indicatif::ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
 /// A progress bar over `length` steps, shown only if standard error is a terminal.
 pub fn progress(length: u64, message: &'static str) -> indicatif::ProgressBar {
     if !io::stderr().is_terminal() {

@@ -1,24 +1,25 @@
 //! `futago get`: copies files out of the cluster.
 
-use super::put::Copied;
 use crate::{
     cluster::ClusterFile,
     connection::{Connection, RemotePath},
-    exit::{Exit, Failures},
-    output,
+    exit::Exit,
+    transfer::{Download, Transfer},
 };
 use anyhow::{Context, ensure};
 use clap::Args;
-use futago_base::{Attributes, Kind};
+use futago_base::{Attributes, Kind, Name};
 use std::{
     ffi::OsStr,
     fs::{self, File},
-    io::Write,
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 /// Arguments of `get`.
+///
+/// Copies keep permissions, times of modification, extended attributes, holes and, for root, owners. A file gets its name
+/// when it is whole.
 #[derive(Args)]
 pub struct Get {
     #[command(flatten)]
@@ -28,7 +29,7 @@ pub struct Get {
     sources: Vec<RemotePath>,
     /// Where to: a local directory, or the new name of a single file.
     target: PathBuf,
-    /// Copy directories with everything in them.
+    /// Copy directories with everything in them: symbolic links as links, files of several names as one file.
     #[arg(short, long)]
     recursive: bool,
     /// Print JSON.
@@ -45,103 +46,102 @@ impl Get {
     /// Copies.
     pub fn run(self) -> anyhow::Result<Exit> {
         let connection = Connection::open(&self.cluster.load()?)?;
-        let mut copied = Copied::default();
-        let mut failures = Failures::default();
-        let into = self.target.is_dir();
+        let mut transfer = Transfer::begin("get")?;
+        let (is_directory, named) = (self.target.is_dir(), self.target.as_os_str().as_bytes());
         ensure!(
-            into || self.sources.len() == 1,
-            "{} is no directory, so only one file can be put there",
+            is_directory || self.sources.len() == 1 && !named.ends_with(b"/"),
+            "{} is no directory",
             self.target.display()
         );
-        for source in &self.sources {
-            let target = match source.last_name() {
-                Some(name) if into => self.target.join(OsStr::from_bytes(name)),
-                _ => self.target.clone(),
-            };
-            let file = connection.resolve(source)?;
-            let mut progress = Progress {
-                copied: &mut copied,
-                failures: &mut failures,
-            };
-            let got = self.get(&connection, source, &file, &target, &mut progress);
-            failures.go_on(got)?;
+        if transfer.is_watched() {
+            let sizes = self.sources.iter();
+            transfer.set_total(sizes.map(|source| self.size(&connection, source)).sum());
         }
-        output::print(self.json, &copied, Copied::text)?;
-        Ok(failures.exit())
+        let mut download = Download::new(&connection, &mut transfer);
+        for source in &self.sources {
+            let got = self.get(&connection, &mut download, source);
+            // Of one file alone the command fails with the exit code of why.
+            match self.sources.len() {
+                1 => got?,
+                _ => download.go_on(got)?,
+            }
+        }
+        transfer.report(self.json)
     }
 
     fn get(
         &self,
         connection: &Connection,
+        download: &mut Download<'_>,
         source: &RemotePath,
-        file: &Attributes,
-        target: &Path,
-        progress: &mut Progress<'_>,
     ) -> anyhow::Result<()> {
-        match file.kind {
-            Kind::Directory => self.get_directory(connection, source, file, target, progress),
-            Kind::File => get_file(connection, source, file, target, progress.copied),
-            kind => {
-                output::notice(format_args!(
-                    "futago: {source} is a {kind:?} and is not copied"
-                ));
-                Ok(())
+        let file = self.attributes(connection, source)?;
+        ensure!(
+            self.recursive || file.kind != Kind::Directory,
+            "{source} is a directory; add --recursive"
+        );
+        let target = match source.last_name() {
+            Some(name) if self.target.is_dir() => self.target.join(OsStr::from_bytes(name)),
+            _ => self.target.clone(),
+        };
+        match special(&target) {
+            Some(target) if file.kind == Kind::File => {
+                let opened = File::options().write(true).open(target);
+                download.get_into(source, &file, opened?)
             }
+            _ => download.get(source, &file, &followed(target)),
         }
+        .with_context(|| format!("getting {source}"))
     }
 
-    fn get_directory(
+    /// Of a symbolic link itself with `--recursive`, unless the path ends in a slash.
+    fn attributes(
         &self,
         connection: &Connection,
         source: &RemotePath,
-        file: &Attributes,
-        target: &Path,
-        progress: &mut Progress<'_>,
-    ) -> anyhow::Result<()> {
-        ensure!(self.recursive, "{source} is a directory; add --recursive");
-        if !target.is_dir() {
-            fs::create_dir(target).with_context(|| format!("making {}", target.display()))?;
+    ) -> anyhow::Result<Attributes> {
+        if !self.recursive || source.is_directory_name() {
+            return connection.resolve(source);
         }
-        progress.copied.directories += 1;
-        connection.each_entry(source, file.id, |entry| {
-            let name = entry.name.as_bytes();
-            let (path, below) = (source.join(name), target.join(OsStr::from_bytes(name)));
-            let got = match connection.listed(&path, file.id, entry) {
-                Ok(Some(attributes)) => self.get(connection, &path, &attributes, &below, progress),
-                Ok(None) => Ok(()),
-                Err(error) => Err(error),
-            };
-            progress.failures.go_on(got)
-        })
+        let (directory, name): (_, Name) = connection.locate(source)?;
+        connection.lookup(source, directory, &name)
+    }
+
+    /// How many bytes there are to copy, as far as that can be seen beforehand.
+    fn size(&self, connection: &Connection, source: &RemotePath) -> u64 {
+        let file = self.attributes(connection, source);
+        file.map_or(0, |file| size_below(connection, source, &file))
     }
 }
 
-/// How far a copy has come.
-struct Progress<'a> {
-    copied: &'a mut Copied,
-    /// What cannot be had does not keep the rest.
-    failures: &'a mut Failures,
+fn size_below(connection: &Connection, path: &RemotePath, file: &Attributes) -> u64 {
+    match file.kind {
+        Kind::File => file.size,
+        Kind::Directory => {
+            let mut size = 0;
+            let listed = connection.each_entry(path, file.id, |entry| {
+                if let Some(attributes) = &entry.attributes {
+                    size += size_below(connection, &path.join(entry.name.as_bytes()), attributes);
+                }
+                Ok(())
+            });
+            listed.map_or(0, |()| size)
+        }
+        _ => 0,
+    }
 }
 
-fn get_file(
-    connection: &Connection,
-    source: &RemotePath,
-    file: &Attributes,
-    target: &Path,
-    copied: &mut Copied,
-) -> anyhow::Result<()> {
-    let context = || format!("writing {}", target.display());
-    let mut output = File::create(target).with_context(context)?;
-    let bar = output::progress(file.size, "get");
-    connection.read_all(source, file, |data| {
-        output.write_all(data).with_context(context)?;
-        copied.bytes += data.len() as u64;
-        bar.inc(data.len() as u64);
-        Ok(())
-    })?;
-    bar.finish_and_clear();
-    let mode = fs::Permissions::from_mode(u32::from(file.mode) & 0o777);
-    output.set_permissions(mode).with_context(context)?;
-    copied.files += 1;
-    Ok(())
+/// What a path leads to, if that is there and neither file nor directory: a device, for instance, is written to and not
+/// replaced.
+fn special(target: &Path) -> Option<&Path> {
+    let found = fs::metadata(target).ok()?;
+    (!found.is_file() && !found.is_dir()).then_some(target)
+}
+
+/// The file that a symbolic link leads to, which is replaced in its place.
+fn followed(target: PathBuf) -> PathBuf {
+    if target.is_symlink() && target.is_file() {
+        return fs::canonicalize(&target).unwrap_or(target);
+    }
+    target
 }

@@ -4,20 +4,21 @@ use crate::{
     cluster::ClusterFile,
     connection::{Connection, RemotePath},
     exit::Exit,
-    output,
+    transfer::{Place, Transfer, Upload},
 };
 use anyhow::{Context, ensure};
 use clap::Args;
-use futago_base::{FileId, Kind, Name};
-use serde::Serialize;
+use futago_base::{FileId, Name};
 use std::{
-    fs::{self, File},
-    io::Read,
-    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    fs::{self, Metadata},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 /// Arguments of `put`.
+///
+/// Copies keep permissions, times of modification, extended attributes, holes and, for root, owners. A file gets its name
+/// when it is whole.
 #[derive(Args)]
 pub struct Put {
     #[command(flatten)]
@@ -27,39 +28,13 @@ pub struct Put {
     sources: Vec<PathBuf>,
     /// Where to: a directory of the cluster, or the new name of a single file.
     target: RemotePath,
-    /// Copy directories with everything in them.
+    /// Copy directories with everything in them: symbolic links as links, files of several names as one file.
     #[arg(short, long)]
     recursive: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
-
-/// What was copied.
-#[derive(Default, Serialize)]
-pub struct Copied {
-    /// Files.
-    pub files: u64,
-    /// Directories.
-    pub directories: u64,
-    /// Bytes of data.
-    pub bytes: u64,
-}
-
-impl Copied {
-    /// For people.
-    pub fn text(&self) -> String {
-        format!(
-            "{} file(s), {} director(y/ies), {}\n",
-            self.files,
-            self.directories,
-            output::size(self.bytes)
-        )
-    }
-}
-
-/// How much is read at once.
-const BUFFER_BYTES: usize = 1 << 20;
 
 impl Put {
     /// Whether JSON is asked for.
@@ -70,75 +45,82 @@ impl Put {
     /// Copies.
     pub fn run(self) -> anyhow::Result<Exit> {
         let connection = Connection::open(&self.cluster.load()?)?;
-        let mut copied = Copied::default();
+        let mut transfer = Transfer::begin("put")?;
         let into = connection.directory_at(&self.target)?;
         ensure!(
-            into.is_some() || self.sources.len() == 1,
-            "{} is no directory, so only one file can be put there",
+            into.is_some() || self.sources.len() == 1 && !self.target.is_directory_name(),
+            "{} is no directory",
             self.target
         );
-        for source in &self.sources {
-            let (directory, name) = match into {
-                Some(directory) => (directory, last_name(source)?),
-                None => connection.locate(&self.target)?,
-            };
-            self.put(&connection, source, directory, &name, &mut copied)?;
+        if transfer.is_watched() {
+            transfer.set_total(
+                self.sources
+                    .iter()
+                    .map(|source| self.size_below(source))
+                    .sum(),
+            );
         }
-        output::print(self.json, &copied, Copied::text)?;
-        Ok(Exit::Success)
+        let mut upload = Upload::new(&connection, &mut transfer);
+        for source in &self.sources {
+            let put = self.put(&connection, &mut upload, source, into);
+            // Of one file alone the command fails with the exit code of why.
+            match self.sources.len() {
+                1 => put?,
+                _ => upload.go_on(put)?,
+            }
+        }
+        transfer.report(self.json)
     }
 
     fn put(
         &self,
         connection: &Connection,
+        upload: &mut Upload<'_>,
         source: &Path,
-        directory: FileId,
-        name: &Name,
-        copied: &mut Copied,
+        into: Option<FileId>,
     ) -> anyhow::Result<()> {
-        let context = || format!("putting {}", source.display());
-        if source == Path::new("-") {
-            return put_data(
-                connection,
-                &mut std::io::stdin().lock(),
-                0,
-                0o644,
-                directory,
-                name,
-                copied,
-            )
-            .with_context(context);
-        }
-        let metadata = fs::metadata(source).with_context(context)?;
-        let mode = (metadata.mode() & 0o7777) as u16;
-        if metadata.is_dir() {
-            ensure!(
-                self.recursive,
-                "{} is a directory; add --recursive",
-                source.display()
-            );
-            let id = connection
-                .make_directory(directory, name, mode)
-                .with_context(context)?;
-            copied.directories += 1;
-            for entry in fs::read_dir(source).with_context(context)? {
-                let entry = entry.with_context(context)?;
-                let name = Name::new(entry.file_name().as_bytes().to_vec())?;
-                self.put(connection, &entry.path(), id, &name, copied)?;
+        let (directory, name) = match into {
+            Some(directory) => (directory, &last_name(source)?),
+            None => {
+                let (directory, name) = connection.locate(&self.target)?;
+                (directory, &name.clone())
             }
-            return Ok(());
+        };
+        let to = Place { directory, name };
+        if source == Path::new("-") {
+            return upload
+                .put_stream(std::io::stdin().lock(), to)
+                .context("putting standard input");
         }
-        let mut file = File::open(source).with_context(context)?;
-        put_data(
-            connection,
-            &mut file,
-            metadata.len(),
-            mode,
-            directory,
-            name,
-            copied,
-        )
-        .with_context(context)
+        let metadata = self.metadata(source);
+        let metadata = metadata.with_context(|| format!("putting {}", source.display()))?;
+        ensure!(
+            self.recursive || !metadata.is_dir(),
+            "{} is a directory; add --recursive",
+            source.display()
+        );
+        upload.put(source, &metadata, to)
+    }
+
+    /// Of a symbolic link itself with `--recursive`, unless the path ends in a slash.
+    fn metadata(&self, source: &Path) -> std::io::Result<Metadata> {
+        if self.recursive && !source.as_os_str().as_bytes().ends_with(b"/") {
+            fs::symlink_metadata(source)
+        } else {
+            fs::metadata(source)
+        }
+    }
+
+    /// How many bytes there are to copy, as far as that can be seen beforehand.
+    fn size_below(&self, source: &Path) -> u64 {
+        match self.metadata(source) {
+            Ok(metadata) if metadata.is_file() => metadata.len(),
+            Ok(metadata) if metadata.is_dir() => {
+                let entries = fs::read_dir(source).into_iter().flatten().flatten();
+                entries.map(|entry| self.size_below(&entry.path())).sum()
+            }
+            _ => 0,
+        }
     }
 }
 
@@ -147,37 +129,4 @@ fn last_name(source: &Path) -> anyhow::Result<Name> {
         .file_name()
         .with_context(|| format!("{} has no name to keep; say one", source.display()))?;
     Ok(Name::new(name.as_bytes().to_vec())?)
-}
-
-fn put_data(
-    connection: &Connection,
-    source: &mut dyn Read,
-    length: u64,
-    mode: u16,
-    directory: FileId,
-    name: &Name,
-    copied: &mut Copied,
-) -> anyhow::Result<()> {
-    let bar = output::progress(length, "put");
-    let file = connection.create_or_empty(directory, name, mode)?;
-    ensure!(
-        file.kind == Kind::File,
-        "{name} exists and is no regular file"
-    );
-    let mut offset = 0;
-    loop {
-        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
-        source.take(BUFFER_BYTES as u64).read_to_end(&mut buffer)?;
-        if buffer.is_empty() {
-            break;
-        }
-        let length = buffer.len() as u64;
-        connection.write(file.id, offset, buffer)?;
-        offset += length;
-        bar.inc(length);
-    }
-    bar.finish_and_clear();
-    copied.files += 1;
-    copied.bytes += offset;
-    Ok(())
 }

@@ -77,9 +77,24 @@ struct Removal<'a> {
 
 impl Removal<'_> {
     fn remove_named(&mut self, path: &RemotePath) -> anyhow::Result<()> {
+        if path.last_name().is_none() {
+            return self.empty_root(path);
+        }
         let (directory, name) = self.connection.locate(path)?;
         let removed = self.try_remove(path, directory, &name);
         removed.with_context(|| format!("removing {path}"))
+    }
+
+    /// Removes everything; the root itself is always there.
+    fn empty_root(&mut self, path: &RemotePath) -> anyhow::Result<()> {
+        ensure!(self.recursive, "{path} is a directory; add --recursive");
+        let root = self.connection.resolve(path)?;
+        let connection = self.connection;
+        connection.each_entry(path, root.id, |entry| {
+            self.remove(&path.join(entry.name.as_bytes()), root.id, &entry.name)
+        })?;
+        output::notice("futago: the root directory is emptied and stays");
+        Ok(())
     }
 
     fn remove(&mut self, path: &RemotePath, directory: FileId, name: &Name) -> anyhow::Result<()> {

@@ -26,6 +26,11 @@ impl RemotePath {
         Self([&self.0, separator, name].concat())
     }
 
+    /// Whether it ends as only a directory's path does.
+    pub fn is_directory_name(&self) -> bool {
+        self.0.ends_with(b"/")
+    }
+
     /// The last name, unless this is the root.
     pub fn last_name(&self) -> Option<&[u8]> {
         self.0

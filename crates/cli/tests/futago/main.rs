@@ -4,6 +4,7 @@
 
 mod bench;
 mod common;
+mod copies;
 mod core_dumps;
 mod fencing;
 mod files;
