@@ -40,6 +40,14 @@ impl Row {
             files: space.files,
         }
     }
+
+    /// How full it is, rounded up as `df` does.
+    const fn used_percent(&self) -> u64 {
+        match self.limit_bytes {
+            0 => 100,
+            limit => self.used_bytes.saturating_mul(100).div_ceil(limit),
+        }
+    }
 }
 
 impl Df {
@@ -70,8 +78,8 @@ impl Df {
         rows.push(Row::new(None, total));
         output::print(self.json, &rows, |rows| {
             let mut text = format!(
-                "{:10} {:>11} {:>11} {:>11} {:>9}\n",
-                "server", "size", "used", "free", "files"
+                "{:10} {:>11} {:>11} {:>11} {:>5} {:>9}\n",
+                "server", "size", "used", "free", "use%", "files"
             );
             for row in rows {
                 let server = row
@@ -80,7 +88,8 @@ impl Df {
                 let [size, used, free] =
                     [row.limit_bytes, row.used_bytes, row.free_bytes].map(output::size);
                 text += &format!(
-                    "{server:10} {size:>11} {used:>11} {free:>11} {:>9}\n",
+                    "{server:10} {size:>11} {used:>11} {free:>11} {:>4}% {:>9}\n",
+                    row.used_percent(),
                     row.files
                 );
             }

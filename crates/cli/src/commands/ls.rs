@@ -1,29 +1,47 @@
 //! `futago ls`: lists a directory.
 
+mod line;
+
 use crate::{
     cluster::ClusterFile,
     connection::{Connection, RemotePath},
     exit::{Exit, Failures},
     output,
 };
-use clap::Args;
+use clap::{ArgAction, Args};
 use futago_base::{Attributes, FileId, Kind};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Arguments of `ls`.
 #[derive(Args)]
+#[command(disable_help_flag = true)]
 pub struct Ls {
     #[command(flatten)]
     cluster: ClusterFile,
     /// The directory or file.
     #[arg(default_value = "/")]
     path: RemotePath,
-    /// Kind, mode, links, owner, size and time of change too.
+    /// Permissions, links, owner, group, size, time of modification and the targets of symbolic links too.
     #[arg(short, long)]
     long: bool,
+    /// Names that begin with a dot too. JSON always has them.
+    #[arg(short, long)]
+    all: bool,
+    /// A directory itself and not what is in it.
+    #[arg(short, long)]
+    directory: bool,
+    /// Sizes with units.
+    #[arg(short, long)]
+    human_readable: bool,
+    /// Owners and groups by number.
+    #[arg(short, long)]
+    numeric_uid_gid: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Print help.
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
 }
 
 /// One line of a listing.
@@ -32,7 +50,11 @@ struct Row {
     /// Escaped as `output::escape` says.
     name: String,
     id: u64,
-    kind: String,
+    #[serde(serialize_with = "kind_name")]
+    kind: Kind,
+    /// Where a symbolic link leads, if that is asked for and can be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
     /// None if its server cannot be reached.
     #[serde(flatten)]
     details: Option<Details>,
@@ -41,7 +63,8 @@ struct Row {
 /// What a file's server knows of it.
 #[derive(Serialize)]
 struct Details {
-    mode: String,
+    #[serde(serialize_with = "octal")]
+    mode: u16,
     links: u32,
     uid: u32,
     gid: u32,
@@ -53,7 +76,7 @@ struct Details {
 impl From<&Attributes> for Details {
     fn from(attributes: &Attributes) -> Self {
         Self {
-            mode: format!("{:04o}", attributes.mode),
+            mode: attributes.mode,
             links: attributes.links,
             uid: attributes.uid,
             gid: attributes.gid,
@@ -69,25 +92,19 @@ impl Row {
         Self {
             name: output::escape(name),
             id: id.0,
-            kind: format!("{kind:?}").to_lowercase(),
+            kind,
+            target: None,
             details: attributes.map(Details::from),
         }
     }
+}
 
-    fn line(&self, long: bool) -> String {
-        let (kind, name) = (&self.kind, &self.name);
-        match &self.details {
-            _ if !long => format!("{name}\n"),
-            None => format!(
-                "{kind:9} {:4} {:>4} {:>6} {:>6} {:>12} {:>11} {name}\n",
-                "?", "?", "?", "?", "?", "?"
-            ),
-            Some(of) => format!(
-                "{kind:9} {} {:>4} {:>6} {:>6} {:>12} {:>11} {name}\n",
-                of.mode, of.links, of.uid, of.gid, of.size, of.modified_seconds
-            ),
-        }
-    }
+fn kind_name<S: Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&format!("{kind:?}").to_lowercase())
+}
+
+fn octal<S: Serializer>(mode: &u16, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&format!("{mode:04o}"))
 }
 
 impl Ls {
@@ -100,33 +117,74 @@ impl Ls {
     pub fn run(self) -> anyhow::Result<Exit> {
         let connection = Connection::open(&self.cluster.load()?)?;
         let file = connection.resolve(&self.path)?;
-        let mut rows = Vec::new();
         let mut failures = Failures::default();
-        if file.kind == Kind::Directory {
-            let listed = connection.each_entry(&self.path, file.id, |entry| {
-                let name = entry.name.as_bytes();
-                let attributes = connection.listed(&self.path.join(name), file.id, entry);
-                let of = (entry.entry.id, entry.entry.kind);
-                match attributes {
-                    Ok(Some(attributes)) => rows.push(Row::new(name, of, Some(&attributes))),
-                    // It was removed since it was listed.
-                    Ok(None) => {}
-                    Err(error) => {
-                        failures.tell(&error);
-                        rows.push(Row::new(name, of, None));
-                    }
-                }
-                Ok(())
-            });
-            failures.go_on(listed)?;
-            rows.sort_by(|a, b| a.name.cmp(&b.name));
+        let rows = if file.kind == Kind::Directory && !self.directory {
+            self.entries(&connection, file.id, &mut failures)?
         } else {
             let of = (file.id, file.kind);
-            rows.push(Row::new(self.path.bytes(), of, Some(&file)));
-        }
-        output::print(self.json, &rows, |rows| {
-            rows.iter().map(|row| row.line(self.long)).collect()
+            vec![Row::new(self.path.bytes(), of, Some(&file))]
+        };
+        let form = line::Form {
+            human_readable: self.human_readable,
+            numeric: self.numeric_uid_gid,
+        };
+        output::print(self.json, &rows, |rows| match self.long {
+            true => line::long(rows, form),
+            false => line::short(rows),
         })?;
         Ok(failures.exit())
+    }
+
+    fn entries(
+        &self,
+        connection: &Connection,
+        directory: FileId,
+        failures: &mut Failures,
+    ) -> anyhow::Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        let listed = connection.each_entry(&self.path, directory, |entry| {
+            let name = entry.name.as_bytes();
+            if name.starts_with(b".") && !self.all && !self.json {
+                return Ok(());
+            }
+            let path = self.path.join(name);
+            let of = (entry.entry.id, entry.entry.kind);
+            match connection.listed(&path, directory, entry) {
+                Ok(Some(attributes)) => {
+                    let row = Row::new(name, of, Some(&attributes));
+                    rows.push(self.with_target(connection, &path, row, failures));
+                }
+                // It was removed since it was listed.
+                Ok(None) => {}
+                Err(error) => {
+                    failures.tell(&error);
+                    rows.push(Row::new(name, of, None));
+                }
+            }
+            Ok(())
+        });
+        failures.go_on(listed)?;
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(rows)
+    }
+
+    fn with_target(
+        &self,
+        connection: &Connection,
+        path: &RemotePath,
+        row: Row,
+        failures: &mut Failures,
+    ) -> Row {
+        if !self.long || row.kind != Kind::Symlink {
+            return row;
+        }
+        let target = match connection.read_link(path, FileId(row.id)) {
+            Ok(target) => Some(output::escape(&target)),
+            Err(error) => {
+                failures.tell(&error);
+                None
+            }
+        };
+        Row { target, ..row }
     }
 }

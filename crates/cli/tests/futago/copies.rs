@@ -202,3 +202,38 @@ fn the_root_is_emptied_and_stays() {
     assert!(told.contains("stays"), "{told}");
     assert_eq!(cluster.json(&["ls"]).1, serde_json::json!([]));
 }
+
+#[test]
+fn listings_look_like_those_of_ls() {
+    let cluster = Cluster::up(&[]);
+    let tree = cluster.path("tree");
+    plant(&tree);
+    write(&tree.join(".hidden"), b"");
+    assert_eq!(cluster.json(&["put", "-r", text(&tree), "/"]).0, 0);
+    let list = |arguments: &[&str]| {
+        let listed = cluster
+            .command(arguments)
+            .env("TZ", "UTC")
+            .assert()
+            .success();
+        String::from_utf8(listed.get_output().stdout.clone()).unwrap()
+    };
+    let names = "dangling\ndirectory\nlink\nsecond name\nsparse\n";
+    assert_eq!(list(&["ls", "/tree"]), names);
+    assert_eq!(list(&["ls", "-a", "/tree"]), format!(".hidden\n{names}"));
+    let long = list(&["ls", "-lhn", "/tree"]);
+    let lines: Vec<Vec<&str>> = long
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(lines[0][0], "lrwxrwxrwx");
+    assert_eq!(
+        lines[0][5..],
+        ["Feb", "3", "2001", "dangling", "->", "nowhere"],
+        "{long}"
+    );
+    assert_eq!(lines[1][0], "drwxr-xr-x");
+    assert_eq!(lines[4][4], "64.0M", "{long}");
+    let directory = list(&["ls", "-ld", "/tree"]);
+    assert!(directory.starts_with("drwxr-xr-x ") && directory.ends_with("/tree\n"));
+}
