@@ -10,6 +10,7 @@ mod down;
 mod fsck;
 mod get;
 mod lab;
+mod log;
 mod ls;
 mod mount;
 mod put;
@@ -64,6 +65,8 @@ commands! {
     Restart(restart::Restart),
     /// Tell how the servers are, or where a directory or file lies.
     Status(status::Status),
+    /// Print what servers and mounts have logged.
+    Log(log::Log),
     /// Mount a cluster's file system at a directory.
     Mount(mount::Mount),
     /// Take a mount away.

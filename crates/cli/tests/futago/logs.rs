@@ -105,3 +105,45 @@ fn mounts_outlive_logs_that_cannot_be_written() {
         assert!(mount.0.wait().unwrap().success());
     }
 }
+
+/// Adds a line to a log, as its process does.
+fn log_line(place: &serde_json::Value, line: &str) {
+    let path = place["path"].as_str().unwrap();
+    let mut log = std::fs::File::options().append(true).open(path).unwrap();
+    std::io::Write::write_all(&mut log, line.as_bytes()).unwrap();
+}
+
+#[test]
+fn logs_are_found_printed_and_followed() {
+    let cluster = Cluster::up(&["--servers", "2"]);
+    let (_, places) = cluster.json(&["log"]);
+    let sources: Vec<_> = places
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|place| &place["source"])
+        .collect();
+    assert_eq!(sources, ["server-0", "server-1"]);
+    log_line(&places[1], "first\nhalf a");
+    let printed = |arguments: &[&str]| {
+        let assert = cluster.command(arguments).assert().success();
+        String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+    };
+    assert!(printed(&["log"]).ends_with("server-1: first\n"));
+    assert!(!printed(&["log", "--server", "0"]).contains("first"));
+    cluster.command(&["log", "--server", "2"]).assert().code(3);
+
+    let mut follow = Command::new(env!("CARGO_BIN_EXE_futago"));
+    follow
+        .args(["log", "--follow", "--server", "1"])
+        .env("FUTAGO_CLUSTER", cluster.file());
+    let mut following = Running(follow.stdout(Stdio::piped()).spawn().unwrap());
+    let mut lines = BufReader::new(following.0.stdout.take().unwrap()).lines();
+    let mut find = |line: &str| lines.any(|found| found.is_ok_and(|found| found == line));
+    assert!(find("server-1: first"));
+    log_line(&places[1], " line\n");
+    assert!(find("server-1: half a line"));
+    let pid = rustix::process::Pid::from_child(&following.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(following.0.wait().unwrap().code(), Some(130));
+}
