@@ -88,6 +88,26 @@ pub fn size(bytes: u64) -> String {
     bytesize::ByteSize::b(bytes).display().iec().to_string()
 }
 
+/// Rows in columns, those of these numbers aligned to the right. Without titles there is no header.
+pub fn table(titles: &[&str], right: &[usize], rows: Vec<Vec<String>>) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_preset(comfy_table::presets::NOTHING);
+    if !titles.is_empty() {
+        table.set_header(titles);
+    }
+    table.add_rows(rows);
+    for (number, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 1));
+        if right.contains(&number) {
+            column.set_cell_alignment(comfy_table::CellAlignment::Right);
+        }
+    }
+    match table.is_empty() {
+        true => String::new(),
+        false => format!("{}\n", table.trim_fmt()),
+    }
+}
+
 /// A number of things for people.
 pub fn counted(number: u64, one: &str, many: &str) -> String {
     match number {

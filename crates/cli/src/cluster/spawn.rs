@@ -177,6 +177,23 @@ pub fn ensure_uninterrupted(interrupted: &AtomicBool) -> anyhow::Result<()> {
     }
 }
 
+/// Sleeps, unless the flag is raised meanwhile.
+///
+/// # Errors
+/// As [`ensure_uninterrupted`].
+pub fn sleep(duration: Duration, interrupted: &AtomicBool) -> anyhow::Result<()> {
+    let until = Instant::now() + duration;
+    while Instant::now() < until {
+        ensure_uninterrupted(interrupted)?;
+        let left = until.saturating_duration_since(Instant::now());
+        std::thread::sleep(left.min(INTERRUPTION_MAX));
+    }
+    ensure_uninterrupted(interrupted)
+}
+
+/// How long it may take until an interruption is seen.
+const INTERRUPTION_MAX: Duration = Duration::from_millis(100);
+
 /// How long a server that is ready may take to be reached.
 pub const REACH_MAX: Duration = Duration::from_secs(10);
 

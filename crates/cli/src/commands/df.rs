@@ -30,6 +30,9 @@ struct Row {
     files: u64,
 }
 
+/// The columns for people.
+const TITLES: [&str; 6] = ["server", "size", "used", "free", "use%", "files"];
+
 impl Row {
     const fn new(server: Option<u16>, space: Space) -> Self {
         Self {
@@ -39,6 +42,19 @@ impl Row {
             free_bytes: space.free_bytes(),
             files: space.files,
         }
+    }
+
+    /// What [`TITLES`] say.
+    fn cells(&self) -> Vec<String> {
+        let server = self.server.map(|server| server.to_string());
+        vec![
+            server.unwrap_or_else(|| "all".to_owned()),
+            output::size(self.limit_bytes),
+            output::size(self.used_bytes),
+            output::size(self.free_bytes),
+            format!("{}%", self.used_percent()),
+            self.files.to_string(),
+        ]
     }
 
     /// How full it is, rounded up as `df` does.
@@ -77,23 +93,8 @@ impl Df {
         }
         rows.push(Row::new(None, total));
         output::print(self.json, &rows, |rows| {
-            let mut text = format!(
-                "{:10} {:>11} {:>11} {:>11} {:>5} {:>9}\n",
-                "server", "size", "used", "free", "use%", "files"
-            );
-            for row in rows {
-                let server = row
-                    .server
-                    .map_or("all".to_owned(), |server| server.to_string());
-                let [size, used, free] =
-                    [row.limit_bytes, row.used_bytes, row.free_bytes].map(output::size);
-                text += &format!(
-                    "{server:10} {size:>11} {used:>11} {free:>11} {:>4}% {:>9}\n",
-                    row.used_percent(),
-                    row.files
-                );
-            }
-            text
+            let cells = rows.iter().map(Row::cells).collect();
+            output::table(&TITLES, &[1, 2, 3, 4, 5], cells)
         })?;
         Ok(failures.exit())
     }

@@ -13,7 +13,6 @@ use std::{
     fs::{self, File},
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    thread,
     time::Duration,
 };
 
@@ -70,8 +69,7 @@ impl Log {
             if !self.follow {
                 return Ok(Exit::Success);
             }
-            spawn::ensure_uninterrupted(&interrupted)?;
-            thread::sleep(PAUSE);
+            spawn::sleep(PAUSE, &interrupted)?;
         }
     }
 

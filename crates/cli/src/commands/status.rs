@@ -1,7 +1,7 @@
 //! `futago status`: how the servers are, and where things lie.
 
 use crate::{
-    cluster::ClusterFile,
+    cluster::{ClusterFile, spawn},
     connection::{Connection, RemotePath},
     exit::Exit,
     output,
@@ -10,7 +10,7 @@ use clap::Args;
 use futago_base::{Attributes, BucketStart, ChunkId, Kind, ServerId};
 use futago_node::{Cluster, server};
 use serde::Serialize;
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, io::IsTerminal, time::Duration};
 
 /// Arguments of `status`.
 #[derive(Args)]
@@ -20,6 +20,9 @@ pub struct Status {
     /// Tell where this directory's buckets or this file's chunks are.
     #[arg(long)]
     path: Option<RemotePath>,
+    /// Show it anew every so many seconds, until interrupted.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2")]
+    watch: Option<f64>,
     /// How many seconds a server may take to answer.
     #[arg(long, default_value_t = 2.0)]
     wait: f64,
@@ -123,24 +126,42 @@ impl Status {
         let mut cluster = self.cluster.load()?;
         cluster.limits.give_up_seconds = Duration::try_from_secs_f64(self.wait)?.as_secs_f64();
         let connection = Connection::open(&cluster)?;
-        let servers = server_rows(&connection, &cluster);
-        let path = match &self.path {
-            Some(path) => Some(path_report(&connection, path)?),
-            None => None,
+        let Some(seconds) = self.watch else {
+            let report = self.report(&connection, &cluster)?;
+            output::print(self.json, &report, text)?;
+            let all_up = report.servers.iter().all(|row| row.up);
+            return Ok(if all_up { Exit::Success } else { Exit::Wrong });
         };
-        let report = Report {
+        let interrupted = spawn::interruption()?;
+        let pause = Duration::try_from_secs_f64(seconds)?;
+        loop {
+            let report = self.report(&connection, &cluster)?;
+            output::print(self.json, &report, |report| on_top(&text(report)))?;
+            spawn::sleep(pause, &interrupted)?;
+        }
+    }
+
+    fn report(&self, connection: &Connection, cluster: &Cluster) -> anyhow::Result<Report> {
+        let path = self.path.as_ref();
+        let path = path.map(|path| path_report(connection, path)).transpose()?;
+        Ok(Report {
             name: cluster.name.clone(),
             id: cluster.id.into(),
             secure: cluster.secure,
             policy: cluster.policy,
             partitions: cluster.partitions,
             chunk_bytes: cluster.chunk_bytes,
-            servers,
+            servers: server_rows(connection, cluster),
             path,
-        };
-        output::print(self.json, &report, text)?;
-        let all_up = report.servers.iter().all(|row| row.up);
-        Ok(if all_up { Exit::Success } else { Exit::Wrong })
+        })
+    }
+}
+
+/// On a terminal, where the last one was.
+fn on_top(text: &str) -> String {
+    match std::io::stdout().is_terminal() {
+        true => format!("\x1b[H\x1b[2J{text}"),
+        false => format!("{text}\n"),
     }
 }
 
@@ -240,35 +261,39 @@ fn chunk_rows(connection: &Connection, file: &Attributes) -> Vec<ChunkRow> {
         .collect()
 }
 
-fn counters_text(counters: &Counters) -> String {
-    let status = &counters.status;
-    format!(
-        "    process {}, up {:.0} s, {} of {} used, {} inodes, {} connections\n    \
-         {} requests, {:.1} us of work each\n",
-        status.process_id,
-        status.uptime_s,
-        output::size(status.used_bytes),
-        output::size(status.limit_bytes),
-        status.files,
-        status.connections,
-        counters.requests_total,
-        counters.busy_us_per_request,
-    )
+/// The columns for people.
+const TITLES: [&str; 9] = [
+    "server", "state", "up", "used", "of", "files", "clients", "requests", "address",
+];
+
+/// What [`TITLES`] say.
+fn cells(row: &ServerRow) -> Vec<String> {
+    let state = if row.up { "up" } else { "down" };
+    let mut cells = vec![row.server.to_string(), state.to_owned()];
+    match &row.counters {
+        Some(counters) => cells.extend([
+            format!("{} s", counters.status.uptime_s as u64),
+            output::size(counters.status.used_bytes),
+            output::size(counters.status.limit_bytes),
+            counters.status.files.to_string(),
+            counters.status.sessions.to_string(),
+            counters.requests_total.to_string(),
+        ]),
+        None => cells.extend(vec!["?".to_owned(); 6]),
+    }
+    let host = row.host.iter().map(|host| format!("{host}, "));
+    cells.push(host.chain([row.address.clone()]).collect());
+    cells
 }
 
 fn text(report: &Report) -> String {
     let secure = if report.secure { ", secure" } else { "" };
     let mut text = format!("cluster {} ({}){secure}\n", report.name, report.id);
+    let rows = report.servers.iter().map(cells).collect();
+    text += &output::table(&TITLES, &[0, 2, 3, 4, 5, 6, 7], rows);
     for row in &report.servers {
-        let state = row.error.as_deref().unwrap_or("up");
-        let host = row
-            .host
-            .as_ref()
-            .map(|host| format!(" on {host}"))
-            .unwrap_or_default();
-        text += &format!("server {}{host} at {}: {state}\n", row.server, row.address);
-        if let Some(counters) = &row.counters {
-            text += &counters_text(counters);
+        if let Some(error) = &row.error {
+            text += &format!("server {}: {error}\n", row.server);
         }
     }
     let Some(path) = &report.path else {

@@ -314,3 +314,23 @@ fn doctor_waits_for_no_mount_whose_process_hangs() {
     let afterwards = found("60");
     assert!(!afterwards.contains(&silent), "{afterwards}");
 }
+
+#[test]
+fn status_is_shown_anew_until_it_is_interrupted() {
+    use std::io::BufRead;
+    let cluster = Cluster::up(&["--servers", "2"]);
+    let mut watch = std::process::Command::new(env!("CARGO_BIN_EXE_futago"));
+    watch
+        .args(["status", "--watch", "0.1"])
+        .env("FUTAGO_CLUSTER", cluster.file());
+    let mut watching = watch.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = std::io::BufReader::new(watching.stdout.take().unwrap()).lines();
+    let rows = lines
+        .map(Result::unwrap)
+        .filter(|line| line.trim_start().starts_with("1 "));
+    let shown: Vec<String> = rows.take(2).collect();
+    assert!(shown.iter().all(|row| row.contains(" up ")), "{shown:?}");
+    let pid = rustix::process::Pid::from_child(&watching);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    watching.wait().unwrap();
+}

@@ -1,6 +1,7 @@
 //! Lines of a listing, in the form of `ls -l`.
 
 use super::{Details, Row};
+use crate::output;
 use bytesize::ByteSize;
 use futago_base::Kind;
 use jiff::{SignedDuration, Timestamp, fmt::strtime, tz::TimeZone};
@@ -18,10 +19,10 @@ pub struct Form {
     pub numeric: bool,
 }
 
+/// The columns of numbers and dates.
+const RIGHT: [usize; 3] = [1, 4, 5];
 /// What stands before a name.
 const COLUMNS: usize = 6;
-/// Columns of numbers, and of permissions, whose width is the same everywhere.
-const RIGHT: [bool; COLUMNS] = [false, true, false, false, true, true];
 
 /// Lines with a name each.
 pub fn short(rows: &[Row]) -> String {
@@ -32,49 +33,25 @@ pub fn short(rows: &[Row]) -> String {
 pub fn long(rows: &[Row], form: Form) -> String {
     let names = UsersCache::new();
     let now = Timestamp::now();
-    let cells: Vec<[String; COLUMNS]> = rows
-        .iter()
-        .map(|row| match &row.details {
-            Some(details) => cells(row, details, form, &names, now),
-            None => [(); COLUMNS].map(|()| "?".to_owned()),
-        })
-        .collect();
-    let width = |column: usize| {
-        let widths = cells.iter().map(|cells| cells[column].chars().count());
-        widths.max().unwrap_or(0)
-    };
-    let widths: [usize; COLUMNS] = std::array::from_fn(width);
-    let lines = rows.iter().zip(&cells);
-    lines.map(|(row, cells)| line(row, cells, widths)).collect()
+    let cells = rows.iter().map(|row| {
+        let known = row
+            .details
+            .as_ref()
+            .map(|of| cells(row, of, form, &names, now));
+        let mut cells = known.unwrap_or_else(|| vec!["?".to_owned(); COLUMNS]);
+        let target = row.target.iter().map(|target| format!(" -> {target}"));
+        cells.push(target.fold(row.name.clone(), |name, target| name + &target));
+        cells
+    });
+    output::table(&[], &RIGHT, cells.collect())
 }
 
-fn line(row: &Row, cells: &[String; COLUMNS], widths: [usize; COLUMNS]) -> String {
-    let mut text = String::new();
-    for ((cell, width), right) in cells.iter().zip(widths).zip(RIGHT) {
-        text += &match right {
-            true => format!("{cell:>width$} "),
-            false => format!("{cell:<width$} "),
-        };
-    }
-    text += &row.name;
-    if let Some(target) = &row.target {
-        text += &format!(" -> {target}");
-    }
-    text + "\n"
-}
-
-fn cells(
-    row: &Row,
-    of: &Details,
-    form: Form,
-    names: &UsersCache,
-    now: Timestamp,
-) -> [String; COLUMNS] {
+fn cells(row: &Row, of: &Details, form: Form, names: &UsersCache, now: Timestamp) -> Vec<String> {
     let user = names.get_user_by_uid(of.uid).filter(|_| !form.numeric);
     let group = names.get_group_by_gid(of.gid).filter(|_| !form.numeric);
     let user = user.map(|user| user.name().display().to_string());
     let group = group.map(|group| group.name().display().to_string());
-    [
+    vec![
         permissions(row.kind, of.mode),
         of.links.to_string(),
         user.unwrap_or_else(|| of.uid.to_string()),
