@@ -279,6 +279,21 @@ impl Connection {
         }
     }
 
+    /// What all servers tell of themselves, asked side by side.
+    pub fn statuses(&self) -> Vec<(ServerId, anyhow::Result<futago_node::server::Status>)> {
+        std::thread::scope(|scope| {
+            let servers = self.map().servers();
+            let asked: Vec<_> = servers
+                .map(|server| (server, scope.spawn(move || self.status(server))))
+                .collect();
+            let failed = |_| Err(anyhow!("asking failed"));
+            let answers = asked.into_iter();
+            answers
+                .map(|(server, answer)| (server, answer.join().unwrap_or_else(failed)))
+                .collect()
+        })
+    }
+
     /// The header of a bucket.
     pub fn header(
         &self,

@@ -80,10 +80,15 @@ impl Admission {
         self.requests.len() as u32
     }
 
+    /// Whether a request is under way.
+    pub fn is_under_way(&self, id: RequestId) -> bool {
+        self.requests.contains_key(&id)
+    }
+
     /// Whether the request may be handled. A copy of one that is under way always may: it takes no
     /// place of its own.
     pub fn admit(&mut self, id: RequestId, request: &Request) -> bool {
-        if self.requests.contains_key(&id) {
+        if self.is_under_way(id) {
             return true;
         }
         let express = is_express(request);

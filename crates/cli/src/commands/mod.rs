@@ -18,6 +18,7 @@ mod restart;
 mod rm;
 mod serve;
 mod status;
+mod top;
 mod twin;
 mod umount;
 mod up;
@@ -65,6 +66,8 @@ commands! {
     Restart(restart::Restart),
     /// Tell how the servers are, or where a directory or file lies.
     Status(status::Status),
+    /// Show what servers do right now.
+    Top(top::Top),
     /// Print what servers and mounts have logged.
     Log(log::Log),
     /// Mount a cluster's file system at a directory.

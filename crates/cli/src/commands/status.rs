@@ -7,7 +7,7 @@ use crate::{
     output,
 };
 use clap::Args;
-use futago_base::{Attributes, BucketStart, ChunkId, Kind, ServerId};
+use futago_base::{Attributes, BucketStart, ChunkId, Kind};
 use futago_node::{Cluster, server};
 use serde::Serialize;
 use std::{collections::BTreeSet, io::IsTerminal, time::Duration};
@@ -166,31 +166,23 @@ fn on_top(text: &str) -> String {
 }
 
 fn server_rows(connection: &Connection, cluster: &Cluster) -> Vec<ServerRow> {
-    let numbered = (0..).map(ServerId).zip(&cluster.servers);
-    std::thread::scope(|scope| {
-        let asked: Vec<_> = numbered
-            .map(|(id, entry)| (id, entry, scope.spawn(move || connection.status(id))))
-            .collect();
-        let rows = asked.into_iter().map(|(id, entry, answer)| {
-            let answer = answer
-                .join()
-                .unwrap_or_else(|_| Err(anyhow::anyhow!("asking failed")));
-            let (counters, error) = match answer {
-                Ok(status) => (Some(Counters::from(status)), None),
-                Err(error) => (None, Some(format!("{error:#}"))),
-            };
-            ServerRow {
-                server: id.0,
-                address: entry.address.to_string(),
-                host: entry.host.clone(),
-                process: entry.process,
-                up: error.is_none(),
-                error,
-                counters,
-            }
-        });
-        rows.collect()
-    })
+    let answers = connection.statuses().into_iter().zip(&cluster.servers);
+    let rows = answers.map(|((id, answer), entry)| {
+        let (counters, error) = match answer {
+            Ok(status) => (Some(Counters::from(status)), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
+        };
+        ServerRow {
+            server: id.0,
+            address: entry.address.to_string(),
+            host: entry.host.clone(),
+            process: entry.process,
+            up: error.is_none(),
+            error,
+            counters,
+        }
+    });
+    rows.collect()
 }
 
 fn path_report(connection: &Connection, path: &RemotePath) -> anyhow::Result<PathReport> {

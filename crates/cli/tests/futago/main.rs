@@ -20,4 +20,5 @@ mod recorded;
 mod restart;
 mod secure;
 mod signals;
+mod top;
 mod twin;

@@ -12,6 +12,8 @@ mod process;
 mod shard;
 mod status;
 mod thread;
+mod waiting;
 
 pub use process::{Config, Servers, run};
 pub use status::Status;
+pub use waiting::WaitingRequest;

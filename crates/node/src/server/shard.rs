@@ -3,6 +3,7 @@
 use super::connections::{ConnectionId, Connections, Origin};
 use super::peers::{Peers, Siblings};
 use super::status::{Counters, Status};
+use super::waiting::Waiting;
 use crate::{Clock, Cluster, clock::AwakeTime};
 use bytes::Bytes;
 use futago_base::{Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Time, View};
@@ -47,6 +48,7 @@ pub struct Shard {
     /// When the next tick is due.
     next_tick: Time,
     admission: Admission,
+    waiting: Waiting,
     counters: Counters,
     sharing: u64,
     peers: Peers,
@@ -93,6 +95,7 @@ impl Shard {
             stamps: HybridClock::default(),
             next_tick,
             admission: Admission::new(admission),
+            waiting: Waiting::default(),
             counters: Counters::default(),
             sharing: setup.sharing,
             connections,
@@ -138,11 +141,12 @@ impl Shard {
     /// Nobody waits on this connection any more; what is under way goes on, and a client that comes
     /// back asks again.
     pub fn forget_sessions_of(&mut self, connection: ConnectionId) {
-        let admission = &mut self.admission;
+        let (admission, waiting) = (&mut self.admission, &mut self.waiting);
         self.sessions.retain(|session, at| {
             let gone = *at == connection;
             if gone {
                 admission.forget(*session);
+                waiting.forget(*session);
             }
             !gone
         });
@@ -187,8 +191,8 @@ impl Shard {
         let Input::Request { id, request, .. } = &input else {
             return;
         };
-        let id = *id;
-        self.counters.count(request.into());
+        let (id, operation) = (*id, request.into());
+        self.counters.count(operation);
         if *request == Request::GetStatus {
             let status = Bytes::from(self.status().to_json());
             return self.answer(id, Ok(Reply::Bytes(status)), Payload::empty());
@@ -198,6 +202,9 @@ impl Shard {
             return self.answer(id, Err(Failure::Busy), Payload::empty());
         }
         self.decide(input);
+        if self.admission.is_under_way(id) {
+            self.waiting.begin(id, operation, self.now.steady);
+        }
     }
 
     /// Lets the core decide, makes the change, and keeps what is to be sent until [`Shard::flush`].
@@ -222,6 +229,7 @@ impl Shard {
                 payload,
             } => {
                 self.admission.answered(request);
+                self.waiting.end(request, self.now.steady);
                 self.answer(request, outcome, payload);
             }
             Output::Push { session, push } => {
@@ -297,6 +305,7 @@ impl Shard {
         Status::new(
             self.core.id(),
             (&self.counters, self.sharing),
+            (&self.waiting, self.now.steady),
             self.store.space(),
             (
                 self.connections.borrow().at(self.core.id()),

@@ -1,6 +1,7 @@
 //! What a server tells of itself.
 
-use futago_base::{ServerId, Space};
+use super::waiting::{Waiting, WaitingRequest};
+use futago_base::{ServerId, Space, Time};
 use futago_transport::busy;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Instant};
@@ -82,12 +83,19 @@ pub struct Status {
     pub turned_away: u64,
     /// Requests since the start, by operation.
     pub requests: BTreeMap<String, u64>,
+    /// How long those of them waited in all that could not be answered at once, in microseconds.
+    #[serde(default)]
+    pub waited_us: BTreeMap<String, u64>,
+    /// The requests that have been waiting for longest.
+    #[serde(default)]
+    pub waiting: Vec<WaitingRequest>,
 }
 
 impl Status {
     pub(super) fn new(
         id: ServerId,
         (counters, sharing): (&Counters, u64),
+        (waiting, now): (&Waiting, Time),
         space: Space,
         (connections, sessions, under_way): (usize, usize, u32),
     ) -> Self {
@@ -114,6 +122,8 @@ impl Status {
                 .iter()
                 .map(|(&name, &count)| (name.into(), count))
                 .collect(),
+            waited_us: waiting.waited_us(),
+            waiting: waiting.oldest(now),
         }
     }
 
@@ -123,6 +133,10 @@ impl Status {
         for (kind, &count) in &self.requests {
             let labels = [("server", server.clone()), ("kind", kind.clone())];
             metrics::counter!("futago_requests_total", &labels).absolute(count);
+        }
+        for (kind, &time) in &self.waited_us {
+            let labels = [("server", server.clone()), ("kind", kind.clone())];
+            metrics::counter!("futago_waited_microseconds_total", &labels).absolute(time);
         }
         let counters = [
             ("futago_busy_total", self.busy),
