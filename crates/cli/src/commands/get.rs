@@ -18,8 +18,8 @@ use std::{
 
 /// Arguments of `get`.
 ///
-/// Copies keep permissions, times of modification, extended attributes, holes and, for root, owners. A file gets its name
-/// when it is whole.
+/// A copy keeps permissions, times of modification, extended attributes, holes and, if root copies,
+/// owners. Each file gets its name when it is complete.
 #[derive(Args)]
 pub struct Get {
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub struct Get {
     sources: Vec<RemotePath>,
     /// Where to: a local directory, or the new name of a single file.
     target: PathBuf,
-    /// Copy directories with everything in them: symbolic links as links, files of several names as one file.
+    /// Copy directories with everything in them; keep symbolic links and hard links.
     #[arg(short, long)]
     recursive: bool,
     /// Print JSON.
@@ -94,7 +94,8 @@ impl Get {
         .with_context(|| format!("getting {source}"))
     }
 
-    /// Of a symbolic link itself with `--recursive`, unless the path ends in a slash.
+    /// Attributes of a source. `--recursive` follows no link, unless its path ends in
+    /// a slash.
     fn attributes(
         &self,
         connection: &Connection,
@@ -107,7 +108,7 @@ impl Get {
         connection.lookup(source, directory, &name)
     }
 
-    /// How many bytes there are to copy, as far as that can be seen beforehand.
+    /// Number of bytes to copy, as far as it can be counted beforehand.
     fn size(&self, connection: &Connection, source: &RemotePath) -> u64 {
         let file = self.attributes(connection, source);
         file.map_or(0, |file| size_below(connection, source, &file))
@@ -131,14 +132,13 @@ fn size_below(connection: &Connection, path: &RemotePath, file: &Attributes) -> 
     }
 }
 
-/// What a path leads to, if that is there and neither file nor directory: a device, for instance, is written to and not
-/// replaced.
+/// The target if it exists and is neither file nor directory: a device is written to, not replaced.
 fn special(target: &Path) -> Option<&Path> {
     let found = fs::metadata(target).ok()?;
     (!found.is_file() && !found.is_dir()).then_some(target)
 }
 
-/// The file that a symbolic link leads to, which is replaced in its place.
+/// Follows a symbolic link to a file, so that the copy replaces the file and not the link.
 fn followed(target: PathBuf) -> PathBuf {
     if target.is_symlink() && target.is_file() {
         return fs::canonicalize(&target).unwrap_or(target);

@@ -1,4 +1,4 @@
-//! `futago log`: what servers and mounts have logged.
+//! `futago log`: prints the logs of servers and mounts.
 
 use crate::{
     cluster::{ClusterFile, runtime_directory, spawn},
@@ -18,15 +18,16 @@ use std::{
 
 /// Arguments of `log`.
 ///
-/// Processes that `futago up` has started log to the host that it ran on, mounts to their own. Each line begins with whose it is.
+/// Logs are on the host where `futago up` ran; the log of a mount is on the host of the mount. Each
+/// line begins with the name of its process.
 #[derive(Args)]
 pub struct Log {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Only what the process of this server has logged.
+    /// Print the log of the process of this server only.
     #[arg(long, value_name = "N")]
     server: Option<u16>,
-    /// Go on as the logs grow, until interrupted.
+    /// Continue as logs grow, until interrupted.
     #[arg(short, long)]
     follow: bool,
     /// Print where the logs are, as JSON, and not what is in them.

@@ -21,7 +21,7 @@ pub struct Ls {
     /// The directory or file.
     #[arg(default_value = "/")]
     path: RemotePath,
-    /// Permissions, links, owner, group, size, time of modification and the targets of symbolic links too.
+    /// Print permissions, links, owner, group, size, time and targets of links, too.
     #[arg(short, long)]
     long: bool,
     /// Names that begin with a dot too. JSON always has them.

@@ -17,8 +17,8 @@ use std::{
 
 /// Arguments of `put`.
 ///
-/// Copies keep permissions, times of modification, extended attributes, holes and, for root, owners. A file gets its name
-/// when it is whole.
+/// A copy keeps permissions, times of modification, extended attributes, holes and, if root copies,
+/// owners. Each file gets its name when it is complete.
 #[derive(Args)]
 pub struct Put {
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub struct Put {
     sources: Vec<PathBuf>,
     /// Where to: a directory of the cluster, or the new name of a single file.
     target: RemotePath,
-    /// Copy directories with everything in them: symbolic links as links, files of several names as one file.
+    /// Copy directories with everything in them; keep symbolic links and hard links.
     #[arg(short, long)]
     recursive: bool,
     /// Print JSON.
@@ -102,7 +102,8 @@ impl Put {
         upload.put(source, &metadata, to)
     }
 
-    /// Of a symbolic link itself with `--recursive`, unless the path ends in a slash.
+    /// Metadata of a source. `--recursive` does not follow a link, unless its path ends in a
+    /// slash.
     fn metadata(&self, source: &Path) -> std::io::Result<Metadata> {
         if self.recursive && !source.as_os_str().as_bytes().ends_with(b"/") {
             fs::symlink_metadata(source)
@@ -111,7 +112,7 @@ impl Put {
         }
     }
 
-    /// How many bytes there are to copy, as far as that can be seen beforehand.
+    /// Number of bytes to copy, as far as it can be counted beforehand.
     fn size_below(&self, source: &Path) -> u64 {
         match self.metadata(source) {
             Ok(metadata) if metadata.is_file() => metadata.len(),

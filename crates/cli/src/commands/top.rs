@@ -1,4 +1,4 @@
-//! `futago top`: what servers do right now.
+//! `futago top`: shows rates of servers and operations.
 
 mod rates;
 mod screen;
@@ -19,10 +19,10 @@ use std::time::Duration;
 pub struct Top {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// Print what happens in one interval, and end.
+    /// Print the rates of one interval and end.
     #[arg(long)]
     once: bool,
-    /// How many seconds an interval has.
+    /// Length of an interval in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     interval: f64,
     /// Print JSON; with --once only.
@@ -36,7 +36,7 @@ impl Top {
         self.json
     }
 
-    /// Shows rates until the user wants it to end.
+    /// Shows rates until the user ends it, or once.
     pub fn run(self) -> anyhow::Result<Exit> {
         let interval = Duration::try_from_secs_f64(self.interval)?;
         ensure!(!interval.is_zero(), "an interval of no time has no rates");

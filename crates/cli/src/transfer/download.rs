@@ -1,4 +1,4 @@
-//! Out of a cluster to here.
+//! Copies trees from a cluster to a local file system.
 
 use super::{BUFFER_BYTES, Transfer, local};
 use crate::connection::{Connection, RemotePath};
@@ -17,16 +17,16 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
-/// A copy out of a cluster under way.
+/// A running copy from a cluster.
 pub struct Download<'a> {
     connection: &'a Connection,
     transfer: &'a mut Transfer,
-    /// What became of files that have several names.
+    /// Local path of each copied file that has several names.
     linked: HashMap<FileId, PathBuf>,
 }
 
 impl<'a> Download<'a> {
-    /// Nothing is copied yet.
+    /// A copy that has not begun.
     pub fn new(connection: &'a Connection, transfer: &'a mut Transfer) -> Self {
         Self {
             connection,
@@ -35,10 +35,10 @@ impl<'a> Download<'a> {
         }
     }
 
-    /// Tells what went wrong and goes on, unless the command is to end.
+    /// Reports a failure so that the next file can follow.
     ///
     /// # Errors
-    /// If it is.
+    /// If the command has to end: an interruption, or nobody reads its output.
     pub fn go_on(&mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
         self.transfer.failures.go_on(result)
     }
@@ -46,7 +46,7 @@ impl<'a> Download<'a> {
     /// Copies a file, or a directory with everything in it.
     ///
     /// # Errors
-    /// Names the file. What is wrong with entries of a directory is told, and the others are copied.
+    /// Name the file. A failed entry of a directory is reported and does not stop the others.
     pub fn get(
         &mut self,
         source: &RemotePath,
@@ -62,7 +62,7 @@ impl<'a> Download<'a> {
         }
     }
 
-    /// Writes a file's data to what is no regular file, as a device or a pipe.
+    /// Writes a file's data to a device or a pipe.
     ///
     /// # Errors
     /// If it cannot be read or written.
@@ -89,7 +89,7 @@ impl<'a> Download<'a> {
         target: &Path,
     ) -> anyhow::Result<()> {
         if !target.is_dir() {
-            // Its owner must be able to write into it until it is whole.
+            // The final mode may forbid the copy to write into it.
             let made = fs::DirBuilder::new().mode(0o700).create(target);
             made.with_context(|| format!("making {}", target.display()))?;
         }
@@ -145,7 +145,7 @@ impl<'a> Download<'a> {
         Ok(())
     }
 
-    /// Copies what is data and leaves holes out.
+    /// Copies data and leaves holes out.
     fn copy_data(
         &mut self,
         source: &RemotePath,
@@ -176,7 +176,7 @@ impl<'a> Download<'a> {
             let length = BUFFER_BYTES.min(range.end - offset) as u32;
             let data = self.connection.read(source, id, offset, length)?;
             if data.is_empty() {
-                // It was cut meanwhile.
+                // Somebody truncated the file meanwhile.
                 return Ok(());
             }
             target.write_all_at(&data, offset)?;
@@ -193,7 +193,7 @@ impl<'a> Download<'a> {
     }
 }
 
-/// Another name for a file that was copied already.
+/// Links a further name to a file that was copied before.
 fn get_further_name(first: &Path, target: &Path) -> anyhow::Result<()> {
     // A rename to another name of the same file would leave the temporary name.
     if is_same_file(first, target)? {
@@ -209,7 +209,7 @@ fn is_same_file(one: &Path, other: &Path) -> anyhow::Result<bool> {
         .is_ok_and(|other| (one.dev(), one.ino()) == (other.dev(), other.ino())))
 }
 
-/// Something beside `target` under another name, which is removed unless it gets its own.
+/// Makes a temporary file in the directory of `target`. Dropping it removes it.
 fn temporary<T>(
     target: &Path,
     make: impl FnMut(&Path) -> io::Result<T>,
@@ -223,6 +223,7 @@ fn temporary<T>(
     made.with_context(|| format!("making a file in {}", directory.display()))
 }
 
+/// Renames a temporary file to its final name.
 fn give_name<T>(made: NamedTempFile<T>, target: &Path) -> anyhow::Result<()> {
     ensure!(
         !target.is_dir() || target.is_symlink(),

@@ -13,15 +13,15 @@ use std::{
 /// An extended attribute: its name and its value.
 pub type Xattr = (Vec<u8>, Vec<u8>);
 
-/// What the kernel makes of permissions and labels, which belongs to one host.
+/// Prefixes of attributes that mean something on one host only.
 const OF_THE_HOST: [&[u8]; 2] = [b"system.", b"security.selinux"];
 
-/// Whether an extended attribute can be taken along.
+/// Whether an extended attribute means the same on every host.
 pub fn is_portable(name: &[u8]) -> bool {
     !OF_THE_HOST.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// When a file was modified.
+/// The time of modification of a file.
 pub fn modified(metadata: &Metadata) -> Timestamp {
     Timestamp {
         seconds: metadata.mtime(),
@@ -29,7 +29,8 @@ pub fn modified(metadata: &Metadata) -> Timestamp {
     }
 }
 
-/// The extended attributes of a file, not of what a symbolic link leads to. A file system without any has none.
+/// The extended attributes of a file; symbolic links are not followed. The list is empty on a file
+/// system without extended attributes.
 pub fn xattrs(path: &Path) -> anyhow::Result<Vec<Xattr>> {
     let mut names = vec![0; 1 << 16];
     let length = match fs::llistxattr(path, &mut names[..]) {
@@ -51,7 +52,7 @@ fn xattr(path: &Path, name: &[u8]) -> anyhow::Result<Vec<u8>> {
     Ok(value)
 }
 
-/// Gives a file the attributes that one of a cluster has: owner, extended attributes, permissions and time.
+/// Copies owner, extended attributes, permissions and time of modification to a local file.
 pub fn set_attributes(path: &Path, of: &Attributes, xattrs: &[Xattr]) -> anyhow::Result<()> {
     let context = || format!("attributes of {}", path.display());
     set_owner(path, of).with_context(context)?;
@@ -65,7 +66,7 @@ pub fn set_attributes(path: &Path, of: &Attributes, xattrs: &[Xattr]) -> anyhow:
     set_time(path, of.modified).with_context(context)
 }
 
-/// Root alone may give files away.
+/// Sets the owner if this process is root, as only root may.
 fn set_owner(path: &Path, of: &Attributes) -> rustix::io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());

@@ -1,8 +1,9 @@
-//! Copies trees into a cluster and out of it: symbolic links as links, files of several names as one file, holes as holes,
-//! with permissions, times of modification, extended attributes and, for root, owners.
+//! Copies trees into a cluster and out of it.
 //!
-//! A file is written under another name and renamed when it is whole: nobody sees half of one under its name, and
-//! what was there before stays until then. What cannot be copied is told, and the rest is.
+//! A copy keeps symbolic links, hard links, holes, permissions, times of modification, extended
+//! attributes and, if root copies, owners. Each file is written under a temporary name and renamed
+//! when it is complete, so that its name never leads to half a file. A file that cannot be copied
+//! is reported and does not stop the others.
 
 mod download;
 mod local;
@@ -19,24 +20,24 @@ use crate::{
 use serde::Serialize;
 use std::sync::{Arc, atomic::AtomicBool};
 
-/// How much is copied at once.
+/// The most bytes that one read or write copies.
 const BUFFER_BYTES: u64 = 1 << 20;
 
-/// What was copied.
+/// Counts of a copy.
 #[derive(Default, Serialize)]
 pub struct Copied {
-    /// Files, and further names of files.
+    /// Files; each hard link counts.
     pub files: u64,
     /// Directories.
     pub directories: u64,
     /// Symbolic links.
     pub symlinks: u64,
-    /// Bytes of data; holes are none.
+    /// Bytes of data, without holes.
     pub bytes: u64,
 }
 
 impl Copied {
-    /// For people.
+    /// One line for people.
     pub fn text(&self) -> String {
         let data = output::size(self.bytes);
         let mut text = output::counted(self.files, "file", "files");
@@ -52,18 +53,18 @@ impl Copied {
     }
 }
 
-/// A copy under way.
+/// A running copy.
 pub struct Transfer {
-    /// What was copied so far.
+    /// Counts so far.
     pub copied: Copied,
-    /// What could not be.
+    /// Failures so far.
     pub failures: Failures,
     bar: indicatif::ProgressBar,
     interrupted: Arc<AtomicBool>,
 }
 
 impl Transfer {
-    /// Nothing is copied yet. Signals end the copy and leave no half file.
+    /// Starts a copy. SIGINT, SIGTERM and SIGHUP end it without half a file.
     ///
     /// # Errors
     /// If signals cannot be caught.
@@ -76,27 +77,27 @@ impl Transfer {
         })
     }
 
-    /// Whether somebody watches, to whom the time that is left can be told if it is known how much there is.
+    /// Whether a progress bar is shown.
     pub fn is_watched(&self) -> bool {
         !self.bar.is_hidden()
     }
 
-    /// So much is to be copied in all.
+    /// Sets the expected number of bytes, from which the progress bar derives the time left.
     pub fn set_total(&self, bytes: u64) {
         self.bar.set_length(bytes);
     }
 
-    /// So much of a file was copied, or passed over as a hole.
+    /// Advances the progress bar over data and holes.
     fn advance(&self, bytes: u64) {
         self.bar.inc(bytes);
     }
 
-    /// Fails if the user wants it to end.
+    /// Fails after a signal.
     fn ensure_uninterrupted(&self) -> anyhow::Result<()> {
         spawn::ensure_uninterrupted(&self.interrupted)
     }
 
-    /// Tells what was copied, and how the command ends.
+    /// Prints the counts and returns the exit code.
     ///
     /// # Errors
     /// As [`output::print`].

@@ -1,4 +1,4 @@
-//! From here into a cluster.
+//! Copies local trees into a cluster.
 
 use super::{BUFFER_BYTES, Transfer, local};
 use crate::connection::Connection;
@@ -24,25 +24,25 @@ use std::{
     path::Path,
 };
 
-/// A copy into a cluster under way.
+/// A running copy into a cluster.
 pub struct Upload<'a> {
     connection: &'a Connection,
     transfer: &'a mut Transfer,
-    /// What became of files that have several names, by device and inode.
+    /// Copies of files that have several names, by device and inode of the original.
     linked: HashMap<(u64, u64), FileId>,
 }
 
-/// Where something goes.
+/// A name in a directory of the cluster.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    /// The directory.
+    /// The directory that gets the name.
     pub directory: FileId,
-    /// The name there.
+    /// The name.
     pub name: &'a Name,
 }
 
 impl<'a> Upload<'a> {
-    /// Nothing is copied yet.
+    /// A copy that has not begun.
     pub fn new(connection: &'a Connection, transfer: &'a mut Transfer) -> Self {
         Self {
             connection,
@@ -51,18 +51,19 @@ impl<'a> Upload<'a> {
         }
     }
 
-    /// Tells what went wrong and goes on, unless the command is to end.
+    /// Reports a failure so that the next file can follow.
     ///
     /// # Errors
-    /// If it is.
+    /// If the command has to end: an interruption, or nobody reads its output.
     pub fn go_on(&mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
         self.transfer.failures.go_on(result)
     }
 
-    /// Copies a file, or a directory with everything in it. `metadata` are those of `source`, or of what it leads to.
+    /// Copies a file, or a directory with everything in it. `metadata` describe `source` itself, or
+    /// the target of a symbolic link that is followed.
     ///
     /// # Errors
-    /// Names the file. What is wrong with entries of a directory is told, and the others are copied.
+    /// Name the file. A failed entry of a directory is reported and does not stop the others.
     pub fn put(&mut self, source: &Path, metadata: &Metadata, to: Place<'_>) -> anyhow::Result<()> {
         self.transfer.ensure_uninterrupted()?;
         let kind = metadata.file_type();
@@ -81,10 +82,10 @@ impl<'a> Upload<'a> {
         put.with_context(|| format!("putting {}", source.display()))
     }
 
-    /// Copies what can be read, to its end.
+    /// Copies a stream to its end.
     ///
     /// # Errors
-    /// If it cannot be read, or the cluster does not take it.
+    /// If a read or a write fails.
     pub fn put_stream(
         &mut self,
         mut source: impl Read + AsFd,
@@ -104,7 +105,7 @@ impl<'a> Upload<'a> {
         Ok(())
     }
 
-    /// Reads as much as is copied at once; less at the end only.
+    /// Reads [`BUFFER_BYTES`], or less at the end of the stream.
     fn read_piece(&self, source: &mut (impl Read + AsFd)) -> anyhow::Result<Vec<u8>> {
         let mut data = vec![0; BUFFER_BYTES as usize];
         let mut length = 0;
@@ -119,7 +120,7 @@ impl<'a> Upload<'a> {
         Ok(data)
     }
 
-    /// Waits for input, or for a signal, which a read would sleep through.
+    /// Waits for input. A signal ends the wait, while a read would go on.
     fn wait_readable(&self, source: &impl AsFd) -> anyhow::Result<()> {
         loop {
             self.transfer.ensure_uninterrupted()?;
@@ -203,7 +204,7 @@ impl<'a> Upload<'a> {
         self.give_name(&temporary, to, Ok(()))
     }
 
-    /// Makes a file under another name, and gives it its own when it is whole.
+    /// Fills a file under a temporary name, then renames it.
     fn put_whole(
         &mut self,
         to: Place<'_>,
@@ -216,7 +217,7 @@ impl<'a> Upload<'a> {
         Ok(id)
     }
 
-    /// Renames what is whole; removes what is not.
+    /// Renames a complete file; removes an incomplete one.
     fn give_name(
         &self,
         temporary: &Name,
@@ -231,7 +232,7 @@ impl<'a> Upload<'a> {
         })
     }
 
-    /// Copies what is data and leaves holes out.
+    /// Copies data and leaves holes out.
     fn copy_data(&mut self, source: &File, length: u64, id: FileId) -> anyhow::Result<()> {
         let mut end = 0;
         while let Some(begin) = next_data(source, end)? {
@@ -260,7 +261,7 @@ impl<'a> Upload<'a> {
             let mut data = vec![0; BUFFER_BYTES.min(end - offset) as usize];
             let length = source.read_at(&mut data, offset)?;
             if length == 0 {
-                // It was cut meanwhile.
+                // Somebody truncated the file meanwhile.
                 return Ok(());
             }
             data.truncate(length);
@@ -269,7 +270,7 @@ impl<'a> Upload<'a> {
         Ok(())
     }
 
-    /// Returns where the data ends.
+    /// Writes and returns the offset behind the data.
     fn write(&mut self, id: FileId, offset: u64, data: Vec<u8>) -> anyhow::Result<u64> {
         self.transfer.ensure_uninterrupted()?;
         let length = data.len() as u64;
@@ -301,7 +302,7 @@ impl<'a> Upload<'a> {
     }
 }
 
-/// Where data begins at an offset or behind it.
+/// The offset of the next data at or behind `offset`.
 fn next_data(file: &File, offset: u64) -> anyhow::Result<Option<u64>> {
     match rustix::fs::seek(file, SeekFrom::Data(offset)) {
         Ok(begin) => Ok(Some(begin)),
@@ -310,7 +311,7 @@ fn next_data(file: &File, offset: u64) -> anyhow::Result<Option<u64>> {
     }
 }
 
-/// A name that nobody else draws.
+/// A random name.
 fn temporary_name() -> anyhow::Result<Name> {
     let drawn = RandomState::new().hash_one(std::process::id());
     Ok(Name::new(format!(".futago-put-{drawn:016x}").into_bytes())?)

@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// What everybody sees of a file below a tree: kind and mode, size, blocks of data, links, owner, time and target.
+/// Path, mode, size, links, owner, time and target of each file of a tree.
 fn described(tree: &Path) -> Vec<String> {
     let format = "%P %M %s %n %U %G %T@ %l\n";
     let found = Command::new("find")
@@ -163,7 +163,7 @@ fn devices_are_written_to_and_links_stay() {
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
 
-/// Nobody sees half a file, and what was there before stays until the new one is whole.
+/// The old file stays until the new one is complete.
 #[test]
 fn a_copy_that_is_ended_leaves_what_was_there() {
     let cluster = Cluster::up(&[]);

@@ -1,4 +1,4 @@
-//! What servers did between two looks at their counters.
+//! Rates from two samples of the counters of all servers.
 
 use crate::{connection::Connection, output};
 use futago_base::ServerId;
@@ -26,7 +26,7 @@ impl Sample {
     }
 }
 
-/// What happened a second.
+/// Rates of servers and operations, and the requests that wait.
 #[derive(Serialize)]
 pub struct Rates {
     servers: Vec<ServerRates>,
@@ -37,7 +37,7 @@ pub struct Rates {
 #[derive(Serialize)]
 struct ServerRates {
     server: u16,
-    /// None if it did not answer both times.
+    /// `None` if the server did not answer both times.
     #[serde(flatten)]
     rates: Option<KnownRates>,
 }
@@ -47,11 +47,11 @@ struct KnownRates {
     requests_per_s: f64,
     received_bytes_per_s: f64,
     sent_bytes_per_s: f64,
-    /// How much of the time it had something to do, in per cent.
+    /// Share of the time in which the server worked, in per cent.
     busy_percent: f64,
-    /// How long it had something to do for a request, in microseconds.
+    /// Time of work for a request, in microseconds.
     busy_us_per_request: f64,
-    /// Requests that were refused because there was too much to do.
+    /// Requests that the server refused because too many were under way.
     refused_per_s: f64,
     /// Requests that are being served.
     under_way: u64,
@@ -64,7 +64,7 @@ struct KnownRates {
 struct OperationRate {
     operation: String,
     per_s: f64,
-    /// How long each waited for other clients and servers, in microseconds.
+    /// Mean time that a request waited for other clients and servers, in microseconds.
     waited_us: f64,
 }
 
@@ -78,7 +78,7 @@ struct WaitingAt {
 /// Rows under titles, for people.
 pub struct Table {
     pub titles: &'static [&'static str],
-    /// From this column on there are numbers.
+    /// The first of the columns of numbers.
     numbers_from: usize,
     pub rows: Vec<Vec<String>>,
 }
@@ -91,7 +91,7 @@ impl Table {
 }
 
 impl Rates {
-    /// What happened between two samples, in a second.
+    /// Computes the rates between two samples.
     pub fn between(before: &Sample, after: &Sample) -> Self {
         let seconds = after.at.duration_since(before.at).as_secs_f64().max(1e-6);
         let pairs = before.servers.iter().zip(&after.servers);
@@ -111,7 +111,7 @@ impl Rates {
         }
     }
 
-    /// For people.
+    /// Three tables for people: servers, operations, waiting requests.
     pub fn tables(&self) -> [Table; 3] {
         [
             self.server_table(),
@@ -197,7 +197,7 @@ impl ServerRates {
 }
 
 impl KnownRates {
-    /// Counters of a server that was started again begin anew.
+    /// A restarted server counts from zero again: its rates are zero at first.
     fn between(before: &Status, after: &Status, seconds: f64) -> Self {
         let per_s = |of: fn(&Status) -> u64| of(after).saturating_sub(of(before)) as f64 / seconds;
         let requests_per_s = per_s(|status| status.requests.values().sum());
@@ -243,7 +243,7 @@ fn operations<'a>(
     rates
 }
 
-/// What waits at any server, the oldest first.
+/// The waiting requests of all servers, the oldest first.
 fn waiting<'a>(pairs: impl Iterator<Item = (&'a Status, &'a Status)>) -> Vec<WaitingAt> {
     let mut all: Vec<_> = pairs
         .flat_map(|(_, after)| {
@@ -262,19 +262,20 @@ pub mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A server that has served so many writes, each of which took 3 microseconds of work and 5 of waiting.
+    /// Counters after `writes` writes, each with 3 us of work and 5 us of waiting.
     fn status(writes: u64) -> Status {
         serde_json::from_value(serde_json::json!({
             "server": 0, "process_id": 1, "uptime_s": 1.0, "cpu_us": 0, "busy_us": 3 * writes,
-            "used_bytes": 1024, "limit_bytes": 4096, "resident_bytes": 0, "files": 1, "connections": 1,
-            "sessions": 2, "under_way": 0, "busy": 0, "received_bytes": 1024 * writes, "sent_bytes": 0,
+            "used_bytes": 1024, "limit_bytes": 4096, "resident_bytes": 0, "files": 1,
+            "connections": 1, "sessions": 2, "under_way": 0, "busy": 0,
+            "received_bytes": 1024 * writes, "sent_bytes": 0,
             "wake_ups": 0, "turned_away": 0, "requests": {"write": writes, "read": 1},
             "waited_us": {"write": 5 * writes},
         }))
         .expect("a status")
     }
 
-    /// What 1,000 writes in two seconds look like, beside a server that does not answer.
+    /// Rates of 1,000 writes in two seconds, beside a server that does not answer.
     pub fn rates() -> Rates {
         let at = Instant::now();
         let before = Sample {

@@ -1,4 +1,4 @@
-//! Rates on a terminal, drawn anew after every interval.
+//! Draws rates on a terminal, once an interval.
 
 use super::rates::{Rates, Sample, Table};
 use crate::{connection::Connection, exit::Exit};
@@ -12,7 +12,7 @@ use ratatui::{
 };
 use std::time::{Duration, Instant};
 
-/// Shows rates until a key says that it is enough.
+/// Shows rates until the user presses `q`, Escape or Ctrl-C.
 ///
 /// # Errors
 /// If there is no terminal.
@@ -42,7 +42,7 @@ fn draw_until_left(
     }
 }
 
-/// Waits for an interval. Returns whether the user wants it to end.
+/// Waits for an interval. Returns whether the user pressed a key that ends the display.
 fn is_left_within(interval: Duration) -> anyhow::Result<bool> {
     let until = Instant::now() + interval;
     loop {
