@@ -24,6 +24,7 @@ pub mod reversible;
 pub mod time;
 pub mod view;
 pub mod work;
+pub mod xattr_name;
 
 pub use attributes::{Attributes, Kind};
 pub use batch::{Batch, DataChange};
@@ -40,3 +41,4 @@ pub use record::{Key, Value};
 pub use time::{Duration, Moment, Time, Timestamp};
 pub use view::{Space, View};
 pub use work::Work;
+pub use xattr_name::XattrName;

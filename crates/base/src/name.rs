@@ -33,11 +33,6 @@ impl Name {
         Self(Bytes::new())
     }
 
-    /// The extended attribute with a program's capabilities, as Linux calls it.
-    pub const fn of_capabilities() -> Self {
-        Self(Bytes::from_static(b"security.capability"))
-    }
-
     /// The name's bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

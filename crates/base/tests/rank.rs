@@ -4,7 +4,7 @@
 
 use futago_base::{
     BucketStart, ChunkId, FileId, Key, Name, NameHash, Partition, RequestId, ServerId, SessionId,
-    TransactionId, record::Target,
+    TransactionId, XattrName, record::Target,
 };
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ fn key_of_file() -> impl Strategy<Value = Key> {
         let file = FileId(id);
         match sort {
             0 => Key::Inode(file),
-            1 => Key::Xattr(file, name),
+            1 => Key::Xattr(file, XattrName::new(name.as_bytes().to_vec()).unwrap()),
             2 => Key::Header(file, BucketStart(second)),
             3 => Key::Entry(file, NameHash(second), name),
             4 => Key::Chunk(ChunkId {

@@ -5,7 +5,7 @@ mod cluster;
 use bytes::Bytes;
 use cluster::{CHUNK_BYTES, Cluster, User, data, file, name, pattern};
 use futago_base::{
-    Errno, FileId, Payload,
+    Errno, FileId, Payload, XattrName,
     record::{LockKind, LockRange, LockSpace},
 };
 use futago_client::{AllocateMode, Cancel, XattrMode, join_all};
@@ -295,7 +295,8 @@ fn attributes_of_files_are_kept() {
     let client = cluster.client();
     cluster.run(async {
         let id = make_file(&client, "f", b"").await;
-        let (a, b) = (name("user.a"), name("user.b"));
+        let xattr = |name: &'static str| XattrName::new(name).unwrap();
+        let (a, b) = (xattr("user.a"), xattr("user.a/b"));
         let value = Bytes::from_static(b"value");
         let set = |mode| client.set_xattr(id, &a, value.clone(), mode);
         assert_eq!(set(XattrMode::Replace).await, Err(Errno::ENODATA));

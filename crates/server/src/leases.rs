@@ -19,7 +19,7 @@ use crate::state::size::changes_are_announced;
 use crate::turn::{Turn, stored};
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use futago_base::{
-    BucketStart, FileId, Key, Kind, Name, Payload, RequestId, SessionId, Value, View,
+    BucketStart, FileId, Key, Kind, Payload, RequestId, SessionId, Value, View, XattrName,
     record::{Recall, Session, Sort, StoredMessage, Target},
 };
 use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request};
@@ -400,7 +400,9 @@ fn files_told_of(request: &Request, reply: &Reply) -> Vec<FileId> {
     match (request, reply) {
         (Request::Read { id, .. }, _) => Vec::from([*id]),
         // A write takes them away.
-        (Request::GetXattr { id, name }, _) if *name == Name::of_capabilities() => Vec::from([*id]),
+        (Request::GetXattr { id, name }, _) if *name == XattrName::of_capabilities() => {
+            Vec::from([*id])
+        }
         (_, Reply::Found { state, .. }) => state.iter().map(of).collect(),
         (_, Reply::Files(states)) => states.iter().flatten().map(of).collect(),
         (_, Reply::File(state) | Reply::Opened(state)) => Vec::from([of(state)]),

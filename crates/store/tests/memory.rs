@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use futago_base::{
     Batch, ChunkId, DataChange, FileId, Kind, Name, NameHash, Partition, Pattern, Payload,
-    Timestamp, Value, View,
+    Timestamp, Value, View, XattrName,
     data::EXTENT_BYTES,
     overlay::RECORD_BYTES,
     record::{Entry, Inode, Key, Truncations},
@@ -50,7 +50,7 @@ fn record() -> impl Strategy<Value = (Key, Option<Value>)> {
     let bytes = prop::collection::vec(any::<u8>(), 0..50);
     let xattr =
         (0..4_u64, 0..4_u8, prop::option::of(bytes.clone())).prop_map(|(id, name, value)| {
-            let name = Name::new(format!("user.name.{name}").into_bytes()).unwrap();
+            let name = XattrName::new(format!("user.name.{name}").into_bytes()).unwrap();
             (
                 Key::Xattr(file(id), name),
                 value.map(|v| Value::Bytes(Bytes::from(v))),

@@ -26,7 +26,7 @@ use zerocopy::{
 /// "FTGO": what every message starts with.
 const MAGIC: u32 = u32::from_le_bytes(*b"FTGO");
 /// The version of this encoding. Peers of different versions refuse each other.
-pub const VERSION: u16 = 13;
+pub const VERSION: u16 = 14;
 
 /// Continues a CRC32C over more bytes. The fastest way depends on instructions that only a program
 /// with an operating system can ask for, so the caller brings it.

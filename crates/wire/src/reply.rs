@@ -5,7 +5,7 @@ use crate::step::{Inherited, NewDirectory};
 use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
 use futago_base::{
-    Attributes, BucketStart, Errno, FileId, Name, Space, Timestamp,
+    Attributes, BucketStart, Errno, FileId, Name, Space, Timestamp, XattrName,
     record::{Entry, Header, HeaderSum, RangeLock, TransactionState, Truncations},
 };
 use serde::{Deserialize, Serialize};
@@ -157,7 +157,7 @@ pub enum Reply {
     /// A symbolic link's target, an extended attribute's value or a status text.
     Bytes(Bytes),
     /// Names of extended attributes.
-    Names(Vec<Name>),
+    Names(Vec<XattrName>),
     /// The lock that is in the way, if any.
     Lock(Option<RangeLock>),
     /// An offset within the file, if there is one.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
     BucketStart, ChunkId, FileId, Name, NameHash, ServerId, Time, Timestamp, TransactionId,
+    XattrName,
     record::{LockKind, LockRange, LockSpace, Truncations},
 };
 use serde::{Deserialize, Serialize};
@@ -380,14 +381,14 @@ pub enum Request {
         /// The file.
         id: FileId,
         /// The attribute's name, with its name space.
-        name: Name,
+        name: XattrName,
     },
     /// Sets an extended attribute.
     SetXattr {
         /// The file.
         id: FileId,
         /// The attribute's name.
-        name: Name,
+        name: XattrName,
         /// Its value.
         value: Bytes,
         /// Fail with `EEXIST` if it exists.
@@ -402,7 +403,7 @@ pub enum Request {
         /// The file.
         id: FileId,
         /// The attribute's name.
-        name: Name,
+        name: XattrName,
     },
     /// Says who is in the way of a lock. Answer: [`Reply::Lock`](crate::Reply::Lock).
     TestLock {

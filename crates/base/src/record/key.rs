@@ -3,7 +3,7 @@
 use super::Target;
 use crate::{
     BucketStart, ChunkId, FileId, Name, NameHash, Partition, RequestId, ServerId, SessionId,
-    TransactionId,
+    TransactionId, XattrName,
 };
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ pub enum Key {
     /// A file's attributes.
     Inode(FileId),
     /// An extended attribute.
-    Xattr(FileId, Name),
+    Xattr(FileId, XattrName),
     /// A bucket of a directory.
     Header(FileId, BucketStart),
     /// A name in a directory.
@@ -152,8 +152,8 @@ impl Key {
     /// The range of a file's extended attributes.
     pub const fn xattrs(file: FileId) -> (Self, Self) {
         (
-            Self::Xattr(file, Name::least()),
-            Self::Xattr(FileId(file.0 + 1), Name::least()),
+            Self::Xattr(file, XattrName::least()),
+            Self::Xattr(FileId(file.0 + 1), XattrName::least()),
         )
     }
 

@@ -1,7 +1,7 @@
 //! Where a key stands in the order of keys, as one number.
 
 use super::{Key, Target};
-use crate::{FileId, Name, RequestId, TransactionId};
+use crate::{FileId, RequestId, TransactionId, XattrName};
 
 /// A number that rises with the keys: of two keys the smaller never has the larger rank.
 ///
@@ -43,7 +43,7 @@ impl Rank {
     }
 
     /// With a name as the second field: its first bytes.
-    fn named(sort: u8, file: FileId, name: &Name) -> Self {
+    fn named(sort: u8, file: FileId, name: &XattrName) -> Self {
         let mut first = [0; 8];
         for (to, from) in first.iter_mut().zip(name.as_bytes()) {
             *to = *from;

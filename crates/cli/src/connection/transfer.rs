@@ -2,7 +2,7 @@
 
 use super::{Connection, RemotePath};
 use bytes::Bytes;
-use futago_base::{Errno, FileId, Name, Payload};
+use futago_base::{Errno, FileId, Name, Payload, XattrName};
 use futago_client::{RenameFlags, XattrMode};
 use futago_node::Client;
 use futago_wire::{AttributeChange, NewContent, NewNode};
@@ -85,12 +85,15 @@ impl Connection {
 
     /// Sets an extended attribute.
     pub fn set_xattr(&self, id: FileId, name: &[u8], value: Vec<u8>) -> anyhow::Result<()> {
-        let name = Name::new(name.to_vec())?;
+        let name = XattrName::new(name.to_vec())?;
         let set = async |client: &Client| {
             let value = Bytes::from(value);
             client.set_xattr(id, &name, value, XattrMode::Set).await
         };
-        self.run(|| format!("setting {name}"), set)
+        self.run(
+            || format!("setting {}", name.as_bytes().escape_ascii()),
+            set,
+        )
     }
 
     /// The extended attributes: names and values.

@@ -3,13 +3,13 @@
 use crate::{Client, Context, XattrMode};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use futago_base::{Errno, FileId, Name};
+use futago_base::{Errno, FileId, XattrName};
 use futago_wire::{Reply, Request};
 
 impl<C: Context> Client<C> {
     /// The value of an extended attribute. Errors: `ENODATA`.
-    pub async fn get_xattr(&self, id: FileId, name: &Name) -> Result<Bytes, Errno> {
-        if *name == Name::of_capabilities() {
+    pub async fn get_xattr(&self, id: FileId, name: &XattrName) -> Result<Bytes, Errno> {
+        if *name == XattrName::of_capabilities() {
             // A write that is kept takes them away.
             self.send_unsent(id).await;
         }
@@ -24,7 +24,7 @@ impl<C: Context> Client<C> {
     pub async fn set_xattr(
         &self,
         id: FileId,
-        name: &Name,
+        name: &XattrName,
         value: Bytes,
         mode: XattrMode,
     ) -> Result<(), Errno> {
@@ -41,7 +41,7 @@ impl<C: Context> Client<C> {
     }
 
     /// The names of a file's extended attributes.
-    pub async fn list_xattrs(&self, id: FileId) -> Result<Vec<Name>, Errno> {
+    pub async fn list_xattrs(&self, id: FileId) -> Result<Vec<XattrName>, Errno> {
         match self.ask_home(id, Request::ListXattrs(id)).await? {
             Reply::Names(names) => Ok(names),
             _ => Err(Errno::EPROTO),
@@ -49,7 +49,7 @@ impl<C: Context> Client<C> {
     }
 
     /// Removes an extended attribute. Errors: `ENODATA`.
-    pub async fn remove_xattr(&self, id: FileId, name: &Name) -> Result<(), Errno> {
+    pub async fn remove_xattr(&self, id: FileId, name: &XattrName) -> Result<(), Errno> {
         let name = name.clone();
         self.tell_home(id, Request::RemoveXattr { id, name }).await
     }

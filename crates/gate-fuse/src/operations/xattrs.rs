@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use bytes::{BufMut, Bytes, BytesMut};
-use futago_base::{Errno, Name};
+use futago_base::{Errno, XattrName};
 use futago_client::XattrMode;
 use futago_fuse_kernel::SetXattr;
 
@@ -16,7 +16,10 @@ pub fn is_supported(name: &[u8]) -> bool {
 }
 
 pub async fn get(call: &Call, name: Bytes, room: u32) -> Outcome {
-    let value = call.client.get_xattr(call.file, &Name::new(name)?).await?;
+    let value = call
+        .client
+        .get_xattr(call.file, &XattrName::new(name)?)
+        .await?;
     Ok(Answer::Xattr(value, room))
 }
 
@@ -29,7 +32,7 @@ pub async fn set(call: &Call, set: SetXattr) -> Outcome {
     };
     // The request's buffer is larger than what is kept.
     let value = Bytes::copy_from_slice(&set.value);
-    let (client, name) = (&call.client, Name::new(set.name)?);
+    let (client, name) = (&call.client, XattrName::new(set.name)?);
     client.set_xattr(call.file, &name, value, mode).await?;
     Ok(Answer::Done)
 }
@@ -44,7 +47,7 @@ pub async fn list(call: &Call, room: u32) -> Outcome {
 }
 
 pub async fn remove(call: &Call, name: Bytes) -> Outcome {
-    let name = Name::new(name)?;
+    let name = XattrName::new(name)?;
     call.client.remove_xattr(call.file, &name).await?;
     Ok(Answer::Done)
 }

@@ -2,7 +2,7 @@
 
 use super::{Mount, told};
 use crate::journal::Journal;
-use futago_base::{Attributes, FileId, Kind, Name, Timestamp};
+use futago_base::{Attributes, FileId, Kind, Timestamp, XattrName};
 use futago_client::XattrMode;
 use futago_twin::model::{Observed, Operation, Outcome};
 use futago_wire::FileState;
@@ -119,7 +119,7 @@ impl Mount {
         let bytes = fs::listxattr(self.path(id)?, &mut list[..])?;
         let names = list[..bytes].split(|byte| *byte == 0);
         let names = names.filter(|name| !name.is_empty());
-        let names = names.map(|name| Name::new(name.to_vec()).map_err(|_| Errno::ILSEQ));
+        let names = names.map(|name| XattrName::new(name.to_vec()).map_err(|_| Errno::ILSEQ));
         Ok(Outcome::Names(names.collect::<io::Result<_>>()?))
     }
 }

@@ -4,7 +4,7 @@ use crate::answer::{Checked, Result};
 use crate::turn::Turn;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use futago_base::{Errno, FileId, Key, Name, Timestamp, Value, View, limits, record::Target};
+use futago_base::{Errno, FileId, Key, Timestamp, Value, View, XattrName, limits, record::Target};
 use futago_wire::{Reply, Request};
 
 pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
@@ -31,7 +31,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
     }
 }
 
-fn get<V: View>(turn: &Turn<'_, V>, id: FileId, name: &Name) -> Checked<Bytes> {
+fn get<V: View>(turn: &Turn<'_, V>, id: FileId, name: &XattrName) -> Checked<Bytes> {
     settled(turn, id)?;
     let value = turn
         .state
@@ -40,7 +40,7 @@ fn get<V: View>(turn: &Turn<'_, V>, id: FileId, name: &Name) -> Checked<Bytes> {
     value.cloned().ok_or_else(|| Errno::ENODATA.into())
 }
 
-fn names<V: View>(turn: &Turn<'_, V>, id: FileId) -> Vec<Name> {
+fn names<V: View>(turn: &Turn<'_, V>, id: FileId) -> Vec<XattrName> {
     let (from, to) = Key::xattrs(id);
     turn.state
         .range(from, to)
@@ -54,7 +54,7 @@ fn names<V: View>(turn: &Turn<'_, V>, id: FileId) -> Vec<Name> {
 fn set<V: View>(
     turn: &mut Turn<'_, V>,
     id: FileId,
-    name: &Name,
+    name: &XattrName,
     value: &Bytes,
     create: bool,
     replace: bool,
@@ -86,7 +86,7 @@ impl<V: View> Turn<'_, V> {
     /// Takes a program's capabilities away, as Linux does whenever its data or owner changes: they
     /// were given to what it was.
     pub fn drop_capabilities(&mut self, id: FileId) {
-        let key = Key::Xattr(id, Name::of_capabilities());
+        let key = Key::Xattr(id, XattrName::of_capabilities());
         if self.state.get(&key).is_some() {
             self.state.delete(key);
         }

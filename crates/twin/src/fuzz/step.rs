@@ -3,7 +3,7 @@
 use crate::model::{LockRequest, NewKind, Node, NodeId, Operation, Tree};
 use crate::random::Random;
 use futago_base::{
-    Duration, FileId, Kind, Name,
+    Duration, FileId, Kind, Name, XattrName,
     record::{LockKind, LockSpace},
 };
 use futago_client::{AllocateMode, Owner, RenameFlags, XattrMode};
@@ -499,11 +499,11 @@ impl Step {
     fn xattr(&self, id: FileId) -> Operation {
         use Operation as O;
         let name = if self.draws[3].is_multiple_of(2) {
-            Name::new("user.x")
+            XattrName::new("user.x")
         } else {
-            Name::new("user.y")
+            XattrName::new("user.y/z")
         };
-        let name = name.unwrap_or(Name::least());
+        let name = name.unwrap_or(XattrName::least());
         match self.draws[4] % 6 {
             0 => O::GetXattr { id, name },
             1 => O::ListXattrs(id),

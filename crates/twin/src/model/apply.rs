@@ -1,7 +1,7 @@
 //! One step of the reference: an operation, or a slice of one, against a tree.
 
 use super::{Content, NodeId, Observed, Operation, Outcome, Tree, attributes, data, locks, names};
-use futago_base::{Attributes, Errno, FileId, Kind, Name};
+use futago_base::{Attributes, Errno, FileId, Kind, XattrName};
 use std::collections::BTreeSet;
 
 /// An operation of a history.
@@ -70,7 +70,7 @@ pub(super) enum Expected {
     /// This number.
     Number(u64),
     /// These names.
-    Names(BTreeSet<Name>),
+    Names(BTreeSet<XattrName>),
     /// Whether a lock is in the way.
     Lock(bool),
 }

@@ -2,7 +2,7 @@
 
 use super::apply::{Errors, Expected, directory, existing};
 use super::{Body, Call, Node, NodeId, Operation, Tree};
-use futago_base::{Errno, FileId, Kind, Name};
+use futago_base::{Errno, FileId, Kind, XattrName};
 use futago_client::XattrMode;
 
 pub(super) fn run(tree: &mut Tree, call: &Call<'_>) -> Result<Expected, Errors> {
@@ -99,7 +99,7 @@ fn release(tree: &mut Tree, client: usize, id: FileId) -> Result<Expected, Error
 fn set_xattr(
     tree: &mut Tree,
     id: FileId,
-    name: &Name,
+    name: &XattrName,
     mode: XattrMode,
     tag: u8,
 ) -> Result<Expected, Errors> {

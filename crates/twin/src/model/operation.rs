@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futago_base::{
-    Errno, FileId, Name,
+    Errno, FileId, Name, XattrName,
     record::{LockKind, LockSpace, RangeLock},
 };
 use futago_client::{AllocateMode, RenameFlags, XattrMode};
@@ -126,18 +126,18 @@ pub enum Operation {
     },
     GetXattr {
         id: FileId,
-        name: Name,
+        name: XattrName,
     },
     SetXattr {
         id: FileId,
-        name: Name,
+        name: XattrName,
         mode: XattrMode,
         tag: u8,
     },
     ListXattrs(FileId),
     RemoveXattr {
         id: FileId,
-        name: Name,
+        name: XattrName,
     },
     TestLock {
         id: FileId,
@@ -236,7 +236,7 @@ pub enum Outcome {
     /// A listing.
     Listing(Vec<ListedEntry>),
     /// Names of extended attributes.
-    Names(Vec<Name>),
+    Names(Vec<XattrName>),
     /// The lock in the way.
     Lock(Option<RangeLock>),
 }

@@ -1,7 +1,7 @@
 //! The reference: a POSIX tree in the plainest form.
 
 use super::Content;
-use futago_base::{Attributes, FileId, Kind, Name};
+use futago_base::{Attributes, FileId, Kind, Name, XattrName};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ pub struct Node {
     /// Group.
     pub gid: u32,
     /// Extended attributes.
-    pub xattrs: BTreeMap<Name, Vec<u8>>,
+    pub xattrs: BTreeMap<XattrName, Vec<u8>>,
     /// What only its kind has.
     pub body: Body,
 }
