@@ -185,6 +185,31 @@ fn a_released_file_may_be_gone_or_not() {
     assert!(!ended(Operation::Release(OTHER), Ok(Outcome::Done)));
 }
 
+/// Whoever has a lease on a file that went with a session may read it until the lease is over.
+#[test]
+fn a_file_that_went_with_a_session_may_still_be_read() {
+    let unlink = Operation::Unlink {
+        directory: FileId::ROOT,
+        name: name("a"),
+    };
+    let mut begin = vec![
+        create(0, "a", FILE),
+        record(0, (2, 3), Operation::Open(FILE), Ok(Outcome::Done)),
+        record(0, (4, 5), unlink, Ok(Outcome::Done)),
+    ];
+    let look = Operation::Attributes(FILE);
+    let stale = record(2, (20, 21), look, Err(Errno::ESTALE));
+    let history = |begin: &[Record]| [begin, &[stale.clone(), read((30, 30), b"")]].concat();
+    assert!(!is_explained(&history(&begin), 0));
+    begin.push(Record {
+        client: 0,
+        operation: Operation::Expire,
+        called: Time(6),
+        returned: None,
+    });
+    assert!(is_explained(&history(&begin), 0));
+}
+
 /// Far more operations than a burst of the fuzzer has, and all at once.
 #[test]
 fn many_operations_at_once_are_explained_soon() {

@@ -151,6 +151,7 @@ fn attach(
 /// In what the tree that operations lead to differs from the one that the servers hold; nodes whose
 /// identity no client has seen are known by their names.
 pub(super) fn difference(expected: &Tree, found: &Tree) -> Option<String> {
+    let expected = &expected.without_unused();
     let mut pairs = vec![(Tree::ROOT, Tree::ROOT, String::from("/"))];
     let mut paired: BTreeMap<NodeId, NodeId> = BTreeMap::new();
     pairs.extend(nameless(expected, found));

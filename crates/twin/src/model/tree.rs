@@ -63,7 +63,9 @@ pub struct File {
     pub target: Vec<u8>,
     /// How often each client has it open.
     pub opens: BTreeMap<usize, u32>,
-    /// Whether somebody has let it go without waiting until the servers have heard of it.
+    /// Whether somebody has let it go without waiting until the servers have heard of it, or it was
+    /// nobody's any more when a session ended: that waits for no lease, so whoever has one goes on
+    /// to read the file.
     pub released: bool,
     /// Locks: a tag of 1 is shared, 2 exclusive.
     pub locks: BTreeMap<Locker, Content>,
@@ -246,9 +248,17 @@ impl Tree {
             if let Some(file) = self.node_mut(id).and_then(Node::file_mut) {
                 file.opens.remove(&client);
                 file.locks.retain(|locker, _| locker.1 != client);
+                file.released |= file.is_unused();
             }
-            self.forget_unused(id);
         }
+    }
+
+    /// The tree without the files that nobody has any more.
+    pub fn without_unused(&self) -> Self {
+        let mut tree = self.clone();
+        let is_used = |node: &Node| !node.file().is_some_and(File::may_be_gone);
+        tree.nodes.retain(|_, node| is_used(node));
+        tree
     }
 
     /// Whether `seen` is what `stat` tells of a node.
