@@ -29,6 +29,7 @@ use futago_base::{
 use futago_wire::{Outcome, Peer, PeerAnswer, Push, Request};
 
 pub use config::Config;
+pub use operations::inspected;
 pub use transactions::TransactionCounts;
 
 /// What a server is told.

@@ -44,6 +44,13 @@ pub enum Inspected {
         /// The byte after its last one.
         end: u32,
     },
+    /// That a server takes chunks of a file whose home is elsewhere.
+    Admitted {
+        /// The file.
+        file: FileId,
+        /// The file's latest shrinking of which these chunks have heard.
+        heard: u64,
+    },
 }
 
 /// Which record it is. An inspection lists them in the order of these sorts.
@@ -57,6 +64,8 @@ pub enum InspectedKey {
     Entry(FileId, Name),
     /// A chunk.
     Chunk(ChunkId),
+    /// The admission of a file's chunks.
+    Admitted(FileId),
 }
 
 impl Inspected {
@@ -71,6 +80,7 @@ impl Inspected {
                 directory, name, ..
             } => InspectedKey::Entry(*directory, name.clone()),
             Self::Chunk { chunk, .. } => InspectedKey::Chunk(*chunk),
+            Self::Admitted { file, .. } => InspectedKey::Admitted(*file),
         }
     }
 }
@@ -93,4 +103,13 @@ pub enum Repair {
     SetParent(FileId, FileId),
     /// Counts a bucket's entries anew.
     RecountBucket(FileId, BucketStart),
+    /// Takes away what the server holds of a file beyond a size.
+    Cut {
+        /// The file.
+        file: FileId,
+        /// Bytes a chunk.
+        chunk_bytes: u32,
+        /// In bytes.
+        size: u64,
+    },
 }

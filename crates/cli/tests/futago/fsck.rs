@@ -173,6 +173,9 @@ impl Patient {
             FaultKind::ChunkWithoutFile | FaultKind::ChunkBeyondEnd | FaultKind::MisplacedChunk => {
                 self.damage_of_chunks(kind, victim)
             }
+            FaultKind::UnservedChunk | FaultKind::StrayAdmission | FaultKind::MissedTruncation => {
+                self.damage_of_admissions(kind, victim.file)
+            }
         }
     }
 
@@ -285,6 +288,30 @@ impl Patient {
         }
     }
 
+    fn damage_of_admissions(&self, kind: FaultKind, file: FileId) -> Changes {
+        let home = self.map.home(file);
+        let admitted = Repair::Put(Inspected::Admitted { file, heard: 0 });
+        if kind == FaultKind::StrayAdmission {
+            return vec![(self.beside(home), admitted)];
+        }
+        let mut inode = self.inode(file);
+        let (chunk_bytes, chunk) = (u64::from(inode.chunk_bytes), ChunkId { file, index: 1 });
+        inode.reach = 2 * chunk_bytes;
+        let server = self.map.chunk_server(chunk);
+        let mut changes = if kind == FaultKind::UnservedChunk {
+            inode.size = chunk_bytes + 1;
+            self.put_chunk(server, chunk)
+        } else {
+            inode.truncations.shrink(inode.size);
+            vec![(server, admitted)]
+        };
+        let inode = Box::new(inode);
+        let id = file;
+        let open = false;
+        changes.push((home, Repair::Put(Inspected::Inode { id, inode, open })));
+        changes
+    }
+
     /// The exit code and the kinds of what was found.
     fn fsck(&self, arguments: &[&str]) -> (i32, Vec<String>) {
         let (code, report) = self.cluster.json(&[&["fsck"], arguments].concat());
@@ -333,7 +360,12 @@ impl Patient {
                 FaultKind::Loop => lost(victim.below),
                 _ => named.join("below"),
             };
-            assert_eq!(std::fs::read(&file).unwrap(), CONTENTS, "{file:?}");
+            let contents = std::fs::read(&file).unwrap();
+            let (first, rest) = contents.split_at(CONTENTS.len());
+            assert_eq!(first, CONTENTS, "{file:?}");
+            let is_longer = *kind == FaultKind::UnservedChunk;
+            assert_eq!(!rest.is_empty(), is_longer, "{file:?}");
+            assert!(rest.iter().all(|byte| *byte == 0), "{file:?}");
             assert!(below.is_dir(), "{below:?}");
         }
     }

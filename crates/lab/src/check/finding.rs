@@ -75,6 +75,14 @@ pub enum Fault {
     ChunkBeyondEnd(ChunkId),
     /// A chunk is on a server where nobody looks for it.
     MisplacedChunk(ChunkId),
+    /// A chunk with data that its server serves to nobody; the latest truncation of which the server
+    /// has heard, nothing if it was not told of the file.
+    UnservedChunk(ChunkId, Option<u64>),
+    /// A server takes chunks of a file that has none there.
+    StrayAdmission(FileId),
+    /// The chunks of a file on a server have heard of another truncation (first) than the file's
+    /// latest (second).
+    MissedTruncation(FileId, u64, u64),
 }
 
 impl Fault {
@@ -96,25 +104,10 @@ impl fmt::Display for Fault {
             | Self::StrayBucket(..)
             | Self::MisplacedBucket(..)
             | Self::WrongCounts(..) => self.describe_bucket(f),
-            Self::ChunkWithoutFile(chunk) => {
-                write!(
-                    f,
-                    "chunk {} belongs to {}, which is no file",
-                    chunk.index, chunk.file
-                )
-            }
-            Self::ChunkBeyondEnd(chunk) => {
-                write!(
-                    f,
-                    "chunk {} of file {} is beyond the file's end",
-                    chunk.index, chunk.file
-                )
-            }
-            Self::MisplacedChunk(chunk) => write!(
-                f,
-                "chunk {} of file {} is on a server where nobody looks for it",
-                chunk.index, chunk.file
-            ),
+            Self::ChunkWithoutFile(chunk)
+            | Self::ChunkBeyondEnd(chunk)
+            | Self::MisplacedChunk(chunk)
+            | Self::UnservedChunk(chunk, _) => self.describe_chunk(*chunk, f),
             _ => self.describe_node(f),
         }
     }
@@ -145,6 +138,13 @@ impl Fault {
                 write!(f, "directory {id} does not know that it lies in {real}")
             }
             Self::Loop(id) => write!(f, "directory {id} lies below itself"),
+            Self::StrayAdmission(id) => {
+                write!(f, "chunks of {id} are taken, but it has none there")
+            }
+            Self::MissedTruncation(id, heard, latest) => write!(
+                f,
+                "chunks of file {id} have heard of truncation {heard}, but the latest is {latest}"
+            ),
             _ => Ok(()),
         }
     }
@@ -194,6 +194,28 @@ impl Fault {
                 counted.0, counted.1, found.0, found.1
             ),
             _ => write!(f, "is on a server where nobody looks for it"),
+        }
+    }
+
+    fn describe_chunk(&self, chunk: ChunkId, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ChunkId { file, index } = chunk;
+        match self {
+            Self::ChunkWithoutFile(_) => {
+                write!(f, "chunk {index} belongs to {file}, which is no file")
+            }
+            Self::ChunkBeyondEnd(_) => {
+                write!(f, "chunk {index} of file {file} is beyond the file's end")
+            }
+            Self::UnservedChunk(..) => {
+                write!(
+                    f,
+                    "chunk {index} of file {file} has data that is served to nobody"
+                )
+            }
+            _ => write!(
+                f,
+                "chunk {index} of file {file} is on a server where nobody looks for it"
+            ),
         }
     }
 }

@@ -10,8 +10,10 @@
 //! - [`entries`]: every entry lies in a bucket and leads to a node of the kind that it says.
 //! - [`inodes`]: every node has as many names as it counts, and a directory exactly one.
 //! - [`tree`]: every directory names the one that it lies in, and is reached from the root.
-//! - [`chunks`]: every chunk belongs to a file that reaches that far.
+//! - [`chunks`]: every chunk belongs to a file that reaches that far, and its data is served.
+//! - [`admissions`]: every server that takes chunks of a file has heard of all its shrinkings.
 
+mod admissions;
 mod buckets;
 mod chunks;
 mod entries;
@@ -34,6 +36,7 @@ pub fn check(records: &Records<'_>) -> Vec<Finding> {
     inodes::check(records, &mut findings);
     tree::check(records, &mut findings);
     chunks::check(records, &mut findings);
+    admissions::check(records, &mut findings);
     findings
 }
 

@@ -23,8 +23,8 @@ const fn rank(repair: &Repair) -> u8 {
         Repair::Remove(InspectedKey::Header(..)) => 1,
         Repair::Put(Inspected::Header { .. }) => 2,
         Repair::Put(Inspected::Entry { .. }) => 3,
-        Repair::Remove(_) | Repair::RemoveFile(_) => 4,
-        Repair::SetLinks(..) | Repair::SetParent(..) => 5,
+        Repair::Remove(_) | Repair::RemoveFile(_) | Repair::Cut { .. } => 4,
+        Repair::SetLinks(..) | Repair::SetParent(..) | Repair::Put(Inspected::Admitted { .. }) => 5,
         Repair::RecountBucket(..) => 6,
     }
 }

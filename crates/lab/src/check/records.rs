@@ -3,7 +3,7 @@
 use super::tiles;
 use futago_base::{
     BucketStart, ChunkId, ClusterMap, FileId, Kind, Name, NameHash, ServerId, Timestamp,
-    record::{Entry, Header, Inode},
+    record::{Entry, Header, Inode, Truncations},
 };
 use futago_wire::check::{Inspected, InspectedKey, Repair};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ pub struct Listing {
 }
 
 /// A node, from its inode.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Node {
     /// Its home.
     pub server: ServerId,
@@ -32,8 +32,14 @@ pub struct Node {
     pub links: u32,
     /// Its size in bytes.
     pub size: u64,
+    /// Up to where it may have chunks, in bytes.
+    pub reach: u64,
     /// Bytes a chunk.
     pub chunk_bytes: u32,
+    /// Its shrinkings.
+    pub truncations: Truncations,
+    /// How many servers have not yet confirmed one of them.
+    pub cuts_pending: u32,
     /// The directory that it believes to lie in, if it is a directory.
     pub parent: Option<FileId>,
     /// Last change of its contents; of a directory, only as far as a user has set it.
@@ -51,7 +57,10 @@ impl Node {
             gid: inode.gid,
             links: inode.links,
             size: inode.size,
+            reach: inode.reach,
             chunk_bytes: inode.chunk_bytes,
+            truncations: inode.truncations.clone(),
+            cuts_pending: inode.cuts_pending,
             parent: inode.place.map(|place| place.parent),
             modified: inode.modified,
             open,
@@ -67,7 +76,10 @@ impl Node {
             gid: 0,
             links: 1,
             size: 0,
+            reach: 0,
             chunk_bytes: 0,
+            truncations: Truncations::default(),
+            cuts_pending: 0,
             parent: Some(FileId::ROOT),
             modified: Timestamp::default(),
             open: false,
@@ -196,6 +208,8 @@ pub struct Records<'a> {
     pub(super) buckets: BTreeMap<(FileId, BucketStart), Bucket>,
     pub(super) entries: Vec<NamedEntry<'a>>,
     pub(super) chunks: Vec<StoredChunk>,
+    /// The servers that take chunks of a file, with the latest shrinking of which each has heard.
+    pub(super) admissions: BTreeMap<(FileId, ServerId), u64>,
     /// Which names are on which servers, wherever they belong.
     taken: BTreeSet<(FileId, &'a Name, ServerId)>,
     /// The positions in `entries` of the names of each node, as far as they count.
@@ -214,6 +228,7 @@ impl<'a> Records<'a> {
             buckets: BTreeMap::new(),
             entries: Vec::new(),
             chunks: Vec::new(),
+            admissions: BTreeMap::new(),
             taken: BTreeSet::new(),
             names: BTreeMap::new(),
         };
@@ -270,6 +285,9 @@ impl<'a> Records<'a> {
                 chunk: *chunk,
                 end: *end,
             }),
+            Inspected::Admitted { file, heard } => {
+                self.admissions.insert((*file, server), *heard);
+            }
         }
     }
 

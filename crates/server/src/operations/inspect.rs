@@ -3,7 +3,7 @@
 use crate::answer::Result;
 use crate::turn::Turn;
 use alloc::vec::Vec;
-use futago_base::{ChunkId, FileId, Key, Value, View};
+use futago_base::{FileId, Key, Overlay, Value, View};
 use futago_wire::{
     Reply,
     check::{Inspected, InspectedKey},
@@ -15,16 +15,12 @@ const RECORDS_MAX: usize = 200;
 
 pub fn run<V: View>(turn: &Turn<'_, V>, after: Option<&InspectedKey>, records_max: u32) -> Result {
     let from = after.map_or(Key::Inode(FileId(0)), key_of);
-    let end = Key::Chunk(ChunkId {
-        file: FileId(u64::MAX),
-        index: u64::MAX,
-    });
     let limit = (records_max as usize).clamp(1, RECORDS_MAX);
     let records: Vec<Inspected> = turn
         .state
-        .range(from.clone(), end)
+        .range(from.clone(), Key::TreeVersion)
         .filter(|(key, _)| after.is_none() || **key != from)
-        .filter_map(|(key, value)| inspect(turn, key, value))
+        .filter_map(|(key, value)| inspected(&turn.state, key, value))
         .take(limit)
         .collect();
     let next = records
@@ -40,15 +36,17 @@ pub fn key_of(key: &InspectedKey) -> Key {
         InspectedKey::Header(directory, bucket) => Key::Header(*directory, *bucket),
         InspectedKey::Entry(directory, name) => Key::Entry(*directory, name.hash(), name.clone()),
         InspectedKey::Chunk(chunk) => Key::Chunk(*chunk),
+        InspectedKey::Admitted(file) => Key::Admitted(*file),
     }
 }
 
-fn inspect<V: View>(turn: &Turn<'_, V>, key: &Key, value: &Value) -> Option<Inspected> {
+/// A record as a check sees it, if a check looks at its sort; `state` is all that the server holds.
+pub fn inspected<V: View>(state: &Overlay<'_, V>, key: &Key, value: &Value) -> Option<Inspected> {
     match (key, value) {
         (Key::Inode(id), Value::Inode(inode)) => Some(Inspected::Inode {
             id: *id,
             inode: inode.clone(),
-            open: turn.state.get(&Key::Opens(*id)).is_some(),
+            open: state.get(&Key::Opens(*id)).is_some(),
         }),
         (Key::Header(directory, bucket), Value::Header(header)) => Some(Inspected::Header {
             directory: *directory,
@@ -62,7 +60,11 @@ fn inspect<V: View>(turn: &Turn<'_, V>, key: &Key, value: &Value) -> Option<Insp
         }),
         (Key::Chunk(chunk), _) => Some(Inspected::Chunk {
             chunk: *chunk,
-            end: turn.state.data(*chunk).map_or(0, |extents| extents.end()),
+            end: state.data(*chunk).map_or(0, |extents| extents.end()),
+        }),
+        (Key::Admitted(file), Value::Number(heard)) => Some(Inspected::Admitted {
+            file: *file,
+            heard: *heard,
         }),
         _ => None,
     }

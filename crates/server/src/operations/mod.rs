@@ -27,6 +27,8 @@ mod unlink;
 mod write;
 mod xattrs;
 
+pub use inspect::inspected;
+
 use crate::answer::{Answer, Result};
 use crate::turn::Turn;
 use futago_base::{Errno, Key, Kind, Payload, View, record::Target};

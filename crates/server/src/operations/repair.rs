@@ -1,6 +1,6 @@
 //! Mends one piece of damage that a check has found.
 
-use super::inspect::key_of;
+use super::{chunks::check_chunk_bytes, inspect::key_of};
 use crate::answer::{Checked, Result};
 use crate::state::bucket::end_of;
 use crate::turn::Turn;
@@ -22,6 +22,14 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, repair: &Repair) -> Result {
         Repair::SetLinks(id, links) => turn.state.update_inode(*id, |inode| inode.links = *links),
         Repair::SetParent(id, parent) => turn.install_parent(*id, *parent),
         Repair::RecountBucket(directory, bucket) => recount(turn, *directory, *bucket),
+        Repair::Cut {
+            file,
+            chunk_bytes,
+            size,
+        } => {
+            check_chunk_bytes(*chunk_bytes)?;
+            turn.cut_chunks(*file, *chunk_bytes, *size);
+        }
     }
     Ok(Reply::Done.into())
 }
@@ -41,6 +49,7 @@ fn put<V: View>(turn: &mut Turn<'_, V>, record: &Inspected) -> Checked<()> {
             let last = Payload::from(Bytes::from_static(&[0]));
             turn.write_chunk(*chunk, end - 1, last);
         }
+        Inspected::Admitted { file, heard } => turn.admit_file(*file, *heard),
         _ => return Err(Errno::EINVAL.into()),
     }
     Ok(())
@@ -55,7 +64,9 @@ fn remove<V: View>(turn: &mut Turn<'_, V>, key: &InspectedKey) {
     match key {
         InspectedKey::Inode(id) => turn.remove_node(*id),
         InspectedKey::Chunk(chunk) => turn.remove_chunk(*chunk),
-        InspectedKey::Header(..) | InspectedKey::Entry(..) => turn.state.delete(key_of(key)),
+        InspectedKey::Header(..) | InspectedKey::Entry(..) | InspectedKey::Admitted(_) => {
+            turn.state.delete(key_of(key))
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Whether what clients saw, and what is left on the servers, is right.
 
 mod audit;
+mod findings;
+mod hearing;
 mod history;
 mod linearize;
 mod loss;
@@ -11,6 +13,8 @@ mod unsent;
 mod watch;
 
 pub use audit::audit;
+pub use findings::findings;
+pub use hearing::{heard_of, missed_truncations};
 pub use history::{History, Record};
 pub use linearize::{Setting, Verdict, linearize};
 pub use loss::{Loss, Marks};

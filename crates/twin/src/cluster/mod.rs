@@ -14,6 +14,7 @@ pub use defect::Defect;
 pub use network::{Faults, Network, Partition, Party, Pause};
 pub use server::{Receiver, ServerNode};
 
+use crate::check::missed_truncations;
 use futago_base::{ClusterMap, Duration, Incarnation, ServerId, SessionId, Time};
 use futago_driver::AdmissionConfig;
 use futago_server::Config;
@@ -57,6 +58,8 @@ pub struct Cluster {
     pub network: Network,
     /// What servers held that have begun a new life.
     pub lost: Vec<MemoryStore>,
+    /// What was wrong after an event, one line each, although it may be right by now.
+    pub damages: Vec<String>,
     config: Config,
     defect: Option<Defect>,
 }
@@ -82,6 +85,7 @@ impl Cluster {
             sessions: BTreeMap::new(),
             network,
             lost: Vec::new(),
+            damages: Vec::new(),
             config: config.clone(),
         }
     }
@@ -141,10 +145,12 @@ impl Cluster {
         match event {
             Event::Server(id, frame) => {
                 let sent = self.servers[usize::from(id.0)].receive(*frame, now);
+                self.check_hearing(id);
                 self.deliver(id, sent, now)
             }
             Event::Tick(id) => {
                 let sent = self.servers[usize::from(id.0)].tick(now);
+                self.check_hearing(id);
                 let mut consequences = self.deliver(id, sent, now);
                 consequences.push((self.config.tick, Event::Tick(id)));
                 consequences
@@ -171,6 +177,15 @@ impl Cluster {
                 self.clients[client].step_clock(by_ns);
                 Vec::new()
             }
+        }
+    }
+
+    /// Checks the files of which a server has just noted something about truncations.
+    fn check_hearing(&mut self, server: ServerId) {
+        let unchecked = std::mem::take(&mut self.servers[usize::from(server.0)].unchecked);
+        for file in unchecked {
+            let missed = missed_truncations(&self.map, &self.stores(), file);
+            self.damages.extend(missed);
         }
     }
 

@@ -1,13 +1,16 @@
 //! A server: the real core over a memory store.
 
 use super::{Defect, clock::WallClock, defect::Cause};
+use crate::check::heard_of;
 use futago_base::{
-    Batch, ClusterMap, Duration, Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Time,
+    Batch, ClusterMap, Duration, FileId, Incarnation, Moment, Payload, RequestId, ServerId,
+    SessionId, Time,
 };
 use futago_driver::{Admission, AdmissionConfig, HybridClock};
 use futago_server::{Config, Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, header::features};
+use std::collections::BTreeSet;
 
 /// Whom a server's message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub struct ServerNode {
     memory_bytes: u64,
     /// Whether it runs.
     is_up: bool,
+    /// Files of which it has noted something about truncations that is not checked yet.
+    pub unchecked: BTreeSet<FileId>,
     defect: Option<Defect>,
     /// How far its clock is ahead of the true time.
     pub clock_ahead: Duration,
@@ -56,6 +61,7 @@ impl ServerNode {
             server,
             memory_bytes,
             is_up: true,
+            unchecked: BTreeSet::new(),
             defect,
             clock_ahead: Duration(0),
             wall: WallClock::default(),
@@ -166,6 +172,9 @@ impl ServerNode {
             }
             Some(defect) => self.decide_wrongly(defect, input, now),
         };
+        let noted = batch.records.iter();
+        let noted = noted.filter_map(|(key, value)| heard_of(key, value.as_ref()));
+        self.unchecked.extend(noted);
         self.store.apply(batch);
         for output in &outputs {
             self.note_answer(output);

@@ -62,7 +62,8 @@ impl Run {
         let map = self.world.cluster.map.clone();
         let listings = self.finish(|core| async move { inspect(&core, &map).await })?;
         let history = since.history.borrow();
-        let left = self.with_loss(since, &history, |loss| loss.unexplained(&listings));
+        let mut left = self.world.cluster.damages.clone();
+        left.extend(self.with_loss(since, &history, |loss| loss.unexplained(&listings)));
         if left.is_empty() {
             return Ok(());
         }

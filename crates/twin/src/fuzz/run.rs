@@ -4,8 +4,8 @@ use super::perform::remove_entries;
 use super::script::Script;
 use super::{Burst, ClockStep, Known, Scenario, WriteBack};
 use crate::check::{
-    History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, linearize, snapshot,
-    without_unsent,
+    History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, findings, linearize,
+    snapshot, without_unsent,
 };
 use crate::cluster::{Cluster, Event, Faults, Network, Party};
 use crate::model::{Observed, Operation, Outcome, Tree};
@@ -365,7 +365,10 @@ impl Run {
 
     fn check_records(&self) -> Result<Tree, Failure> {
         let stores = self.world.cluster.stores();
-        let damages = audit(&self.world.cluster.map, &stores);
+        let map = &self.world.cluster.map;
+        let mut damages = self.world.cluster.damages.clone();
+        damages.extend(audit(map, &stores));
+        damages.extend(findings(map, &stores));
         if !damages.is_empty() {
             return Err(failure(FailureKind::Damage, damages.join("\n") + "\n"));
         }

@@ -42,6 +42,8 @@ impl Cluster {
         for index in 0..3 {
             cluster.chunk(FILE, index);
         }
+        cluster.admit(FILE, 2, 0);
+        cluster.admit(FILE, 3, 0);
         cluster.recount();
         cluster
     }
@@ -122,6 +124,33 @@ impl Cluster {
         let chunk = ChunkId { file, index };
         let record = Inspected::Chunk { chunk, end: 100 };
         self.put(self.map.chunk_server(chunk), record);
+    }
+
+    /// A server takes chunks of a file and has heard of a truncation.
+    pub fn admit(&mut self, file: FileId, server: u16, heard: u64) {
+        self.put(ServerId(server), Inspected::Admitted { file, heard });
+    }
+
+    /// How far a chunk has data, if it is there.
+    pub fn end_of(&self, chunk: ChunkId) -> Option<u32> {
+        let records = self.records(self.map.chunk_server(chunk)).iter();
+        let mut ends = records.filter_map(|record| match record {
+            Inspected::Chunk { chunk: of, end } if *of == chunk => Some(*end),
+            _ => None,
+        });
+        ends.next()
+    }
+
+    fn cut(&mut self, server: ServerId, file: FileId, size: u64) {
+        let records = &mut self.listings[server.0 as usize].records;
+        for record in records {
+            if let Inspected::Chunk { chunk, end } = record
+                && chunk.file == file
+            {
+                let start = chunk.index * u64::from(CHUNK_BYTES);
+                *end = size.saturating_sub(start).min(u64::from(*end)) as u32;
+            }
+        }
     }
 
     pub fn chunks(&self) -> usize {
@@ -227,6 +256,7 @@ impl Cluster {
             Repair::RecountBucket(directory, bucket) => {
                 self.recount_bucket(server, *directory, *bucket);
             }
+            Repair::Cut { file, size, .. } => self.cut(server, *file, *size),
         }
     }
 

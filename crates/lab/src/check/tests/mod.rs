@@ -307,8 +307,80 @@ fn chunks_without_a_file_or_beyond_its_end_or_elsewhere_go() {
 fn an_open_file_may_be_written_ahead_of_its_size() {
     let mut cluster = Cluster::new();
     cluster.chunk(FILE, 3);
-    cluster.add_inode(FILE, inode(Kind::File, 2, 9000), true);
+    cluster.admit(FILE, 0, 0);
+    let ahead = Inode {
+        reach: 18_000,
+        ..inode(Kind::File, 2, 9000)
+    };
+    cluster.add_inode(FILE, ahead, true);
     assert_eq!(cluster.check(), []);
+}
+
+/// Chunk 2 of the file.
+const LAST: ChunkId = ChunkId {
+    file: FILE,
+    index: 2,
+};
+
+#[test]
+fn a_server_that_missed_a_truncation_is_brought_forward() {
+    let mut cluster = Cluster::new();
+    cluster.inode(FILE).unwrap().truncations.shrink(9000);
+    cluster.admit(FILE, 3, 1);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::MissedTruncation]);
+    assert_eq!(cluster.chunks(), 3);
+}
+
+/// What the server would not serve was cut, or so it must take it.
+#[test]
+fn data_that_a_missed_truncation_has_cut_goes() {
+    let mut cluster = Cluster::new();
+    cluster.inode(FILE).unwrap().truncations.shrink(8200);
+    cluster.admit(FILE, 2, 1);
+    let kinds = [FaultKind::UnservedChunk, FaultKind::MissedTruncation];
+    assert_eq!(cluster.found_and_mended(), kinds);
+    assert_eq!(cluster.end_of(LAST), Some(8));
+}
+
+#[test]
+fn a_truncation_that_is_not_confirmed_may_be_missed() {
+    let mut cluster = Cluster::new();
+    let inode = cluster.inode(FILE).unwrap();
+    inode.truncations.shrink(0);
+    inode.cuts_pending = 2;
+    assert_eq!(cluster.check(), []);
+}
+
+#[test]
+fn a_truncation_that_the_home_does_not_know_is_forgotten() {
+    let mut cluster = Cluster::new();
+    cluster.admit(FILE, 2, 7);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::MissedTruncation]);
+}
+
+#[test]
+fn data_on_a_server_that_was_not_told_of_the_file_is_served_again() {
+    let mut cluster = Cluster::new();
+    cluster.remove(ServerId(3), &InspectedKey::Admitted(FILE));
+    assert_eq!(cluster.found_and_mended(), [FaultKind::UnservedChunk]);
+    assert_eq!(cluster.end_of(LAST), Some(100));
+}
+
+#[test]
+fn data_beyond_the_reach_of_a_file_goes() {
+    let mut cluster = Cluster::new();
+    cluster.inode(FILE).unwrap().reach = 8192;
+    let kinds = [FaultKind::UnservedChunk, FaultKind::StrayAdmission];
+    assert_eq!(cluster.found_and_mended(), kinds);
+    assert_eq!(cluster.end_of(LAST), None);
+}
+
+#[test]
+fn a_server_takes_no_chunks_of_a_file_that_is_gone() {
+    let mut cluster = Cluster::new();
+    cluster.admit(id(7, 70), 1, 0);
+    cluster.admit(DIRECTORY, 2, 0);
+    assert_eq!(cluster.found_and_mended(), [FaultKind::StrayAdmission]);
 }
 
 #[test]
@@ -370,7 +442,8 @@ fn many_kinds_of_damage_at_once_are_mended_together() {
     assert!(cluster.found_and_mended().len() >= 4);
 }
 
-/// Every record of a sound cluster in turn is lost, on a second server, or only there. A chunk that is lost is a hole.
+/// Every record of a sound cluster in turn is lost, on a second server that has none like it, or only
+/// there. A chunk that is lost is a hole.
 #[test]
 fn whatever_record_is_lost_or_on_another_server_is_mended() {
     for server in (0..4).map(ServerId) {
@@ -383,7 +456,8 @@ fn whatever_record_is_lost_or_on_another_server_is_mended() {
                 hole,
                 "lost {record:?}"
             );
-            for wrong in (0..4).map(ServerId).filter(|wrong| *wrong != server) {
+            let has_none = |wrong: &ServerId| !Cluster::new().records(*wrong).contains(record);
+            for wrong in (0..4).map(ServerId).filter(has_none) {
                 let mut cluster = Cluster::new();
                 cluster.put(wrong, record.clone());
                 assert!(!cluster.found_and_mended().is_empty(), "twice {record:?}");

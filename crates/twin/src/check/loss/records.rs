@@ -76,6 +76,7 @@ impl<'a> Causes<'a> {
                 self.busy.contains(id)
             }
             Fault::ChunkWithoutFile(chunk) => loss.is_home(chunk.file),
+            Fault::StrayAdmission(id) => loss.is_home(*id),
             _ => false,
         }
     }

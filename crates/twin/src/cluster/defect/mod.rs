@@ -179,6 +179,9 @@ pub enum Defect {
     /// A chunk server confirms truncations and does not note them.
     #[strum(props(kind = "truncation"))]
     ForgetsCuts,
+    /// A file's home does not know that confirmations of truncations are missing.
+    #[strum(props(kind = "truncation"))]
+    ForgetsPendingCuts,
     /// A read shows what a truncation has cut that its server has missed.
     #[strum(props(kind = "truncation"))]
     ReadsPastCuts,

@@ -121,6 +121,7 @@ impl Defect {
             (Self::ForgetsTruncations, Value::Inode(inode)) => {
                 inode.truncations = Truncations::default();
             }
+            (Self::ForgetsPendingCuts, Value::Inode(inode)) => inode.cuts_pending = 0,
             (Self::KeepsChangeTimes, Value::Inode(inode)) if cause == Cause::SetAttributes => {
                 let known = before.get(key).and_then(Value::inode);
                 inode.changed = known.map_or(inode.changed, |known| known.changed);
