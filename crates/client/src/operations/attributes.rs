@@ -17,6 +17,13 @@ impl<C: Context> Client<C> {
         self.fold(state).await
     }
 
+    /// As [`Client::fold`], after a change that is done: it neither fails nor is made again because
+    /// others cannot be asked, or because the file is gone by now.
+    pub(crate) async fn fold_after_change(&self, state: FileState) -> FileState {
+        let folded = Box::pin(self.persist(|| self.fold(state))).await;
+        folded.unwrap_or_else(|_| all_data(state))
+    }
+
     /// Completes what the home of a directory knows by what the servers of its buckets know, and
     /// that of a file by what the servers of its chunks do.
     pub(crate) async fn fold(&self, mut state: FileState) -> Result<FileState, Failure> {
@@ -39,6 +46,13 @@ impl<C: Context> Client<C> {
             }
         }
     }
+}
+
+/// A state in which everything that may be data counts as such.
+fn all_data(mut state: FileState) -> FileState {
+    let attributes = &mut state.attributes;
+    attributes.allocated_bytes.get_or_insert(attributes.size);
+    state
 }
 
 /// A directory's attributes from what all its buckets count together.

@@ -63,7 +63,7 @@ impl<C: Context> Client<C> {
         let state = state.map(|state| self.seen(state));
         let existing = if !created && open && entry.kind == Kind::File {
             match self.try_open(entry.id).await {
-                Ok(opened) => self.fold(opened).await,
+                Ok(opened) => Ok(self.fold_after_change(opened).await),
                 failed => failed,
             }
         } else {

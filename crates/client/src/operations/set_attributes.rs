@@ -13,8 +13,9 @@ impl<C: Context> Client<C> {
     ) -> Result<FileState, Errno> {
         let age = self.age();
         self.send_unsent(id).await;
-        self.persist(|| self.try_set_attributes(id, change, age))
-            .await
+        let changed = self.persist(|| self.try_set_attributes(id, change, age));
+        let state = changed.await?;
+        Ok(self.fold_after_change(state).await)
     }
 
     async fn try_set_attributes(
@@ -25,7 +26,7 @@ impl<C: Context> Client<C> {
     ) -> Result<FileState, Failure> {
         let request = Request::SetAttributes { id, change };
         match self.ask(self.map().home(id), request).await {
-            Ok(Reply::File(state)) => self.fold(self.seen(state)).await,
+            Ok(Reply::File(state)) => Ok(self.seen(state)),
             Ok(_) => Err(UNEXPECTED),
             // The headers of a wide directory hold copies of what changes.
             Err(Failure::Changed) => self.set_wide(id, change, age).await,
@@ -57,6 +58,7 @@ impl<C: Context> Client<C> {
             plan.add(self.map().bucket_server(directory, bucket), step);
         }
         self.execute(plan, age).await?;
-        self.try_attributes(directory).await
+        let state = self.persist(|| self.state_at_home(directory)).await;
+        state.map_err(Failure::Errno)
     }
 }
