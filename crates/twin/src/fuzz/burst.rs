@@ -191,6 +191,26 @@ impl Burst {
         }
     }
 
+    /// A client opens a file, adds to it and closes it hundreds of times, each of which numbers a
+    /// truncation, and cuts it now and then; another one cuts it, too, and the others read it.
+    pub(super) fn draw_cycling(random: &mut Random, clients: usize) -> Self {
+        let file = random.next() as u16;
+        let scripts = (0..clients).map(|client| {
+            let (work, steps) = match client {
+                0 => (Work::Cycling, 200 + random.below(200)),
+                1 => (Work::Cutting, random.below(4)),
+                _ => (Work::Reading, random.below(4)),
+            };
+            let step = |_| Step::draw(random, false, work, Reach::Far).on_file(file);
+            (0..steps).map(step).collect()
+        });
+        let scripts = scripts.collect();
+        Self {
+            idle: Duration::from_millis(10),
+            ..Self::without_faults(scripts)
+        }
+    }
+
     /// A client stops, or cannot reach a server, often for longer than a lease, and comes back.
     pub(super) fn draw_absent(random: &mut Random, servers: u16, clients: usize) -> Self {
         let work = *random.pick(&[Work::Names, Work::Data, Work::Reading]);

@@ -51,6 +51,7 @@ const LEASE_PAUSE_MAX: Duration = Duration::from_millis(500);
 const STEP_MAX: Duration = Duration::from_millis(500);
 const HOUR_NS: i64 = 3_600_000_000_000;
 const LOSS_PERMILLE: u32 = 150;
+const CYCLING_PERMILLE: u32 = 2;
 const STOP_MAX: Duration = Duration::from_secs(4);
 const AWAY_MAX: Duration = Duration::from_secs(12);
 
@@ -183,7 +184,8 @@ fn draw_rare(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
         mut absent,
         mut missed,
         mut watched,
-    ] = [9, 10, 8, 11, 12].map(|of| Random::new(seed, of));
+        mut cycling,
+    ] = [9, 10, 8, 11, 12, 16].map(|of| Random::new(seed, of));
     let mut bursts = Vec::new();
     if moving.chance(250) {
         bursts.push(Burst::draw_planting(&mut moving, clients));
@@ -192,6 +194,9 @@ fn draw_rare(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
     // Where a server is full, it is open how much of each of many appends has happened.
     if memory_bytes == Scenario::MEMORY_UNLIMITED && appending.chance(60) {
         bursts.push(Burst::draw_appending(&mut appending, clients));
+    }
+    if memory_bytes == Scenario::MEMORY_UNLIMITED && cycling.chance(CYCLING_PERMILLE) {
+        bursts.push(Burst::draw_cycling(&mut cycling, clients));
     }
     if clients > 1 && watched.chance(350) {
         bursts.push(Burst::draw_watched(&mut watched, servers, clients));

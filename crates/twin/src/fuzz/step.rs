@@ -103,6 +103,9 @@ const PLANTING_WEIGHTS: &[(Sort, u64)] = &[(Sort::MakeDirectory, 1)];
 /// The same for clients that add to a file again and again.
 const APPENDING_WEIGHTS: &[(Sort, u64)] = &[(Sort::Append, 1)];
 
+/// The same for a client that also cuts the file now and then.
+const CYCLING_WEIGHTS: &[(Sort, u64)] = &[(Sort::Append, 20), (Sort::Truncate, 2), (Sort::Read, 1)];
+
 /// The same for a client that has a file shrink and grow.
 const CUTTING_WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Truncate, 8),
@@ -128,6 +131,8 @@ pub enum Work {
     Planting,
     /// A file that it opens, adds to and closes.
     Appending,
+    /// The same, and it cuts the file now and then.
+    Cycling,
 }
 
 /// How far into files a step reaches.
@@ -234,6 +239,7 @@ impl Work {
             Self::Moving => MOVING_WEIGHTS,
             Self::Planting => PLANTING_WEIGHTS,
             Self::Appending => APPENDING_WEIGHTS,
+            Self::Cycling => CYCLING_WEIGHTS,
         }
     }
 }
@@ -385,7 +391,8 @@ impl Step {
             | Operation::Append { id, .. }
             | Operation::Allocate { id, .. }
             | Operation::CopyRange { target: id, .. }
-                if self.work == Work::Appending || self.reach == Reach::Wide && self.flag(5) =>
+                if matches!(self.work, Work::Appending | Work::Cycling)
+                    || self.reach == Reach::Wide && self.flag(5) =>
             {
                 Some(*id)
             }
