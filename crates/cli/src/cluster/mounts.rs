@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use std::{
+    ffi::OsString,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     process::Command,
@@ -17,6 +18,13 @@ pub fn list() -> Vec<PathBuf> {
         .filter(|mount| mount.kind == TYPE)
         .map(|mount| mount.path)
         .collect()
+}
+
+/// What the kernel's table says is mounted at exactly this path, if that is a Futago file system.
+pub fn source(path: &Path) -> Option<OsString> {
+    let mounts = futago_gate_fuse::mounts().unwrap_or_default();
+    let mount = mounts.into_iter().rfind(|mount| mount.path == path)?;
+    (mount.kind == TYPE).then_some(mount.source)
 }
 
 /// Whether a Futago file system is mounted at exactly this path; looks at the kernel's table only,

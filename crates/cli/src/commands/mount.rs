@@ -16,7 +16,7 @@ use crate::{
     exit::Exit,
     output,
 };
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail};
 use clap::{Args, builder::TypedValueParser};
 use futago_gate_fuse::{Options, remount};
 use options::Caller;
@@ -97,13 +97,15 @@ impl Mount {
 
     /// Changes the flags of what is mounted.
     fn remount(self) -> anyhow::Result<Exit> {
-        let change = options::parse_remount(&self.options, Caller::current())?;
         let path = mounts::absolute(&self.directory)?;
-        ensure!(
-            mounts::is_mounted(&path),
-            "no Futago file system is mounted at {}, so there is nothing to remount",
-            path.display()
-        );
+        let Some(source) = mounts::source(&path) else {
+            bail!(
+                "no Futago file system is mounted at {}, so there is nothing to remount",
+                path.display()
+            );
+        };
+        let source = source.to_string_lossy();
+        let change = options::parse_remount(&source, &self.options, Caller::current())?;
         remount(&path, change).with_context(|| format!("remounting {}", path.display()))?;
         self.report(&path)
     }

@@ -93,7 +93,7 @@ fn a_remount_changes_what_the_kernel_allows_and_nothing_else() {
     make_program(&program);
     let refused = run(&program).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
-    mount(&cluster, &point, "remount,exec").success();
+    mount(&cluster, &point, "remount,exec,fsname=scratch").success();
     run(&program).unwrap();
     let held = fs::File::options().append(true).open(&program).unwrap();
     let busy = mount(&cluster, &point, "remount,ro").failure();

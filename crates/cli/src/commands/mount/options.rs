@@ -51,15 +51,18 @@ pub fn are_of_remount(words: &[String]) -> bool {
     words.iter().any(|word| word == REMOUNT)
 }
 
-/// The flags that a remount changes.
+/// The flags that a remount changes; `source` is what the mount table says is mounted. mount(8) and fstab give all options
+/// again, also the name that stays.
 ///
 /// # Errors
 /// Words of what stays as it was mounted, and what the caller may not ask for.
-pub fn parse_remount(words: &[String], caller: Caller) -> anyhow::Result<FlagChange> {
+pub fn parse_remount(source: &str, words: &[String], caller: Caller) -> anyhow::Result<FlagChange> {
     let mut change = FlagChange::default();
     for word in words.iter().map(String::as_str) {
         caller.ensure_allowed(word)?;
-        let is_known = word == REMOUNT || ACCESS_TIMES.contains(&word) || change.add(word);
+        let is_same = word.strip_prefix("fsname=") == Some(source);
+        let is_kept = word == REMOUNT || is_same || ACCESS_TIMES.contains(&word);
+        let is_known = is_kept || change.add(word);
         ensure!(
             is_known,
             "mount option {word:?} cannot be changed by remount, which takes ro, rw, dev, nodev, suid, nosuid, exec and \
@@ -184,7 +187,7 @@ mod tests {
         for word in ["dev", "suid", "remount"] {
             let given = words(&["ro", word]);
             let made = parse("cluster", &given, Caller::Ordinary).map(|_| ());
-            let changed = parse_remount(&given, Caller::Ordinary).map(|_| ());
+            let changed = parse_remount("cluster", &given, Caller::Ordinary).map(|_| ());
             for refused in [made, changed] {
                 let error = refused.expect_err("an error").to_string();
                 assert!(error.contains(&format!("{word:?} is root's")), "{error}");
@@ -196,15 +199,15 @@ mod tests {
 
     #[test]
     fn a_remount_changes_flags_alone() {
-        let given = words(&["remount", "ro", "suid"]);
-        let change = parse_remount(&given, Caller::Root).expect("a change");
+        let given = words(&["remount", "ro", "suid", "fsname=cluster"]);
+        let change = parse_remount("cluster", &given, Caller::Root).expect("a change");
         assert_eq!(
             change.of(MountFlags::UNPRIVILEGED),
             MountFlags::READ_ONLY | MountFlags::NO_DEV
         );
         for word in ["no_cache", "fsname=other", "allow_other"] {
             let given = words(&["remount", word]);
-            let error = parse_remount(&given, Caller::Root).expect_err("an error");
+            let error = parse_remount("cluster", &given, Caller::Root).expect_err("an error");
             assert!(error.to_string().contains("cannot be changed"), "{error}");
         }
     }
