@@ -48,7 +48,7 @@ fn clusters_and_mounts_may_have_any_path() {
         std::fs::create_dir_all(&point).unwrap();
         let mounts = std::slice::from_ref(&point);
         place.run(&["up", "--memory", "256MiB"], &[]);
-        assert!(place.run(&["status"], &[]).contains(": up"));
+        assert!(place.run(&["status"], &[]).contains(" up "));
         let mounted = place.run(&["mount", "--json"], mounts);
         assert!(serde_json::from_str::<serde_json::Value>(&mounted).is_ok());
         std::fs::write(point.join("file"), b"there").unwrap();
