@@ -106,7 +106,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "seeds",
         limit_s: 1800,
-        command: "cargo run --release --package futago-cli -- twin fuzz --seeds 10000",
+        command: "cargo run --release --package futago-cli -- twin fuzz --seeds 20000",
         ready: always,
     },
     Step {
