@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 /// The findings of a check of all servers' records that the loss does not explain.
 pub(super) fn unexplained(loss: &Loss<'_>, listings: &[Listing]) -> Vec<String> {
-    let causes = Causes::of(loss);
     let findings = check(&Records::new(loss.map, listings));
+    let causes = Causes::of(loss, &findings);
     let left = findings.iter().filter(|finding| !causes.explain(finding));
     left.map(|finding| format!("{}: {}", finding.server, finding.fault))
         .collect()
@@ -26,7 +26,7 @@ struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    fn of(loss: &'a Loss<'a>) -> Self {
+    fn of(loss: &'a Loss<'a>, findings: &[Finding]) -> Self {
         let under_way: Vec<&Record> = loss
             .history
             .iter()
@@ -45,7 +45,8 @@ impl<'a> Causes<'a> {
             .filter(|((directory, _), _)| loss.is_home(*directory));
         let unnamed = of_lost
             .map(|(_, id)| *id)
-            .chain(lost_entries(loss.lost).into_values());
+            .chain(lost_entries(loss.lost).into_values())
+            .chain(stranded(loss, findings));
         let busy = led.iter().filter(|(spot, _)| busy_names.contains(spot));
         let named = under_way.iter().flat_map(|record| files_of(record));
         Self {
@@ -80,6 +81,17 @@ impl<'a> Causes<'a> {
             _ => false,
         }
     }
+}
+
+/// What entries lead to that other servers still have although the directories are lost. No client
+/// need have seen them: a rename does not tell what it moves.
+fn stranded(loss: &Loss<'_>, findings: &[Finding]) -> impl Iterator<Item = FileId> {
+    findings.iter().filter_map(|finding| match &finding.fault {
+        Fault::EntryWithoutBucket(directory, _, entry) => {
+            loss.is_home(*directory).then_some(entry.id)
+        }
+        _ => None,
+    })
 }
 
 fn is_under_way(loss: &Loss<'_>, record: &Record) -> bool {
