@@ -185,7 +185,7 @@ fn a_released_file_may_be_gone_or_not() {
     assert!(!ended(Operation::Release(OTHER), Ok(Outcome::Done)));
 }
 
-/// Whoever has a lease on a file that went with a session may read it until the lease is over.
+/// A holder of a lease on a file that went with a session may read it until the lease is over.
 #[test]
 fn a_file_that_went_with_a_session_may_still_be_read() {
     let unlink = Operation::Unlink {
