@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct XattrName(Bytes);
 
 impl XattrName {
-    /// Checks and takes a name. Errors: `ERANGE` for a length and `EINVAL` for a byte that no name can have.
+    /// Checks and takes a name. Errors: `ERANGE` for a length and `EINVAL` for a byte that no name
+    /// can have.
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, Errno> {
         let bytes = bytes.into();
         if bytes.is_empty() || bytes.len() > limits::NAME_BYTES {

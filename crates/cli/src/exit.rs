@@ -37,8 +37,8 @@ impl Failures {
         self.count += 1;
     }
 
-    /// Tells of one unless all went well. The end of the reader of this program's output and an interruption end
-    /// the command.
+    /// Tells of one unless all went well. The end of the reader of this program's output and an
+    /// interruption end the command.
     pub fn go_on(&mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
         match result {
             Err(error) if [Exit::ReaderGone, Exit::Interrupted].contains(&exit_of(&error)) => {

@@ -1,12 +1,13 @@
 //! Changes of files' data past the kernel's pages, beside write-backs of these pages.
 //!
-//! A page that the kernel read before a direct change holds old bytes. If a process stores to that page through a
-//! shared mapping, the kernel writes the whole page back, and the old bytes with it. So a write-back leaves out the
-//! bytes that a direct change has changed, until the kernel has read the page anew or dropped it. It has
-//! dropped it before the direct change is answered.
+//! A page that the kernel read before a direct change holds old bytes. If a process stores to that
+//! page through a shared mapping, the kernel writes the whole page back, and the old bytes with it.
+//! So a write-back leaves out the bytes that a direct change has changed, until the kernel has read
+//! the page anew or dropped it. It has dropped it before the direct change is answered.
 //!
-//! Direct changes and write-backs of the same bytes reach the servers one after the other, in the order in which the
-//! kernel has sent them. Each waits for earlier ones, and these wait for servers only: so no wait is a circle.
+//! Direct changes and write-backs of the same bytes reach the servers one after the other, in the
+//! order in which the kernel has sent them. Each waits for earlier ones, and these wait for servers
+//! only: so no wait is a circle.
 
 use crate::interruption::locked;
 use futago_base::FileId;

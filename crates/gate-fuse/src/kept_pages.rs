@@ -61,8 +61,8 @@ struct File {
     is_filled: bool,
     /// The kernel has pages of the time before the file was opened, unless it has dropped them by now, as it was told.
     is_opening: bool,
-    /// A drop is going to begin after [`DROP_LATER`]. Others that begin before leave it to that: otherwise each of them
-    /// would have one more follow, for as long as somebody reads.
+    /// A drop is going to begin after [`DROP_LATER`]. Others that begin before leave it to that:
+    /// otherwise each of them would have one more follow, for as long as somebody reads.
     is_due: bool,
     /// It was opened to be read before.
     is_read_again: bool,
@@ -267,7 +267,8 @@ impl KeptPages {
         Some(trust > Duration(0))
     }
 
-    /// A time of modification that the kernel was not told yet, so that it drops the pages itself: one of the same second.
+    /// A time of modification that the kernel was not told yet, so that it drops the pages itself:
+    /// one of the same second.
     pub fn another_time(&self, node: u64, modified: Timestamp) -> Timestamp {
         let mut files = locked(&self.files);
         let file = files.entry(node).or_default();

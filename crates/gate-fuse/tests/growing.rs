@@ -10,7 +10,8 @@ use std::path::Path;
 
 const APPENDS: usize = 100;
 
-/// A file through both mounts: opened to append through the first, read to its end through the second.
+/// A file through both mounts: opened to append through the first, read to its end through the
+/// second.
 fn opened(twins: &Twins) -> (File, File) {
     let (own, other) = (twins.path(0, "log"), twins.path(1, "log"));
     let mut appends = create(&own);

@@ -66,7 +66,8 @@ impl Mapping {
     }
 }
 
-// SAFETY: the memory belongs to no thread; while several threads use it, each byte is accessed by one of them alone.
+// SAFETY: the memory belongs to no thread; while several threads use it, each byte is accessed by
+// one of them alone.
 unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {

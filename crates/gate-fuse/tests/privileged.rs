@@ -265,15 +265,16 @@ fn set_user_id_bits_go_with_every_change_of_data_by_others() {
         fs::write(&path, vec![1; 10_000]).expect("written");
         fs::set_permissions(&path, Permissions::from_mode(0o6777)).expect("a mode");
         let mode = |mount| mode_alone(&twins.path(mount, &name));
-        // The other mount does not know the file yet, or its lease would be called back, and so this one's.
+        // The other mount does not know the file yet, or its lease would be called back, and so
+        // this one's.
         assert_eq!(mode(0), 0o6777);
         as_nobody(change, &path);
         assert_eq!((mode(0), mode(1)), (0o777, 0o777), "{change}");
     }
 }
 
-/// A file's mode as the kernel tells it to those who ask for nothing else: it may know the mode when it has to ask
-/// for size and times.
+/// A file's mode as the kernel tells it to those who ask for nothing else: it may know the mode
+/// when it has to ask for size and times.
 fn mode_alone(path: &Path) -> u32 {
     let (flags, mask) = (AtFlags::empty(), StatxFlags::MODE);
     let found = statx(CWD, path, flags, mask).expect("a file");

@@ -6,8 +6,8 @@ use futago_transport::{Hello, Role, reach_address};
 use std::{io, time::Duration};
 use tokio::{runtime::Builder, time::timeout};
 
-/// Connects to some of the servers, each at its address in the cluster file, as clients on other hosts do, and
-/// proves the key.
+/// Connects to some of the servers, each at its address in the cluster file, as clients on other
+/// hosts do, and proves the key.
 ///
 /// # Errors
 /// Names the address of the first server that cannot be reached within the time, and why.

@@ -79,10 +79,10 @@ pub struct Truncation {
 /// whose size is not below that of a later one is dropped: sizes rise with the sequence, and the
 /// last entry is the latest shrinking.
 ///
-/// Who has heard of which (I13): a home tells every shrinking to every server that it has admitted to
-/// the file, in the order of the channel, and tells a server that it admits the latest number.
-/// Steps are joined only when all have confirmed. So no server that is admitted has heard of less
-/// than a joined step, and a joined step's smallest size is never taken for one that it missed.
+/// Invariant I13: a home tells every truncation to every server that it has admitted to the file,
+/// in the order of the channel, and tells a server that it admits the latest number. Steps are
+/// joined only when all have confirmed. So no server that is admitted has heard of less than a
+/// joined step, and a joined step's smallest size is never taken for one that it missed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncations {
     /// The number of the latest shrinking; 0 if there was none.

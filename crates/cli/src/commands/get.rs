@@ -63,7 +63,7 @@ impl Get {
             // Of one file alone the command fails with the exit code of why.
             match self.sources.len() {
                 1 => got?,
-                _ => download.go_on(got)?,
+                _ => download.transfer.failures.go_on(got)?,
             }
         }
         transfer.report(self.json)

@@ -66,7 +66,7 @@ impl Put {
             // Of one file alone the command fails with the exit code of why.
             match self.sources.len() {
                 1 => put?,
-                _ => upload.go_on(put)?,
+                _ => upload.transfer.failures.go_on(put)?,
             }
         }
         transfer.report(self.json)

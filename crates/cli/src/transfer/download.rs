@@ -20,7 +20,8 @@ use tempfile::NamedTempFile;
 /// A running copy from a cluster.
 pub struct Download<'a> {
     connection: &'a Connection,
-    transfer: &'a mut Transfer,
+    /// The running copy as a whole.
+    pub transfer: &'a mut Transfer,
     /// Local path of each copied file that has several names.
     linked: HashMap<FileId, PathBuf>,
 }
@@ -33,14 +34,6 @@ impl<'a> Download<'a> {
             transfer,
             linked: HashMap::new(),
         }
-    }
-
-    /// Reports a failure so that the next file can follow.
-    ///
-    /// # Errors
-    /// If the command has to end: an interruption, or nobody reads its output.
-    pub fn go_on(&mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
-        self.transfer.failures.go_on(result)
     }
 
     /// Copies a file, or a directory with everything in it.

@@ -27,7 +27,8 @@ use std::{
 /// A running copy into a cluster.
 pub struct Upload<'a> {
     connection: &'a Connection,
-    transfer: &'a mut Transfer,
+    /// The running copy as a whole.
+    pub transfer: &'a mut Transfer,
     /// Copies of files that have several names, by device and inode of the original.
     linked: HashMap<(u64, u64), FileId>,
 }
@@ -49,14 +50,6 @@ impl<'a> Upload<'a> {
             transfer,
             linked: HashMap::new(),
         }
-    }
-
-    /// Reports a failure so that the next file can follow.
-    ///
-    /// # Errors
-    /// If the command has to end: an interruption, or nobody reads its output.
-    pub fn go_on(&mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
-        self.transfer.failures.go_on(result)
     }
 
     /// Copies a file, or a directory with everything in it. `metadata` describe `source` itself, or

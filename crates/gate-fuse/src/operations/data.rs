@@ -40,7 +40,8 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
     Ok(Answer::Written(bytes))
 }
 
-/// Writes what comes from the kernel's pages, which are locked meanwhile, but for what is older than the file.
+/// Writes what comes from the kernel's pages, which are locked meanwhile, but for what is older
+/// than the file.
 async fn write_back(call: &Call, write: Write) -> Outcome {
     let (changes, id) = (&call.shared.direct_changes, call.file);
     let range = span(write.offset, write.data.len() as u64);
@@ -60,7 +61,7 @@ async fn write_back(call: &Call, write: Write) -> Outcome {
 }
 
 /// A write of a file opened with `O_APPEND` goes to the end that its home knows; the kernel's
-/// offset may be old. What comes from a shared mapping has its place.
+/// offset may be old. Data of a shared mapping has its place.
 const fn appends(write: &Write) -> bool {
     write.flags & libc::O_APPEND as u32 != 0 && !write.from_cache
 }

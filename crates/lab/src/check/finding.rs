@@ -75,8 +75,8 @@ pub enum Fault {
     ChunkBeyondEnd(ChunkId),
     /// A chunk is on a server where nobody looks for it.
     MisplacedChunk(ChunkId),
-    /// A chunk with data that its server serves to nobody; the latest truncation of which the server
-    /// has heard, nothing if it was not told of the file.
+    /// A chunk with data that its server serves to nobody; the latest truncation of which the
+    /// server has heard, nothing if it was not told of the file.
     UnservedChunk(ChunkId, Option<u64>),
     /// A server takes chunks of a file that has none there.
     StrayAdmission(FileId),

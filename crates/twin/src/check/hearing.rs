@@ -1,5 +1,5 @@
-//! Who has heard of which truncation, at every moment: what a server that has missed one holds may be
-//! cut too far, or served to nobody.
+//! Checks after every event that each server knows the truncations of its files. A server that has
+//! missed one may cut its data too far, or serve it to nobody.
 
 use futago_base::{ClusterMap, FileId, Key, Value, View, record::Inode};
 use futago_store::MemoryStore;

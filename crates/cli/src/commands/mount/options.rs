@@ -51,8 +51,8 @@ pub fn are_of_remount(words: &[String]) -> bool {
     words.iter().any(|word| word == REMOUNT)
 }
 
-/// The flags that a remount changes; `source` is what the mount table says is mounted. mount(8) and fstab give all options
-/// again, also the name that stays.
+/// The flags that a remount changes; `source` is what the mount table says is mounted. mount(8) and
+/// fstab give all options again, also the name that stays.
 ///
 /// # Errors
 /// Words of what stays as it was mounted, and what the caller may not ask for.

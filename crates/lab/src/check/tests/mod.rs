@@ -442,8 +442,8 @@ fn many_kinds_of_damage_at_once_are_mended_together() {
     assert!(cluster.found_and_mended().len() >= 4);
 }
 
-/// Every record of a sound cluster in turn is lost, on a second server that has none like it, or only
-/// there. A chunk that is lost is a hole.
+/// Every record of a sound cluster in turn is lost, on a second server that has none like it, or
+/// only there. A chunk that is lost is a hole.
 #[test]
 fn whatever_record_is_lost_or_on_another_server_is_mended() {
     for server in (0..4).map(ServerId) {
