@@ -1,6 +1,6 @@
 # make quickstart   sets up this machine, builds, starts four servers and does real work on them
 # make test         sets up this machine and runs every check of a change
-# make proof        everything that takes longer; the dated report goes to docs/proof
+# make proof        everything that takes longer; the reports go to docs/proof
 # make install      installs the program (PREFIX, DESTDIR)
 
 PREFIX = /usr/local

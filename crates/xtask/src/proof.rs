@@ -186,13 +186,12 @@ pub const STEPS: &[Step] = &[
 /// How many lines of a step's output its report keeps, the last ones.
 const REPORT_LINES: usize = 80;
 
-/// Runs the steps (those named, or all) and writes a report of each, failures included, to the
-/// folder of the day.
+/// Runs the steps (those named, or all) and writes a report of each, failures included. It replaces
+/// the report of the step's last run.
 pub fn run(only: &[String]) -> anyhow::Result<bool> {
     let circumstances = circumstances()?;
-    let date = said_by("date", &["-u", "+%Y-%m-%d"])?;
     let outcomes = step::run_all(STEPS, only)?;
-    let folder = workspace::root().join("docs/proof").join(date);
+    let folder = workspace::root().join("docs/proof");
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for outcome in &outcomes {
         let report = folder.join(format!("{}.md", outcome.name));
@@ -204,9 +203,10 @@ pub fn run(only: &[String]) -> anyhow::Result<bool> {
     Ok(outcomes.iter().all(|outcome| outcome.failure.is_none()))
 }
 
-/// What ran, and on what.
+/// When the steps ran, what ran, and on what.
 fn circumstances() -> anyhow::Result<String> {
     let mut text = String::new();
+    writeln!(text, "- date: {}", said_by("date", &["-u", "+%Y-%m-%d"])?)?;
     let commit = said_by("git", &["describe", "--always", "--dirty"])?;
     writeln!(text, "- commit: {commit}")?;
     writeln!(text, "- kernel: {}", said_by("uname", &["-srm"])?)?;
