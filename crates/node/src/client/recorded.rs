@@ -125,7 +125,7 @@ impl Client {
         &self.core
     }
 
-    /// Begins to record an operation, if there is a recorder. The operation itself is not handed on (ARCHITECTURE.md).
+    /// Begins to record an operation, if there is a recorder. The operation itself is not handed on (docs/design/polling.md).
     fn recording(&self) -> Recording<'_> {
         Recording(self.begin())
     }
