@@ -8,8 +8,10 @@ use futago_base::{
     record::{Entry, Truncation, Truncations},
 };
 use futago_client::{Client, Config};
-use futago_wire::{Failure, FileState, Reply, Request};
-use script::{CHUNK, Exchange, Script, exchange, file, found, id, name, play, run, spot, state};
+use futago_wire::{AttributeChange, Failure, FileState, Reply, Request};
+use script::{
+    CHUNK, Exchange, Script, exchange, file, found, id, name, node, play, run, spot, state,
+};
 use std::rc::Rc;
 
 /// Runs an operation while every request fails.
@@ -399,6 +401,31 @@ fn the_rest_of_an_append_is_written_without_growing_the_file_again() {
         client.append(id(0, 5), data(b"1234"), false).await
     });
     assert_eq!(appended, Ok(u64::from(CHUNK)));
+}
+
+/// The file is gone when its chunks are to be counted after the change.
+#[test]
+fn a_change_that_is_done_does_not_fail_afterwards() {
+    let size = u64::from(CHUNK) + 4;
+    let change = AttributeChange {
+        size: Some(size),
+        ..AttributeChange::default()
+    };
+    let mut changed = node(id(0, 5), Kind::File, size, CHUNK);
+    changed.attributes.allocated_bytes = None;
+    let set = Request::SetAttributes {
+        id: id(0, 5),
+        change,
+    };
+    let exchanges = vec![
+        exchange(0, set, Ok(Reply::File(changed))),
+        exchange(0, look(), Err(Errno::ESTALE.into())),
+    ];
+    let told = play(exchanges, |client| async move {
+        client.set_attributes(id(0, 5), change).await
+    });
+    let allocated = told.map(|state| state.attributes.allocated_bytes);
+    assert_eq!(allocated, Ok(Some(size)));
 }
 
 #[test]

@@ -1,7 +1,13 @@
 //! The server's half of flow control: how much a client may ask for at once.
+//!
+//! Requests that wait for other clients take at most half of the places. A client returns a lease
+//! with requests, such as writes of the data that it has cached. If waiting requests could take all
+//! places, two clients that wait for each other's leases would do so until their sessions end. One
+//! request too many that would wait is refused, as if it had not come.
 
 use crate::is_express;
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 use futago_base::{
     RequestId, SessionId,
     reversible::{Changes, ReversibleMap},
@@ -12,10 +18,11 @@ use serde::Serialize;
 /// How much a server takes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionConfig {
-    /// How many requests of one session may be under way; it is told so with `Push::Credits`.
-    /// Default: 256.
+    /// How many requests of one session may be under way, half of them waiting; it is told so with
+    /// `Push::Credits`. At least 2; default: 256.
     pub session_max: u32,
-    /// How many requests of all sessions may be under way. Default: 16,384.
+    /// How many requests of all sessions may be under way, half of them waiting. At least 2;
+    /// default: 16,384.
     pub total_max: u32,
     /// How many requests of one session may be under way that go past its window, such as waits for
     /// locks. Default: 4,096.
@@ -40,11 +47,16 @@ pub struct Admission {
     config: AdmissionConfig,
     /// The requests under way, and whether they are express.
     requests: ReversibleMap<RequestId, bool>,
+    /// Those of them that wait and are not express.
+    waiting: ReversibleMap<RequestId, ()>,
 }
 
 /// What it takes to bring [`Admission`] back to where it was.
 #[derive(Debug, Default)]
-pub struct AdmissionUndo(Changes<RequestId, bool>);
+pub struct AdmissionUndo {
+    requests: Changes<RequestId, bool>,
+    waiting: Changes<RequestId, ()>,
+}
 
 impl Admission {
     /// Nothing is under way.
@@ -52,22 +64,28 @@ impl Admission {
         Self {
             config,
             requests: ReversibleMap::new(),
+            waiting: ReversibleMap::new(),
         }
     }
 
     /// From now on, remembers how changes are taken back.
     pub fn keep_changes(&mut self) {
         self.requests.keep_changes();
+        self.waiting.keep_changes();
     }
 
     /// What takes back the changes since the last time, if they are kept.
     pub fn take_changes(&mut self) -> AdmissionUndo {
-        AdmissionUndo(self.requests.take_changes())
+        AdmissionUndo {
+            requests: self.requests.take_changes(),
+            waiting: self.waiting.take_changes(),
+        }
     }
 
     /// Takes changes back: the latest that have not been taken back.
     pub fn take_back(&mut self, undo: AdmissionUndo) {
-        self.requests.take_back(undo.0);
+        self.requests.take_back(undo.requests);
+        self.waiting.take_back(undo.waiting);
     }
 
     /// The window that a client should keep.
@@ -106,25 +124,53 @@ impl Admission {
         true
     }
 
+    /// Whether a request that was admitted may wait for other clients. If not, it is refused, and
+    /// nothing of what was decided about it may take effect.
+    pub fn may_wait(&mut self, id: RequestId) -> bool {
+        if self.waiting.contains_key(&id) || self.requests.get(&id) != Some(&false) {
+            return true;
+        }
+        let all = self.waiting.len() as u32;
+        let of_session = self.waiting.range(every_request(id.session)).count() as u32;
+        let room = of_session < half(self.config.session_max) && all < half(self.config.total_max);
+        if room {
+            self.waiting.insert(id, ());
+        } else {
+            self.requests.remove(&id);
+        }
+        room
+    }
+
     /// The request has been answered.
     pub fn answered(&mut self, id: RequestId) {
         self.requests.remove(&id);
+        self.waiting.remove(&id);
     }
 
     /// The session is gone, or its connection is: nobody waits for its answers.
     pub fn forget(&mut self, session: SessionId) {
         let requests: Vec<RequestId> = self.of_session(session).map(|(id, _)| id).collect();
         for id in requests {
-            self.requests.remove(&id);
+            self.answered(id);
         }
     }
 
     /// The requests of a session that are under way, and whether they are express.
     fn of_session(&self, session: SessionId) -> impl Iterator<Item = (RequestId, bool)> {
-        let id = |sequence| RequestId { session, sequence };
-        let requests = self.requests.range(id(0)..=id(u64::MAX));
+        let requests = self.requests.range(every_request(session));
         requests.map(|(&id, &express)| (id, express))
     }
+}
+
+/// All identities that requests of a session can have.
+fn every_request(session: SessionId) -> RangeInclusive<RequestId> {
+    let id = |sequence| RequestId { session, sequence };
+    id(0)..=id(u64::MAX)
+}
+
+/// How many of so many requests may wait.
+fn half(most: u32) -> u32 {
+    (most / 2).max(1)
 }
 
 #[cfg(test)]
@@ -159,5 +205,34 @@ mod tests {
         admission.forget(SessionId(1));
         assert_eq!(admission.under_way(), 1);
         assert!(admission.admit(id(2, 2), &open));
+    }
+
+    #[test]
+    fn half_of_the_places_are_left_for_requests_that_need_not_wait() {
+        let mut admission = Admission::new(AdmissionConfig {
+            session_max: 4,
+            total_max: 6,
+            express_max: 1,
+        });
+        let open = Request::Open(FileId(1));
+        let mut waits = |session, sequence| {
+            assert!(admission.admit(id(session, sequence), &open));
+            admission.may_wait(id(session, sequence))
+        };
+        assert!(waits(1, 1) && waits(1, 2) && waits(1, 2), "copies are free");
+        assert!(!waits(1, 3) && !waits(1, 3), "two of four places are taken");
+        assert!(waits(2, 1));
+        assert!(!waits(2, 2), "three of six places are taken");
+        assert_eq!(admission.under_way(), 3, "nothing is left of a refusal");
+        assert!(admission.admit(id(1, 4), &Request::KeepAlive));
+        assert!(
+            admission.may_wait(id(1, 4)),
+            "it takes another kind of place"
+        );
+        admission.answered(id(1, 1));
+        assert!(admission.admit(id(1, 3), &open));
+        assert!(admission.may_wait(id(1, 3)));
+        admission.forget(SessionId(1));
+        assert_eq!(admission.waiting.len(), 1);
     }
 }

@@ -97,7 +97,8 @@ pub struct Limits {
     pub give_up_seconds: f64,
     /// How many connections a server accepts.
     pub connections: usize,
-    /// How many requests one connection may have under way.
+    /// How many requests one connection may have under way; half of them may wait for other
+    /// clients. At least 2.
     pub credits: u32,
 }
 
@@ -273,8 +274,12 @@ impl Cluster {
             let seconds = self.limits.give_up_seconds;
             return wrong(format!("give_up_seconds = {seconds} is not a time span"));
         }
-        if self.limits.connections == 0 || self.limits.credits == 0 {
-            return wrong("limits of no connections or no credits leave nobody served".into());
+        if self.limits.connections == 0 {
+            return wrong("limits of no connections leave nobody served".into());
+        }
+        if self.limits.credits < 2 {
+            let credits = self.limits.credits;
+            return wrong(format!("credits = {credits} are too few: the least is 2"));
         }
         Ok(())
     }
@@ -406,6 +411,7 @@ mod tests {
         assert!(spoilt(|text| text.replace("format = 1", "format = 9")).contains("format 9"));
         assert!(spoilt(|_| String::new()).contains("missing"));
         assert!(spoilt(|text| text.replace("30.0", "-1.0")).contains("give_up_seconds"));
+        assert!(spoilt(|text| text.replace("= 1024", "= 1")).contains("credits = 1"));
     }
 
     #[test]

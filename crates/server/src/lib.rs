@@ -108,6 +108,9 @@ pub struct Decision {
     pub work: Work,
     /// What became of transactions.
     pub transactions: TransactionCounts,
+    /// Whether the request that was handled waits for other clients: until they return leases, or
+    /// finish a transaction or an append.
+    pub waits_for_clients: bool,
 }
 
 /// A directory that a cluster has from the start: see [`Server::plant`].
@@ -171,7 +174,7 @@ impl Server {
             turn.reserve_root_id();
             turn.put_root();
         }
-        turn.decide().batch
+        turn.decide(None).batch
     }
 
     /// The batch that gives a new server its part of a directory, as if the directory had been made
@@ -193,6 +196,7 @@ impl Server {
     /// that an effect never has an earlier time than its cause.
     pub fn handle<V: View>(&self, view: &V, input: Input, now: impl Into<Moment>) -> Decision {
         let mut turn = turn::Turn::new(self, Overlay::new(view), now.into());
+        let mut handled = None;
         match input {
             Input::Request {
                 id,
@@ -203,6 +207,7 @@ impl Server {
                 introduces,
             } => {
                 turn.leases = leases;
+                handled = Some(id);
                 match turn.meet_session(id, acknowledged, introduces) {
                     Ok(()) => turn.receive(id, &request, &payload),
                     Err(failure) => turn.answer(id, Err(failure), Payload::empty()),
@@ -213,6 +218,6 @@ impl Server {
             Input::Tick => turn.tick(),
         }
         turn.run_unparked();
-        turn.decide()
+        turn.decide(handled)
     }
 }

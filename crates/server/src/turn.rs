@@ -76,8 +76,11 @@ impl<'a, V: View> Turn<'a, V> {
         }
     }
 
-    pub fn decide(mut self) -> Decision {
+    /// The decision, after a request was handled or something else.
+    pub fn decide(mut self, handled: Option<RequestId>) -> Decision {
         self.split_grown();
+        let waits_for_clients =
+            handled.is_some_and(|id| !self.answers(id) && self.waits_for_clients(id));
         let mut work = self.state.work();
         work.messages = self.outputs.len() as u32;
         work.data_bytes += self.outputs.iter().map(data_bytes).sum::<u64>();
@@ -86,7 +89,14 @@ impl<'a, V: View> Turn<'a, V> {
             outputs: self.outputs,
             work,
             transactions: self.transactions,
+            waits_for_clients,
         }
+    }
+
+    fn answers(&self, id: RequestId) -> bool {
+        let is_answer =
+            |output: &Output| matches!(output, Output::Answer { request, .. } if *request == id);
+        self.outputs.iter().any(is_answer)
     }
 
     pub fn output(&mut self, output: Output) {
@@ -111,9 +121,10 @@ impl<'a, V: View> Turn<'a, V> {
 
     /// Whether an earlier copy of the request is still waiting for something.
     fn is_under_way(&self, id: RequestId) -> bool {
-        if self.state.get(&Key::HeldReply(id)).is_some() {
-            return true;
-        }
+        self.state.get(&Key::HeldReply(id)).is_some() || self.waits_for_clients(id)
+    }
+
+    fn waits_for_clients(&self, id: RequestId) -> bool {
         let sorts = [Sort::Parked, Sort::AwaitsRecall];
         let mut sorts = sorts.into_iter().filter(|&sort| self.state.may_have(sort));
         sorts.any(|sort| {

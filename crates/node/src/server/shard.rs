@@ -8,7 +8,7 @@ use crate::{Clock, Cluster, clock::AwakeTime};
 use bytes::Bytes;
 use futago_base::{Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Time, View};
 use futago_driver::{Admission, AdmissionConfig, HybridClock};
-use futago_server::{Input, Output, Server};
+use futago_server::{Decision, Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_transport::Budget;
 use futago_wire::{
@@ -131,7 +131,7 @@ impl Shard {
     pub fn tick(&mut self) {
         self.look_at_clocks();
         self.next_tick = self.now.steady + self.core.config().tick;
-        self.decide(Input::Tick);
+        self.handle(Input::Tick);
         if self.ticks_passed.is_multiple_of(TICKS_PER_PUBLICATION) {
             self.status().publish();
         }
@@ -179,9 +179,9 @@ impl Shard {
             }
             (Body::Peer(message), Origin::Server(peer)) if sender_of(&message) == peer => {
                 self.counters.count("peer");
-                self.decide(Input::Peer(message));
+                self.handle(Input::Peer(message));
             }
-            (Body::PeerAnswer(answer), Origin::Server(_)) => self.decide(Input::PeerAnswer(answer)),
+            (Body::PeerAnswer(answer), Origin::Server(_)) => self.handle(Input::PeerAnswer(answer)),
             _ => return false,
         }
         true
@@ -198,23 +198,42 @@ impl Shard {
             return self.answer(id, Ok(Reply::Bytes(status)), Payload::empty());
         }
         if !self.admission.admit(id, request) {
-            self.counters.busy += 1;
-            return self.answer(id, Err(Failure::Busy), Payload::empty());
+            return self.refuse(id);
         }
-        self.decide(input);
+        let decision = self.decide(input);
+        if decision.waits_for_clients && !self.admission.may_wait(id) {
+            return self.refuse(id);
+        }
+        self.perform(decision);
         if self.admission.is_under_way(id) {
             self.waiting.begin(id, operation, self.now.steady);
         }
     }
 
-    /// Lets the core decide, makes the change, and keeps what is to be sent until [`Shard::flush`].
-    fn decide(&mut self, input: Input) {
+    /// Answers a request that is one too many.
+    fn refuse(&mut self, id: RequestId) {
+        self.counters.busy += 1;
+        self.answer(id, Err(Failure::Busy), Payload::empty());
+    }
+
+    /// Lets the core decide, and does what it decides.
+    fn handle(&mut self, input: Input) {
+        let decision = self.decide(input);
+        self.perform(decision);
+    }
+
+    /// Lets the core decide.
+    fn decide(&mut self, input: Input) -> Decision {
         self.has_worked = true;
         let now = Moment {
             steady: self.decided.advance(self.now.steady),
             stamp: self.stamps.advance(self.now.stamp),
         };
-        let decision = self.core.handle(&self.store, input, now);
+        self.core.handle(&self.store, input, now)
+    }
+
+    /// Makes the change, and keeps what is to be sent until [`Shard::flush`].
+    fn perform(&mut self, decision: Decision) {
         self.store.apply(decision.batch);
         for output in decision.outputs {
             self.release(output);

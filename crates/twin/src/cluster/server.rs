@@ -3,11 +3,11 @@
 use super::{Defect, clock::WallClock, defect::Cause};
 use crate::check::heard_of;
 use futago_base::{
-    Batch, ClusterMap, Duration, FileId, Incarnation, Moment, Payload, RequestId, ServerId,
-    SessionId, Time,
+    ClusterMap, Duration, FileId, Incarnation, Moment, Payload, RequestId, ServerId, SessionId,
+    Time,
 };
 use futago_driver::{Admission, AdmissionConfig, HybridClock};
-use futago_server::{Config, Input, Output, Server};
+use futago_server::{Config, Decision, Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, header::features};
 use std::collections::BTreeSet;
@@ -123,8 +123,8 @@ impl ServerNode {
                 };
                 self.admit(input, now)
             }
-            Body::Peer(message) => self.decide(Input::Peer(message), now),
-            Body::PeerAnswer(answer) => self.decide(Input::PeerAnswer(answer), now),
+            Body::Peer(message) => self.handle(Input::Peer(message), now),
+            Body::PeerAnswer(answer) => self.handle(Input::PeerAnswer(answer), now),
             Body::Outcome(_) | Body::Push(_) => Vec::new(),
         }
     }
@@ -134,7 +134,7 @@ impl ServerNode {
         if !self.is_up {
             return Vec::new();
         }
-        self.decide(Input::Tick, self.wall.moment(now + self.clock_ahead))
+        self.handle(Input::Tick, self.wall.moment(now + self.clock_ahead))
     }
 
     /// Decides about a request, unless too many are under way.
@@ -142,15 +142,22 @@ impl ServerNode {
         let Input::Request { id, request, .. } = &input else {
             return Vec::new();
         };
-        if self.admission.admit(*id, request) {
-            return self.decide(input, now);
+        let id = *id;
+        if !self.admission.admit(id, request) {
+            return vec![busy(id, now)];
         }
-        let busy = Output::Answer {
-            request: *id,
-            outcome: Err(Failure::Busy),
-            payload: Payload::empty(),
-        };
-        vec![message(busy, now.stamp)]
+        let now = self.decided_at(now);
+        let decision = self.decide(input, now);
+        if decision.waits_for_clients && !self.admission.may_wait(id) {
+            return vec![busy(id, now)];
+        }
+        self.perform(decision, now)
+    }
+
+    fn handle(&mut self, input: Input, now: Moment) -> Vec<(Receiver, Frame)> {
+        let now = self.decided_at(now);
+        let decision = self.decide(input, now);
+        self.perform(decision, now)
     }
 
     /// The time of a decision, later than that of every one before.
@@ -163,15 +170,16 @@ impl ServerNode {
         altered.unwrap_or(moment)
     }
 
-    fn decide(&mut self, input: Input, now: Moment) -> Vec<(Receiver, Frame)> {
-        let now = self.decided_at(now);
-        let (batch, outputs) = match self.defect {
-            None => {
-                let decision = self.server.handle(&self.store, input, now);
-                (decision.batch, decision.outputs)
-            }
+    fn decide(&self, input: Input, now: Moment) -> Decision {
+        match self.defect {
+            None => self.server.handle(&self.store, input, now),
             Some(defect) => self.decide_wrongly(defect, input, now),
-        };
+        }
+    }
+
+    /// Makes the change, and returns what is to be sent.
+    fn perform(&mut self, decision: Decision, now: Moment) -> Vec<(Receiver, Frame)> {
+        let Decision { batch, outputs, .. } = decision;
         let noted = batch.records.iter();
         let noted = noted.filter_map(|(key, value)| heard_of(key, value.as_ref()));
         self.unchecked.extend(noted);
@@ -197,20 +205,25 @@ impl ServerNode {
         }
     }
 
-    fn decide_wrongly(
-        &self,
-        defect: Defect,
-        mut input: Input,
-        now: Moment,
-    ) -> (Batch, Vec<Output>) {
+    fn decide_wrongly(&self, defect: Defect, mut input: Input, now: Moment) -> Decision {
         defect.alter_lives(&mut input, self.server.incarnation());
         defect.alter_input(&mut input, &self.store);
         let cause = Cause::of(&input);
         let view = defect.view(&self.store, &input);
         let mut decision = self.server.handle(&view, input, now);
         defect.alter_batch(&mut decision.batch, cause, &self.store);
-        (decision.batch, decision.outputs)
+        decision
     }
+}
+
+/// The answer to a request that is one too many.
+fn busy(request: RequestId, now: Moment) -> (Receiver, Frame) {
+    let busy = Output::Answer {
+        request,
+        outcome: Err(Failure::Busy),
+        payload: Payload::empty(),
+    };
+    message(busy, now.stamp)
 }
 
 /// The store of a server that begins a life.

@@ -208,7 +208,8 @@ impl ServerProcess {
             outputs,
             work,
             transactions,
-        } = decision;
+            waits_for_clients: _,
+        } = self.or_refusal(decision, origin);
         let begun_ns = at.ns;
         let sent = outputs.iter().map(|output| sent_data(output).1);
         let received = origin.message.map_or(0, |message| at.left_bytes(message));
@@ -235,6 +236,22 @@ impl ServerProcess {
         self.send_all(outputs, arrived_ns, at);
         if let Some(undo) = undo {
             undo.admission = self.admission.take_changes();
+        }
+    }
+
+    /// What is decided, or a refusal if the request would be one too many to wait.
+    fn or_refusal(&mut self, decision: Decision, origin: Origin<'_>) -> Decision {
+        let Some(Content::Request { id, .. }) = origin.message.map(|message| &message.content)
+        else {
+            return decision;
+        };
+        if !decision.waits_for_clients || self.admission.may_wait(*id) {
+            return decision;
+        }
+        Decision {
+            outputs: vec![answer(*id, Err(Failure::Busy), Payload::empty())],
+            work: decision.work,
+            ..Decision::default()
         }
     }
 
