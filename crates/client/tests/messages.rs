@@ -327,6 +327,35 @@ fn the_home_hears_of_growth_when_the_chunks_are_written() {
     assert!(written.is_ok(), "{written:?}");
 }
 
+/// What a client writes ahead of the size is taken away when the session that has the file open ends.
+#[test]
+fn a_client_that_has_closed_a_file_asks_before_it_writes_ahead_again() {
+    let none = Truncations::default();
+    let end = u64::from(CHUNK) + 5;
+    let mut allowed = extent(&none);
+    if let Reply::Extent { writable, .. } = &mut allowed {
+        *writable = end;
+    }
+    let change = || {
+        [
+            exchange(0, prepare_write(end), Ok(allowed.clone())),
+            write_chunk(&none, b"12345", Ok(Reply::Done)),
+            exchange(0, write(u64::from(CHUNK), 5, Some(0)), Ok(allowed.clone())),
+        ]
+    };
+    let look = exchange(0, look(), Ok(extent(&none)));
+    let close = exchange(0, Request::Close(id(0, 5)), Ok(Reply::Done));
+    let exchanges = [look].into_iter().chain(change());
+    let exchanges = exchanges.chain([close]).chain(change()).collect();
+    let written = play(exchanges, |client| async move {
+        let write = || client.write(id(0, 5), u64::from(CHUNK), data(b"12345"), false);
+        write().await?;
+        client.close(id(0, 5)).await?;
+        write().await
+    });
+    assert!(written.is_ok(), "{written:?}");
+}
+
 fn append() -> Exchange {
     let request = Request::Append {
         id: id(0, 5),

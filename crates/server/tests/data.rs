@@ -5,7 +5,7 @@
 mod cluster;
 
 use cluster::{CHUNK_BYTES, Cluster, ROOT, peers, spot, write};
-use futago_base::{ChunkId, Errno, FileId, ServerId, record::Truncations};
+use futago_base::{ChunkId, Errno, FileId, ServerId, SessionId, record::Truncations};
 use futago_server::{Config, Input, Output};
 use futago_wire::{AttributeChange, Failure, Outcome, Peer, PeerChange, Reply, Request};
 
@@ -208,6 +208,32 @@ fn who_does_not_have_the_file_open_appends_at_once() {
         panic!("{prepared:?}");
     };
     assert_eq!(writable, end + 10);
+}
+
+/// The end of a session takes away what it has written ahead of the size of files that it has open.
+#[test]
+fn only_sessions_that_have_the_file_open_may_write_ahead() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = open_file(&mut cluster);
+    let end = u64::from(CHUNK_BYTES);
+    let reach = end + 9;
+    cluster.run(0, Request::PrepareWrite { id, reach }).unwrap();
+    let mut writable = |session| {
+        let mut request = cluster.next_id();
+        request.session = SessionId(session);
+        let told = cluster.request(0, request, read(id, 0, 0));
+        match told.as_slice() {
+            [
+                Output::Answer {
+                    outcome: Ok(Reply::Extent { writable, .. }),
+                    ..
+                },
+            ] => *writable,
+            other => panic!("no extent: {other:?}"),
+        }
+    };
+    assert!(writable(7) >= reach);
+    assert_eq!(writable(8), end);
 }
 
 #[test]

@@ -53,10 +53,19 @@ impl<C: Context> Client<C> {
             let is_closed = self.with_leases(|leases| leases.close(id)) != Some(true);
             if is_closed && registered.is_ok() {
                 // A file that is gone meanwhile is closed.
-                self.ask_home(id, Request::Close(id)).await.ok();
+                self.unregister(id).await.ok();
             }
         }
         Ok(())
+    }
+
+    /// Has a file's home hear that it is open once less. Chunks are written ahead of the size only
+    /// while the home knows the file to be open here, so it is asked again before that.
+    async fn unregister(&self, id: FileId) -> Result<Reply, Errno> {
+        if let Some(hint) = self.memory.borrow_mut().files.get_mut(id) {
+            hint.writable = hint.writable.min(hint.size_seen);
+        }
+        self.ask_home(id, Request::Close(id)).await
     }
 
     fn is_open_unregistered(&self, id: FileId) -> bool {
@@ -70,7 +79,7 @@ impl<C: Context> Client<C> {
         if self.with_leases(|leases| leases.close(id)) == Some(true) {
             return synchronized;
         }
-        match self.ask_home(id, Request::Close(id)).await? {
+        match self.unregister(id).await? {
             Reply::Done | Reply::File(_) => synchronized,
             _ => Err(Errno::EPROTO),
         }

@@ -46,7 +46,7 @@ pub fn run<V: View>(
     } else {
         note_write(turn, id, end, Note::now((offset, end), kill_privileges))?
     };
-    Ok(extent(&inode, offset, stored as u32).into())
+    Ok(extent(turn, id, &inode, offset, stored as u32).into())
 }
 
 /// The data of a range that [`run`] has given is where it belongs.
@@ -67,5 +67,5 @@ pub fn finish<V: View>(
         range.end,
         Note::now((range.start, range.end), kill_privileges),
     )?;
-    Ok(extent(&inode, range.start, 0).into())
+    Ok(extent(turn, id, &inode, range.start, 0).into())
 }

@@ -15,7 +15,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId, reach: u64) -> Result {
     }
     let is_open = turn.is_open_here(id);
     let inode = lead_to(turn, id, if is_open { reach } else { reach.min(size) })?;
-    Ok(extent(&inode, 0, 0).into())
+    Ok(extent(turn, id, &inode, 0, 0).into())
 }
 
 /// Lets chunks be written up to `reach`, by somebody who tells of that when it is done.

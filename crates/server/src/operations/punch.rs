@@ -25,5 +25,5 @@ pub fn run<V: View>(
     }
     turn.punch_chunks(id, (from, to), chunk_bytes);
     let inode = note_write(turn, id, 0, Note::now((u64::MAX, grow_to), false))?;
-    Ok(extent(&inode, from, 0).into())
+    Ok(extent(turn, id, &inode, from, 0).into())
 }

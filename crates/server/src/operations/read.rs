@@ -1,7 +1,6 @@
 //! Reads at a file's home: its size, and what lies in the first chunk of the range if that is here, too.
 
 use crate::answer::{Answer, Result};
-use crate::state::size::writable;
 use crate::turn::Turn;
 use futago_base::{ChunkId, Duration, FileId, Payload, Timestamp, View, record::Inode};
 use futago_wire::Reply;
@@ -24,7 +23,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId, offset: u64, length: u32
         note_access(turn, id, &inode);
     }
     Ok(Answer {
-        reply: extent(&inode, offset, 0),
+        reply: extent(turn, id, &inode, offset, 0),
         payload,
     })
 }
@@ -45,13 +44,19 @@ pub fn chunk_here<V: View>(
 }
 
 /// What a file's home tells everyone who reads or writes it.
-pub fn extent(inode: &Inode, offset: u64, stored: u32) -> Reply {
+pub fn extent<V: View>(
+    turn: &Turn<'_, V>,
+    id: FileId,
+    inode: &Inode,
+    offset: u64,
+    stored: u32,
+) -> Reply {
     Reply::Extent {
         offset,
         stored,
         size: inode.size,
         chunk_bytes: inode.chunk_bytes,
-        writable: writable(inode),
+        writable: turn.writable(id, inode),
         reach: inode.reach,
         truncations: inode.truncations.clone(),
         state: None,

@@ -64,7 +64,7 @@ pub fn run<V: View>(
         turn.write_chunk(chunk, (offset - start) as u32, data.clone());
     }
     let inode = note_write(turn, id, end, note)?;
-    Ok(extent(&inode, offset, data.len() as u32).into())
+    Ok(extent(turn, id, &inode, offset, data.len() as u32).into())
 }
 
 /// Lets chunks reach to `reach` and notes that the file was written.

@@ -49,6 +49,18 @@ impl<V: View> Turn<'_, V> {
         Ok(())
     }
 
+    /// Up to where the present request's session may write chunks before the home has been told:
+    /// beyond the size only while it has the file open, because the end of that takes the rest away.
+    pub fn writable(&self, id: FileId, inode: &Inode) -> u64 {
+        if inode.announced {
+            0
+        } else if inode.ahead && self.is_open_here(id) {
+            inode.reach
+        } else {
+            inode.size.min(inode.reach)
+        }
+    }
+
     /// Whether the present request's session has the file open.
     pub fn is_open_here(&self, id: FileId) -> bool {
         let mut openers = self.openers(id).iter();
@@ -177,15 +189,4 @@ pub const fn is_one_chunk(inode: &Inode) -> bool {
 /// Whether nobody changes a file's data before its home was told of it.
 pub const fn changes_are_announced(inode: &Inode) -> bool {
     is_one_chunk(inode) || (inode.announced && inode.cuts_pending == 0)
-}
-
-/// Up to where chunks may be written before the home has been told.
-pub fn writable(inode: &Inode) -> u64 {
-    if inode.announced {
-        0
-    } else if inode.ahead {
-        inode.reach
-    } else {
-        inode.size.min(inode.reach)
-    }
 }
