@@ -11,7 +11,7 @@ const SEEDS: u64 = 200;
 /// gone, in writes that are kept where a file has no chunk yet, in files that go with a session, in
 /// truncations that are done when their file goes, and in what a loss explains of names that were
 /// moved into a lost directory.
-const FOUND: [u64; 13] = [
+const FOUND: [u64; 14] = [
     17_181, 38_836, 61_309, 2185, 9328, 18_100, 885, 52_216, 503, 6023, 8796, 12_168, 14_679,
 ];
 

@@ -220,3 +220,25 @@ fn many_operations_at_once_are_explained_soon() {
     history.push(read((11_000, 11_001), &[1, 1, 1]));
     assert!(!is_explained(&history, 0));
 }
+
+/// Another client appends beyond the first chunk for so long, while a write makes the file longer.
+fn passed(append: (u64, u64), read: &'static [u8]) -> Vec<Record> {
+    let long = Operation::Append {
+        id: FILE,
+        length: 5000,
+        tag: 9,
+    };
+    vec![
+        create(0, "a", FILE),
+        record(1, append, long, Ok(Outcome::Number(0))),
+        write((20, 2_100_000_000), 1),
+        self::read((2_200_000_000, 2_200_000_001), read),
+    ]
+}
+
+#[test]
+fn an_append_is_passed_after_a_grace_time_only() {
+    let late = (10, 2_500_000_000);
+    assert!(is_explained(&passed(late, &[1, 1, 1]), 0));
+    assert!(!is_explained(&passed((10, 1_900_000_000), &[1, 1, 1]), 0));
+}

@@ -41,8 +41,8 @@ pub(super) fn parts(history: &History, setting: Setting) -> Vec<Part> {
         let first = parts.len();
         let may_be_repeated = is_write(&record.operation) && may_be_cut(history, record);
         for slice in slices(record, setting) {
-            let follows =
-                matches!(record.operation, Operation::Append { .. }) || slice == Slice::Links;
+            let is_append = matches!(record.operation, Operation::Append { .. });
+            let follows = (is_append && !is_passed(record, setting)) || slice == Slice::Links;
             let part = Part {
                 operation: index,
                 slice,
@@ -112,6 +112,14 @@ fn may_follow(record: &Record, slice: Slice, setting: Setting) -> bool {
     slice == Slice::Links && record.end().since(record.called) >= setting.grace
 }
 
+/// Whether others may have made a file longer before an append to it was finished: they wait for it
+/// for one grace time at most.
+fn is_passed(record: &Record, setting: Setting) -> bool {
+    matches!(record.operation, Operation::Append { .. })
+        && matches!(record.returned, Some((_, Ok(_))))
+        && record.end().since(record.called) >= setting.grace
+}
+
 const fn is_write(operation: &Operation) -> bool {
     matches!(
         operation,
@@ -166,7 +174,12 @@ fn slices(record: &Record, setting: Setting) -> Vec<Slice> {
             let chunks = u64::from(length) / chunk_bytes + 1;
             let chunks = (0..=chunks).map(Slice::Chunk);
             let chunks = chunks.filter(|_| !failed);
-            return std::iter::once(Slice::Home).chain(chunks).collect();
+            let at_home = if is_passed(record, setting) {
+                Slice::Finished
+            } else {
+                Slice::Home
+            };
+            return std::iter::once(at_home).chain(chunks).collect();
         }
         O::CopyRange {
             from,

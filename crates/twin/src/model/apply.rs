@@ -32,6 +32,8 @@ pub enum Slice {
     Home,
     /// What happens to one chunk that is not the first; for an append counted from its offset's.
     Chunk(u64),
+    /// The size of a file covers an append that others have not waited for.
+    Finished,
     /// What happens to one chunk before the home has had its part; it happens again afterwards if the
     /// file has been cut meanwhile.
     Early(u64),

@@ -188,16 +188,23 @@ impl Part<'_> {
         length: u64,
         tag: u8,
     ) -> Result<Expected, Errors> {
-        let index = self.call.index;
+        let placed = tree.placed.get(&self.call.index);
+        let passed = seen_number(self.call).filter(|_| placed.is_none());
         if let Slice::Chunk(step) = self.slice {
-            let offset = tree.placed.get(&index).map_or(0, |placed| placed.offset);
+            let offset = placed.map(|placed| placed.offset).or(passed);
+            let offset = offset.unwrap_or_default();
             let chunk = offset / self.call.chunk_bytes + step;
-            if chunk > 0 {
+            if chunk > 0 || passed.is_some() {
                 let slice = Slice::Chunk(chunk);
                 let part = Part { slice, ..*self };
                 part.write(tree, id, offset, length, tag)?;
             }
             return Ok(Expected::Any);
+        }
+        if let (Slice::Finished, Some(offset)) = (self.slice, passed) {
+            let file = file_mut(tree, id)?;
+            file.size = file.size.max(offset + length);
+            return Ok(Expected::Number(offset));
         }
         let offset = file(tree, id)?.size;
         self.write(tree, id, offset, length, tag)?;
