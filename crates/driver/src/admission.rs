@@ -1,4 +1,4 @@
-//! The server's half of flow control: how much a client may ask for at once.
+//! The server's half of flow control: how many requests a client may have under way.
 //!
 //! Requests that wait for other clients take at most half of the places. A client returns a lease
 //! with requests, such as writes of the data that it has cached. If waiting requests could take all
@@ -15,16 +15,16 @@ use futago_base::{
 use futago_wire::Request;
 use serde::Serialize;
 
-/// How much a server takes on.
+/// How many requests a server admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionConfig {
-    /// How many requests of one session may be under way, half of them waiting; it is told so with
-    /// `Push::Credits`. At least 2; default: 256.
+    /// How many requests of one session may be under way, half of them waiting for other clients.
+    /// `Push::Credits` tells the client. At least 2; default: 256.
     pub session_max: u32,
     /// How many requests of all sessions may be under way, half of them waiting. At least 2;
     /// default: 16,384.
     pub total_max: u32,
-    /// How many requests of one session may be under way that go past its window, such as waits for
+    /// How many requests of one session may be under way that bypass its window, such as waits for
     /// locks. Default: 4,096.
     pub express_max: u32,
 }
@@ -39,19 +39,19 @@ impl Default for AdmissionConfig {
     }
 }
 
-/// Counts the requests under way and refuses what is too much. A refused request is to be answered
-/// with `Busy` without being looked at.
+/// Counts the requests under way and refuses those beyond the limits. The server answers a refused
+/// request with `Busy` and does not handle it.
 #[derive(Debug, Serialize)]
 pub struct Admission {
     #[serde(skip)]
     config: AdmissionConfig,
-    /// The requests under way, and whether they are express.
+    /// The requests under way, and whether they bypass the window.
     requests: ReversibleMap<RequestId, bool>,
-    /// Those of them that wait and are not express.
+    /// The requests in the window that wait for other clients.
     waiting: ReversibleMap<RequestId, ()>,
 }
 
-/// What it takes to bring [`Admission`] back to where it was.
+/// The changes of [`Admission`] to undo.
 #[derive(Debug, Default)]
 pub struct AdmissionUndo {
     requests: Changes<RequestId, bool>,
@@ -59,7 +59,7 @@ pub struct AdmissionUndo {
 }
 
 impl Admission {
-    /// Nothing is under way.
+    /// An admission with no request under way.
     pub const fn new(config: AdmissionConfig) -> Self {
         Self {
             config,
@@ -68,13 +68,13 @@ impl Admission {
         }
     }
 
-    /// From now on, remembers how changes are taken back.
+    /// Records changes from now on, so that they can be undone.
     pub fn keep_changes(&mut self) {
         self.requests.keep_changes();
         self.waiting.keep_changes();
     }
 
-    /// What takes back the changes since the last time, if they are kept.
+    /// The changes since the last call, if they are recorded.
     pub fn take_changes(&mut self) -> AdmissionUndo {
         AdmissionUndo {
             requests: self.requests.take_changes(),
@@ -82,13 +82,13 @@ impl Admission {
         }
     }
 
-    /// Takes changes back: the latest that have not been taken back.
+    /// Undoes changes: the latest that have not been undone.
     pub fn take_back(&mut self, undo: AdmissionUndo) {
         self.requests.take_back(undo.requests);
         self.waiting.take_back(undo.waiting);
     }
 
-    /// The window that a client should keep.
+    /// The window that a client may use, in requests.
     pub const fn credits(&self) -> u32 {
         self.config.session_max
     }
@@ -103,8 +103,8 @@ impl Admission {
         self.requests.contains_key(&id)
     }
 
-    /// Whether the request may be handled. A copy of one that is under way always may: it takes no
-    /// place of its own.
+    /// Whether the server may handle the request. A copy of a request that is under way is always
+    /// admitted, because it takes no place of its own.
     pub fn admit(&mut self, id: RequestId, request: &Request) -> bool {
         if self.is_under_way(id) {
             return true;
@@ -147,7 +147,7 @@ impl Admission {
         self.waiting.remove(&id);
     }
 
-    /// The session is gone, or its connection is: nobody waits for its answers.
+    /// The session or its connection has ended: no client waits for its replies.
     pub fn forget(&mut self, session: SessionId) {
         let requests: Vec<RequestId> = self.of_session(session).map(|(id, _)| id).collect();
         for id in requests {
@@ -155,20 +155,20 @@ impl Admission {
         }
     }
 
-    /// The requests of a session that are under way, and whether they are express.
+    /// The requests of a session that are under way, and whether they bypass the window.
     fn of_session(&self, session: SessionId) -> impl Iterator<Item = (RequestId, bool)> {
         let requests = self.requests.range(every_request(session));
         requests.map(|(&id, &express)| (id, express))
     }
 }
 
-/// All identities that requests of a session can have.
+/// The range of all request ids of a session.
 fn every_request(session: SessionId) -> RangeInclusive<RequestId> {
     let id = |sequence| RequestId { session, sequence };
     id(0)..=id(u64::MAX)
 }
 
-/// How many of so many requests may wait.
+/// How many of `most` requests may wait for other clients.
 fn half(most: u32) -> u32 {
     (most / 2).max(1)
 }

@@ -1,4 +1,4 @@
-//! A client's requests on their way.
+//! A client's requests that are under way.
 
 use crate::{
     CallsConfig, HybridClock,
@@ -14,11 +14,11 @@ use futago_base::{
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, Outcome, Request, header::features};
 use serde::Serialize;
 
-/// What is to be done for a client's calls.
+/// An action of a client's calls, for the caller to perform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "outputs are taken and performed one at a time"
+    reason = "the caller takes and performs one output at a time"
 )]
 pub enum CallOutput {
     /// Connect to the server, and report [`Calls::connected`] or [`Calls::disconnected`].
@@ -27,16 +27,16 @@ pub enum CallOutput {
     Send {
         /// The server.
         to: ServerId,
-        /// A request.
+        /// The request.
         frame: Frame,
     },
-    /// Give this to whoever waits for the call; it happens exactly once for every call.
+    /// Complete the call; this happens exactly once for every call.
     Completed {
         /// The call.
         sequence: u64,
-        /// What the server answered, or `EIO` if it did not.
+        /// The outcome from the server, or `EIO` without one.
         outcome: Outcome,
-        /// The data of the answer.
+        /// The data of the reply.
         payload: Payload,
     },
 }
@@ -49,21 +49,21 @@ struct Call {
     payload: Payload,
     started: Time,
     state: State,
-    /// How often it has been sent.
+    /// How often the client has sent it.
     attempts: u32,
-    /// Since when, and how often, the server has said that it is busy.
+    /// The time of the first `Busy` reply, and how many there were.
     busy: Option<(Time, u32)>,
-    /// When it is looked at again; what its timer says.
+    /// When its timer expires.
     wake: Time,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum State {
-    /// It waits for its turn or for the connection.
+    /// It waits for a place in the window, or for the connection.
     Queued,
-    /// It is under way, and will be sent again at this time.
+    /// It is under way; the client sends it again at this time.
     Sent(Time),
-    /// The server was busy; it will be sent at this time.
+    /// The server was busy; the client queues it again at this time.
     Paused(Time),
 }
 
@@ -73,10 +73,10 @@ enum Timer {
     Connect(ServerId),
 }
 
-/// The requests of one session: numbered, sent within each server's window, sent again with the same
-/// number until they are answered, given up when the server stays away.
+/// The requests of one session. Each has a number, is sent within the window of its server, and is
+/// sent again with the same number until a reply arrives or the server has been silent too long.
 ///
-/// The caller performs what [`Calls::next_output`] says and reports what happens. The order of
+/// The caller performs the outputs of [`Calls::next_output`] and reports events. The order of
 /// outputs depends on the order of inputs alone.
 #[derive(Debug, Serialize)]
 pub struct Calls {
@@ -86,7 +86,7 @@ pub struct Calls {
     #[serde(skip)]
     config: CallsConfig,
     counters: Counters,
-    /// The counters when changes were last taken, if they are kept.
+    /// The counters when changes were last taken, if changes are recorded.
     #[serde(skip)]
     kept: Option<Counters>,
     calls: ReversibleMap<u64, Call>,
@@ -96,20 +96,20 @@ pub struct Calls {
     outputs: VecDeque<CallOutput>,
 }
 
-/// What is small enough to be copied as a whole.
+/// The small part of the state, which is copied as a whole for an undo.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Counters {
     clock: HybridClock,
-    /// The latest time that servers have shown. It is what requests tell other servers: the own
-    /// wall clock may be wrong, and a server does not believe one that is far ahead.
+    /// The latest time in messages of servers. Requests carry it instead of the wall clock of the
+    /// client, which may be wrong: servers ignore a time that is far ahead.
     heard: Time,
-    /// The last sequence number that was drawn.
+    /// The last sequence number that was assigned.
     drawn: u64,
-    /// Whether nothing is worth a new connection any more.
+    /// Whether the session is about to end, so that the client connects no more.
     leaving: bool,
 }
 
-/// What it takes to bring [`Calls`] back to where they were.
+/// The changes of [`Calls`] to undo.
 #[derive(Debug)]
 pub struct CallsUndo {
     counters: Counters,
@@ -119,7 +119,7 @@ pub struct CallsUndo {
 }
 
 impl Calls {
-    /// A session without calls. `session` must be drawn at random and be new.
+    /// A session without calls. `session` must be random and new.
     pub fn new(session: SessionId, map_epoch: u32, config: CallsConfig) -> Self {
         Self {
             session,
@@ -134,7 +134,7 @@ impl Calls {
         }
     }
 
-    /// From now on, remembers how changes are taken back.
+    /// Records changes from now on, so that they can be undone.
     pub fn keep_changes(&mut self) {
         self.kept.get_or_insert(self.counters);
         self.calls.keep_changes();
@@ -142,8 +142,8 @@ impl Calls {
         self.timers.keep_changes();
     }
 
-    /// What takes back the changes since the last time, if they are kept. All outputs must have
-    /// been taken.
+    /// The changes since the last call, if they are recorded. All outputs must have been taken
+    /// before.
     pub fn take_changes(&mut self) -> CallsUndo {
         CallsUndo {
             counters: self.kept.map_or(self.counters, |kept| {
@@ -156,7 +156,7 @@ impl Calls {
         }
     }
 
-    /// Takes changes back: the latest that have not been taken back.
+    /// Undoes changes: the latest that have not been undone.
     pub fn take_back(&mut self, undo: CallsUndo) {
         self.counters = undo.counters;
         self.kept = self.kept.map(|_| undo.counters);
@@ -170,33 +170,34 @@ impl Calls {
         self.session
     }
 
-    /// Draws a number for a request or a transaction. Requests must be started in the order in which
-    /// their numbers were drawn: a number that has been drawn and is not under way when a later
-    /// request starts counts as done with.
+    /// Assigns a number to a request or a transaction. Requests must start in the order of their
+    /// numbers: an assigned number that is not under way when a later request starts counts as
+    /// completed.
     pub const fn next_sequence(&mut self) -> u64 {
         self.counters.drawn += 1;
         self.counters.drawn
     }
 
-    /// The largest number up to which everything is done with.
+    /// The largest number up to which all requests are completed.
     pub fn acknowledged(&self) -> u64 {
         self.calls
             .first_key_value()
             .map_or(self.counters.drawn, |(&oldest, _)| oldest.saturating_sub(1))
     }
 
-    /// Learns the time that the session before has seen: what is done now must not seem to be earlier.
+    /// Adopts the time of an earlier session, so that the operations of this one have later
+    /// timestamps.
     pub fn observe(&mut self, clock: Time) {
         self.counters.clock.follow(clock);
         self.counters.heard = self.counters.heard.max(clock);
     }
 
-    /// The latest time that servers have shown.
+    /// The latest time in messages of servers.
     pub const fn heard(&self) -> Time {
         self.counters.heard
     }
 
-    /// The session's hybrid clock, when the wall clock says `wall`.
+    /// The session's hybrid clock, when the wall clock shows `wall`.
     pub fn clock(&mut self, wall: Time) -> Time {
         self.counters.clock.read(wall)
     }
@@ -206,17 +207,17 @@ impl Calls {
         self.calls.iter().map(|(&sequence, _)| sequence)
     }
 
-    /// How many calls have not been completed.
+    /// How many calls are not completed.
     pub fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Whether all calls have been completed.
+    /// Whether all calls are completed.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// What is to be done next. To be called until there is nothing, after every input.
+    /// The next action. The caller takes all of them after every input.
     pub fn next_output(&mut self) -> Option<CallOutput> {
         self.outputs.pop_front()
     }
@@ -226,7 +227,7 @@ impl Calls {
         self.timers.first_key_value().map(|(&(time, _), ())| time)
     }
 
-    /// Starts a call. With too many waiting for the server it completes with `Busy` at once.
+    /// Starts a call. It completes with `Busy` at once if too many are queued for the server.
     pub fn start(
         &mut self,
         sequence: u64,
@@ -256,7 +257,7 @@ impl Calls {
             self.complete(sequence, Err(Failure::Busy), Payload::empty());
         }
         self.pump(server, now);
-        // What was sent has its timer.
+        // A call that was sent has its timer already.
         if let Some(call) = self.calls.get(&sequence)
             && call.state == State::Queued
         {
@@ -264,7 +265,7 @@ impl Calls {
         }
     }
 
-    /// An answer has arrived. One that nobody waits for is ignored: it is a copy.
+    /// A reply has arrived. The reply to a completed call is a copy and is ignored.
     pub fn received(
         &mut self,
         from: ServerId,
@@ -290,8 +291,8 @@ impl Calls {
         self.pump(from, now);
     }
 
-    /// The server of a call has answered it, and knows the session from now on, unless it answers
-    /// such requests without looking at whose they are.
+    /// The server of a call has answered it, so it knows the session from now on. It answers a
+    /// request for its status without a look at the session.
     fn note_introduction(&mut self, sequence: u64) {
         let call = self.calls.get(&sequence);
         if let Some(call) = call.filter(|call| call.request != Request::GetStatus) {
@@ -300,7 +301,7 @@ impl Calls {
         }
     }
 
-    /// The server said how many requests may be under way.
+    /// The server has granted this many requests under way.
     pub fn credits(&mut self, server: ServerId, window: u32, now: impl Into<Moment>) {
         let now = now.into();
         let window = window.clamp(1, self.config.window_max);
@@ -308,15 +309,15 @@ impl Calls {
         self.pump(server, now);
     }
 
-    /// A connection to the server has been made.
+    /// The client has connected to the server.
     pub fn connected(&mut self, server: ServerId, now: impl Into<Moment>) {
         let now = now.into();
         self.link(server).connection = Connection::Up;
         self.pump(server, now);
     }
 
-    /// The connection to the server broke, or did not come about. What was under way will be sent
-    /// again; if the server has been given up before, it fails now.
+    /// The connection to the server broke or failed. Calls under way are queued again, or fail if
+    /// the server has been given up before.
     pub fn disconnected(&mut self, server: ServerId, now: impl Into<Moment>) {
         let now = now.into();
         let config = self.config;
@@ -332,15 +333,15 @@ impl Calls {
         self.pump(server, now);
     }
 
-    /// Fails everything that waits for a server.
+    /// Fails all calls to a server.
     fn give_up(&mut self, server: ServerId) {
         for sequence in self.sequences_to(server) {
             self.complete(sequence, Err(Errno::EIO.into()), Payload::empty());
         }
     }
 
-    /// The session is about to end: from now on nothing waits for a server to which there is no
-    /// connection, or whose connection breaks.
+    /// The session is about to end: from now on, calls to a server without a connection fail
+    /// instead of waiting for one.
     pub fn leave(&mut self, now: impl Into<Moment>) {
         let now = now.into();
         self.counters.leaving = true;
@@ -350,8 +351,8 @@ impl Calls {
         }
     }
 
-    /// The server turned the connection away for a reason that no waiting mends, such as another key:
-    /// what was under way fails now.
+    /// The server has refused the connection for good, for instance because of another key. Its
+    /// calls fail now.
     pub fn refused(&mut self, server: ServerId, now: impl Into<Moment>) {
         let now = now.into();
         self.link(server).dead = true;
@@ -383,7 +384,7 @@ impl Calls {
         to_server.map(|(&sequence, _)| sequence).collect()
     }
 
-    /// Sends what may be sent to a server, or gets it connected.
+    /// Sends the calls that may be sent to a server, or asks for a connection.
     fn pump(&mut self, server: ServerId, now: Moment) {
         while let Some(sequence) = self.link(server).next() {
             self.send(sequence, now);
@@ -396,7 +397,7 @@ impl Calls {
         if link.is_idle() {
             return;
         }
-        // Of a server that was given up, nobody waits for the next connection.
+        // No call waits for a new connection to a server that has been given up.
         if leaving || (link.dead && now.steady < retry) {
             return self.give_up(server);
         }
@@ -408,7 +409,7 @@ impl Calls {
         self.outputs.push_back(CallOutput::Connect(server));
     }
 
-    /// What the server of a call is told of the client.
+    /// The features of the client in the header of a call.
     fn features_towards(&self, sequence: u64) -> u32 {
         let call = self.calls.get(&sequence);
         let link = call.and_then(|call| self.links.get(&call.server));
@@ -417,7 +418,7 @@ impl Calls {
             + u32::from(introduces) * features::INTRODUCES
     }
 
-    /// Sends a call that waited, or sends it again.
+    /// Sends a call from the queue, or sends it again.
     fn send(&mut self, sequence: u64, now: Moment) {
         let acknowledged = self.acknowledged();
         let clock = self.counters.heard;
@@ -456,7 +457,7 @@ impl Calls {
         self.set_timer(sequence);
     }
 
-    /// Puts a call into its queue.
+    /// Queues a call again.
     fn requeue(&mut self, sequence: u64) {
         let Some(call) = self.calls.get_mut(&sequence) else {
             return;
@@ -467,7 +468,7 @@ impl Calls {
         self.set_timer(sequence);
     }
 
-    /// The server is busy: sends the call again later. Until then it takes no place in the window.
+    /// The server is busy: the call is sent again later, and has no place in the window until then.
     fn pause(&mut self, sequence: u64, now: Moment) {
         let Some(call) = self.calls.get_mut(&sequence) else {
             return;
@@ -486,7 +487,7 @@ impl Calls {
         self.set_timer(sequence);
     }
 
-    /// The timer of a call has run out.
+    /// The timer of a call has expired.
     fn wake(&mut self, sequence: u64, now: Moment) {
         let Some(call) = self.calls.get(&sequence) else {
             return;
@@ -509,7 +510,7 @@ impl Calls {
         }
     }
 
-    /// When a call fails: its server has not been heard of, or has been busy, for too long.
+    /// When a call fails because its server has been silent or busy for too long.
     fn gives_up_at(&self, call: &Call) -> Time {
         let heard = self.links.get(&call.server).map_or(Time(0), |l| l.contact);
         let silent = call.started.max(heard) + self.config.give_up;
@@ -519,7 +520,7 @@ impl Calls {
         }
     }
 
-    /// Sets the timer of a call anew.
+    /// Updates the timer of a call.
     fn set_timer(&mut self, sequence: u64) {
         let Some(call) = self.calls.get(&sequence) else {
             return;

@@ -1,38 +1,37 @@
-//! What can be told about a client's calls.
+//! Settings of a client's calls.
 
 use futago_base::Duration;
 
-/// How a client's requests are sent, sent again and given up.
+/// How a client sends requests, resends them and gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallsConfig {
-    /// How many requests may be under way to one server until it says otherwise. Default: 64.
+    /// How many requests may be under way to one server before it sends credits. Default: 64.
     pub window: u32,
-    /// The most that a server may allow. Default: 1,024.
+    /// The largest window that a server may grant, in requests. Default: 1,024.
     pub window_max: u32,
-    /// How many requests may wait for their turn at one server; more fail with `Busy` at once.
+    /// How many requests to one server may be queued; further requests fail with `Busy` at once.
     /// Default: 16,384.
     pub queue_max: usize,
-    /// How long to wait for an answer before the request is sent again; doubles each time.
-    /// Default: 1 s.
+    /// The first timeout after which a request is sent again; it doubles each time. Default: 1 s.
     pub resend_min: Duration,
-    /// The longest wait before a request is sent again. Default: 5 s.
+    /// The longest timeout after which a request is sent again. Default: 5 s.
     pub resend_max: Duration,
-    /// The first pause after a server said that it is busy; doubles each time. Default: 1 ms.
+    /// The first pause after a `Busy` reply; it doubles each time. Default: 1 ms.
     pub busy_min: Duration,
-    /// The longest pause after a server said that it is busy. Default: 250 ms.
+    /// The longest pause after a `Busy` reply. Default: 250 ms.
     pub busy_max: Duration,
-    /// A request fails with `EIO` once a server has said for this long that it is busy.
-    /// Default: 30 s.
+    /// A request fails with `EIO` after `Busy` replies for this long. Default: 30 s.
     pub busy_give_up: Duration,
-    /// Whether the client takes leases, and so must be told when others change what it keeps. Default: no.
+    /// Whether the client takes leases, so that servers notify it of changes by others.
+    /// Default: no.
     pub leases: bool,
-    /// The pause after a failed connection; doubles each time. Default: 10 ms.
+    /// The first pause after a failed connection; it doubles each time. Default: 10 ms.
     pub connect_min: Duration,
-    /// The longest pause between connections. Default: 1 s.
+    /// The longest pause between attempts to connect. Default: 1 s.
     pub connect_max: Duration,
-    /// A request fails with `EIO` once its server has not been heard of for this long. Something
-    /// must be asked more often than that for a wait for a lock to last longer: the keep-alive of
-    /// the session does it. Default: 10 s.
+    /// A request fails with `EIO` when its server has been silent for this long. A wait for a lock
+    /// lasts longer only because the session's keep-alive requests are answered meanwhile.
+    /// Default: 10 s.
     pub give_up: Duration,
 }
 

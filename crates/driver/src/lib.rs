@@ -1,8 +1,8 @@
-//! Decisions that real and simulated nodes share: when a request is sent, sent again or given up,
-//! how many may be under way, how clocks are kept in step, how long to look before going to sleep.
+//! Decisions that real and simulated nodes share: when a client sends a request, sends it again or
+//! gives up, how many requests may be under way, how clocks stay in step, and how long a thread
+//! polls before it blocks.
 //!
-//! Nothing here does input or output. Time comes in as an argument; what is to be done comes out
-//! as values.
+//! Nothing here does input or output. Time is an argument; actions are results.
 #![no_std]
 
 extern crate alloc;
@@ -12,18 +12,19 @@ mod calls;
 mod clock;
 mod config;
 mod link;
-mod patience;
+mod polling;
 
 pub use admission::{Admission, AdmissionConfig, AdmissionUndo};
 pub use calls::{CallOutput, Calls, CallsUndo};
 pub use clock::HybridClock;
 pub use config::CallsConfig;
-pub use patience::{Crowding, OVERRUN, Patience, TURN_MAX};
+pub use polling::{BUSY_MAX, Contention, PREEMPTION_MIN, SpinLimit};
 
 use futago_wire::Request;
 
-/// Whether a request goes past the window of its connection: it may wait for as long as a user
-/// likes, or it lets others go on, so that to queue it behind them could block all of them.
+/// Whether a request bypasses the window of its connection. Such a request may wait as long as a
+/// user likes, or it lets other requests continue: in the same queue it could block all of them, or
+/// they could block it.
 pub const fn is_express(request: &Request) -> bool {
     matches!(
         request,

@@ -1,40 +1,40 @@
-//! What a client knows of its connection to one server.
+//! The state of a client's connection to one server.
 
 use crate::config::{CallsConfig, back_off};
 use alloc::collections::VecDeque;
 use futago_base::Time;
 use serde::Serialize;
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Connection {
-    /// There is none, and none is to be tried before this time.
+    /// There is none, and the client does not connect before this time.
     Down(Time),
-    /// One is being made.
+    /// The client is connecting.
     Connecting,
-    /// There is one.
+    /// The connection is open.
     Up,
 }
 
-/// The way to one server.
+/// The connection to one server, and the requests for it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Link {
     pub connection: Connection,
     /// How many requests may be under way.
     pub window: u32,
-    /// How many are, express ones not counted.
+    /// How many requests in the window are under way.
     pub under_way: u32,
-    /// Those that wait for their turn.
+    /// The requests that wait for a place in the window.
     pub queue: VecDeque<u64>,
-    /// Those that wait for the connection only.
+    /// The requests that bypass the window and wait for the connection.
     pub express: VecDeque<u64>,
-    /// When the server was last heard of.
+    /// When the latest message of the server arrived.
     pub contact: Time,
-    /// Whether a request has been given up since.
+    /// Whether a request has been given up since then.
     pub dead: bool,
-    /// Whether the server has answered, and so knows the session.
+    /// Whether the server has answered a request, and so knows the session.
     pub is_introduced: bool,
-    /// Connections that failed or brought nothing, in a row.
+    /// How many connections in a row failed or brought no message.
     failures: u32,
 }
 
@@ -53,14 +53,14 @@ impl Link {
         }
     }
 
-    /// The server was heard of.
+    /// A message of the server has arrived.
     pub const fn heard(&mut self, now: Time) {
         self.contact = now;
         self.dead = false;
         self.failures = 0;
     }
 
-    /// The connection broke, or did not come about: nothing is under way or in line any more.
+    /// The connection broke or failed: no request is under way or queued any more.
     pub fn broke(&mut self, config: &CallsConfig, now: Time) {
         let retry = match self.failures {
             0 => now,
@@ -73,7 +73,7 @@ impl Link {
         self.express.clear();
     }
 
-    /// Puts a request in line.
+    /// Queues a request.
     pub fn push(&mut self, sequence: u64, express: bool) {
         if express {
             self.express.push_back(sequence);
@@ -96,12 +96,12 @@ impl Link {
         None
     }
 
-    /// Whether anything waits to be sent.
+    /// Whether no request is queued.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.express.is_empty()
     }
 
-    /// Takes a request out of the line.
+    /// Takes a request out of the queue.
     pub fn forget(&mut self, sequence: u64) {
         self.queue.retain(|&queued| queued != sequence);
         self.express.retain(|&queued| queued != sequence);

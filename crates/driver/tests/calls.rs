@@ -1,4 +1,4 @@
-//! What a session's calls do, effect by effect.
+//! The effects of a session's calls, one by one.
 
 use futago_base::{Duration, Errno, FileId, Moment, Payload, ServerId, SessionId, Time};
 use futago_driver::{CallOutput, Calls, CallsConfig};
@@ -64,7 +64,7 @@ fn send(sequence: u64, acknowledged: u64) -> CallOutput {
     send_with(features::INTRODUCES, sequence, acknowledged, 0)
 }
 
-/// The clock is the latest that servers have shown.
+/// The clock of a request is the latest time in messages of servers.
 fn send_with(features: u32, sequence: u64, acknowledged: u64, clock: u64) -> CallOutput {
     CallOutput::Send {
         to: SERVER,
@@ -129,7 +129,7 @@ fn a_session_is_introduced_until_the_server_has_looked_at_a_request_of_it() {
         Payload::empty(),
         Time(0),
     );
-    // Neither is looked at by who knows sessions.
+    // Servers answer these without a look at the session.
     answer(&mut calls, status, Ok(Reply::Done), 1);
     let first = start(&mut calls, 2);
     answer(&mut calls, first, Err(Failure::Busy), 3);
@@ -138,7 +138,7 @@ fn a_session_is_introduced_until_the_server_has_looked_at_a_request_of_it() {
     answer(&mut calls, first, Err(Failure::Errno(Errno::ESTALE)), 31);
     start(&mut calls, 32);
     assert_eq!(introduce(&outputs(&mut calls)), [false]);
-    // Nor does it become unknown with the connection.
+    // A broken connection does not change that.
     calls.disconnected(SERVER, Time(33));
     calls.connected(SERVER, Time(40));
     assert_eq!(introduce(&outputs(&mut calls)), [false]);

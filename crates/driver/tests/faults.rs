@@ -1,5 +1,5 @@
 //! Calls over a network that loses, doubles and reorders: every call completes exactly once,
-//! with its own answer, and no reply is acknowledged before it is here.
+//! with its own reply, and no reply is acknowledged before it has arrived.
 
 use futago_base::{Duration, FileId, Payload, RequestId, ServerId, SessionId, Time};
 use futago_driver::{Admission, AdmissionConfig, CallOutput, Calls, CallsConfig};
@@ -45,7 +45,7 @@ struct World {
     counter: u64,
     fates: Vec<Fate>,
     drawn: usize,
-    /// What has taken effect and left its reply.
+    /// The requests that have taken effect, with their replies.
     effects: BTreeSet<u64>,
     completed: BTreeMap<u64, Vec<Outcome>>,
     most_acknowledged: BTreeMap<ServerId, u64>,

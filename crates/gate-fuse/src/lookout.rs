@@ -4,16 +4,16 @@
 //! several times as long as most answers.
 
 use futago_base::Time;
-use futago_driver::Patience;
+use futago_driver::SpinLimit;
 use futago_transport::{
     busy::now,
-    shared_memory::waiting::{is_crowded, yield_processor},
+    shared_memory::waiting::{is_contended, yield_processor},
 };
 
 /// How a thread looks for requests.
 #[derive(Debug, Default)]
 pub struct Lookout {
-    patience: Patience,
+    spin_limit: SpinLimit,
     /// When it first looked in vain since it last found something.
     since: Option<Time>,
     is_asleep: bool,
@@ -27,7 +27,7 @@ impl Lookout {
             self.found(now);
             return true;
         }
-        self.looked_in_vain(now, is_crowded(now));
+        self.looked_in_vain(now, is_contended(now));
         if !self.is_asleep {
             // Who is about to ask may need the processor for that.
             yield_processor(now);
@@ -37,15 +37,15 @@ impl Lookout {
 
     fn found(&mut self, now: Time) {
         if let Some(since) = self.since.take() {
-            self.patience.learn(now.since(since));
+            self.spin_limit.learn(now.since(since));
         }
         self.is_asleep = false;
     }
 
-    fn looked_in_vain(&mut self, now: Time, is_crowded: bool) {
+    fn looked_in_vain(&mut self, now: Time, is_contended: bool) {
         let waits = now.since(*self.since.get_or_insert(now));
         // Who was woken in vain was not as fast as another thread, and sleeps on.
-        self.is_asleep |= is_crowded || waits >= self.patience.span();
+        self.is_asleep |= is_contended || waits >= self.spin_limit.span();
     }
 }
 
@@ -65,14 +65,14 @@ mod tests {
     #[test]
     fn a_thread_looks_no_longer_than_is_worth_it() {
         let mut lookout = Lookout::default();
-        let patience_us = looks_us(&mut lookout, Time(0));
-        assert!(patience_us > 100);
+        let limit_us = looks_us(&mut lookout, Time(0));
+        assert!(limit_us > 100);
         let late = Time(1_000_000_000);
         lookout.looked_in_vain(late, false);
         assert!(lookout.is_asleep, "it was woken in vain");
         lookout.found(late);
         assert!(!lookout.is_asleep);
-        assert_eq!(looks_us(&mut lookout, late), patience_us / 2);
+        assert_eq!(looks_us(&mut lookout, late), limit_us / 2);
     }
 
     #[test]

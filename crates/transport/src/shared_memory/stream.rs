@@ -10,7 +10,7 @@ use crate::busy::{self, now};
 use atomic_refcell::AtomicRefCell;
 use bytes::{BufMut, buf::UninitSlice};
 use futago_base::Time;
-use futago_driver::Patience;
+use futago_driver::SpinLimit;
 use rustix::net::{SendFlags, send};
 use std::{
     io::{self, IoSlice},
@@ -49,7 +49,7 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct Waiting {
     since: AtomicRefCell<Option<Time>>,
-    patience: AtomicRefCell<Patience>,
+    spin_limit: AtomicRefCell<SpinLimit>,
     /// Told when there is what it waits for.
     ready: Notify,
 }
@@ -190,7 +190,7 @@ impl Shared {
             }
         }
         *waiting.since.borrow_mut() = None;
-        waiting.patience.borrow_mut().learn(now().since(since));
+        waiting.spin_limit.borrow_mut().learn(now().since(since));
         Ok(())
     }
 
@@ -276,7 +276,7 @@ impl Waiting {
         };
         // Who is woken meets an error too.
         let ready = is_ready().unwrap_or(true);
-        let span = self.patience.borrow().span();
+        let span = self.spin_limit.borrow().span();
         let patient = now.is_some_and(|now| now.since(since) < span);
         let found = ready || !patient && !may_sleep().unwrap_or(false);
         if found {

@@ -2,26 +2,26 @@
 
 use crate::busy::{self, now};
 use futago_base::Time;
-use futago_driver::{Crowding, Patience};
+use futago_driver::{Contention, SpinLimit};
 use std::{cell::Cell, thread};
 
 thread_local! {
-    static CROWDING: Cell<Crowding> = Cell::new(Crowding::default());
-    static PATIENCE: Cell<Patience> = Cell::new(Patience::default());
+    static CONTENTION: Cell<Contention> = Cell::new(Contention::default());
+    static SPIN_LIMIT: Cell<SpinLimit> = Cell::new(SpinLimit::default());
 }
 
 /// Whether others need the processors, so that this thread had better sleep.
-pub fn is_crowded(now: Time) -> bool {
-    CROWDING.get().is_crowded(now)
+pub fn is_contended(now: Time) -> bool {
+    CONTENTION.get().is_contended(now)
 }
 
 /// Lets others run, and finds out whether there are too many of them. Takes and returns the time.
 pub fn yield_processor(before: Time) -> Time {
     thread::yield_now();
     let now = now();
-    let mut crowding = CROWDING.get();
-    crowding.yielded(now.since(before), now);
-    CROWDING.set(crowding);
+    let mut contention = CONTENTION.get();
+    contention.yielded(now.since(before), now);
+    CONTENTION.set(contention);
     now
 }
 
@@ -30,7 +30,7 @@ pub fn yield_processor(before: Time) -> Time {
 pub fn wait<T>(mut look: impl FnMut() -> Option<T>, sleep: impl FnOnce() -> T) -> T {
     let since = now();
     busy::end(since);
-    let mut patience = PATIENCE.get();
+    let mut spin_limit = SPIN_LIMIT.get();
     let mut looked = since;
     let found = loop {
         if let Some(found) = look() {
@@ -39,7 +39,7 @@ pub fn wait<T>(mut look: impl FnMut() -> Option<T>, sleep: impl FnOnce() -> T) -
         let before = now();
         // What it took out of a message that has not wholly come was work.
         busy::end(before);
-        if is_crowded(before) || before.since(since) >= patience.span() {
+        if is_contended(before) || before.since(since) >= spin_limit.span() {
             let found = sleep();
             looked = now();
             break found;
@@ -47,7 +47,7 @@ pub fn wait<T>(mut look: impl FnMut() -> Option<T>, sleep: impl FnOnce() -> T) -
         looked = yield_processor(before);
     };
     busy::begin(looked);
-    patience.learn(looked.since(since));
-    PATIENCE.set(patience);
+    spin_limit.learn(looked.since(since));
+    SPIN_LIMIT.set(spin_limit);
     found
 }

@@ -2,11 +2,11 @@
 
 use super::{
     stream::{Looked, Shared},
-    waiting::{is_crowded, yield_processor},
+    waiting::{is_contended, yield_processor},
 };
 use crate::busy::{self, now};
 use futago_base::Time;
-use futago_driver::TURN_MAX;
+use futago_driver::BUSY_MAX;
 use std::{
     cell::RefCell,
     rc::Rc,
@@ -29,7 +29,7 @@ struct Watch {
 /// Takes care that the waits of this thread's streams do not sleep at once, for as long as it is
 /// polled. If other threads use the streams, too, `in_turn` does what it is given while none of them does.
 /// After a look in vain it yields the processor to other processes: a client and its server
-/// often share one. After [`TURN_MAX`] of work it does so, too. The thread is [busy] between a look that finds something and one that does not.
+/// often share one. After [`BUSY_MAX`] of work it does so, too. The thread is [busy] between a look that finds something and one that does not.
 pub async fn keep_watch(in_turn: impl Fn(&mut dyn FnMut())) {
     let _end = Watching::begin();
     let begun = WATCH.with(|watch| Rc::clone(&watch.begun));
@@ -39,7 +39,7 @@ pub async fn keep_watch(in_turn: impl Fn(&mut dyn FnMut())) {
         let mut looked = Looked::default();
         in_turn(&mut || looked = look(at));
         let works_since = busy::since().map_or(at, |since| since.max(yielded));
-        if looked.is_in_vain() || at.since(works_since) >= TURN_MAX {
+        if looked.is_in_vain() || at.since(works_since) >= BUSY_MAX {
             yielded = yield_processor(at);
         }
         if !looked.again {
@@ -68,7 +68,7 @@ pub(super) fn add(stream: &Arc<Shared>) {
 
 /// Looks at each stream once.
 fn look(now: Time) -> Looked {
-    let patient_at = (!is_crowded(now)).then_some(now);
+    let patient_at = (!is_contended(now)).then_some(now);
     let mut all = Looked::default();
     WATCH.with(|watch| {
         if let Some(streams) = watch.streams.borrow_mut().as_mut() {

@@ -2,7 +2,7 @@
 //!
 //! As on Linux, every core has a queue of its own. Whose turn begins looks once. Who finds something works on
 //! it and looks again until it has worked for long enough, who finds nothing goes to the end of the queue
-//! (`sched_yield`), and who has looked for longer than its patience, or finds that others need the core, sleeps.
+//! (`sched_yield`), and who has looked for longer than its spin_limit, or finds that others need the core, sleeps.
 //! While nobody finds anything, nothing is computed: whose turn it is follows from the time.
 
 mod process;
@@ -15,7 +15,7 @@ use crate::random::Random;
 use crate::world::event::Event;
 use crate::world::{Host, Looking};
 use futago_base::{Duration, Time};
-use futago_driver::{OVERRUN, TURN_MAX};
+use futago_driver::{BUSY_MAX, PREEMPTION_MIN};
 use process::Process;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -80,7 +80,7 @@ struct Core {
 impl Core {
     /// Whether who works makes way for others.
     fn turn_is_used_up(&self, ns: u64) -> bool {
-        self.queue.len() > 1 && self.working_since_ns + TURN_MAX.0 <= ns
+        self.queue.len() > 1 && self.working_since_ns + BUSY_MAX.0 <= ns
     }
 }
 
@@ -185,14 +185,14 @@ impl Turns {
     fn wait(&mut self, process: u32, ns: u64, waits: bool) -> bool {
         let process = self.process(process);
         process.waits_since_ns = waits.then_some(ns);
-        process.is_awake = waits && !process.crowding.is_crowded(Time(ns));
+        process.is_awake = waits && !process.contention.is_contended(Time(ns));
         process.is_awake
     }
 
     /// Those who wait in the queue of a core find out how long the first has kept them from it, and may go to sleep.
     fn tell_others(&mut self, core: usize, ns: u64) {
         let lost = Duration(ns - self.cores[core].working_since_ns);
-        if lost <= OVERRUN {
+        if lost <= PREEMPTION_MIN {
             return;
         }
         let others: Vec<u32> = self.cores[core].queue.iter().skip(1).copied().collect();
@@ -201,8 +201,8 @@ impl Turns {
             if process.waits_since_ns.is_none() {
                 continue;
             }
-            process.crowding.yielded(lost, Time(ns));
-            if process.has_found_all() && process.crowding.is_crowded(Time(ns)) {
+            process.contention.yielded(lost, Time(ns));
+            if process.has_found_all() && process.contention.is_contended(Time(ns)) {
                 process.is_awake = false;
                 self.core(core).queue.retain(|&awake| awake != other);
             }
@@ -219,7 +219,7 @@ impl Turns {
         self.balance(ns);
     }
 
-    /// Lets those sleep whose patience has ended, and passes the turns.
+    /// Lets those sleep whose spin_limit has ended, and passes the turns.
     fn settle(&mut self, core: usize, ns: u64) {
         for process in self.cores[core].queue.clone() {
             if self.processes[process as usize].is_tired(ns) {

@@ -3,7 +3,7 @@
 use crate::world::event::Event;
 use crate::world::message::Party;
 use futago_base::Duration;
-use futago_driver::{Crowding, Patience};
+use futago_driver::{Contention, SpinLimit};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -22,8 +22,8 @@ pub struct Process {
     idle_since_ns: u64,
     /// Since when it waits for a message.
     pub waits_since_ns: Option<u64>,
-    pub patience: Patience,
-    pub crowding: Crowding,
+    pub spin_limit: SpinLimit,
+    pub contention: Contention,
     /// What it has not found yet, or found together with what it works on.
     #[serde(skip)]
     inbox: VecDeque<Coming>,
@@ -160,16 +160,16 @@ impl Process {
     /// It has found something.
     pub fn end_waiting(&mut self, ns: u64) {
         if let Some(since_ns) = self.waits_since_ns.take() {
-            self.patience.learn(Duration(ns - since_ns));
+            self.spin_limit.learn(Duration(ns - since_ns));
         }
     }
 
-    /// Whether it has waited for longer than it has patience.
+    /// Whether it has waited for longer than it has spin_limit.
     pub fn is_tired(&self, ns: u64) -> bool {
         let waited_ns = self
             .waits_since_ns
             .map(|since_ns| ns.saturating_sub(since_ns));
-        self.has_found_all() && waited_ns.is_some_and(|ns| ns >= self.patience.span().0)
+        self.has_found_all() && waited_ns.is_some_and(|ns| ns >= self.spin_limit.span().0)
     }
 
     /// Whether there is nothing for it, now or while more of it comes.
