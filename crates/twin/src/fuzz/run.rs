@@ -380,9 +380,10 @@ impl Run {
         ))
     }
 
-    /// What clients have open under leases. That their files exist is for the tree to tell.
+    /// What living clients have open under leases. That their files exist is for the tree to tell.
     fn unregistered_opens(&self) -> Vec<UnregisteredOpen> {
         let clients = self.clients.iter().copied();
+        let clients = clients.filter(|&client| self.world.cluster.clients[client].is_alive());
         let of_client = |client: usize| {
             let opens = self.world.cluster.clients[client].core.unregistered_opens();
             opens
