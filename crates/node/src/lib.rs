@@ -14,3 +14,8 @@ pub use clock::Clock;
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
 pub use futago_trace::Recorder;
 pub use reachable::ensure_reachable;
+
+/// Compiles the examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;
