@@ -1,4 +1,4 @@
-# make quickstart   sets up this machine, builds, starts four servers and does real work on them
+# make quickstart   sets up this machine, builds, starts four servers, does real work on them and shows it
 # make test         sets up this machine and runs every check of a change
 # make proof        everything that takes longer; the reports go to docs/proof
 # make install      installs the program (PREFIX, DESTDIR)
@@ -18,7 +18,7 @@ build:
 quickstart:
 	tests/setup
 	$(MAKE) build
-	tests/with-futago tests/real-input/run
+	tests/with-futago tests/quickstart
 
 test:
 	tests/setup --tests
