@@ -180,3 +180,6 @@ fn resident_bytes() -> Option<u64> {
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
 }
+
+#[cfg(test)]
+mod tests;
