@@ -133,7 +133,7 @@ impl Connection {
         Ok((place.directory, place.name))
     }
 
-    /// What a name in a directory is; symbolic links are not followed.
+    /// The kind of a name in a directory; symbolic links are not followed.
     pub fn lookup(
         &self,
         path: &RemotePath,
@@ -269,7 +269,7 @@ impl Connection {
         }
     }
 
-    /// What a server tells of itself.
+    /// The status of a server.
     pub fn status(&self, server: ServerId) -> anyhow::Result<futago_node::server::Status> {
         match self.call(server, Request::GetStatus)? {
             (Reply::Bytes(text), _) => {
@@ -279,7 +279,7 @@ impl Connection {
         }
     }
 
-    /// What all servers tell of themselves, asked side by side.
+    /// The status of all servers, asked in parallel.
     pub fn statuses(&self) -> Vec<(ServerId, anyhow::Result<futago_node::server::Status>)> {
         std::thread::scope(|scope| {
             let servers = self.map().servers();

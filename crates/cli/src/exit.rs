@@ -24,7 +24,7 @@ pub enum Exit {
     ReaderGone = 141,
 }
 
-/// What a command could not do while it went on with the rest.
+/// Failures of single items, after which a command continued with the rest.
 #[derive(Default)]
 pub struct Failures {
     count: u64,
@@ -71,7 +71,7 @@ impl Failures {
 pub struct Problem {
     /// The exit code.
     pub exit: Exit,
-    /// What was tried, why it failed and what to do.
+    /// The action that failed, the cause and the remedy.
     pub message: String,
 }
 

@@ -67,11 +67,11 @@ pub fn chosen_format() -> &'static str {
         .word()
 }
 
-/// What a process that runs in the background says when it can be used.
+/// The line of a background process that is ready for use.
 const READY: &str = "futago: ready";
 
-/// Starts logging. What is logged is chosen by the environment variable `FUTAGO_LOG`; warnings if it
-/// says nothing. `role` says in each JSON object what this process is.
+/// Starts logging. The environment variable `FUTAGO_LOG` selects the lines; the default is
+/// warnings. `role` names this process in each JSON object.
 pub fn start(format: Format, role: String) {
     CHOSEN.get_or_init(|| Log { format, role });
     let filter = EnvFilter::try_from_env("FUTAGO_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
@@ -105,7 +105,7 @@ pub fn say_ready() {
 }
 
 /// The JSON object that says why this process ends. It does not go through the log, which drops
-/// what it cannot write.
+/// lines that it cannot write.
 pub fn error_line(message: &str, exit_code: u8) -> String {
     let fields = serde_json::json!({ "message": message, "exit_code": exit_code });
     CHOSEN

@@ -18,8 +18,8 @@ use std::process::ExitCode;
 
 /// A parallel file system in one command, and its twin.
 ///
-/// `futago up` starts servers, `futago mount` makes their file system a directory, `futago down` ends
-/// it all.
+/// `futago up` starts servers, `futago mount` makes their file system a directory, `futago down`
+/// ends it all.
 #[derive(Parser)]
 #[command(name = "futago", version, propagate_version = true, after_help = EXIT_CODES)]
 struct Futago {

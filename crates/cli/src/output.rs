@@ -1,4 +1,4 @@
-//! What commands print: one JSON value with `--json`, else text for people.
+//! The output of commands: one JSON value with `--json`, else text for people.
 //!
 //! Nothing here panics, as `println!` does when it cannot write.
 
@@ -46,7 +46,7 @@ pub fn reader_gone(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Tells people something on standard error. Nothing comes of it if nobody can be told.
+/// Prints a message for people on standard error. A failure to print is ignored.
 pub fn notice(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }

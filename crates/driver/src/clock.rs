@@ -3,8 +3,8 @@
 use futago_base::{Duration, Time};
 use serde::Serialize;
 
-/// A hybrid clock (Kulkarni et al., OPODIS 2014): the later of the local time and the latest time in
-/// a received message. So an effect never has an earlier time than its cause.
+/// A hybrid clock (Kulkarni et al., OPODIS 2014): the later of the local time and the latest time
+/// in a received message. So an effect never has an earlier time than its cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HybridClock {
     latest: Time,

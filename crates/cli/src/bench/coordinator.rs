@@ -62,7 +62,7 @@ fn run_phase(
     Ok(PhaseReport::new(phase.name(), &parts, spent))
 }
 
-/// What all servers have done so far; questions for it and signs of life do not count.
+/// The work of all servers so far; requests for the status and keep-alives do not count.
 fn totals(connection: &Connection) -> anyhow::Result<ServerPhase> {
     let mut total = ServerPhase {
         requests: 0,

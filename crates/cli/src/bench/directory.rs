@@ -34,14 +34,14 @@ impl FileSystem for Directory {
         fs::remove_dir(self.0.join(path)).with_context(|| format!("removing {path}"))
     }
 
-    /// Opened to be written, as nobody is to take this for a first reading.
+    /// Opened for writing, so that this does not count as a first read.
     fn drop_pages(&self, path: &str) -> anyhow::Result<()> {
         let dropped = || -> io::Result<()> {
             let file = fs::File::options().write(true).open(self.0.join(path))?;
             file.sync_all()?;
             Ok(fadvise(&file, 0, None, Advice::DontNeed)?)
         };
-        dropped().with_context(|| format!("dropping what is kept of {path}"))
+        dropped().with_context(|| format!("dropping the cached pages of {path}"))
     }
 
     /// A system call blocks its thread, so each operation under way has its own.

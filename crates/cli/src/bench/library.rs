@@ -21,16 +21,16 @@ use std::{
 /// program does that works relative to an open directory; everything else is asked for.
 pub struct Library {
     futago: Futago,
-    /// What it makes.
+    /// The new nodes.
     node: NewNode,
     directories: Mutex<BTreeMap<String, FileId>>,
 }
 
-/// One who calls.
+/// A caller.
 #[derive(Clone, Copy)]
 struct Caller<'a> {
     system: &'a Library,
-    /// The client, for one who has many calls under way on its thread; none for one whose calls block.
+    /// The client of a caller with many calls under way on its thread; none if its calls block.
     within: Option<&'a Client>,
 }
 
@@ -94,8 +94,8 @@ impl FileSystem for Library {
         Ok(())
     }
 
-    /// One operation at a time is a blocking call, as most programs make it; many are under way together on
-    /// one thread.
+    /// One operation at a time is a blocking call, as most programs make it; many are under way
+    /// together on one thread.
     fn perform(&self, part: &Part<'_>, in_flight: u32) -> Measured {
         if in_flight == 1 {
             return block(perform(self.blocking(), part, 1));

@@ -19,7 +19,7 @@ use futago_lab::{
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What is to be measured.
+/// A measurement to make.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Target {
     /// The cluster of this file, through the library.
@@ -33,7 +33,7 @@ pub enum Target {
     Directory(PathBuf),
 }
 
-/// What is to be done.
+/// The kind of work.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Work {
@@ -41,7 +41,7 @@ pub enum Work {
     Metadata(MetadataWorkload),
     /// Large files.
     Io {
-        /// What is written and read.
+        /// The files to write and read.
         workload: IoWorkload,
         /// Whether all is read three times more.
         again: bool,
@@ -94,7 +94,7 @@ impl Phase {
         }
     }
 
-    /// What is done with large files.
+    /// Phases with large files.
     pub const fn io(self) -> Option<IoPhase> {
         match self {
             Self::Metadata(_) => None,
@@ -107,7 +107,7 @@ impl Phase {
 /// A whole benchmark.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// What to do.
+    /// The work.
     pub work: Work,
     /// On what.
     pub target: Target,
@@ -115,10 +115,10 @@ pub struct Job {
     pub in_flight: u32,
 }
 
-/// What the coordinator tells a client.
+/// A message of the coordinator to a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Order {
-    /// Who you are and what this is about.
+    /// The client's number, and the measurement.
     Prepare {
         /// The benchmark.
         job: Job,
@@ -131,7 +131,7 @@ pub enum Order {
     Run(Phase),
 }
 
-/// What a client answers to an order.
+/// The reply of a client to an order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Answer {
     /// Prepared.

@@ -12,7 +12,7 @@ use futago_lab::{
 };
 use std::{cell::RefCell, time::Instant};
 
-/// What a client does in a phase.
+/// The work of a client in a phase.
 pub struct Part<'a> {
     /// The directory of the run.
     directory: &'a str,
@@ -24,7 +24,7 @@ pub struct Part<'a> {
 /// How long the operations took, and how much data they moved, in bytes.
 pub type Measured = anyhow::Result<(Latencies, u64)>;
 
-/// What those have measured who take turns at one thread: one histogram that stays in the caches.
+/// The measurements of tasks that share a thread: one histogram, which stays in the CPU's caches.
 #[derive(Default)]
 pub struct Tally(RefCell<(Latencies, u64)>);
 
@@ -41,7 +41,7 @@ impl Tally {
     }
 }
 
-/// What several have measured together.
+/// The combined measurements of several tasks.
 pub fn sum(results: Vec<Measured>) -> Measured {
     let mut latencies = Latencies::default();
     let mut bytes = 0;

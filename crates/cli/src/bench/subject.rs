@@ -13,8 +13,8 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Makes the directories and starts the client processes. `number` tells the subjects of a run
-    /// apart, two of which may be the same file system.
+    /// Makes the directories and starts the client processes. `number` distinguishes the subjects of
+    /// a run, because two of them may be the same file system.
     pub fn prepare(job: &'a Job, number: usize, clients: u32) -> anyhow::Result<Self> {
         let directory = format!("futago-bench-{}-{number}", std::process::id());
         let file_system = client::open(&job.target)?;
@@ -46,8 +46,7 @@ impl<'a> Subject<'a> {
         Ok(())
     }
 
-    /// Has all clients do their parts of a phase at once. What was just written is not to be read from the pages that
-    /// writing has left.
+    /// Runs a phase on all clients at once. Pages from earlier writes are dropped before reads.
     pub fn run(&mut self, phase: Phase) -> anyhow::Result<Vec<ClientPhase>> {
         if let (Work::Io { workload, .. }, Phase::Io(IoPhase::Read)) = (self.work, phase) {
             for file in workload.files() {
@@ -69,16 +68,17 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Removes what the phases have left. After a failed phase files may be left, which is told.
+/// Removes the files of the phases. Files that remain after a failed phase are reported.
 impl Drop for Subject<'_> {
     fn drop(&mut self) {
-        // Nobody may be at work in the directory any more.
+        // No client may work in the directory any more.
         self.processes.clear();
         let directory = &self.directory;
         match self.work {
             Work::Metadata(workload) => {
                 for below in workload.directories() {
-                    // What is not empty after a failure makes the last removal fail, which is told.
+                    // A directory that is not empty after a failure makes the last removal fail,
+                    // which is reported.
                     let path = format!("{directory}/{below}");
                     let _ = self.file_system.remove_directory(&path);
                 }

@@ -1,4 +1,4 @@
-//! What a benchmark needs of a file system. Paths are relative to the target.
+//! The operations that a benchmark needs of a file system. Paths are relative to the target.
 
 use super::perform::{Measured, Part};
 use anyhow::bail;
@@ -22,7 +22,7 @@ pub trait FileSystem {
     fn perform(&self, part: &Part<'_>, in_flight: u32) -> Measured;
 }
 
-/// One who asks a file system for what is measured.
+/// A client of the file system that is measured.
 pub trait Session {
     /// An open file.
     type File;

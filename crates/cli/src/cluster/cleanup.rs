@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
-/// What was ended.
+/// The processes and mounts that were ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// Servers' processes that ran.
@@ -22,7 +22,7 @@ pub struct Ended {
     pub mounts: Vec<String>,
     /// Processes that did not end by themselves and were killed.
     pub killed: Vec<i32>,
-    /// What could not be cleaned up, and why.
+    /// The items that could not be cleaned up, with reasons.
     pub problems: Vec<String>,
 }
 

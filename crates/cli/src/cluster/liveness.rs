@@ -20,7 +20,7 @@ pub enum Liveness {
     Silent,
 }
 
-/// What a process that asks prints if a mount's process is gone.
+/// The output of a probing process if the mount's process is gone.
 const DEAD: &str = "dead";
 
 /// Asks a mount for its root's attributes, for as long as it takes, and says what came of it.
@@ -31,8 +31,8 @@ pub fn ask(mount: &Path) -> &'static str {
     }
 }
 
-/// A mount that is being asked, by a process of its own: who waits for a file system that has taken his
-/// request cannot even be killed, so he is left behind.
+/// A probe of a mount by a process of its own. A process that waits for a file system that has
+/// accepted its request cannot be killed, so it is left behind.
 pub struct Question {
     /// The mount.
     pub mount: PathBuf,
@@ -57,10 +57,10 @@ impl Question {
         let Some(mut said) = self.asking.stdout.take() else {
             return Ok(Liveness::Silent);
         };
-        let patience = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now());
         if poll(
             &mut [PollFd::new(&said, PollFlags::IN)],
-            Some(&timespec(patience)),
+            Some(&timespec(left)),
         )? == 0
         {
             return Ok(Liveness::Silent);

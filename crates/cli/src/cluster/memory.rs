@@ -5,8 +5,8 @@ use anyhow::{Context, ensure};
 use futago_node::Cluster;
 use futago_store::available_memory_bytes;
 
-/// The memory of each server of a process, in bytes: what the cluster file says, or a share of what
-/// is left.
+/// The memory of each server of a process, in bytes: from the cluster file, or a share of the free
+/// memory.
 ///
 /// # Errors
 /// If this host does not tell how much it has, or has less than the cluster file says.

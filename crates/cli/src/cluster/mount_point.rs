@@ -13,13 +13,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What mounts need of every host: devices, processes, and how hosts are found by name.
+/// Paths that mounts need on every host: devices, processes, and the resolution of host names.
 const OF_THE_HOST: [&str; 3] = ["/dev/fuse", "/proc/self", "/etc/resolv.conf"];
 
-/// What a mount point may be.
+/// Permissions for an unusual mount point.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Permission {
-    /// Mount over a directory that is not empty; what is in it is hidden until the mount is taken
+    /// Mount over a directory that is not empty; its entries are hidden until the mount is taken
     /// away.
     #[arg(long)]
     allow_non_empty: bool,

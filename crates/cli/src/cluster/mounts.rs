@@ -20,7 +20,7 @@ pub fn list() -> Vec<PathBuf> {
         .collect()
 }
 
-/// What the kernel's table says is mounted at exactly this path, if that is a Futago file system.
+/// The Futago file system that the kernel's table lists at exactly this path.
 pub fn source(path: &Path) -> Option<OsString> {
     let mounts = futago_gate_fuse::mounts().unwrap_or_default();
     let mount = mounts.into_iter().rfind(|mount| mount.path == path)?;
@@ -33,8 +33,8 @@ pub fn is_mounted(path: &Path) -> bool {
     list().iter().any(|mount| mount == path)
 }
 
-/// The path as the kernel's table has it. A dead mount point cannot be resolved itself, so its parent
-/// is.
+/// The path as the kernel's table has it. A dead mount point cannot be resolved itself, so its
+/// parent is.
 pub fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     if let Ok(path) = path.canonicalize() {
         return Ok(path);

@@ -10,7 +10,7 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
-/// What a process does.
+/// The role of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -41,10 +41,10 @@ mod path_bytes {
     }
 }
 
-/// A process. The start time tells it from a later one with the same number.
+/// A process. The start time distinguishes it from a later one with the same number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessRecord {
-    /// What it does.
+    /// Its role.
     pub role: Role,
     /// Its number.
     pub pid: i32,
@@ -80,7 +80,7 @@ impl ProcessRecord {
 
     /// Takes the record away.
     pub fn remove(&self, directory: &Path) {
-        // The record of a process that has ended harms nobody.
+        // The record of a process that has ended does no harm.
         let _ = fs::remove_file(self.path(directory));
     }
 
@@ -102,7 +102,7 @@ fn put_in_place(directory: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The records in a runtime directory; what is no record is passed over.
+/// The records in a runtime directory; other files are ignored.
 pub fn list(directory: &Path) -> Vec<ProcessRecord> {
     let Ok(files) = fs::read_dir(directory) else {
         return Vec::new();

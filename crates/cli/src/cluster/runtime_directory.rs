@@ -11,8 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where a new cluster keeps its files: below `$XDG_RUNTIME_DIR` if that is there and the cluster is
-/// on this host only, else below `/tmp`, which every host has.
+/// Where a new cluster keeps its files: below `$XDG_RUNTIME_DIR` if that is there and the cluster
+/// is on this host only, else below `/tmp`, which every host has.
 pub fn choose(id: &str, this_host_only: bool) -> PathBuf {
     let private = std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)

@@ -22,7 +22,7 @@ pub struct ServerProcess {
     pub host: Option<String>,
     /// Its command line, the launcher's included.
     pub line: Vec<OsString>,
-    /// Whether it belongs to the session of who starts it.
+    /// Whether it belongs to the session of its parent.
     pub is_in_session: bool,
 }
 

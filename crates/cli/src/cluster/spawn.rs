@@ -30,17 +30,17 @@ pub struct Started {
     /// saying that it is ready, or why it ends.
     said: File,
     log: PathBuf,
-    /// What it is, for messages.
+    /// Its role, for messages.
     what: String,
 }
 
 /// Whose session a process belongs to. Signals of a terminal do not reach it either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Session {
-    /// One of its own: it outlives who starts it.
+    /// A session of its own: the process outlives its parent.
     Own,
-    /// That of who starts it; it outlives it all the same. Linux shares a core out between sessions first
-    /// (`sched_autogroup`), so that many processes that wait for each other had better be of one.
+    /// The session of its parent, which it outlives all the same. Linux divides a core among
+    /// sessions first (`sched_autogroup`), so processes that wait for each other run better in one.
     Shared,
 }
 
@@ -53,7 +53,7 @@ pub fn start(
     session: Session,
 ) -> anyhow::Result<Started> {
     let (program, arguments) = line.split_first().context("an empty command line")?;
-    // What one before has written stays.
+    // The log of an earlier process stays.
     let errors = File::options().create(true).append(true).open(log);
     let errors = errors.with_context(|| format!("making the log {}", log.display()))?;
     let said = File::from(rustix::fs::memfd_create(
@@ -108,7 +108,7 @@ impl Started {
         Ok(false)
     }
 
-    /// What it has written to its standard output.
+    /// Its standard output so far.
     fn said(&self) -> io::Result<String> {
         let mut bytes = vec![0; self.said.metadata()?.len() as usize];
         // The offset of the file belongs to the process.

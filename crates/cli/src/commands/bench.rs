@@ -1,5 +1,5 @@
-//! `futago bench`: measures a cluster, or any directory, with several client processes, and other directories
-//! beside it.
+//! `futago bench`: measures a cluster, or any directory, with several client processes, and other
+//! directories beside it.
 
 mod beside;
 mod report;
@@ -40,17 +40,19 @@ struct Common {
     #[arg(long, value_name = "FILE", env = "FUTAGO_CLUSTER")]
     cluster: Option<PathBuf>,
     /// Measure this directory (a mount, tmpfs, ext4) by system calls, instead of the library. With
-    /// --cluster too, the servers' requests and processor time are still told.
+    /// --cluster too, the servers' requests and CPU time are still printed.
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
-    /// Have the library's clients take leases, under which they keep data, attributes and names, and what they write.
+    /// Have the library's clients take leases, under which they keep data, attributes and names,
+    /// and what they write.
     #[arg(long, conflicts_with = "path")]
     leases: bool,
-    /// Measure this directory too, every phase in turns with the first one's, and tell how much faster the first
-    /// is. Can be given several times.
+    /// Measure this directory too, every phase interleaved with the first one's, and print how much
+    /// faster the first is. Can be given several times.
     #[arg(long, value_name = "NAME=DIR")]
     beside: Vec<Beside>,
-    /// How many times to do everything. Of several rounds, each phase shows the one of the median rate.
+    /// How many times to do everything. Of several rounds, each phase shows the one of the median
+    /// rate.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// How many client processes each of them has.
@@ -83,7 +85,7 @@ struct Metadata {
 struct Io {
     #[command(flatten)]
     common: Common,
-    /// What each client writes and reads.
+    /// The files that each client writes and reads.
     #[arg(long, default_value = "1GiB")]
     size: ByteSize,
     /// Bytes an operation.
@@ -92,8 +94,8 @@ struct Io {
     /// All clients in one file, their blocks taking turns.
     #[arg(long)]
     shared_file: bool,
-    /// Bytes of one client that lie together in a shared file, and that strided transfers pass by; as
-    /// much as a transfer unless told.
+    /// Bytes of one client that lie together in a shared file, and that strided transfers pass by;
+    /// by default as much as a transfer.
     #[arg(long)]
     block: Option<ByteSize>,
     /// Transfers in random order, each once.
@@ -102,7 +104,7 @@ struct Io {
     /// The first transfer of every block, then the second of every block, and so on.
     #[arg(long, conflicts_with = "random")]
     strided: bool,
-    /// Read everything three times more: what is kept shows there.
+    /// Read everything three more times, which shows the effect of caches.
     #[arg(long)]
     again: bool,
 }

@@ -12,7 +12,7 @@ pub struct Des {
 }
 
 impl Des {
-    /// The engine tells its errors as text.
+    /// The engine reports its errors as text.
     pub const fn json(&self) -> bool {
         false
     }

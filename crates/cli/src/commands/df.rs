@@ -44,7 +44,7 @@ impl Row {
         }
     }
 
-    /// What [`TITLES`] say.
+    /// The columns of [`TITLES`].
     fn cells(&self) -> Vec<String> {
         let server = self.server.map(|server| server.to_string());
         vec![
@@ -72,7 +72,7 @@ impl Df {
         self.json
     }
 
-    /// Asks every server. Ends with 1 if one does not answer; the others are told all the same.
+    /// Asks every server. Exits with 1 if one does not reply; the others are listed all the same.
     pub fn run(self) -> anyhow::Result<Exit> {
         let connection = Connection::open(&self.cluster.load()?)?;
         let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! `futago doctor`: what this host lacks.
+//! `futago doctor`: the requirements that this host lacks.
 
 use crate::{
     cluster::{
@@ -21,9 +21,9 @@ use std::{
 /// Arguments of `doctor`.
 #[derive(Args)]
 pub struct Doctor {
-    /// For how long mounts may take to answer, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
-    patience: u64,
+    /// How long mounts may take to answer, in seconds.
+    #[arg(long = "patience", value_name = "SECONDS", default_value_t = 5)]
+    limit_s: u64,
     /// Only ask a mount, for as long as it takes.
     #[arg(long, hide = true, value_name = "MOUNT")]
     ask: Option<PathBuf>,
@@ -91,7 +91,7 @@ impl Doctor {
             shared_memory(),
             memory(),
             runtime_directory(),
-            mounts_answer(Duration::from_secs(self.patience)),
+            mounts_answer(Duration::from_secs(self.limit_s)),
         ];
         output::print(self.json, &checks, |checks| {
             checks.iter().map(line).collect()
@@ -239,8 +239,8 @@ fn runtime_directory() -> Check {
     )
 }
 
-fn mounts_answer(patience: Duration) -> Check {
-    let deadline = Instant::now() + patience;
+fn mounts_answer(limit: Duration) -> Check {
+    let deadline = Instant::now() + limit;
     // All are asked before the first is waited for.
     let asked: Vec<_> = mounts::list().into_iter().map(Question::begin).collect();
     let answers = asked.into_iter().map(|question| {

@@ -19,7 +19,8 @@ pub struct Down {
         required_unless_present = "here"
     )]
     cluster: Option<PathBuf>,
-    /// End only what has this runtime directory on this host; what `down` runs on other hosts.
+    /// End only the processes of this runtime directory on this host; `down` runs this on other
+    /// hosts.
     #[arg(long, hide = true, value_name = "DIR")]
     here: Option<PathBuf>,
     /// Print JSON.

@@ -21,7 +21,7 @@ pub struct Fsck {
     /// begins with lost+found.
     #[arg(long)]
     repair: bool,
-    /// How long something must not fit together to count as damage: what others are just doing does not.
+    /// How long an inconsistency must last to count as damage: operations under way do not.
     #[arg(long, value_name = "SECONDS", default_value_t = SETTLE_S)]
     settle: u64,
     /// Print JSON.
@@ -35,7 +35,7 @@ struct Report {
     findings: Vec<Row>,
     /// How many repairs were made.
     repairs: usize,
-    /// What is still wrong after the repairs.
+    /// The findings that remain after the repairs.
     remaining: Vec<Row>,
     /// How many records of each sort were looked at.
     records: BTreeMap<&'static str, usize>,
@@ -97,8 +97,8 @@ impl Fsck {
     }
 }
 
-/// Records of a server that does not answer cannot be told from lost ones, so nothing is said of
-/// the others' either.
+/// Records of a server that does not reply look like lost ones, so the check then says nothing of
+/// the other servers, either.
 fn ensure_all_answer(connection: &Connection) -> anyhow::Result<()> {
     let silent = connection
         .map()
@@ -117,7 +117,7 @@ fn ensure_all_answer(connection: &Connection) -> anyhow::Result<()> {
     Err(Problem::error(Exit::Unreachable, what))
 }
 
-/// What is wrong now and a moment later: what others are just doing does not count.
+/// The findings now that are still there a moment later: operations under way do not count.
 fn confirmed(connection: &Connection, settle: Duration) -> anyhow::Result<(Vec<Finding>, Counts)> {
     let (first, counts) = look(connection)?;
     if first.is_empty() {

@@ -51,7 +51,7 @@ struct Run {
     /// Set a value of every scenario, such as `workload.phases.0.measured_ms=100`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     options: Vec<String>,
-    /// How many points to run at a time; as many as there are cores unless told.
+    /// How many points to run at a time; by default as many as there are cores.
     #[arg(long)]
     jobs: Option<usize>,
 }
@@ -204,7 +204,7 @@ fn check(
         .with_context(|| format!("starting {program}"))?;
     let input = serde_json::to_vec(&serde_json::json!({ "version": VERSION, "points": results }))?;
     let mut pipe = child.stdin.take().context("no pipe to the command")?;
-    // A command that ends without reading tells why by its exit code.
+    // A command that ends without reading reports the reason by its exit code.
     let written = pipe.write_all(&input);
     drop(pipe);
     let output = child.wait_with_output()?;

@@ -60,7 +60,7 @@ struct Row {
     details: Option<Details>,
 }
 
-/// What a file's server knows of it.
+/// The attributes of a file at its server.
 #[derive(Serialize)]
 struct Details {
     #[serde(serialize_with = "octal")]

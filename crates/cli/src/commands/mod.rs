@@ -40,7 +40,7 @@ macro_rules! commands {
                 match self { $(Self::$variant(arguments) => arguments.run(),)* }
             }
 
-            /// What a process that runs it is, for the log.
+            /// The role of the process that runs it, for the log.
             pub fn role(&self) -> String {
                 match self {
                     Self::Serve(serve) => serve.role(),
@@ -49,7 +49,7 @@ macro_rules! commands {
                 }
             }
 
-            /// Whether errors are to be told as JSON too.
+            /// Whether errors are printed as JSON, too.
             pub const fn wants_json(&self) -> bool {
                 match self { $(Self::$variant(arguments) => arguments.json(),)* }
             }
@@ -100,7 +100,7 @@ commands! {
     Lab(lab::Lab),
     /// Simulate: models and benchmarks of the parallel discrete-event engine.
     Des(des::Des),
-    /// Run the servers of one process of a cluster; what `up` starts.
+    /// Run the servers of one process of a cluster, as `up` does.
     #[command(hide = true)]
     Serve(serve::Serve),
 }

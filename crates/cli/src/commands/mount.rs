@@ -46,12 +46,12 @@ pub struct Mount {
     /// mount keeps); remount changes the flags of what is mounted there.
     #[arg(short, long = "options", value_delimiter = ',')]
     options: Vec<String>,
-    /// How many threads serve the mount: one for a single caller, the others for several. By default one more
-    /// than there are cores, 3 to 9.
+    /// How many threads serve the mount: one for a single caller, the others for several. By
+    /// default one more than there are cores, 3 to 9.
     #[arg(long, value_name = "N", value_parser = thread_count())]
     threads: Option<u16>,
-    /// Record what is done through the mount to this file, as a trace that the twin can replay. A file that
-    /// is there is overwritten.
+    /// Record what is done through the mount to this file, as a trace that the twin can replay. A
+    /// file that is there is overwritten.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     #[command(flatten)]
@@ -118,7 +118,7 @@ impl Mount {
         Ok(Exit::Success)
     }
 
-    /// What the process that serves the mount is told beyond where it is.
+    /// The arguments of the serving process, besides the mount point.
     fn extra(&self) -> anyhow::Result<Vec<OsString>> {
         // The command refuses options before it starts anything.
         options::parse("", &self.options, Caller::current())?;
@@ -153,7 +153,7 @@ impl Mount {
     }
 }
 
-/// What `--threads` may say.
+/// A value of `--threads`.
 pub fn thread_count() -> impl TypedValueParser<Value = u16> {
     clap::value_parser!(u16).range(1..=Options::THREADS_MAX as i64)
 }
@@ -179,7 +179,7 @@ pub fn serving_arguments(
 pub struct Place<'a> {
     /// The mount point.
     pub directory: &'a Path,
-    /// What it may be.
+    /// The possible values.
     pub permission: Permission,
 }
 
@@ -206,7 +206,7 @@ pub fn in_background(
     ];
     line.extend(permission.arguments());
     line.extend_from_slice(extra);
-    // Whatever its name begins with, it is no option.
+    // The mount point is no option, even if its name begins with a dash.
     line.extend(["--".into(), path.clone().into()]);
     let mut started = [spawn::start(
         "the mount".to_owned(),

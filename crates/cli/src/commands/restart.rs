@@ -20,8 +20,8 @@ use std::{path::Path, time::Duration};
 
 /// Arguments of `restart`.
 ///
-/// The server comes back empty: files, names and data that it held stay lost, and whoever had files
-/// open must open them again. All servers of its process are started with it.
+/// The server comes back empty: its files, names and data stay lost, and programs must open files
+/// again. All servers of its process are started with it.
 #[derive(Args)]
 pub struct Restart {
     #[command(flatten)]

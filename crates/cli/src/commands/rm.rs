@@ -16,7 +16,7 @@ use serde::Serialize;
 pub struct Rm {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// What to remove.
+    /// Paths to remove.
     #[arg(required = true)]
     paths: Vec<RemotePath>,
     /// Remove directories with everything in them.
@@ -71,7 +71,7 @@ struct Removal<'a> {
     connection: &'a Connection,
     recursive: bool,
     removed: u64,
-    /// What cannot be removed does not keep the rest.
+    /// A path that cannot be removed does not keep the rest.
     failures: Failures,
 }
 

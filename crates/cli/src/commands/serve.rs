@@ -46,7 +46,7 @@ pub struct Serve {
 }
 
 impl Serve {
-    /// What this process is, for the log.
+    /// The role of this process, for the log.
     pub fn role(&self) -> String {
         format!("server-{}", self.process)
     }
@@ -56,7 +56,7 @@ impl Serve {
         false
     }
 
-    /// Serves until it is told to end.
+    /// Serves until a signal ends it.
     pub fn run(self) -> anyhow::Result<Exit> {
         self.core_dumps.restrict()?;
         allocator::keep_freed_memory();

@@ -53,11 +53,11 @@ struct ServerRow {
     process: u32,
     up: bool,
     error: Option<String>,
-    /// What the server tells of itself.
+    /// The status from the server.
     counters: Option<Counters>,
 }
 
-/// What a server tells of itself, and what follows from it.
+/// The status of a server, and the figures that follow from it.
 #[derive(Serialize)]
 struct Counters {
     #[serde(flatten)]
@@ -258,7 +258,7 @@ const TITLES: [&str; 9] = [
     "server", "state", "up", "used", "of", "files", "clients", "requests", "address",
 ];
 
-/// What [`TITLES`] say.
+/// The columns of [`TITLES`].
 fn cells(row: &ServerRow) -> Vec<String> {
     let state = if row.up { "up" } else { "down" };
     let mut cells = vec![row.server.to_string(), state.to_owned()];

@@ -41,10 +41,12 @@ pub struct Up {
     /// How many server processes; by default one, or one a host.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     servers: Option<u32>,
-    /// How many servers every process hosts. They share its threads, at most one for every two cores.
+    /// How many servers every process hosts. They share its threads, at most one for every two
+    /// cores.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     shards: u32,
-    /// Have every server process stay on one core of its host: they are dealt out to the cores that they may use.
+    /// Have every server process stay on one core of its host: they are dealt out to the cores that
+    /// they may use.
     #[arg(long)]
     bind_to_core: bool,
     /// A file of host names, one a line; without it everything runs on this host.
@@ -108,8 +110,8 @@ pub struct Up {
     /// Stay until interrupted, then end the cluster.
     #[arg(long)]
     foreground: bool,
-    /// As --foreground, and end the cluster when standard input ends too: whoever holds its other end
-    /// takes the cluster along, however it ends.
+    /// As --foreground, and end the cluster when standard input ends too: the process at its other
+    /// end takes the cluster along, however it ends.
     #[arg(long, hide = true)]
     until_input_ends: bool,
     /// Print JSON.
@@ -264,7 +266,8 @@ impl Up {
             .map(|s| (s.process, s.host.as_ref()))
             .collect();
         processes.dedup();
-        // One that has its session for itself gets as much of a core as all of its clients; of several, each would.
+        // One that has its session for itself gets as much of a core as all of its clients; of
+        // several, each would.
         let here = processes.iter().filter(|(_, host)| host.is_none());
         let is_in_session = self.until_input_ends || here.count() > 1;
         for (number, &(process, host)) in processes.iter().enumerate() {
@@ -375,7 +378,7 @@ impl Up {
         }
     }
 
-    /// Ends all and removes what is there. What cannot be removed keeps the cluster file, for
+    /// Ends and removes everything. If something cannot be removed, the cluster file stays, for
     /// `down`.
     fn take_back(&self, cluster: &Cluster, started: &mut [Started]) {
         match cleanup::everywhere(cluster) {

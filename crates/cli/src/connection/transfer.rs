@@ -1,4 +1,4 @@
-//! What copies of trees need of a cluster.
+//! Operations on a cluster for copies of trees.
 
 use super::{Connection, RemotePath};
 use bytes::Bytes;
@@ -46,7 +46,7 @@ impl Connection {
         Ok(state.attributes.id)
     }
 
-    /// What a name leads to, if it is there.
+    /// The node of a name, if the name exists.
     pub fn find(&self, directory: FileId, name: &Name) -> anyhow::Result<Option<FileId>> {
         let find = async |client: &Client| match client.lookup(directory, name).await {
             Ok(state) => Ok(Some(state.attributes.id)),
@@ -62,7 +62,7 @@ impl Connection {
         self.run(|| format!("linking {name}"), link).map(drop)
     }
 
-    /// Renames within a directory; what has the new name is replaced.
+    /// Renames within a directory and replaces a file of the new name.
     pub fn rename(&self, directory: FileId, from: &Name, to: &Name) -> anyhow::Result<()> {
         let rename = async |client: &Client| {
             let flags = RenameFlags::default();

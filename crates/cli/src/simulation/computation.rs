@@ -1,20 +1,23 @@
 //! How long a fixed piece of computation takes the cores of this host.
 //!
-//! A core of a virtual machine is often one of two threads that a core of its host runs, and the other one belongs to somebody else: while
-//! that one works, each has about half of the core. The system tells of no time that was stolen then, and yet all takes up to 1.8 times as long. A computation
-//! that keeps the units of a core busy shows it at once.
+//! A core of a virtual machine is often one of two threads that a core of its host runs, and the
+//! other one belongs to somebody else: while that one works, each has about half of the core. The
+//! system tells of no time that was stolen then, and yet all takes up to 1.8 times as long. A
+//! computation that keeps the units of a core busy shows it at once.
 
 use futago_node::cores;
 use std::{hint::black_box, sync::Barrier, thread, time::Instant};
 
-/// How many sums are made side by side: enough that a core always has something to do for each of its units.
+/// How many sums are made side by side: enough that a core always has something to do for each of
+/// its units.
 const SUMS: usize = 8;
-/// How often each is added to in a batch, and how many batches there are: a third of a millisecond in all.
+/// How often each is added to in a batch, and how many batches there are: a third of a millisecond
+/// in all.
 const ROUNDS: u64 = 4_000;
 const BATCHES: usize = 16;
 
-/// How long a batch takes the slowest core while all of them compute, in nanoseconds: the lower quartile of all its batches, as others
-/// of this system may have had the core meanwhile.
+/// How long a batch takes the slowest core while all of them compute, in nanoseconds: the lower
+/// quartile of all its batches, as others of this system may have had the core meanwhile.
 pub fn computation_ns() -> f64 {
     let cores = cores::allowed();
     let all_ready = Barrier::new(cores.len());

@@ -1,4 +1,5 @@
-//! The directories that a real cluster has from the start, grown to several buckets by files that are removed again.
+//! The directories that a real cluster has from the start, grown to several buckets by files that
+//! are removed again.
 
 use super::real::perform;
 use crate::connection::{Connection, RemotePath};
@@ -9,7 +10,8 @@ use futago_node::{Client, Cluster, Futago, Options};
 use futago_twin::world::{NameWork, OperationKind, Place, Setup, WideDirectories, directory_name};
 use std::{collections::BTreeSet, ffi::OsString};
 
-/// Makes them by a client of its own, so that those of the workload know no more of them than they should.
+/// Makes them by a client of its own, so that those of the workload know no more of them than they
+/// should.
 pub fn make_directories(
     cluster: &Cluster,
     setup: &Setup,
@@ -56,7 +58,7 @@ pub fn learn_buckets(futago: &Futago, directory: FileId, buckets: u64) -> anyhow
 /// How many files are made or removed at once.
 const AT_ONCE: usize = 64;
 
-/// Who makes directories.
+/// The maker of directories.
 struct Maker<'a> {
     futago: Futago,
     watch: &'a Connection,
@@ -83,8 +85,9 @@ impl Maker<'_> {
         self.check(name, directory, buckets)
     }
 
-    /// Makes files, and removes them. Halves of the buckets wanted have four thirds of the entries at which they split, on average
-    /// and but for a deviation of a twentieth; the buckets wanted have two thirds.
+    /// Makes files, and removes them. Halves of the buckets wanted have four thirds of the entries
+    /// at which they split, on average and but for a deviation of a twentieth; the buckets wanted
+    /// have two thirds.
     fn grow(&self, directory: FileId, buckets: u64) -> anyhow::Result<()> {
         let files: Vec<u64> = (0..buckets / 2 * self.split_entries * 4 / 3).collect();
         for kind in [OperationKind::Create, OperationKind::Unlink] {

@@ -1,8 +1,8 @@
 //! How long a cache line takes from one core of this host to another.
 //!
-//! The cores of a virtual machine are threads of its host, which moves them as it likes: onto cores that have a
-//! third-level cache in common, and onto others, from which every line takes several times as long. Two threads
-//! that throw a line to and fro see it at once.
+//! The cores of a virtual machine are threads of its host, which moves them as it likes: onto cores
+//! that have a third-level cache in common, and onto others, from which every line takes several
+//! times as long. Two threads that throw a line to and fro see it at once.
 
 use futago_node::cores;
 use std::{
@@ -12,8 +12,8 @@ use std::{
     time::Instant,
 };
 
-/// How often the line goes to and fro in a batch, and how many batches there are: half a millisecond in all where cores are
-/// beside each other.
+/// How often the line goes to and fro in a batch, and how many batches there are: half a
+/// millisecond in all where cores are beside each other.
 const THROWS: u64 = 250;
 const BATCHES: u64 = 32;
 
@@ -21,8 +21,9 @@ const BATCHES: u64 = 32;
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// How long a line takes from one core to the next, in nanoseconds: the lower quartile of all batches, as others may have
-/// kept either thread from its core meanwhile. `None` if there is one core.
+/// How long a line takes from one core to the next, in nanoseconds: the lower quartile of all
+/// batches, as other processes may have taken either core meanwhile. `None` if there is one
+/// core.
 pub fn handover_ns() -> Option<f64> {
     let &[here, there, ..] = &cores::allowed()[..] else {
         return None;

@@ -16,7 +16,7 @@ use std::{
 /// A cluster of server processes on this host. It ends with this value, and also if this process is
 /// killed: `futago up` holds the other end of a pipe and notices.
 pub struct LocalCluster {
-    /// What the servers are reached by.
+    /// The cluster file of the servers.
     pub cluster: Cluster,
     up: Child,
     /// The cluster lives as long as this is open.
@@ -68,7 +68,7 @@ impl LocalCluster {
 }
 
 impl Way {
-    /// What servers listen on.
+    /// The transport of the servers.
     const fn transport(self) -> &'static str {
         match self {
             Self::Memory => "unix",
@@ -76,8 +76,8 @@ impl Way {
         }
     }
 
-    /// A cluster that is reached so. Who asks for another one than a server of this host belongs to
-    /// is not given memory.
+    /// The cluster, as clients reach it this way. A server offers shared memory only to clients
+    /// that ask for its own cluster, so another identity makes them use sockets.
     const fn of(self, mut cluster: Cluster) -> Cluster {
         if matches!(self, Self::Sockets) {
             cluster.id.0 ^= 1;
@@ -101,7 +101,7 @@ fn wait_until_ready(up: &mut Child) -> anyhow::Result<()> {
     bail!("futago up: {}", reason.trim())
 }
 
-/// What all phases write together, in bytes.
+/// The bytes that all phases write together.
 fn data_bytes(setup: &Setup) -> u64 {
     let phases = setup.phases.iter();
     let bytes = phases.map(|phase| match &phase.activity {

@@ -1,5 +1,5 @@
-//! Phases on a real cluster whose operations do not follow each other at once: clients think in between, or operations
-//! arrive whether others have ended or not.
+//! Phases on a real cluster whose operations do not follow each other at once: clients think in
+//! between, or operations arrive whether others have ended or not.
 
 use super::part::Part;
 use super::real::{RealClient, perform, window};
@@ -73,8 +73,8 @@ fn wait_until(due: Instant) {
     }
 }
 
-/// Performs a client's part of such a phase, one operation after the other. What has arrived while its client was busy has
-/// waited for it.
+/// Performs a client's part of such a phase, one operation after the other. An operation that
+/// arrives while the client is busy waits for it.
 pub fn run(
     client: &mut RealClient,
     phase: &Phase,

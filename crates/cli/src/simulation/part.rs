@@ -1,4 +1,4 @@
-//! What clients of a real cluster measure in a phase.
+//! Measurements of the clients of a real cluster in a phase.
 
 use super::real::Works;
 use anyhow::Context;
@@ -11,7 +11,7 @@ use futago_transport::busy;
 use futago_twin::world::{Amount, OperationKind, Phase, Work};
 use std::{collections::BTreeMap, time::Duration};
 
-/// What one client measured in a phase.
+/// The measurements of one client in a phase.
 #[derive(Default)]
 pub struct Part {
     tallies: BTreeMap<OperationKind, Tally>,
@@ -23,9 +23,9 @@ pub struct Part {
     pub counted: u64,
     /// Operations that have arrived and have not begun before the end.
     pub left: u64,
-    /// How long its thread had had something to do when the warm-up ended, and in all.
+    /// How long its thread was busy until the end of the warm-up, and in all.
     pub busy: [futago_base::Duration; 2],
-    /// What it has read, to be checked when no time is taken any more.
+    /// The data that it has read, to be checked after the time is taken.
     read: Vec<(Work, Payload)>,
 }
 
@@ -39,7 +39,8 @@ impl Part {
         self.performed += operations;
     }
 
-    /// How long its client has had something to do for operations that began after the warm-up, in nanoseconds.
+    /// How long its client has had something to do for operations that began after the warm-up, in
+    /// nanoseconds.
     pub const fn busy_ns(&self) -> u64 {
         match self.counted {
             0 => 0,
@@ -60,8 +61,8 @@ impl Part {
         }
     }
 
-    /// Keeps what has been read, but each transfer once: from the warm-up on, so that the memory for it has come
-    /// when operations begin to count.
+    /// Keeps what has been read, but each transfer once: from the warm-up on, so that the memory
+    /// for it has come when operations begin to count.
     pub fn keep(&mut self, work: Work, outcome: Result<Payload, Errno>, works: &Works) {
         if let (Ok(read), OperationKind::Read) = (outcome, work.kind())
             && self.read.len() < works.transfers_made()
@@ -102,7 +103,7 @@ impl Tally {
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// What all clients measured in a phase together.
+/// The measurements of all clients in a phase.
 pub fn sum_up(phase: &Phase, parts: Vec<Part>) -> PhaseResult {
     let longest = parts
         .iter()

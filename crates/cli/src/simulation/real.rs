@@ -31,30 +31,31 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A phase on a real cluster: what came of it, and what it cost.
+/// A phase on a real cluster: its results and its costs.
 #[derive(Serialize, Deserialize)]
 pub struct RealPhase {
     /// Throughput and latencies.
     pub result: PhaseResult,
     /// How long all clients have had something to do since the warm-up, in nanoseconds.
     pub client_busy_ns: u64,
-    /// What servers and clients have done since the warm-up.
+    /// The work of servers and clients since the warm-up.
     pub totals: Totals,
     /// Operations since the warm-up, those that have ended too late to count too.
     pub performed: u64,
-    /// What the host was like meanwhile.
+    /// The state of the host meanwhile.
     pub surroundings: Surroundings,
 }
 
-/// Runs all phases of a scenario on a cluster of its own. Each client has so many operations under way at
-/// once, or one where it thinks between them or they arrive by themselves; they begin together, when all of those before have ended.
-/// The scenario is one that a real cluster can run ([`refusal::check`](super::refusal::check)).
+/// Runs all phases of a scenario on a cluster of its own. Each client has `at_once` operations
+/// under way, or one if it thinks between them or they arrive by themselves; a phase begins when
+/// the phase before has ended everywhere. The scenario is one that a real cluster can run
+/// ([`refusal::check`](super::refusal::check)).
 pub fn run(body: &Body, setup: &Setup, at_once: usize, way: Way) -> anyhow::Result<Vec<RealPhase>> {
-    // What one phase has freed the next one need not ask of the host.
+    // The next phase reuses freed memory instead of asking the host for it.
     allocator::keep_freed_memory();
     let local = LocalCluster::start(body, setup, way)?;
     let watch = Connection::open(&local.cluster)?;
-    // As the twin deals them out.
+    // In the order in which the twin assigns cores.
     let core = |number| (body.cluster.servers + number) as usize;
     let clients = (0..body.cluster.clients).map(|number| {
         let core = setup.bind_to_core.then(|| core(number));
@@ -108,7 +109,7 @@ fn run_phase(
     })
 }
 
-/// What all have done until the end of the warm-up; `None` if there is none.
+/// The totals at the end of the warm-up; `None` without one.
 fn after_warm_up(
     phase: &Phase,
     began: Instant,
@@ -154,7 +155,7 @@ pub struct RealClient {
     file: Option<FileId>,
     /// The data of the phase's writes, made beforehand.
     data: Vec<Payload>,
-    /// What the numbers of the phase's trace stand for that the client has met.
+    /// The files of the numbers in the phase's trace, as far as the client has met them.
     files: BTreeMap<u64, FileId>,
 }
 
@@ -294,7 +295,7 @@ impl RealClient {
         perform(&self.futago, async |client| client.space().await).map(drop)
     }
 
-    /// What it does in a phase.
+    /// Its work in a phase.
     pub fn works(&self, phase: &Phase) -> Works {
         let (directory, names) = self.places[phase.place.index()];
         Works {

@@ -1,4 +1,4 @@
-//! What a scenario may ask of simulated clusters and not of a real one on this host.
+//! Parts of scenarios that only simulated clusters can run, not a real one on this host.
 
 use super::mistake;
 use futago_lab::document::Problem;

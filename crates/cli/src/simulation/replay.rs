@@ -23,7 +23,7 @@ pub struct Replay<'a> {
     pub shared: &'a [Directory],
     /// The directory in which all takes place.
     pub root: FileId,
-    /// What the numbers of the trace stand for that the client has met.
+    /// The files of the numbers in the trace, as far as the client has met them.
     pub files: &'a mut BTreeMap<u64, FileId>,
 }
 
@@ -63,7 +63,7 @@ impl Replay<'_> {
         Ok(part)
     }
 
-    /// What a step writes, as bytes.
+    /// The data of a step that writes.
     fn data(&self, work: TraceWork) -> Payload {
         let data = work.data(&self.phase.activity, self.client);
         data.bytes().into()

@@ -1,4 +1,4 @@
-//! What the host was like while something was measured on it.
+//! The state of the host during a measurement.
 
 use super::{computation::computation_ns, handover::handover_ns};
 use rustix::param::clock_ticks_per_second;
@@ -10,42 +10,46 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Cores are as far from each other as they were if a line takes as long as it did, but for such a factor. It is six between the two
-/// places that were seen, and a tenth between measurements of one place.
+/// Cores are as far from each other as they were if a line takes as long as it did, but for such a
+/// factor. It is six between the two places that were seen, and a tenth between measurements of one
+/// place.
 const SAME_PLACE: f64 = 1.5;
-/// A core that takes so many times as long for a computation as it usually does is shared with somebody else: it takes 1.2 to 1.4 times as
-/// long then, and otherwise hardly differs.
+/// A core that takes so many times as long for a computation as it usually does is shared with
+/// somebody else: it takes 1.2 to 1.4 times as long then, and otherwise hardly differs.
 const SHARED: f64 = 1.1;
-/// More of the cores' time than this, taken by others, changes what is measured.
+/// A larger share of the cores' time for other processes changes the measurements.
 const OTHERS_MAX_PERCENT: f64 = 10.0;
-/// So many measurements count in any case.
+/// The least number of measurements that count.
 const COUNTED_MIN: usize = 4;
-/// For so long a measurement waits until nobody shares the cores. Others use them for tenths of seconds to seconds.
+/// The longest wait for unshared cores. Other processes use them for tenths of seconds to seconds.
 const AWAITED: Duration = Duration::from_millis(200);
 
-/// What the host was like during a phase.
+/// The state of the host during a phase.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Surroundings {
-    /// What a line took from core to core, in nanoseconds, before the phase and after it; `None` with one core.
+    /// The time of a cache line from core to core, in nanoseconds, before and after the phase;
+    /// `None` with one core.
     pub handover_ns: [Option<f64>; 2],
-    /// What a computation took the slowest core, in nanoseconds, before the phase and after it.
+    /// The time of a computation on the slowest core, in nanoseconds, before and after the phase.
     pub computation_ns: [f64; 2],
-    /// How much of the cores' time went to other programs and to other virtual machines, in percent.
+    /// How much of the cores' time went to other programs and to other virtual machines, in
+    /// percent.
     pub others_percent: f64,
 }
 
-/// What surroundings must be like for what was measured in them to count. What is not known makes no difference.
+/// The usual state of the host; measurements count if they were made in it. An unknown figure does
+/// not matter.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Usual {
-    /// What a line takes from core to core, in nanoseconds.
+    /// The time of a cache line from core to core, in nanoseconds.
     pub handover_ns: Option<f64>,
-    /// What a computation takes a core that nobody else uses, in nanoseconds.
+    /// The time of a computation on an unshared core, in nanoseconds.
     pub computation_ns: Option<f64>,
 }
 
 impl Surroundings {
-    /// How far they are from the usual ones: at most 1 if cores were all the time as far from each other and as fast, and others let them
-    /// be.
+    /// The distance to the usual state: at most 1 if the cores were as far apart and as fast, and
+    /// other processes did not use them.
     fn strangeness(&self, usual: Usual) -> f64 {
         let factor = |ns: f64, usual: Option<f64>| usual.map_or(1.0, |usual| ns / usual);
         let places = self.handover_ns.into_iter().flatten().map(|ns| {
@@ -60,7 +64,8 @@ impl Surroundings {
 }
 
 impl Usual {
-    /// Cores are where they have been most often, and as fast as in the fastest quarter: who shares them may do so most of the time.
+    /// The median distance of the cores, and the speed of the fastest quarter, because other
+    /// processes may share the cores most of the time.
     pub fn of(surroundings: &[Surroundings]) -> Self {
         let all = || surroundings.iter();
         Self {
@@ -77,8 +82,8 @@ impl Usual {
             .count()
     }
 
-    /// Which of these count: all that are like the usual ones, and if those are too few, as many as there must be of those that
-    /// are nearest to them.
+    /// The measurements that count: all in the usual state and, if those are too few, the nearest
+    /// ones up to the least number.
     pub fn counted(self, surroundings: &[Surroundings]) -> Vec<bool> {
         let strangeness: Vec<f64> = surroundings
             .iter()
@@ -92,14 +97,15 @@ impl Usual {
     }
 }
 
-/// What so many of these are not larger than.
+/// A quantile of some values.
 fn quantile(values: impl Iterator<Item = f64>, part: f64) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get((values.len() as f64 * part) as usize).copied()
 }
 
-/// What a computation takes when nobody shares the cores any more, or as late as that is waited for. Something is done before each look.
+/// The time of a computation once the cores are unshared, or at the end of the longest wait for
+/// that. `meanwhile` runs before each attempt.
 fn unshared_computation_ns(
     mut meanwhile: impl FnMut() -> anyhow::Result<()>,
 ) -> anyhow::Result<f64> {
@@ -125,8 +131,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The measurement begins after this: when the cores are as fast as this process has seen them, or as late as it waits for that, and
-    /// within a millisecond of something that is done again and again until then.
+    /// The measurement begins after this: when the cores are as fast as this process has seen them,
+    /// or as late as it waits for that, and within a millisecond of something that is done again
+    /// and again until then.
     ///
     /// # Errors
     /// Those of what is done meanwhile.
@@ -154,8 +161,8 @@ impl Watch {
     }
 }
 
-/// How long all cores have had nothing to do since the host's start, in ticks (proc_stat(5): `idle` and `iowait`); 0 if the system
-/// does not tell.
+/// How long all cores have had nothing to do since the host's start, in ticks (proc_stat(5): `idle`
+/// and `iowait`); 0 if the system does not tell.
 fn idle_ticks() -> u64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     let all = stat.lines().next().unwrap_or_default();

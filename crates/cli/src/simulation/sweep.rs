@@ -69,7 +69,7 @@ pub fn run(
         let outcome = received
             .iter()
             .try_for_each(|(place, result)| done(place, result?));
-        // Nobody begins another point.
+        // No thread begins another point.
         next.store(points.len(), Ordering::Relaxed);
         outcome
     })

@@ -1,18 +1,18 @@
-//! What the servers and clients of a real cluster have done.
+//! The work of the servers and clients of a real cluster.
 
 use crate::connection::Connection;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What servers and clients have done so far, or since then.
+/// The work of servers and clients so far, or in a period.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Totals {
-    /// How long all servers have had something to do, in microseconds.
+    /// How long all servers have been busy, in microseconds.
     pub server_busy_us: u64,
-    /// CPU time of all servers, in microseconds: looking for messages in vain is part of it.
+    /// CPU time of all servers, in microseconds, polling included.
     pub server_cpu_us: u64,
-    /// CPU time of this process, in nanoseconds; the same.
+    /// CPU time of this process, in nanoseconds, polling included.
     pub client_cpu_ns: u64,
     /// Requests that the servers were sent, by name.
     pub requests: BTreeMap<String, u64>,
@@ -35,7 +35,7 @@ impl Totals {
         Ok(totals)
     }
 
-    /// What has been done since then; requests apart from those that tell or keep something.
+    /// The work since `before`; requests for the status and keep-alives do not count.
     pub fn since(&self, before: &Self) -> Self {
         let requests = self.requests.iter().map(|(name, count)| {
             let earlier = before.requests.get(name).copied().unwrap_or(0);

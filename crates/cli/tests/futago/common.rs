@@ -7,7 +7,7 @@ use std::{
     process::Stdio,
 };
 
-/// The program, without the variables of whoever runs the tests.
+/// The program, without the environment variables of the tests' caller.
 pub fn futago() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_futago"));
     command

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A place beyond the first chunk: who writes there asks another server than the one that knows of
+/// An offset beyond the first chunk: a write there goes to another server than the one of the
 /// locks.
 const FAR: u64 = 1 << 20;
 

@@ -19,14 +19,15 @@ const FIRST: BucketStart = BucketStart(0);
 const HALF: BucketStart = BucketStart(1 << 62);
 const CONTENTS: &[u8] = b"contents";
 
-/// A cluster with a directory of its own for each kind of damage, and a client that does the damage.
+/// A cluster with a directory of its own for each kind of damage, and a client that does the
+/// damage.
 struct Patient {
     cluster: Cluster,
     client: Futago,
     map: ClusterMap,
 }
 
-/// What is to be damaged.
+/// The object to damage.
 #[derive(Clone, Copy)]
 struct Victim {
     /// A directory with the file `file` and the directory `below`.
@@ -151,7 +152,7 @@ impl Patient {
         vec![(server, Repair::Put(record))]
     }
 
-    /// What makes this kind of damage.
+    /// The changes that cause this kind of damage.
     fn damage(&self, kind: FaultKind, victim: Victim) -> Changes {
         match kind {
             FaultKind::NoRoot

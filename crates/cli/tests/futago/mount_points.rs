@@ -3,7 +3,7 @@
 use crate::common::{Cluster, futago};
 use std::path::Path;
 
-/// What a refused command says.
+/// The message of a refused command.
 fn refusal(command: &mut assert_cmd::Command) -> String {
     let output = command.assert().code(3).get_output().clone();
     String::from_utf8(output.stderr).unwrap()

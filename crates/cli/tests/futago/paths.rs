@@ -102,7 +102,7 @@ impl LaunchedHost {
         crate::common::write(&self.path("launch"), script.as_bytes());
     }
 
-    /// What `up` is told of it.
+    /// The option of `up` for it.
     fn arguments(&self) -> Vec<String> {
         let launcher = format!("env HOST={{host}} sh {}", self.path("launch").display());
         let hosts = self.path("hosts").display().to_string();
@@ -117,7 +117,7 @@ impl LaunchedHost {
         arguments.map(str::to_owned).to_vec()
     }
 
-    /// The command says that nobody listens there for clients.
+    /// The command reports that no server listens there for clients.
     fn assert_refused(&self, command: assert_cmd::assert::Assert) {
         let refused = command.code(3);
         let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();

@@ -1,4 +1,5 @@
-//! Runs are recorded, at a mount and in the library, and done again in the twin and on a real cluster.
+//! Runs are recorded, at a mount and in the library, and done again in the twin and on a real
+//! cluster.
 
 use crate::common::{Cluster, futago, write};
 use futago_node::{
@@ -57,7 +58,7 @@ fn read(file: &Path) -> Recorded {
     recorded
 }
 
-/// What two threads do: all kinds of things.
+/// The work of two threads: all kinds of operations.
 fn use_files(mount: &Path) {
     assert_eq!(fs::read(mount.join("input/data")).unwrap(), [7; 10_000]);
     fs::create_dir(mount.join("output")).unwrap();
@@ -206,7 +207,8 @@ const NEW: OpenOptions = OpenOptions {
     mode: 0o644,
 };
 
-/// Paths, symbolic links on the way, files that nobody looked at, and a file that another thread closes.
+/// Paths, symbolic links on the way, files that nobody looked at, and a file that another thread
+/// closes.
 fn use_library(files: &FileSystem) {
     files.create_directory(b"/d", 0o755).unwrap();
     files.create_directory(b"/input", 0o755).unwrap_err();

@@ -1,4 +1,4 @@
-//! A server that is started again is empty, and shows nobody what is somebody else's.
+//! A restarted server is empty, and shows no client data of another file.
 
 use crate::common::Cluster;
 use futago_base::ServerId;

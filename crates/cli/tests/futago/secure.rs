@@ -1,4 +1,4 @@
-//! What passes a network between the processes of a secure cluster.
+//! Traffic on the network between the processes of a secure cluster.
 
 use crate::common::{Cluster, mounted, write};
 use futago_transport::Address;

@@ -1,4 +1,4 @@
-//! What signals end, and what is left then: nothing.
+//! Signals end processes and leave nothing behind.
 
 use crate::common::{Cluster, mount_process, mounted, wait_for};
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,4 +1,4 @@
-//! What servers do right now is seen, and who waits.
+//! `top` shows the present work of servers, and waiting requests.
 
 use crate::common::Cluster;
 use futago_base::record::{LockKind, LockRange, LockSpace};

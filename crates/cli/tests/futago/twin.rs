@@ -41,7 +41,7 @@ x = "cluster.clients"
 y = "latency_us.create.p99"
 "#;
 
-/// What a first run of the study tells.
+/// The output of the study's first run.
 const FIRST: &str = "tiny: 2 of 2 points to run\nlatency: 0 of 2 points to run\n";
 
 fn directory() -> tempfile::TempDir {
@@ -514,7 +514,7 @@ fn assert_near(value: f64, expected: f64) {
 
 const LONG: &str = "workload.phases.0.operations=1000000000";
 
-/// Whoever ends a measurement, in whatever way, does not leave its servers running.
+/// A measurement that ends, in any way, leaves no server running.
 #[test]
 fn a_measurement_that_is_ended_takes_its_cluster_along() {
     let calibrate = &["calibrate", "--rounds", "1000", "--out", "m.toml"][..];
@@ -557,7 +557,7 @@ fn end_measurement(arguments: &[&str], signal: Signal) {
     }
 }
 
-/// What is in a directory.
+/// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

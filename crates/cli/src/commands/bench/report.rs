@@ -1,4 +1,4 @@
-//! What a benchmark prints.
+//! The output of a benchmark.
 
 use super::Common;
 use crate::{
@@ -16,7 +16,7 @@ struct Report<'a> {
     in_flight: u32,
     rounds: u32,
     phases: Vec<Phase>,
-    /// What was measured in turns with it.
+    /// The results of the peer that was measured alternately.
     beside: Vec<Other<'a>>,
 }
 

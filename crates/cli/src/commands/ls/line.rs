@@ -7,7 +7,7 @@ use futago_base::Kind;
 use jiff::{SignedDuration, Timestamp, fmt::strtime, tz::TimeZone};
 use uzers::{Groups, Users, UsersCache};
 
-/// Half a year: what is older, or of the future, is shown with its year, as POSIX wants of `ls`.
+/// Half a year: an older or future time is shown with its year, as POSIX specifies for `ls`.
 const RECENT: SignedDuration = SignedDuration::from_hours(24 * 182);
 
 /// How details are shown.
@@ -21,7 +21,7 @@ pub struct Form {
 
 /// The columns of numbers and dates.
 const RIGHT: [usize; 3] = [1, 4, 5];
-/// What stands before a name.
+/// The columns before a name.
 const COLUMNS: usize = 6;
 
 /// Lines with a name each.

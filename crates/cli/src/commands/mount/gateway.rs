@@ -15,7 +15,7 @@ const LAST_REQUESTS: Duration = Duration::from_secs(2);
 /// How long the last records may take then.
 const LAST_RECORDS: Duration = Duration::from_secs(2);
 
-/// What a mount is asked for.
+/// The settings of a mount.
 pub struct Asked {
     pub options: Options,
     /// How much of files' data its client keeps; as much as by default if it is not said.
@@ -39,8 +39,9 @@ impl Asked {
     }
 }
 
-/// Mounts, says that it is ready, and serves until the mount is taken away or a signal ends it. What is done
-/// is recorded to `record`, if that is said. `at_exit` is called if a signal ends the process.
+/// Mounts, prints that it is ready, and serves until the mount is taken away or a signal ends it.
+/// `record` is the file for a record of the operations. `at_exit` is called if a signal ends the
+/// process.
 pub fn serve(
     cluster: &Cluster,
     directory: &Path,
@@ -74,7 +75,7 @@ pub fn serve(
     Ok(())
 }
 
-/// Ends a recording. If it has been cut, the log has told already.
+/// Ends a recording. If it was cut, the log has a message already.
 fn end(recorder: Option<Recorder>) {
     if let Some(recorder) = recorder {
         let _ = recorder.end();

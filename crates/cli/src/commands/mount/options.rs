@@ -1,4 +1,4 @@
-//! What the words after `--options` ask for.
+//! The words after `--options`.
 
 use super::gateway::Asked;
 use anyhow::{bail, ensure};
@@ -11,10 +11,10 @@ const REMOUNT: &str = "remount";
 /// Words of flags that only root may ask for.
 const OF_ROOT: [&str; 2] = ["dev", "suid"];
 
-/// What every mount does with access times, whether it is asked for or not.
+/// The access-time options that every mount has anyway.
 const ACCESS_TIMES: [&str; 2] = ["relatime", "nodiratime"];
 
-/// What the kernel leaves to FUSE file systems, and servers do as `relatime` says for all mounts.
+/// An option that the kernel leaves to FUSE file systems; servers apply `relatime` for all mounts.
 const OTHER_ACCESS_TIMES: [&str; 4] = ["atime", "noatime", "strictatime", "norelatime"];
 
 /// A user as mount(2) sees one.

@@ -37,22 +37,24 @@ pub struct Compare {
     /// The machine file that `twin calibrate` wrote on this host.
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Calibrate between the points, and write the machine file that the twin then runs on: so both have met the same host.
+    /// Calibrate between the points, and write the machine file that the twin then runs on: so both
+    /// have met the same host.
     #[arg(long, value_name = "FILE", conflicts_with = "machine")]
     calibrate: Option<PathBuf>,
     /// Set a value of the scenario, such as `cluster.servers=4`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     options: Vec<String>,
-    /// How often the real cluster runs everything, in turns; the means count of the middle half of what was measured in like
-    /// surroundings.
+    /// How often the real cluster runs everything, interleaved; the means of the middle half of the
+    /// measurements in the usual state count.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=1000))]
     repetitions: u32,
-    /// With how many seeds the twin runs, from the scenario's on: the kernel of a host puts processes on other cores each time, and
-    /// the simulated one with each seed. The mean of the middle half counts here, too.
+    /// How many seeds the twin runs, from the scenario's on. The kernel of a host puts processes on
+    /// other cores each time, and the simulated one does with each seed. The mean of the middle
+    /// half counts.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: u32,
-    /// Keep what is measured in this file. What the same program has kept there of the same scenario counts too, so that a long
-    /// comparison can be made in pieces.
+    /// Keep measurements in this file. Earlier ones in it count too if the program and the scenario
+    /// are the same, so that a long comparison can be made in pieces.
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     /// Print tables in Markdown.
@@ -70,7 +72,8 @@ struct Report {
     machine_hash: Option<String>,
     repetitions: usize,
     seeds: u32,
-    /// What repetitions must have been surrounded by to count: as the machine file says, or if it does not, as it was here.
+    /// The state of the host in which repetitions count: from the machine file, or else the usual
+    /// one here.
     #[serde(flatten)]
     usual: Usual,
     rows: Vec<Row>,
@@ -78,12 +81,13 @@ struct Report {
     throughput_error_mean_percent: f64,
     /// The worst of them.
     throughput_error_worst_percent: f64,
-    /// By how much throughput of two repetitions of the real cluster differs, on average of all rows, in percent.
+    /// The difference in throughput of two repetitions of the real cluster, averaged over all rows,
+    /// in percent.
     real_difference_mean_percent: f64,
     /// The worst of all rows.
     real_difference_worst_percent: f64,
-    /// The same of every other repetition together and of those between: two comparisons of so many repetitions would differ by seven
-    /// tenths of it.
+    /// The same difference between the even and the odd repetitions: two comparisons of as many
+    /// repetitions would differ by seven tenths of it.
     real_halves_mean_percent: f64,
     /// The worst of all rows.
     real_halves_worst_percent: f64,
@@ -95,12 +99,12 @@ struct Row {
     parameters: BTreeMap<String, Value>,
     phase: String,
     operation: String,
-    /// What the host was like in each repetition of the comparison and of the phase in it.
+    /// The state of the host in each repetition of the comparison and of the phase in it.
     surroundings: Vec<Surroundings>,
-    /// How many repetitions count: those in like surroundings, or of few such ones those that are nearest to them.
+    /// How many repetitions count: those in the usual state, or the nearest ones if those are few.
     counted: usize,
-    /// How long servers and clients of the real cluster have had something to do for an operation, in microseconds; the mean
-    /// of the middle half of all repetitions that count.
+    /// How long servers and clients of the real cluster are busy for an operation, in microseconds:
+    /// the mean of the middle half of all repetitions that count.
     real_work_us: Work,
     /// How many succeeded; the first time.
     count: Both<u64>,
@@ -118,7 +122,7 @@ struct Work {
     clients: f64,
 }
 
-/// What both have come to.
+/// A result of both.
 #[derive(Serialize)]
 struct Both<T> {
     real: T,
@@ -138,8 +142,8 @@ struct Pair {
     real: f64,
     real_least: f64,
     real_most: f64,
-    /// By how much two of them differ on average, in percent of it: nobody can tell smaller errors from none by
-    /// a single run.
+    /// By how much two of them differ on average, in percent of it: a single run does not show
+    /// smaller errors.
     real_difference_percent: f64,
     /// By how much every other one together and those between differ.
     real_halves_percent: f64,
@@ -216,7 +220,7 @@ impl Compare {
         for point in &points {
             refusal::check(&point.body, &point.setup)?;
         }
-        // What the machine costs makes no difference for the real cluster.
+        // The costs of the simulated machine make no difference for the real cluster.
         let runs = self.run_for_real(&points)?;
         if let Some(machine) = &self.calibrate {
             points = choose(machine)?;
@@ -250,7 +254,7 @@ impl Compare {
     }
 }
 
-/// What stands for a machine file, and the option that lays it over a scenario.
+/// The hash of a machine file, and the option that lays the file over a scenario.
 fn machine_option(machine: &Path) -> anyhow::Result<(String, String)> {
     let path = std::path::absolute(machine)?;
     let text = std::fs::read(&path)
@@ -285,8 +289,8 @@ fn mean_difference(values: &[f64]) -> f64 {
     differences.iter().sum::<f64>() / differences.len().max(1) as f64
 }
 
-/// All repetitions of each point, and the phases of each. A repetition runs all points before the next one, so that what else
-/// the host does concerns all of them alike.
+/// All repetitions of each point, and the phases of each. A repetition runs all points before the
+/// next one, so that what else the host does concerns all of them alike.
 type Runs = Vec<Vec<Vec<RealPhase>>>;
 
 /// A round of the calibration takes about as long as two points.
@@ -328,7 +332,7 @@ impl Compare {
 }
 
 impl Compare {
-    /// What the twin makes of each point with each seed.
+    /// The twin's results of each point with each seed.
     fn run_twins(&self, points: &[Point]) -> anyhow::Result<Vec<Vec<PointResult>>> {
         let with_seed = |point: &Point, more: u32| {
             let mut point = point.clone();
@@ -343,7 +347,7 @@ impl Compare {
     }
 }
 
-/// What the surroundings were like when the machine was measured, or else in these runs.
+/// The usual state of the host when the machine was measured, or else in these runs.
 fn usual(points: &[Point], runs: &Runs) -> Usual {
     let phases = runs.iter().flatten().flatten();
     let surroundings: Vec<Surroundings> = phases.map(|phase| phase.surroundings).collect();

@@ -78,11 +78,11 @@ struct Failed {
     seed: u64,
     /// The sort of failure.
     kind: String,
-    /// What is wrong and what led to it.
+    /// The fault and the history before it.
     text: String,
-    /// What surrounds the operations, after the scenario was made small.
+    /// The circumstances of the operations, after the scenario was made small.
     circumstances: String,
-    /// What to run to see it again.
+    /// The command that shows it again.
     replay: String,
 }
 

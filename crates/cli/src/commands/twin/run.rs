@@ -21,7 +21,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 pub struct Run {
     /// The scenario file.
     scenario: PathBuf,
-    /// Who runs the events, instead of whom the scenario names; the results are the same.
+    /// The executor, instead of the scenario's; the results are the same.
     #[arg(long, value_enum)]
     executor: Option<Executor>,
     /// Threads of the conservative and the optimistic executor.
@@ -30,7 +30,7 @@ pub struct Run {
     /// Set a value of the scenario, such as `cluster.servers=4`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     options: Vec<String>,
-    /// How many points to run at a time; as many as there are cores unless told.
+    /// How many points to run at a time; by default as many as there are cores.
     #[arg(long)]
     jobs: Option<usize>,
     /// Run together with the other processes of an mpirun: points are dealt out to them, and a
@@ -220,7 +220,7 @@ fn phase_text(phase: &PhaseResult) -> String {
     text + &bound_text(phase)
 }
 
-/// What became of transactions, if there were any.
+/// The outcomes of transactions, if there were any.
 fn transactions_text(phase: &PhaseResult) -> String {
     let all = &phase.transactions;
     if all.begun == 0 {
@@ -238,7 +238,7 @@ fn transactions_text(phase: &PhaseResult) -> String {
     )
 }
 
-/// What limits the phase, and what it allows beside what was measured.
+/// The bottleneck of the phase, and its limit beside the measured throughput.
 fn bound_text(phase: &PhaseResult) -> String {
     let bound = &phase.bound;
     let allowed = bound.per_s.iter().map(|(name, per_s)| {

@@ -5,8 +5,9 @@ use serde::Serialize;
 /// Something that was measured several times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// The mean of the middle half: a quarter of the values, the lowest ones, is left out, and so are the highest. It repeats
-    /// better than the median, nearly as well as the mean, and what stalls does not spoil it.
+    /// The mean of the middle half: a quarter of the values, the lowest ones, is left out, and so
+    /// are the highest. It repeats better than the median, nearly as well as the mean, and what
+    /// stalls does not spoil it.
     pub middle: f64,
     /// The lowest.
     pub least: f64,
@@ -36,7 +37,8 @@ impl Spread {
     }
 }
 
-/// The mean of values in ascending order but for a quarter at each end; of a value that is partly within, so much counts.
+/// The mean of values in ascending order but for a quarter at each end; of a value that is partly
+/// within, so much counts.
 fn mean_of_middle_half(sorted: &[f64]) -> f64 {
     let quarter = sorted.len() as f64 / 4.0;
     let within = quarter..3.0 * quarter;

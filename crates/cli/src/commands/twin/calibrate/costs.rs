@@ -1,4 +1,4 @@
-//! What follows from what was measured: the costs of a machine.
+//! The costs of a machine, as they follow from the measurements.
 
 use super::measure::{self, AT_ONCE, Cost, LISTED_FILES, MANY_FILES, Measured, TRANSFER_BYTES};
 use std::collections::BTreeMap;
@@ -25,18 +25,19 @@ pub struct Side {
     pub sockets: Surcharge,
 }
 
-/// What a byte costs.
+/// The cost of a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ByteCost {
     /// In nanoseconds.
     pub ns: f64,
     /// The same where the server holds more than caches do.
     pub of_much_ns: f64,
-    /// How many times as much it is where both sides share a core, so that all of a message is there when it is found.
+    /// How many times as much it is where both sides share a core, so that all of a message is
+    /// there when it is found.
     pub found_whole: f64,
 }
 
-/// What messages cost besides, in nanoseconds.
+/// Additional costs of messages, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Surcharge {
     /// For all messages that it finds together.
@@ -47,15 +48,16 @@ pub struct Surcharge {
     pub byte_read_ns: f64,
 }
 
-/// What a machine needs to know.
+/// The costs of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Costs {
     pub server: Side,
     pub client: Side,
-    /// For a server that sleeps to be woken.
+    /// For waking a server that has blocked.
     pub woken_ns: f64,
-    /// How long a server has nothing to do between operations one after the other, and how long where the client thinks.
-    /// On a host that others keep busy it may not be longer there; then nothing follows.
+    /// How long a server has nothing to do between operations one after the other, and how long
+    /// where the client thinks. On a host that others keep busy it may not be longer there; then
+    /// nothing follows.
     pub idle_ns: Option<[f64; 2]>,
     /// By what part its work is dearer then.
     pub after_idle_more: f64,
@@ -63,23 +65,24 @@ pub struct Costs {
     pub transit_ns: f64,
     /// By what part work is dearer after another process of the core.
     pub after_other: f64,
-    /// A look in vain and the change to another process.
+    /// A poll that finds nothing and the switch to another process.
     pub pass_ns: f64,
-    /// What a message over sockets takes beside all work and the waking of a server.
+    /// The time of a message over sockets, without all work and the wake-up of a server.
     pub sockets_ns: f64,
-    /// What a change takes on the disk, and each byte of it.
+    /// The time of a change on the disk, and of each byte of it.
     pub disk_ns: f64,
     pub disk_byte_ns: f64,
 }
 
-/// Phases whose operations are one small request each, and which are measured wherever messages are.
+/// Phases whose operations are one small request each, and which are measured wherever messages
+/// are.
 const SINGLE_REQUESTS: [&str; 4] = ["create", "stat", "write-first", "read-first"];
 
 /// A figure of one side.
 type Figure = fn(&Cost) -> f64;
 
 impl Costs {
-    /// What follows from what was measured.
+    /// The costs that follow from measurements.
     pub fn of(measured: &Measured) -> Self {
         let [server, client] = [server_ns, client_ns].map(|figure| Side::of(measured, figure));
         let [stat, after_idle] =
@@ -104,7 +107,7 @@ impl Costs {
     }
 }
 
-/// What a message takes beside the work of both sides.
+/// The time of a message, without the work of both sides.
 fn waited_ns(cost: &Cost) -> f64 {
     (cost.latency_ns.middle - server_ns(cost) - client_ns(cost)).max(0.0) / 2.0
 }
@@ -147,7 +150,8 @@ impl Side {
             LISTED_FILES.map(mean_names),
             ["list-few", "list-many"].map(of),
         );
-        // Where records of few files are cheaper, the line would have a listing without names cost less than nothing.
+        // Where records of few files are cheaper, the line would have a listing without names cost
+        // less than nothing.
         side.listed_name_ns = slope(names, listed_ns).min(listed_ns[1] / names[1]);
         let once_ns = (listed_ns[0] - side.listed_name_ns * names[0]).max(0.0);
         side.set("read_directory", once_ns);
@@ -184,7 +188,8 @@ impl Side {
         self.request_ns.insert(request.to_owned(), request_ns);
     }
 
-    /// A rename looks for both names at once, and changes them then; each server of a transaction prepares as much.
+    /// A rename looks for both names at once, and changes them then; each server of a transaction
+    /// prepares as much.
     fn set_transactions(&mut self, rename_ns: f64) {
         let lookup_ns = self.request_ns.get("lookup").copied().unwrap_or_default();
         let change_ns = rename_ns - 2.0 * lookup_ns - self.turn_ns;
@@ -257,8 +262,8 @@ fn more_ns(alone: &measure::Costs, dear: &measure::Costs, figure: Figure) -> f64
     (more_ns.iter().sum::<f64>() / more_ns.len() as f64).max(0.0)
 }
 
-/// What is paid once for all that is found together: one operation at a time pays it each time, several
-/// at once pay it once.
+/// The cost of one poll that finds messages. Single operations pay it each time, several at once
+/// pay it once.
 fn turn_ns(alone_ns: f64, at_once_ns: f64) -> f64 {
     let count = AT_ONCE as f64;
     ((alone_ns - at_once_ns) * count / (count - 1.0)).clamp(0.0, alone_ns)

@@ -1,4 +1,4 @@
-//! What the disk takes until data is on it.
+//! The time until data is on the disk.
 
 use anyhow::Context;
 use std::{
@@ -33,7 +33,7 @@ impl Disk {
         Ok(Self(file))
     }
 
-    /// What writing a small and a large piece takes until it is on the disk, in nanoseconds.
+    /// The time until a small and a large piece are on the disk, in nanoseconds.
     pub fn write_ns(&self, sizes: [usize; 2]) -> anyhow::Result<[f64; 2]> {
         let [small, large] = [(sizes[0], WRITES[0]), (sizes[1], WRITES[1])];
         let measured = self

@@ -9,7 +9,7 @@ use crate::commands::twin::spread::Spread;
 use crate::simulation::VERSION;
 use std::fmt::Write;
 
-/// The file of a host with so many cores. What was measured is beside what follows from it.
+/// The machine file of a host with `cores` cores. Measurements stand beside the costs that follow.
 pub fn text(measured: &Measured, costs: &Costs, cores: usize) -> String {
     let Costs { server, client, .. } = costs;
     format!(
@@ -69,7 +69,7 @@ fn many_connections(measured: &Measured, cores: usize) -> String {
     )
 }
 
-/// What phases that count were surrounded by.
+/// The state of the host in the phases that count.
 fn surroundings(measured: &Measured) -> String {
     let [like, all] = measured.like_phases;
     let line = |name: &str, ns: Option<f64>| {
@@ -93,7 +93,7 @@ fn looking(measured: &Measured, costs: &Costs) -> String {
     format!(
         "# Between two threads; {}.\n\
          [costs]\nwake_up_ns = {:.0}\n\n\
-         # A look in vain and the change to the next process of the core.\n\
+         # A poll that finds nothing and the switch to the next process of the core.\n\
          [costs.looking]\npass_ns = {:.0}\nwoken_ns = {:.0}\n\
          {after_idle}\
          after_other = {:.2}\n\n",
@@ -105,7 +105,8 @@ fn looking(measured: &Measured, costs: &Costs) -> String {
     )
 }
 
-/// What both sides have. `directions` makes of what is written and read what is received and sent.
+/// The costs of one side. `directions` turns costs of written and read bytes into costs of received
+/// and sent ones.
 fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> String {
     let messages = |turn_ns: f64, bytes_ns: [f64; 2]| {
         let [received_ns, sent_ns] = directions(bytes_ns);
@@ -135,7 +136,7 @@ fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> Strin
     text
 }
 
-/// What a record costs in directories of many files.
+/// The cost of a record in directories of many files.
 fn many_files(server: &Side) -> String {
     format!(
         "{{ from = {}, until = {MANY_FILES}, record_scanned_ns = {:.1} }}",
@@ -143,12 +144,12 @@ fn many_files(server: &Side) -> String {
     )
 }
 
-/// What a request costs of which nothing is known.
+/// The cost of a request without a measurement.
 fn typical_ns(side: &Side) -> f64 {
     Spread::of(side.request_ns.values().copied().collect()).middle
 }
 
-/// What was measured, as a comment.
+/// The measurements, as a comment.
 fn figures(measured: &Measured) -> String {
     let mut text = "# Measured for an operation, in nanoseconds: the server's work, the client's, and from its\n\
                     # beginning to that of the next one; means of the middle half, least and most of all rounds.\n"

@@ -1,4 +1,4 @@
-//! What is measured: every operation by itself, with one server and one client.
+//! The measurements: every operation by itself, with one server and one client.
 
 use super::{disk::Disk, memory, wake_up::wake_up_ns};
 use crate::{
@@ -15,11 +15,14 @@ use futago_twin::scenario::{Point, Scenario};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
-/// Every operation by itself, in a directory of the client's own. Who shares the cores of the host with us does so for tenths of seconds and lets
-/// them be for hundredths: phases are repeated and short, so that enough of them are measured while nobody does. While a client thinks for 30 us
-/// the server looks for messages, as it does while others have their turns, and while it thinks for 8 ms the server sleeps; who has waited for so
-/// long in vain sleeps at once for a while, which is over before the next phase that counts. Memory comes from the host when it is touched first, for 5 ms a large page on a machine that is itself
-/// simulated, which only the first phases of a kind meet.
+/// Every operation by itself, in a directory of the client's own.
+///
+/// Other processes share the cores for tenths of seconds and leave them alone for hundredths. So
+/// phases are short and repeated, and enough of them run on unshared cores. While a client thinks
+/// for 30 us the server polls; while it thinks for 8 ms the server blocks. After such a wait the
+/// server blocks at once for a while, which is over before the next phase that counts. The host
+/// hands out memory when it is touched first, which takes 5 ms for a large page on a virtual
+/// machine; only the first phases of a kind pay that.
 const OPERATIONS: &str = "
 cluster = { servers = 1, clients = 1, bind_to_core = true }
 machine.preset = 'workstation'
@@ -45,7 +48,7 @@ workload.phases = [
   { name = 'read-small', data = { operation = 'read', size = '8MiB', transfer = '4KiB' }, warm_up_ms = 20, measured_ms = 15, repeat = 6 },
 ]";
 
-/// What is asked for several at a time, or on one core.
+/// Phases with several operations at once, or with both sides on one core.
 const LOOKING_UP: &str = "
 cluster = { servers = 1, clients = 1, bind_to_core = true }
 machine.preset = 'workstation'
@@ -54,7 +57,8 @@ workload.phases = [
   { name = 'stat', mix = { stat = 1 }, operations = 1_000, repeat = 8 },
 ]";
 
-/// What small messages cost is measured by, where they cost more than usual. Phases are called as in [`OPERATIONS`].
+/// Phases that measure small messages where they cost more than usual. Names are those of
+/// [`OPERATIONS`].
 const SMALL_MESSAGES: &str = "
 cluster = { servers = 1, clients = 1, bind_to_core = true }
 machine.preset = 'workstation'
@@ -66,8 +70,8 @@ workload.phases = [
   { name = 'read-first', data = { operation = 'read', size = '1MiB', transfer = '4KiB' }, operations = 512 },
 ]";
 
-/// What large messages cost is measured by, with a server that holds nothing else than so many MiB. Data that is read is kept to be checked: it
-/// has been read once when operations begin to count.
+/// Phases that measure large messages, with a server that holds `mib` MiB and nothing else. The
+/// client keeps data to check it, so all data has been read once before operations count.
 fn large_messages(name: &str, mib: u64) -> String {
     format!(
         "
@@ -86,7 +90,7 @@ workload.phases = [
 pub const LISTED_FILES: [u64; 2] = [400, 4_000];
 /// The same of `list-more`: more than a core's own cache holds the records of, several times.
 pub const MANY_FILES: u64 = 16_000;
-/// What the server holds when [`large_messages`] are measured, and what their phases are called after.
+/// The data of the server for [`large_messages`], in MiB, with the names of the phases.
 pub const DATA_MIB: [u64; 2] = [32, 128];
 const DATA_NAMES: [&str; 2] = ["large", "much"];
 /// Bytes of small and large transfers.
@@ -94,15 +98,15 @@ pub const TRANSFER_BYTES: [f64; 2] = [4096.0, 1_048_576.0];
 /// How many operations are under way at once where several are.
 pub const AT_ONCE: usize = 8;
 
-/// What an operation of one phase takes on average. Over sockets, where nobody looks for messages, CPU time
-/// counts as having something to do.
+/// The average costs of an operation of one phase. Over sockets nobody polls, so all CPU time
+/// counts as busy.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Cost {
     /// Requests, by name.
     pub requests: BTreeMap<String, f64>,
-    /// How long the server has something to do, in nanoseconds.
+    /// How long the server is busy, in nanoseconds.
     pub server_ns: Spread,
-    /// How long the client has something to do, in nanoseconds.
+    /// How long the client is busy, in nanoseconds.
     pub client_ns: Spread,
     /// From its beginning to that of the next one, in nanoseconds.
     pub latency_ns: Spread,
@@ -114,10 +118,10 @@ pub type Costs = BTreeMap<String, Cost>;
 /// All that is measured.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Measured {
-    /// What phases must have been surrounded by to count.
+    /// The state of the host in which phases count.
     #[serde(flatten)]
     pub usual: Usual,
-    /// How many phases were measured in like surroundings, and how many in all.
+    /// How many phases were measured in that state, and how many in all.
     pub like_phases: [usize; 2],
     /// Phases of [`OPERATIONS`] and of [`large_messages`], one operation at a time.
     pub alone: Costs,
@@ -139,7 +143,7 @@ pub struct Measured {
     pub disk_ns: [Spread; 2],
 }
 
-/// What one round has found, by phase.
+/// The samples of one round, by phase.
 type Samples = BTreeMap<String, Vec<Sample>>;
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -151,7 +155,7 @@ struct Sample {
     surroundings: Surroundings,
 }
 
-/// What all rounds have found so far.
+/// The samples of all rounds so far.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Found {
     alone: Samples,
@@ -208,12 +212,12 @@ impl Rounds {
         self.found.measure_host(self.cores, &self.disk)
     }
 
-    /// What all rounds have found.
+    /// The samples of all rounds.
     pub const fn found(&self) -> &Found {
         &self.found
     }
 
-    /// What all rounds have come to.
+    /// The measurements from all rounds.
     pub fn sum_up(&self) -> Measured {
         self.found.sum_up()
     }
@@ -325,7 +329,7 @@ fn sample(phase: &real::RealPhase, way: Way) -> Option<Sample> {
     })
 }
 
-/// What those phases have cost that count.
+/// The costs of the phases that count.
 fn cost(samples: &[Sample], usual: Usual) -> Cost {
     let surroundings: Vec<Surroundings> = samples.iter().map(|s| s.surroundings).collect();
     let counts = usual.counted(&surroundings);

@@ -1,4 +1,5 @@
-//! How fast file data is copied: from memory through the rings of connections, as they do it, into other memory.
+//! How fast file data is copied: from memory through the rings of connections, as they do it, into
+//! other memory.
 
 use futago_transport::shared_memory::{
     memory::Words,
@@ -7,17 +8,18 @@ use futago_transport::shared_memory::{
 };
 use std::{io, iter, sync::Barrier, thread, time::Instant};
 
-/// What is copied at a time.
+/// Bytes of one copy.
 const PIECE_BYTES: usize = 1 << 20;
-/// What a thread copies from, and into, in turn: more than fits its caches.
+/// The pieces between which a thread copies in turn: more than fits its caches.
 const PIECES: usize = 64;
 /// How many pieces a thread copies in one round.
 const COPIES: usize = 256;
-/// Of how many connections each thread copies through a ring, where they are few and where they are many.
+/// Of how many connections each thread copies through a ring, where they are few and where they are
+/// many.
 pub const CONNECTIONS: [usize; 2] = [1, 8];
 
-/// How many bytes so many threads copy in a second, all together, each through so many connections of its own. Each byte is copied twice: into a
-/// ring and out of it.
+/// How many bytes so many threads copy in a second, all together, each through so many connections
+/// of its own. Each byte is copied twice: into a ring and out of it.
 pub fn bytes_per_s(threads: usize, connections: usize) -> io::Result<f64> {
     let ready = Barrier::new(threads);
     let rings = iter::repeat_with(|| rings(connections)).take(threads);
@@ -53,7 +55,8 @@ fn rings(count: usize) -> io::Result<Vec<Ring>> {
     iter::repeat_with(ring).take(count).collect()
 }
 
-/// Copies with others, and tells how many seconds it took. All connections have a piece under way.
+/// Copies beside other threads and returns the time in seconds. All connections have a piece under
+/// way.
 fn copy(mut rings: Vec<Ring>, ready: &Barrier) -> f64 {
     let from = vec![1_u8; PIECES * PIECE_BYTES];
     let mut into = vec![2_u8; PIECES * PIECE_BYTES];
@@ -64,7 +67,7 @@ fn copy(mut rings: Vec<Ring>, ready: &Barrier) -> f64 {
     ready.wait();
     let began = Instant::now();
     for first in (0..COPIES).step_by(rings.len().max(1)) {
-        // Both ends are ours, so neither tells nonsense.
+        // Both ends are ours, so neither sends invalid data.
         for (number, ring) in (first..).zip(&mut rings) {
             let _ = ring.writer.write([&from[range(number)]]);
         }

@@ -42,14 +42,15 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// One whose machine file is to be there, after what earlier rounds have found. The disk that it is on is measured.
+    /// One whose machine file is to be there, after what earlier rounds have found. The disk that
+    /// it is on is measured.
     pub fn go_on(out: PathBuf, found: Found) -> anyhow::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let rounds = Rounds::new(cores, Disk::beside(&out)?, found)?;
         Ok(Self { out, cores, rounds })
     }
 
-    /// What all rounds have found.
+    /// The samples of all rounds.
     pub const fn found(&self) -> &Found {
         self.rounds.found()
     }
@@ -75,7 +76,7 @@ impl Calibration {
         Ok((report, text))
     }
 
-    /// The same, for who needs nothing but the file.
+    /// As above, for callers that need only the file.
     pub fn write(self) -> anyhow::Result<()> {
         self.end().map(drop)
     }

@@ -9,7 +9,7 @@ use futago_twin::{
 };
 use std::collections::BTreeMap;
 
-/// What a host would measure whose costs are these.
+/// The costs of the host whose measurements follow.
 const TURN_NS: f64 = 1_000.0;
 const TRANSIT_NS: f64 = 500.0;
 const PASS_NS: f64 = 4_000.0;
@@ -49,18 +49,18 @@ fn data(home: &str, size: &str, chunks: f64, bytes_ns: f64) -> (String, Cost) {
     (format!("{home}-{size}"), cost(&requests, work_ns, 1_000.0))
 }
 
-/// What the bytes of a large transfer cost, of which those of a small one are measured apart.
+/// The cost of the bytes of a large transfer; the bytes of a small one are measured apart.
 fn large_ns(byte_ns: f64) -> f64 {
     4096.0 * BYTE_NS + (1_048_576.0 - 4096.0) * byte_ns
 }
 
-/// What is dearer by so much a turn and so much a byte.
+/// Costs that are higher by an amount for each turn and for each byte.
 fn dearer(turn_ns: f64, byte_ns: f64, waiting_ns: f64) -> Costs {
     let mut costs = Costs::from([
         name("stat", 3_000.0 + turn_ns, waiting_ns),
         name("create", 4_000.0 + turn_ns, waiting_ns),
     ]);
-    // Bytes are dearer in large transfers alone, so that a turn can be told from them.
+    // Only bytes of large transfers cost more, so that a turn can be distinguished from them.
     for home in ["write", "read"] {
         let more_ns = (1_048_576.0 - 4096.0) * byte_ns;
         costs.extend([

@@ -1,4 +1,4 @@
-//! What it takes to wake a thread.
+//! The time to wake a thread.
 
 use std::{sync::mpsc, thread, time::Instant};
 

@@ -1,4 +1,4 @@
-//! What has been measured of a comparison so far, in a file.
+//! The measurements of a comparison so far, in a file.
 
 use super::Runs;
 use crate::{
@@ -16,7 +16,7 @@ use std::{fs, io::ErrorKind, path::Path};
 pub struct Kept {
     /// The program that has measured it.
     program: String,
-    /// What was measured, without the machine of the twin.
+    /// The scenario, without the machine of the twin.
     scenario: String,
     pub runs: Runs,
     pub rounds: Found,
@@ -40,7 +40,7 @@ impl Kept {
         })
     }
 
-    /// What a file holds; nothing if there is no file.
+    /// The content of a file; nothing if there is no file.
     pub fn load(file: &Path, points: &[Point]) -> anyhow::Result<Self> {
         let new = Self::new(points)?;
         let text = match fs::read(file) {
