@@ -2,7 +2,10 @@
 //! log may end a process.
 
 use crate::output;
-use std::{io, sync::OnceLock};
+use std::{
+    io::{self, IsTerminal},
+    sync::OnceLock,
+};
 use tracing_subscriber::{
     EnvFilter, fmt,
     fmt::{
@@ -77,6 +80,7 @@ pub fn start(format: Format, role: String) {
     let filter = EnvFilter::try_from_env("FUTAGO_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     // Otherwise a line that fails is reported with `eprintln!`, which panics where that fails too.
     let logs = fmt().with_env_filter(filter).log_internal_errors(false);
+    let logs = logs.with_ansi(io::stderr().is_terminal());
     match format {
         Format::Text => logs.with_writer(|| Dropping(io::stderr())).init(),
         Format::Json => {

@@ -147,3 +147,16 @@ fn logs_are_found_printed_and_followed() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(following.0.wait().unwrap().code(), Some(130));
 }
+
+#[test]
+fn log_files_have_no_colors() {
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = Cluster { directory };
+    let words = ["up", "--memory", "256MiB", "--cluster"];
+    let mut up = futago();
+    up.env("FUTAGO_LOG", "info").args(words).arg(cluster.file());
+    up.assert().success();
+    let log = cluster.command(&["log"]).assert().success();
+    let log = String::from_utf8(log.get_output().stdout.clone()).unwrap();
+    assert!(log.contains("ready") && !log.contains('\x1b'), "{log}");
+}
