@@ -1,11 +1,11 @@
-//! How much memory this process may take: what the host has left, and what its control groups allow.
+//! The memory that this process may use: what the host has left, bounded by its control groups.
 
 use std::fs;
 use std::path::Path;
 
-/// The memory that this process can still take before the host or one of its control groups
-/// (version 1 or 2) is full, in bytes. File cache that can be dropped counts as free. `None` if
-/// the host does not tell.
+/// The bytes that this process can still allocate before the host or a control group is full.
+/// Control groups of version 1 and 2 are read. Page cache that can be dropped counts as free.
+/// `None` if the host reports nothing.
 pub fn available_memory_bytes() -> Option<u64> {
     available_below(Path::new("/"))
 }
@@ -26,7 +26,7 @@ fn host_available(meminfo: &Path) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// What the control group of a line of `/proc/self/cgroup`, and the groups around it, leave.
+/// The bytes left in the control group of a line of `/proc/self/cgroup`, or in a group around it.
 fn group_available(root: &Path, line: &str) -> Option<u64> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, parts.next()?);
@@ -46,7 +46,7 @@ fn group_available(root: &Path, line: &str) -> Option<u64> {
         .min()
 }
 
-/// Where a version of control groups keeps its figures.
+/// The files in which a version of control groups reports its figures.
 struct Version {
     mount: &'static str,
     limit: &'static str,
@@ -69,7 +69,7 @@ const LEGACY: Version = Version {
 };
 
 impl Version {
-    /// What one group leaves; `None` if it has no limit, or none of this name exists here.
+    /// The bytes left in one group; `None` if the group has no limit or is not visible here.
     fn available(&self, group: &Path) -> Option<u64> {
         let number = |file: &str| {
             let text = fs::read_to_string(group.join(file)).ok()?;

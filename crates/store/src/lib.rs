@@ -1,4 +1,4 @@
-//! Where a server's records and data are kept: in memory.
+//! The store of a server's records and data, which is volatile memory.
 
 mod available;
 mod memory;

@@ -1,4 +1,4 @@
-//! A server's state in memory.
+//! The state of a server in memory.
 
 use crate::records::Records;
 use futago_base::{
@@ -9,13 +9,13 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
 
-/// One part in so many of the memory is kept for changes that lead to removals, so that a full
-/// store can be emptied.
+/// One part in this many of the memory is reserved for changes that lead to removals, because a
+/// full store must be able to be emptied.
 const RESERVE_SHARE: u64 = 32;
 
 /// Records and data of one server, in memory, with exact accounting.
 ///
-/// The store applies what it is given: that a change fits is checked by whoever decides it
+/// The store applies every batch. The handler that composes a batch checks that it fits
 /// ([`Overlay::fits`](futago_base::Overlay::fits)) against [`View::space`].
 #[derive(Debug, Serialize)]
 pub struct MemoryStore {
@@ -25,8 +25,8 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store that may take about `memory_bytes` of memory. A 32nd of it is a reserve for
-    /// removals; the rest is the limit that [`View::space`] tells.
+    /// An empty store for about `memory_bytes` of memory. A 32nd of it is a reserve for removals
+    /// (invariant I10); the rest is the limit that [`View::space`] reports.
     pub const fn new(memory_bytes: u64) -> Self {
         Self {
             records: Records::new(),
@@ -49,7 +49,7 @@ impl MemoryStore {
         }
     }
 
-    /// Applies a batch and gives back the one that undoes it exactly.
+    /// Applies a batch and returns the batch that undoes it exactly.
     pub fn apply_with_undo(&mut self, batch: Batch) -> Batch {
         let records = batch.records.into_iter();
         let records = records.map(|(key, value)| (key.clone(), self.set(key, value)));
@@ -75,7 +75,7 @@ impl MemoryStore {
         self.chunks.iter().map(|(&chunk, extents)| (chunk, extents))
     }
 
-    /// Sets or removes a record and returns what was there.
+    /// Sets or removes a record and returns its previous value.
     fn set(&mut self, key: Key, value: Option<Value>) -> Option<Value> {
         let is_inode = matches!(key, Key::Inode(_));
         self.account(is_inode, value.as_ref(), true);
@@ -115,7 +115,7 @@ impl MemoryStore {
         }
     }
 
-    /// The changes that bring back what `change` is about to replace.
+    /// The changes that restore the data that `change` is about to replace.
     fn inverse(&self, change: &DataChange) -> Vec<DataChange> {
         let (from, to) = match change {
             DataChange::Write {

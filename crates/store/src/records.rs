@@ -11,10 +11,10 @@ use std::{mem, slice};
 
 /// An ordered map of records.
 ///
-/// It is a tree of ranks for each sort of record, because to search among numbers is many times faster
-/// than among keys, and because most sorts that a request looks for have few records; the keys that
-/// share a rank are in a list. The trees hold nothing but ranks and pointers: what is searched is little enough to
-/// stay in the caches, and to insert moves little.
+/// Each kind of record has a tree of ranks of its own, because most kinds have few records. Ranks
+/// are searched because comparing numbers is many times faster than comparing keys. Keys that share
+/// a rank are in a list. The trees hold only ranks and pointers, so that a search stays within the
+/// CPU caches and an insertion moves few bytes.
 #[derive(Debug, Default)]
 pub struct Records {
     sorts: [BTreeMap<Rank, Slot>; Rank::SORTS],
@@ -84,7 +84,7 @@ impl Records {
         at.map(|at| &records[at].1)
     }
 
-    /// Sets a record and returns what was there.
+    /// Sets a record and returns its previous value.
     pub fn insert(&mut self, key: Key, value: Value) -> Option<Value> {
         let rank = key.rank();
         match self.sorts[rank.sort()].entry(rank) {
@@ -132,7 +132,7 @@ impl Records {
     /// The records from `from` up to but not including `to`, in order.
     pub fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
         let (first, last) = (from.rank(), to.rank());
-        // Of two keys of one rank the smaller may be either; nothing is between them then.
+        // The smaller of two keys of one rank may be either one; the range is empty if it is `to`.
         let sorts = if first <= last {
             &self.sorts[first.sort()..=last.sort()]
         } else {
@@ -151,7 +151,7 @@ fn pairs<'a>(slots: impl Iterator<Item = &'a Slot>) -> impl Iterator<Item = (&'a
         .flat_map(Slot::records)
         .map(|(key, value)| (key, value))
 }
-/// As the records in order.
+/// Serialized as the records in order.
 impl Serialize for Records {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())

@@ -118,7 +118,7 @@ fn batch() -> impl Strategy<Value = Batch> {
     })
 }
 
-/// What a store holds, told in the plainest way.
+/// The contents of a store in the simplest form.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
     records: BTreeMap<Key, Value>,

@@ -13,6 +13,12 @@ pub const STEPS: &[Step] = &[
         ready: always,
     },
     Step {
+        name: "words",
+        limit_s: 300,
+        command: "cargo xtask words",
+        ready: always,
+    },
+    Step {
         name: "lint",
         limit_s: 600,
         command: "cargo clippy --workspace --all-targets -- -D warnings",

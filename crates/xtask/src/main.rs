@@ -16,6 +16,7 @@ mod proof;
 mod step;
 mod suites;
 mod tally;
+mod words;
 mod workspace;
 
 use std::path::PathBuf;
@@ -46,6 +47,11 @@ enum Command {
     /// Run one suite on directories of the file system under test
     #[command(subcommand)]
     Suite(suites::Suite),
+    /// Check the wording of comments and identifiers
+    Words {
+        /// Crates to check as if they were done already
+        crates: Vec<String>,
+    },
     /// Build the programs that the suites run, at their pinned versions
     Tools,
     /// What one directory's process of the `mounts` suite runs
@@ -61,6 +67,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Ci { steps } => ci::run(&steps)?,
         Command::Proof { steps } => proof::run(&steps)?,
         Command::Suite(suite) => suite.run()?,
+        Command::Words { crates } => words::run(&crates)?,
         Command::Tools => suites::tools::install().map(|()| true)?,
         Command::Agent { directory } => suites::mounts::agent::serve(&directory).map(|()| true)?,
     };
