@@ -1,4 +1,4 @@
-//! What an answer says about an inode.
+//! The attributes of an inode in a reply.
 
 use crate::abi::output::{Attr, AttrOut, EntryOut, Statx, StatxOut, StatxTime};
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Attributes {
     pub mtime: Timestamp,
     /// Last change of content or attributes.
     pub ctime: Timestamp,
-    /// Creation; reaches users through `Reply::statx` alone.
+    /// Creation; users only see it through `Reply::statx`.
     pub btime: Timestamp,
     /// Type and permissions.
     pub mode: u32,
@@ -43,18 +43,18 @@ pub struct Attributes {
     pub block_size: u32,
 }
 
-/// A name's inode. The default validities of zero make the kernel ask again each time.
+/// The inode of a name. The default validities are zero, so that the kernel caches nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// Node id; the kernel remembers one lookup more of it, to be taken back by a forget.
+    /// Node id. The kernel counts one more lookup of it, until a forget subtracts it.
     pub node: u64,
-    /// Tells users of one node id apart over time.
+    /// Distinguishes inodes that use one node id over time.
     pub generation: u64,
     /// The inode's attributes.
     pub attributes: Attributes,
-    /// How long the kernel may use the name without asking.
+    /// How long the kernel may use the name without a request.
     pub entry_valid: Duration,
-    /// How long the kernel may use the attributes without asking.
+    /// How long the kernel may use the attributes without a request.
     pub attributes_valid: Duration,
 }
 

@@ -1,6 +1,6 @@
-//! One open descriptor of `/dev/fuse`, and the requests read through it that wait for an answer.
+//! One open descriptor of `/dev/fuse`, and the unanswered requests that were read from it.
 //!
-//! The kernel wants an answer on the descriptor through which it gave the request.
+//! The kernel expects a reply on the descriptor from which the request was read.
 
 use bytes::{Bytes, BytesMut};
 use std::collections::HashMap;
@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) const PATH: &CStr = c"/dev/fuse";
 /// `_IOR(229, 0, uint32_t)`: joins a new descriptor to the connection of an old one.
 const IOCTL_CLONE: libc::c_ulong = 0x8004_e500;
-/// Requests up to this size are copied out of the large buffer, so that one that waits long does
-/// not hold a megabyte.
+/// Requests up to this size are copied out of the large buffer, so that a request that waits long
+/// does not retain a megabyte.
 const COPY_LIMIT_BYTES: usize = 16 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Device {
     fd: Arc<OwnedFd>,
-    /// Requests under way; the value tells whether an interruption has come.
+    /// Requests in flight; the value is true once an interruption has arrived.
     under_way: Mutex<HashMap<u64, bool>>,
 }
 
@@ -49,8 +49,8 @@ impl Device {
         }
     }
 
-    /// A further descriptor of the same connection with its own queue of requests being answered,
-    /// or, where the kernel or the rights on the device node deny that, the same descriptor.
+    /// Another descriptor of the same connection, with its own queue of unanswered requests. It
+    /// shares this descriptor if the kernel or the mode of the device node forbids a new one.
     pub(crate) fn clone_or_share(&self) -> Self {
         self.try_clone()
             .map_or_else(|_| Self::sharing(Arc::clone(&self.fd)), Self::new)
@@ -68,10 +68,10 @@ impl Device {
         }
     }
 
-    /// Has reading fail with EAGAIN where it would wait.
+    /// Makes reads fail with EAGAIN instead of waiting.
     pub(crate) fn never_wait(&self) -> io::Result<()> {
         let fd = self.fd.as_raw_fd();
-        // SAFETY: the descriptor is open, and these commands take and give numbers.
+        // SAFETY: the descriptor is open, and these commands take and return numbers.
         let result = unsafe {
             match libc::fcntl(fd, libc::F_GETFL) {
                 flags if flags < 0 => flags,
@@ -85,7 +85,7 @@ impl Device {
         }
     }
 
-    /// Waits until there is something to read, or reading fails; perhaps in vain.
+    /// Waits until there is something to read, or reading fails. The wake-up may be spurious.
     pub(crate) fn wait(&self) -> io::Result<()> {
         let mut waiting = libc::pollfd {
             fd: self.fd.as_raw_fd(),
@@ -106,12 +106,13 @@ impl Device {
         self.fd.as_raw_fd()
     }
 
-    /// Reads one message of at most `limit` bytes, keeping `buffer`'s memory where possible.
+    /// Reads one message of at most `limit` bytes, and reuses `buffer`'s memory if possible.
     pub(crate) fn read(&self, buffer: &mut BytesMut, limit: usize) -> io::Result<Bytes> {
         buffer.clear();
         buffer.reserve(limit);
         let spare = buffer.spare_capacity_mut();
-        // SAFETY: the kernel writes at most `spare.len()` bytes into memory that is ours.
+        // SAFETY: the kernel writes at most `spare.len()` bytes into memory that this function
+        // owns.
         let read = unsafe {
             libc::read(
                 self.fd.as_fd().as_raw_fd(),
@@ -149,7 +150,7 @@ impl Device {
         self.under_way().remove(&unique);
     }
 
-    /// Marks a request as interrupted; `false` if none of that name is under way here.
+    /// Marks a request as interrupted; `false` if it is not in flight here.
     pub(crate) fn interrupt(&self, unique: u64) -> bool {
         self.under_way()
             .get_mut(&unique)

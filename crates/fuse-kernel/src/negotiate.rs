@@ -1,4 +1,4 @@
-//! INIT: what kernel and file system agree on.
+//! The negotiation of features (INIT).
 
 use crate::abi::flags::InitFlags;
 use crate::abi::input::{InHeader, InitIn, InitInExtension};
@@ -11,11 +11,11 @@ use std::io::{self, IoSlice};
 use thiserror::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// The kernel reads with at least this much room: a header, the record of a write, a page more.
+/// The kernel's reads need at least this much room: a header, the record of a write, and a page.
 const REQUEST_HEAD_BYTES: usize = 4096;
 const PAGE_BYTES: u32 = 4096;
 
-/// What a file system would like; whatever the kernel lacks is left out and reported.
+/// The features that a file system wants. Missing ones are omitted and reported.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Features.
@@ -24,7 +24,7 @@ pub struct Wanted {
     pub max_write_bytes: u32,
     /// Most bytes that the kernel reads ahead of cached files.
     pub max_readahead_bytes: u32,
-    /// Asynchronous requests (readahead, write-back, asynchronous direct I/O) under way at once.
+    /// The most asynchronous requests in flight (readahead, write-back, asynchronous direct I/O).
     pub max_background: u16,
 }
 
@@ -56,27 +56,27 @@ impl Default for Wanted {
     }
 }
 
-/// What was agreed on.
+/// The result of the negotiation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// Minor protocol number of the kernel (31 is Linux 5.10, 45 is 6.18).
     pub kernel_minor: u32,
     /// Features in force.
     pub features: InitFlags,
-    /// Wanted and not to be had from this kernel; `iter_names` names them for the log.
+    /// Wanted features that this kernel lacks; `iter_names` names them for the log.
     pub missing: InitFlags,
     /// Most bytes in one write.
     pub max_write_bytes: u32,
 }
 
 impl Granted {
-    /// Room for the largest request.
+    /// The size of the largest request, in bytes.
     pub(crate) fn request_limit_bytes(&self) -> usize {
         REQUEST_HEAD_BYTES + self.max_write_bytes as usize
     }
 }
 
-/// Why no agreement was reached.
+/// The reason why the negotiation failed.
 #[derive(Debug, Error)]
 pub enum NegotiateError {
     /// The device failed.
@@ -106,7 +106,7 @@ struct Init {
     offered: InitFlags,
 }
 
-/// Reads INIT and answers it. Blocks until the kernel sends it, which it does on mounting.
+/// Reads INIT and replies to it. Blocks until the kernel sends it, which it does on mounting.
 pub(crate) fn negotiate(device: &Device, wanted: &Wanted) -> Result<Granted, NegotiateError> {
     let init = loop {
         let init = read_init(device)?;
@@ -120,7 +120,7 @@ pub(crate) fn negotiate(device: &Device, wanted: &Wanted) -> Result<Granted, Neg
                 minor: init.minor,
             });
         }
-        // A newer kernel is told our major number and starts again with it.
+        // A newer kernel receives our major number and restarts with it.
         let ours = InitOut {
             major: abi::KERNEL_VERSION,
             minor: abi::KERNEL_MINOR_VERSION,
@@ -176,7 +176,7 @@ fn parse_init(message: &[u8]) -> Option<Init> {
     })
 }
 
-/// Without MAX_PAGES a request carries 32 pages, whatever else is said.
+/// Without MAX_PAGES a request carries 32 pages, whatever the other fields say.
 fn agree(init: &Init, wanted: &Wanted) -> (Granted, InitOut) {
     let features = wanted.features & init.offered;
     let largest = if features.contains(InitFlags::MAX_PAGES) {
@@ -208,8 +208,8 @@ fn agree(init: &Init, wanted: &Wanted) -> (Granted, InitOut) {
     (granted, answer)
 }
 
-/// A buffer that does not begin on a page's boundary spans one page more. The kernel takes what
-/// `fs.fuse.max_pages_limit` (256 unless raised, from Linux 6.13 on) allows.
+/// A buffer that does not begin on a page boundary spans one page more. The kernel caps the value
+/// at `fs.fuse.max_pages_limit` (256 unless raised, from Linux 6.13 on).
 fn pages(bytes: u32) -> u16 {
     u16::try_from(bytes.div_ceil(PAGE_BYTES) + 1).unwrap_or(u16::MAX)
 }
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What Linux 5.10 (7.32) offers: neither INIT_EXT nor anything beyond bit 27.
+    /// Linux 5.10 (7.32) offers neither INIT_EXT nor anything beyond bit 27.
     fn old_kernel() -> Init {
         let offered = InitFlags::from_bits_retain((1 << 28) - 1);
         Init {

@@ -1,4 +1,4 @@
-//! Messages to the kernel that no request asked for: drop what you cache.
+//! Unsolicited messages to the kernel: cache invalidations.
 
 use crate::abi::flags::EXPIRE_ONLY;
 use crate::abi::opcode;
@@ -9,13 +9,15 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
-/// The minor protocol number from which on kernels know [`Notifier::expire_all_names`] (Linux 6.16).
+/// The first minor protocol number with [`Notifier::expire_all_names`] (Linux 6.16).
 pub const EXPIRES_ALL_NAMES: u32 = 44;
 
-/// Invalidates what the kernel caches. A node or name that the kernel does not know is fine.
+/// Invalidates the kernel's caches. A node or name that the kernel does not know is no error.
 ///
-/// The kernel waits for an inode's lock to drop a name, and holds it during operations on the directory: never drop a name while the answer to
-/// one of them has to wait for that. It waits for pages that are being read, filled or listed to drop them, and for no lock otherwise.
+/// To drop a name, the kernel waits for an inode's lock, which it holds during operations on the
+/// directory. So a name must never be dropped while the reply to such an operation waits for that.
+/// To drop pages, the kernel waits for pages that are being read, filled or listed. It waits for no
+/// other locks.
 #[derive(Clone, Debug)]
 pub struct Notifier {
     device: Arc<Device>,
@@ -27,8 +29,8 @@ impl Notifier {
     }
 
     /// Drops the attributes of `node`, and its cached pages from `offset` on (`length` bytes; 0:
-    /// all; a negative offset leaves the pages alone, and then the kernel waits for no lock). Returns whether the
-    /// kernel knows the node.
+    /// all). A negative offset leaves the pages alone, and then the kernel waits for no lock.
+    /// Returns whether the kernel knows the node.
     ///
     /// # Errors
     /// ENOTCONN or ENODEV when the mount is gone.
@@ -49,8 +51,8 @@ impl Notifier {
         self.entry(parent, name, 0)
     }
 
-    /// Has `name` looked up again when it is next used; it stays where it is if the answer is the
-    /// same (`InitFlags::HAS_EXPIRE_ONLY`). The kernel waits for the directory's lock.
+    /// Makes the next use of `name` look it up again. It stays in the kernel's tree if the reply is
+    /// the same (`InitFlags::HAS_EXPIRE_ONLY`). The kernel waits for the directory's lock.
     ///
     /// # Errors
     /// ENOTCONN or ENODEV when the mount is gone; ENAMETOOLONG; EINVAL if not supported.
@@ -58,7 +60,7 @@ impl Notifier {
         self.entry(parent, name, EXPIRE_ONLY)
     }
 
-    /// Says that `name` in `parent`, which was node `child`, was deleted, so that inotify tells.
+    /// Reports that `name` in `parent`, of node `child`, was deleted, so that inotify reports it.
     ///
     /// # Errors
     /// ENOTCONN or ENODEV when the mount is gone; ENAMETOOLONG.
@@ -95,7 +97,7 @@ impl Notifier {
         Ok(())
     }
 
-    /// Returns whether the kernel knows what it is about.
+    /// Returns whether the kernel knows the node or name.
     fn send(&self, code: i32, record: &[u8], name: Option<&[u8]>) -> io::Result<bool> {
         let sent = match name {
             None => write(&self.device, 0, code, &[IoSlice::new(record)]),

@@ -1,4 +1,4 @@
-//! A mounted file system: threads that read requests and give them to a handler.
+//! A mounted file system: threads that read requests and pass them to a handler.
 
 use crate::abi::opcode;
 use crate::device::Device;
@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use thiserror::Error;
 
-/// Why a file system was not mounted or not served.
+/// The reason why a file system was not mounted or not served.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// Mounting failed.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// INIT failed; the mount was taken away again.
+    /// INIT failed; the mount was removed again.
     #[error(transparent)]
     Negotiate(#[from] NegotiateError),
     /// A thread could not be started.
@@ -30,7 +30,7 @@ pub enum SessionError {
     Thread(io::Error),
 }
 
-/// A mount that is agreed on with the kernel and not served yet. Dropping it unmounts.
+/// A mount after negotiation that is not served yet. Dropping it unmounts.
 #[derive(Debug)]
 pub struct Connection {
     device: Arc<Device>,
@@ -38,8 +38,7 @@ pub struct Connection {
     mounted: Mounted,
 }
 
-/// A mount that is being served. Dropping it unmounts lazily and leaves the readers to end with
-/// the last open file.
+/// A mount that is served. Dropping it unmounts lazily; the readers end with the last open file.
 #[derive(Debug)]
 pub struct Session {
     readers: Vec<JoinHandle<io::Result<()>>>,
@@ -50,7 +49,7 @@ impl Connection {
     /// Mounts at `path` and exchanges INIT.
     ///
     /// # Errors
-    /// When the mount is refused or the kernel is older than Linux 5.10's protocol.
+    /// The mount is refused, or the kernel is older than Linux 5.10's protocol.
     pub fn mount(
         options: &MountOptions,
         wanted: &Wanted,
@@ -66,32 +65,34 @@ impl Connection {
         })
     }
 
-    /// What was agreed on; log `missing`.
+    /// The negotiated features; log `missing`.
     #[must_use]
     pub fn granted(&self) -> &Granted {
         &self.granted
     }
 
-    /// For telling the kernel to drop what it caches.
+    /// A notifier that invalidates the kernel's caches.
     #[must_use]
     pub fn notifier(&self) -> Notifier {
         Notifier::new(Arc::clone(&self.device))
     }
 
-    /// For unmounting from anywhere, such as a signal's thread.
+    /// An unmounter for any thread, such as a signal's.
     #[must_use]
     pub fn unmounter(&self) -> Unmounter {
         self.mounted.unmounter.clone()
     }
 
-    /// Requests for threads and event loops of the caller's, at least one. A request comes to one of those that take it:
-    /// of the threads that sleep in [`Incoming::take_one`] one wakes up, of the event loops all.
+    /// Requests for the caller's threads and event loops, at least one.
+    ///
+    /// One of the takers receives a request. One of the threads that block in
+    /// [`Incoming::take_one`] wakes up, and all event loops do.
     #[must_use]
     pub fn incoming(&self, count: usize) -> Vec<Incoming> {
         self.incoming_of(&self.devices(count))
     }
 
-    /// So many devices, each with a descriptor of its own where the kernel grants it.
+    /// This many devices, each with a descriptor of its own if the kernel grants it.
     fn devices(&self, count: usize) -> Arc<[Arc<Device>]> {
         let mut devices = vec![Arc::clone(&self.device)];
         devices.resize_with(count.max(1), || Arc::new(self.device.clone_or_share()));
@@ -109,10 +110,10 @@ impl Connection {
     }
 
     /// Serves requests on `threads` reader threads (at least one), each with a descriptor of its
-    /// own where the kernel grants it.
+    /// own if the kernel grants it.
     ///
     /// # Errors
-    /// When a thread cannot be started; the mount is gone then.
+    /// A thread cannot be started; the mount is removed then.
     pub fn serve(
         self,
         handler: Arc<impl Handler + Send + Sync>,
@@ -139,28 +140,28 @@ impl Connection {
 }
 
 impl Session {
-    /// What was agreed on.
+    /// The negotiated features.
     #[must_use]
     pub fn granted(&self) -> &Granted {
         self.connection.granted()
     }
 
-    /// For telling the kernel to drop what it caches.
+    /// A notifier that invalidates the kernel's caches.
     #[must_use]
     pub fn notifier(&self) -> Notifier {
         self.connection.notifier()
     }
 
-    /// For unmounting from anywhere; `join` returns then.
+    /// An unmounter for any thread, after which `join` returns.
     #[must_use]
     pub fn unmounter(&self) -> Unmounter {
         self.connection.unmounter()
     }
 
-    /// Waits until the file system is unmounted, by whomever, and the last open file is closed.
+    /// Waits until the file system is unmounted and the last open file is closed.
     ///
     /// # Errors
-    /// What a reader met other than the end of the mount.
+    /// A reader failed before the end of the mount.
     pub fn join(mut self) -> io::Result<()> {
         let panicked = |_| Err(io::Error::other("a reader thread panicked"));
         let ends: Vec<_> = self
@@ -187,46 +188,49 @@ impl<H: Handler> Reader<H> {
     }
 }
 
-/// What came of a look for a request.
+/// The result of an attempt to take a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// There was one, and it was dispatched.
+    /// A request was read and dispatched.
     Request,
-    /// There is none now.
+    /// No request is available.
     Nothing,
     /// The file system is unmounted, and the last open file is closed.
     End,
 }
 
 impl Taken {
-    /// What it means that the device could not be read; `None` if it cannot be read any more.
+    /// The meaning of a failed read; `None` if the device is unusable.
     fn of(error: &io::Error) -> Option<Self> {
         match error.raw_os_error()? {
             libc::ENODEV | libc::ECONNABORTED => Some(Self::End),
             libc::EAGAIN => Some(Self::Nothing),
-            // ENOENT: the request was interrupted before it could be read. ENOMEM, EFAULT: there was no memory to read it into, and the kernel
-            // has answered it with EIO (`fuse_dev_do_read` in fs/fuse/dev.c); the next one may find some.
+            // ENOENT: the request was interrupted before it could be read. ENOMEM, EFAULT: there
+            // was no memory to read it into, and the kernel has answered it with EIO
+            // (`fuse_dev_do_read` in fs/fuse/dev.c). The next request may find memory.
             libc::ENOENT | libc::EINTR | libc::ENOMEM | libc::EFAULT => Some(Self::Request),
             _ => None,
         }
     }
 }
 
-/// Requests on their way from the kernel.
+/// Incoming requests of the kernel.
 #[derive(Debug)]
 pub struct Incoming {
     device: Arc<Device>,
-    /// Every reader's device: an interruption may arrive at another one than its request did.
+    /// The devices of all readers, because an interruption may arrive at another one than its
+    /// request.
     all: Arc<[Arc<Device>]>,
     granted: Granted,
     buffer: BytesMut,
 }
 
 impl Incoming {
-    /// Reads one request, for which it waits unless told not to, and gives it to `handler`.
+    /// Reads one request and passes it to `handler`. It waits for a request unless
+    /// [`Incoming::never_wait`] was called.
     ///
     /// # Errors
-    /// What reading met other than the end of the mount.
+    /// Reading failed before the end of the mount.
     pub fn take_one(&mut self, handler: &impl Handler) -> io::Result<Taken> {
         let limit = self.granted.request_limit_bytes();
         match self.device.read(&mut self.buffer, limit) {
@@ -238,10 +242,11 @@ impl Incoming {
         }
     }
 
-    /// Has [`Incoming::take_one`] find nothing where it would wait, also of those that have to share this one's descriptor.
+    /// Makes [`Incoming::take_one`] return `Nothing` instead of waiting. It affects all takers that
+    /// share this descriptor.
     ///
     /// # Errors
-    /// When the descriptor cannot be told so.
+    /// The descriptor cannot be changed.
     pub fn never_wait(&self) -> io::Result<()> {
         self.device.never_wait()
     }
@@ -249,13 +254,13 @@ impl Incoming {
     /// Waits until there may be a request, or the mount has ended.
     ///
     /// # Errors
-    /// When the descriptor cannot be waited for.
+    /// The descriptor cannot be polled.
     pub fn wait(&self) -> io::Result<()> {
         self.device.wait()
     }
 
-    /// A handler that panics spoils its own request, which is answered with EIO when its reply is
-    /// dropped, and nobody else's.
+    /// A panic of the handler affects only its own request, which is answered with EIO when its
+    /// reply is dropped.
     fn dispatch_or_contain(&self, handler: &impl Handler, message: Bytes) {
         let _ = panic::catch_unwind(AssertUnwindSafe(|| self.dispatch(handler, message)));
     }
@@ -282,9 +287,9 @@ impl Incoming {
         }
     }
 
-    /// A request that no reader knows is answered already, or was read by a reader that has not
-    /// come to note it down yet: EAGAIN has the kernel ask again in the second case. It looks for the
-    /// request among those that were read through the descriptor on which it is told so.
+    /// A request that no reader knows is already answered, or a reader has not registered it yet.
+    /// In the second case EAGAIN makes the kernel retry. The kernel searches only the requests that
+    /// were read from the descriptor of the reply, so every descriptor replies.
     fn interrupt(&self, handler: &impl Handler, unique: u64, target: u64) {
         if self.all.iter().any(|device| device.interrupt(target)) {
             return handler.interrupt(target);
@@ -295,7 +300,7 @@ impl Incoming {
     }
 }
 
-/// The same for as long as it lives.
+/// The descriptor stays the same for the life of the value.
 impl AsRawFd for Incoming {
     fn as_raw_fd(&self) -> RawFd {
         self.device.as_raw_fd()

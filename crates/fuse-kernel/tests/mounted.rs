@@ -1,4 +1,4 @@
-//! System calls on real mounts: as whoever runs the tests, and if that is root once more as an
+//! System calls on real mounts: as the user of the test run, and if that is root, once more as an
 //! ordinary user through fusermount3.
 #![allow(clippy::print_stdout, reason = "tests say what they skip")]
 
@@ -30,7 +30,7 @@ use std::ptr;
 use std::sync::{Arc, mpsc};
 use tempfile::TempDir;
 
-/// A directory shown again at `mount`.
+/// A directory mirrored at `mount`.
 struct Twin {
     mount: Mount,
     file_system: Arc<Passthrough>,
@@ -163,8 +163,8 @@ fn a_mebibyte_is_one_request() {
     assert!(back.bytes() == content);
 }
 
-/// A mebibyte that begins on a page's boundary: elsewhere it would span 257 pages, and the kernel
-/// gives a request 256 unless `fs.fuse.max_pages_limit` was raised.
+/// A mebibyte that begins on a page boundary. Elsewhere it would span 257 pages, and the kernel
+/// limits a request to 256 unless `fs.fuse.max_pages_limit` was raised.
 struct Aligned(Vec<u8>);
 
 impl Aligned {
@@ -201,7 +201,7 @@ fn an_append_goes_to_the_true_end() {
         .open(twin.path("a"))
         .expect("open");
     file.write_all(b"one ").expect("write");
-    // The kernel of the mount does not know that the file grew.
+    // The kernel of the mount does not learn that the file grew.
     let mut other = OpenOptions::new()
         .append(true)
         .open(twin.source.path().join("a"));
@@ -214,7 +214,7 @@ fn an_append_goes_to_the_true_end() {
     assert_eq!(fs::read(twin.path("a")).expect("read"), b"one two three");
 }
 
-/// With `HANDLE_KILLPRIV_V2` the kernel leaves clearing to the file system and says when.
+/// With `HANDLE_KILLPRIV_V2` the file system clears the bits on the kernel's request.
 #[test]
 fn writing_and_truncating_clear_setuid() {
     mountable_or_return!();
@@ -265,8 +265,8 @@ fn a_shared_mapping_is_written_back() {
     file.set_len(8192).expect("extend");
     use rustix::mm::{MapFlags, MsyncFlags, ProtFlags, mmap, msync, munmap};
     let both = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a fresh mapping of a file that nobody else changes, used within its 8192 bytes and
-    // unmapped once.
+    // SAFETY: a fresh mapping of a file that no other thread changes, used within its 8192 bytes
+    // and unmapped once.
     let mapped = unsafe {
         mmap(ptr::null_mut(), 8192, both, MapFlags::SHARED, &file, 0).map(|address| {
             address.cast::<u8>().add(5000).write(7);
@@ -325,7 +325,7 @@ fn a_lock_of_an_open_file_ends_with_it() {
     assert_eq!(lock(&other, libc::F_OFD_SETLKW), Ok(()));
 }
 
-/// Locks the whole file for writing, or says why not.
+/// Locks the whole file for writing, or returns the errno.
 fn lock(file: &File, command: i32) -> Result<(), i32> {
     // SAFETY: all-zero is a valid flock: the whole file, of no process.
     let mut flock: libc::flock = unsafe { std::mem::zeroed() };
@@ -336,7 +336,7 @@ fn lock(file: &File, command: i32) -> Result<(), i32> {
     if result == 0 { Ok(()) } else { Err(error()) }
 }
 
-/// Gives SIGUSR1 a handler that does nothing and does not restart system calls.
+/// Installs a handler of SIGUSR1 that does nothing and does not restart system calls.
 fn catch_signals() {
     extern "C" fn nothing(_: i32) {}
     // SAFETY: the action is fully initialised and its handler does nothing.

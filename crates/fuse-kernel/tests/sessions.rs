@@ -1,4 +1,4 @@
-//! How mounts begin and end, and what becomes of requests that nobody answers.
+//! The start and end of mounts, and unanswered requests.
 #![allow(clippy::print_stdout, reason = "tests say what they skip")]
 
 mod fixture;
@@ -23,11 +23,12 @@ const CHILD: &str = "FUTAGO_FUSE_TEST_MOUNT_POINT";
 const CHILD_AUTO: &str = "FUTAGO_FUSE_TEST_AUTO_UNMOUNT";
 const SUBTYPE: &str = "futago-test";
 
-/// A root with one file "a", whose size is what `size` says; the kernel may cache it for an hour, and that there is no "none".
+/// A root with one file "a", of size `size`. The kernel may cache it, and the absence of "none",
+/// for an hour.
 #[derive(Default)]
 struct OneFile {
     size: AtomicU64,
-    /// How often it was asked for "none".
+    /// The number of lookups of "none".
     asked_for_none: AtomicU64,
 }
 
@@ -69,15 +70,15 @@ impl Handler for OneFile {
             }
             Operation::Lookup { .. } => reply.error(libc::ENOENT),
             Operation::GetAttributes { .. } => reply.attributes(&self.attributes(node), HOUR),
-            // Has the kernel ask for attributes without birth time instead.
+            // The kernel requests attributes without birth time instead.
             Operation::Statx { .. } => reply.error(libc::ENOSYS),
-            // Larger than any reader asks for: the kernel refuses it.
+            // Larger than any requested size, so that the kernel refuses it.
             Operation::ReadLink | Operation::StatFs => reply.data(&[0; 8192]),
             Operation::ReadDirectory { size, .. } => reply.directory(&DirectoryList::new(size)),
             Operation::Read(_) => reply.error(-3),
             Operation::Open { .. } => reply.opened(1, futago_fuse_kernel::OpenFlags::DIRECT_IO),
             Operation::Symlink { .. } => panic!("on purpose"),
-            // Dropped without an answer.
+            // Dropped without a reply.
             _ => drop(reply),
         }
     }
@@ -99,7 +100,7 @@ fn a_dropped_reply_is_eio() {
 fn a_panic_spoils_one_request_alone() {
     mountable_or_return!();
     let mount = Mount::of(Arc::new(OneFile::default()));
-    // More often than there are readers.
+    // More requests than there are readers.
     for name in ["b", "c", "d", "e"] {
         let error = std::os::unix::fs::symlink("target", mount.path(name)).expect_err("panicked");
         assert_eq!(error.raw_os_error(), Some(libc::EIO));
@@ -191,7 +192,7 @@ fn the_mount_table_tells_source_and_type() {
     assert!(!clean_dead_mount(&path).expect("looked at"));
 }
 
-/// Not a test of its own: what `start_server` runs, until it is killed.
+/// Not a test by itself: `start_server` runs it until it is killed.
 #[test]
 fn serve_until_killed() {
     let Some(point) = std::env::var_os(CHILD) else {
@@ -274,7 +275,7 @@ fn a_watched_mount_goes_with_its_server() {
     let path = fs::canonicalize(point.path()).expect("path");
     let table = fs::File::open("/proc/self/mountinfo").expect("table");
     kill(start_server(&path, true));
-    let patience = Timespec {
+    let deadline_after = Timespec {
         tv_sec: 30,
         tv_nsec: 0,
     };
@@ -285,7 +286,11 @@ fn a_watched_mount_goes_with_its_server() {
     {
         // The table's file reports a change of the mounts as an exceptional condition.
         let mut changed = [PollFd::new(&table, PollFlags::PRI)];
-        assert_eq!(poll(&mut changed, Some(&patience)), Ok(1), "still mounted");
+        assert_eq!(
+            poll(&mut changed, Some(&deadline_after)),
+            Ok(1),
+            "still mounted"
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! The operations, each on the directory underneath.
+//! The operations, each on the underlying directory.
 
 use super::inodes::{Inodes, attributes};
 use super::locks::Locks;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Every read and write goes to the file system.
 pub const UNCACHED: OpenFlags = OpenFlags::DIRECT_IO.union(OpenFlags::PARALLEL_DIRECT_WRITES);
 
-/// A directory's names, with what a later listing goes on from.
+/// A directory's names, with inode numbers and types. The cookie of a name is its index plus 1.
 type Listing = Arc<Vec<(Vec<u8>, u64, u32)>>;
 
 pub struct Passthrough {
@@ -51,7 +51,7 @@ impl Handler for Passthrough {
     }
 }
 
-/// Answers with what the operation gave, or its errno.
+/// Replies with the operation's result, or its errno.
 fn finish<T>(result: Result<T>, reply: Reply, answer: impl FnOnce(Reply, T)) {
     match result {
         Ok(value) => answer(reply, value),
@@ -74,12 +74,12 @@ impl Passthrough {
         })
     }
 
-    /// How often each operation was asked for.
+    /// The number of requests for each operation.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.counts.lock().expect("lock").clone()
     }
 
-    /// Most bytes that came in one write.
+    /// The most bytes of one write.
     #[allow(dead_code)] // For tests.
     pub fn largest_write_bytes(&self) -> u64 {
         self.largest_write.load(Ordering::Relaxed)
@@ -288,7 +288,7 @@ impl Passthrough {
         fs::utimensat(fs::CWD, &path, &times, AtFlags::empty())
     }
 
-    /// What every write and truncation by an ordinary user does to a program.
+    /// Clears set-user-id and set-group-id, as every write and truncation by an ordinary user does.
     fn clear_suidgid(&self, node: u64) -> Result<()> {
         let mode = attributes(self.inodes.fd(node)?)?.mode;
         let group = if mode & libc::S_IXGRP != 0 {
@@ -304,7 +304,7 @@ impl Passthrough {
         Ok(fs::readlinkat(self.inodes.fd(node)?, "", Vec::new())?.into_bytes())
     }
 
-    /// Gives a new name to its caller and counts the lookup.
+    /// Makes the caller the owner of a new name and counts the lookup.
     fn made(&self, who: Header, name: &[u8]) -> Result<Entry> {
         let (uid, gid) = (fs::Uid::from_raw(who.uid), fs::Gid::from_raw(who.gid));
         let parent = self.inodes.fd(who.node)?;

@@ -1,4 +1,4 @@
-//! Nodes that the kernel knows, each kept alive by a descriptor.
+//! Nodes that the kernel knows, each pinned by a descriptor.
 
 use futago_fuse_kernel::{Attributes, Entry, Forget, Timestamp, abi};
 use rustix::fs::{AtFlags, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, openat, statx};
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
-/// Node ids are inode numbers, but for the root.
+/// Node ids are inode numbers, except for the root.
 pub struct Inodes {
     known: Mutex<HashMap<u64, Node>>,
 }
@@ -46,7 +46,7 @@ impl Inodes {
         self.remember(openat(self.fd(parent)?, name, flags, Mode::empty())?)
     }
 
-    /// Counts a lookup of what `fd` is.
+    /// Counts a lookup of the inode of `fd`.
     pub fn remember(&self, fd: OwnedFd) -> Result<Entry> {
         let attributes = attributes(&fd)?;
         let mut known = self.known.lock().expect("lock");

@@ -1,4 +1,4 @@
-//! Byte-range locks of all files, with those who wait for them.
+//! Byte-range locks of all files, with the waiting requests.
 
 use futago_fuse_kernel::{Lock, LockRequest, Reply};
 use std::collections::HashMap;
@@ -53,12 +53,12 @@ impl Locks {
         }
     }
 
-    /// A process closed a descriptor of the file: its `fcntl` locks go.
+    /// A process closed a descriptor of the file: its `fcntl` locks are released.
     pub fn drop_owner(&self, node: u64, owner: u64) {
         self.drop_if(node, |held| held.owner == owner);
     }
 
-    /// An open file ends: its `flock` and OFD locks go.
+    /// An open file is closed: its `flock` and OFD locks are released.
     pub fn drop_handle(&self, node: u64, handle: u64) {
         self.drop_if(node, |held| held.handle == handle);
     }
@@ -73,7 +73,7 @@ impl Locks {
         table.wake();
     }
 
-    /// Returns once somebody waits for a lock.
+    /// Returns once a request waits for a lock.
     #[allow(dead_code)] // For tests.
     pub fn await_waiter(&self) {
         let table = self.table.lock().expect("lock");
@@ -96,7 +96,7 @@ impl Table {
         held.iter().find(in_the_way).map(|held| held.lock)
     }
 
-    /// Replaces what the owner holds in the range.
+    /// Replaces the owner's locks in the range.
     fn change(&mut self, node: u64, request: &LockRequest) {
         let LockRequest { owner, lock, .. } = *request;
         let held = self.held.entry(node).or_default();

@@ -1,7 +1,7 @@
-//! Shows a directory again elsewhere, through FUSE, without any caching in the kernel.
+//! Mirrors a directory through FUSE, without any caching in the kernel.
 //!
-//! `passthrough [--cached] SOURCE MOUNTPOINT`; runs until unmounted and prints how often each
-//! operation was asked for.
+//! `passthrough [--cached] SOURCE MOUNTPOINT`; runs until unmounted and prints the number of
+//! requests for each operation.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -3,12 +3,13 @@
 use bitflags::bitflags;
 
 bitflags! {
-    /// What kernel and file system agree on in INIT. Bits 32 to 63 travel in `flags2`.
+    /// The features that kernel and file system negotiate in INIT. Bits 32 to 63 are sent in
+    /// `flags2`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct InitFlags: u64 {
-        /// Several reads of one file may be under way at once.
+        /// Several reads of one file may be in flight at once.
         const ASYNC_READ = 1 << 0;
-        /// `fcntl` locks are the file system's.
+        /// The file system implements `fcntl` locks.
         const POSIX_LOCKS = 1 << 1;
         /// O_TRUNC arrives with OPEN and CREATE; no separate SETATTR.
         const ATOMIC_O_TRUNC = 1 << 3;
@@ -18,19 +19,19 @@ bitflags! {
         const BIG_WRITES = 1 << 5;
         /// The file system applies the umask itself.
         const DONT_MASK = 1 << 6;
-        /// `flock` locks are the file system's.
+        /// The file system implements `flock` locks.
         const FLOCK_LOCKS = 1 << 10;
-        /// Cached pages are dropped when size or mtime is seen to have changed.
+        /// Cached pages are dropped when a change of size or mtime is detected.
         const AUTO_INVAL_DATA = 1 << 12;
         /// READDIRPLUS may be sent.
         const DO_READDIRPLUS = 1 << 13;
         /// The kernel chooses between READDIR and READDIRPLUS.
         const READDIRPLUS_AUTO = 1 << 14;
-        /// Asynchronous direct I/O keeps several requests under way.
+        /// Asynchronous direct I/O sends several requests at once.
         const ASYNC_DIO = 1 << 15;
         /// The kernel delays writes in its page cache.
         const WRITEBACK_CACHE = 1 << 16;
-        /// ENOSYS to OPEN means that no OPEN need ever be sent.
+        /// ENOSYS as the reply to OPEN stops all further OPENs.
         const NO_OPEN_SUPPORT = 1 << 17;
         /// Lookups and listings in one directory run in parallel.
         const PARALLEL_DIROPS = 1 << 18;
@@ -40,19 +41,19 @@ bitflags! {
         const POSIX_ACL = 1 << 20;
         /// Reading the device after an abort gives ECONNABORTED rather than ENODEV.
         const ABORT_ERROR = 1 << 21;
-        /// `max_pages` of the answer to INIT counts (requests beyond 128 KiB).
+        /// `max_pages` of the reply to INIT is valid (requests beyond 128 KiB).
         const MAX_PAGES = 1 << 22;
         /// Targets of symbolic links are cached.
         const CACHE_SYMLINKS = 1 << 23;
-        /// ENOSYS to OPENDIR means that no OPENDIR need ever be sent.
+        /// ENOSYS as the reply to OPENDIR stops all further OPENDIRs.
         const NO_OPENDIR_SUPPORT = 1 << 24;
-        /// Cached data is dropped on explicit request only.
+        /// Cached data is dropped only on explicit request.
         const EXPLICIT_INVAL_DATA = 1 << 25;
-        /// As HANDLE_KILLPRIV, but the kernel says in each request whether to.
+        /// As HANDLE_KILLPRIV, but each request states whether to clear.
         const HANDLE_KILLPRIV_V2 = 1 << 28;
         /// SETXATTR has the longer record with `setxattr_flags`.
         const SETXATTR_EXT = 1 << 29;
-        /// `flags2` counts.
+        /// `flags2` is valid.
         const INIT_EXT = 1 << 30;
         /// Entries can be marked as expired rather than dropped.
         const HAS_EXPIRE_ONLY = 1 << 35;
@@ -66,13 +67,13 @@ bitflags! {
         const OVER_IO_URING = 1 << 41;
         /// The kernel aborts the connection when a request is not answered in time.
         const REQUEST_TIMEOUT = 1 << 42;
-        /// Bits that this crate has no name for.
+        /// Bits that this crate does not name.
         const _ = !0;
     }
 }
 
 bitflags! {
-    /// How the kernel is to treat an opened file (FOPEN_*).
+    /// How the kernel treats an opened file (FOPEN_*).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct OpenFlags: u32 {
         /// Reads and writes go to the file system, past the page cache.
@@ -93,7 +94,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// Which fields of a SETATTR request count (FATTR_*).
+    /// The valid fields of a SETATTR request (FATTR_*).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct SetAttrValid: u32 {
         /// `mode`
@@ -110,9 +111,9 @@ bitflags! {
         const MTIME = 1 << 5;
         /// `fh`
         const HANDLE = 1 << 6;
-        /// the time of access is the server's present
+        /// the time of access is the server's current time
         const ATIME_NOW = 1 << 7;
-        /// the time of modification is the server's present
+        /// the time of modification is the server's current time
         const MTIME_NOW = 1 << 8;
         /// `lock_owner`
         const LOCK_OWNER = 1 << 9;
@@ -123,17 +124,17 @@ bitflags! {
     }
 }
 
-/// GETATTR and STATX: `fh` counts.
+/// GETATTR and STATX: `fh` is valid.
 pub const GETATTR_FH: u32 = 1 << 0;
 /// SETLK: a `flock` lock rather than an `fcntl` one.
 pub const LK_FLOCK: u32 = 1 << 0;
 /// WRITE comes from the page cache; handle and user are guesses.
 pub const WRITE_CACHE: u32 = 1 << 0;
-/// WRITE: `lock_owner` counts.
+/// WRITE: `lock_owner` is valid.
 pub const WRITE_LOCKOWNER: u32 = 1 << 1;
 /// WRITE: clear setuid, and setgid of a file that its group may execute.
 pub const WRITE_KILL_SUIDGID: u32 = 1 << 2;
-/// READ: `lock_owner` counts.
+/// READ: `lock_owner` is valid.
 pub const READ_LOCKOWNER: u32 = 1 << 1;
 /// OPEN and CREATE with O_TRUNC: clear setuid and setgid.
 pub const OPEN_KILL_SUIDGID: u32 = 1 << 0;
@@ -141,7 +142,7 @@ pub const OPEN_KILL_SUIDGID: u32 = 1 << 0;
 pub const RELEASE_FLUSH: u32 = 1 << 0;
 /// RELEASE: drop the `flock` locks of this open file.
 pub const RELEASE_FLOCK_UNLOCK: u32 = 1 << 1;
-/// FSYNC: data alone.
+/// FSYNC: only data.
 pub const FSYNC_DATA: u32 = 1 << 0;
 /// SETXATTR of an access control list: clear setgid.
 pub const SETXATTR_ACL_KILL_SGID: u32 = 1 << 0;

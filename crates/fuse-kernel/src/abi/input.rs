@@ -15,7 +15,7 @@ macro_rules! records {
 }
 
 records! {
-    /// In front of every request. `total_extlen` counts 8-byte units at the request's end.
+    /// The header of every request. `total_extlen` counts 8-byte units at the request's end.
     InHeader {
         len: u32, opcode: u32, unique: u64, nodeid: u64, uid: u32, gid: u32, pid: u32,
         total_extlen: u16, padding: u16,
@@ -52,7 +52,7 @@ records! {
     }
     FsyncIn { fh: u64, fsync_flags: u32, padding: u32 }
     SetXattrIn { size: u32, flags: u32 }
-    /// Follows `SetXattrIn` when `InitFlags::SETXATTR_EXT` was agreed on.
+    /// Follows `SetXattrIn` if `InitFlags::SETXATTR_EXT` is in force.
     SetXattrInExtension { setxattr_flags: u32, padding: u32 }
     GetXattrIn { size: u32, padding: u32 }
     LkIn {

@@ -9,7 +9,7 @@ pub mod input;
 pub mod opcode;
 pub mod output;
 
-/// Major protocol number that this crate speaks.
+/// Major protocol number of this crate.
 pub const KERNEL_VERSION: u32 = 7;
 /// Newest minor protocol number whose records this crate knows.
 pub const KERNEL_MINOR_VERSION: u32 = 45;
@@ -17,9 +17,9 @@ pub const KERNEL_MINOR_VERSION: u32 = 45;
 pub const OLDEST_MINOR_VERSION: u32 = 31;
 /// Node id of the root directory of every mount.
 pub const ROOT_NODE: u64 = 1;
-/// Bytes in front of every answer.
+/// The bytes of a reply's header.
 pub const OUT_HEADER_BYTES: usize = size_of::<output::OutHeader>();
-/// Bytes in front of every request.
+/// The bytes of a request's header.
 pub const IN_HEADER_BYTES: usize = size_of::<input::InHeader>();
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ macro_rules! records {
 }
 
 records! {
-    /// In front of every answer; `error` is 0 or a negative errno, or a notification's code.
+    /// The header of every reply; `error` is 0, a negative errno, or a notification's code.
     OutHeader { len: u32, error: i32, unique: u64 }
     InitOut {
         major: u32, minor: u32, max_readahead: u32, flags: u32, max_background: u16,

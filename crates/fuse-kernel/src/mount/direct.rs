@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::{fs, ptr};
 
-/// The type bits of what the mount is laid over.
+/// The type bits of the mount point's mode.
 pub(super) fn root_mode(path: &Path) -> io::Result<u32> {
     Ok(fs::metadata(path)?.mode() & libc::S_IFMT)
 }

@@ -1,4 +1,4 @@
-//! Flags that every file system has, which the kernel obeys without asking the file system.
+//! Flags that every file system has. The kernel enforces them without a request.
 
 use bitflags::bitflags;
 
@@ -6,18 +6,18 @@ bitflags! {
     /// Flags of mount(2).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MountFlags: libc::c_ulong {
-        /// No writing.
+        /// Forbids writes.
         const READ_ONLY = libc::MS_RDONLY;
         /// Ignore set-user-id, set-group-id and capabilities of programs.
         const NO_SUID = libc::MS_NOSUID;
         /// Ignore device nodes.
         const NO_DEV = libc::MS_NODEV;
-        /// Run no programs.
+        /// Forbids the execution of programs.
         const NO_EXEC = libc::MS_NOEXEC;
     }
 }
 
-/// What mount(8) calls each flag: the word that sets it, and the one that clears it.
+/// The words of mount(8) for each flag: one that sets it, and one that clears it.
 const WORDS: [(MountFlags, &str, &str); 4] = [
     (MountFlags::READ_ONLY, "ro", "rw"),
     (MountFlags::NO_SUID, "nosuid", "suid"),
@@ -25,7 +25,7 @@ const WORDS: [(MountFlags, &str, &str); 4] = [
     (MountFlags::NO_EXEC, "noexec", "exec"),
 ];
 
-/// A change of flags; the rest stays as it is.
+/// A change of flags; other flags stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlagChange {
     set: MountFlags,
@@ -42,8 +42,8 @@ impl Default for FlagChange {
 }
 
 impl FlagChange {
-    /// Adds what one of mount(8)'s words asks for, which overrides earlier ones. Says whether the
-    /// word is one of a flag.
+    /// Adds the change of one of mount(8)'s words, which overrides earlier ones. Returns whether
+    /// the word belongs to a flag.
     pub fn add(&mut self, word: &str) -> bool {
         let Some((flag, set, _)) = WORDS
             .iter()
@@ -64,10 +64,10 @@ impl FlagChange {
 }
 
 impl MountFlags {
-    /// What an ordinary user's mount has, and any other one that is not told otherwise.
+    /// The flags of an ordinary user's mount, and the default of any other mount.
     pub const UNPRIVILEGED: Self = Self::NO_SUID.union(Self::NO_DEV);
 
-    /// mount(8)'s words for the flags, also for those that are not set.
+    /// The words of mount(8) for all flags, set or cleared.
     pub(super) fn words(self) -> impl Iterator<Item = &'static str> {
         WORDS.iter().map(
             move |(flag, set, cleared)| {
@@ -76,7 +76,7 @@ impl MountFlags {
         )
     }
 
-    /// The flags in words separated by commas, as the kernel's mount table has them.
+    /// The flags in a comma-separated list of words, as in the kernel's mount table.
     pub(super) fn in_table(words: &[u8]) -> Self {
         let mut flags = FlagChange::default();
         for word in words.split(|&byte| byte == b',') {

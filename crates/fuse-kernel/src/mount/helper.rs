@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 
 /// Names of the helper, the current one first.
 const PROGRAMS: [&str; 2] = ["fusermount3", "fusermount"];
-/// Tells the helper which descriptor its socket is.
+/// The variable that names the socket's descriptor to the helper.
 const SOCKET_VARIABLE: &str = "_FUSE_COMMFD";
 
-/// Mounts and gives the device's descriptor.
+/// Mounts and returns the device's descriptor.
 pub(super) fn mount(options: &MountOptions, path: &Path) -> Result<OwnedFd, MountError> {
     let (ours, theirs) = UnixStream::pair().map_err(MountError::Socket)?;
     let mut child = start(options, path, theirs)?;
@@ -34,7 +34,8 @@ pub(super) fn mount(options: &MountOptions, path: &Path) -> Result<OwnedFd, Moun
     }
 }
 
-/// The socket becomes the helper's standard input: that needs no code between fork and exec.
+/// The socket becomes the helper's standard input, because that needs no code between fork and
+/// exec.
 fn start(options: &MountOptions, path: &Path, socket: UnixStream) -> Result<Child, MountError> {
     let socket = OwnedFd::from(socket);
     for program in PROGRAMS {
@@ -130,8 +131,8 @@ fn receive_descriptor(socket: &UnixStream) -> io::Result<OwnedFd> {
 }
 
 fn descriptor_in(message: &libc::msghdr) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel filled the control buffer and its length in; the macros stay within it,
-    // and a descriptor that arrives is ours alone.
+    // SAFETY: the kernel filled in the control buffer and its length. The macros stay within it,
+    // and this process owns a descriptor that arrives.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(message);
         let is_descriptor = !header.is_null()

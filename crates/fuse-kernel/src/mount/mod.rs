@@ -1,4 +1,4 @@
-//! Mounting and unmounting: mount(2) for root, fusermount3 for everybody else.
+//! Mounting and unmounting: mount(2) for root, fusermount3 for all other users.
 
 mod direct;
 mod flags;
@@ -21,7 +21,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why nothing was mounted.
+/// The reason why nothing was mounted.
 #[derive(Debug, Error)]
 #[allow(missing_docs)] // The messages say what the fields are.
 pub enum MountError {
@@ -34,7 +34,7 @@ pub enum MountError {
     /// mount(2) failed.
     #[error("cannot mount on {}: {error}", path.display())]
     Mount { path: PathBuf, error: io::Error },
-    /// Only the helper could mount, and there is none.
+    /// Only the helper could mount, and it is not installed.
     #[error("fusermount3 is not installed; only root can mount without it (package fuse3)")]
     NoHelper,
     /// The helper refused.
@@ -43,7 +43,7 @@ pub enum MountError {
     /// The process for `auto_unmount` could not be started.
     #[error("cannot start the process that unmounts after a crash: {0}")]
     Watcher(io::Error),
-    /// The helper could not be talked to.
+    /// The communication with the helper failed.
     #[error("cannot run fusermount3: {0}")]
     Socket(io::Error),
 }
@@ -52,7 +52,7 @@ pub enum MountError {
 #[derive(Debug)]
 pub(crate) struct Mounted {
     pub(crate) unmounter: Unmounter,
-    /// Told after unmounting that there is nothing to do.
+    /// Notified after unmounting, so that it does nothing.
     watcher: Option<watcher::Watcher>,
 }
 
@@ -63,7 +63,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Mounts at `path` and gives the device's descriptor.
+/// Mounts at `path` and returns the device's descriptor.
 pub(crate) fn mount(options: &MountOptions, path: &Path) -> Result<(OwnedFd, Mounted), MountError> {
     let unusable = |error| MountError::MountPoint {
         path: path.to_owned(),
@@ -89,7 +89,7 @@ pub(crate) fn mount(options: &MountOptions, path: &Path) -> Result<(OwnedFd, Mou
     Ok((fd, mounted))
 }
 
-/// Root mounts itself, unless the right is missing after all.
+/// Root mounts directly, unless it lacks the capability.
 fn direct_if_possible(
     options: &MountOptions,
     path: &Path,

@@ -1,4 +1,4 @@
-//! What a mount is to look like.
+//! The options of a mount.
 
 use super::MountFlags;
 use std::ffi::OsString;
@@ -7,22 +7,22 @@ use std::os::unix::ffi::OsStringExt;
 /// Options of a mount.
 #[derive(Clone, Debug)]
 pub struct MountOptions {
-    /// First column of the mount table: what is mounted.
+    /// The source: the first column of the mount table.
     pub source: String,
     /// The type is "fuse." and this, "fuse" if empty.
     pub subtype: String,
-    /// Let users other than the mounting one in. Unprivileged users need `user_allow_other` in
+    /// Admit users other than the mounting one. Unprivileged users need `user_allow_other` in
     /// `/etc/fuse.conf`.
     pub allow_other: bool,
     /// The kernel checks permissions from mode, owner and group.
     pub default_permissions: bool,
-    /// Flags that every file system has; only root may do without [`MountFlags::UNPRIVILEGED`].
+    /// Flags that every file system has. Only root may omit [`MountFlags::UNPRIVILEGED`].
     pub flags: MountFlags,
     /// Most bytes in one read.
     pub max_read_bytes: u32,
-    /// A small process of its own takes the mount away when this process ends, however it ends.
+    /// A small process unmounts when this process ends, however it ends.
     pub auto_unmount: bool,
-    /// Unmount what a server that died left at the mount point, rather than fail.
+    /// Unmount a dead mount at the mount point instead of failing.
     pub replace_dead: bool,
 }
 

@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-/// Changes flags of the mount on top at `path`, which is as the kernel's table has it. The kernel
-/// ignores all other options of FUSE here, so the rest of the mount stays as it is.
+/// Changes flags of the topmost mount at `path`, which must be as in the kernel's table. The kernel
+/// ignores all other options of FUSE here, so the rest of the mount is unchanged.
 ///
 /// # Errors
-/// `EPERM` without privilege, `EBUSY` if files are open for writing on what is to be read-only,
-/// `EINVAL` if nothing is mounted there.
+/// `EPERM` without privilege, `EBUSY` if files are open for writing on a mount that becomes
+/// read-only, `EINVAL` if nothing is mounted there.
 pub fn remount(path: &Path, change: FlagChange) -> io::Result<()> {
     let mount = top_at(path)?.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     let target = CString::new(path.as_os_str().as_bytes())?;

@@ -1,4 +1,4 @@
-//! The kernel's mount table, and mounts whose server is gone.
+//! The kernel's mount table, and mounts whose server has died.
 
 use super::MountFlags;
 use super::options::unescape;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 /// One line of the mount table of this mount namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountEntry {
-    /// Where it is mounted.
+    /// The mount point.
     pub path: PathBuf,
     /// Type, such as "fuse.futago".
     pub kind: OsString,
-    /// What is mounted.
+    /// The source of the mount.
     pub source: OsString,
     /// `major:minor`, unique among the mounted file systems.
     pub device: OsString,
@@ -31,10 +31,10 @@ pub fn mounts() -> io::Result<Vec<MountEntry>> {
     Ok(parse(&fs::read("/proc/self/mountinfo")?))
 }
 
-/// Unmounts `path` if a FUSE server that died left it there; says whether there was such a mount.
+/// Unmounts `path` if its FUSE server has died; returns whether there was such a mount.
 ///
 /// # Errors
-/// When it cannot be unmounted.
+/// The unmount failed.
 pub fn clean_dead_mount(path: &Path) -> io::Result<bool> {
     let is_fuse = |entry: &MountEntry| entry.kind.to_string_lossy().starts_with("fuse");
     // A dead mount cannot be resolved to its canonical form; its parent can.
@@ -51,7 +51,7 @@ pub(super) fn is_disconnected(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|error| error.raw_os_error() == Some(libc::ENOTCONN))
 }
 
-/// The path without symbolic links, "." and ".." above its last component, which is not visited.
+/// The path without symbolic links, "." and ".." above its last component, which is not resolved.
 pub(super) fn absolute(path: &Path) -> io::Result<PathBuf> {
     let Some(name) = path.file_name() else {
         return fs::canonicalize(path);

@@ -1,4 +1,4 @@
-//! Taking mounts away.
+//! Unmounting.
 
 use super::helper;
 use super::table::device_at;
@@ -7,16 +7,16 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What to do about files that are still in use.
+/// How to treat files that are still in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnmountMode {
     /// Fail with EBUSY.
     IfUnused,
-    /// Take the name away now; the file system lives until the last use ends.
+    /// Detach the mount now; the file system lives until the last use ends.
     Lazy,
 }
 
-/// Takes one particular mount away, from any thread; once it is gone, again is harmless.
+/// Unmounts one particular mount, from any thread; repeated calls are harmless.
 #[derive(Clone, Debug)]
 pub struct Unmounter {
     path: PathBuf,
@@ -24,30 +24,30 @@ pub struct Unmounter {
 }
 
 impl Unmounter {
-    /// For the mount that is on top at `path` now.
+    /// The topmost mount at `path`.
     pub(super) fn of(path: PathBuf) -> io::Result<Self> {
         let device = device_at(&path)?;
         Ok(Self { path, device })
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is still there, and on top.
+    /// Whether the mount still exists and is the topmost one.
     ///
     /// # Errors
-    /// When `/proc` cannot be read.
+    /// `/proc` cannot be read.
     pub fn is_mounted(&self) -> io::Result<bool> {
         Ok(self.device.is_some() && device_at(&self.path)? == self.device)
     }
 
-    /// Unmounts, unless somebody has already.
+    /// Unmounts, unless it is unmounted already.
     ///
     /// # Errors
-    /// EBUSY when files are in use, EPERM when it is somebody else's.
+    /// EBUSY if files are in use, EPERM if it is another user's mount.
     pub fn unmount(&self, mode: UnmountMode) -> io::Result<()> {
         if self.is_mounted()? {
             unmount_path(&self.path, mode)
@@ -57,7 +57,7 @@ impl Unmounter {
     }
 }
 
-/// Unmounts what is on top at `path`, itself or through fusermount3.
+/// Unmounts the topmost mount at `path`, directly or through fusermount3.
 pub(super) fn unmount_path(path: &Path, mode: UnmountMode) -> io::Result<()> {
     let c_path = CString::new(path.as_os_str().as_bytes())?;
     let detach = if mode == UnmountMode::Lazy {

@@ -1,14 +1,14 @@
-//! A process that takes a mount away when its server ends without doing so, even by SIGKILL.
+//! A process that unmounts after its server has died, even by SIGKILL.
 //!
-//! fusermount3 has an `auto_unmount` of its own, but a user's mount without `allow_other` is
-//! closed to it (it looks with root's rights, which FUSE denies), so that it leaves the mount.
+//! fusermount3 has an `auto_unmount`, but it leaves a user's mount without `allow_other`: it checks
+//! the mount with root's rights, which FUSE denies.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A line means that all is well; the end of the file that the server is gone.
+/// A line means an orderly end; end of file means that the server has died.
 const SCRIPT: &str = r#"
     trap '' HUP INT TERM
     read -r line || umount -l "$1" || fusermount3 -u -z -- "$1"
@@ -19,7 +19,7 @@ const SCRIPT: &str = r#"
 pub(super) struct Watcher(Child);
 
 impl Watcher {
-    /// Starts it in a process group of its own, out of reach of Ctrl-C.
+    /// Starts it in a process group of its own, so that Ctrl-C does not reach it.
     pub(super) fn start(path: &Path) -> io::Result<Self> {
         let mut command = Command::new("sh");
         command

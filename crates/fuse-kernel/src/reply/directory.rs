@@ -1,4 +1,4 @@
-//! Listings of directories, within the size that the kernel asked for.
+//! Listings of directories, within the requested size.
 
 use crate::Entry;
 use crate::abi::output::Dirent;
@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 const FRAGMENT_BYTES: usize = 8;
 const _: () = assert!(FRAGMENT_BYTES < size_of::<Dirent>());
 
-/// Names of a directory, to be given to `Reply::directory`.
+/// Names of a directory, for `Reply::directory`.
 #[derive(Debug)]
 pub struct DirectoryList {
     bytes: Vec<u8>,
@@ -16,7 +16,7 @@ pub struct DirectoryList {
 }
 
 impl DirectoryList {
-    /// An empty list that holds at most `size` bytes, as the request says.
+    /// An empty list of at most `size` bytes, the size in the request.
     #[must_use]
     pub fn new(size: u32) -> Self {
         Self {
@@ -25,9 +25,10 @@ impl DirectoryList {
         }
     }
 
-    /// Adds a name to the answer to ReadDirectory, or says `false` and adds nothing if it is full.
+    /// Adds a name to the reply to ReadDirectory. Returns `false` and adds nothing if the list is
+    /// full.
     ///
-    /// `next_cookie` is where a later listing goes on after this name; `mode` gives its type.
+    /// A later listing continues after this name at `next_cookie`; `mode` gives its type.
     #[must_use = "a name that did not fit must come with the next answer"]
     pub fn push(&mut self, inode: u64, next_cookie: u64, mode: u32, name: &[u8]) -> bool {
         self.append(&[], inode, next_cookie, mode, name)
@@ -48,14 +49,16 @@ impl DirectoryList {
         )
     }
 
-    /// Adds the beginning of a record. The kernel passes over it, but if it comes alone it tells of the end of the directory in such a way that the
-    /// kernel does not take what it keeps of the listing for whole, as it does after an empty list (`fuse_readdir_uncached` in
-    /// fs/fuse/readdir.c).
+    /// Adds the beginning of a record, which the kernel skips.
+    ///
+    /// A reply of only this fragment signals the end of the directory, but the kernel does not
+    /// regard its cached listing as complete, as it does after an empty list
+    /// (`fuse_readdir_uncached` in fs/fuse/readdir.c).
     pub fn push_fragment(&mut self) {
         self.bytes.extend([0; FRAGMENT_BYTES]);
     }
 
-    /// Whether there are no names in it.
+    /// Whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

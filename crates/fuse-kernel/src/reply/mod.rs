@@ -1,4 +1,4 @@
-//! Answers to the kernel.
+//! Replies to the kernel.
 
 mod directory;
 pub(crate) mod send;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use zerocopy::{Immutable, IntoBytes};
 
-/// The one answer to one request, from any thread and at any time.
+/// The one reply to one request, from any thread and at any time.
 ///
-/// A dropped `Reply` answers EIO, so that nobody waits for ever. An answer that the kernel no
-/// longer wants (the mount is gone) is dropped silently.
+/// A dropped `Reply` sends EIO, so that no caller waits for ever. A reply is dropped silently if
+/// the mount is gone.
 #[derive(Debug)]
 #[must_use = "dropping a reply answers EIO"]
 pub struct Reply {
@@ -31,7 +31,7 @@ pub struct Reply {
     is_answered: bool,
 }
 
-/// What statfs(2) tells.
+/// The figures of statfs(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSystemUsage {
     /// Capacity in blocks of `block_size`.
@@ -60,7 +60,7 @@ impl Reply {
         }
     }
 
-    /// The request's unique id, by which an interruption names it.
+    /// The request's unique id, which an interruption refers to.
     #[must_use]
     pub fn unique(&self) -> u64 {
         self.unique
@@ -68,8 +68,8 @@ impl Reply {
 
     /// Whether an interruption of this request has arrived.
     ///
-    /// `Handler::interrupt` may run before the handler has noted down that the request waits, so
-    /// ask once after noting it down.
+    /// `Handler::interrupt` may run before the handler has registered the waiting request. So the
+    /// handler must call this once after it has registered the request.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.device.is_interrupted(self.unique)
@@ -90,7 +90,8 @@ impl Reply {
         self.record(&entry.to_abi());
     }
 
-    /// Lookup of a name that does not exist. The kernel may use that for `valid` without asking; it knows of no node then.
+    /// Lookup of a name that does not exist. The kernel may cache the negative entry for `valid`;
+    /// it learns of no node.
     pub fn absent(self, valid: Duration) {
         self.entry(&Entry {
             entry_valid: valid,
@@ -98,7 +99,7 @@ impl Reply {
         });
     }
 
-    /// GetAttributes and SetAttributes. The kernel may use them for `valid` without asking.
+    /// GetAttributes and SetAttributes. The kernel may cache them for `valid`.
     pub fn attributes(self, attributes: &Attributes, valid: Duration) {
         self.record(&attributes.to_attr_out(valid));
     }
@@ -108,7 +109,7 @@ impl Reply {
         self.record(&attributes.to_statx_out(valid));
     }
 
-    /// Open and OpenDirectory: `handle` comes back in every operation on the open file.
+    /// Open and OpenDirectory: every operation on the open file carries `handle`.
     pub fn opened(self, handle: u64, flags: OpenFlags) {
         self.record(&open_out(handle, flags));
     }
@@ -126,7 +127,7 @@ impl Reply {
         self.send(&[IoSlice::new(data)]);
     }
 
-    /// As `data`, gathered from several places without copying them together.
+    /// As `data`, gathered from several slices without a copy.
     pub fn data_vectored(self, data: &[IoSlice<'_>]) {
         self.send(data);
     }
@@ -136,7 +137,7 @@ impl Reply {
         self.data(list.as_bytes());
     }
 
-    /// Write: how many bytes were written.
+    /// Write: the number of written bytes.
     pub fn written(self, bytes: u32) {
         self.record(&WriteOut {
             size: bytes,
@@ -144,8 +145,8 @@ impl Reply {
         });
     }
 
-    /// CopyFileRange: how many bytes were copied (in the older request's answer at most 4 GiB,
-    /// which callers of copy_file_range must expect).
+    /// CopyFileRange: the number of copied bytes. The reply to the older request is capped at 4
+    /// GiB, which callers of copy_file_range must expect.
     pub fn copied(self, bytes: u64) {
         if self.opcode == opcode::COPY_FILE_RANGE_64 {
             self.record(&CopyFileRangeOut {
@@ -171,7 +172,7 @@ impl Reply {
         });
     }
 
-    /// GetXattr and ListXattr with size 0: how many bytes there are.
+    /// GetXattr and ListXattr with size 0: the size in bytes.
     pub fn xattr_size(self, bytes: u32) {
         self.record(&GetXattrOut {
             size: bytes,
@@ -179,7 +180,7 @@ impl Reply {
         });
     }
 
-    /// GetLock: a lock in the way, or one of kind F_UNLCK.
+    /// GetLock: a conflicting lock, or one of kind F_UNLCK.
     pub fn lock(self, lock: &Lock) {
         let (start, end, kind, pid) = (lock.start, lock.end, lock.kind, lock.pid);
         self.record(&LkOut {

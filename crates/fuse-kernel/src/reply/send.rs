@@ -1,4 +1,4 @@
-//! How an answer reaches the device, whatever happens.
+//! The delivery of a reply to the device.
 
 use super::Reply;
 use crate::abi::OUT_HEADER_BYTES;
@@ -11,8 +11,8 @@ use zerocopy::IntoBytes;
 const LARGEST_ERRNO: i32 = 511;
 
 impl Reply {
-    /// Sends a success. If the kernel finds it malformed (too large), EIO goes instead: an
-    /// unanswered request would hang its caller.
+    /// Sends a success. If the kernel finds it malformed (too large), EIO is sent instead, because
+    /// an unanswered request would block its caller for ever.
     pub(super) fn send(mut self, parts: &[IoSlice<'_>]) {
         self.begin();
         if write(&self.device, self.unique, 0, parts).is_err_and(|error| is_malformed(&error)) {
@@ -20,7 +20,7 @@ impl Reply {
         }
     }
 
-    /// Sends a failure. An error of the device means that nobody waits any more.
+    /// Sends a failure. An error of the device means that the caller is gone.
     pub(super) fn fail(&mut self, errno: i32) {
         let errno = if (1..=LARGEST_ERRNO).contains(&errno) {
             errno
@@ -31,7 +31,8 @@ impl Reply {
         let _ = write(&self.device, self.unique, -errno, &[]);
     }
 
-    /// From here on the request is no longer under way, so that a late interruption finds none.
+    /// The request is no longer in flight from here on, so that a late interruption does not find
+    /// it.
     fn begin(&mut self) {
         self.is_answered = true;
         self.device.finish(self.unique);
@@ -53,7 +54,7 @@ fn is_malformed(error: &io::Error) -> bool {
     )
 }
 
-/// Writes one answer or notification (`unique` 0, `error` its code).
+/// Writes one reply or notification (`unique` 0, `error` its code).
 pub(crate) fn write(
     device: &Device,
     unique: u64,

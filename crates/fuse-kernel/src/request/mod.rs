@@ -1,4 +1,4 @@
-//! What the kernel asks for: typed requests parsed from raw bytes.
+//! The kernel's requests, parsed from raw bytes.
 
 mod body;
 mod operation;
@@ -12,51 +12,51 @@ pub(crate) use parse::{Message, parse};
 
 use thiserror::Error;
 
-/// Who asks, and about what.
+/// The caller and the node of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Names the request until it is answered.
+    /// Identifies the request until it is answered.
     pub unique: u64,
-    /// The inode that the operation is about; for operations on names, their directory.
+    /// The inode of the operation; for operations on names, their directory.
     pub node: u64,
     /// User id of the caller's file system access.
     pub uid: u32,
     /// Group id of the caller's file system access.
     pub gid: u32,
-    /// The calling thread, as the mount's pid namespace sees it (0: none).
+    /// The calling thread in the mount's pid namespace (0: none).
     pub pid: u32,
 }
 
-/// One request that wants an answer.
+/// One request that needs a reply.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Who asks.
+    /// The caller and the node.
     pub header: Header,
-    /// What for.
+    /// The operation.
     pub operation: Operation,
 }
 
-/// One node whose lookups the kernel no longer remembers.
+/// One node whose lookups the kernel has forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forget {
     /// The node.
     pub node: u64,
-    /// How many lookups (answers carrying an entry) are taken back.
+    /// The number of forgotten lookups (replies with an entry).
     pub lookups: u64,
 }
 
-/// Why bytes are not a request.
+/// The reason why bytes are not a request.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ParseError {
     /// Fewer bytes than a header.
     #[error("a request of {0} bytes is shorter than its header")]
     NoHeader(usize),
-    /// The header's length field is not the number of bytes that came.
+    /// The header's length field differs from the number of bytes.
     #[error("a request says that it has {said} bytes and has {actual}")]
     Length {
         /// The length field.
         said: u32,
-        /// The bytes that came.
+        /// The number of bytes.
         actual: usize,
     },
     /// The body ends before the operation's record, name or payload does.
@@ -64,7 +64,7 @@ pub enum ParseError {
     Truncated {
         /// Number of the operation.
         opcode: u32,
-        /// The part that is missing.
+        /// The missing part.
         what: &'static str,
     },
 }

@@ -4,10 +4,10 @@ use crate::Timestamp;
 use crate::abi::flags::SetAttrValid;
 use bytes::Bytes;
 
-/// What the kernel asks a file system to do. Names are raw bytes without NUL.
+/// The operation that the kernel requests. Names are raw bytes without NUL.
 ///
-/// `flags` are the `O_*` flags of open(2) wherever the field has no other description. File
-/// `handle`s are the numbers that the file system chose in its answer to Open or Create.
+/// `flags` are the `O_*` flags of open(2) unless a field describes them otherwise. File `handle`s
+/// are the numbers that the file system chose in its reply to Open or Create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // Field names are the system calls' own.
 pub enum Operation {
@@ -15,7 +15,7 @@ pub enum Operation {
     Lookup { name: Bytes },
     /// stat(2). `handle` is set for fstat. Answered by attributes.
     GetAttributes { handle: Option<u64> },
-    /// statx(2) that asks for the birth time (protocol 7.39). Answered by `Reply::statx`.
+    /// statx(2) with a request for the birth time (protocol 7.39). Answered by `Reply::statx`.
     Statx {
         handle: Option<u64>,
         flags: u32,
@@ -39,25 +39,25 @@ pub enum Operation {
     Rename(Rename),
     /// link(2): give the inode `node` another name in the request's directory. An entry.
     Link { node: u64, name: Bytes },
-    /// open(2) of something that exists. Answered by `Reply::opened`.
+    /// open(2) of an existing file. Answered by `Reply::opened`.
     Open { flags: u32, kill_suidgid: bool },
-    /// open(2) with O_CREAT of something that was not found. Answered by `Reply::created`.
+    /// open(2) with O_CREAT of a name that was not found. Answered by `Reply::created`.
     Create(Create),
     /// open(2) with O_TMPFILE in the request's directory (protocol 7.37); the name is empty.
     TemporaryFile(Create),
-    /// pread(2). Answered by data; fewer bytes than asked mean the end of the file.
+    /// pread(2). Answered by data; fewer bytes than requested mean the end of the file.
     Read(Read),
     /// pwrite(2). Answered by `Reply::written`.
     Write(Write),
     /// statfs(2). Answered by `Reply::statfs`.
     StatFs,
-    /// The last close of an open file. Answered by ok; nobody waits for it.
+    /// The last close of an open file. Answered by ok; no caller waits for it.
     Release(Release),
     /// fsync(2) and fdatasync(2). Answered by ok.
     Fsync { handle: u64, data_only: bool },
     /// setxattr(2). Answered by ok.
     SetXattr(SetXattr),
-    /// getxattr(2). Size 0 asks for the size alone (`Reply::xattr_size`), otherwise data.
+    /// getxattr(2). Size 0 requests only the size (`Reply::xattr_size`), any other size the data.
     GetXattr { name: Bytes, size: u32 },
     /// listxattr(2), as GetXattr; the data is NUL-terminated names.
     ListXattr { size: u32 },
@@ -67,7 +67,7 @@ pub enum Operation {
     Flush { handle: u64, lock_owner: u64 },
     /// opendir(3). Answered by `Reply::opened`.
     OpenDirectory { flags: u32 },
-    /// getdents(2). `offset` is 0 or a cookie from an earlier answer. A directory list.
+    /// getdents(2). `offset` is 0 or a cookie from an earlier reply. A directory list.
     ReadDirectory { handle: u64, offset: u64, size: u32 },
     /// As ReadDirectory, with an entry (and so a lookup) for each name.
     ReadDirectoryPlus { handle: u64, offset: u64, size: u32 },
@@ -77,16 +77,16 @@ pub enum Operation {
     FsyncDirectory { handle: u64, data_only: bool },
     /// F_GETLK. Answered by `Reply::lock`.
     GetLock(LockRequest),
-    /// F_SETLK, F_SETLKW (`wait`) and flock(2) (`flock`), which do not see each other's locks.
-    /// Answered by ok, EAGAIN if the lock is taken and `wait` is not set.
+    /// F_SETLK, F_SETLKW (`wait`) and flock(2) (`flock`), whose locks do not conflict. Answered by
+    /// ok, or by EAGAIN if the lock is taken and `wait` is not set.
     SetLock {
         request: LockRequest,
         wait: bool,
         flock: bool,
     },
-    /// access(2), without `default_permissions` only. Answered by ok.
+    /// access(2), only sent without `default_permissions`. Answered by ok.
     Access { mask: u32 },
-    /// FIBMAP, block devices only.
+    /// FIBMAP, only for block devices.
     MapBlock { block: u64, block_size: u32 },
     /// ioctl(2).
     Ioctl(Ioctl),
@@ -102,11 +102,11 @@ pub enum Operation {
     },
     /// copy_file_range(2). Answered by `Reply::copied`.
     CopyFileRange(CopyFileRange),
-    /// syncfs(2); the kernel sends it to trusted (virtio) servers only. Answered by ok.
+    /// syncfs(2); the kernel only sends it to trusted (virtio) servers. Answered by ok.
     SyncFs,
-    /// The mount is going away. Answered by ok.
+    /// The mount ends. Answered by ok.
     Destroy,
-    /// An operation that this crate does not know; ENOSYS is the answer.
+    /// An operation that this crate does not know; the reply must be ENOSYS.
     Unknown { opcode: u32 },
 }
 
@@ -165,17 +165,17 @@ impl Operation {
 /// A new value of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetTime {
-    /// The present of whoever keeps the file's times.
+    /// The current time of the file system.
     Now,
     /// This time.
     At(Timestamp),
 }
 
-/// What SetAttributes changes; absent fields stay.
+/// The changes of SetAttributes; absent fields stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct SetAttributes {
-    /// The flags as they came.
+    /// The raw flags.
     pub valid: SetAttrValid,
     pub handle: Option<u64>,
     pub mode: Option<u32>,
@@ -219,7 +219,7 @@ pub struct Rename {
 pub struct Create {
     pub name: Bytes,
     pub flags: u32,
-    /// The umask is applied already unless `InitFlags::DONT_MASK` was agreed on.
+    /// The umask is already applied unless `InitFlags::DONT_MASK` is in force.
     pub mode: u32,
     pub umask: u32,
     pub kill_suidgid: bool,
@@ -241,15 +241,15 @@ pub struct Read {
 /// pwrite(2).
 pub struct Write {
     pub handle: u64,
-    /// With O_APPEND in `flags` this is the kernel's guess of the end of the file, which is
-    /// wrong if another mount has written: append at the true end instead.
+    /// With O_APPEND in `flags` this is the kernel's guess of the end of the file, which is wrong
+    /// if another mount has written. The file system must append at the true end instead.
     pub offset: u64,
     /// Shares the memory that the request was read into.
     pub data: Bytes,
     pub flags: u32,
     pub lock_owner: Option<u64>,
-    /// Written back from the page cache (mmap): handle, user and flags may be another opener's,
-    /// and `offset` holds even with O_APPEND.
+    /// Written back from the page cache (mmap). Handle, user and flags may be another opener's, and
+    /// `offset` is valid even with O_APPEND.
     pub from_cache: bool,
     /// Clear setuid, and setgid of a file that its group may execute.
     pub kill_suidgid: bool,
@@ -261,8 +261,8 @@ pub struct Write {
 pub struct Release {
     pub handle: u64,
     pub flags: u32,
-    /// Whose `flock` lock is to go, if any. OFD locks taken through `handle` must go as well,
-    /// although nothing here says so.
+    /// The owner of the `flock` lock to release. OFD locks taken through `handle` must be released
+    /// as well, although the request does not mention them.
     pub flock_owner: Option<u64>,
     /// A flush is included.
     pub flush: bool,
@@ -276,7 +276,7 @@ pub struct SetXattr {
     pub value: Bytes,
     /// XATTR_CREATE or XATTR_REPLACE.
     pub flags: u32,
-    /// An access list was set by somebody outside the file's group: clear setgid.
+    /// A user outside the file's group set an access list: clear setgid.
     pub acl_kill_sgid: bool,
 }
 
@@ -285,20 +285,20 @@ pub struct SetXattr {
 pub struct Lock {
     /// First byte.
     pub start: u64,
-    /// Last byte, included; `i64::MAX` is the end of the file wherever it is.
+    /// Last byte, inclusive; `i64::MAX` is the end of the file wherever it is.
     pub end: u64,
     /// F_RDLCK, F_WRLCK or F_UNLCK.
     pub kind: u32,
-    /// The process that holds or wants it.
+    /// The process that holds or requests it.
     pub pid: u32,
 }
 
-/// Who wants which lock through which open file.
+/// A lock, its owner and the open file through which it is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct LockRequest {
     pub handle: u64,
-    /// Names a process's descriptor table (fcntl) or an open file (flock).
+    /// Identifies a process's descriptor table (fcntl) or an open file (flock).
     pub owner: u64,
     pub lock: Lock,
 }
@@ -335,7 +335,7 @@ pub struct CopyFileRange {
     pub target_node: u64,
     pub target_handle: u64,
     pub target_offset: u64,
-    /// May exceed 4 GiB; the answer to the older form of the request cannot.
+    /// May exceed 4 GiB; the reply to the older request cannot.
     pub length: u64,
     pub flags: u64,
 }

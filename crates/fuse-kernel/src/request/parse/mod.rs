@@ -1,4 +1,4 @@
-//! From bytes to operations.
+//! The parser from bytes to operations.
 
 mod attributes;
 mod data;
@@ -13,7 +13,7 @@ use crate::abi::{IN_HEADER_BYTES, input::*, opcode};
 use bytes::Bytes;
 use zerocopy::FromBytes;
 
-/// What came from the kernel.
+/// A message from the kernel.
 #[derive(Debug)]
 pub(crate) enum Message {
     Request {
@@ -21,12 +21,12 @@ pub(crate) enum Message {
         opcode: u32,
     },
     Forget(Vec<Forget>),
-    /// Somebody wants request `target` to end early.
+    /// The caller of request `target` was interrupted.
     Interrupt {
         unique: u64,
         target: u64,
     },
-    /// The header is sound and the rest is not: answer EIO and go on.
+    /// Only the header is valid: reply with EIO and continue.
     Malformed {
         unique: u64,
         error: ParseError,
@@ -35,10 +35,10 @@ pub(crate) enum Message {
 
 type Parsed = Result<Operation, ParseError>;
 
-/// Parses one message of the device. `granted` are the features agreed on in INIT.
+/// Parses one message of the device. `granted` are the negotiated features.
 ///
 /// # Errors
-/// When not even the header makes sense, so that there is nothing to answer to.
+/// The header is malformed, so that no reply is possible.
 pub(crate) fn parse(message: Bytes, granted: InitFlags) -> Result<Message, ParseError> {
     let (header, _) =
         InHeader::read_from_prefix(&message).map_err(|_| ParseError::NoHeader(message.len()))?;

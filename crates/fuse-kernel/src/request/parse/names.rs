@@ -1,4 +1,4 @@
-//! Names in directories, and what opens them.
+//! Names in directories, and opening them.
 
 use super::Parsed;
 use crate::abi::flags;
@@ -61,7 +61,7 @@ pub(super) fn open(body: &mut Body) -> Parsed {
     })
 }
 
-/// The name of a temporary file, "/", says nothing and is dropped.
+/// The name of a temporary file, "/", carries no information and is dropped.
 pub(super) fn create(body: &mut Body, named: bool) -> Result<Create, ParseError> {
     let record: CreateIn = body.record("record")?;
     Ok(Create {

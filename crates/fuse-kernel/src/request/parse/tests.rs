@@ -1,4 +1,4 @@
-//! Hostile bytes never panic; well-formed ones mean what the kernel meant.
+//! Hostile bytes never panic; well-formed messages have the kernel's meaning.
 
 use super::*;
 use crate::abi::flags::{self, InitFlags, SetAttrValid};
