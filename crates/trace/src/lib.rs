@@ -1,10 +1,11 @@
-//! Recorded runs: what the processes of a program did on a file system, and when.
+//! Recorded runs: the operations of a program's processes on a file system, with their times.
 //!
-//! A trace is a file of JSON lines. The first one is the header, `{"futago_trace":1}`, with the version of
-//! the format. Each other line is a [`Record`], an operation of a process, or says what [`Existing`] file or
-//! directory the operations found. Lines may stand in any order: what counts is when operations began. The
-//! recorder ends a trace with the line [`End`]; without it a recording has been cut.
-//! Files have numbers; 0 is the directory in which all takes place.
+//! A trace is a file of JSON lines. The first line is the header, `{"futago_trace":1}`, with the
+//! version of the format. Each other line is a [`Record`], an operation of a process, or describes
+//! an [`Existing`] file or directory that the operations found. Lines may be in any order, because
+//! the times at which operations began determine their order. The recorder ends a trace with the
+//! line [`End`]; a recording without it is incomplete. Files have numbers; 0 is the directory in
+//! which the trace takes place.
 //!
 //! A [`Recorder`] writes a trace while a program runs.
 

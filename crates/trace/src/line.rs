@@ -1,4 +1,4 @@
-//! The lines of a trace that are no operations.
+//! The lines of a trace that are not operations.
 
 use crate::{Existing, VERSION};
 use serde::{Deserialize, Serialize};
@@ -19,29 +19,29 @@ impl Default for Header {
     }
 }
 
-/// A line about what was there already.
+/// A line about a file that existed before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exists {
-    /// What it was.
+    /// The file.
     pub exists: Existing,
 }
 
-/// The last line of a recording that nothing has cut short.
+/// The last line of a complete recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// What has been recorded.
+    /// The totals of the recording.
     pub end: Ending,
 }
 
-/// What has been recorded, and what has not.
+/// The numbers of recorded and omitted operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ending {
-    /// How many operations the trace has.
+    /// The number of operations in the trace.
     pub operations: u64,
-    /// How many were about files that the trace cannot tell of: those that were made without a name, or by
-    /// others in a directory that is new itself.
+    /// The number of omitted operations. They were on files that the trace cannot describe: files
+    /// created without a name, and files that another program created in a new directory.
     pub left_out: u64,
 }

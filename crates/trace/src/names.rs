@@ -1,10 +1,10 @@
-//! The names that files have in the course of a trace.
+//! The names of files in the course of a trace.
 
 use crate::{Operation, ROOT};
 use futago_base::Name;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The names that files have.
+/// The names of files.
 #[derive(Debug, Default)]
 pub struct Names {
     files: BTreeMap<(u64, Name), u64>,
@@ -12,7 +12,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Gives a file a name, which may have been another's.
+    /// Gives a file a name, which may have belonged to another file.
     pub fn add(&mut self, file: u64, directory: u64, name: &Name) {
         self.remove(directory, name);
         let place = (directory, name.clone());
@@ -32,7 +32,7 @@ impl Names {
         Some(file)
     }
 
-    /// Changes what an operation that succeeded has changed.
+    /// Applies the changes of a successful operation.
     pub fn follow(&mut self, operation: &Operation) {
         if let Some((file, directory, name)) = operation.finds() {
             return self.add(file, directory, name);
@@ -72,7 +72,7 @@ impl Names {
     pub fn path(&self, file: u64) -> Option<Vec<u8>> {
         let (mut names, mut at) = (Vec::new(), file);
         while at != ROOT {
-            // More names than files are a circle, which no file system has.
+            // More names than files form a cycle, which no file system has.
             if names.len() > self.of_files.len() {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! What was done, and on what.
+//! Operations and their files.
 
 use crate::text;
 use futago_base::{Errno, Name};
@@ -8,36 +8,36 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Who performed it: a thread, whose operations follow one another.
+    /// The process: a thread, whose operations follow one another.
     pub process: u64,
-    /// When it began, since the recording did.
+    /// The time at which it began, since the start of the recording.
     pub begin_ns: u64,
-    /// How long it took.
+    /// Its duration.
     pub took_ns: u64,
-    /// What it was.
+    /// The operation.
     pub operation: Operation,
-    /// The error that it ended with, if it failed, such as `ENOENT`.
+    /// The error of a failed operation, such as `ENOENT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Errno>,
 }
 
-/// A file or directory that operations found and that none of them had made.
+/// A file or directory that operations found and did not create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Existing {
     /// Its number.
     pub file: u64,
-    /// The directory that it was in.
+    /// The directory that contained it.
     #[serde(rename = "in")]
     pub directory: u64,
     /// Its name.
     #[serde(with = "text")]
     pub name: Name,
-    /// What it was.
+    /// Its kind.
     pub kind: ExistingKind,
 }
 
-/// What a file was when the operations found it.
+/// The kind of a file when the operations found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ExistingKind {
@@ -45,12 +45,12 @@ pub enum ExistingKind {
     Directory,
     /// A regular file.
     File {
-        /// Bytes of it.
+        /// Its size, in bytes.
         size: u64,
     },
     /// A symbolic link.
     Symlink {
-        /// Bytes of its target.
+        /// The size of its target, in bytes.
         size: u32,
     },
 }
@@ -63,13 +63,13 @@ const fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
-/// What a process did. Files are named by their numbers. Where an operation finds or makes a file, `file`
-/// is the number that it has from then on; there is none if the operation failed.
+/// An operation of a process. Files are referred to by their numbers. If an operation finds or
+/// creates a file, `file` is its number from then on; it is absent if the operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields mean the same in all operations")]
 pub enum Operation {
-    /// Found a name in a directory, and its attributes.
+    /// Looked up a name in a directory, and read its attributes.
     Stat {
         #[serde(rename = "in")]
         directory: u64,
@@ -78,8 +78,8 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<u64>,
     },
-    /// Made a regular file, or found one if it need not be new (`exclusive`); `open` if it was opened. A new
-    /// one got so many bytes of data.
+    /// Created a regular file, or found one if it need not be new (`exclusive`). It was opened if
+    /// `open`. A new file received `length` bytes of data.
     Create {
         #[serde(rename = "in")]
         directory: u64,
@@ -94,7 +94,7 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<u64>,
     },
-    /// Made a directory.
+    /// Created a directory.
     MakeDirectory {
         #[serde(rename = "in")]
         directory: u64,
@@ -103,7 +103,7 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<u64>,
     },
-    /// Made a symbolic link with a target of so many bytes.
+    /// Created a symbolic link with a target of `size` bytes.
     Symlink {
         #[serde(rename = "in")]
         directory: u64,
@@ -149,7 +149,7 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "is_false")]
         exchange: bool,
     },
-    /// Asked for a file's attributes.
+    /// Read a file's attributes.
     GetAttributes { file: u64 },
     /// Changed a file's size, permissions, or others of its attributes.
     SetAttributes {
@@ -161,7 +161,7 @@ pub enum Operation {
     },
     /// Opened a regular file.
     Open { file: u64 },
-    /// Closed it.
+    /// Closed a regular file.
     Close { file: u64 },
     /// Read a part of a file.
     Read { file: u64, offset: u64, length: u32 },
@@ -179,7 +179,8 @@ pub enum Operation {
     },
     /// Read the target of a symbolic link.
     ReadLink { file: u64 },
-    /// Listed up to so many entries of a directory, after those up to a hash, perhaps with their attributes.
+    /// Listed up to `entries` entries of a directory after a hash, with their attributes if
+    /// `attributes`.
     ReadDirectory {
         file: u64,
         #[serde(default)]
@@ -191,7 +192,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The files that it is about and does not make or find itself.
+    /// The files that it refers to and does not create or find itself.
     pub fn files(&self) -> impl Iterator<Item = u64> {
         let (one, other) = match *self {
             Self::Stat { directory, .. }
@@ -220,7 +221,7 @@ impl Operation {
         [Some(one), other].into_iter().flatten()
     }
 
-    /// The number that it gives to the file that it makes or finds, and where that file is.
+    /// The number of the file that it creates or finds, with the file's directory and name.
     pub const fn finds(&self) -> Option<(u64, u64, &Name)> {
         match self {
             Self::Stat {
@@ -249,7 +250,7 @@ impl Operation {
         }
     }
 
-    /// Bytes of file data that it brings along.
+    /// The bytes of file data that it carries.
     pub const fn data_bytes(&self) -> u64 {
         match *self {
             Self::Create { length, .. }
@@ -259,7 +260,7 @@ impl Operation {
         }
     }
 
-    /// The file that it writes, from where on unless that is its end, and how many bytes at most.
+    /// The file that it writes, the offset unless it appends, and the most bytes.
     pub const fn writes(&self) -> Option<(u64, Option<u64>, u64)> {
         match *self {
             Self::Create {

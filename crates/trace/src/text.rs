@@ -1,5 +1,5 @@
-//! Names as texts: bytes that are no UTF-8, and `%`, are written as `%` and two hexadecimal digits, as in
-//! URLs. For `#[serde(with = …)]`.
+//! Names as texts. Bytes that are not UTF-8, and `%`, are written as `%` and two hexadecimal
+//! digits, as in URLs. For `#[serde(with = …)]`.
 
 use data_encoding::HEXUPPER_PERMISSIVE as HEX;
 use futago_base::Name;

@@ -1,4 +1,4 @@
-//! What the recorder is told.
+//! The input of the recorder.
 
 use crate::{Existing, ExistingKind, Operation};
 use futago_base::{Errno, Kind, Name};
@@ -6,18 +6,18 @@ use futago_base::{Errno, Kind, Name};
 /// An operation that has ended.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The thread that asked for it, if it is known.
+    /// The requesting thread; `None` if it is not known.
     pub process: Option<u64>,
     pub begin_ns: u64,
     pub end_ns: u64,
     pub operation: Operation,
     pub error: Option<Errno>,
-    /// The files that it found and did not make.
+    /// The files that it found and did not create.
     pub met: Vec<Met>,
 }
 
 impl Event {
-    /// The file that it made.
+    /// The file that it created.
     pub fn made(&self) -> Option<u64> {
         let (file, ..) = self.operation.finds()?;
         let found = self.met.iter().any(|met| met.file == file);
@@ -30,19 +30,19 @@ impl Event {
 pub struct Met {
     /// Its number.
     pub file: u64,
-    /// The directory that it is in.
+    /// The directory that contains it.
     pub directory: u64,
     /// Its name.
     pub name: Name,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Bytes of it, if that is known.
+    /// Its size in bytes; `None` if it is not known.
     pub size: Option<u64>,
 }
 
 impl Met {
-    /// As a line tells it. A directory has no size; what is neither a file, a directory nor a symbolic link
-    /// counts as an empty file.
+    /// The content of its line. A directory has no size. A node that is neither a file, a directory
+    /// nor a symbolic link counts as an empty file.
     pub fn existing(self) -> Existing {
         let size = self.size.unwrap_or(0);
         let kind = match self.kind {
@@ -61,7 +61,7 @@ impl Met {
         }
     }
 
-    /// Whether nothing more can become known of it.
+    /// Whether all facts for its line are known.
     pub const fn is_complete(&self) -> bool {
         self.size.is_some() || !matches!(self.kind, Kind::File | Kind::Symlink)
     }

@@ -1,9 +1,10 @@
-//! Records what a program does while it runs.
+//! Records the operations of a program while it runs.
 //!
-//! Whoever performs operations says when one begins and what it was when it has ended. Operations are put
-//! in the order in which they began ([`order`]); a thread of the recorder's own finds out what was there before
-//! ([`story`]) and writes ([`writer`]). Nobody ever waits for it: if it falls behind too far, or the file cannot
-//! be written, the recording is cut there.
+//! The caller reports the begin of an operation, and the operation itself when it has ended.
+//! Operations are sorted by the times at which they began ([`order`]). A thread of the recorder
+//! finds out which files existed before ([`story`]) and writes ([`writer`]). No operation ever
+//! waits for it: if it falls too far behind, or the file cannot be written, the recording ends
+//! there.
 
 mod event;
 mod order;
@@ -31,10 +32,11 @@ use std::{
 };
 use writer::{Message, Writer};
 
-/// How many operations may wait to be written, before the recording is cut.
+/// The most operations that may wait to be written before the recording ends early.
 const WAITING_MAX: usize = 1 << 16;
 
-/// Writes a trace. Clones write the same one; it ends with the last of them, or with [`Recorder::end`].
+/// Writes a trace. Clones write the same trace, which ends with the last of them, or with
+/// [`Recorder::end`].
 #[derive(Clone, Debug)]
 pub struct Recorder(Arc<Shared>);
 
@@ -47,27 +49,27 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     order: Order,
-    /// Gone when the recording has ended or has been cut.
+    /// `None` once the recording has ended.
     queue: Option<SyncSender<Message>>,
     writer: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Recorder {
-    /// Begins to record to a file, which is made or overwritten.
+    /// Starts a recording to a file, which is created or overwritten.
     ///
     /// # Errors
     ///
-    /// The file cannot be made or written, or the thread cannot be started.
+    /// The file cannot be created or written, or the thread cannot be started.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let told = |error: io::Error| {
+        let with_path = |error: io::Error| {
             let text = format!("cannot record to {}: {error}", path.display());
             io::Error::new(error.kind(), text)
         };
-        let file = File::create(path).map_err(told)?;
-        Self::to(file, path.display().to_string()).map_err(told)
+        let file = File::create(path).map_err(with_path)?;
+        Self::to(file, path.display().to_string()).map_err(with_path)
     }
 
-    /// The same to anything that can be written; `name` stands for it in the log.
+    /// Starts a recording to any writer; `name` identifies it in the log.
     fn to(file: impl io::Write + Send + 'static, name: String) -> io::Result<Self> {
         let writer = Writer::begin(file, name)?;
         let (queue, messages) = sync_channel(WAITING_MAX);
@@ -84,8 +86,8 @@ impl Recorder {
         })))
     }
 
-    /// An operation begins; `process` is the thread that asked for it, if that is known. `None` if nothing
-    /// is recorded any more.
+    /// Begins an operation; `process` is the requesting thread, if it is known. `None` if the
+    /// recording has ended.
     pub fn begin(&self, process: Option<u64>) -> Option<Begun<'_>> {
         let mut state = self.0.state();
         state.queue.as_ref()?;
@@ -103,7 +105,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// The recording has been cut: why.
+    /// The reason why the recording ended early.
     pub fn end(&self) -> io::Result<()> {
         self.0.end()
     }
@@ -122,12 +124,12 @@ impl Shared {
         let mut state = self.state();
         let rest = state.order.end_all();
         let (queue, writer) = (state.queue.take(), state.writer.take());
-        // Nobody else waits for the disk.
+        // The lock is released, so that only this thread waits for the disk.
         drop(state);
         if let Some(queue) = queue {
             let rest = rest.into_iter().map(Message::Event);
             for message in rest.chain([Message::End]) {
-                // A writer that has gone tells why below.
+                // A writer that has ended reports the reason below.
                 let _ = queue.send(message);
             }
         }
@@ -138,38 +140,38 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The writer has told the log if the recording was cut.
+        // The writer has logged the reason if the recording ended early.
         self.end().ok();
     }
 }
 
 impl State {
-    /// Hands on what can be written.
+    /// Queues events for the writer.
     fn write(&mut self, events: Vec<Event>) {
         for event in events {
             let Some(queue) = &self.queue else { return };
             if queue.try_send(Message::Event(event)).is_err() {
-                // It is too far behind, or cannot write. It tells the log itself.
+                // The writer is too far behind, or cannot write. It logs the reason itself.
                 self.queue = None;
             }
         }
     }
 }
 
-/// Something under way that is recorded. What has been told of it is recorded when this is dropped.
+/// An operation in progress. The reported operations are recorded when this is dropped.
 #[derive(Debug)]
 pub struct Begun<'a> {
     shared: &'a Shared,
     key: Key,
     process: Option<u64>,
-    /// When what is told next began.
+    /// The time at which the next reported operation began.
     at_ns: u64,
     events: Vec<Event>,
 }
 
 impl Begun<'_> {
-    /// An operation has just ended, which began with this or at the end of the one before; it met files
-    /// that were there already.
+    /// Reports an operation that has just ended. It began with this value, or at the end of the
+    /// operation reported before. It found the files in `met`.
     pub fn tell(&mut self, operation: Operation, error: Option<Errno>, met: Vec<Met>) {
         let end_ns = self.shared.now_ns();
         let begin_ns = std::mem::replace(&mut self.at_ns, end_ns);
@@ -183,7 +185,7 @@ impl Begun<'_> {
         });
     }
 
-    /// What was told last has only now ended, and this is what is known of the file that it met.
+    /// Extends the last operation to now, and adds a file that it found.
     pub fn add(&mut self, met: Met) {
         self.at_ns = self.shared.now_ns();
         if let Some(last) = self.events.last_mut() {

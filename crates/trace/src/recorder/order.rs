@@ -1,37 +1,37 @@
-//! Puts operations in the order in which they began.
+//! Sorts operations by the times at which they began.
 //!
-//! An operation is handed on when all that began before its end have ended. So whoever finds a file is
-//! handed on after whoever made it has told so, unless the finding began first; and then it is known
-//! that the file was made.
+//! An operation is passed on when all operations that began before its end have ended. So an
+//! operation that finds a file is passed on after the one that created it, unless the finding
+//! operation began first. In that case it is known by then that the file was created.
 
 use super::event::Event;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// When something began, and the how manieth it was.
+/// The time at which an operation began, and a unique number.
 pub type Key = (u64, u64);
 
-/// How many operations wait for one that takes long; then the first of them go on without it.
+/// The most operations that wait for a long one; beyond it, the first of them proceed without it.
 pub const HELD_MAX: usize = 1 << 16;
 
-/// What is under way, and what has ended and waits for it.
+/// The operations in progress, and the ended ones that wait for them.
 #[derive(Debug, Default)]
 pub struct Order {
     last: u64,
     under_way: BTreeSet<Key>,
     ended: BTreeMap<Key, Event>,
-    /// The files that these have made.
+    /// The files that the waiting operations created.
     made: HashSet<u64>,
 }
 
 impl Order {
-    /// Something begins.
+    /// Begins an operation.
     pub fn begin(&mut self, now_ns: u64) -> Key {
         let key = self.key(now_ns);
         self.under_way.insert(key);
         key
     }
 
-    /// It has ended, and was these operations. Returns those that can be handed on.
+    /// Ends an operation, which consisted of `events`. Returns the events that can be passed on.
     pub fn end(&mut self, key: Key, events: Vec<Event>) -> Vec<Event> {
         self.under_way.remove(&key);
         for event in events {
@@ -48,13 +48,14 @@ impl Order {
         ready
     }
 
-    /// All that has ended; nothing is waited for any more.
+    /// All ended events, without waiting for operations in progress.
     pub fn end_all(&mut self) -> Vec<Event> {
         self.under_way.clear();
         std::iter::from_fn(|| self.hand_on()).collect()
     }
 
-    /// The first that has ended. What others have made since it began was not there before.
+    /// The first ended event. Files that other operations have created since it began did not exist
+    /// before.
     fn hand_on(&mut self) -> Option<Event> {
         let (_, mut event) = self.ended.pop_first()?;
         if let Some(file) = event.made() {
@@ -70,7 +71,7 @@ impl Order {
     }
 }
 
-/// Whether all that is under way began after an operation's end.
+/// Whether all operations in progress began after an event's end.
 fn is_past(under_way: &BTreeSet<Key>, event: &Event) -> bool {
     let oldest = under_way.first();
     oldest.is_none_or(|&(began_ns, _)| began_ns > event.end_ns)

@@ -1,4 +1,4 @@
-//! From what was done to lines: whose it was, and what was there before.
+//! Converts events to lines: assigns them to processes, and finds out which files existed before.
 
 use super::event::{Event, Met};
 use crate::{Ending, Existing, Exists, Names, Operation, ROOT, Record};
@@ -6,17 +6,17 @@ use futago_base::{Errno, Kind, Name};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// What has been told so far.
+/// The lines so far.
 #[derive(Debug)]
 pub struct Story {
     names: Names,
-    /// The files that lines have told of, and whether they were there from the start.
-    told: HashMap<u64, bool>,
-    /// Files that were met, and whose size is not known yet.
+    /// The files in lines so far, and whether they existed from the start.
+    reported: HashMap<u64, bool>,
+    /// Files that were found, and whose size is not known yet.
     unmeasured: BTreeMap<u64, Met>,
-    /// Who has opened a file and not closed it.
+    /// The processes that have opened a file and not closed it.
     openers: HashMap<u64, Vec<u64>>,
-    /// The number of the next file whose number nobody has learnt. Files have small numbers.
+    /// The next number for a file whose number is unknown. Real files have small numbers.
     invented: u64,
     ending: Ending,
 }
@@ -25,7 +25,7 @@ impl Default for Story {
     fn default() -> Self {
         Self {
             names: Names::default(),
-            told: HashMap::from([(ROOT, true)]),
+            reported: HashMap::from([(ROOT, true)]),
             unmeasured: BTreeMap::new(),
             openers: HashMap::new(),
             invented: i64::MAX as u64,
@@ -36,14 +36,14 @@ impl Default for Story {
 
 /// Adds a line to a text.
 pub fn push(text: &mut Vec<u8>, line: &impl Serialize) {
-    // Nothing that a line holds can fail to become JSON, and memory can be written.
+    // Every line can be expressed in JSON, and writing to memory cannot fail.
     if serde_json::to_writer(&mut *text, line).is_ok() {
         text.push(b'\n');
     }
 }
 
 impl Story {
-    /// Adds what an operation tells to a text.
+    /// Appends the lines of an event to a text.
     pub fn tell(&mut self, event: Event, text: &mut Vec<u8>) {
         let process = self.process(&event);
         let Event {
@@ -57,7 +57,10 @@ impl Story {
         for file in operation.files() {
             self.settle(file, text);
         }
-        if !operation.files().all(|file| self.told.contains_key(&file)) {
+        if !operation
+            .files()
+            .all(|file| self.reported.contains_key(&file))
+        {
             self.ending.left_out += 1;
             return;
         }
@@ -70,9 +73,9 @@ impl Story {
         if error.is_none() {
             self.names.follow(&operation);
         }
-        // It was made, or nobody can say when.
+        // The file was created, or the time of its creation is unknown.
         if let Some((file, ..)) = operation.finds() {
-            self.told.entry(file).or_insert(false);
+            self.reported.entry(file).or_insert(false);
         }
         self.ending.operations += 1;
         let record = Record {
@@ -85,7 +88,7 @@ impl Story {
         push(text, &record);
     }
 
-    /// Adds the last lines to a text.
+    /// Appends the last lines to a text.
     pub fn end(mut self, text: &mut Vec<u8>) -> Ending {
         for met in std::mem::take(&mut self.unmeasured).into_values() {
             self.exists(met.existing(), text);
@@ -93,8 +96,8 @@ impl Story {
         self.ending
     }
 
-    /// Whose an operation is. Kernels close files for nobody, and libraries on threads of their own: then
-    /// it is that of who opened the file.
+    /// The process of an operation. Kernels close files on behalf of no process, and libraries do
+    /// so on threads of their own. Then the operation belongs to the process that opened the file.
     fn process(&mut self, event: &Event) -> u64 {
         let opened = event.error.is_none();
         match event.operation {
@@ -131,30 +134,30 @@ impl Story {
         first.copied().unwrap_or(0)
     }
 
-    /// Tells of a file that is used before its size is known.
+    /// Appends the line of a file that is used before its size is known.
     fn settle(&mut self, file: u64, text: &mut Vec<u8>) {
         if let Some(met) = self.unmeasured.remove(&file) {
             self.exists(met.existing(), text);
         }
     }
 
-    /// A file was found.
+    /// Processes a file that an operation found.
     fn meet(&mut self, mut met: Met, text: &mut Vec<u8>) {
         let believed = self.names.file(met.directory, &met.name);
         self.names.add(met.file, met.directory, &met.name);
         let before = self.unmeasured.remove(&met.file);
-        let is_told = before.is_none() && self.told.contains_key(&met.file);
+        let is_reported = before.is_none() && self.reported.contains_key(&met.file);
         let first = match believed {
-            // What has moved it since then has been told.
+            // The operation that moved it since then has a line.
             Some(file) if file == met.file => before,
-            // This is what has been where that was first heard of.
+            // This file was at the location of the first find.
             Some(other) => {
                 let taken_for = self.unmeasured.remove(&other);
                 taken_for.filter(|other| other.file > self.invented)
             }
             None => None,
         };
-        if is_told {
+        if is_reported {
             return;
         }
         if let Some(first) = first {
@@ -167,7 +170,8 @@ impl Story {
         }
     }
 
-    /// A file was there that nobody has found, as an operation on its name shows. Its kind may be known.
+    /// Invents a file that must have existed, because an operation on its name shows it. Its kind
+    /// may be known.
     fn invent(&mut self, directory: u64, name: &Name, kind: Option<Kind>, text: &mut Vec<u8>) {
         if let Some(file) = self.names.file(directory, name) {
             if kind.is_some() {
@@ -186,16 +190,16 @@ impl Story {
         self.meet(met, text);
     }
 
-    /// Tells that a file was there, unless its directory is newer.
+    /// Appends the line of an existing file, unless its directory is newer.
     fn exists(&mut self, existing: Existing, text: &mut Vec<u8>) {
-        if self.told.get(&existing.directory) == Some(&true) {
-            self.told.insert(existing.file, true);
+        if self.reported.get(&existing.directory) == Some(&true) {
+            self.reported.insert(existing.file, true);
             push(text, &Exists { exists: existing });
         }
     }
 }
 
-/// The name that an operation shows to have been there before, and of what kind it was if it shows that, too.
+/// The name that must have existed before an operation, and its kind if the operation shows it.
 fn unseen(operation: &Operation, error: Option<Errno>) -> Option<(u64, &Name, Option<Kind>)> {
     match (operation, error) {
         (Operation::Unlink { directory, name }, None) => Some((*directory, name, Some(Kind::File))),

@@ -4,7 +4,7 @@ use futago_base::{Kind, Name};
 use proptest::{collection::vec, option, prelude::*};
 use serde_json::Value;
 
-/// A file that the tests read again, and that has so much room.
+/// A file in memory that the tests can read, with limited space.
 #[derive(Clone)]
 struct Paper {
     text: Arc<Mutex<Vec<u8>>>,
@@ -17,7 +17,7 @@ impl Paper {
         Self { text, room }
     }
 
-    /// The lines but for the header.
+    /// The lines without the header.
     fn lines(&self) -> Vec<String> {
         let text = String::from_utf8(self.text.lock().unwrap().clone()).unwrap();
         let mut lines = text.lines().map(str::to_owned);
@@ -89,10 +89,10 @@ fn met(directory: u64, text: &str, file: u64, kind: Kind, size: Option<u64>) -> 
 }
 
 /// Records operations of process 7 one after the other, and returns the lines without times.
-fn recorded(told: impl IntoIterator<Item = (Operation, Option<Errno>, Vec<Met>)>) -> Vec<String> {
+fn recorded(steps: impl IntoIterator<Item = (Operation, Option<Errno>, Vec<Met>)>) -> Vec<String> {
     let paper = Paper::new(1 << 20);
     let recorder = recorder(&paper);
-    for (operation, error, met) in told {
+    for (operation, error, met) in steps {
         recorder.begin(Some(7)).unwrap().tell(operation, error, met);
     }
     recorder.end().unwrap();
@@ -112,7 +112,7 @@ fn timeless(paper: &Paper) -> Vec<String> {
 }
 
 #[test]
-fn what_is_found_has_been_there_and_what_is_made_has_not() {
+fn a_found_file_existed_before_and_a_created_one_did_not() {
     let lines = recorded([
         (
             stat(0, "d", 4),
@@ -149,9 +149,9 @@ fn what_is_found_has_been_there_and_what_is_made_has_not() {
     assert_eq!(lines, expected);
 }
 
-/// The lookup begins before the end of the making, and ends before it, too.
+/// The lookup begins and ends before the end of the creation.
 #[test]
-fn a_file_that_is_found_while_it_is_made_has_not_been_there() {
+fn a_file_that_is_found_while_it_is_created_did_not_exist_before() {
     let paper = Paper::new(1 << 20);
     let recorder = recorder(&paper);
     let mut making = recorder.begin(Some(1)).unwrap();
@@ -173,9 +173,9 @@ fn a_file_that_is_found_while_it_is_made_has_not_been_there() {
     assert_eq!(timeless(&paper), expected);
 }
 
-/// A listing does not tell sizes; looking at the file does.
+/// A listing does not include sizes; a later stat supplies the size.
 #[test]
-fn what_is_listed_has_been_there() {
+fn a_listed_file_existed_before() {
     let listed = vec![
         met(0, "a", 4, Kind::File, None),
         met(0, "b", 5, Kind::File, None),
@@ -201,9 +201,9 @@ fn what_is_listed_has_been_there() {
     assert_eq!(existing, expected);
 }
 
-/// A listing that takes long tells of what is made meanwhile.
+/// A long listing includes files that are created meanwhile.
 #[test]
-fn a_file_that_is_made_while_it_is_listed_has_not_been_there() {
+fn a_file_that_is_created_during_a_listing_did_not_exist_before() {
     for size in [None, Some(0)] {
         let paper = Paper::new(1 << 20);
         let recorder = recorder(&paper);
@@ -222,9 +222,9 @@ fn a_file_that_is_made_while_it_is_listed_has_not_been_there() {
     }
 }
 
-/// Who renames what was only listed does not change where it has been.
+/// A rename of a file that was only listed does not change its original location.
 #[test]
-fn what_is_listed_and_moved_has_been_where_it_was_listed() {
+fn a_file_that_is_listed_and_moved_existed_where_it_was_listed() {
     let rename = Operation::Rename {
         directory: ROOT,
         name: name("a"),
@@ -252,7 +252,7 @@ fn what_is_listed_and_moved_has_been_where_it_was_listed() {
 
 /// A path that leads through a file, and then the file itself.
 #[test]
-fn what_is_found_twice_is_as_large_as_the_second_time_tells() {
+fn a_file_that_is_found_twice_has_the_size_of_the_second_time() {
     let lines = recorded([
         (
             stat(0, "f", 4),
@@ -318,9 +318,9 @@ fn names_that_nobody_looked_at_have_been_there_if_they_were_used() {
     assert_eq!(existing, expected);
 }
 
-/// Kernels close files for nobody, and write what was mapped.
+/// Kernels close files and write mapped pages on behalf of no process.
 #[test]
-fn what_nobody_asks_for_is_done_by_who_opened_the_file() {
+fn operations_without_a_process_belong_to_the_opener() {
     let paper = Paper::new(1 << 20);
     let recorder = recorder(&paper);
     let one = |process, operation| {
@@ -364,9 +364,9 @@ fn records(paper: &Paper) -> Vec<Record> {
     records.collect()
 }
 
-/// All that was asked goes on, what has been written stays, and there is no line that says that it is all.
+/// All operations continue, written lines stay, and the line of the end is missing.
 #[test]
-fn a_full_disk_cuts_the_recording() {
+fn a_full_disk_ends_the_recording() {
     let paper = Paper::new(1000);
     let recorder = recorder(&paper);
     while let Some(mut begun) = recorder.begin(Some(1)) {
@@ -380,9 +380,9 @@ fn a_full_disk_cuts_the_recording() {
     assert!(!lines.iter().any(|line| line.contains("end")), "{lines:?}");
 }
 
-/// A program that crashes after it has waited for anything leaves what it did before.
+/// A program that crashes after it has waited leaves the operations before the wait.
 #[test]
-fn what_was_done_is_written_before_the_end() {
+fn operations_are_written_before_the_end() {
     let paper = Paper::new(1 << 20);
     let recorder = recorder(&paper);
     for number in 0..100 {
@@ -395,7 +395,7 @@ fn what_was_done_is_written_before_the_end() {
     recorder.end().unwrap();
 }
 
-/// The header can be written, and then nothing as long as the test holds the pen.
+/// The header can be written, and nothing more while the test holds the pen.
 struct Stuck {
     paper: Paper,
     pen: Arc<Mutex<()>>,
@@ -412,9 +412,9 @@ impl io::Write for Stuck {
     }
 }
 
-/// Nobody waits for a disk that hangs.
+/// No operation waits for a disk that hangs.
 #[test]
-fn a_recorder_that_is_too_slow_is_not_waited_for() {
+fn operations_do_not_wait_for_a_slow_recorder() {
     let (paper, pen) = (Paper::new(1 << 30), Arc::default());
     let stuck = Stuck {
         paper: paper.clone(),
@@ -435,9 +435,9 @@ fn a_recorder_that_is_too_slow_is_not_waited_for() {
     assert!(!paper.lines().iter().any(|line| line.contains("end")));
 }
 
-/// One operation takes for ever, and others go on.
+/// One operation never ends, and others continue.
 #[test]
-fn what_takes_long_does_not_hold_back_everything() {
+fn a_long_operation_does_not_delay_all_others() {
     let paper = Paper::new(1 << 30);
     let recorder = recorder(&paper);
     let endless = recorder.begin(Some(1));
@@ -454,7 +454,7 @@ fn what_takes_long_does_not_hold_back_everything() {
 }
 
 #[test]
-fn a_file_that_cannot_be_made_or_written_is_told() {
+fn a_file_that_cannot_be_created_or_written_is_reported() {
     let missing = Recorder::create(Path::new("/nowhere/at/all")).unwrap_err();
     let full = Recorder::create(Path::new("/dev/full")).unwrap_err();
     let text = format!("{missing}\n{full}");
@@ -467,7 +467,7 @@ fn any_name() -> impl Strategy<Value = Name> {
     vec(1u8.., 1..20).prop_filter_map("a name", |bytes| Name::new(bytes).ok())
 }
 
-/// The number of a file that is there.
+/// The number of an existing file.
 fn any_file() -> impl Strategy<Value = u64> {
     1..5u64
 }
@@ -533,7 +533,7 @@ fn any_operation_on_files() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Operations on files that are there, with all kinds of keys.
+/// Operations on existing files, with all kinds of keys.
 fn any_operation() -> impl Strategy<Value = Operation> {
     prop_oneof![any_operation_on_names(), any_operation_on_files()]
 }
@@ -548,11 +548,11 @@ proptest! {
         let directory = |file| met(ROOT, &format!("directory {file}"), file, Kind::Directory, None);
         let listing = (1..5).map(directory).collect();
         recorder.begin(Some(1)).unwrap().tell(list(), None, listing);
-        let mut told = vec![(list(), None)];
+        let mut steps = vec![(list(), None)];
         for (process, operation, fails) in operations {
             let error = fails.then_some(Errno::EIO).filter(|_| operation.finds().is_none());
             recorder.begin(process).unwrap().tell(operation.clone(), error, vec![]);
-            told.push((operation, error));
+            steps.push((operation, error));
         }
         recorder.end().unwrap();
         let records = records(&paper);
@@ -564,6 +564,6 @@ proptest! {
         prop_assert_eq!(&kinds[..4], [ExistingKind::Directory; 4]);
         prop_assert!(records.is_sorted_by_key(|record| record.begin_ns));
         let read: Vec<_> = records.into_iter().map(|r| (r.operation, r.error)).collect();
-        prop_assert_eq!(read, told);
+        prop_assert_eq!(read, steps);
     }
 }

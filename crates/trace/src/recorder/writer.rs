@@ -10,22 +10,22 @@ use std::{
     time::Duration,
 };
 
-/// So much text is written at once, if there is so much.
+/// The bytes of text that are written at once.
 const TEXT_BYTES: usize = 1 << 16;
 
-/// How long the thread lets operations gather when it has been woken: to wake it for each of them would cost whoever
-/// performs them more than to tell of them.
+/// How long the thread collects operations after it was woken. Waking it for each operation would
+/// cost the caller more than the report itself.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// What the thread is told.
+/// The input of the thread.
 #[derive(Debug)]
 pub enum Message {
     Event(Event),
-    /// The recording is whole.
+    /// The recording is complete.
     End,
 }
 
-/// A file that is being written, whole lines at once.
+/// A file that is written in whole lines.
 pub struct Writer<W> {
     file: W,
     name: String,
@@ -47,7 +47,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Writes until the end of the recording. Fails if it is cut.
+    /// Writes until the end of the recording. Fails if the recording ended early.
     pub fn run(mut self, messages: &Receiver<Message>) -> io::Result<()> {
         let name = std::mem::take(&mut self.name);
         let result = self.write_all(messages);
