@@ -7,7 +7,7 @@ use futago_base::Time;
 use futago_driver::SpinLimit;
 use futago_transport::{
     busy::now,
-    shared_memory::waiting::{is_contended, yield_processor},
+    shared_memory::waiting::{is_contended, yield_cpu},
 };
 
 /// How a thread looks for requests.
@@ -30,7 +30,7 @@ impl Lookout {
         self.looked_in_vain(now, is_contended(now));
         if !self.is_asleep {
             // Who is about to ask may need the processor for that.
-            yield_processor(now);
+            yield_cpu(now);
         }
         !self.is_asleep
     }

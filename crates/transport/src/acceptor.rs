@@ -1,4 +1,5 @@
-//! The door: who connects proves the key in good time, and strangers do not keep others out.
+//! Accepts connections. A peer must prove the key within a deadline, and unproven peers cannot
+//! exclude others.
 
 use crate::{
     Channel, ClusterKey, Hello, Listener, Stream,
@@ -18,28 +19,28 @@ use tokio::{
     time::timeout,
 };
 
-/// How many connections may be about to prove the key. One more costs the oldest its place: an
-/// honest peer needs milliseconds, so the oldest is an idle one.
+/// The most connections that have not proven the key yet. One more evicts the oldest: an honest
+/// peer needs milliseconds, so the oldest is an idle one.
 const UNPROVEN_MAX: usize = 1024;
-/// The pause after the system had no more descriptors.
+/// The pause after the system has run out of descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
-/// Decides about those who have proven the key.
-pub trait Doorkeeper {
-    /// Whether to let a peer in, and which servers its messages may be for, at most
+/// Decides about peers that have proven the key.
+pub trait ConnectionHandler {
+    /// Whether to admit a peer, and the servers that its messages may address, at most
     /// [`SERVERS_MAX`](crate::handshake::SERVERS_MAX).
     fn admit(&self, hello: &Hello) -> Result<Vec<ServerId>, Refusal>;
-    /// A peer that is in.
-    fn enter(&self, channel: Channel, hello: Hello, place: Place);
-    /// A peer that is not.
-    fn turned_away(&self, error: &HandshakeError);
+    /// An admitted peer is connected. The slot counts as used until it is dropped.
+    fn connected(&self, channel: Channel, hello: Hello, slot: ConnectionSlot);
+    /// A peer was rejected.
+    fn rejected(&self, error: &HandshakeError);
 }
 
-/// A counted place for one connection; it is free again when this is dropped.
+/// A counted slot for one connection, freed when it is dropped.
 #[derive(Debug)]
-pub struct Place(Rc<Cell<usize>>);
+pub struct ConnectionSlot(Rc<Cell<usize>>);
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
@@ -52,24 +53,24 @@ pub struct Acceptor<D> {
     connections: Rc<Cell<usize>>,
     unproven: RefCell<BTreeMap<u64, AbortHandle>>,
     accepted: Cell<u64>,
-    doorkeeper: D,
+    handler: D,
 }
 
-impl<D: Doorkeeper + 'static> Acceptor<D> {
-    /// A door for at most so many proven connections.
-    pub fn new(key: ClusterKey, connections_max: usize, doorkeeper: D) -> Rc<Self> {
+impl<D: ConnectionHandler + 'static> Acceptor<D> {
+    /// An acceptor of at most this many proven connections.
+    pub fn new(key: ClusterKey, connections_max: usize, handler: D) -> Rc<Self> {
         Rc::new(Self {
             key,
             connections_max,
             connections: Rc::default(),
             unproven: RefCell::default(),
             accepted: Cell::new(0),
-            doorkeeper,
+            handler,
         })
     }
 
-    /// Accepts for as long as it is polled. Must run within a `LocalSet`; may run for several
-    /// listeners.
+    /// Accepts connections for as long as it is polled. It must run within a `LocalSet`, and may
+    /// run for several listeners.
     pub async fn run(self: Rc<Self>, listener: &Listener) {
         loop {
             match listener.accept().await {
@@ -96,42 +97,41 @@ impl<D: Doorkeeper + 'static> Acceptor<D> {
     }
 
     async fn prove(&self, stream: Stream) {
-        let mut place = None;
+        let mut slot = None;
         let admit = |hello: &Hello| {
-            let here = self.doorkeeper.admit(hello)?;
-            place = Some(self.place().ok_or(Refusal::Full)?);
+            let here = self.handler.admit(hello)?;
+            slot = Some(self.slot().ok_or(Refusal::Full)?);
             Ok(here)
         };
         let result = open(stream, &self.key, admit).await;
-        match (result, place) {
-            (Ok((channel, hello)), Some(place)) => self.doorkeeper.enter(channel, hello, place),
-            (Err(error), _) => self.doorkeeper.turned_away(&error),
+        match (result, slot) {
+            (Ok((channel, hello)), Some(slot)) => self.handler.connected(channel, hello, slot),
+            (Err(error), _) => self.handler.rejected(&error),
             (Ok(_), None) => {}
         }
     }
 
-    fn place(&self) -> Option<Place> {
+    fn slot(&self) -> Option<ConnectionSlot> {
         let taken = self.connections.get();
         (taken < self.connections_max).then(|| {
             self.connections.set(taken + 1);
-            Place(self.connections.clone())
+            ConnectionSlot(self.connections.clone())
         })
     }
 
-    /// The system has no descriptors left: those who have proven nothing go first.
+    /// Frees descriptors: connections that have proven nothing are closed first.
     async fn make_room(&self, error: &io::Error) {
-        self.doorkeeper
-            .turned_away(&HandshakeError::Io(io::Error::new(
-                error.kind(),
-                error.to_string(),
-            )));
+        self.handler.rejected(&HandshakeError::Io(io::Error::new(
+            error.kind(),
+            error.to_string(),
+        )));
         let idle = std::mem::take(&mut *self.unproven.borrow_mut());
         idle.into_values().for_each(|task| task.abort());
         tokio::time::sleep(EXHAUSTED_PAUSE).await;
     }
 }
 
-/// Has the key proven, and takes over the memory that the peer hands over, if it does.
+/// Verifies the proof of the key, and accepts the shared memory that the peer offers, if it does.
 async fn open(
     mut stream: Stream,
     key: &ClusterKey,

@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! The address that a server listens at.
 
 use futago_base::ServerId;
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use std::{fmt, path::PathBuf, str::FromStr};
 /// The longest path that the kernel accepts for a Unix socket, in bytes.
 const UNIX_PATH_BYTES: usize = 107;
 
-/// Where a server listens: `tcp:host:port` or `unix:/path`.
+/// The address that a server listens at: `tcp:host:port` or `unix:/path`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Address {
-    /// A TCP port, as `host:port`; an IPv6 address stands in brackets.
+    /// A TCP port, as `host:port`; an IPv6 address is in brackets.
     Tcp(String),
     /// A Unix socket at an absolute path.
     Unix(PathBuf),
 }
 
-/// Why a text is not an address.
+/// The reason why a text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not an address: {reason}")]
 pub struct AddressError {
@@ -26,9 +26,10 @@ pub struct AddressError {
 }
 
 impl Address {
-    /// The Unix socket over which processes of the server's host hand over memory: its own address, or
-    /// beside a TCP port a name without a file, which a container with a network of its own does not
-    /// see.
+    /// The Unix socket over which processes of the server's host hand over shared memory.
+    ///
+    /// It is the server's own address, or an abstract name beside a TCP port. A container with a
+    /// network namespace of its own does not see that name.
     pub fn nearby(&self, cluster: u64, server: ServerId) -> Option<PathBuf> {
         match self {
             Self::Tcp(host_and_port) => {

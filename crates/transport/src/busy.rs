@@ -1,7 +1,8 @@
-//! How long a thread has had something to do, apart from looking for it in vain.
+//! The busy time of a thread, without the time of polls that find nothing.
 //!
-//! Who looks knows: a wait begins where the first look finds nothing, and ends before the look that
-//! finds something, or where something is taken out of a message that has not wholly come.
+//! The polling code reports the transitions. A thread becomes idle at the first poll that finds
+//! nothing. It becomes busy at the poll that finds something, or when it reads part of an
+//! incomplete message.
 
 use futago_base::{Duration, Time};
 use rustix::time::{ClockId, clock_gettime};
@@ -12,39 +13,39 @@ thread_local! {
     static TOTAL: Cell<Duration> = const { Cell::new(Duration(0)) };
 }
 
-/// The time of a clock that never steps.
+/// The time of a monotonic clock that never steps.
 pub fn now() -> Time {
     let time = clock_gettime(ClockId::Monotonic);
     Time(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The calling thread has something to do.
+/// The calling thread is busy from `now` on.
 pub fn begin(now: Time) {
     if SINCE.get().is_none() {
         SINCE.set(Some(now));
     }
 }
 
-/// The calling thread has found something to do.
+/// The calling thread is busy from this moment on.
 pub fn begin_now() {
     if SINCE.get().is_none() {
         begin(now());
     }
 }
 
-/// The calling thread has nothing to do any more.
+/// The calling thread is idle from `now` on.
 pub fn end(now: Time) {
     if let Some(since) = SINCE.take() {
         TOTAL.set(Duration(TOTAL.get().0 + now.since(since).0));
     }
 }
 
-/// Since when the calling thread has had something to do, if it has.
+/// The time since which the calling thread is busy; `None` if it is idle.
 pub fn since() -> Option<Time> {
     SINCE.get()
 }
 
-/// How long the calling thread has had something to do until now.
+/// The total busy time of the calling thread until `now`.
 pub fn total(now: Time) -> Duration {
     let under_way = SINCE.get().map_or(0, |since| now.since(since).0);
     Duration(TOTAL.get().0 + under_way)

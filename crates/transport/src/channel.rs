@@ -1,4 +1,4 @@
-//! What messages go over: a socket, an encrypted one, or memory.
+//! The transport of messages: a socket, an encrypted socket, or shared memory.
 
 use crate::{SecureStream, Session, Stream, shared_memory::MemoryStream};
 use std::io::{self, IoSlice};
@@ -37,7 +37,7 @@ macro_rules! either {
 }
 
 impl Channel {
-    /// A socket after the handshake. What leaves the host is encrypted, if the cluster wants it.
+    /// A socket after the handshake. TCP is encrypted if the cluster is secure.
     pub(crate) fn new(stream: Stream, session: Session, is_secure: bool) -> Self {
         match stream {
             Stream::Tcp(_) if is_secure => Self::Secure(SecureStream::new(stream, session)),
@@ -45,11 +45,11 @@ impl Channel {
         }
     }
 
-    /// Whether somebody reads and writes again and again, who need not be told to.
-    pub fn is_attended(&self) -> bool {
+    /// Whether a thread polls both directions, so that it needs no wake-ups.
+    pub fn is_polled(&self) -> bool {
         match self {
             Self::Stream(_) | Self::Secure(_) => false,
-            Self::Memory(stream) => stream.is_attended(),
+            Self::Memory(stream) => stream.is_polled(),
         }
     }
 
@@ -63,12 +63,12 @@ impl Channel {
         either!(self, stream => stream.writable().await)
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         either!(self, stream => stream.try_read(into))
     }
 
-    /// Reads what is there into a growing buffer.
+    /// Reads the available bytes into a growing buffer.
     pub fn try_read_buf(&self, into: &mut impl bytes::BufMut) -> io::Result<usize> {
         either!(self, stream => stream.try_read_buf(into))
     }

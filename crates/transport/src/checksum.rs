@@ -1,8 +1,8 @@
-//! The checksum of messages, as fast as the processor can.
+//! The checksum of messages, computed by the fastest instructions of the CPU.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// The CRC-32C (Castagnoli; RFC 3720, appendix B.4) of what `crc` is that of, and then `bytes`.
+/// Continues a CRC-32C (Castagnoli; RFC 3720, appendix B.4) over `bytes`.
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
     let state = u64::from(!crc);
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, state);

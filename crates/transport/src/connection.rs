@@ -1,9 +1,9 @@
-//! A proven connection: messages in, messages out.
+//! A proven connection, on which messages are received and sent.
 
 use crate::{
     Channel,
     checksum::crc32c_append,
-    decoder::{Decoder, KEPT_BYTES},
+    decoder::{Decoder, IDLE_BUFFER_BYTES},
     large,
 };
 use atomic_refcell::AtomicRefCell;
@@ -24,27 +24,29 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-/// How long a message may take from its first byte to its last, and how long a peer may leave what
-/// is sent to it unread.
+/// How long a message may take from its first byte to its last, and how long a peer may leave sent
+/// bytes unread.
 pub const STALL_DEADLINE: Duration = Duration::from_secs(60);
-/// How much is read at once from a socket, in bytes.
+/// The most bytes of one read from a socket.
 const SOCKET_READ_BYTES: usize = 64 << 10;
-/// How much is read at once from memory, in bytes: most messages, and of others little more than the head, so that
-/// data is copied once.
+/// The most bytes of one read from shared memory. Most messages fit. Of a larger message it covers
+/// little more than the head, so that the data is copied only once.
 const MEMORY_READ_BYTES: usize = 4 << 10;
-/// How much data is moved through memory at once, in bytes: little enough to be in the caches still when it is summed up.
+/// The bytes of data that are moved through shared memory at once, few enough to stay in the CPU
+/// caches until they are checksummed.
 const MEMORY_PART_BYTES: usize = 64 << 10;
-/// After so many bytes others get their turn: after a chunk of 1 MiB with its head and its checksum.
-const TURN_BYTES: usize = (1 << 20) + MEMORY_READ_BYTES;
-/// How many pieces one write gathers.
+/// The bytes after which other connections are served: a chunk of 1 MiB with its head and its
+/// checksum.
+const BATCH_BYTES: usize = (1 << 20) + MEMORY_READ_BYTES;
+/// The most pieces of one gathered write.
 const SLICES: usize = 64;
 
 thread_local! {
-    /// One for all connections of a thread, so that an idle connection takes no memory.
+    /// One buffer for all connections of a thread, so that an idle connection takes no memory.
     static READ_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; SOCKET_READ_BYTES].into());
 }
 
-/// Why a connection ended.
+/// The reason why a connection ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
     /// The peer closed it.
@@ -53,10 +55,10 @@ pub enum ConnectionError {
     /// The peer closed it within a message.
     #[error("the peer closed the connection within a message")]
     Truncated,
-    /// The peer is too slow.
+    /// The peer exceeded a deadline.
     #[error("the peer was stuck within a message for {} s", STALL_DEADLINE.as_secs())]
     Stalled,
-    /// The peer sends nonsense.
+    /// The peer sent invalid bytes.
     #[error("the peer sent bytes that are no message: {0}")]
     Decode(#[from] DecodeError),
     /// The connection broke.
@@ -64,8 +66,10 @@ pub enum ConnectionError {
     Io(#[from] io::Error),
 }
 
-/// Memory for large messages on their way in, shared by all connections of a process. Who finds none
-/// waits; who sends too slowly is cut off, so that it comes back.
+/// Memory for incoming large messages, shared by all connections of a process.
+///
+/// A message waits until memory is free. A slow sender is disconnected, so that its memory is
+/// freed.
 #[derive(Clone, Debug)]
 pub struct Budget(Arc<Semaphore>);
 
@@ -73,7 +77,7 @@ pub struct Budget(Arc<Semaphore>);
 const PERMIT_BYTES: usize = 1 << 10;
 
 impl Budget {
-    /// A budget of about so many bytes, at least enough for one message.
+    /// A budget of about this many bytes, at least enough for one message.
     pub fn new(bytes: usize) -> Self {
         let least = futago_base::limits::PAYLOAD_BYTES + futago_base::limits::BODY_BYTES;
         Self(Arc::new(Semaphore::new(bytes.max(least) / PERMIT_BYTES)))
@@ -96,8 +100,8 @@ impl Budget {
 
 /// The two directions of a connection.
 ///
-/// Threads may share them, if they take turns: whoever calls while another thread is within a call
-/// panics. A thread that waits is within none.
+/// Threads may share them, but calls must not overlap: a call panics while another thread is within
+/// a call. A waiting thread is not within a call.
 pub fn split(channel: impl Into<Channel>, budget: Budget) -> (Receiver, Arc<Sender>) {
     let channel = Arc::new(channel.into());
     let receiver = Receiver {
@@ -123,28 +127,29 @@ pub struct Receiver {
     incoming: AtomicRefCell<Incoming>,
 }
 
-/// What has come in of messages that are not complete.
+/// The received part of incomplete messages.
 #[derive(Debug, Default)]
 struct Incoming {
     decoder: Decoder,
     permit: Option<OwnedSemaphorePermit>,
-    /// What was read beyond the head of a message that had to wait for memory.
+    /// The bytes after the head of a message that had to wait for memory.
     left: Vec<u8>,
-    /// When the message that has begun must be complete.
+    /// When the current message must be complete.
     deadline: Option<Instant>,
-    /// What ended the connection, after messages that are to be handled first.
+    /// The error that ended the connection, reported after the messages before it.
     failure: Option<ConnectionError>,
 }
 
 impl Receiver {
-    /// Waits for messages and adds all that have arrived to `frames`. One may wait at a time.
+    /// Waits for messages and adds all that have arrived to `frames`. Only one caller may wait at a
+    /// time.
     ///
     /// # Errors
-    /// The connection has ended, and all messages before have been received.
+    /// The connection has ended, and all messages before its end have been received.
     pub async fn receive(&self, frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
         let before = frames.len();
         loop {
-            self.take_in(frames, None)?;
+            self.receive_available(frames, None)?;
             if frames.len() > before {
                 return Ok(());
             }
@@ -152,16 +157,17 @@ impl Receiver {
         }
     }
 
-    /// Adds all messages that have arrived to `frames`, without waiting for any.
+    /// Adds all messages that have arrived to `frames`, without waiting.
     ///
     /// # Errors
     /// As [`Receiver::receive`].
     pub fn try_receive(&self, frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
-        self.take_in(frames, Some(&self.budget))
+        self.receive_available(frames, Some(&self.budget))
     }
 
-    /// The same; without a budget a large message waits for its turn first.
-    fn take_in(
+    /// Adds all messages that have arrived. Without a budget it stops at a large message, which
+    /// must first wait for its queue position.
+    fn receive_available(
         &self,
         frames: &mut Vec<Frame>,
         budget: Option<&Budget>,
@@ -180,27 +186,28 @@ impl Receiver {
         result
     }
 
-    /// Whether the messages come through memory, so that somebody can attend to them.
+    /// Whether messages arrive through shared memory, so that a thread can poll it.
     pub fn is_memory(&self) -> bool {
         matches!(&*self.channel, Channel::Memory(_))
     }
 
-    /// From now until [`Receiver::leave`], whoever calls this calls [`Receiver::try_receive`] and
-    /// [`Sender::flush`] again and again, and who waits for messages or for room does not look itself.
-    pub fn attend(&self) {
+    /// From now until [`Receiver::stop_polling`], the caller polls [`Receiver::try_receive`] and
+    /// [`Sender::flush`]. Tasks that wait for messages or for room do not poll meanwhile.
+    pub fn start_polling(&self) {
         if let Channel::Memory(stream) = &*self.channel {
-            stream.attend();
+            stream.start_polling();
         }
     }
 
-    /// Leaves to who waits what has arrived, and what is going to arrive. [`Sender::flush`] must follow.
-    pub fn leave(&self) {
+    /// Leaves available and future bytes to waiting tasks. [`Sender::flush`] must follow.
+    pub fn stop_polling(&self) {
         if let Channel::Memory(stream) = &*self.channel {
-            stream.leave(self.incoming.borrow().deadline.is_some());
+            stream.stop_polling(self.incoming.borrow().deadline.is_some());
         }
     }
 
-    /// Waits for its turn and for memory, or for bytes; perhaps in vain, since another thread may receive them.
+    /// Waits for queue position and memory, or for bytes. The wake-up may be spurious, because
+    /// another thread may receive the bytes.
     async fn wait(&self) -> Result<(), ConnectionError> {
         let (wanted, deadline) = {
             let incoming = self.incoming.borrow();
@@ -209,7 +216,7 @@ impl Receiver {
         let wait = async {
             match wanted {
                 Some(bytes) => {
-                    large::turn().await;
+                    large::wait_in_queue().await;
                     let permit = self.budget.take(bytes).await;
                     self.incoming.borrow_mut().grant(permit);
                     Ok(())
@@ -228,7 +235,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Whether the message that has begun should be complete by now.
+    /// Whether the deadline of the current message has passed.
     fn is_stalled(&self) -> bool {
         let deadline = self.incoming.borrow().deadline;
         deadline.is_some_and(|deadline| deadline <= Instant::now())
@@ -236,7 +243,7 @@ impl Receiver {
 }
 
 impl Incoming {
-    /// Lets a large message go on, if it has not been let before.
+    /// Lets a large message continue, unless it may already.
     fn grant(&mut self, permit: Option<OwnedSemaphorePermit>) {
         if self.decoder.wanted_bytes().is_some() {
             self.permit = permit;
@@ -244,8 +251,8 @@ impl Incoming {
         }
     }
 
-    /// Starts or ends the deadline of the message that is on its way. It does not run while the
-    /// message waits for memory, which is not the peer's fault.
+    /// Starts or ends the deadline of the current message. It does not run while the message waits
+    /// for memory, because that is not the peer's fault.
     fn watch_message(&mut self) {
         if !self.decoder.is_within_message() || self.decoder.wanted_bytes().is_some() {
             self.deadline = None;
@@ -254,7 +261,7 @@ impl Incoming {
         }
     }
 
-    /// Whether the message that has begun may go on: a large one only with memory.
+    /// Whether the current message may continue; a large message needs memory.
     fn has_memory(&mut self, budget: Option<&Budget>) -> bool {
         let Some(bytes) = self.decoder.wanted_bytes() else {
             return true;
@@ -273,8 +280,8 @@ impl Incoming {
         budget: Option<&Budget>,
         frames: &mut Vec<Frame>,
     ) -> Result<(), ConnectionError> {
-        let mut turn_bytes = 0;
-        while turn_bytes < TURN_BYTES && self.has_memory(budget) {
+        let mut batch_bytes = 0;
+        while batch_bytes < BATCH_BYTES && self.has_memory(budget) {
             if !self.left.is_empty() {
                 let left = std::mem::take(&mut self.left);
                 self.take(&left, frames)?;
@@ -285,7 +292,7 @@ impl Incoming {
                     return Err(ConnectionError::Truncated);
                 }
                 Ok(0) => return Err(ConnectionError::Closed),
-                Ok(count) => turn_bytes += count,
+                Ok(count) => batch_bytes += count,
                 Err(ConnectionError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                     break;
                 }
@@ -320,11 +327,11 @@ impl Incoming {
         })
     }
 
-    /// Decodes what has been read.
+    /// Decodes bytes that were read.
     fn take(&mut self, mut bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), ConnectionError> {
         while let Some(frame) = self.decoder.decode(&mut bytes)? {
             if self.permit.take().is_some() {
-                large::taken_in();
+                large::received();
             }
             self.deadline = None;
             frames.push(frame);
@@ -334,31 +341,32 @@ impl Incoming {
     }
 }
 
-/// The outgoing direction. What is queued leaves with the next [`Sender::flush`], in few writes.
+/// The outgoing direction. Queued messages leave with the next [`Sender::flush`], in few writes.
 #[derive(Debug)]
 pub struct Sender {
     channel: Arc<Channel>,
     queue: AtomicRefCell<Queue>,
     wake: Notify,
-    /// Tells who waits for room that something was taken.
+    /// Notifies the task that waits for room when bytes are sent.
     taken: Notify,
     closed: AtomicBool,
 }
 
-/// What waits to be taken by the peer.
+/// The bytes that the peer has not taken yet.
 #[derive(Debug, Default)]
 struct Queue {
     pieces: VecDeque<Bytes>,
     bytes: usize,
-    /// How many bytes were taken, ever.
+    /// The total number of bytes sent.
     taken_bytes: u64,
-    /// Where messages are encoded that leave at once, so that they need no memory of their own.
+    /// A reusable buffer for the heads of messages that leave at once.
     head: Vec<u8>,
 }
 
 impl Sender {
-    /// Puts a message in line, and through memory sends it at once: there a write costs next to nothing,
-    /// and the other end begins while this one goes on. Returns whether it waits for [`Sender::flush`].
+    /// Queues a message, or sends it at once through shared memory. A write to shared memory is
+    /// cheap, and the peer starts while this end continues. Returns whether the message waits for
+    /// [`Sender::flush`].
     pub fn post(&self, frame: &Frame) -> bool {
         let waits = !matches!(&*self.channel, Channel::Memory(_));
         if waits || self.queued_bytes() > 0 {
@@ -372,7 +380,7 @@ impl Sender {
         waits
     }
 
-    /// Puts a message in line.
+    /// Queues a message.
     pub fn queue(&self, frame: &Frame) {
         if self.closed.load(Ordering::Relaxed) {
             return;
@@ -383,21 +391,21 @@ impl Sender {
         }
     }
 
-    /// How much waits to be taken by the peer, in bytes.
+    /// The number of bytes that the peer has not taken yet.
     pub fn queued_bytes(&self) -> usize {
         self.queue.borrow().bytes
     }
 
-    /// Waits until at most so many bytes are queued. One may wait at a time.
+    /// Waits until at most this many bytes are queued. Only one caller may wait at a time.
     pub async fn room(&self, most_bytes: usize) {
         while self.queued_bytes() > most_bytes {
             self.taken.notified().await;
         }
     }
 
-    /// Writes what the peer takes now; [`Sender::drive`] does the rest, or who attends to the channel.
+    /// Writes the bytes that fit now. [`Sender::drive`] or the polling thread writes the rest.
     pub fn flush(&self) {
-        if self.write_all().is_err() || self.queued_bytes() > 0 && !self.channel.is_attended() {
+        if self.write_all().is_err() || self.queued_bytes() > 0 && !self.channel.is_polled() {
             self.wake.notify_one();
         }
     }
@@ -412,8 +420,8 @@ impl Sender {
         self.wake.notify_one();
     }
 
-    /// Writes what is left over whenever the peer has room again. To be run beside the receiver; it
-    /// ends with the connection.
+    /// Writes queued bytes whenever there is room again, until the connection ends. It must run
+    /// beside the receiver.
     pub async fn drive(&self) -> ConnectionError {
         loop {
             self.wake.notified().await;
@@ -431,7 +439,7 @@ impl Sender {
             let before = self.queue.borrow().taken_bytes;
             match timeout(STALL_DEADLINE, self.channel.writable()).await {
                 Ok(writable) => writable?,
-                // Another thread may have written meanwhile.
+                // Another thread may have written in the meantime.
                 Err(_) if self.queue.borrow().taken_bytes == before => {
                     return Err(ConnectionError::Stalled);
                 }
@@ -451,8 +459,8 @@ impl Queue {
         }
     }
 
-    /// Writes as much of a message as there is room for, and queues the rest. Nothing may be queued before. What is
-    /// wrong with the channel shows when the rest is written.
+    /// Writes the part of a message that fits, and queues the rest. The queue must be empty. An
+    /// error of the channel is reported when the rest is written.
     fn write_or_queue(&mut self, frame: &Frame, channel: &Channel) {
         let mut head = std::mem::take(&mut self.head);
         let mut sum = frame.encode_head(&mut head, crc32c_append);
@@ -467,11 +475,11 @@ impl Queue {
         let sum = (!data.is_empty()).then(|| crc32c_append(sum, &data).to_le_bytes());
         let after = sum.as_slice().as_flattened();
         self.write_or_queue_part(before, &data, after, channel);
-        head.shrink_to(KEPT_BYTES);
+        head.shrink_to(IDLE_BUFFER_BYTES);
         self.head = head;
     }
 
-    /// The same for a part of a message, which is queued whole behind what is queued.
+    /// Writes or queues a part of a message; it is queued whole if bytes precede it in the queue.
     fn write_or_queue_part(
         &mut self,
         before: &[u8],
@@ -512,7 +520,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes what has been written from the front.
+    /// Removes written bytes from the front of the queue.
     fn forget(&mut self, mut written: usize) {
         self.bytes -= written;
         self.taken_bytes += written as u64;

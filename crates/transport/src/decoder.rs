@@ -1,4 +1,4 @@
-//! From a stream of bytes to messages, a piece at a time.
+//! Decodes messages from a stream of bytes, piece by piece.
 
 use crate::checksum::crc32c_append;
 use bytes::{Buf, BufMut, BytesMut, buf::Limit};
@@ -8,13 +8,15 @@ use futago_wire::{
     codec::{DATA_SUM_BYTES, HEADER_BYTES, Lengths},
 };
 
-/// Messages up to this size, in bytes, are received without a share of the memory for large ones.
+/// Messages up to this size, in bytes, need no share of the budget for large messages.
 pub const SMALL_BYTES: usize = 64 << 10;
 
-/// How much memory a connection keeps for the next message of either direction, in bytes: enough for most without data.
-pub const KEPT_BYTES: usize = 1 << 10;
+/// The bytes of a buffer that an idle connection retains in each direction: enough for most
+/// messages without data.
+pub const IDLE_BUFFER_BYTES: usize = 1 << 10;
 
-/// Puts messages together. Data goes into a buffer of exactly its size, which the message keeps, and is summed up as it comes.
+/// Assembles messages. Data is read into a buffer of exactly its size, which the message retains,
+/// and is checksummed as it arrives.
 #[derive(Debug)]
 pub struct Decoder {
     head: [u8; HEADER_BYTES],
@@ -23,7 +25,7 @@ pub struct Decoder {
     granted: bool,
     body: Vec<u8>,
     payload: BytesMut,
-    /// The checksum of so much of the data, which goes on from the head's.
+    /// The checksum of the first `summed` bytes of the data, which continues the head's checksum.
     data_sum: u32,
     summed: usize,
     sent_sum: [u8; DATA_SUM_BYTES],
@@ -48,28 +50,28 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Whether a message has begun and not ended.
+    /// Whether a message is incomplete.
     pub const fn is_within_message(&self) -> bool {
         self.head_filled > 0
     }
 
-    /// The size of a large message that cannot go on before it is granted memory, in bytes.
+    /// The size in bytes of a large message that needs a grant of memory to continue.
     pub fn wanted_bytes(&self) -> Option<usize> {
         let lengths = self.lengths?;
         let bytes = lengths.body_bytes + lengths.payload_bytes;
         (!self.granted && bytes > SMALL_BYTES).then_some(bytes)
     }
 
-    /// Lets a large message go on.
+    /// Lets a large message continue.
     pub const fn grant(&mut self) {
         self.granted = true;
     }
 
-    /// Takes bytes from the front of `bytes`, until a message is complete, a large one wants memory
-    /// or there are no more.
+    /// Consumes bytes from the front of `bytes`, until a message is complete, a large message needs
+    /// memory or no bytes are left.
     ///
     /// # Errors
-    /// The bytes are not a message; the stream cannot be used any more.
+    /// The bytes are not a message; the stream is unusable from then on.
     pub fn decode(&mut self, bytes: &mut &[u8]) -> Result<Option<Frame>, DecodeError> {
         if self.lengths.is_none() {
             self.head_filled += fill(&mut self.head[self.head_filled..], bytes);
@@ -108,7 +110,8 @@ impl Decoder {
         self.finish().map(Some)
     }
 
-    /// Room for the data that the message still lacks, at most so much, to be read into directly. [`Decoder::decode`] must follow.
+    /// A buffer of at most `most_bytes` for the missing data of the current message, to read into
+    /// directly. [`Decoder::decode`] must follow.
     pub fn payload_room(&mut self, most_bytes: usize) -> Option<Limit<&mut BytesMut>> {
         let lengths = self.lengths?;
         let missing = lengths.payload_bytes.checked_sub(self.payload.len())?;
@@ -118,7 +121,7 @@ impl Decoder {
             .then(|| (&mut self.payload).limit(missing.min(most_bytes)))
     }
 
-    /// Sums up the data that has come since the last time.
+    /// Checksums the data that has arrived since the last call.
     fn sum_up(&mut self) {
         if self.payload.len() > self.summed {
             self.data_sum = crc32c_append(self.data_sum, &self.payload[self.summed..]);
@@ -135,12 +138,12 @@ impl Decoder {
         (self.head_filled, self.lengths, self.granted) = (0, None, false);
         (self.summed, self.sent_sum_filled) = (0, 0);
         self.body.clear();
-        self.body.shrink_to(KEPT_BYTES);
+        self.body.shrink_to(IDLE_BUFFER_BYTES);
         frame
     }
 }
 
-/// Fills the front of `into` with the front of `bytes`, which it takes. Returns how much that was.
+/// Moves bytes from the front of `bytes` to the front of `into`. Returns their number.
 fn fill(into: &mut [u8], bytes: &mut &[u8]) -> usize {
     let count = bytes.len().min(into.len());
     into[..count].copy_from_slice(&bytes[..count]);

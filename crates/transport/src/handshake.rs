@@ -1,22 +1,22 @@
-//! Proof of the cluster key, both ways, before anything else is read or served.
+//! Mutual proof of the cluster key, before anything else is read or served.
 //!
-//! The proof is the Noise handshake `NNpsk0` (Perrin, The Noise Protocol Framework, revision 34):
-//! the key is mixed into the first message, so that a stranger's first bytes already fail, and both
-//! sides draw fresh keys, so that an answer cannot be recorded and played back. No long-lived
-//! identities are needed, because a cluster is one domain of trust. What is said in the clear before
-//! (magic, version) is the handshake's prologue: who changes it breaks the proof.
+//! The proof is the Noise handshake `NNpsk0` (Perrin, The Noise Protocol Framework, revision 34).
+//! The key is mixed into the first message, so that the first bytes of a stranger already fail.
+//! Both sides draw fresh keys, so that a recorded reply cannot be replayed. No long-lived
+//! identities are needed, because a cluster is one trust domain. The plain-text preamble (magic,
+//! version) is the handshake's prologue: changing it breaks the proof.
 //!
 //! ```text
-//! client -> server   "FTGO" version  0       length   Noise message 1 (who, whom, map epoch)
+//! client -> server   "FTGO" version  0       length   Noise message 1 (from, to, map epoch)
 //! server -> client   "FTGO" version  verdict length   Noise message 2 (which servers are here)
-//! client -> server                            16 bytes under the new key: the first message was not
+//! client -> server                            16 bytes under the new key: the first message is not
 //!                                             a replay
 //! ```
 //!
-//! After it, TCP connections of a secure cluster go on under the keys of the handshake
-//! ([`secure`](crate::secure)). Other streams are neither encrypted nor authenticated: every
-//! message has a checksum against damage, and an attacker who can change packets on the wire can
-//! take over a proven connection. Both sides must want the same.
+//! Afterwards, TCP connections of a secure cluster continue under the keys of the handshake
+//! ([`secure`](crate::secure)). Other streams are neither encrypted nor authenticated. Checksums
+//! detect damage only: an attacker who can change packets on the wire can take over a proven
+//! connection. Both sides must agree on security.
 
 use crate::{ClusterKey, Session, session::TAG_BYTES};
 use futago_base::ServerId;
@@ -31,18 +31,18 @@ use tokio::{
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 const MAGIC: [u8; 4] = *b"FTGO";
-/// Magic, version, verdict, reserved byte, length of what follows.
+/// Magic, version, verdict, reserved byte, length of the message.
 const PREAMBLE_BYTES: usize = 10;
-/// The longest Noise message that is read, in bytes.
+/// The longest accepted Noise message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 1024;
-/// How many servers may share their connections: as many as one message can name.
+/// The most servers that may share connections, limited by the size of one message.
 pub const SERVERS_MAX: usize = 256;
 /// An empty message under the new key is its authentication tag.
 const CONFIRMATION_BYTES: usize = TAG_BYTES;
 /// How long a peer may take to prove the key.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Who connects.
+/// The role of the connecting process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// A client.
@@ -51,33 +51,33 @@ pub enum Role {
     Server(ServerId),
 }
 
-/// What the connecting side says of itself under the key.
+/// The claims of the connecting side, protected by the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Who connects.
+    /// Its role.
     pub from: Role,
-    /// Whom it wants to reach.
+    /// The server that it addresses.
     pub to: ServerId,
     /// The version of its cluster map.
     pub map_epoch: u32,
-    /// Whether it hands over memory to talk through, next.
+    /// Whether it hands over shared memory next.
     pub hands_over_memory: bool,
-    /// Whether its cluster encrypts what goes over TCP.
+    /// Whether its cluster encrypts TCP.
     pub is_secure: bool,
 }
 
-/// Why a server turns a connection away.
+/// The reason why a server rejects a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It speaks another version of the protocol.
+    /// The peer uses another version of the protocol.
     Version,
     /// The key is not the cluster's.
     Key,
-    /// It is another server than the one that was meant.
+    /// The peer addresses another server.
     Server,
-    /// It has another version of the cluster map.
+    /// The peer has another version of the cluster map.
     Epoch,
-    /// It has as many connections as it may have.
+    /// The server has reached its limit of connections.
     Full,
     /// One side encrypts, and the other does not.
     Security,
@@ -98,16 +98,16 @@ impl Refusal {
     }
 }
 
-/// Why a handshake failed.
+/// The reason why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HandshakeError {
     /// The connection broke.
     #[error("the connection broke during the handshake: {0}")]
     Io(#[from] io::Error),
-    /// The peer took too long.
+    /// The peer exceeded the deadline.
     #[error("the peer did not prove the cluster key within {} s", DEADLINE.as_secs())]
     Deadline,
-    /// The peer is something else.
+    /// The peer does not speak the protocol.
     #[error("the peer is not a Futago program")]
     Stranger,
     /// The peer is a Futago of another version.
@@ -122,13 +122,13 @@ pub enum HandshakeError {
     /// The keys differ.
     #[error("the peer does not have this cluster's key; is its cluster file from another cluster?")]
     Key,
-    /// The client means another server.
+    /// The client addresses another server.
     #[error("the address belongs to another server of the cluster than the cluster file says")]
     Server,
     /// The cluster maps differ.
     #[error("the peer has another version of the cluster map; is its cluster file old?")]
     Epoch,
-    /// The server has no room.
+    /// The server has reached its limit of connections.
     #[error("the server has as many connections as it may have")]
     Full,
     /// One side encrypts, and the other does not.
@@ -139,8 +139,8 @@ pub enum HandshakeError {
 }
 
 impl HandshakeError {
-    /// Whether bytes that were damaged on the way may be the cause. Nothing guards the first ones
-    /// of a connection but the proof itself, which fails under another key in the same way.
+    /// Whether damaged bytes may be the cause. The first bytes of a connection are protected only
+    /// by the proof, which fails in the same way under another key.
     pub const fn may_be_damage(&self) -> bool {
         matches!(
             self,
@@ -155,7 +155,7 @@ impl HandshakeError {
 }
 
 impl From<snow::Error> for HandshakeError {
-    /// All that can go wrong with well-formed parameters is a message under another key.
+    /// With well-formed parameters, the only possible failure is a message under another key.
     fn from(_: snow::Error) -> Self {
         Self::Key
     }
@@ -174,19 +174,19 @@ impl From<Refusal> for HandshakeError {
     }
 }
 
-/// Proves the key to the server at the other end, and has it proven. Returns the servers that messages on the connection
-/// may be for, and the keys of what follows.
+/// Proves the key to the server at the other end, and verifies the server's proof. Returns the
+/// servers that messages on the connection may address, and the session keys.
 pub async fn introduce<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     hello: Hello,
 ) -> Result<(Vec<ServerId>, Session), HandshakeError> {
-    timeout(DEADLINE, introduce_patiently(stream, key, hello))
+    timeout(DEADLINE, introduce_without_deadline(stream, key, hello))
         .await
         .map_err(|_| HandshakeError::Deadline)?
 }
 
-async fn introduce_patiently<S: AsyncRead + AsyncWrite + Unpin>(
+async fn introduce_without_deadline<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     hello: Hello,
@@ -215,20 +215,21 @@ async fn introduce_patiently<S: AsyncRead + AsyncWrite + Unpin>(
     Ok((here, session))
 }
 
-/// Lets the client at the other end prove the key, proves it in turn, and says who it is. `admit`
-/// decides about a client that says who it is and whom it means, and tells which servers messages on the connection may be
-/// for, at most [`SERVERS_MAX`]. Returns the keys of what follows, too.
+/// Verifies the client's proof of the key, then proves the key.
+///
+/// `admit` decides about the client's claims. It returns the servers that messages on the
+/// connection may address, at most [`SERVERS_MAX`]. The result includes the session keys.
 pub async fn welcome<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     admit: impl FnOnce(&Hello) -> Result<Vec<ServerId>, Refusal>,
 ) -> Result<(Hello, Session), HandshakeError> {
-    timeout(DEADLINE, welcome_patiently(stream, key, admit))
+    timeout(DEADLINE, welcome_without_deadline(stream, key, admit))
         .await
         .map_err(|_| HandshakeError::Deadline)?
 }
 
-async fn welcome_patiently<S: AsyncRead + AsyncWrite + Unpin>(
+async fn welcome_without_deadline<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     key: &ClusterKey,
     admit: impl FnOnce(&Hello) -> Result<Vec<ServerId>, Refusal>,
@@ -301,8 +302,8 @@ async fn send<S: AsyncWrite + Unpin>(
     stream.write_all(&bytes).await
 }
 
-/// Tells the client why it is turned away, and takes what it sends along, so that the answer is not
-/// lost with the connection.
+/// Sends the client the reason of the rejection. The shutdown delivers it before the connection
+/// closes.
 async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, refusal: Refusal) -> io::Result<()> {
     send(stream, codec::VERSION, refusal.verdict(), &[]).await?;
     stream.shutdown().await

@@ -8,9 +8,10 @@ use zeroize::{Zeroize, Zeroizing};
 /// The size of the key, in bytes.
 pub const KEY_BYTES: usize = 32;
 
-/// The secret that every process of a cluster has and proves to have. It never appears in logs, and
-/// is wiped from memory after use. (The libraries that parse and prove it keep copies that are
-/// not.)
+/// The secret that every process of a cluster has and proves.
+///
+/// It never appears in logs, and is wiped from memory after use. The libraries that parse and prove
+/// it retain copies that are not wiped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClusterKey([u8; KEY_BYTES]);
@@ -84,7 +85,7 @@ mod tests {
     #[test]
     fn a_key_is_wiped() {
         let mut key = ManuallyDrop::new(ClusterKey::from([7; KEY_BYTES]));
-        // SAFETY: it is not dropped again, and its bytes stay in place.
+        // SAFETY: the value is not dropped again, and its bytes stay in memory.
         unsafe { ManuallyDrop::drop(&mut key) };
         assert_eq!(key.0, [0; KEY_BYTES]);
     }

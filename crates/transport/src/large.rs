@@ -1,7 +1,8 @@
 //! The order of large messages on a thread.
 //!
-//! A thread finds the messages of several connections at once. To take in a large one takes longer than to handle it, so each is handled, and
-//! answered, before the next one is taken in: its sender goes on meanwhile. Connections take turns.
+//! A thread finds the messages of several connections at once. Receiving a large message takes
+//! longer than handling it. So each message is handled and answered before the next one is
+//! received, and its sender continues meanwhile. Connections queue in FIFO order.
 
 use std::{
     cell::{Cell, RefCell},
@@ -10,22 +11,22 @@ use std::{
 use tokio::task::yield_now;
 
 thread_local! {
-    /// How many large messages have been taken in on this thread.
-    static TAKEN_IN: Cell<u64> = const { Cell::new(0) };
-    /// Those who wait for their turn, in its order.
+    /// The number of large messages received on this thread.
+    static RECEIVED: Cell<u64> = const { Cell::new(0) };
+    /// The queue of waiting connections.
     static WAITING: RefCell<BTreeSet<u64>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// The place of somebody who waits for a turn.
-struct Place(u64);
+/// The position of a waiting connection in the queue.
+struct QueuePosition(u64);
 
-impl Place {
-    /// Behind all others.
+impl QueuePosition {
+    /// The last position.
     fn last() -> Self {
         WAITING.with_borrow_mut(|waiting| {
-            let place = waiting.last().map_or(0, |last| last.wrapping_add(1));
-            waiting.insert(place);
-            Self(place)
+            let position = waiting.last().map_or(0, |last| last.wrapping_add(1));
+            waiting.insert(position);
+            Self(position)
         })
     }
 
@@ -34,25 +35,26 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePosition {
     fn drop(&mut self) {
-        // Where the thread itself ends, the places are gone already.
+        // The queue is already gone if the thread itself ends.
         let _ = WAITING.try_with(|waiting| waiting.borrow_mut().remove(&self.0));
     }
 }
 
-/// A large message is complete; the tasks that have it handled are to run.
-pub fn taken_in() {
-    TAKEN_IN.set(TAKEN_IN.get().wrapping_add(1));
+/// A large message is complete, and the tasks that handle it must run next.
+pub fn received() {
+    RECEIVED.set(RECEIVED.get().wrapping_add(1));
 }
 
-/// Waits for the turn to take in a large message: until what other connections have taken in has been handled.
-pub async fn turn() {
-    let place = Place::last();
+/// Waits until this connection is first in the queue and the messages of other connections have
+/// been handled.
+pub async fn wait_in_queue() {
+    let position = QueuePosition::last();
     loop {
-        let before = TAKEN_IN.get();
+        let before = RECEIVED.get();
         yield_now().await;
-        if TAKEN_IN.get() == before && place.is_first() {
+        if RECEIVED.get() == before && position.is_first() {
             return;
         }
     }

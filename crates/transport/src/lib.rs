@@ -1,7 +1,7 @@
-//! Connections between Futago's processes: the only place that talks to a peer.
+//! Connections between Futago's processes. No other crate communicates with a peer.
 //!
-//! A connection begins with a [`handshake`] that proves the cluster key both ways. After it, both
-//! sides exchange [`Frame`](futago_wire::Frame)s. Connections belong to one thread.
+//! A connection begins with a [`handshake`] that proves the cluster key mutually. Afterwards both
+//! sides exchange [`Frame`](futago_wire::Frame)s.
 
 pub mod acceptor;
 pub mod address;
@@ -19,7 +19,7 @@ pub mod session;
 pub mod shared_memory;
 pub mod stream;
 
-pub use acceptor::{Acceptor, Doorkeeper, Place};
+pub use acceptor::{Acceptor, ConnectionHandler, ConnectionSlot};
 pub use address::{Address, AddressError};
 pub use channel::Channel;
 pub use connection::{Budget, ConnectionError, Receiver, Sender, split};

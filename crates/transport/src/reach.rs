@@ -1,4 +1,4 @@
-//! The way to a server: through memory if it is on this host, else over its address.
+//! Connects to a server: through shared memory if it is on this host, else over its address.
 
 use crate::{
     Address, Channel, ClusterKey, HandshakeError, Hello, Stream, handshake::introduce,
@@ -9,14 +9,15 @@ use rustix::process::geteuid;
 use std::{io, path::Path, time::Duration};
 use tokio::{net::UnixStream, time::timeout};
 
-/// How long a server of this host may take to accept memory; a connection over its address is made
-/// then.
+/// How long a server of this host may take to accept shared memory before its address is used
+/// instead.
 const NEARBY_MAX: Duration = Duration::from_secs(1);
 
-/// Connects to a server and proves the key. Returns the servers that messages may be for, too.
+/// Connects to a server and proves the key. Returns the channel and the servers that messages may
+/// address.
 ///
 /// # Errors
-/// Those of connecting to its address: that it cannot be reached through memory is no error.
+/// The errors of connecting to its address. A failure to connect through shared memory is no error.
 pub async fn reach(
     address: &Address,
     cluster: u64,
@@ -31,14 +32,14 @@ pub async fn reach(
     reach_address(address, key, hello).await
 }
 
-/// How often a server has to turn a connection away before that is believed.
+/// The number of rejections after which a rejection is believed.
 const REFUSALS: usize = 3;
 
-/// As [`reach`], but over the address alone.
+/// As [`reach`], but only over the address.
 ///
 /// # Errors
-/// Those of connecting to the address. That the peer has another key is believed only if it says so
-/// several times: the first time may have come of damage on the way.
+/// The errors of connecting to the address. A mismatch of keys is reported only after several
+/// attempts, because the first one may have been caused by damage in transit.
 pub async fn reach_address(
     address: &Address,
     key: &ClusterKey,
@@ -78,8 +79,8 @@ async fn reach_nearby(
     Ok((MemoryStream::offer(socket).await?, here))
 }
 
-/// Whether the listener is this user's or the system's. Anybody may listen where no file's mode
-/// guards the name, and keep those waiting who knock there.
+/// Whether the listener belongs to this user or to root. Abstract names have no file mode, so any
+/// user may listen there and stall the clients that connect.
 fn is_ours(socket: &UnixStream) -> io::Result<bool> {
     let listener = socket.peer_cred()?.uid();
     Ok(listener == 0 || listener == geteuid().as_raw())

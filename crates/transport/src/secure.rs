@@ -1,31 +1,31 @@
 //! A socket whose bytes are encrypted and authenticated.
 //!
-//! The stream is cut into messages of the Noise protocol, each under the next nonce of its
+//! The stream is split into messages of the Noise protocol, each under the next nonce of its
 //! direction:
 //!
 //! ```text
-//! length of what follows (2 bytes, little-endian)   encrypted bytes   tag (16 bytes)
+//! length of the rest (2 bytes, little-endian)   encrypted bytes   tag (16 bytes)
 //! ```
 //!
-//! A message that was changed, repeated, moved or left out does not open, and ends the connection.
+//! A message that was changed, repeated, moved or omitted does not open, and ends the connection.
 
 use crate::{
     Stream,
-    decoder::KEPT_BYTES,
+    decoder::IDLE_BUFFER_BYTES,
     session::{Opener, PLAIN_BYTES_MAX, Sealer, Session, TAG_BYTES},
 };
 use atomic_refcell::AtomicRefCell;
 use bytes::BufMut;
 use std::io::{self, IoSlice};
 
-/// How much is read at once from the socket, in bytes: more than a message.
+/// The most bytes of one read from the socket: more than a message.
 const READ_BYTES: usize = 128 << 10;
-/// The length before a message.
+/// The bytes of the length before a message.
 const LENGTH_BYTES: usize = size_of::<u16>();
 
 /// A connected socket and the keys of both directions.
 ///
-/// Threads may share it, if only one at a time reads, and only one writes.
+/// Threads may share it, but at most one may read at a time, and at most one may write.
 #[derive(Debug)]
 pub struct SecureStream {
     socket: Stream,
@@ -34,7 +34,7 @@ pub struct SecureStream {
 }
 
 impl SecureStream {
-    /// Goes on over a socket after the handshake.
+    /// Continues a socket after the handshake.
     pub fn new(socket: Stream, session: Session) -> Self {
         Self {
             socket,
@@ -57,32 +57,32 @@ impl SecureStream {
         self.socket.writable().await
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     pub fn try_read(&self, mut into: &mut [u8]) -> io::Result<usize> {
         self.try_read_buf(&mut into)
     }
 
-    /// Reads what is there into a growing buffer.
+    /// Reads the available bytes into a growing buffer.
     pub fn try_read_buf(&self, into: &mut impl BufMut) -> io::Result<usize> {
         self.incoming.borrow_mut().read(into, &self.socket)
     }
 
     /// Writes as much as there is room for. After [`io::ErrorKind::WouldBlock`] the caller must
-    /// come again with the same bytes in front, because they may be sealed already.
+    /// retry with the same bytes in front, because they may be sealed already.
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
         self.outgoing.borrow_mut().write(from, &self.socket)
     }
 }
 
-/// A message on its way out.
+/// The outgoing message.
 #[derive(Debug)]
 struct Outgoing {
     sealer: Sealer,
-    /// The message and its length before it; empty if none is under way.
+    /// The sealed message after its length; empty if none is in progress.
     sealed: Vec<u8>,
-    /// How much of it the socket has taken.
+    /// The bytes of it that the socket has taken.
     written: usize,
-    /// How many bytes of the stream it holds.
+    /// The bytes of the stream that it contains.
     held: usize,
 }
 
@@ -96,8 +96,8 @@ impl Outgoing {
         }
     }
 
-    /// Bytes count as written when the socket has all of their message, so that the caller waits
-    /// for room until then.
+    /// Bytes count as written once the socket has taken all of their message, so that the caller
+    /// waits for room until then.
     fn write(&mut self, from: &[IoSlice<'_>], socket: &Stream) -> io::Result<usize> {
         if self.sealed.is_empty() {
             self.seal(from)?;
@@ -107,7 +107,7 @@ impl Outgoing {
             self.written += socket.try_write_vectored(&[rest])?;
         }
         self.sealed.clear();
-        self.sealed.shrink_to(KEPT_BYTES);
+        self.sealed.shrink_to(IDLE_BUFFER_BYTES);
         self.written = 0;
         Ok(self.held)
     }
@@ -130,15 +130,15 @@ impl Outgoing {
     }
 }
 
-/// Messages on their way in.
+/// The incoming messages.
 #[derive(Debug)]
 struct Incoming {
     opener: Opener,
-    /// The begin of a message that is not complete.
+    /// The beginning of an incomplete message.
     sealed: Vec<u8>,
-    /// What messages held.
+    /// The contents of opened messages.
     plain: Vec<u8>,
-    /// How much of that was taken out.
+    /// The bytes of it that were consumed.
     taken: usize,
 }
 
@@ -152,7 +152,7 @@ impl Incoming {
         }
     }
 
-    /// What can be read at once.
+    /// The opened bytes that are not consumed yet.
     fn opened(&self) -> &[u8] {
         &self.plain[self.taken..]
     }
@@ -171,11 +171,11 @@ impl Incoming {
         Ok(count)
     }
 
-    /// Gives memory back when all was taken out.
+    /// Frees memory when all bytes are consumed.
     fn forget(&mut self) {
         if self.opened().is_empty() {
             self.plain.clear();
-            self.plain.shrink_to(KEPT_BYTES);
+            self.plain.shrink_to(IDLE_BUFFER_BYTES);
             self.taken = 0;
         }
     }
@@ -184,7 +184,7 @@ impl Incoming {
         self.sealed.reserve(READ_BYTES);
         let count = socket.try_read_buf(&mut (&mut self.sealed).limit(READ_BYTES));
         if self.sealed.is_empty() {
-            self.sealed.shrink_to(KEPT_BYTES);
+            self.sealed.shrink_to(IDLE_BUFFER_BYTES);
         }
         count
     }
@@ -209,7 +209,7 @@ impl Incoming {
     }
 }
 
-/// Takes a message from the front of `bytes`, if it is complete.
+/// Splits a complete message from the front of `bytes`.
 fn split_message<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, after) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
     let (message, rest) = after.split_at_checked(u16::from_le_bytes(*length).into())?;

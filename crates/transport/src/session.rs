@@ -1,27 +1,26 @@
-//! The keys of a connection after the handshake: they seal and open messages, each once and in
-//! order.
+//! The keys of a connection after the handshake. They seal and open each message once and in order.
 
 use snow::{HandshakeState, StatelessTransportState};
 use std::{io, sync::Arc};
 
 /// The longest message of the Noise protocol, in bytes.
 const MESSAGE_BYTES_MAX: usize = 65_535;
-/// What a message takes beyond what it holds, in bytes: its authentication tag.
+/// The overhead of a message, in bytes: its authentication tag.
 pub const TAG_BYTES: usize = 16;
-/// The most that a message holds, in bytes.
+/// The most content bytes of a message.
 pub const PLAIN_BYTES_MAX: usize = MESSAGE_BYTES_MAX - TAG_BYTES;
 
-/// Both directions.
+/// The keys of both directions.
 #[derive(Debug)]
 pub struct Session {
-    /// Ours.
+    /// The outgoing direction.
     pub sealer: Sealer,
-    /// The peer's.
+    /// The incoming direction.
     pub opener: Opener,
 }
 
 impl Session {
-    /// The keys that a finished handshake has agreed on.
+    /// The keys that a finished handshake has negotiated.
     pub(crate) fn new(handshake: HandshakeState) -> Result<Self, snow::Error> {
         let keys = Arc::new(handshake.into_stateless_transport_mode()?);
         let sealer = Sealer {
@@ -33,7 +32,7 @@ impl Session {
     }
 }
 
-/// The direction to the peer.
+/// The keys of the outgoing direction.
 #[derive(Debug)]
 pub struct Sealer {
     keys: Arc<StatelessTransportState>,
@@ -41,10 +40,10 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Seals at most [`PLAIN_BYTES_MAX`] bytes as the next message, which is added to `into`.
+    /// Seals at most [`PLAIN_BYTES_MAX`] bytes as the next message, which is appended to `into`.
     ///
     /// # Errors
-    /// There are too many bytes, or there have been too many messages.
+    /// There are too many bytes, or too many messages were sealed.
     pub fn seal(&mut self, plain: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
         let begin = into.len();
         into.resize(begin + plain.len() + TAG_BYTES, 0);
@@ -56,7 +55,7 @@ impl Sealer {
     }
 }
 
-/// The direction from the peer.
+/// The keys of the incoming direction.
 #[derive(Debug)]
 pub struct Opener {
     keys: Arc<StatelessTransportState>,
@@ -64,10 +63,10 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// Opens the next message, and adds what it holds to `into`.
+    /// Opens the next message, and appends its content to `into`.
     ///
     /// # Errors
-    /// It is not the one that the peer has sent next. Nothing of it is to be believed.
+    /// It is not the message that the peer sent next. Its content is discarded.
     pub fn open(&mut self, sealed: &[u8], into: &mut Vec<u8>) -> io::Result<()> {
         let begin = into.len();
         into.resize(begin + sealed.len().saturating_sub(TAG_BYTES), 0);

@@ -17,7 +17,7 @@ use tokio::{
 /// A connected socket.
 #[derive(Debug)]
 pub enum Stream {
-    /// TCP, without delay.
+    /// TCP with `TCP_NODELAY`.
     Tcp(TcpStream),
     /// A Unix socket.
     Unix(UnixStream),
@@ -33,7 +33,7 @@ macro_rules! either {
 }
 
 impl Stream {
-    /// Connects to whoever listens at an address.
+    /// Connects to an address.
     pub async fn connect(address: &Address) -> io::Result<Self> {
         Ok(match address {
             Address::Tcp(host_and_port) => {
@@ -55,12 +55,12 @@ impl Stream {
         either!(self, socket => socket.writable().await)
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         either!(self, socket => socket.try_read(into))
     }
 
-    /// Reads what is there into a growing buffer.
+    /// Reads the available bytes into a growing buffer.
     pub fn try_read_buf(&self, into: &mut impl bytes::BufMut) -> io::Result<usize> {
         either!(self, socket => socket.try_read_buf(into))
     }
@@ -109,7 +109,7 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Listens at an address. The file of a Unix socket that nobody serves any more is replaced.
+    /// Listens at an address. A stale file of a Unix socket is replaced.
     pub async fn bind(address: &Address) -> io::Result<Self> {
         match address {
             Address::Tcp(host_and_port) => TcpListener::bind(host_and_port).await.map(Self::Tcp),
@@ -124,8 +124,8 @@ impl Listener {
         }
     }
 
-    /// Listens where processes of this host hand over memory, beside a TCP port; none beside a Unix
-    /// socket, which does that itself.
+    /// Listens for shared memory from processes of this host, beside a TCP port. `None` beside a
+    /// Unix socket, which serves both.
     pub fn bind_nearby(
         address: &Address,
         cluster: u64,
@@ -152,7 +152,7 @@ impl Listener {
         }
     }
 
-    /// Where it listens, with the port that the system has chosen.
+    /// The address, with the port that the system has chosen.
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Self::Tcp(listener) => Ok(Address::Tcp(listener.local_addr()?.to_string())),
@@ -164,14 +164,14 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Self::Unix(_, path) = self {
-            // Nothing is left to do about a file that cannot be removed; not every name has one.
+            // A file that cannot be removed is left; abstract names have none.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Whether a Unix socket's file is there and nobody listens. A file of another type refuses
-/// connections in the same way, so its type is looked at.
+/// Whether a Unix socket's file exists without a listener. The type is checked, because a file of
+/// another type refuses connections in the same way.
 async fn is_left_over(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     is_socket

@@ -1,4 +1,4 @@
-//! Messages over real sockets: in order, whole, in pieces, and what hostile peers can send.
+//! Messages over real sockets: in order, complete, in pieces, and from hostile peers.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;
@@ -27,7 +27,7 @@ fn bytes_of(frame: &Frame) -> Vec<u8> {
     frame.encode(crc32c::crc32c_append).concat()
 }
 
-/// Runs on one thread, on a clock that jumps ahead when there is nothing to do.
+/// Runs on one thread, on a clock that advances when all tasks are idle.
 fn in_virtual_time<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -53,7 +53,7 @@ async fn outcome_of(raw: &[u8]) -> (Vec<Frame>, ConnectionError) {
     let (mut stream, receiver) = raw_and_receiver(&Budget::new(0));
     let raw = raw.to_vec();
     spawn_local(async move {
-        // The receiver may hang up before it has read all of it.
+        // The receiver may close the connection before it has read all bytes.
         let _ = stream.write_all(&raw).await;
     });
     let mut frames = Vec::new();
@@ -91,7 +91,7 @@ fn all_that_has_arrived_is_received_at_once() {
         let (sender, receiver) = pair();
         (1..=50).for_each(|n| sender.queue(&frame(n, 100)));
         sender.flush();
-        // The first flush finds out whether the socket has room; then all leaves in one go.
+        // The first flush finds out whether the socket has room; then all bytes leave at once.
         let drive = spawn_local({
             let sender = sender.clone();
             async move { sender.drive().await }
@@ -207,7 +207,7 @@ fn what_is_no_message_is_named() {
 fn the_data_of_another_message_does_not_fit() {
     in_virtual_time(async {
         let (one, other) = (bytes_of(&frame(1, 1000)), bytes_of(&frame(2, 1000)));
-        // Data and its checksum are the last of a message.
+        // Data and its checksum are the last parts of a message.
         let data_from = one.len() - 1004;
         let mixed = [&one[..data_from], &other[data_from..]].concat();
         let (frames, error) = outcome_of(&mixed).await;

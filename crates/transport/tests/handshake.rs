@@ -1,4 +1,4 @@
-//! Nobody gets in without the key, and who is turned away learns why.
+//! A peer without the key is rejected, and learns the reason.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use futago_base::ServerId;
@@ -48,7 +48,7 @@ async fn meet(
     (client.map(|(here, _)| here), server.map(|(hello, _)| hello))
 }
 
-/// What a server makes of bytes, and what it answers.
+/// The result of a server on given bytes, and its reply.
 async fn server_on(bytes: &[u8], hang_up: bool) -> (Result<Hello, HandshakeError>, Vec<u8>) {
     let (mut client, mut server) = duplex(1 << 16);
     client.write_all(bytes).await.unwrap();
@@ -62,7 +62,7 @@ async fn server_on(bytes: &[u8], hang_up: bool) -> (Result<Hello, HandshakeError
     (result.map(|(hello, _)| hello), answer)
 }
 
-/// All that passes from a client to a server in one handshake.
+/// All bytes from a client to a server in one handshake.
 async fn recorded_client() -> Vec<u8> {
     let key = key(1);
     let (mut client, mut relay) = duplex(1 << 16);
@@ -113,7 +113,7 @@ fn another_key_is_named_on_both_sides() {
 }
 
 #[test]
-fn refusals_are_told() {
+fn refusals_are_reported() {
     let (client, _) = in_virtual_time(meet(&key(1), &key(1), Err(Refusal::Server)));
     assert!(matches!(client, Err(HandshakeError::Server)), "{client:?}");
     let (client, _) = in_virtual_time(meet(&key(1), &key(1), Err(Refusal::Full)));
@@ -137,7 +137,7 @@ fn another_version_is_named_on_both_sides() {
             result,
             Err(HandshakeError::Version { theirs: 77 })
         ));
-        // A client of that other version reads ours from the same place.
+        // A client of that other version reads ours at the same offset.
         assert_eq!(answer[..4], *b"FTGO");
         assert_eq!(answer[4..6], codec::VERSION.to_le_bytes());
 
@@ -231,13 +231,12 @@ proptest! {
     }
 }
 
-/// A server that turns away the first connections for another key, as one does that gets damaged
-/// bytes.
+/// A server that rejects the first connections for another key, as after damaged bytes.
 async fn refuse_first(listener: tokio::net::UnixListener, mut damaged: usize) {
     while let Ok((mut socket, _)) = listener.accept().await {
         let known = key(if damaged > 0 { 2 } else { 1 });
         damaged = damaged.saturating_sub(1);
-        // Whom it turns away, the client tells.
+        // The client reports the rejection.
         let _ = welcome(&mut socket, &known, |_| Ok(vec![HELLO.to])).await;
     }
 }

@@ -1,5 +1,6 @@
-//! Every interleaving of a ring's two ends, with their sleeping and waking, as far as loom finds them
-//! (CDSChecker: Norris and Demsky, OOPSLA 2013). A lost wake-up is a deadlock, which loom reports.
+//! Every interleaving of a ring's two ends, with their sleeping and waking, as far as loom finds
+//! them (CDSChecker: Norris and Demsky, OOPSLA 2013). A lost wake-up is a deadlock, which loom
+//! reports.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -17,7 +18,7 @@ use loom::{
     thread,
 };
 
-/// Two bytes, so that rings are full and wrap at once. Loom finds accesses that are not ordered.
+/// Two bytes, so that rings are full and wrap at once. Loom reports accesses that are not ordered.
 struct Modelled {
     words: [AtomicU64; 5],
     bytes: [UnsafeCell<u8>; 2],
@@ -47,16 +48,16 @@ impl Memory for View {
         fence(Ordering::SeqCst);
     }
 
-    fn copy_in(&self, place: usize, from: &[u8]) {
-        for (byte, cell) in from.iter().zip(&self.0.bytes[place..]) {
-            // SAFETY: loom itself reports it if another access is not ordered before or after.
+    fn copy_in(&self, offset: usize, from: &[u8]) {
+        for (byte, cell) in from.iter().zip(&self.0.bytes[offset..]) {
+            // SAFETY: loom reports an access that is not ordered before or after it.
             cell.with_mut(|to| unsafe { *to = *byte });
         }
     }
 
-    fn copy_out(&self, place: usize, into: &mut UninitSlice) {
-        for (index, cell) in (0..into.len()).zip(&self.0.bytes[place..]) {
-            // SAFETY: as above.
+    fn copy_out(&self, offset: usize, into: &mut UninitSlice) {
+        for (index, cell) in (0..into.len()).zip(&self.0.bytes[offset..]) {
+            // SAFETY: loom reports an access that is not ordered before or after it.
             cell.with(|from| into.write_byte(index, unsafe { *from }));
         }
     }
@@ -70,7 +71,7 @@ fn ends() -> (Writer<View>, Reader<View>) {
     (Writer::new(view.clone()), Reader::new(view))
 }
 
-/// Puts in all of the bytes, and sleeps where there is no room.
+/// Writes all of the bytes, and blocks while there is no room.
 fn send(writer: &mut Writer<View>, mut bytes: &[u8], own: &Notify, peer: &Notify) {
     while !bytes.is_empty() {
         let count = writer.write([bytes]).unwrap();
@@ -78,32 +79,32 @@ fn send(writer: &mut Writer<View>, mut bytes: &[u8], own: &Notify, peer: &Notify
         if count > 0 && writer.must_wake() {
             peer.notify();
         }
-        if !bytes.is_empty() && writer.may_sleep().unwrap() {
+        if !bytes.is_empty() && writer.prepare_to_block().unwrap() {
             own.wait();
         }
     }
 }
 
-/// Takes out so many bytes, and sleeps where there are none; who comes back says that it does.
+/// Reads this many bytes, and blocks while there are none. It cancels the announcement after each
+/// wake-up.
 fn receive(reader: &mut Reader<View>, total: usize, own: &Notify, peer: &Notify) -> Vec<u8> {
     let mut received = Vec::new();
     while received.len() < total {
-        reader.stay_awake();
+        reader.cancel_block();
         let mut buffer = [0; 2];
         let count = reader.read(&mut buffer[..]).unwrap();
         received.extend_from_slice(&buffer[..count]);
         if count > 0 && reader.must_wake() {
             peer.notify();
         }
-        if received.len() < total && reader.may_sleep().unwrap() {
+        if received.len() < total && reader.prepare_to_block().unwrap() {
             own.wait();
         }
     }
     received
 }
 
-/// How often a thread is interrupted where it could go on, at most: most mistakes show with two
-/// (Musuvathi and Qadeer, PLDI 2007).
+/// The most preemptions of a thread: most mistakes show with two (Musuvathi and Qadeer, PLDI 2007).
 const PREEMPTIONS: usize = 2;
 
 fn check(messages: &'static [&'static [u8]]) {
@@ -136,7 +137,7 @@ fn a_sleeping_writer_is_woken() {
 }
 
 #[test]
-fn both_sleep_in_turn_while_the_ring_wraps() {
+fn both_block_alternately_while_the_ring_wraps() {
     check(&[b"ab", b"cd"]);
 }
 

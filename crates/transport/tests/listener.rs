@@ -1,4 +1,4 @@
-//! Sockets and the files that they leave behind.
+//! Sockets and their files.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -31,7 +31,7 @@ fn a_left_over_socket_file_is_replaced_and_a_live_one_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("s");
     let address = Address::Unix(path.clone());
-    // A listener that dies without a farewell leaves its file.
+    // A listener that is killed leaves its file.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     assert!(path.exists());
     on_a_runtime(async {
@@ -54,7 +54,7 @@ fn what_is_no_socket_is_not_removed() {
 }
 
 #[test]
-fn a_port_that_the_system_chooses_is_told() {
+fn a_port_that_the_system_chooses_is_reported() {
     on_a_runtime(async {
         let any = "tcp:127.0.0.1:0".parse().unwrap();
         let listener = Listener::bind(&any).await.unwrap();

@@ -1,5 +1,5 @@
-//! Rings in memory that threads share. Run under Miri too:
-//! `cargo +nightly miri test -p futago-transport --test ring`.
+//! Rings in memory that threads share. They run under Miri, too: `cargo +nightly miri test -p
+//! futago-transport --test ring`.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ use std::{
 
 type Heap = Arc<[AtomicU64]>;
 
-/// Memory for a ring of so many words.
+/// Memory for a ring of this many words.
 fn heap(data_words: usize) -> Heap {
     (0..CONTROL_WORDS + data_words)
         .map(|_| AtomicU64::new(0))
@@ -76,12 +76,12 @@ fn threads_pass_bytes_on_in_order() {
     assert_eq!(reader.available(), Ok(0));
 }
 
-/// Memory of a ring whose reader takes three bytes out whenever the writer looks.
+/// Memory of a ring whose reader takes three bytes out whenever the writer checks for room.
 #[derive(Default)]
 struct Eager {
     read: Cell<u64>,
     bytes: RefCell<Vec<u8>>,
-    told: RefCell<Vec<u64>>,
+    reported: RefCell<Vec<u64>>,
 }
 
 impl Memory for &Eager {
@@ -90,7 +90,7 @@ impl Memory for &Eager {
     }
 
     fn load(&self, word: Word) -> u64 {
-        if word == Word::Back {
+        if word == Word::Rewound {
             return 0;
         }
         let all = self.bytes.borrow().len() as u64;
@@ -99,8 +99,8 @@ impl Memory for &Eager {
     }
 
     fn store(&self, word: Word, value: u64) {
-        if word != Word::Back {
-            self.told.borrow_mut().push(value);
+        if word != Word::Rewound {
+            self.reported.borrow_mut().push(value);
         }
     }
 
@@ -110,9 +110,9 @@ impl Memory for &Eager {
 
     fn fence(&self) {}
 
-    fn copy_in(&self, place: usize, from: &[u8]) {
+    fn copy_in(&self, offset: usize, from: &[u8]) {
         let mut bytes = self.bytes.borrow_mut();
-        assert_eq!(place, bytes.len() % self.capacity());
+        assert_eq!(offset, bytes.len() % self.capacity());
         bytes.extend_from_slice(from);
     }
 
@@ -134,7 +134,7 @@ fn a_reader_hears_of_much_part_by_part() {
     let piece = pattern(0, 100_000);
     let memory = Eager::default();
     Writer::new(&memory).write([&piece[..]]).unwrap();
-    assert_eq!(*memory.told.borrow(), [1 << 16, 100_000]);
+    assert_eq!(*memory.reported.borrow(), [1 << 16, 100_000]);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_writer_hears_part_by_part_of_what_is_taken() {
     let mut reader = Reader::new(&memory);
     let count = reader.read(&mut vec![0; 100_000][..]).unwrap();
     assert_eq!(count, 100_000);
-    assert_eq!(*memory.told.borrow(), [1 << 16, 100_000]);
+    assert_eq!(*memory.reported.borrow(), [1 << 16, 100_000]);
 }
 
 #[test]
@@ -177,12 +177,12 @@ fn what_comes_after_much_does_not_go_to_the_same_places() {
         assert_eq!(reader.read(&mut taken[..2]), Ok(2));
         assert_eq!(taken[..2], first[..]);
     }
-    let bytes = |place: usize| {
-        let words = memory[CONTROL_WORDS + place / 8..].iter();
+    let bytes = |offset: usize| {
+        let words = memory[CONTROL_WORDS + offset / 8..].iter();
         let bytes = words.flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
-        bytes.skip(place % 8).take(2).collect::<Vec<u8>>()
+        bytes.skip(offset % 8).take(2).collect::<Vec<u8>>()
     };
-    // The second time much begins where the first small one was.
+    // The second large write begins where the first small one was.
     assert_eq!(bytes(100_000), much[..2]);
     assert_eq!(bytes(200_000 % (1 << 17)), b"cd");
 }
@@ -191,40 +191,41 @@ fn what_comes_after_much_does_not_go_to_the_same_places() {
 fn who_sleeps_is_woken_once() {
     let (mut writer, mut reader) = ends(&heap(1));
     assert!(!writer.must_wake(), "nobody sleeps");
-    assert_eq!(reader.may_sleep(), Ok(true));
+    assert_eq!(reader.prepare_to_block(), Ok(true));
     assert_eq!(writer.write([&[1; 8][..]]), Ok(8));
     assert!(writer.must_wake() && !writer.must_wake());
-    assert_eq!(reader.may_sleep(), Ok(false), "there are bytes");
-    assert_eq!(writer.may_sleep(), Ok(true), "there is no room");
+    assert_eq!(reader.prepare_to_block(), Ok(false), "there are bytes");
+    assert_eq!(writer.prepare_to_block(), Ok(true), "there is no room");
     assert_eq!(reader.read(&mut [0; 3][..]), Ok(3));
     assert!(reader.must_wake() && !reader.must_wake());
-    assert_eq!(writer.may_sleep(), Ok(false), "there is room");
+    assert_eq!(writer.prepare_to_block(), Ok(false), "there is room");
 }
 
 #[test]
-fn impossible_positions_are_told() {
-    for told in [3, 13, u64::MAX, 1 << 40] {
+fn impossible_positions_are_reported() {
+    for reported in [3, 13, u64::MAX, 1 << 40] {
         let memory = heap(1);
         let (mut writer, mut reader) = ends(&memory);
         assert_eq!(writer.write([&[1; 4][..]]), Ok(4));
         assert_eq!(reader.read(&mut [0; 4][..]), Ok(4));
-        view(&memory).store(Word::Written, told);
+        view(&memory).store(Word::Written, reported);
         let error = reader.read(&mut [0; 8][..]).unwrap_err().to_string();
-        assert!(error.contains(&told.to_string()), "{error}");
-        assert!(reader.available().is_err() && reader.may_sleep().is_err());
+        assert!(error.contains(&reported.to_string()), "{error}");
+        assert!(reader.available().is_err() && reader.prepare_to_block().is_err());
     }
-    for told in [5, u64::MAX - 9, 1 << 40] {
+    for reported in [5, u64::MAX - 9, 1 << 40] {
         let memory = heap(1);
         let (mut writer, _) = ends(&memory);
         assert_eq!(writer.write([&[1; 4][..]]), Ok(4));
-        view(&memory).store(Word::Read, told);
+        view(&memory).store(Word::Read, reported);
         let error = writer.write([&[1; 4][..]]).unwrap_err().to_string();
-        assert!(error.contains(&told.to_string()), "{error}");
-        assert!(writer.room().is_err() && writer.may_sleep().is_err());
+        assert!(error.contains(&reported.to_string()), "{error}");
+        assert!(writer.room().is_err() && writer.prepare_to_block().is_err());
     }
 }
 
-/// The other end writes everywhere, all the time: nothing comes of it but bytes and errors.
+/// The other end writes everywhere, all the time. It can only cause other bytes and errors
+/// (invariant T2).
 #[test]
 fn a_peer_that_writes_rubbish_sends_rubbish() {
     let rounds = if cfg!(miri) { 100 } else { 100_000 };
@@ -259,7 +260,7 @@ enum Step {
     Read(usize),
 }
 
-/// Mostly short, and now and then some lines of a cache.
+/// Mostly short, and sometimes several cache lines.
 fn length(short: usize) -> impl Strategy<Value = usize> {
     prop_oneof![4 => 0..short, 1 => 0_usize..600]
 }
@@ -280,7 +281,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// A ring is a queue of bytes with a bound, whatever the lengths and wherever it wraps.
+    /// A ring is a bounded queue of bytes, for all lengths and wherever it wraps.
     #[test]
     fn a_ring_is_a_bounded_queue(steps in steps(), words in prop::sample::select(vec![1, 2, 3, 4, 50, 100])) {
         let (mut writer, mut reader) = ends(&heap(words));

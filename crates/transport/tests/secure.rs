@@ -1,5 +1,4 @@
-//! Encrypted connections: messages arrive whole and in order, and what was changed on its way does
-//! not.
+//! Encrypted connections deliver messages complete and in order, and reject changed ones.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;
@@ -69,7 +68,7 @@ fn secure(socket: UnixStream, session: Session) -> (Receiver, Arc<Sender>) {
     (receiver, sender)
 }
 
-/// What a wire carries when these messages are sent.
+/// The bytes on the wire for these messages.
 async fn sealed(sent: &[Frame], session: Session) -> Vec<u8> {
     let (ours, mut wire) = UnixStream::pair().unwrap();
     let (receiver, sender) = secure(ours, session);
@@ -86,12 +85,12 @@ async fn sealed(sent: &[Frame], session: Session) -> Vec<u8> {
     bytes
 }
 
-/// What comes out at the end of a wire, until the connection ends.
+/// The messages received from a wire, until the connection ends.
 async fn opened(wire: Vec<u8>, session: Session) -> (Vec<Frame>, ConnectionError) {
     let (mut far, ours) = UnixStream::pair().unwrap();
     let (receiver, _sender) = secure(ours, session);
     spawn_local(async move {
-        // The other end may hang up before it has read all.
+        // The other end may close the connection before it has read all bytes.
         let _ = far.write_all(&wire).await;
     });
     let mut received = Vec::new();
@@ -105,7 +104,7 @@ async fn opened(wire: Vec<u8>, session: Session) -> (Vec<Frame>, ConnectionError
 /// Messages of the Noise protocol, with their lengths.
 type Messages = Vec<Vec<u8>>;
 
-/// What passes on a wire.
+/// The messages on a wire.
 fn messages(mut wire: &[u8]) -> Messages {
     let mut messages = Vec::new();
     while let Some(length) = wire.first_chunk() {

@@ -1,13 +1,14 @@
-//! Connections through memory: messages, sleeping and waking, and peers that break the rules.
+//! Connections through shared memory: messages, blocking and waking, and peers that violate the
+//! protocol.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bytes::Bytes;
 use futago_base::{Payload, ServerId, limits};
 use futago_transport::{
-    Acceptor, Address, Budget, Channel, ClusterKey, ConnectionError, Doorkeeper, HandshakeError,
-    Hello, Listener, Place, Receiver, Refusal, Role, Sender, reach,
-    shared_memory::{MemoryStream, keep_watch},
+    Acceptor, Address, Budget, Channel, ClusterKey, ConnectionError, ConnectionHandler,
+    ConnectionSlot, HandshakeError, Hello, Listener, Receiver, Refusal, Role, Sender, reach,
+    shared_memory::{MemoryStream, poll_streams},
     split,
 };
 use futago_wire::{Body, Frame, Header, MessageKind, Request};
@@ -39,11 +40,11 @@ fn on_one_thread<T>(test: impl Future<Output = T>) -> T {
     LocalSet::new().block_on(&runtime, test)
 }
 
-/// With a thread that keeps watch, and with one that sleeps at once.
+/// Runs on a thread that polls, and on one that blocks at once.
 fn watched_and_not(test: impl AsyncFn()) {
     on_one_thread(test());
     on_one_thread(async {
-        spawn_local(keep_watch(|look| look()));
+        spawn_local(poll_streams(|look| look()));
         test().await;
     });
 }
@@ -113,7 +114,7 @@ fn messages_of_all_sizes_arrive_whole_and_in_order_both_ways() {
 }
 
 #[test]
-fn questions_and_answers_take_turns() {
+fn questions_and_answers_alternate() {
     watched_and_not(async || {
         let (a, b) = streams().await;
         let ((from_b, to_b), (from_a, to_a)) = (ends(a), ends(b));
@@ -148,16 +149,16 @@ fn who_attends_receives_and_leaves_the_rest_to_who_waits() {
             let waits = Arc::clone(&from_b);
             let waiting = spawn_local(async move { received(&waits, 1).await });
             yield_now().await;
-            from_b.attend();
+            from_b.start_polling();
             send(number);
-            let mut attended = Vec::new();
-            from_b.try_receive(&mut attended).unwrap();
-            assert_eq!(attended, [frame(number, 3)]);
+            let mut is_polled = Vec::new();
+            from_b.try_receive(&mut is_polled).unwrap();
+            assert_eq!(is_polled, [frame(number, 3)]);
             if number == 3 {
                 send(number + 1);
-                from_b.leave();
+                from_b.stop_polling();
             } else {
-                from_b.leave();
+                from_b.stop_polling();
                 send(number + 1);
             }
             assert_eq!(waiting.await.unwrap(), [frame(number + 1, 3)]);
@@ -171,7 +172,7 @@ fn who_attends_sends_and_leaves_the_rest_to_who_drives() {
         let (a, b) = streams().await;
         let ((from_b, to_b), (from_a, _to_a)) = (ends(a), ends(b));
         let large = frame(1, limits::PAYLOAD_BYTES);
-        from_b.attend();
+        from_b.start_polling();
         to_b.queue(&large);
         let mut frames = Vec::new();
         while frames.is_empty() {
@@ -182,7 +183,7 @@ fn who_attends_sends_and_leaves_the_rest_to_who_drives() {
         to_b.queue(&large);
         to_b.flush();
         assert!(to_b.queued_bytes() > 0);
-        from_b.leave();
+        from_b.stop_polling();
         to_b.flush();
         assert!(received(&from_a, 1).await == [large]);
     });
@@ -219,7 +220,7 @@ fn a_message_with_a_mebibyte_of_data_is_sent_at_once() {
     });
 }
 
-/// A file as a peer makes one, and the accepted end of a connection through it.
+/// A file as a peer creates it, and the accepted end of a connection through it.
 async fn raw_peer() -> (UnixStream, File, Receiver) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let file = memfd_create("peer", MemfdFlags::ALLOW_SEALING).unwrap();
@@ -231,7 +232,7 @@ async fn raw_peer() -> (UnixStream, File, Receiver) {
     (ours, file.into(), split(stream, Budget::new(0)).0)
 }
 
-/// Two directions with a page of control and room for 1 MiB with its head each.
+/// Two directions with a control page and room for 1 MiB with its head each.
 const SIZE: u64 = 2 * (4096 + (1 << 20) + (64 << 10));
 
 fn hand_over(socket: &UnixStream, files: &[&dyn AsFd]) {
@@ -287,15 +288,15 @@ fn what_is_no_memory_of_ours_is_refused() {
     });
 }
 
-/// A server that tells over what its clients have come.
+/// A server that reports the transport of its clients.
 struct Counting(mpsc::UnboundedSender<&'static str>);
 
-impl Doorkeeper for Counting {
+impl ConnectionHandler for Counting {
     fn admit(&self, _: &Hello) -> Result<Vec<ServerId>, Refusal> {
         Ok(Vec::new())
     }
 
-    fn enter(&self, channel: Channel, _: Hello, _: Place) {
+    fn connected(&self, channel: Channel, _: Hello, _: ConnectionSlot) {
         let name = match channel {
             Channel::Stream(_) | Channel::Secure(_) => "socket",
             Channel::Memory(_) => "memory",
@@ -303,15 +304,15 @@ impl Doorkeeper for Counting {
         self.0.send(name).unwrap();
     }
 
-    fn turned_away(&self, _: &HandshakeError) {}
+    fn rejected(&self, _: &HandshakeError) {}
 }
 
 const CLUSTER: u64 = 0x5eed;
 
 async fn way_to(listeners: Vec<Listener>, address: &Address, cluster: u64) -> &'static str {
     let key = ClusterKey::from([7; 32]);
-    let (told, mut ways) = mpsc::unbounded_channel();
-    let acceptor = Acceptor::new(key.clone(), 10, Counting(told));
+    let (reported, mut ways) = mpsc::unbounded_channel();
+    let acceptor = Acceptor::new(key.clone(), 10, Counting(reported));
     for listener in listeners {
         let acceptor = Rc::clone(&acceptor);
         spawn_local(async move { acceptor.run(&listener).await });
@@ -325,7 +326,7 @@ async fn way_to(listeners: Vec<Listener>, address: &Address, cluster: u64) -> &'
     };
     let _channel = reach(address, cluster, &key, hello).await.unwrap();
     let mut way = ways.recv().await.unwrap();
-    // Who knocked in vain is in line before.
+    // Rejected attempts are in the queue first.
     while let Ok(later) = ways.try_recv() {
         way = later;
     }
@@ -347,7 +348,7 @@ fn neighbours_talk_through_memory_and_others_over_sockets() {
         let both = vec![listener, nearby.unwrap().unwrap()];
         assert_eq!(way_to(both, &tcp, CLUSTER).await, "memory");
 
-        // As from another host: nobody of this cluster is found nearby.
+        // The client finds no server of this cluster on this host, as if it were on another one.
         let listener = Listener::bind(&any).await.unwrap();
         let tcp = listener.address().unwrap();
         assert_eq!(way_to(vec![listener], &tcp, CLUSTER + 1).await, "socket");
@@ -356,7 +357,7 @@ fn neighbours_talk_through_memory_and_others_over_sockets() {
 
 type Log = Rc<RefCell<Vec<String>>>;
 
-/// Has a connection's messages taken in and handed to whoever handles them, as servers do.
+/// Receives a connection's messages and passes them to a handler, as servers do.
 fn take_in(name: char, receiver: Receiver, arrived: mpsc::UnboundedSender<String>, log: Log) {
     spawn_local(async move {
         let mut frames = Vec::new();
@@ -371,7 +372,7 @@ fn take_in(name: char, receiver: Receiver, arrived: mpsc::UnboundedSender<String
 }
 
 #[test]
-fn each_large_message_is_handled_before_the_next_one_is_taken_in_and_connections_take_turns() {
+fn each_large_message_is_handled_before_the_next_one_is_received_and_connections_alternate() {
     on_one_thread(async {
         let (arrived, mut arrivals) = mpsc::unbounded_channel();
         let log = Log::default();

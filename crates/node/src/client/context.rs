@@ -285,7 +285,7 @@ impl NodeContext {
         }
         if receiver.is_memory() {
             if state.is_led {
-                receiver.attend();
+                receiver.start_polling();
             }
             state.nearby.push(Nearby {
                 receiver: Arc::clone(receiver),
@@ -330,7 +330,10 @@ impl NodeContext {
             return None;
         }
         state.is_led = true;
-        state.nearby.iter().for_each(|at| at.receiver.attend());
+        state
+            .nearby
+            .iter()
+            .for_each(|at| at.receiver.start_polling());
         Some(Lead {
             context: self,
             ended: Cell::new(false),
@@ -341,7 +344,7 @@ impl NodeContext {
         let mut state = self.0.state.borrow_mut();
         state.is_led = false;
         for nearby in &state.nearby {
-            nearby.receiver.leave();
+            nearby.receiver.stop_polling();
             nearby.sender.flush();
         }
     }

@@ -4,7 +4,7 @@ use super::handle::{Job, Options};
 use super::{Client, NodeContext, recalls};
 use crate::Cluster;
 use futago_base::{ClusterMap, Duration};
-use futago_transport::{Budget, shared_memory::keep_watch};
+use futago_transport::{Budget, shared_memory::poll_streams};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
 use tokio::{
     runtime::{Builder, Runtime},
@@ -78,7 +78,7 @@ async fn serve(client: &Arc<Client>, mut jobs: mpsc::UnboundedReceiver<Job>) {
     begin(context, context.clone().keep_connecting());
     begin(context, recalls::answer(Arc::clone(client)));
     let of_watch = context.clone();
-    spawn_local(keep_watch(move |look| of_watch.in_turn(look)));
+    spawn_local(poll_streams(move |look| of_watch.in_turn(look)));
     let mut keep_alive = interval(keep_alive_period());
     keep_alive.tick().await;
     loop {

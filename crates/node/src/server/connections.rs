@@ -3,8 +3,8 @@
 use super::peers::Siblings;
 use futago_base::ServerId;
 use futago_transport::{
-    Budget, Channel, Doorkeeper, HandshakeError, Hello, Place, Receiver, Refusal, Role, Sender,
-    split,
+    Budget, Channel, ConnectionHandler, ConnectionSlot, HandshakeError, Hello, Receiver, Refusal,
+    Role, Sender, split,
 };
 use futago_wire::Frame;
 use std::{
@@ -118,7 +118,7 @@ pub struct Door {
     pub next: Rc<Cell<ConnectionId>>,
 }
 
-impl Doorkeeper for Door {
+impl ConnectionHandler for Door {
     fn admit(&self, hello: &Hello) -> Result<Vec<ServerId>, Refusal> {
         if hello.to != self.id {
             return Err(Refusal::Server);
@@ -132,7 +132,7 @@ impl Doorkeeper for Door {
         Ok(self.siblings.servers.clone())
     }
 
-    fn enter(&self, channel: Channel, hello: Hello, place: Place) {
+    fn connected(&self, channel: Channel, hello: Hello, slot: ConnectionSlot) {
         let id = self.next.replace(self.next.get() + 1);
         let (receiver, sender) = split(channel, self.budget.clone());
         tracing::debug!(server = self.id.0, connection = id, from = ?hello.from, "connected");
@@ -150,11 +150,11 @@ impl Doorkeeper for Door {
             if arrived.send(opened).await.is_ok() {
                 serve(id, receiver, &sender, &arrived).await;
             }
-            drop(place);
+            drop(slot);
         });
     }
 
-    fn turned_away(&self, error: &HandshakeError) {
+    fn rejected(&self, error: &HandshakeError) {
         tracing::debug!(server = self.id.0, %error, "connection refused");
         // With so much to do already the count does not matter.
         let _ = self.arrived.try_send(Arrival::TurnedAway(self.id));

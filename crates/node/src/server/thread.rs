@@ -5,7 +5,7 @@ use super::peers::Siblings;
 use super::process::std_duration;
 use super::shard::{Setup, Shard};
 use futago_base::ServerId;
-use futago_transport::{Acceptor, Address, Listener, busy, shared_memory::keep_watch};
+use futago_transport::{Acceptor, Address, Listener, busy, shared_memory::poll_streams};
 use futago_wire::Frame;
 use std::{cell::RefCell, collections::BTreeMap, io, panic::resume_unwind, rc::Rc, sync::mpsc};
 use tokio::{
@@ -34,7 +34,7 @@ pub fn run(
         .build();
     let outcome = runtime.and_then(|runtime| {
         LocalSet::new().block_on(&runtime, async {
-            spawn_local(keep_watch(|look| look()));
+            spawn_local(poll_streams(|look| look()));
             // As one of the thread's tasks they handle messages right after they are read, and before the thread
             // looks for more.
             let serving = spawn_local(serve(setups, report.clone(), stopped.clone()));

@@ -1,7 +1,7 @@
-//! Handing over the memory of a connection, once the key has been proven.
+//! The handover of a connection's shared memory, after the proof of the key.
 //!
 //! ```text
-//! client -> server   one byte, and the file with it
+//! client -> server   one byte, with the file attached
 //! server -> client   one byte: the memory is mapped
 //! ```
 
@@ -23,14 +23,14 @@ use tokio::{
     net::UnixStream,
 };
 
-/// What is sent with the file, and answers it.
+/// The byte that accompanies the file, and the reply to it.
 const TOKEN: [u8; 1] = *b"M";
 
 impl MemoryStream {
-    /// Makes memory and hands it over to the peer.
+    /// Creates shared memory and hands it over to the peer.
     ///
     /// # Errors
-    /// There is no memory, or the peer does not take it.
+    /// There is no memory, or the peer does not accept it.
     pub async fn offer(mut socket: UnixStream) -> io::Result<Self> {
         let (file, directions) = region::create()?;
         let send = || send_file(&socket, &file);
@@ -40,7 +40,7 @@ impl MemoryStream {
         Ok(Self::new(directions, socket))
     }
 
-    /// Takes over the memory that the peer hands over.
+    /// Accepts the shared memory that the peer hands over.
     ///
     /// # Errors
     /// The peer hands over something else.
@@ -73,7 +73,7 @@ fn send_file(socket: &UnixStream, file: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Files beyond the first do not fit, and the system closes them.
+/// Receives one file. Further files do not fit into the buffer, and the system closes them.
 fn receive_file(socket: &UnixStream) -> io::Result<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut attached = RecvAncillaryBuffer::new(&mut space);

@@ -1,5 +1,7 @@
-//! Moving many words of shared memory, as many at a time as a cache line has: the compiler does not join the accesses to
-//! atomics, and one by one they take as many cycles as there are words, twice as long as the caches need.
+//! Moves many words of shared memory, one cache line at a time.
+//!
+//! The compiler does not combine accesses to atomics. Single accesses take one cycle per word,
+//! twice as long as the caches need.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub use x86_64::{copy_in, copy_out};
@@ -12,14 +14,14 @@ mod x86_64 {
     use super::super::memory::WORD_BYTES;
     use std::{arch::asm, mem::MaybeUninit, sync::atomic::AtomicU64};
 
-    /// Words of one line.
+    /// The words of one line.
     const LINE_WORDS: usize = 8;
 
-    /// Puts whole lines into the first words, and returns how many words that were.
+    /// Copies whole lines into the first words, and returns the number of words.
     pub fn copy_in(from: &[[u8; WORD_BYTES]], words: &[AtomicU64]) -> usize {
         let lines = from.len().min(words.len()) / LINE_WORDS;
-        // SAFETY: both have so many lines. Words may be written through a shared reference, and bytes that somebody
-        // reads through one of their own are no part of them.
+        // SAFETY: both have at least this many lines. Words may be written through a shared
+        // reference, and bytes that are borrowed through an ordinary reference do not overlap them.
         unsafe {
             copy(
                 from.as_ptr().cast(),
@@ -30,24 +32,26 @@ mod x86_64 {
         lines * LINE_WORDS
     }
 
-    /// Takes whole lines from the first words, and returns how many words that were.
+    /// Copies whole lines from the first words, and returns the number of words.
     pub fn copy_out(words: &[AtomicU64], into: &mut [[MaybeUninit<u8>; WORD_BYTES]]) -> usize {
         let lines = into.len().min(words.len()) / LINE_WORDS;
-        // SAFETY: both have so many lines, and nobody else has `into`, so that no word is part of it.
+        // SAFETY: both have at least this many lines, and `into` is borrowed exclusively, so that
+        // it overlaps no word.
         unsafe { copy(words.as_ptr().cast(), into.as_mut_ptr().cast(), lines) };
         lines * LINE_WORDS
     }
 
-    /// Copies lines. What another process changes meanwhile is copied as it was before or after, byte by byte: as far as
-    /// this program is concerned these are relaxed accesses to each byte.
+    /// Copies lines. Bytes that another process changes meanwhile are copied as before or after the
+    /// change. For this program these are relaxed accesses to each byte.
     ///
     /// # Safety
-    /// So many lines can be read and written there, and they do not overlap.
+    /// This many lines must be readable and writable there, and must not overlap.
     unsafe fn copy(from: *const u8, into: *mut u8, lines: usize) {
         if lines == 0 {
             return;
         }
-        // SAFETY: it touches what the caller vouches for, the registers that are named, and no stack.
+        // SAFETY: it accesses only memory that the caller vouches for and the named registers, and
+        // no stack.
         unsafe {
             asm!(
                 "2:",
@@ -76,7 +80,7 @@ mod x86_64 {
     }
 }
 
-/// Where all is moved word by word.
+/// Other targets copy word by word.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 mod elsewhere {
     use super::super::memory::WORD_BYTES;

@@ -1,4 +1,4 @@
-//! The memory of a ring, as the ring sees it.
+//! The memory of a ring.
 
 use super::lines;
 use bytes::buf::UninitSlice;
@@ -9,70 +9,72 @@ use std::{
     sync::atomic::{AtomicU64, Ordering, fence},
 };
 
-/// The words that the two ends of a ring share beside its bytes.
+/// The words that both ends of a ring share beside its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// How many bytes the writer has put in, ever.
+    /// The total number of bytes that the writer has put in.
     Written,
-    /// By how many bytes the writer has gone back in all, each time that the ring was empty.
-    Back,
-    /// How many bytes the reader has taken out, ever.
+    /// The total number of bytes by which the writer has rewound, each time that the ring was
+    /// empty.
+    Rewound,
+    /// The total number of bytes that the reader has taken out.
     Read,
-    /// Not 0: the reader sleeps until there are bytes.
-    ReaderSleeps,
-    /// Not 0: the writer sleeps until there is room.
-    WriterSleeps,
+    /// Not 0 while the reader is blocked until there are bytes.
+    ReaderBlocked,
+    /// Not 0 while the writer is blocked until there is room.
+    WriterBlocked,
 }
 
-/// Memory that the other end of a ring may change at any time, in any way. Rings are generic over it,
-/// so that they run in checkers of memory models too.
+/// Memory that the other end of a ring may change at any time, in any way. Rings are generic over
+/// it, so that they also run in checkers of memory models.
 pub trait Memory {
-    /// How many bytes are under way at most.
+    /// The most bytes in flight.
     fn capacity(&self) -> usize;
-    /// Reads a word; what its writer did before it wrote the word is visible afterwards.
+    /// Loads a word with acquire ordering.
     fn load(&self, word: Word) -> u64;
-    /// Writes a word; who reads it sees what was done before.
+    /// Stores a word with release ordering.
     fn store(&self, word: Word, value: u64);
-    /// Sets a word to 0 and returns what it was, in one step.
+    /// Atomically sets a word to 0 and returns its previous value.
     fn take(&self, word: Word) -> u64;
-    /// Orders what was written before it against what is read after it, among all ends that do so.
+    /// A sequentially consistent fence.
     fn fence(&self);
-    /// Puts bytes at a place. The caller keeps within the capacity.
-    fn copy_in(&self, place: usize, from: &[u8]);
-    /// Takes as many bytes from a place as fit. The caller keeps within the capacity.
-    fn copy_out(&self, place: usize, into: &mut UninitSlice);
+    /// Copies bytes to an offset. The caller stays within the capacity.
+    fn copy_in(&self, offset: usize, from: &[u8]);
+    /// Fills `into` with bytes from an offset. The caller stays within the capacity.
+    fn copy_out(&self, offset: usize, into: &mut UninitSlice);
 }
 
 /// Bytes of one word of memory.
 pub(super) const WORD_BYTES: usize = size_of::<AtomicU64>();
-/// How far words of different ends lie apart, in words: two cache lines, because lines are fetched in pairs.
+/// The distance between words of different ends, in words: two cache lines, because the CPU
+/// prefetches lines in pairs.
 const STRIDE: usize = 16;
-/// The words before a ring's bytes: one page, so that the bytes begin with one.
+/// The words before a ring's bytes: one page, so that the bytes are page-aligned.
 pub const CONTROL_WORDS: usize = 512;
 
 /// A ring's memory in words that threads or processes share.
 ///
-/// Bytes too are moved by relaxed accesses to whole aligned words, or many of them by instructions of their own
-/// (`lines`), so that a hostile other end can make nothing worse of them than other bytes.
+/// Bytes are moved by relaxed accesses to whole aligned words, or line by line (`lines`). So a
+/// hostile peer can only change bytes, and cannot cause undefined behaviour.
 pub struct Words<W>(W);
 
 impl<W: Deref<Target = [AtomicU64]>> Words<W> {
-    /// A ring in these words: [`CONTROL_WORDS`], then the bytes; none if there are no bytes.
+    /// A ring in these words: [`CONTROL_WORDS`], then the bytes. `None` if there are no bytes.
     pub fn new(words: W) -> Option<Self> {
         let data = words.len().checked_sub(CONTROL_WORDS)?;
         (data > 0).then_some(Self(words))
     }
 
     fn word(&self, word: Word) -> &AtomicU64 {
-        let place = match word {
+        let offset = match word {
             Word::Written => 0,
-            // Who reads the one reads the other: they share a line.
-            Word::Back => 1,
+            // The reader loads both words together, so they share a line.
+            Word::Rewound => 1,
             Word::Read => STRIDE,
-            Word::ReaderSleeps => 2 * STRIDE,
-            Word::WriterSleeps => 3 * STRIDE,
+            Word::ReaderBlocked => 2 * STRIDE,
+            Word::WriterBlocked => 3 * STRIDE,
         };
-        &self.0[place]
+        &self.0[offset]
     }
 
     fn data(&self) -> &[AtomicU64] {
@@ -107,10 +109,14 @@ impl<W: Deref<Target = [AtomicU64]>> Memory for Words<W> {
         fence(Ordering::SeqCst);
     }
 
-    fn copy_in(&self, place: usize, from: &[u8]) {
-        let (head, whole) = from.split_at(bytes_to_boundary(place).min(from.len()));
-        merge(&self.data()[place / WORD_BYTES..], place % WORD_BYTES, head);
-        let words = &self.data()[place.div_ceil(WORD_BYTES)..];
+    fn copy_in(&self, offset: usize, from: &[u8]) {
+        let (head, whole) = from.split_at(bytes_to_boundary(offset).min(from.len()));
+        merge(
+            &self.data()[offset / WORD_BYTES..],
+            offset % WORD_BYTES,
+            head,
+        );
+        let words = &self.data()[offset.div_ceil(WORD_BYTES)..];
         let (groups, tail) = whole.as_chunks();
         let (words, rest) = words.split_at(groups.len());
         let lines = lines::copy_in(groups, words);
@@ -120,12 +126,16 @@ impl<W: Deref<Target = [AtomicU64]>> Memory for Words<W> {
         merge(rest, 0, tail);
     }
 
-    fn copy_out(&self, place: usize, into: &mut UninitSlice) {
-        // SAFETY: nothing but bytes that have been read is written to it.
+    fn copy_out(&self, offset: usize, into: &mut UninitSlice) {
+        // SAFETY: only initialized bytes are written to it.
         let into = unsafe { into.as_uninit_slice_mut() };
-        let (head, whole) = into.split_at_mut(bytes_to_boundary(place).min(into.len()));
-        extract(&self.data()[place / WORD_BYTES..], place % WORD_BYTES, head);
-        let words = &self.data()[place.div_ceil(WORD_BYTES)..];
+        let (head, whole) = into.split_at_mut(bytes_to_boundary(offset).min(into.len()));
+        extract(
+            &self.data()[offset / WORD_BYTES..],
+            offset % WORD_BYTES,
+            head,
+        );
+        let words = &self.data()[offset.div_ceil(WORD_BYTES)..];
         let (groups, tail) = whole.as_chunks_mut();
         let (words, rest) = words.split_at(groups.len());
         let lines = lines::copy_out(words, groups);
@@ -136,13 +146,13 @@ impl<W: Deref<Target = [AtomicU64]>> Memory for Words<W> {
     }
 }
 
-/// How many bytes there are from a place to the next word.
-const fn bytes_to_boundary(place: usize) -> usize {
-    place.next_multiple_of(WORD_BYTES) - place
+/// The bytes from an offset to the next word.
+const fn bytes_to_boundary(offset: usize) -> usize {
+    offset.next_multiple_of(WORD_BYTES) - offset
 }
 
-/// Puts bytes into the first word. The other bytes of it are not the reader's yet, or the writer's
-/// own, so nobody else writes it meanwhile.
+/// Stores bytes into the first word. Its other bytes belong to the writer or are not yet published,
+/// so that no other thread writes it meanwhile.
 fn merge(words: &[AtomicU64], at: usize, from: &[u8]) {
     let (false, Some(word)) = (from.is_empty(), words.first()) else {
         return;
@@ -152,7 +162,7 @@ fn merge(words: &[AtomicU64], at: usize, from: &[u8]) {
     word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
 }
 
-/// Takes bytes from the first word.
+/// Loads bytes from the first word.
 fn extract(words: &[AtomicU64], at: usize, into: &mut [MaybeUninit<u8>]) {
     if let (false, Some(word)) = (into.is_empty(), words.first()) {
         into.copy_from_slice(&loaded(word)[at..at + into.len()]);

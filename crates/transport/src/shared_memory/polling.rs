@@ -1,8 +1,8 @@
-//! Looking at the streams of a thread instead of sleeping on them.
+//! Polls the streams of a thread, so that it need not block on them.
 
 use super::{
-    stream::{Looked, Shared},
-    waiting::{is_contended, yield_processor},
+    stream::{PollResult, Shared},
+    waiting::{is_contended, yield_cpu},
 };
 use crate::busy::{self, now};
 use futago_base::Time;
@@ -15,95 +15,99 @@ use std::{
 use tokio::{sync::Notify, task};
 
 thread_local! {
-    static WATCH: Watch = Watch::default();
+    static POLLED: Polled = Polled::default();
 }
 
 #[derive(Default)]
-struct Watch {
-    /// Streams that somebody waits for and does not sleep on yet; none if nobody keeps watch.
+struct Polled {
+    /// Streams with waiting tasks that are not blocked yet; `None` if the thread does not poll.
     streams: RefCell<Option<Vec<Arc<Shared>>>>,
-    /// Told when there is something to look at.
+    /// Notified when there is a stream to poll.
     begun: Rc<Notify>,
 }
 
-/// Takes care that the waits of this thread's streams do not sleep at once, for as long as it is
-/// polled. If other threads use the streams, too, `in_turn` does what it is given while none of them does.
-/// After a look in vain it yields the processor to other processes: a client and its server
-/// often share one. After [`BUSY_MAX`] of work it does so, too. The thread is [busy] between a look that finds something and one that does not.
-pub async fn keep_watch(in_turn: impl Fn(&mut dyn FnMut())) {
-    let _end = Watching::begin();
-    let begun = WATCH.with(|watch| Rc::clone(&watch.begun));
+/// Polls this thread's streams for as long as it is polled itself, so that waits do not block at
+/// once.
+///
+/// `exclusively` runs its argument while no other thread uses the streams. After a poll that finds
+/// nothing it yields the CPU, because a client and its server often share a core. After
+/// [`BUSY_MAX`] of work it yields, too, because the kernel would preempt a busy thread only at a
+/// tick. The thread is [busy] between a poll that finds something and one that does not.
+pub async fn poll_streams(exclusively: impl Fn(&mut dyn FnMut())) {
+    let _end = Polling::begin();
+    let begun = POLLED.with(|polled| Rc::clone(&polled.begun));
     let mut yielded = now();
     loop {
         let at = now();
-        let mut looked = Looked::default();
-        in_turn(&mut || looked = look(at));
+        let mut result = PollResult::default();
+        exclusively(&mut || result = poll(at));
         let works_since = busy::since().map_or(at, |since| since.max(yielded));
-        if looked.is_in_vain() || at.since(works_since) >= BUSY_MAX {
-            yielded = yield_processor(at);
+        if result.is_idle() || at.since(works_since) >= BUSY_MAX {
+            yielded = yield_cpu(at);
         }
-        if !looked.again {
+        if !result.again {
             begun.notified().await;
             continue;
         }
-        // Other tasks may wait for what reaches them through the kernel, as those of a mount do.
+        // Other tasks may wait for the kernel, as those of a mount do.
         task::yield_now().await;
     }
 }
 
-/// Has a stream looked at until nobody is left to be woken by it; without a thread that keeps watch, once.
+/// Polls a stream until it has no waiting task. A thread that does not poll requests a wake-up
+/// instead.
 pub(super) fn add(stream: &Arc<Shared>) {
-    if stream.watched.load(Ordering::Relaxed) {
+    if stream.is_listed.load(Ordering::Relaxed) {
         return;
     }
-    WATCH.with(|watch| match watch.streams.borrow_mut().as_mut() {
+    POLLED.with(|polled| match polled.streams.borrow_mut().as_mut() {
         Some(streams) => {
-            stream.watched.store(true, Ordering::Relaxed);
+            stream.is_listed.store(true, Ordering::Relaxed);
             streams.push(Arc::clone(stream));
-            watch.begun.notify_one();
+            polled.begun.notify_one();
         }
         None => stream.sleep(),
     });
 }
 
-/// Looks at each stream once.
-fn look(now: Time) -> Looked {
-    let patient_at = (!is_contended(now)).then_some(now);
-    let mut all = Looked::default();
-    WATCH.with(|watch| {
-        if let Some(streams) = watch.streams.borrow_mut().as_mut() {
+/// Polls each stream once.
+fn poll(now: Time) -> PollResult {
+    let now_if_polling = (!is_contended(now)).then_some(now);
+    let mut all = PollResult::default();
+    POLLED.with(|polled| {
+        if let Some(streams) = polled.streams.borrow_mut().as_mut() {
             streams.retain(|stream| {
-                let looked = stream.look(patient_at);
-                all = all.and(looked);
-                stream.watched.store(looked.again, Ordering::Relaxed);
-                looked.again
+                let result = stream.poll(now_if_polling);
+                all = all.and(result);
+                stream.is_listed.store(result.again, Ordering::Relaxed);
+                result.again
             });
         }
     });
     match all.found {
         true => busy::begin(now),
-        false if all.is_in_vain() => busy::end(now),
+        false if all.is_idle() => busy::end(now),
         false => {}
     }
     all
 }
 
-/// A thread that keeps watch.
-struct Watching;
+/// Marks a thread as polling until it is dropped.
+struct Polling;
 
-impl Watching {
+impl Polling {
     fn begin() -> Self {
-        WATCH.with(|watch| *watch.streams.borrow_mut() = Some(Vec::new()));
+        POLLED.with(|polled| *polled.streams.borrow_mut() = Some(Vec::new()));
         Self
     }
 }
 
-impl Drop for Watching {
+impl Drop for Polling {
     fn drop(&mut self) {
-        // Where the thread itself ends, they are gone already.
-        let left = WATCH.try_with(|watch| watch.streams.borrow_mut().take());
+        // The streams are already gone if the thread itself ends.
+        let left = POLLED.try_with(|polled| polled.streams.borrow_mut().take());
         for stream in left.ok().flatten().unwrap_or_default() {
-            stream.watched.store(false, Ordering::Relaxed);
+            stream.is_listed.store(false, Ordering::Relaxed);
             stream.sleep();
         }
     }

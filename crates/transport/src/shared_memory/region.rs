@@ -1,8 +1,8 @@
-//! The memory of one connection: a sealed file without a name, mapped by both ends.
+//! The memory of one connection: a sealed, unnamed file that both ends map.
 //!
 //! ```text
-//! control page | bytes     from the end that made it to the end that accepted it
-//! control page | bytes     and back
+//! control page | bytes     from the end that created it to the end that accepted it
+//! control page | bytes     in the other direction
 //! ```
 
 use super::memory::{CONTROL_WORDS, Words};
@@ -19,16 +19,16 @@ use std::{
     sync::{Arc, atomic::AtomicU64},
 };
 
-/// How many bytes are under way in one direction at most: a chunk of 1 MiB with the head of its message and some small messages, so
-/// that its sender need not come back for the end of it. Messages may be larger.
+/// The most bytes in flight in one direction. A chunk of 1 MiB fits with the head of its message
+/// and some small messages, so that its sender need not wait for room. Messages may be larger.
 const DIRECTION_BYTES: usize = (1 << 20) + (64 << 10);
-/// Words of one direction.
+/// The words of one direction.
 const DIRECTION_WORDS: usize = CONTROL_WORDS + DIRECTION_BYTES / size_of::<AtomicU64>();
-/// Words of both.
+/// The words of both directions.
 const REGION_WORDS: usize = 2 * DIRECTION_WORDS;
-/// The size of the file.
+/// The size of the file, in bytes.
 const REGION_BYTES: usize = REGION_WORDS * size_of::<AtomicU64>();
-/// Nobody can make the file shorter, which would kill the other end with SIGBUS, nor loosen this.
+/// The seals prevent the peer from truncating the file, which would kill this process with SIGBUS.
 const SEALS: SealFlags = SealFlags::SHRINK
     .union(SealFlags::GROW)
     .union(SealFlags::SEAL);
@@ -37,10 +37,11 @@ const SEALS: SealFlags = SealFlags::SHRINK
 #[derive(Debug)]
 struct Region(NonNull<AtomicU64>);
 
-// SAFETY: it belongs to no thread; any may unmap it, and the last reference into it is gone then.
+// SAFETY: it belongs to no thread. Any thread may unmap it, because no reference into it is left by
+// then.
 unsafe impl Send for Region {}
 
-// SAFETY: all that a reference to it gives away are references to atomics.
+// SAFETY: a reference to it only yields references to atomics.
 unsafe impl Sync for Region {}
 
 /// The words of one direction. The file is unmapped with the last of them.
@@ -50,18 +51,18 @@ pub struct Direction {
     words: Range<usize>,
 }
 
-/// What one end of a connection needs of it.
+/// Both directions, as one end of a connection uses them.
 pub struct Directions {
-    /// From this end.
+    /// The direction from this end.
     pub outgoing: Words<Direction>,
-    /// To this end.
+    /// The direction to this end.
     pub incoming: Words<Direction>,
 }
 
-/// New memory, and the file to be handed over to the other end.
+/// Creates the memory, and the file to hand over to the other end.
 ///
 /// # Errors
-/// The system has no more memory, descriptors or mappings to give.
+/// The system is out of memory, descriptors or mappings.
 pub fn create() -> io::Result<(OwnedFd, Directions)> {
     let file = memfd_create(
         "futago",
@@ -73,10 +74,10 @@ pub fn create() -> io::Result<(OwnedFd, Directions)> {
     Ok((file, Directions { outgoing, incoming }))
 }
 
-/// The memory in a file that the other end has handed over.
+/// Maps the memory in a file that the other end has handed over.
 ///
 /// # Errors
-/// `InvalidData` if the file is not sealed or not of the right size; those of mapping it.
+/// `InvalidData` if the file is not sealed or has the wrong size; the errors of mapping it.
 pub fn accept(file: impl AsFd) -> io::Result<Directions> {
     let sealed = fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SEALS));
     if !sealed {
@@ -94,10 +95,11 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-/// Maps the file, whose size is known: the direction from its maker, and back.
+/// Maps the file, whose size is verified. Returns the direction from its creator, and the other
+/// one.
 fn map(file: impl AsFd) -> io::Result<[Words<Direction>; 2]> {
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-    // SAFETY: a new mapping at a place that the kernel chooses touches nothing that exists.
+    // SAFETY: a new mapping at an address that the kernel chooses affects no existing memory.
     let start = unsafe { mmap(ptr::null_mut(), REGION_BYTES, protection, flags, file, 0) }?;
     let start = NonNull::new(start.cast()).ok_or_else(|| invalid("it is mapped at 0"))?;
     let region = Arc::new(Region(start));
@@ -115,9 +117,10 @@ impl Deref for Direction {
     type Target = [AtomicU64];
 
     fn deref(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is page-aligned, REGION_WORDS long and lives as long as `self.region`.
-        // The sealed file has all of its bytes. Whatever other processes do, words are only ever
-        // accessed as atomics here, or lines of them byte by byte, and every value of them is valid.
+        // SAFETY: the mapping is page-aligned, REGION_WORDS long and lives as long as
+        // `self.region`. The sealed file has all of its bytes. This process only accesses words as
+        // atomics, or lines of them byte by byte, and every value is valid. So other processes
+        // cannot cause undefined behaviour.
         let all = unsafe { slice::from_raw_parts(self.region.0.as_ptr(), REGION_WORDS) };
         &all[self.words.clone()]
     }
@@ -125,8 +128,8 @@ impl Deref for Direction {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nobody has a reference into it any more: all
-        // borrow from a `Direction`, which keeps this value.
+        // SAFETY: this value owns the mapping, and no reference into it is left, because all borrow
+        // from a `Direction`, which retains this value.
         let unmapped = unsafe { munmap(self.0.as_ptr().cast(), REGION_BYTES) };
         debug_assert!(unmapped.is_ok(), "a mapping that exists can be unmapped");
     }
@@ -201,7 +204,7 @@ mod tests {
         drop(outgoing);
         assert!(mapped() > 0);
         drop(incoming);
-        // Other tests of this process may have mappings of their own, but not for ever.
+        // Other tests of this process have mappings for a limited time.
         while mapped() > 0 {
             std::thread::yield_now();
         }

@@ -1,80 +1,84 @@
 //! One direction of a connection: bytes from one writer to one reader, in order.
 //!
-//! Positions count bytes and never turn back; the place of a byte is its position modulo the capacity, less what the
-//! writer has gone back: when all has been taken out, it uses the places of small messages again, so that few bytes
-//! under way take few lines of the caches, however long the ring is. Each end keeps its own position for itself and
-//! only tells it: what it reads of the other end it uses once, after it has checked it. So the worst that a hostile end
-//! can do is to send other bytes, which the frames above take for what they are.
+//! Positions count bytes and never decrease. The offset of a byte is its position, less the bytes
+//! that the writer has rewound, modulo the capacity. The writer rewinds when the ring is empty
+//! after small messages. So small messages stay in the same cache lines, however long the ring is.
 //!
-//! Who wants to sleep says so, and then looks once more; who has made a change looks whether the
-//! other sleeps. Between the two steps each end passes a sequentially consistent fence, so that at
-//! least one of them sees the other (Dekker's algorithm: Dijkstra, EWD 123, 1965).
+//! Each end stores its own position privately and publishes copies of it. It loads the other end's
+//! position once and verifies it before use. So a hostile end can only send wrong bytes, which the
+//! frames above detect.
+//!
+//! An end that is about to block announces it, and then checks once more. An end that has made a
+//! change checks whether the other end is blocked. Between the two steps each end passes a
+//! sequentially consistent fence, so that at least one of them sees the other (Dekker's algorithm:
+//! Dijkstra, EWD 123, 1965). So no wake-up is lost (invariant T1).
 
 use super::memory::{Memory, Word};
 use bytes::buf::UninitSlice;
 use std::ops::Range;
 
-/// A position that no honest end tells.
+/// A position that no honest end publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the peer says it is at byte {told} of the shared memory, which cannot be: this end is at {own}"
+    "the peer says it is at byte {reported} of the shared memory, which cannot be: this end is at {own}"
 )]
 pub struct Violation {
     own: u64,
-    told: u64,
+    reported: u64,
 }
 
-/// How much the other end is told of at a time: enough to be worth it, and little enough to be in the caches
-/// still when a reader takes it out.
-const TOLD_BYTES_MAX: usize = 64 << 10;
+/// The most bytes that are published at a time: enough to amortize the cost, and few enough to stay
+/// in the CPU caches until the reader copies them out.
+const PUBLISH_BYTES_MAX: usize = 64 << 10;
 
-/// The end that puts bytes in.
+/// The writing end.
 #[derive(Debug)]
 pub struct Writer<M> {
     memory: M,
     written: u64,
-    /// By how much places are behind positions.
-    back: u64,
-    /// What it had put in when it last found the ring empty.
-    returned: u64,
+    /// The difference between positions and offsets.
+    rewound: u64,
+    /// The position at which the ring was last found empty.
+    empty_at: u64,
 }
 
-/// The end that takes bytes out.
+/// The reading end.
 #[derive(Debug)]
 pub struct Reader<M> {
     memory: M,
     read: u64,
-    /// By how much places are behind positions.
-    back: u64,
+    /// The difference between positions and offsets.
+    rewound: u64,
 }
 
 impl<M: Memory> Writer<M> {
-    /// The writing end of a ring that has not been used.
+    /// The writing end of an unused ring.
     pub const fn new(memory: M) -> Self {
         Self {
             memory,
             written: 0,
-            back: 0,
-            returned: 0,
+            rewound: 0,
+            empty_at: 0,
         }
     }
 
-    /// How many bytes can be put in now.
+    /// The number of bytes that can be written now.
     ///
     /// # Errors
-    /// The reader tells nonsense.
+    /// The reader's position is impossible.
     pub fn room(&self) -> Result<usize, Violation> {
         let read = self.memory.load(Word::Read);
         let unread = self.written.wrapping_sub(read);
         let room = (self.memory.capacity() as u64).checked_sub(unread);
         room.map(|room| room as usize).ok_or(Violation {
             own: self.written,
-            told: read,
+            reported: read,
         })
     }
 
-    /// Puts in as much of the pieces as there is room for, and returns how many bytes that was. Much is told
-    /// to the reader part by part, so that it takes out the first while this end puts in the next.
+    /// Writes as much of the pieces as there is room for, and returns the number of bytes. Large
+    /// writes are published part by part, so that the reader copies out the first part while this
+    /// end writes the next one.
     ///
     /// # Errors
     /// As [`Writer::room`].
@@ -84,163 +88,166 @@ impl<M: Memory> Writer<M> {
     ) -> Result<usize, Violation> {
         let before = self.written;
         if self.room()? == self.memory.capacity() {
-            self.go_back();
+            self.rewind();
         }
         'pieces: for piece in pieces {
-            for part in piece.chunks(TOLD_BYTES_MAX) {
+            for part in piece.chunks(PUBLISH_BYTES_MAX) {
                 let fits = part.len().min(self.room()?);
                 self.put(&part[..fits]);
                 if fits < part.len() {
                     break 'pieces;
                 }
-                if fits == TOLD_BYTES_MAX {
-                    self.tell();
+                if fits == PUBLISH_BYTES_MAX {
+                    self.publish();
                 }
             }
         }
-        self.tell();
+        self.publish();
         Ok(self.written.wrapping_sub(before) as usize)
     }
 
-    /// Small messages come to the same places again, whose lines the caches still hold. Large ones do not: that would halve their speed. The ring is
-    /// empty, so the reader looks for no byte before it is told of the next one, and learns of this first.
-    fn go_back(&mut self) {
-        let since = self.written.wrapping_sub(self.returned);
-        if since < TOLD_BYTES_MAX as u64 {
-            self.back = self.back.wrapping_add(since);
-            self.memory.store(Word::Back, self.back);
+    /// Lets small messages reuse the same offsets, whose cache lines are warm. Large messages are
+    /// excluded, because reuse would halve their speed. The ring is empty, so the reader accesses
+    /// no byte before it learns of the next one, and sees the new offset first.
+    fn rewind(&mut self) {
+        let since = self.written.wrapping_sub(self.empty_at);
+        if since < PUBLISH_BYTES_MAX as u64 {
+            self.rewound = self.rewound.wrapping_add(since);
+            self.memory.store(Word::Rewound, self.rewound);
         }
-        self.returned = self.written;
+        self.empty_at = self.written;
     }
 
-    /// Tells the reader of all that is in.
-    fn tell(&self) {
+    /// Publishes all written bytes.
+    fn publish(&self) {
         self.memory.store(Word::Written, self.written);
     }
 
-    /// Puts in bytes that there is room for.
+    /// Writes bytes that there is room for.
     fn put(&mut self, bytes: &[u8]) {
-        for (place, range) in parts(
+        for (offset, range) in parts(
             self.memory.capacity(),
-            self.written.wrapping_sub(self.back),
+            self.written.wrapping_sub(self.rewound),
             bytes.len(),
         ) {
-            self.memory.copy_in(place, &bytes[range]);
+            self.memory.copy_in(offset, &bytes[range]);
         }
         self.written = self.written.wrapping_add(bytes.len() as u64);
     }
 
-    /// Whether the reader must be woken, after bytes were put in. Asks once a sleep.
+    /// Whether the reader must be woken after a write. It returns true once per block of the
+    /// reader.
     pub fn must_wake(&self) -> bool {
-        must_wake(&self.memory, Word::ReaderSleeps)
+        must_wake(&self.memory, Word::ReaderBlocked)
     }
 
-    /// Says that this end goes to sleep until there is room; false if there is some, so that it must
-    /// not.
+    /// Announces that this end blocks until there is room. Returns false if there is room, so that
+    /// it must not block.
     ///
     /// # Errors
     /// As [`Writer::room`].
-    pub fn may_sleep(&self) -> Result<bool, Violation> {
-        self.memory.store(Word::WriterSleeps, 1);
+    pub fn prepare_to_block(&self) -> Result<bool, Violation> {
+        self.memory.store(Word::WriterBlocked, 1);
         self.memory.fence();
         Ok(self.room()? == 0)
     }
 }
 
 impl<M: Memory> Reader<M> {
-    /// The reading end of a ring that has not been used.
+    /// The reading end of an unused ring.
     pub const fn new(memory: M) -> Self {
         Self {
             memory,
             read: 0,
-            back: 0,
+            rewound: 0,
         }
     }
 
-    /// How many bytes can be taken out now.
+    /// The number of bytes that can be read now.
     ///
     /// # Errors
-    /// The writer tells nonsense.
+    /// The writer's position is impossible.
     pub fn available(&self) -> Result<usize, Violation> {
         let written = self.memory.load(Word::Written);
         let available = written.wrapping_sub(self.read);
         let possible = available <= self.memory.capacity() as u64;
         possible.then_some(available as usize).ok_or(Violation {
             own: self.read,
-            told: written,
+            reported: written,
         })
     }
 
-    /// Takes out as much as there is and fits, and returns how many bytes that was: they are the first of `into`.
-    /// The writer is told part by part, so that it puts in more meanwhile.
+    /// Reads the available bytes that fit to the front of `into`, and returns their number.
+    /// Progress is published part by part, so that the writer can continue meanwhile.
     ///
     /// # Errors
     /// As [`Reader::available`].
     pub fn read<'a>(&mut self, into: impl Into<&'a mut UninitSlice>) -> Result<usize, Violation> {
         let into = into.into();
         let count = self.available()?.min(into.len());
-        // It does not change before all of these are taken out.
-        self.back = self.memory.load(Word::Back);
+        // The writer cannot rewind before all of these bytes are read.
+        self.rewound = self.memory.load(Word::Rewound);
         let mut taken = 0;
         while taken < count {
-            let part = taken..count.min(taken + TOLD_BYTES_MAX);
+            let part = taken..count.min(taken + PUBLISH_BYTES_MAX);
             taken = part.end;
             self.take(&mut into[part]);
         }
         Ok(count)
     }
 
-    /// Takes out bytes that there are, and tells the writer.
+    /// Reads available bytes, and publishes the new position.
     fn take(&mut self, into: &mut UninitSlice) {
-        for (place, range) in parts(
+        for (offset, range) in parts(
             self.memory.capacity(),
-            self.read.wrapping_sub(self.back),
+            self.read.wrapping_sub(self.rewound),
             into.len(),
         ) {
-            self.memory.copy_out(place, &mut into[range]);
+            self.memory.copy_out(offset, &mut into[range]);
         }
         self.read = self.read.wrapping_add(into.len() as u64);
         self.memory.store(Word::Read, self.read);
     }
 
-    /// Whether the writer must be woken, after bytes were taken out. Asks once a sleep.
+    /// Whether the writer must be woken after a read. It returns true once per block of the writer.
     pub fn must_wake(&self) -> bool {
-        must_wake(&self.memory, Word::WriterSleeps)
+        must_wake(&self.memory, Word::WriterBlocked)
     }
 
-    /// Says that this end goes to sleep until there are bytes; false if there are some, so that it
-    /// must not.
+    /// Announces that this end blocks until there are bytes. Returns false if there are bytes, so
+    /// that it must not block.
     ///
     /// # Errors
     /// As [`Reader::available`].
-    pub fn may_sleep(&self) -> Result<bool, Violation> {
-        self.memory.store(Word::ReaderSleeps, 1);
+    pub fn prepare_to_block(&self) -> Result<bool, Violation> {
+        self.memory.store(Word::ReaderBlocked, 1);
         self.memory.fence();
         Ok(self.available()? == 0)
     }
 
-    /// Says that this end does not sleep any more, though it was not woken. It may be woken all the
-    /// same.
-    pub fn stay_awake(&self) {
-        self.memory.store(Word::ReaderSleeps, 0);
+    /// Announces that this end is no longer blocked although it was not woken. A wake-up may still
+    /// arrive.
+    pub fn cancel_block(&self) {
+        self.memory.store(Word::ReaderBlocked, 0);
     }
 }
 
-/// The places of `count` bytes from a distance to the first place on, and which of the bytes go there: two parts where the
-/// ring ends between them. They are within the ring whatever the distance is.
+/// The offsets of `count` bytes from a position on, each with the range of the bytes there. There
+/// are two parts if the end of the ring lies between them. The offsets are within the ring for
+/// every position.
 fn parts(
     capacity: usize,
     distance: u64,
     count: usize,
 ) -> impl Iterator<Item = (usize, Range<usize>)> {
-    let place = (distance % capacity as u64) as usize;
-    let first = count.min(capacity - place);
-    [(place, 0..first), (0, first..count)]
+    let offset = (distance % capacity as u64) as usize;
+    let first = count.min(capacity - offset);
+    [(offset, 0..first), (0, first..count)]
         .into_iter()
         .filter(|(_, range)| !range.is_empty())
 }
 
-fn must_wake(memory: &impl Memory, sleeps: Word) -> bool {
+fn must_wake(memory: &impl Memory, blocked: Word) -> bool {
     memory.fence();
-    memory.load(sleeps) != 0 && memory.take(sleeps) != 0
+    memory.load(blocked) != 0 && memory.take(blocked) != 0
 }

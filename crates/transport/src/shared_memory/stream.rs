@@ -2,9 +2,9 @@
 
 use super::{
     memory::Words,
+    polling,
     region::{Direction, Directions},
     ring::{Reader, Violation, Writer},
-    watch,
 };
 use crate::busy::{self, now};
 use atomic_refcell::AtomicRefCell;
@@ -21,36 +21,36 @@ use std::{
 };
 use tokio::{net::UnixStream, sync::Notify};
 
-/// How many of the peer's bytes that woke this end are taken at once.
-const BELLS: usize = 64;
+/// The most wake-up bytes that are consumed at once.
+const WAKE_UPS: usize = 64;
 
 /// A connection through shared memory.
 #[derive(Debug)]
 pub struct MemoryStream(Arc<Shared>);
 
-/// What the stream and those who look at it share.
+/// The state that the stream shares with polling threads.
 #[derive(Debug)]
 pub(super) struct Shared {
     outgoing: AtomicRefCell<Writer<Words<Direction>>>,
     incoming: AtomicRefCell<Reader<Words<Direction>>>,
-    /// Carries a byte to whoever sleeps, and ends with the other end.
+    /// Carries wake-up bytes, and closes with the other end.
     socket: UnixStream,
-    /// The other end is gone.
+    /// Whether the other end is gone.
     closed: AtomicBool,
     for_bytes: Waiting,
     for_room: Waiting,
-    /// Somebody looks at it.
-    pub(super) watched: AtomicBool,
-    /// Somebody reads and writes again and again, so that nobody need look at it.
-    attended: AtomicBool,
+    /// Whether the stream is in the list of polled streams.
+    pub(super) is_listed: AtomicBool,
+    /// Whether a thread reads and writes continuously, so that waiting tasks need not poll.
+    is_polled: AtomicBool,
 }
 
-/// One who waits for the other end.
+/// A task that waits for the other end.
 #[derive(Debug, Default)]
 struct Waiting {
     since: AtomicRefCell<Option<Time>>,
     spin_limit: AtomicRefCell<SpinLimit>,
-    /// Told when there is what it waits for.
+    /// Notified when the task can continue.
     ready: Notify,
 }
 
@@ -63,45 +63,46 @@ impl MemoryStream {
             closed: AtomicBool::new(false),
             for_bytes: Waiting::default(),
             for_room: Waiting::default(),
-            watched: AtomicBool::new(false),
-            attended: AtomicBool::new(false),
+            is_listed: AtomicBool::new(false),
+            is_polled: AtomicBool::new(false),
         }))
     }
 
-    /// Waits until there is something to read, or the other end is gone; perhaps in vain.
+    /// Waits until there is something to read, or the other end is gone. The wake-up may be
+    /// spurious.
     pub async fn readable(&self) -> io::Result<()> {
         let shared = &self.0;
         shared.wait(&shared.for_bytes, || shared.has_bytes()).await
     }
 
-    /// Waits until there is room to write, or the other end is gone; perhaps in vain.
+    /// Waits until there is room to write, or the other end is gone. The wake-up may be spurious.
     pub async fn writable(&self) -> io::Result<()> {
         let shared = &self.0;
         shared.wait(&shared.for_room, || shared.has_room()).await
     }
 
-    /// From now until [`MemoryStream::leave`], somebody reads and writes again and again: those who wait
-    /// do not look, and the other end need not wake them.
-    pub(crate) fn attend(&self) {
-        self.0.attended.store(true, Ordering::Relaxed);
-        self.0.incoming.borrow().stay_awake();
+    /// From now until [`MemoryStream::stop_polling`], a thread reads and writes continuously.
+    /// Waiting tasks do not poll meanwhile, and the other end need not wake them.
+    pub(crate) fn start_polling(&self) {
+        self.0.is_polled.store(true, Ordering::Relaxed);
+        self.0.incoming.borrow().cancel_block();
     }
 
-    pub(crate) fn is_attended(&self) -> bool {
-        self.0.attended.load(Ordering::Relaxed)
+    pub(crate) fn is_polled(&self) -> bool {
+        self.0.is_polled.load(Ordering::Relaxed)
     }
 
-    /// Leaves what there is, and what comes, to those who wait. `has_begun`: they have not heard of a
-    /// message that must end in time.
-    pub(crate) fn leave(&self, has_begun: bool) {
-        self.0.attended.store(false, Ordering::Relaxed);
+    /// Leaves available and future bytes to waiting tasks. With `has_begun`, a message is
+    /// incomplete whose deadline the waiting task must learn of.
+    pub(crate) fn stop_polling(&self, has_begun: bool) {
+        self.0.is_polled.store(false, Ordering::Relaxed);
         self.0.sleep();
         if has_begun {
             self.0.for_bytes.ready.notify_one();
         }
     }
 
-    /// Reads what is there; nothing when the other end is gone.
+    /// Reads the available bytes; 0 when the other end is gone.
     pub fn try_read<'a>(&self, into: impl Into<&'a mut UninitSlice>) -> io::Result<usize> {
         let into = into.into();
         let mut incoming = self.0.incoming.borrow_mut();
@@ -117,18 +118,18 @@ impl MemoryStream {
         Ok(count)
     }
 
-    /// Reads what is there into a growing buffer.
+    /// Reads the available bytes into a growing buffer.
     pub fn try_read_buf(&self, into: &mut impl BufMut) -> io::Result<usize> {
         let mut total = 0;
         while into.has_remaining_mut() {
             match self.try_read(into.chunk_mut()) {
                 Ok(0) => break,
                 Ok(count) => {
-                    // SAFETY: so many bytes of it have been read.
+                    // SAFETY: this many of its bytes have been initialized by the read.
                     unsafe { into.advance_mut(count) };
                     total += count;
                 }
-                // An error comes again when nothing is left before it.
+                // The error occurs again once the bytes before it are consumed.
                 Err(_) if total > 0 => break,
                 Err(error) => return Err(error),
             }
@@ -180,12 +181,12 @@ impl Shared {
         let since = now();
         *waiting.since.borrow_mut() = Some(since);
         while !is_ready()? {
-            watch::add(self);
+            polling::add(self);
             tokio::select! {
                 () = waiting.ready.notified() => break,
-                bell = self.socket.readable() => {
-                    bell?;
-                    self.take_bells()?;
+                wake_up = self.socket.readable() => {
+                    wake_up?;
+                    self.take_wake_ups()?;
                 }
             }
         }
@@ -194,39 +195,39 @@ impl Shared {
         Ok(())
     }
 
-    /// Wakes those who wait for what is there now, and has the peer wake those who have waited for too
-    /// long; without a time, all.
-    pub(super) fn look(&self, now: Option<Time>) -> Looked {
-        if self.attended.load(Ordering::Relaxed) {
-            return Looked::default();
+    /// Notifies the tasks that can continue, and requests a wake-up from the peer for tasks that
+    /// have exceeded their spin limit; without a time, for all.
+    pub(super) fn poll(&self, now: Option<Time>) -> PollResult {
+        if self.is_polled.load(Ordering::Relaxed) {
+            return PollResult::default();
         }
-        let bytes = self.for_bytes.look(
+        let bytes = self.for_bytes.poll(
             now,
             || self.has_bytes(),
-            || self.incoming.borrow().may_sleep(),
+            || self.incoming.borrow().prepare_to_block(),
         );
-        let room = self.for_room.look(
+        let room = self.for_room.poll(
             now,
             || self.has_room(),
-            || self.outgoing.borrow().may_sleep(),
+            || self.outgoing.borrow().prepare_to_block(),
         );
         bytes.and(room)
     }
 
-    /// Has the peer wake all who wait for it.
+    /// Requests a wake-up from the peer for all waiting tasks.
     pub(super) fn sleep(&self) {
-        self.look(None);
+        self.poll(None);
     }
 
-    /// Tells the other end, which sleeps, that there is something for it. That it has left other
-    /// such bytes untouched or is gone does not matter.
+    /// Wakes the blocked peer. Errors are ignored: the peer is gone, or has unread wake-up bytes,
+    /// which suffice.
     fn wake_peer(&self) {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let _ = send(&self.socket, &[0], flags);
     }
 
-    fn take_bells(&self) -> io::Result<()> {
-        match self.socket.try_read(&mut [0; BELLS]) {
+    fn take_wake_ups(&self) -> io::Result<()> {
+        match self.socket.try_read(&mut [0; WAKE_UPS]) {
             Ok(0) => self.closed.store(true, Ordering::Relaxed),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
@@ -239,22 +240,22 @@ impl Shared {
     }
 }
 
-/// What came of a look.
+/// The result of a poll.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Looked {
-    /// Somebody has something to do now.
+pub(super) struct PollResult {
+    /// A task can continue now.
     pub found: bool,
-    /// Somebody still waits and does not sleep.
+    /// A task still waits and is not blocked.
     pub again: bool,
 }
 
-impl Looked {
-    /// Whether to look again soon, and not before others have had their turn.
-    pub const fn is_in_vain(self) -> bool {
+impl PollResult {
+    /// Whether to poll again soon, after yielding the CPU.
+    pub const fn is_idle(self) -> bool {
         self.again && !self.found
     }
 
-    /// What came of both.
+    /// The combined result of two polls.
     pub const fn and(self, other: Self) -> Self {
         Self {
             found: self.found || other.found,
@@ -264,27 +265,27 @@ impl Looked {
 }
 
 impl Waiting {
-    /// Looks for one who waits.
-    fn look(
+    /// Polls for the waiting task.
+    fn poll(
         &self,
         now: Option<Time>,
         is_ready: impl FnOnce() -> io::Result<bool>,
-        may_sleep: impl FnOnce() -> Result<bool, Violation>,
-    ) -> Looked {
+        prepare_to_block: impl FnOnce() -> Result<bool, Violation>,
+    ) -> PollResult {
         let Some(since) = *self.since.borrow() else {
-            return Looked::default();
+            return PollResult::default();
         };
-        // Who is woken meets an error too.
+        // A notified task encounters the error, too.
         let ready = is_ready().unwrap_or(true);
         let span = self.spin_limit.borrow().span();
-        let patient = now.is_some_and(|now| now.since(since) < span);
-        let found = ready || !patient && !may_sleep().unwrap_or(false);
+        let within_limit = now.is_some_and(|now| now.since(since) < span);
+        let found = ready || !within_limit && !prepare_to_block().unwrap_or(false);
         if found {
             self.ready.notify_one();
         }
-        Looked {
+        PollResult {
             found,
-            again: patient && !found,
+            again: within_limit && !found,
         }
     }
 }

@@ -1,4 +1,8 @@
-//! Looking again and again before going to sleep.
+//! Adaptive polling before a thread blocks.
+//!
+//! A waiting thread polls for up to 4 ms, because a wake-up by the kernel takes longer than most
+//! replies. It yields between polls, because client and server often share a core. The spin limit
+//! adapts to the waits of each direction.
 
 use crate::busy::{self, now};
 use futago_base::Time;
@@ -10,13 +14,13 @@ thread_local! {
     static SPIN_LIMIT: Cell<SpinLimit> = Cell::new(SpinLimit::default());
 }
 
-/// Whether others need the processors, so that this thread had better sleep.
+/// Whether other threads need the CPU, so that this thread should block.
 pub fn is_contended(now: Time) -> bool {
     CONTENTION.get().is_contended(now)
 }
 
-/// Lets others run, and finds out whether there are too many of them. Takes and returns the time.
-pub fn yield_processor(before: Time) -> Time {
+/// Yields the CPU, and measures the contention. Takes and returns the time.
+pub fn yield_cpu(before: Time) -> Time {
     thread::yield_now();
     let now = now();
     let mut contention = CONTENTION.get();
@@ -25,29 +29,29 @@ pub fn yield_processor(before: Time) -> Time {
     now
 }
 
-/// Waits for what another thread brings: looks for it as long as that is worth it on this thread, then
-/// sleeps. The thread is [busy](crate::busy) until then, and after it again.
-pub fn wait<T>(mut look: impl FnMut() -> Option<T>, sleep: impl FnOnce() -> T) -> T {
+/// Waits for another thread: polls up to the thread's spin limit, then blocks. The thread is idle
+/// meanwhile, and [busy](crate::busy) afterwards.
+pub fn wait<T>(mut poll: impl FnMut() -> Option<T>, block: impl FnOnce() -> T) -> T {
     let since = now();
     busy::end(since);
     let mut spin_limit = SPIN_LIMIT.get();
-    let mut looked = since;
+    let mut polled_at = since;
     let found = loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             break found;
         }
         let before = now();
-        // What it took out of a message that has not wholly come was work.
+        // Reading part of an incomplete message was work.
         busy::end(before);
         if is_contended(before) || before.since(since) >= spin_limit.span() {
-            let found = sleep();
-            looked = now();
+            let found = block();
+            polled_at = now();
             break found;
         }
-        looked = yield_processor(before);
+        polled_at = yield_cpu(before);
     };
-    busy::begin(looked);
-    spin_limit.learn(looked.since(since));
+    busy::begin(polled_at);
+    spin_limit.learn(polled_at.since(since));
     SPIN_LIMIT.set(spin_limit);
     found
 }
