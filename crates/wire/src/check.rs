@@ -1,4 +1,5 @@
-//! The vocabulary of checking and repairing: records as a check sees them, and what mends them.
+//! The vocabulary of checks and repairs: records as a check sees them, and the changes that repair
+//! them.
 
 use alloc::boxed::Box;
 use futago_base::{
@@ -16,7 +17,7 @@ pub enum Inspected {
         id: FileId,
         /// Its attributes.
         inode: Box<Inode>,
-        /// Whether somebody has it open.
+        /// Whether a client has it open.
         open: bool,
     },
     /// A bucket's header.
@@ -37,23 +38,23 @@ pub enum Inspected {
         /// The entry.
         entry: Entry,
     },
-    /// A chunk, and the bytes that it holds up to its last one.
+    /// A chunk and the extent of its data.
     Chunk {
         /// The chunk.
         chunk: ChunkId,
-        /// The byte after its last one.
+        /// The byte after the last byte of data.
         end: u32,
     },
-    /// That a server takes chunks of a file whose home is elsewhere.
+    /// The admission of chunks of a file whose home is on another server.
     Admitted {
         /// The file.
         file: FileId,
-        /// The file's latest shrinking of which these chunks have heard.
+        /// The latest truncation that these chunks have heard of.
         heard: u64,
     },
 }
 
-/// Which record it is. An inspection lists them in the order of these sorts.
+/// The identity of an inspected record. An inspection lists records in the order of these variants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InspectedKey {
     /// An inode.
@@ -69,7 +70,7 @@ pub enum InspectedKey {
 }
 
 impl Inspected {
-    /// Which record it is.
+    /// The identity of the record.
     pub fn key(&self) -> InspectedKey {
         match self {
             Self::Inode { id, .. } => InspectedKey::Inode(*id),
@@ -85,31 +86,33 @@ impl Inspected {
     }
 }
 
-/// A change of one server's records that mends a piece of damage. Each is safe to repeat. It is made
-/// as it is asked for: nothing else is counted, moved or looked at.
+/// A change of one server's records that repairs one damage.
+///
+/// Each is safe to repeat. It has no side effects: no other record is counted, moved or checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Repair {
-    /// Puts a record, in place of what is there. A chunk becomes as long as said, with zeros.
+    /// Puts a record and replaces an existing one. A chunk gets the given length; its data is
+    /// zeros.
     Put(Inspected),
-    /// Removes a record; with an inode its extended attributes, with a chunk its data.
+    /// Removes a record. An inode goes with its extended attributes, a chunk with its data.
     Remove(InspectedKey),
-    /// Makes the root directory's inode anew, as in a new cluster.
+    /// Creates the root directory's inode as in a new cluster.
     MakeRoot,
-    /// Removes a file that nobody uses: its inode, and its chunks on all servers.
+    /// Removes a file that is not in use: its inode, and its chunks on all servers.
     RemoveFile(FileId),
     /// Sets a file's count of links.
     SetLinks(FileId, u32),
     /// Sets a directory's parent.
     SetParent(FileId, FileId),
-    /// Counts a bucket's entries anew.
+    /// Recounts a bucket's entries.
     RecountBucket(FileId, BucketStart),
-    /// Takes away what the server holds of a file beyond a size.
+    /// Removes the server's data of a file beyond a size.
     Cut {
         /// The file.
         file: FileId,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// In bytes.
+        /// The size, in bytes.
         size: u64,
     },
 }

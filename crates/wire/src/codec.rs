@@ -2,15 +2,16 @@
 //!
 //! ```text
 //!   0 magic "FTGO"    4 version        6 kind            7 priority
-//!   8 place of data   9 reserved      10 server         12 body bytes
+//!   8 data location  9 reserved      10 server         12 body bytes
 //!  16 data bytes     20 crc32c        24 session        32 session epoch
 //!  36 map epoch      40 sequence      48 acknowledged   56 log position
 //!  64 deadline       72 clock         80 trace          88 span
 //!  96 tenant        100 features     104 body, then data, then crc32c of the data if there is any
 //! ```
 //!
-//! The head's checksum covers the head (with the checksum as zero) and the body. That of the data goes on from it, so that no other
-//! message's data fits, and follows the data, so that both ends sum up each part while it is in their caches.
+//! The head's checksum covers the head (with a checksum of zero) and the body. The checksum of the
+//! data continues it, so that a message does not accept the data of another message. It follows the
+//! data, so that both ends compute it part by part while each part is in their CPU caches.
 
 use crate::{Header, MessageKind, Outcome, Peer, PeerAnswer, Priority, Push, Request};
 use alloc::vec::Vec;
@@ -23,16 +24,18 @@ use zerocopy::{
     little_endian::{U16, U32, U64},
 };
 
-/// "FTGO": what every message starts with.
+/// "FTGO", the first bytes of every message.
 const MAGIC: u32 = u32::from_le_bytes(*b"FTGO");
 /// The version of this encoding. Peers of different versions refuse each other.
 pub const VERSION: u16 = 14;
 
-/// Continues a CRC32C over more bytes. The fastest way depends on instructions that only a program
-/// with an operating system can ask for, so the caller brings it.
+/// Continues a CRC32C over more bytes.
+///
+/// The caller supplies it, because the fastest instructions can only be detected with an operating
+/// system.
 pub type Crc32c = fn(u32, &[u8]) -> u32;
 
-/// The head as it stands on the wire.
+/// The encoded head.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct RawHeader {
@@ -64,25 +67,25 @@ struct RawHeader {
 pub const HEADER_BYTES: usize = size_of::<RawHeader>();
 /// The size of the checksum that follows a message's data, in bytes.
 pub const DATA_SUM_BYTES: usize = size_of::<u32>();
-/// The payload follows the body. Other places (shared memory, remote memory) are reserved.
+/// The payload follows the body. Other locations (shared memory, remote memory) are reserved.
 const PAYLOAD_INLINE: u8 = 0;
 
-/// Why bytes are not a message.
+/// The reason why bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// They do not start as a message does.
+    /// The bytes do not begin with the magic number.
     Magic(u32),
-    /// The peer speaks another version of the protocol.
+    /// The peer uses another version of the protocol.
     Version(u16),
-    /// A field of the head has a value that means nothing.
+    /// A field of the head has an undefined value.
     Field(&'static str, u8),
-    /// The body or the data is larger than a message may be.
+    /// The body or the data exceeds the limit.
     Length(&'static str, u32),
-    /// The bytes are not the ones that were sent.
+    /// The bytes differ from the sent ones.
     Checksum,
-    /// There are fewer or more bytes than the head says.
+    /// There are fewer or more bytes than the head announces.
     Truncated,
-    /// The body is not what its kind says.
+    /// The body does not decode as its kind.
     Body,
 }
 
@@ -116,18 +119,18 @@ impl core::error::Error for DecodeError {}
 pub enum Body {
     /// From client to server.
     Request(Request),
-    /// Its answer.
+    /// The reply to a request.
     Outcome(Outcome),
     /// From server to server.
     Peer(Peer),
-    /// Its answer.
+    /// The reply to a peer message.
     PeerAnswer(PeerAnswer),
     /// From server to client.
     Push(Push),
 }
 
 impl Body {
-    /// The kind that the head of a message with this body names.
+    /// The kind in the head of a message with this body.
     pub const fn kind(&self) -> MessageKind {
         match self {
             Self::Request(_) => MessageKind::Request,
@@ -159,19 +162,18 @@ impl Body {
     }
 }
 
-/// More than most values take, so that their buffer need not grow.
+/// More bytes than most values need, so that their buffer does not grow.
 const ENCODED_BYTES: usize = 128;
 
-/// Encodes one value, as in the body of a message. The records that a server keeps of messages use
-/// it too.
+/// Encodes one value, as in the body of a message. Servers store messages in this encoding, too.
 pub fn encode<T: Serialize>(value: &T) -> Bytes {
     encode_after(Vec::with_capacity(ENCODED_BYTES), value).into()
 }
 
-/// Encodes one value behind what there is.
+/// Appends the encoding of one value to `head`.
 fn encode_after<T: Serialize>(head: Vec<u8>, value: &T) -> Vec<u8> {
     // Encoding fails only for types that postcard cannot express, such as sequences of unknown
-    // length; ours are all known, and the tests encode every one.
+    // length. None of ours is one, and the tests encode every type.
     postcard::to_extend(value, head).unwrap_or_default()
 }
 
@@ -186,9 +188,9 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
 /// A whole message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The head.
+    /// The head. Its kind is the kind of the body.
     pub header: Header,
-    /// The body; its kind is the head's.
+    /// The body.
     pub body: Body,
     /// The data.
     pub payload: Payload,
@@ -197,18 +199,19 @@ pub struct Frame {
 /// The lengths that a head announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
-    /// Of the body, at most [`limits::BODY_BYTES`].
+    /// Length of the body, at most [`limits::BODY_BYTES`].
     pub body_bytes: usize,
-    /// Of the data, at most [`limits::PAYLOAD_BYTES`].
+    /// Length of the data, at most [`limits::PAYLOAD_BYTES`].
     pub payload_bytes: usize,
-    /// Of what follows the data: its checksum, if there is any.
+    /// Length of the checksum after the data; 0 if there is no data.
     pub data_sum_bytes: usize,
-    /// The checksum from which that of the data goes on.
+    /// The checksum that the checksum of the data continues.
     pub head_sum: u32,
 }
 
 impl Frame {
-    /// The message as bytes, in pieces to be sent one after the other: head and body, the data as it is, and its checksum.
+    /// The message as pieces to send in order: head with body, the data, and the checksum of the
+    /// data. The data is not copied.
     pub fn encode(&self, crc32c: Crc32c) -> [Bytes; 3] {
         let mut head = Vec::with_capacity(HEADER_BYTES + ENCODED_BYTES);
         let head_sum = self.encode_head(&mut head, crc32c);
@@ -220,7 +223,8 @@ impl Frame {
         [Bytes::from(head), data, data_sum]
     }
 
-    /// Head and body in a buffer that can be used again. Returns the checksum from which that of the data goes on.
+    /// Encodes head and body into a reusable buffer. Returns the checksum that the checksum of the
+    /// data continues.
     pub fn encode_head(&self, into: &mut Vec<u8>, crc32c: Crc32c) -> u32 {
         into.clear();
         into.resize(HEADER_BYTES, 0);
@@ -235,13 +239,13 @@ impl Frame {
         head_sum
     }
 
-    /// Reads the lengths from a head, so that the rest can be received into buffers of its size.
+    /// Decodes the lengths in a head, so that the caller can allocate buffers for the rest.
     pub fn lengths(head: &[u8; HEADER_BYTES]) -> Result<Lengths, DecodeError> {
         let raw = RawHeader::read_from_bytes(head).map_err(|_| DecodeError::Truncated)?;
         check_bounds(&raw)
     }
 
-    /// Reads a message. The payload is taken as it is: whoever receives it has compared its checksum.
+    /// Decodes a message. The receiver of the payload must have verified the payload's checksum.
     pub fn decode(
         head: &[u8; HEADER_BYTES],
         body: &[u8],

@@ -2,7 +2,7 @@
 
 use futago_base::{ServerId, SessionId, Time};
 
-/// What a message's body is.
+/// The kind of a message's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
     /// A [`Request`](crate::Request).
@@ -20,44 +20,45 @@ pub enum MessageKind {
 /// How urgent a message is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
-    /// Somebody waits for it.
+    /// A caller waits for it.
     #[default]
     Foreground,
-    /// It can wait.
+    /// No caller waits for it.
     Background,
 }
 
 /// Optional abilities of a sender, as bits of [`Header::features`].
 pub mod features {
-    /// The client keeps what it has been told under leases: it takes [`Push::Recall`](crate::Push::Recall).
+    /// The client caches state under leases: it accepts [`Push::Recall`](crate::Push::Recall).
     pub const LEASES: u32 = 1;
-    /// The session has no answer from this server yet, so the server may meet it for the first
-    /// time. It refuses a session that it does not know and that claims to be known.
+    /// The session has no reply from this server yet, so the server may be seeing it for the first
+    /// time. The server refuses an unknown session without this bit.
     pub const INTRODUCES: u32 = 2;
 }
 
-/// What every message carries beside its body.
+/// The fields that every message carries beside its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the body is.
+    /// The kind of the body.
     pub kind: MessageKind,
     /// How urgent it is.
     pub priority: Priority,
-    /// The server that it is for, or whose answer or [`Push`](crate::Push) it is: several may share a connection.
+    /// The addressed server, or the sender of a reply or [`Push`](crate::Push). Several servers may
+    /// share a connection.
     pub server: ServerId,
-    /// The session of the request, or the one that is answered.
+    /// The session of the request; a reply repeats it.
     pub session: SessionId,
     /// Raised when a session is fenced and starts anew.
     pub session_epoch: u32,
-    /// The version of the cluster map that the sender has.
+    /// The sender's version of the cluster map.
     pub map_epoch: u32,
-    /// The number of the request within its session, or of the one that is answered.
+    /// The number of the request within its session; a reply repeats it.
     pub sequence: u64,
-    /// The client has the answers to all its requests up to this number.
+    /// The client has received the replies to all its requests up to this number.
     pub acknowledged: u64,
     /// The position in the sender's log that the message depends on.
     pub log_position: u64,
-    /// When nobody waits for an answer any more; zero for never.
+    /// The time after which the sender does not need a reply; zero for never.
     pub deadline: Time,
     /// The sender's hybrid clock (Kulkarni et al., OPODIS 2014).
     pub clock: Time,
@@ -65,14 +66,14 @@ pub struct Header {
     pub trace: u64,
     /// The span within the trace.
     pub span: u64,
-    /// Whose work this is, for accounting.
+    /// The tenant to account the work to.
     pub tenant: u32,
     /// Optional [`features`] of the sender.
     pub features: u32,
 }
 
 impl Header {
-    /// A header of this kind with everything else at rest.
+    /// A header of this kind; all other fields are zero.
     pub const fn new(kind: MessageKind) -> Self {
         Self {
             kind,

@@ -1,8 +1,8 @@
-//! What clients and servers say to each other, and how it is written in bytes.
+//! The messages between clients and servers, and their encoding.
 //!
-//! A message is a fixed [`Header`], a body ([`Request`], [`Outcome`], [`Peer`], [`PeerAnswer`] or
-//! [`Push`], encoded with postcard) and file data that follows as it is, so that it is never copied
-//! to be encoded.
+//! A message is a fixed [`Header`], a body and file data. The body is a [`Request`], [`Outcome`],
+//! [`Peer`], [`PeerAnswer`] or [`Push`], encoded with postcard. The data follows unencoded, so that
+//! it is not copied.
 #![no_std]
 
 extern crate alloc;

@@ -1,4 +1,4 @@
-//! What servers say to each other.
+//! The messages between servers.
 
 use alloc::vec::Vec;
 use futago_base::{
@@ -11,54 +11,54 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Peer {
     /// Message `number` of the ordered channel from `sender`. It is sent again until it is
-    /// confirmed and takes effect once.
+    /// confirmed, and takes effect once.
     Deliver {
-        /// The server that sends.
+        /// The sending server.
         sender: ServerId,
-        /// The life in which it sends.
+        /// The sender's incarnation.
         from: Incarnation,
-        /// The receiver's life that it is for; `None` if the sender does not know of any. Another
-        /// one takes nothing of it.
+        /// The addressed incarnation of the receiver; `None` if the sender knows none. Another
+        /// incarnation ignores the message.
         to: Option<Incarnation>,
-        /// Its place in the channel between these lives, from 1.
+        /// Its number in the channel between these incarnations, from 1.
         number: u64,
-        /// What is to change.
+        /// The change to make.
         change: PeerChange,
     },
-    /// Asks the status server where a transaction stands.
+    /// Asks the status server for the state of a transaction.
     Ask {
-        /// The server that asks.
+        /// The requesting server.
         sender: ServerId,
         /// The transaction.
         transaction: TransactionId,
         /// Abort it if it is undecided.
         abort: bool,
     },
-    /// A client was not heard of for a lease: the receiver is not to serve its session any more. It
+    /// Tells the receiver to stop serving the session of a client that was silent for a lease. It
     /// is sent again until it is answered.
     Fence {
-        /// The server that tells it.
+        /// The sending server.
         sender: ServerId,
         /// The client's session.
         session: SessionId,
     },
 }
 
-/// The answer to a [`Peer`] message.
+/// The reply to a [`Peer`] message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PeerAnswer {
     /// All messages of the channel to `receiver` up to `number` have taken effect.
     Delivered {
-        /// The server that received.
+        /// The receiving server.
         receiver: ServerId,
-        /// The life in which it received them.
+        /// The receiver's incarnation.
         by: Incarnation,
-        /// The life in which they were sent.
+        /// The sender's incarnation.
         from: Incarnation,
-        /// The number of the last one.
+        /// The number of the last message.
         number: u64,
     },
-    /// Where a transaction stands. One that is unknown is aborted.
+    /// The state of a transaction. An unknown transaction is aborted.
     State {
         /// The transaction.
         transaction: TransactionId,
@@ -67,37 +67,38 @@ pub enum PeerAnswer {
     },
     /// The receiver of a [`Peer::Fence`] does not serve the session.
     Fenced {
-        /// That server.
+        /// The receiver of the [`Peer::Fence`].
         receiver: ServerId,
         /// The client's session.
         session: SessionId,
     },
 }
 
-/// A change that one server owes another.
+/// A change that one server must make on behalf of another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PeerChange {
-    /// A name of the file is gone.
+    /// A name of the file was removed.
     DropLink(FileId),
-    /// Chunks of the file may be written to the receiver from now on.
+    /// The receiver accepts chunks of the file from now on.
     Admit {
         /// The file.
         file: FileId,
-        /// The latest shrinking that they need not hear of any more.
+        /// The latest truncation at the time of admission.
         heard: u64,
     },
-    /// The file is gone: so are its chunks, and the receiver takes no more of them.
+    /// The file was removed: the receiver removes its chunks and accepts no more of them.
     RemoveChunks(FileId),
-    /// The file has shrunk.
+    /// The file was truncated.
     Cut {
         /// The file.
         file: FileId,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// Which shrinking, and to what size.
+        /// The number and the size of the truncation.
         truncation: Truncation,
     },
-    /// Entries of a bucket that this server now has. The last message of a bucket brings its header.
+    /// Entries of a bucket that moves to the receiver. The last message of a bucket carries its
+    /// header, with which the receiver begins to serve it (invariant I1).
     Transfer {
         /// The directory.
         directory: FileId,
@@ -105,7 +106,7 @@ pub enum PeerChange {
         bucket: BucketStart,
         /// Some of its entries.
         entries: Vec<(Name, Entry)>,
-        /// The header, with the counts of all of them.
+        /// The header, with the counts of all entries.
         header: Option<Header>,
     },
     /// A transaction is decided.

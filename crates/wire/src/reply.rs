@@ -1,4 +1,4 @@
-//! What a server answers to a client.
+//! The replies of a server to a client.
 
 use crate::check::{Inspected, InspectedKey};
 use crate::step::{Inherited, NewDirectory};
@@ -10,38 +10,39 @@ use futago_base::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The answer to a request.
+/// The reply to a request.
 pub type Outcome = Result<Reply, Failure>;
 
-/// Why a request was not done. Nothing of it has taken effect.
+/// The reason why a request was not executed. It has had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
     /// An error for the caller of the file system.
     Errno(Errno),
-    /// The bucket has been split and does not cover the name any more: it is at `level` now.
+    /// The bucket was split and no longer covers the name.
     Moved {
-        /// The bucket that was asked.
+        /// The requested bucket.
         bucket: BucketStart,
-        /// Its level.
+        /// Its level after the split.
         level: u8,
     },
-    /// This server has no such bucket: it is still on its way here, or the directory is gone. The
-    /// directory's home knows which.
+    /// This server has no such bucket. Either the bucket is still in transfer, or the directory was
+    /// removed; the directory's home knows which.
     NoBucket,
-    /// What a transaction relied on has changed: look again.
+    /// An expectation of the transaction no longer holds. The client reads the state again and
+    /// retries.
     Changed,
-    /// The transaction was aborted by another.
+    /// Another transaction aborted this one.
     Aborted,
-    /// The server has given up on the session, with its locks and open files.
+    /// The server has given up the session, with its locks and open files.
     SessionExpired,
-    /// A late copy of a request whose answer the client already has.
+    /// A late copy of a request whose reply the client has already acknowledged.
     Late,
-    /// The server has too much to do, or waits for something to finish: send it again later.
+    /// The server is overloaded or waits for an event: the client retries later.
     Busy,
-    /// The request belongs to another server, or names a place that the cluster does not have.
+    /// The request belongs to another server, or names a location that the cluster does not have.
     WrongServer,
-    /// The server has not heard of the file from its home: it will in a moment, or it has lost what
-    /// it had of the file.
+    /// The server does not know the file. Its admission by the home is under way, or the server has
+    /// lost its data of the file.
     NotAdmitted,
 }
 
@@ -51,32 +52,34 @@ impl From<Errno> for Failure {
     }
 }
 
-/// A file as its home knows it.
+/// The state of a file at its home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
-    /// Its attributes. For a directory with several buckets those of the first bucket only.
+    /// Its attributes. For a directory with several buckets, they reflect the first bucket only.
     pub attributes: Attributes,
-    /// What only directories have.
+    /// State that only directories have.
     pub directory: Option<DirectoryState>,
-    /// The client that asked has a lease on the file from now on, by the number of its request: it is told
-    /// before the home changes anything that concerns the file, unless the client asks for it itself.
+    /// Grants the requesting client a lease on the file; its number is the number of the request.
+    /// The client is notified before the home changes anything of the file, unless the client
+    /// itself requests the change.
     pub leased: bool,
-    /// The lease covers a file's data, too: nobody changes it before the home was told of it.
+    /// The lease covers the file's data, too: the home is notified before any client changes it.
     pub data_leased: bool,
-    /// The lease is exclusive: others are not told anything of the file, nor read it, before it was called back.
+    /// The lease is exclusive: it is recalled before other clients learn anything of the file or
+    /// read it.
     pub exclusive: bool,
 }
 
-/// A directory as its home knows it.
+/// The state of a directory at its home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryState {
-    /// The directory above.
+    /// The parent directory.
     pub parent: FileId,
     /// The header of the first bucket.
     pub header: Header,
-    /// When a user last set the modification time; the headers' times count only if later.
+    /// When a user last set the modification time. Only later times of headers count.
     pub modified_set_at: Timestamp,
-    /// The modification time that was set then.
+    /// The modification time that the user set.
     pub modified_set_to: Timestamp,
 }
 
@@ -85,128 +88,131 @@ pub struct DirectoryState {
 pub struct ListedEntry {
     /// Its name.
     pub name: Name,
-    /// What it leads to.
+    /// The target of the name.
     pub entry: Entry,
-    /// The attributes, if the file is no directory, its inode is on the bucket's server, and nobody has an exclusive
-    /// lease on it.
+    /// The attributes; `None` for a directory, for an inode on another server, and for a file with
+    /// an exclusive lease.
     pub attributes: Option<Attributes>,
 }
 
-/// What a server did or found. File data, if any, is the answer's payload.
+/// The result of a request. File data, if any, is the reply's payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// It is done.
+    /// The request is executed.
     Done,
-    /// A name, and the file's state if it is at home on the same server.
+    /// A name, and the file's state if its home is on the same server.
     Found {
-        /// What the name leads to.
+        /// The target of the name.
         entry: Entry,
         /// The file.
         state: Option<FileState>,
-        /// Whether this request made it.
+        /// Whether this request created it.
         created: bool,
-        /// The directory of the name as it is now, if the client takes leases: after a change, and with the first
-        /// name that it looks up.
+        /// The directory of the name as it is now, if the client accepts leases. It is sent after a
+        /// change and with the first name that the client looks up.
         directory: Option<Box<FileState>>,
     },
-    /// The new directory belongs to another server: make it there and put an entry in this bucket, in
-    /// one transaction that also checks what was inherited.
+    /// The new directory belongs to another server. The client creates it there and adds an entry
+    /// to this bucket in one transaction, which also checks the inherited attributes.
     Elsewhere {
         /// The directory.
         new: NewDirectory,
-        /// What it inherits from the bucket's header.
+        /// The attributes that it inherits from the bucket's header.
         inherited: Inherited,
     },
     /// Entries of a bucket.
     Listing {
-        /// In the order of (hash, name).
+        /// The entries, ordered by hash and name.
         entries: Vec<ListedEntry>,
-        /// Whether the bucket has no more.
+        /// Whether the bucket has no further entries.
         complete: bool,
-        /// The bucket's level, which tells where the next bucket starts.
+        /// The bucket's level, from which the start of the next bucket follows.
         level: u8,
     },
     /// A bucket's header.
     Header(Header),
-    /// Files, in the order in which they were asked for.
+    /// Files, in the requested order.
     Files(Vec<Result<FileState, Errno>>),
     /// One file.
     File(FileState),
-    /// A file that is now registered as open.
+    /// A file that is registered as open.
     Opened(FileState),
-    /// Where a read, write or append took place and how the file stands after it.
+    /// The range of a read, write or append, and the file's state afterwards.
     Extent {
-        /// The offset of the read or write; the one handed out for an append.
+        /// The offset of the read or write; for an append the offset that was granted.
         offset: u64,
-        /// How many bytes of the payload were stored.
+        /// The bytes of the payload that were stored.
         stored: u32,
         /// The file's size.
         size: u64,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// Up to where chunks may be written before the home has been told, in bytes.
+        /// The end of the range in which chunks may be written before the home is notified, in
+        /// bytes.
         writable: u64,
-        /// How far there may be chunks besides the first one, in bytes: beyond there is nothing but
-        /// holes.
+        /// The end of the range in which chunks other than the first may exist, in bytes. The file
+        /// has only holes beyond it.
         reach: u64,
-        /// The file's shrinkings.
+        /// The file's truncations.
         truncations: Truncations,
-        /// The file as it is now, if the request has changed it and the client takes leases.
+        /// The file as it is now, if the request has changed it and the client accepts leases.
         state: Option<Box<FileState>>,
     },
     /// A symbolic link's target, an extended attribute's value or a status text.
     Bytes(Bytes),
     /// Names of extended attributes.
     Names(Vec<XattrName>),
-    /// The lock that is in the way, if any.
+    /// The conflicting lock; `None` if there is none.
     Lock(Option<RangeLock>),
-    /// An offset within the file, if there is one.
+    /// An offset within the file; `None` if there is none.
     Offset(Option<u64>),
-    /// The steps are reserved; the identity that was drawn for a new directory, if one is made.
+    /// The steps are reserved. The value is the identity of a new directory, if the steps create
+    /// one.
     Prepared(Option<FileId>),
-    /// How the transaction was decided.
+    /// The decision about the transaction.
     Decided(TransactionState),
     /// A number.
     Number(u64),
-    /// How full the server is.
+    /// The occupancy of the server.
     Space(Space),
-    /// Records, and where to go on.
+    /// Records, and the position to continue from.
     Records {
         /// The records.
         records: Vec<Inspected>,
         /// The position to continue after; `None` at the end.
         next: Option<InspectedKey>,
     },
-    /// What several buckets of a directory count together.
+    /// The sum of the headers of several buckets of a directory.
     HeaderSum(HeaderSum),
 }
 
-/// A client's right to be told before a node changes at its home: before its attributes do, and of a
-/// directory that has one bucket the names in it.
+/// A client's right to be notified before a node changes at its home. It covers the node's
+/// attributes, and the names of a directory that has one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The file or directory.
     pub node: FileId,
-    /// The number of the request that the client was given it for.
+    /// The number of the request that it was granted for.
     pub number: u64,
 }
 
-/// A lease that a server wants back.
+/// A lease that a server recalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseRecall {
     /// The lease.
     pub lease: Lease,
-    /// The number of the first request that it was given for. If that made a file that is open from the start, the client
-    /// must have its answer before it gives the lease back: only then it knows what to register.
+    /// The number of the first request that the lease was granted for. That request may have
+    /// created a file that is open from the start. Then the client must receive its reply before it
+    /// returns the lease, because only the reply names the file to register.
     pub since: u64,
 }
 
-/// What a server tells a client without being asked.
+/// A message from a server to a client that is not a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Push {
-    /// How many requests the client may have under way on this connection.
+    /// The number of requests that the client may have in flight on this connection.
     Credits(u32),
-    /// A node is about to change. The client gives its lease back, with
-    /// [`Request::GiveBack`](crate::Request::GiveBack), as soon as it relies on it no more.
+    /// A node is about to change. The client returns its lease with
+    /// [`Request::GiveBack`](crate::Request::GiveBack) as soon as it no longer relies on it.
     Recall(LeaseRecall),
 }

@@ -1,4 +1,4 @@
-//! What a client asks of a server.
+//! The requests of a client to a server.
 
 use crate::{Lease, Step};
 use alloc::vec::Vec;
@@ -10,24 +10,24 @@ use futago_base::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Where a name belongs: the bucket of the directory that covers its hash, as far as the client
+/// The location of a name: the bucket of the directory that covers its hash, as far as the client
 /// knows. The server of the bucket corrects the client if the bucket has been split since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spot {
     /// The directory.
     pub directory: FileId,
-    /// The bucket that is asked.
+    /// The requested bucket.
     pub bucket: BucketStart,
     /// The name.
     pub name: Name,
 }
 
-/// What a new node is.
+/// The kind and content of a new node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NewContent {
-    /// A regular file, cut into chunks of so many bytes. The request's data is its first data.
+    /// A regular file. The request's payload is its first data.
     File {
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
     },
     /// A symbolic link to this path.
@@ -42,29 +42,29 @@ pub enum NewContent {
     BlockDevice(u32),
 }
 
-/// A node to be made.
+/// A node to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewNode {
-    /// What it is.
+    /// Its kind and content.
     pub content: NewContent,
     /// Permission bits, the low 12 bits of `st_mode`; the umask has been applied.
     pub mode: u16,
     /// Owner.
     pub uid: u32,
-    /// Group, unless the directory's set-group-id bit says otherwise.
+    /// Group, unless the directory's set-group-id bit overrides it.
     pub gid: u32,
 }
 
 /// A time to set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SetTime {
-    /// The server's present time.
+    /// The server's current time.
     Now,
     /// This time.
     To(Timestamp),
 }
 
-/// A change of attributes; what is `None` stays.
+/// A change of attributes; `None` leaves an attribute unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttributeChange {
     /// The low 12 bits of `st_mode`.
@@ -79,62 +79,65 @@ pub struct AttributeChange {
     pub accessed: Option<SetTime>,
     /// Last change of the contents.
     pub modified: Option<SetTime>,
-    /// Take set-user-id, and set-group-id of a group-executable file, away: the caller is not
-    /// privileged to keep them through a change of owner or size.
+    /// Clears set-user-id, and set-group-id of a group-executable file, because the caller may not
+    /// retain them through a change of owner or size.
     pub kill_privileges: bool,
 }
 
-/// A lock to test, take or give up.
+/// A lock to test, acquire or release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockChange {
     /// The family of locks.
     pub space: LockSpace,
-    /// What to take; `None` gives up.
+    /// The kind of lock to acquire; `None` releases.
     pub kind: Option<LockKind>,
     /// The owner within the session.
     pub owner: u64,
     /// The bytes; all of them for [`LockSpace::Whole`].
     pub range: LockRange,
-    /// The process that asks.
+    /// The requesting process.
     pub pid: u32,
 }
 
-/// What a client asks of a server. The file data of a request, if any, is its payload.
+/// A request of a client to a server. The file data of a request, if any, is its payload.
 ///
-/// `<&str>::from(&request)` is the operation's name, for statistics and logs; `Request::VARIANTS` are all of them.
+/// `<&str>::from(&request)` is the operation's name, for statistics and logs; `Request::VARIANTS`
+/// lists all names.
 #[derive(
     Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames,
 )]
 #[strum(serialize_all = "snake_case")]
 pub enum Request {
-    /// Finds a name. To the bucket's server. Answer: [`Reply::Found`](crate::Reply::Found).
+    /// Looks up a name. To the bucket's server. Reply: [`Reply::Found`](crate::Reply::Found).
     Lookup(Spot),
-    /// Makes a node other than a directory, with the payload as the first data of a file. To the
-    /// bucket's server. Answer: [`Reply::Found`](crate::Reply::Found), with attributes if the node
-    /// is new or lives there.
+    /// Creates a node other than a directory, with the payload as the first data of a file. To the
+    /// bucket's server. Reply: [`Reply::Found`](crate::Reply::Found), with attributes if the node
+    /// is new or its home is there.
     Create {
         /// The name.
         at: Spot,
         /// The node.
         node: NewNode,
-        /// Fail with `EEXIST` if the name is taken; otherwise an existing entry is the answer.
+        /// Fail with `EEXIST` if the name exists. Otherwise the existing entry is the reply.
         exclusive: bool,
-        /// Register the new file as open by the client's session, unless the answer comes with a lease on it
-        /// ([`FileState::leased`]): the client registers it before it gives that back.
+        /// Register the new file as open by the client's session. If the reply grants a lease on it
+        /// ([`FileState::leased`]), the client registers it itself before it returns the lease.
         open: bool,
     },
-    /// Makes a regular file without a name, open by the client's session: `O_TMPFILE`. It may be
-    /// given a name by a transaction that adds a link; it is gone with its last close if it has
-    /// none. A character device is made for a rename that leaves a whiteout. To the directory's
-    /// home. Answer: [`Reply::Found`](crate::Reply::Found).
+    /// Creates a regular file without a name, open by the client's session: `O_TMPFILE`. To the
+    /// directory's home. Reply: [`Reply::Found`](crate::Reply::Found).
+    ///
+    /// A transaction that adds a link may name it. Without a name it is removed with its last
+    /// close. A character device is created for a rename that leaves a whiteout.
     CreateUnnamed {
         /// The directory whose group the file may inherit.
         directory: FileId,
         /// The node: a regular file or a character device.
         node: NewNode,
     },
-    /// Makes a directory. To the bucket's server. Answer: [`Reply::Found`](crate::Reply::Found), or
-    /// [`Reply::Elsewhere`](crate::Reply::Elsewhere) if the new directory belongs to another server.
+    /// Creates a directory. To the bucket's server. Reply: [`Reply::Found`](crate::Reply::Found),
+    /// or [`Reply::Elsewhere`](crate::Reply::Elsewhere) if the new directory belongs to another
+    /// server.
     MakeDirectory {
         /// The name.
         at: Spot,
@@ -145,17 +148,17 @@ pub enum Request {
         /// Group.
         gid: u32,
     },
-    /// Removes a name that is not a directory's. To the bucket's server. Answer:
-    /// [`Reply::Done`](crate::Reply::Done), or [`Reply::File`](crate::Reply::File) with the directory's
-    /// state if the client takes leases.
+    /// Removes a name that is not a directory's. To the bucket's server. Reply:
+    /// [`Reply::Done`](crate::Reply::Done), or [`Reply::File`](crate::Reply::File) with the
+    /// directory's state if the client accepts leases.
     Unlink {
         /// The name.
         at: Spot,
-        /// The file that it leads to, if the client knows it under a lease.
+        /// The target of the name, if the client knows it under a lease.
         file: Option<FileId>,
     },
     /// Lists entries of a bucket in the order of their hashes, after `after`. To the bucket's
-    /// server. Answer: [`Reply::Listing`](crate::Reply::Listing).
+    /// server. Reply: [`Reply::Listing`](crate::Reply::Listing).
     ReadDirectory {
         /// The directory.
         directory: FileId,
@@ -163,43 +166,51 @@ pub enum Request {
         bucket: BucketStart,
         /// List names with a larger hash only.
         after: NameHash,
-        /// Stop after about so many entries; names of one hash are never separated.
+        /// Stop after about this many entries. Names of one hash are never separated.
         entries_max: u32,
     },
-    /// Asks for the header of a bucket. To its server. Answer: [`Reply::Header`](crate::Reply::Header).
+    /// Reads the header of a bucket. To its server. Reply: [`Reply::Header`](crate::Reply::Header).
     GetHeader {
         /// The directory.
         directory: FileId,
         /// The bucket.
         bucket: BucketStart,
     },
-    /// Asks for attributes. To the files' home. Answer: [`Reply::Files`](crate::Reply::Files).
+    /// Reads attributes. To the files' home. Reply: [`Reply::Files`](crate::Reply::Files).
     GetAttributes(Vec<FileId>),
     /// Changes attributes. To the file's home; not for the mode, owner or group of a directory with
-    /// several buckets. Answer: [`Reply::File`](crate::Reply::File).
+    /// several buckets. Reply: [`Reply::File`](crate::Reply::File).
     SetAttributes {
         /// The file.
         id: FileId,
-        /// What to change.
+        /// The change.
         change: AttributeChange,
     },
-    /// Reads a symbolic link. To its home. Answer: [`Reply::Bytes`](crate::Reply::Bytes).
+    /// Reads a symbolic link. To its home. Reply: [`Reply::Bytes`](crate::Reply::Bytes).
     ReadLink(FileId),
-    /// Registers the file as open by the client's session: it lives until the last close, whatever happens
-    /// to its names. To its home. Answer: [`Reply::Opened`](crate::Reply::Opened).
+    /// Registers the file as open by the client's session. To its home. Reply:
+    /// [`Reply::Opened`](crate::Reply::Opened).
+    ///
+    /// The file exists until its last close, whatever happens to its names (invariant I6).
     Open(FileId),
-    /// Takes one registration back. Answer: [`Reply::Done`](crate::Reply::Done), or
-    /// [`Reply::File`](crate::Reply::File) if the file is still there and the client takes leases.
+    /// Removes one registration. Reply: [`Reply::Done`](crate::Reply::Done), or
+    /// [`Reply::File`](crate::Reply::File) if the file still exists and the client accepts leases.
     Close(FileId),
-    /// Has everybody tell the file's home before they change other chunks than those there, until its data changes
-    /// again: leases on the file cover its data then. To its home. Answer: [`Reply::Done`](crate::Reply::Done).
+    /// Makes all clients notify the file's home before they change chunks on other servers. To its
+    /// home. Reply: [`Reply::Done`](crate::Reply::Done).
+    ///
+    /// Leases on the file cover its data from then on, until its data changes again.
     AnnounceChanges(FileId),
-    /// Takes an exclusive lease on a file, under which the client may keep what it writes: it is called back before others
-    /// are told anything of the file. It is not given while others have the file open or have leases on it. To its
-    /// home. Answer: [`Reply::File`](crate::Reply::File).
+    /// Acquires an exclusive lease on a file, under which the client may buffer its writes. To its
+    /// home. Reply: [`Reply::File`](crate::Reply::File).
+    ///
+    /// The lease is recalled before other clients learn anything of the file. It is not granted
+    /// while other clients have the file open or hold leases on it.
     TakeExclusive(FileId),
-    /// Reads at the file's home: what of `offset..offset+length` lies in the chunk of `offset` is the
-    /// answer's payload, clipped to the file's size, if that chunk is at home, too. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    /// Reads at the file's home. Reply: [`Reply::Extent`](crate::Reply::Extent).
+    ///
+    /// The payload of the reply is the part of `offset..offset+length` within the chunk of
+    /// `offset`, clipped to the file's size. It is empty if that chunk is not at home.
     Read {
         /// The file.
         id: FileId,
@@ -208,38 +219,42 @@ pub enum Request {
         /// Number of bytes.
         length: u32,
     },
-    /// Lets the caller, if it has the file open, write chunks up to `reach` before the home hears
-    /// of the write that they belong to. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    /// Allows a caller that has the file open to write chunks up to `reach` before it reports the
+    /// write to the home. Reply: [`Reply::Extent`](crate::Reply::Extent).
     PrepareWrite {
         /// The file.
         id: FileId,
         /// The end of the last chunk to be written, in bytes.
         reach: u64,
     },
-    /// Writes at the file's home: the payload goes to `offset`, in a chunk that is at home, too, and the
-    /// file's size becomes at least `end`. `Changed` if the rest of the write may have been cut off
-    /// since. Answer: [`Reply::Extent`](crate::Reply::Extent).
+    /// Writes at the file's home. The payload goes to `offset`, in a chunk that is at home, too,
+    /// and the file's size becomes at least `end`. Reply: [`Reply::Extent`](crate::Reply::Extent).
+    ///
+    /// It fails with `Changed` if the rest of the write may have been truncated since.
     Write {
         /// The file.
         id: FileId,
-        /// Where the payload goes, if there is any.
+        /// The offset of the payload, if there is any.
         offset: u64,
-        /// The end of the whole write, of which the payload may be the first part.
+        /// The end of the whole write, which the payload may be the first part of.
         end: u64,
-        /// From here to the end everything is written, with this request or others of the caller:
-        /// if the file was shorter there is a hole before it.
+        /// The start of the range that is written completely, by this request or others of the
+        /// caller. If the file was shorter, a hole precedes it.
         covered_from: u64,
         /// As [`AttributeChange::kill_privileges`].
         kill_privileges: bool,
-        /// When it was written, if that was before it was sent: under an exclusive lease.
+        /// When the data was written, if it was buffered under an exclusive lease before it was
+        /// sent.
         written: Option<Timestamp>,
-        /// The file's latest shrinking of which the other chunks of this write had heard, if they
-        /// were written before.
+        /// The latest truncation that the other chunks of this write had heard of, if they were
+        /// written before.
         heard: Option<u64>,
     },
-    /// Takes the next `length` bytes at the end of the file for the caller, and stores as much of the
-    /// payload as falls into chunk 0. Answer: [`Reply::Extent`](crate::Reply::Extent), with the
-    /// offset that was handed out; if its size does not cover the range, that waits for
+    /// Reserves the next `length` bytes at the end of the file for the caller, and stores the part
+    /// of the payload that falls into chunk 0. Reply: [`Reply::Extent`](crate::Reply::Extent), with
+    /// the reserved offset.
+    ///
+    /// If the size in the reply does not cover the range, the file grows only with
     /// [`Request::FinishAppend`].
     Append {
         /// The file.
@@ -249,10 +264,11 @@ pub enum Request {
         /// As [`AttributeChange::kill_privileges`].
         kill_privileges: bool,
     },
-    /// The data of a range that [`Request::Append`] has handed out is there: the file's size covers
-    /// it now. The answer waits while somebody else writes what comes before it. `Changed` if the
-    /// file has shrunk since, which takes the range away. Answer:
-    /// [`Reply::Extent`](crate::Reply::Extent).
+    /// Reports that the data of a range from [`Request::Append`] is written, so that the file's
+    /// size covers it. Reply: [`Reply::Extent`](crate::Reply::Extent).
+    ///
+    /// The reply waits while other clients write ranges before it. It fails with `Changed` if a
+    /// truncation has removed the range since.
     FinishAppend {
         /// The file.
         id: FileId,
@@ -262,16 +278,16 @@ pub enum Request {
         to: u64,
         /// As [`AttributeChange::kill_privileges`].
         kill_privileges: bool,
-        /// The file's latest shrinking of which the range's chunks had heard.
+        /// The latest truncation that the range's chunks had heard of.
         heard: u64,
     },
-    /// Takes away what has been written beyond the size of the file: somebody has failed to write
-    /// all that belongs there. Who is writing there begins anew. Answer:
-    /// [`Reply::Done`](crate::Reply::Done).
+    /// Removes data beyond the size of the file, because a client failed to write all of its range.
+    /// Clients that are writing there start over. Reply: [`Reply::Done`](crate::Reply::Done).
     CutAhead(FileId),
-    /// Makes a hole in `from..to` at the home, and counts as a write up to `grow_to`. Other servers
-    /// get [`Request::PunchChunks`]. With `from == to`: allocates.
-    /// Answer: [`Reply::Extent`](crate::Reply::Extent).
+    /// Punches a hole into `from..to` at the home, and counts as a write up to `grow_to`. Reply:
+    /// [`Reply::Extent`](crate::Reply::Extent).
+    ///
+    /// Other servers get [`Request::PunchChunks`]. With `from == to` it allocates.
     Punch {
         /// The file.
         id: FileId,
@@ -282,8 +298,8 @@ pub enum Request {
         /// The file's size becomes at least this.
         grow_to: u64,
     },
-    /// Reads `from..to` of a chunk that is not chunk 0; what was never written is zeros. To the
-    /// chunk's server. Answer: [`Reply::Done`](crate::Reply::Done) with the data.
+    /// Reads `from..to` of a chunk that is not chunk 0; unwritten bytes are zeros. To the chunk's
+    /// server. Reply: [`Reply::Done`](crate::Reply::Done) with the data.
     ReadChunk {
         /// The chunk.
         chunk: ChunkId,
@@ -291,23 +307,23 @@ pub enum Request {
         from: u32,
         /// The byte after the last.
         to: u32,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// What the client knows of the file's shrinkings.
+        /// The file's truncations that the client knows.
         truncations: Truncations,
     },
-    /// Puts the payload at `offset` of a chunk that is not chunk 0.
+    /// Writes the payload to `offset` of a chunk that is not chunk 0.
     WriteChunk {
         /// The chunk.
         chunk: ChunkId,
         /// First byte within the chunk.
         offset: u32,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// What the client knows of the file's shrinkings.
+        /// The file's truncations that the client knows.
         truncations: Truncations,
     },
-    /// Makes a hole in `from..to` of the file in all chunks but chunk 0 on this server.
+    /// Punches a hole into `from..to` of the file in all chunks but chunk 0 on this server.
     PunchChunks {
         /// The file.
         file: FileId,
@@ -315,13 +331,13 @@ pub enum Request {
         from: u64,
         /// The byte after the last.
         to: u64,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// What the client knows of the file's shrinkings.
+        /// The file's truncations that the client knows.
         truncations: Truncations,
     },
-    /// Copies data between two chunks on this server, neither of them chunk 0, without moving it.
-    /// Holes become zeros. Both files must have chunks of one size.
+    /// Copies data between two chunks on this server, neither of them chunk 0, without a transfer.
+    /// Holes become zeros. Both files must have chunks of the same size.
     CopyChunk {
         /// The chunk to read.
         source: ChunkId,
@@ -329,54 +345,54 @@ pub enum Request {
         from: u32,
         /// The byte after the last.
         to: u32,
-        /// What the client knows of the source file's shrinkings.
+        /// The source file's truncations that the client knows.
         source_truncations: Truncations,
         /// The chunk to write.
         target: ChunkId,
         /// First byte to write.
         offset: u32,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// What the client knows of the target file's shrinkings.
+        /// The target file's truncations that the client knows.
         truncations: Truncations,
     },
-    /// Finds the first data at or after `from` among the file's chunks on this server.
-    /// Answer: [`Reply::Offset`](crate::Reply::Offset).
+    /// Finds the first data at or after `from` among the file's chunks on this server. Reply:
+    /// [`Reply::Offset`](crate::Reply::Offset).
     NextData {
         /// The file.
         file: FileId,
         /// First byte within the file.
         from: u64,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// What the client knows of the file's shrinkings.
+        /// The file's truncations that the client knows.
         truncations: Truncations,
     },
     /// Finds the first hole at or after `from` within a chunk; the chunk's end if there is none.
-    /// Answer: [`Reply::Offset`](crate::Reply::Offset), within the file.
+    /// Reply: [`Reply::Offset`](crate::Reply::Offset), within the file.
     NextHole {
         /// The file.
         file: FileId,
-        /// First byte within the file; it names the chunk.
+        /// First byte within the file, which determines the chunk.
         from: u64,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// What the client knows of the file's shrinkings.
+        /// The file's truncations that the client knows.
         truncations: Truncations,
     },
-    /// Asks how much data there is in the file's chunks on this server, in bytes.
-    /// Answer: [`Reply::Number`](crate::Reply::Number).
+    /// Sums the bytes of data in the file's chunks on this server. Reply:
+    /// [`Reply::Number`](crate::Reply::Number).
     SumData {
         /// The file.
         file: FileId,
-        /// The file's size: what lies beyond does not count.
+        /// The file's size; data beyond it does not count.
         size: u64,
-        /// Bytes a chunk.
+        /// Bytes per chunk.
         chunk_bytes: u32,
-        /// What the client knows of the file's shrinkings.
+        /// The file's truncations that the client knows.
         truncations: Truncations,
     },
-    /// Reads an extended attribute. To the home. Answer: [`Reply::Bytes`](crate::Reply::Bytes).
+    /// Reads an extended attribute. To the home. Reply: [`Reply::Bytes`](crate::Reply::Bytes).
     GetXattr {
         /// The file.
         id: FileId,
@@ -396,7 +412,7 @@ pub enum Request {
         /// Fail with `ENODATA` if it does not exist.
         replace: bool,
     },
-    /// Lists extended attributes. Answer: [`Reply::Names`](crate::Reply::Names).
+    /// Lists extended attributes. Reply: [`Reply::Names`](crate::Reply::Names).
     ListXattrs(FileId),
     /// Removes an extended attribute.
     RemoveXattr {
@@ -405,79 +421,81 @@ pub enum Request {
         /// The attribute's name.
         name: XattrName,
     },
-    /// Says who is in the way of a lock. Answer: [`Reply::Lock`](crate::Reply::Lock).
+    /// Finds a lock that conflicts with another one. Reply: [`Reply::Lock`](crate::Reply::Lock).
     TestLock {
         /// The file.
         id: FileId,
         /// The lock.
         lock: LockChange,
     },
-    /// Takes or gives up a lock; `EAGAIN` if others are in the way and `wait` is not set.
+    /// Acquires or releases a lock; `EAGAIN` if it conflicts and `wait` is not set.
     SetLock {
         /// The file.
         id: FileId,
         /// The lock.
         lock: LockChange,
-        /// Answer only when the lock is granted or the wait is cancelled.
+        /// Reply only when the lock is granted or the wait is cancelled.
         wait: bool,
     },
-    /// Ends the wait of an earlier [`Request::SetLock`] of the same client: it answers `EINTR`, unless
-    /// it has been granted.
+    /// Cancels the wait of an earlier [`Request::SetLock`] of the same client, which then fails
+    /// with `EINTR` unless it was granted before.
     CancelLock {
         /// The file.
         id: FileId,
         /// The sequence number of the waiting request.
         sequence: u64,
     },
-    /// Runs a transaction all of whose keys are on this server.
+    /// Executes a transaction whose keys are all on this server.
     Execute(Vec<Step>),
-    /// Reserves what some steps of a transaction need on this server.
-    /// Answer: [`Reply::Prepared`](crate::Reply::Prepared).
+    /// Reserves the targets of a transaction's steps on this server. Reply:
+    /// [`Reply::Prepared`](crate::Reply::Prepared).
     Prepare {
         /// The transaction.
         transaction: TransactionId,
         /// When the first attempt at the operation began.
         age: Time,
-        /// The server that keeps the status record; it must be prepared first.
+        /// The server that stores the status record; it must be prepared first.
         status_server: ServerId,
-        /// All servers that will be prepared; told to the status server only.
+        /// All servers that will be prepared; sent to the status server only.
         participants: Vec<ServerId>,
         /// The steps for this server.
         steps: Vec<Step>,
     },
-    /// Decides a transaction. To the status server. Answer: [`Reply::Decided`](crate::Reply::Decided).
+    /// Decides a transaction. To the status server. Reply:
+    /// [`Reply::Decided`](crate::Reply::Decided).
     Decide {
         /// The transaction.
         transaction: TransactionId,
-        /// Whether to commit it, or to give it up.
+        /// Whether to commit or to abort it.
         commit: bool,
     },
-    /// Asks for the version of the tree's shape. To the root's home.
-    /// Answer: [`Reply::Number`](crate::Reply::Number).
+    /// Reads the version of the tree's shape. To the root's home. Reply:
+    /// [`Reply::Number`](crate::Reply::Number).
     GetTreeVersion,
-    /// Asks how full the server is. Answer: [`Reply::Space`](crate::Reply::Space).
+    /// Reads the occupancy of the server. Reply: [`Reply::Space`](crate::Reply::Space).
     GetSpace,
-    /// Asks the server's process for its counters as JSON; the cores never see it.
-    /// Answer: [`Reply::Bytes`](crate::Reply::Bytes).
+    /// Reads the counters of the server's process as JSON. The runtime replies, not the core.
+    /// Reply: [`Reply::Bytes`](crate::Reply::Bytes).
     GetStatus,
-    /// Lists part of the server's records for a check of the file system. To every server.
-    /// Answer: [`Reply::Records`](crate::Reply::Records).
+    /// Lists some of the server's records for a check of the file system. To every server. Reply:
+    /// [`Reply::Records`](crate::Reply::Records).
     Inspect {
         /// Continue after this position; start with `None`.
         after: Option<crate::check::InspectedKey>,
-        /// Stop after about so many records.
+        /// Stop after about this many records.
         records_max: u32,
     },
-    /// Mends one piece of damage that a check has found. To the server that holds it.
+    /// Repairs one damage that a check has found. To the server that holds it.
     Repair(crate::check::Repair),
-    /// Gives leases back that were called back or are not needed any more: of each node the one of this
-    /// number or an earlier one. To the nodes' home.
+    /// Returns leases that were recalled or are no longer needed. To the nodes' home.
+    ///
+    /// Of each node it returns the lease of this number or an earlier one.
     GiveBack(Vec<Lease>),
-    /// Shows that the client lives.
+    /// Shows that the client is alive.
     KeepAlive,
-    /// The client leaves: its registrations and locks are given up now.
+    /// Ends the session: the server gives up its registrations and locks now.
     EndSession,
-    /// Asks what the server's buckets of a directory count together.
-    /// Answer: [`Reply::HeaderSum`](crate::Reply::HeaderSum).
+    /// Sums the headers of the server's buckets of a directory. Reply:
+    /// [`Reply::HeaderSum`](crate::Reply::HeaderSum).
     SumHeaders(FileId),
 }

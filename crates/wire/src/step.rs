@@ -1,35 +1,36 @@
-//! The steps of a transaction: what `rename`, `link`, `rmdir`, a `mkdir` on another server and
-//! attribute changes of wide directories consist of.
+//! The steps of a transaction. `rename`, `link`, `rmdir`, a `mkdir` on another server and attribute
+//! changes of wide directories consist of them.
 
 use futago_base::{BucketStart, FileId, Partition, record::Entry};
 use serde::{Deserialize, Serialize};
 
 use crate::{AttributeChange, Spot};
 
-/// One step of a transaction, for the server that holds what it changes.
+/// One step of a transaction, for the server that holds the changed record.
 ///
-/// A step is prepared (its condition is checked and its target reserved) and later installed or
-/// dropped. A condition that does not hold any more fails with
-/// [`Failure::Changed`](crate::Failure::Changed): the client looks again and starts over.
+/// A step is prepared and later installed or dropped. To prepare it, the server checks its
+/// condition and reserves its target. A condition that no longer holds fails with
+/// [`Failure::Changed`](crate::Failure::Changed): the client reads the state again and starts over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
-    /// Takes a name away.
+    /// Removes a name.
     RemoveEntry {
         /// The name.
         at: Spot,
-        /// What it must lead to.
+        /// Its required target.
         expected: Entry,
     },
-    /// Puts a name, in place of another entry or of nothing.
+    /// Adds a name, or replaces the target of an existing one.
     PutEntry {
         /// The name.
         at: Spot,
-        /// What it shall lead to.
+        /// The new target.
         entry: Entry,
-        /// What it must lead to before.
+        /// The required previous target; `None` if the name must not exist.
         replaces: Option<Entry>,
     },
-    /// Makes a directory's inode and first bucket. The identity is drawn when it is prepared.
+    /// Creates a directory's inode and first bucket. The identity is drawn when the step is
+    /// prepared.
     CreateDirectory(NewDirectory),
     /// Removes a bucket; with the first one, the directory's inode. The bucket must be empty.
     RemoveBucket {
@@ -37,32 +38,32 @@ pub enum Step {
         directory: FileId,
         /// The bucket.
         bucket: BucketStart,
-        /// Its level; another means that the client does not know all buckets.
+        /// Its level. A different level means that the client does not know all buckets.
         level: u8,
     },
     /// Adds a name to the count of a file's links. The file must have at least one.
     AddLink(FileId),
-    /// Takes a name from the count of a file's links; without the last one the file is gone.
+    /// Subtracts a name from the count of a file's links. The file is removed with the last one.
     DropLink(FileId),
     /// Sets the change time of a file that gets another name.
     Touch(FileId),
-    /// Changes where a directory hangs.
+    /// Changes the parent of a directory.
     SetParent {
         /// The directory.
         directory: FileId,
-        /// The directory above it.
+        /// The new parent.
         parent: FileId,
     },
     /// Raises the version of the tree's shape, which must be `expected`.
     AdvanceTree {
-        /// The version that the client saw before it looked at the tree.
+        /// The version that the client read before it read the tree.
         expected: u64,
     },
     /// Changes a directory's attributes at its home.
     SetAttributes {
         /// The directory.
         directory: FileId,
-        /// What to change.
+        /// The change.
         change: AttributeChange,
     },
     /// Changes a bucket's copy of its directory's attributes.
@@ -78,27 +79,28 @@ pub enum Step {
         /// New group.
         gid: Option<u32>,
     },
-    /// Changes nothing: what a new directory has inherited from a bucket must still be so.
+    /// Changes nothing. It checks that a bucket still has the attributes that a new directory
+    /// inherited.
     Inherit {
-        /// The directory above the new one.
+        /// The parent of the new directory.
         directory: FileId,
         /// The bucket.
         bucket: BucketStart,
-        /// What was inherited.
+        /// The inherited attributes.
         inherited: Inherited,
     },
-    /// Changes nothing: what a client has seen must still be so.
+    /// Changes nothing. It checks that an observation of the client still holds.
     Expect(Fact),
 }
 
-/// Something that a client has seen.
+/// An observation of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fact {
-    /// What a name leads to, or that it does not exist.
+    /// The target of a name, or its absence.
     Entry {
         /// The name.
         at: Spot,
-        /// What it leads to.
+        /// The target; `None` if the name does not exist.
         entry: Option<Entry>,
     },
     /// A bucket with names in it.
@@ -110,32 +112,33 @@ pub enum Fact {
         /// Its level.
         level: u8,
     },
-    /// A file that could be given another name.
+    /// A file that may get another name.
     Linkable(FileId),
 }
 
-/// What new nodes inherit from their directory.
+/// The attributes that new nodes inherit from their directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inherited {
-    /// Whether the directory has its set-group-id bit, which hands down itself and the group.
+    /// Whether the directory has its set-group-id bit, by which new nodes inherit its group, and
+    /// new directories the bit itself.
     pub set_gid: bool,
     /// The directory's group.
     pub gid: u32,
 }
 
-/// A directory to be made.
+/// A directory to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewDirectory {
-    /// Its home.
+    /// Its home partition.
     pub home: Partition,
-    /// The directory above.
+    /// The parent directory.
     pub parent: FileId,
     /// Permission bits, with the inherited set-group-id bit.
     pub mode: u16,
     /// Owner.
     pub uid: u32,
-    /// Group, inherited if it is to be.
+    /// Group, after inheritance.
     pub gid: u32,
-    /// How many directories lie between it and the root.
+    /// The number of directories between it and the root.
     pub depth: u16,
 }

@@ -1,7 +1,8 @@
-//! What a request may change, as far as the request itself names it.
+//! The nodes and names that a request may change, as far as the request itself names them.
 //!
-//! A client that has a lease is told before somebody else changes the node, but not before it does so itself:
-//! what its own request names it has to forget by itself. Client and server read that off the request here.
+//! A server notifies the holder of a lease before another client changes the node. It does not
+//! notify the holder of changes by the holder's own requests, so the client itself invalidates the
+//! nodes that they name. Client and server derive them from the request by the same code.
 
 use crate::{Request, Spot, Step};
 use alloc::{vec, vec::Vec};
@@ -14,8 +15,8 @@ pub struct Touched {
     pub nodes: Vec<FileId>,
     /// Names, with their directories, which are among the nodes.
     pub names: Vec<(FileId, Name)>,
-    /// The nodes on which a transaction ends its own client's lease. The others are directories:
-    /// the client forgets the names that it changes and keeps the rest.
+    /// The nodes on which a transaction ends its own client's lease. The other nodes are
+    /// directories, of which the client invalidates only the changed names.
     pub ended: Vec<FileId>,
 }
 
@@ -28,7 +29,7 @@ impl Touched {
         }
     }
 
-    /// A directory that keeps its names.
+    /// A directory whose names stay valid.
     fn directory(id: FileId) -> Self {
         Self {
             nodes: vec![id],
@@ -55,7 +56,7 @@ impl Touched {
 }
 
 impl Request {
-    /// What the request names and may change.
+    /// The nodes and names that the request may change.
     pub fn touched(&self) -> Touched {
         match self {
             Self::Create { at, .. } | Self::MakeDirectory { at, .. } => Touched::name(at),

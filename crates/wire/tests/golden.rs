@@ -1,7 +1,7 @@
-//! The bytes of messages, as they stand in `golden/`: a change of them is a change of the protocol
-//! and needs a new version.
+//! The bytes of messages, stored in `golden/`. Changing them changes the protocol, which requires a
+//! new version.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p futago-wire --test golden` writes them anew.
+//! `UPDATE_GOLDEN=1 cargo test -p futago-wire --test golden` rewrites them.
 
 mod samples;
 

@@ -1,4 +1,4 @@
-//! Messages come back as they were sent, and hostile bytes come back as errors.
+//! Messages decode to the sent ones, and hostile bytes decode to errors.
 
 mod samples;
 
@@ -14,7 +14,7 @@ fn encode(frame: &Frame) -> Vec<u8> {
     frame.encode(crc32c::crc32c_append).concat()
 }
 
-/// Decodes as a receiver does: the head, then what the head announces.
+/// Decodes as a receiver does: the head, then the lengths that the head announces.
 fn decode(bytes: &[u8]) -> Result<Frame, DecodeError> {
     let (head, rest) = bytes.split_first_chunk().ok_or(DecodeError::Truncated)?;
     let lengths = Frame::lengths(head)?;
@@ -96,7 +96,7 @@ proptest! {
         prop_assert!(decode(&bytes).is_err());
     }
 
-    /// Random bodies behind a head that is right, checksum included: the last line of defence.
+    /// Random bodies after a valid head with a valid checksum, which only decoding can refuse.
     #[test]
     fn random_bodies_never_panic(
         kind in 0_u8..5,

@@ -1,5 +1,5 @@
-//! Hostile messages: whatever the bytes, decoding ends with a message or an error, and a message
-//! encodes to something that decodes to the same.
+//! Hostile messages. Decoding any bytes yields a message or an error, and a decoded message encodes
+//! to bytes that decode to the same message.
 //!
 //! The checksum is not checked here, so that the fuzzer gets beyond it.
 #![no_main]
