@@ -1,9 +1,9 @@
-//! What `stat` tells of a file.
+//! The attributes that `stat` reports.
 
 use crate::{FileId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What sort of node a file id names.
+/// The kind of node that a file id names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// A regular file.
@@ -27,7 +27,7 @@ pub enum Kind {
 pub struct Attributes {
     /// The file's identity, `st_ino`.
     pub id: FileId,
-    /// What sort of node it is.
+    /// The kind of node.
     pub kind: Kind,
     /// Permission bits with set-user-id, set-group-id and sticky: the low 12 bits of `st_mode`.
     pub mode: u16,
@@ -35,13 +35,13 @@ pub struct Attributes {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Number of names; for a directory 2 and one a subdirectory.
+    /// Number of names; for a directory 2 plus one per subdirectory.
     pub links: u32,
     /// Size in bytes; for a directory its number of entries.
     pub size: u64,
     /// Device number of a device node.
     pub device: u32,
-    /// Last access, kept as `relatime` does.
+    /// Last access, updated as `relatime` does.
     pub accessed: Timestamp,
     /// Last change of the contents.
     pub modified: Timestamp,
@@ -49,9 +49,9 @@ pub struct Attributes {
     pub changed: Timestamp,
     /// Birth.
     pub born: Timestamp,
-    /// The chunk size of a regular file, in bytes: what `st_blksize` recommends.
+    /// The chunk size of a regular file, in bytes, reported as `st_blksize`.
     pub chunk_bytes: u32,
-    /// How much of a regular file is data and not hole, in bytes: `st_blocks` in other units.
-    /// Nothing if the servers of its chunks have to be asked.
+    /// The bytes of a regular file that are data and not hole; `st_blocks` counts them in 512
+    /// bytes. `None` if the servers of its chunks have to be asked.
     pub allocated_bytes: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The one description of a change.
+//! Batches: the only way to change a server's state.
 
 use crate::{ChunkId, Key, Payload, Value};
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ pub enum DataChange {
     Write {
         /// The chunk.
         chunk: ChunkId,
-        /// Where in the chunk, in bytes.
+        /// Offset within the chunk, in bytes.
         offset: u32,
         /// The data.
         payload: Payload,
@@ -27,7 +27,7 @@ pub enum DataChange {
 }
 
 impl DataChange {
-    /// The chunk that is changed.
+    /// The changed chunk.
     pub const fn chunk(&self) -> ChunkId {
         match self {
             Self::Write { chunk, .. } | Self::Punch { chunk, .. } => *chunk,
@@ -38,18 +38,18 @@ impl DataChange {
 /// A set of changes that take effect together or not at all.
 ///
 /// A store applies it atomically, a log makes it durable, a replica replays it, and a store can
-/// give its inverse back. Records are set to an absolute value, so that applying a batch twice is
-/// the same as applying it once.
+/// compute its inverse. Records are set to absolute values, so that applying a batch twice has the
+/// same effect as applying it once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Records to put (`Some`) or delete (`None`); no key twice.
+    /// Records to put (`Some`) or delete (`None`); no key occurs twice.
     pub records: Vec<(Key, Option<Value>)>,
-    /// Changes of data, in this order.
+    /// Changes of data, in order of application.
     pub data: Vec<DataChange>,
 }
 
 impl Batch {
-    /// Whether it changes nothing.
+    /// Whether the batch changes nothing.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.data.is_empty()
     }

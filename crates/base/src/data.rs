@@ -7,17 +7,17 @@ use serde::{Serialize, Serializer};
 /// A piece of data at an offset of a chunk, in bytes.
 pub type Piece = (u32, Payload);
 
-/// Neighbouring pieces are joined up to this size, so that a chunk written byte by byte does not
-/// become a million extents; larger ones are left alone, because joining copies.
+/// Adjacent pieces are joined up to this size, so that a chunk written byte by byte does not become
+/// a million extents. Larger pieces stay apart, because joining copies them.
 const JOIN_BYTES: usize = 64 << 10;
 
-/// A neighbour up to this size is always joined, because copying it costs less than keeping it.
+/// An adjacent piece up to this size is always joined, because a copy costs less than an extent.
 const SMALL_BYTES: usize = 4 << 10;
 
-/// What an extent costs beside its data, in bytes: its place in the tree and its buffer's head.
+/// The overhead of an extent, in bytes: its tree node and the header of its buffer.
 pub const EXTENT_BYTES: usize = 96;
 
-/// The extents of one chunk, by offset. They do not overlap; what lies between them reads as zeros.
+/// The extents of one chunk, by offset. They do not overlap; gaps between them read as zeros.
 #[derive(Clone, Debug, Default)]
 pub struct Extents {
     by_offset: BTreeMap<u32, Payload>,
@@ -25,20 +25,21 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// The memory that the data takes: its length, and [`EXTENT_BYTES`] for every maximal run of it.
+    /// The memory that the data takes: its length, and [`EXTENT_BYTES`] for every maximal run of
+    /// it.
     ///
-    /// It depends on nothing but the contents, so that undoing a change gives it back exactly. The
-    /// memory in use is at most about twice as much, because a slice keeps its whole buffer alive.
+    /// The footprint depends only on the contents, so that an undone change restores it exactly.
+    /// The memory in use is at most about twice as much, because a slice retains its whole buffer.
     pub const fn footprint_bytes(&self) -> usize {
         self.footprint_bytes
     }
 
-    /// Whether there is nothing but hole.
+    /// Whether the chunk is one hole.
     pub fn is_empty(&self) -> bool {
         self.by_offset.is_empty()
     }
 
-    /// Makes a change that is about this chunk.
+    /// Applies a change of this chunk.
     pub fn change(&mut self, change: &DataChange) {
         match change {
             DataChange::Write {
@@ -48,7 +49,7 @@ impl Extents {
         }
     }
 
-    /// Replaces what lies at `offset` by `payload`.
+    /// Replaces the bytes at `offset` by `payload`.
     pub fn write(&mut self, offset: u32, payload: Payload) {
         if payload.is_empty() {
             return;
@@ -68,7 +69,7 @@ impl Extents {
         }
     }
 
-    /// The data within `from..to`, in order; what is not named is hole.
+    /// The data within `from..to`, in order; gaps between the pieces are holes.
     pub fn read(&self, from: u32, to: u32) -> Vec<Piece> {
         let first = self.start_at_or_before(from);
         self.by_offset
@@ -99,7 +100,7 @@ impl Extents {
         last.map_or(0, |(&start, extent)| start + extent.len() as u32)
     }
 
-    /// How much data lies before `to`, in bytes.
+    /// The bytes of data before `to`.
     pub fn bytes_before(&self, to: u32) -> u64 {
         let before = self.by_offset.range(..to);
         let lengths =
@@ -130,14 +131,14 @@ impl Extents {
         Some((start, payload.clone()))
     }
 
-    /// Does `change`, which touches `from..to` only, and keeps the footprint true.
+    /// Runs `change`, which touches only `from..to`, and updates the footprint.
     fn accounting(&mut self, from: u32, to: u32, change: impl FnOnce(&mut Self)) {
         let before = self.footprint_within(from, to);
         change(self);
         self.footprint_bytes = self.footprint_bytes + self.footprint_within(from, to) - before;
     }
 
-    /// The data in `from..to`, and the runs that begin there or right behind it.
+    /// The footprint of the data in `from..to` and of the runs that begin there or at `to`.
     fn footprint_within(&self, from: u32, to: u32) -> usize {
         let mut last_end = None;
         let mut footprint = 0;
@@ -153,7 +154,7 @@ impl Extents {
         footprint
     }
 
-    /// Takes `from..to` out.
+    /// Removes the data in `from..to`.
     fn clear(&mut self, from: u32, to: u32) {
         while let Some((start, payload)) = self.last_before(to) {
             let stop = end(start, &payload);
@@ -173,8 +174,8 @@ impl Extents {
         }
     }
 
-    /// Joins a new piece with neighbours that are small or not longer than it: like a binary
-    /// counter, so that each byte is copied a logarithmic number of times.
+    /// Joins a new piece with adjacent pieces that are small or not longer than it. As in a binary
+    /// counter, each byte is copied a logarithmic number of times.
     fn join(&mut self, piece: Piece) -> Piece {
         let (mut offset, mut payload) = piece;
         loop {
@@ -205,7 +206,8 @@ fn end(start: u32, payload: &Payload) -> u32 {
     start + payload.len() as u32
 }
 
-/// Whether a neighbour is worth the copying; what takes no memory is joined without any.
+/// Whether joining a piece is worth the copy. Patterns take no memory, so that joining them is
+/// free.
 fn joinable(neighbour: &Payload, payload: &Payload) -> bool {
     !neighbour.takes_memory()
         || neighbour.len() <= payload.len().max(SMALL_BYTES)
@@ -217,8 +219,8 @@ fn joined(first: &Payload, second: &Payload) -> Payload {
     Payload::gather(first.len() + second.len(), &pieces)
 }
 
-/// Two chunks are equal if they read the same, and the same of it is patterns, however they are cut
-/// into extents.
+/// Two chunks are equal if they read the same and the same parts are patterns. How they are split
+/// into extents does not matter.
 impl PartialEq for Extents {
     fn eq(&self, other: &Self) -> bool {
         runs(self) == runs(other)
@@ -227,14 +229,14 @@ impl PartialEq for Extents {
 
 impl Eq for Extents {}
 
-/// As what it reads, however it is cut.
+/// Serialized as the data that it reads, whatever the split into extents.
 impl Serialize for Extents {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(runs(self))
     }
 }
 
-/// Maximal runs of data of one sort.
+/// Maximal runs of data of one kind.
 fn runs(extents: &Extents) -> Vec<Piece> {
     let mut runs: Vec<(u32, Vec<(usize, Payload)>)> = Vec::new();
     for (&start, payload) in &extents.by_offset {
@@ -252,7 +254,7 @@ fn runs(extents: &Extents) -> Vec<Piece> {
     runs.into_iter().map(whole).collect()
 }
 
-/// Whether an extent goes on with a run that begins at `first`.
+/// Whether an extent continues a run that begins at `first`.
 fn goes_on(first: u32, pieces: &[(usize, Payload)], start: u32, payload: &Payload) -> bool {
     pieces.last().is_some_and(|(at, last)| {
         first as usize + at + last.len() == start as usize && last.goes_on_with(payload)

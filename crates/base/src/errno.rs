@@ -13,12 +13,12 @@ macro_rules! errnos {
         }
 
         impl Errno {
-            /// The number that Linux gives to the error.
+            /// The number of the error on Linux.
             pub const fn number(self) -> i32 {
                 match self { $(Self::$name => $number,)* }
             }
 
-            /// The error that Linux gives this number, if the file system knows it.
+            /// The error with this number on Linux; `None` if the file system does not use it.
             pub const fn from_number(number: i32) -> Option<Self> {
                 match number { $($number => Some(Self::$name),)* _ => None }
             }

@@ -11,20 +11,24 @@ pub struct Partition(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServerId(pub u16);
 
-/// One life of a server, from an empty store to the loss of what it held: drawn at random when it
-/// begins, and kept with a store that lasts. What one life has promised, no other one answers for.
+/// One incarnation of a server, from an empty store to the loss of the store.
+///
+/// It is drawn at random at the start and stored with a durable store. One incarnation is not bound
+/// by the promises of another.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Incarnation(pub u64);
 
 impl Incarnation {
-    /// Bits of a [`FileId`]'s counter that tell lives apart.
+    /// Bits of a [`FileId`]'s counter that distinguish incarnations.
     const BITS: u32 = 24;
 
-    /// After which number a life counts the files that are born in one of its partitions: two lives
-    /// draw the same identities only if their lowest 24 bits are the same, or one makes 2^24 files
-    /// in one partition.
+    /// The counter from which an incarnation numbers the files that are born in one of its
+    /// partitions.
+    ///
+    /// Two incarnations assign the same identities only if their lowest 24 bits are equal, or if
+    /// one creates 2^24 files in one partition.
     pub const fn first_counter(self) -> u64 {
         (self.0 & ((1 << Self::BITS) - 1)) << (48 - Self::BITS)
     }
@@ -34,9 +38,9 @@ impl Incarnation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionId(pub u64);
 
-/// The identity of a file, directory or other node, and the `st_ino` that users see.
+/// The identity of a file, directory or other node; users see it as `st_ino`.
 ///
-/// The high 16 bits are its *home partition*, where its inode lives; the low 48 bits count the
+/// The high 16 bits are its *home partition*, which holds its inode. The low 48 bits count the
 /// files that were born there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileId(pub u64);
@@ -45,7 +49,7 @@ impl FileId {
     /// The root directory: the first file of partition 0.
     pub const ROOT: Self = Self::new(Partition(0), 1);
 
-    /// The `counter`-th file of partition `home`. Only the low 48 bits of `counter` count.
+    /// The `counter`-th file of partition `home`. Only the low 48 bits of `counter` are used.
     pub const fn new(home: Partition, counter: u64) -> Self {
         Self(((home.0 as u64) << 48) | (counter & ((1 << 48) - 1)))
     }
@@ -65,10 +69,10 @@ pub struct ChunkId {
     pub index: u64,
 }
 
-/// The identity of a request, the same in every retry of it.
+/// The identity of a request, which all its retries share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId {
-    /// The session that sent it.
+    /// The session that sends it.
     pub session: SessionId,
     /// Its number within the session, from 1.
     pub sequence: u64,

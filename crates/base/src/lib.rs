@@ -1,9 +1,8 @@
-//! What every part of Futago shares: identities, time, errors, the records that make up a server's
-//! state, and the two halves of every decision: a [`View`] to read through and a [`Batch`] to change
-//! by.
+//! Types that all cores share: identities, time, errors, and the records of a server's state. A
+//! handler reads the state through a [`View`] and changes it by a [`Batch`].
 //!
-//! Nothing in here does input or output, reads a clock or draws a random number; the crate builds
-//! for a target without an operating system, which is how that is checked.
+//! The crate performs no I/O, reads no clock and draws no random numbers. CI checks this by a build
+//! for a target without an operating system.
 #![no_std]
 
 extern crate alloc;

@@ -1,10 +1,10 @@
-//! Bounds that both ends of a connection hold each other to.
+//! Limits that both ends of a connection enforce.
 
 /// The longest file name, in bytes.
 pub const NAME_BYTES: usize = 255;
 /// The longest path and the longest symbolic link, in bytes.
 pub const PATH_BYTES: usize = 4096;
-/// The largest file size, in bytes: what `off_t` can say.
+/// The largest file size, in bytes: the largest `off_t`.
 pub const FILE_BYTES: u64 = i64::MAX as u64;
 /// The longest value of an extended attribute, in bytes (as Linux's `XATTR_SIZE_MAX`).
 pub const XATTR_BYTES: usize = 65_536;
@@ -13,7 +13,7 @@ pub const XATTR_BYTES: usize = 65_536;
 pub const XATTR_LIST_BYTES: usize = 65_536;
 /// The most bytes of data that one message carries.
 pub const PAYLOAD_BYTES: usize = 4 << 20;
-/// The most bytes of a message's body, its data not counted.
+/// The most bytes of a message's body, without its data.
 pub const BODY_BYTES: usize = 1 << 20;
 /// The most hard links to one file.
 pub const LINKS: u32 = 1 << 20;

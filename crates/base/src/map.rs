@@ -6,7 +6,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// How partitions are dealt out to servers.
+/// How partitions are assigned to servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
@@ -20,7 +20,7 @@ pub enum Policy {
     Rendezvous,
 }
 
-/// The assignment of partitions to servers, stamped with an epoch. Clones share it.
+/// The assignment of partitions to servers, with an epoch. Clones share the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterMap {
     epoch: u32,
@@ -40,11 +40,12 @@ impl fmt::Display for MapError {
 
 impl core::error::Error for MapError {}
 
-/// Points on the ring for each server: enough to keep the largest share within a few percent.
+/// Points on the ring for each server, enough that the largest share exceeds the mean by few
+/// percent.
 const VIRTUAL_SERVERS: u16 = 128;
 
 impl ClusterMap {
-    /// Deals `partitions` out to `servers` by `policy`.
+    /// Assigns `partitions` to `servers` by `policy`.
     ///
     /// Errors: no servers, more than [`limits::SERVERS`], or a number of partitions that is below
     /// the number of servers or above [`limits::PARTITIONS`].
@@ -80,7 +81,7 @@ impl ClusterMap {
         })
     }
 
-    /// The map's version; a change of the map raises it.
+    /// The map's version, which every change of the map raises.
     pub const fn epoch(&self) -> u32 {
         self.epoch
     }
@@ -100,8 +101,10 @@ impl ClusterMap {
         self.owners.len()
     }
 
-    /// The server that owns a partition. A number beyond the last partition wraps around, so that
-    /// a hostile identity finds a server that refuses it instead of a panic.
+    /// The server that owns a partition.
+    ///
+    /// A number beyond the last partition wraps around. So a hostile identity leads to a server
+    /// that refuses it, and not to a panic.
     pub fn owner(&self, partition: Partition) -> ServerId {
         self.owners[partition.0 as usize % self.owners.len()]
     }
@@ -117,7 +120,8 @@ impl ClusterMap {
         Partition(((u64::from(partition.0) + count % partitions) % partitions) as u16)
     }
 
-    /// The partition of a chunk: chunk 0 lives at home, the others stripe over the partitions after.
+    /// The partition of a chunk. Chunk 0 lives at home; the others stripe over the following
+    /// partitions.
     pub fn chunk_partition(&self, chunk: ChunkId) -> Partition {
         self.step(chunk.file.home(), chunk.index)
     }
@@ -127,7 +131,7 @@ impl ClusterMap {
         self.owner(self.chunk_partition(chunk))
     }
 
-    /// The partition of a directory's bucket: the first lives at the directory's home.
+    /// The partition of a directory's bucket. The first bucket lives at the directory's home.
     pub fn bucket_partition(&self, directory: FileId, bucket: BucketStart) -> Partition {
         self.step(directory.home(), bucket.ordinal())
     }

@@ -11,8 +11,10 @@ use xxhash_rust::xxh3::xxh3_64;
 pub struct Name(Bytes);
 
 impl Name {
-    /// Checks and takes a name. Errors: `ENOENT` if empty, `ENAMETOOLONG`, `EINVAL` for a byte or a
-    /// name that no entry can have.
+    /// Validates a name.
+    ///
+    /// Errors: `ENOENT` if it is empty, `ENAMETOOLONG`, and `EINVAL` for a byte or a name that no
+    /// entry can have.
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, Errno> {
         let bytes = bytes.into();
         if bytes.is_empty() {
@@ -28,7 +30,7 @@ impl Name {
         Ok(Self(bytes))
     }
 
-    /// A bound below every name, for the start of a range of keys; no entry has it.
+    /// A bound below every name, for the start of a range of keys. No entry has this name.
     pub const fn least() -> Self {
         Self(Bytes::new())
     }
@@ -38,7 +40,7 @@ impl Name {
         &self.0
     }
 
-    /// The name's place in the order of its directory.
+    /// The hash, which orders the names of a directory.
     pub fn hash(&self) -> NameHash {
         NameHash((xxh3_64(&self.0) >> 1).max(NameHash::FIRST))
     }
@@ -65,9 +67,9 @@ impl<'de> Deserialize<'de> for Name {
 
 /// The 63-bit hash of a name: the order of a directory's listing and its resumable cookie.
 ///
-/// 63 bits, because the kernel's directory offsets are signed. The values below
-/// [`NameHash::FIRST`] are left to gateways, for the start of a listing, `.`, `..`, and places between
-/// names of one hash.
+/// It has 63 bits, because the kernel's directory offsets are signed. Gateways use the values below
+/// [`NameHash::FIRST`] for the start of a listing, `.`, `..`, and positions between names of one
+/// hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NameHash(pub u64);
 
@@ -76,11 +78,10 @@ impl NameHash {
     pub const FIRST: u64 = 1 << 20;
 }
 
-/// A bucket of a directory, named by the first hash of its range.
+/// A bucket of a directory, identified by the first hash of its range.
 ///
-/// A bucket at level *l* covers `2^(63-l)` hashes. Splitting it halves the range: the lower half
-/// keeps name and place, the upper half becomes a bucket of its own (GIGA+, Patil and Gibson,
-/// FAST 2011).
+/// A bucket at level *l* covers `2^(63-l)` hashes. A split halves the range: the lower half keeps
+/// start and server, and the upper half becomes a new bucket (GIGA+, Patil and Gibson, FAST 2011).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -95,7 +96,8 @@ impl BucketStart {
         1 << (Self::LEVEL_MAX - level)
     }
 
-    /// Whether a bucket at `level` can begin here: whether halving leads to such a range.
+    /// Whether a bucket at `level` can begin here, which is so if repeated halving yields this
+    /// range.
     pub const fn is_range(self, level: u8) -> bool {
         level <= Self::LEVEL_MAX
             && self.0 < Self::width(0)
@@ -107,7 +109,7 @@ impl BucketStart {
         hash.0 >= self.0 && hash.0 - self.0 < Self::width(level)
     }
 
-    /// The bucket that takes the upper half when this one, now at `level`, splits.
+    /// The bucket that receives the upper half when this bucket, now at `level`, splits.
     pub const fn upper_half(self, level: u8) -> Self {
         Self(self.0 + Self::width(level + 1))
     }
@@ -117,7 +119,7 @@ impl BucketStart {
         Self(hash.0 & !(Self::width(level) - 1))
     }
 
-    /// The first hash after this bucket at `level`; `None` after the last.
+    /// The start of the next bucket after this one at `level`; `None` after the last.
     pub const fn end(self, level: u8) -> Option<Self> {
         let end = self.0 + Self::width(level);
         if end == 1 << 63 {
@@ -127,13 +129,16 @@ impl BucketStart {
         }
     }
 
-    /// All buckets of a directory that was split evenly, `level` times over, in order.
+    /// All buckets of a directory that was split evenly `level` times, in order.
     pub fn tiling(level: u8) -> impl Iterator<Item = Self> {
         (0..1_u64 << level).map(move |at| Self(at * Self::width(level)))
     }
 
-    /// The bucket's number in the order in which a directory's buckets come into being: its start
-    /// with the bits reversed. It is the step from the directory's home to the bucket's partition.
+    /// The bucket's number in the order in which a directory's buckets are created.
+    ///
+    /// It is the start with its bits reversed, and the distance from the directory's home partition
+    /// to the bucket's partition. So the server of a bucket follows from its start, and no list of
+    /// servers is stored.
     pub const fn ordinal(self) -> u64 {
         (self.0 << 1).reverse_bits()
     }

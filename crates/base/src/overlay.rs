@@ -1,4 +1,4 @@
-//! What a handler writes to and reads through: the changes so far on top of a [`View`].
+//! The uncommitted changes of a handler on top of a [`View`].
 
 use crate::{
     Batch, ChunkId, DataChange, FileId, Key, Payload, Space, Value, View, Work,
@@ -12,9 +12,9 @@ use core::{
     iter::{self, Peekable},
 };
 
-/// A view with the changes of the decision that is being made.
+/// A view with the changes of the decision in progress.
 ///
-/// Records and data read back as changed.
+/// Reads return changed records and data.
 pub struct Overlay<'view, V> {
     base: &'view V,
     records: Changes,
@@ -23,17 +23,17 @@ pub struct Overlay<'view, V> {
     scanned: Cell<u32>,
 }
 
-/// The changes of an [`Overlay`] at some moment.
+/// The state of an [`Overlay`] at some moment.
 pub struct Savepoint {
     records: Changes,
     data: usize,
 }
 
-/// Rough cost of a record in a store beside its heap, in bytes: key, value and tree node.
+/// Approximate overhead of a stored record, in bytes: key, value and tree node.
 pub const RECORD_BYTES: u64 = 192;
 
 impl<'view, V: View> Overlay<'view, V> {
-    /// No changes yet on top of `base`.
+    /// An overlay of `base` without changes.
     pub const fn new(base: &'view V) -> Self {
         Self {
             base,
@@ -73,7 +73,7 @@ impl<'view, V: View> Overlay<'view, V> {
         merged.inspect(|_| self.scanned.update(|scanned| scanned + 1))
     }
 
-    /// Whether there may be records of a sort: there are, or some have been changed.
+    /// Whether there may be records of a kind: the base has some, or the overlay has changed some.
     pub fn may_have(&self, sort: Sort) -> bool {
         let rank = Key::whole_sort(sort).0.rank();
         let mut changes = self.records.0.iter();
@@ -107,12 +107,12 @@ impl<'view, V: View> Overlay<'view, V> {
         });
     }
 
-    /// How full the store was before this decision.
+    /// The occupancy of the store before this decision.
     pub fn space(&self) -> Space {
         self.base.space()
     }
 
-    /// A number record; 0 if there is none.
+    /// The value of a number record; 0 if it does not exist.
     pub fn number(&self, key: &Key) -> u64 {
         self.get(key).and_then(Value::number).copied().unwrap_or(0)
     }
@@ -127,7 +127,7 @@ impl<'view, V: View> Overlay<'view, V> {
         self.put(Key::Inode(id), inode);
     }
 
-    /// Changes a file's inode; does nothing if it is gone.
+    /// Changes a file's inode; does nothing if the file does not exist.
     pub fn update_inode(&mut self, id: FileId, change: impl FnOnce(&mut Inode)) {
         if let Some(mut inode) = self.inode(id).cloned() {
             change(&mut inode);
@@ -142,23 +142,27 @@ impl<'view, V: View> Overlay<'view, V> {
             .copied()
     }
 
-    /// Whether the changes fit into the space that is left. Only what makes the store grow asks:
-    /// removing is always possible, with the reserve that a store keeps beyond its limit.
+    /// Whether the changes fit into the free space.
+    ///
+    /// Only handlers of growing changes ask. Removals always succeed, because a store has a reserve
+    /// beyond its limit (invariant I10).
     pub fn fits(&self) -> bool {
         let free_bytes = self.space().free_bytes();
-        // Most changes fit even if all of them were new: then nothing need be looked up.
+        // Most changes fit even if all records were new; then no lookup is needed.
         self.growth_bytes(|_| 0) <= free_bytes
             || self.growth_bytes(|key| self.base_bytes(key)) <= free_bytes
     }
 
-    /// What a record takes before the changes.
+    /// The bytes that a record took before the changes.
     fn base_bytes(&self, key: &Key) -> u64 {
         let before = self.base.get(key);
         before.map_or(0, |value| RECORD_BYTES + value.heap_bytes() as u64)
     }
 
-    /// An upper bound of what the changes add to the store, if records took so many bytes before. What they
-    /// remove is not counted: it is free once they are applied, not before.
+    /// An upper bound of the bytes that the changes add to the store, given the previous size of
+    /// each record.
+    ///
+    /// Removed bytes are not subtracted, because they are free only once the batch is applied.
     fn growth_bytes(&self, before_bytes: impl Fn(&Key) -> u64) -> u64 {
         let records = self.records.iter().filter_map(|(key, value)| {
             let bytes = RECORD_BYTES + value.as_ref()?.heap_bytes() as u64;
@@ -171,13 +175,13 @@ impl<'view, V: View> Overlay<'view, V> {
         records.sum::<u64>() + data.sum::<u64>()
     }
 
-    /// The nodes of which a change tells something else than before, in the sense of a [`Key::Lease`]; some
-    /// of them several times.
+    /// The nodes whose leased state ([`Key::leased_node`]) the changes affect; a node may occur
+    /// several times.
     pub fn changed_nodes(&self) -> impl Iterator<Item = FileId> {
         self.records.iter().filter_map(|(key, _)| key.leased_node())
     }
 
-    /// The changes so far, to come back to with [`Overlay::restore`].
+    /// The changes so far, for [`Overlay::restore`].
     pub fn savepoint(&self) -> Savepoint {
         Savepoint {
             records: self.records.clone(),
@@ -185,13 +189,13 @@ impl<'view, V: View> Overlay<'view, V> {
         }
     }
 
-    /// Forgets what was changed since the savepoint.
+    /// Discards the changes since the savepoint.
     pub fn restore(&mut self, savepoint: Savepoint) {
         self.records = savepoint.records;
         self.data.truncate(savepoint.data);
     }
 
-    /// What has been done so far; a caller adds what it sends.
+    /// The work done so far; the caller adds the messages that it sends.
     pub fn work(&self) -> Work {
         let written = self.data.iter().map(|change| match change {
             DataChange::Write { payload, .. } => payload.len() as u64,
@@ -215,8 +219,9 @@ impl<'view, V: View> Overlay<'view, V> {
     }
 }
 
-/// Changed records in the order of their keys. There are seldom more than a dozen, so a list is
-/// faster than a tree.
+/// Changed records in the order of their keys.
+///
+/// A decision rarely changes more than a dozen, so a list is faster than a tree.
 #[derive(Clone)]
 struct Changes(Vec<Change>);
 
@@ -228,14 +233,14 @@ struct Change {
 }
 
 impl Changes {
-    /// As many changes as most decisions make.
+    /// The number of changes that most decisions need at most.
     const USUAL: usize = 8;
 
     const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Where the change of a key of this rank is, or where it would be.
+    /// The index of the change of a key of this rank, or the index at which to insert it.
     fn position(&self, key: &Key, rank: Rank) -> Result<usize, usize> {
         let mut at = self.0.partition_point(|change| change.rank < rank);
         while let Some(change) = self.0.get(at).filter(|change| change.rank == rank) {
@@ -295,7 +300,7 @@ impl Changes {
     }
 }
 
-/// Two ordered ranges as one; changes hide what lies below them.
+/// Two ordered ranges merged into one; changes hide the records of the base.
 struct Merged<B: Iterator, C: Iterator> {
     base: Peekable<B>,
     changes: Peekable<C>,

@@ -1,13 +1,13 @@
-//! Data that can be computed instead of being kept.
+//! Data that is computed instead of stored.
 
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
-/// Endless data: each aligned word is a function of the seed and the word's place, so that every
-/// byte tells where it belongs.
+/// Endless data. Each aligned word is a function of the seed and the word's offset, so that every
+/// byte identifies its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
-    /// What tells one from another.
+    /// Distinguishes patterns.
     pub seed: u64,
 }
 
@@ -21,14 +21,14 @@ impl Pattern {
         (self.seed ^ number.wrapping_mul(GOLDEN)).to_le_bytes()
     }
 
-    /// What belongs at an offset, up to the end of its word: the word, and which part of it.
+    /// The word at an offset and the part of it from there to its end, at most `bytes` long.
     fn piece(self, at: u64, bytes: usize) -> ([u8; WORD_BYTES as usize], Range<usize>) {
         let word = self.word(at / WORD_BYTES);
         let begin = (at % WORD_BYTES) as usize;
         (word, begin..word.len().min(begin + bytes))
     }
 
-    /// Fills `buffer` with what belongs at `offset`.
+    /// Fills `buffer` with the data at `offset`.
     pub fn fill(self, offset: u64, buffer: &mut [u8]) {
         let (head, whole) = buffer.split_at_mut(bytes_to_word(offset).min(buffer.len()));
         self.fill_pieces(offset, head);
@@ -52,7 +52,8 @@ impl Pattern {
         }
     }
 
-    /// The offset of the first byte of `data`, read at `offset`, that is not what belongs there.
+    /// The offset of the first byte that differs from the pattern, in `data` that was read at
+    /// `offset`.
     pub fn first_difference(self, offset: u64, data: &[u8]) -> Option<u64> {
         let (head, whole) = data.split_at(bytes_to_word(offset).min(data.len()));
         self.difference_in_pieces(offset, head).or_else(|| {
@@ -83,7 +84,7 @@ impl Pattern {
     }
 }
 
-/// How many bytes there are from an offset to the next word.
+/// The bytes from an offset to the next word.
 const fn bytes_to_word(offset: u64) -> usize {
     (offset.next_multiple_of(WORD_BYTES) - offset) as usize
 }

@@ -1,15 +1,15 @@
-//! File data on its way: reference-counted, never copied by the cores.
+//! File data in transit: reference-counted, and never copied by the cores.
 
 use crate::Pattern;
 use alloc::vec;
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
-/// A piece of file data. Cloning and slicing share the memory.
+/// A piece of file data. Clones and slices share the memory.
 ///
-/// It is real bytes, or a part of a [`Pattern`], which takes no memory, however long it is: in a
-/// simulation a terabyte costs nothing, and what is read can still be checked. Nobody who only moves
-/// data needs to know which of the two it is.
+/// It is real bytes or a part of a [`Pattern`]. A pattern takes no memory, so that a terabyte costs
+/// nothing in a simulation and reads can still be verified. Code that only moves data need not
+/// distinguish the two.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Plain", into = "Plain")]
 pub struct Payload(Content);
@@ -18,7 +18,7 @@ pub struct Payload(Content);
 enum Content {
     Bytes {
         bytes: Bytes,
-        /// The size of the buffer that `bytes` keeps in memory.
+        /// The size of the buffer that `bytes` retains.
         buffer_bytes: usize,
     },
     Pattern(Part),
@@ -46,8 +46,8 @@ impl Payload {
         Self::within(Bytes::new(), 0)
     }
 
-    /// Data that is a slice of a buffer of `buffer_bytes` bytes, which stays in memory as long as
-    /// the slice does.
+    /// Data that is a slice of a buffer of `buffer_bytes` bytes. The slice retains the whole
+    /// buffer.
     pub const fn within(bytes: Bytes, buffer_bytes: usize) -> Self {
         Self(Content::Bytes {
             bytes,
@@ -64,8 +64,8 @@ impl Payload {
         }))
     }
 
-    /// `length` bytes of pieces at offsets, in order, with zeros between and after them. They are not
-    /// copied if they are one piece.
+    /// `length` bytes composed of pieces at offsets, in order, with zeros in gaps. A single piece
+    /// is not copied.
     pub fn gather(length: usize, pieces: &[(usize, Self)]) -> Self {
         if let Some(whole) = seamless(pieces)
             && whole.len() == length
@@ -108,12 +108,12 @@ impl Payload {
         }
     }
 
-    /// The first `at` bytes, and the others. Panics if there are fewer.
+    /// The first `at` bytes and the rest. Panics if there are fewer.
     pub fn split_at(&self, at: usize) -> (Self, Self) {
         (self.slice(0, at), self.slice(at, self.len()))
     }
 
-    /// The bytes themselves; those of a pattern are computed.
+    /// The bytes themselves; the bytes of a pattern are computed.
     pub fn bytes(&self) -> Bytes {
         match &self.0 {
             Content::Bytes { bytes, .. } => bytes.clone(),
@@ -121,8 +121,8 @@ impl Payload {
         }
     }
 
-    /// Whether this and then `next` would be one piece of the same sort: both are bytes, or `next`
-    /// goes on with the pattern.
+    /// Whether this payload and then `next` are one piece of the same kind: both are bytes, or
+    /// `next` continues the pattern.
     pub fn goes_on_with(&self, next: &Self) -> bool {
         match (&self.0, &next.0) {
             (Content::Bytes { .. }, Content::Bytes { .. }) => true,
@@ -136,7 +136,7 @@ impl Payload {
         matches!(self.0, Content::Bytes { .. })
     }
 
-    /// The pattern of which this and then `next` are parts, if they are.
+    /// The pattern that covers this payload and then `next`, if both are adjacent parts of it.
     fn extended(&self, next: &Self) -> Option<Self> {
         let (Content::Pattern(first), Content::Pattern(second)) = (&self.0, &next.0) else {
             return None;
@@ -147,8 +147,8 @@ impl Payload {
         continued.then(|| Self::of_pattern(first.pattern, first.offset, length))
     }
 
-    /// The same data, in a buffer of its own if it would keep a much larger one in memory: what is
-    /// stored for long wastes less than half of its memory.
+    /// The same data, copied into a buffer of its own if it retains a much larger one. So data that
+    /// is stored for long wastes less than half of its memory.
     #[must_use]
     pub fn compact(self) -> Self {
         match &self.0 {
@@ -161,7 +161,7 @@ impl Payload {
     }
 }
 
-/// What pieces are together, if that can be said without copying.
+/// The payload that pieces form together, if no copy is needed.
 fn seamless(pieces: &[(usize, Payload)]) -> Option<Payload> {
     let ((0, first), rest) = pieces.split_first()? else {
         return None;
@@ -180,7 +180,7 @@ impl Default for Payload {
 }
 
 impl From<Bytes> for Payload {
-    /// Takes data that has its buffer for itself.
+    /// Wraps data that owns its whole buffer.
     fn from(bytes: Bytes) -> Self {
         let buffer_bytes = bytes.len();
         Self::within(bytes, buffer_bytes)
@@ -188,7 +188,7 @@ impl From<Bytes> for Payload {
 }
 
 impl PartialEq for Payload {
-    /// By value: a pattern equals the bytes that it stands for.
+    /// By value: a pattern equals the bytes that it represents.
     fn eq(&self, other: &Self) -> bool {
         let same = |part: &Part, bytes: &[u8]| {
             part.length == bytes.len()
@@ -207,7 +207,7 @@ impl PartialEq for Payload {
 
 impl Eq for Payload {}
 
-/// As it is written: a pattern stays one.
+/// The serialized form, in which a pattern stays a pattern.
 #[derive(Serialize, Deserialize)]
 enum Plain {
     Bytes(Bytes),

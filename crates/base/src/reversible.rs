@@ -1,4 +1,4 @@
-//! An ordered map that can take its changes back.
+//! An ordered map whose changes can be undone.
 
 use alloc::{
     collections::{BTreeMap, btree_map::Entry},
@@ -7,18 +7,18 @@ use alloc::{
 use core::ops::RangeBounds;
 use serde::{Serialize, Serializer};
 
-/// An ordered map that remembers, if it is told to, what its changes replaced.
+/// An ordered map that records, on request, the values that its changes replace.
 ///
-/// A simulation that runs ahead of what is certain keeps the [`Changes`] of each event and takes
-/// them back when the event turns out to be wrong. Without [`ReversibleMap::keep_changes`] nothing
-/// is remembered, and the map costs what a `BTreeMap` does.
+/// An optimistic simulation stores the [`Changes`] of each event and undoes them if the event
+/// proves wrong. Without [`ReversibleMap::record_changes`] nothing is recorded, and the map
+/// costs as much as a `BTreeMap`.
 #[derive(Clone, Debug)]
 pub struct ReversibleMap<K, V> {
     map: BTreeMap<K, V>,
     replaced: Option<Changes<K, V>>,
 }
 
-/// What changes of a [`ReversibleMap`] replaced, in their order.
+/// The values that changes of a [`ReversibleMap`] replaced, in order.
 #[derive(Clone, Debug)]
 pub struct Changes<K, V>(Vec<(K, Option<V>)>);
 
@@ -48,7 +48,7 @@ impl<K, V> ReversibleMap<K, V> {
         self.map.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
@@ -58,12 +58,12 @@ impl<K, V> ReversibleMap<K, V> {
         self.map.iter()
     }
 
-    /// From now on, remembers what changes replace.
-    pub fn keep_changes(&mut self) {
+    /// Records the replaced values from now on.
+    pub fn record_changes(&mut self) {
         self.replaced.get_or_insert_default();
     }
 
-    /// The changes since the last time; nothing unless they are kept.
+    /// The changes since the last call; empty unless changes are recorded.
     pub fn take_changes(&mut self) -> Changes<K, V> {
         self.replaced
             .as_mut()
@@ -72,7 +72,7 @@ impl<K, V> ReversibleMap<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> ReversibleMap<K, V> {
-    /// What belongs to a key.
+    /// The value of a key.
     pub fn get(&self, key: &K) -> Option<&V> {
         self.map.get(key)
     }
@@ -92,11 +92,12 @@ impl<K: Ord + Clone, V: Clone> ReversibleMap<K, V> {
         self.map.first_key_value()
     }
 
-    /// What belongs to a key, to be changed.
+    /// The value of a key, to be changed.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let value = self.map.get_mut(key)?;
         if let Some(Changes(replaced)) = &mut self.replaced {
-            // What the last change replaced is enough to take this one back as well.
+            // Restoring the value from before the previous change of this key undoes this change,
+            // too.
             if replaced.last().is_none_or(|(last, _)| last != key) {
                 replaced.push((key.clone(), Some(value.clone())));
             }
@@ -104,7 +105,7 @@ impl<K: Ord + Clone, V: Clone> ReversibleMap<K, V> {
         Some(value)
     }
 
-    /// What belongs to a key, to be changed; made first if there is nothing.
+    /// The value of a key, to be changed; inserted first if the key has none.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let slot = self.map.entry(key);
         if let Some(Changes(replaced)) = &mut self.replaced
@@ -119,7 +120,7 @@ impl<K: Ord + Clone, V: Clone> ReversibleMap<K, V> {
         slot.or_insert_with(make)
     }
 
-    /// Sets an entry and returns what was there.
+    /// Sets an entry and returns its previous value.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let name = self.replaced.is_some().then(|| key.clone());
         let before = self.map.insert(key, value);
@@ -144,7 +145,7 @@ impl<K: Ord + Clone, V: Clone> ReversibleMap<K, V> {
         Some((first, value))
     }
 
-    /// Takes changes back: the latest that have not been taken back.
+    /// Undoes changes. They must be the latest changes that have not been undone.
     pub fn take_back(&mut self, changes: Changes<K, V>) {
         for (key, value) in changes.0.into_iter().rev() {
             match value {
@@ -163,7 +164,7 @@ impl<K: Ord + Clone, V: Clone> ReversibleMap<K, V> {
     }
 }
 
-/// As the map alone.
+/// Serialized as the map alone.
 impl<K: Serialize, V: Serialize> Serialize for ReversibleMap<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.map.serialize(serializer)

@@ -1,4 +1,4 @@
-//! Time as the cores see it: an argument, never a clock that is read.
+//! Time as the cores see it: an argument, because cores never read a clock.
 
 use core::ops::{Add, Sub};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct Time(pub u64);
 pub struct Duration(pub u64);
 
 impl Duration {
-    /// For ever.
+    /// An infinite span.
     pub const MAX: Self = Self(u64::MAX);
 
     /// `count` microseconds.
@@ -34,7 +34,7 @@ impl Duration {
         Self(count * 1_000_000_000)
     }
 
-    /// This span `factor` times.
+    /// This span multiplied by `factor`; it saturates.
     pub const fn times(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
@@ -61,18 +61,18 @@ impl Sub<Duration> for Time {
     }
 }
 
-/// What a process's clocks show at one moment.
+/// The readings of a process's clocks at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// By a clock that never steps. Leases, timeouts and resending are measured by it. It says
-    /// nothing to others.
+    /// A monotonic clock that never steps. It measures leases, timeouts and retries, and is
+    /// meaningless to other processes.
     pub steady: Time,
-    /// By the wall clock, and never before what messages have brought. Files and messages are
-    /// stamped with it.
+    /// The wall clock, and never earlier than the times in received messages. It stamps files and
+    /// messages.
     pub stamp: Time,
 }
 
-/// A simulated clock never steps, and so is both.
+/// A simulated clock never steps, and so serves as both.
 impl From<Time> for Moment {
     fn from(time: Time) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl From<Time> for Moment {
     }
 }
 
-/// A file time as users set and see it: seconds since 1970, before it too, and nanoseconds.
+/// A file time as users set and see it: seconds and nanoseconds since 1970; it may be earlier.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -1,12 +1,12 @@
-//! How much a decision had to do.
+//! The cost of a decision.
 
-/// What a server did to decide, in the units that cost time. A simulation charges for them; a real
-/// server may show them.
+/// The work that a server did for a decision, in units that cost time. A simulation charges for
+/// them; a real server may report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Records that were looked up by their key.
+    /// Records that were looked up by key.
     pub records_read: u32,
-    /// Records that were passed in a range.
+    /// Records that a range scan passed.
     pub records_scanned: u32,
     /// Records that are put or deleted.
     pub records_written: u32,

@@ -10,8 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct XattrName(Bytes);
 
 impl XattrName {
-    /// Checks and takes a name. Errors: `ERANGE` for a length and `EINVAL` for a byte that no name
-    /// can have.
+    /// Validates a name.
+    ///
+    /// Errors: `ERANGE` for its length, `EINVAL` for a byte that no name can have.
     pub fn new(bytes: impl Into<Bytes>) -> Result<Self, Errno> {
         let bytes = bytes.into();
         if bytes.is_empty() || bytes.len() > limits::NAME_BYTES {
@@ -23,12 +24,12 @@ impl XattrName {
         Ok(Self(bytes))
     }
 
-    /// A bound below every name, for the start of a range of keys; no attribute has it.
+    /// A bound below every name, for the start of a range of keys. No attribute has this name.
     pub const fn least() -> Self {
         Self(Bytes::new())
     }
 
-    /// The attribute with a program's capabilities, as Linux calls it.
+    /// The attribute that holds a program's capabilities on Linux.
     pub const fn of_capabilities() -> Self {
         Self(Bytes::from_static(b"security.capability"))
     }

@@ -5,7 +5,8 @@ use futago_base::data::{EXTENT_BYTES, Extents};
 use futago_base::{Pattern, Payload};
 use proptest::prelude::*;
 
-/// Small enough that changes collide, large enough for pieces on both sides of every threshold.
+/// The size is small enough that changes collide, and large enough for pieces on both sides of
+/// every threshold.
 const CHUNK_BYTES: u32 = 160 << 10;
 
 #[derive(Clone, Debug)]
@@ -37,13 +38,13 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// A third of all writes put parts of one of two patterns, which often go on with each other.
+/// A third of all writes are parts of one of two patterns, so that they often continue each other.
 fn pattern(tag: u8) -> Option<Pattern> {
     let seed = u64::from(tag % 2);
     tag.is_multiple_of(3).then_some(Pattern { seed })
 }
 
-/// The data that a write puts: not the same byte throughout, so that a shift shows.
+/// The data of a write. Its bytes differ, so that a shift is detected.
 fn data(offset: u32, length: u32, tag: u8) -> Vec<u8> {
     let mut data: Vec<u8> = (0..length)
         .map(|i| tag.wrapping_add((i % 251) as u8))
@@ -141,7 +142,7 @@ proptest! {
     }
 }
 
-/// Writes one byte at a time in an order, and counts the extents that are left.
+/// Writes one byte at a time in an order, and counts the remaining extents.
 fn extents_after_bytes(order: impl Iterator<Item = u32>) -> usize {
     let mut extents = Extents::default();
     for offset in order {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futago_base::{Pattern, Payload};
 use proptest::prelude::*;
 
-/// A part of one of two patterns, or the bytes that it stands for.
+/// A part of one of two patterns, or the bytes that it represents.
 fn piece() -> impl Strategy<Value = (Payload, Vec<u8>)> {
     (0..2_u64, 0..64_u64, 1..64_usize, any::<bool>()).prop_map(|(seed, offset, length, real)| {
         let pattern = Pattern { seed };

@@ -8,7 +8,7 @@ use futago_base::{
 };
 use proptest::prelude::*;
 
-/// Numbers at which something may go wrong: near zero, near the ends of the ranges, anywhere.
+/// Critical numbers: near zero, near the ends of ranges, and arbitrary.
 fn number() -> impl Strategy<Value = u64> {
     const ENDS: &[u64] = &[0, 1 << 59, 1 << 62, 1 << 63, u64::MAX];
     let near = (prop::sample::select(ENDS), -40..40_i64)

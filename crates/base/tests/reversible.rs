@@ -1,4 +1,4 @@
-//! A reversible map takes back exactly what was done to it.
+//! A reversible map undoes exactly the changes that were made.
 
 use futago_base::reversible::ReversibleMap;
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ proptest! {
         groups in prop::collection::vec(prop::collection::vec(change(), 0..12), 0..8),
     ) {
         let mut map = ReversibleMap::new();
-        map.keep_changes();
+        map.record_changes();
         let mut past = Vec::new();
         for group in groups {
             let before = entries(&map);
@@ -61,7 +61,7 @@ proptest! {
 }
 
 #[test]
-fn nothing_is_kept_unless_wanted() {
+fn nothing_is_recorded_without_a_request() {
     let mut map = ReversibleMap::new();
     map.insert(1, 'a');
     let changes = map.take_changes();

@@ -33,9 +33,9 @@ impl<V, K: Ord + Copy> Cache<V, K> {
     }
 
     /// From now on, remembers how changes are taken back.
-    pub fn keep_changes(&mut self) {
-        self.known.keep_changes();
-        self.order.keep_changes();
+    pub fn record_changes(&mut self) {
+        self.known.record_changes();
+        self.order.record_changes();
     }
 
     /// What takes back the changes since the last time, if they are kept.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn changes_are_taken_back() {
         let mut cache = Cache::new(2);
-        cache.keep_changes();
+        cache.record_changes();
         cache.insert(FileId(1), 'a');
         cache.insert(FileId(2), 'b');
         let before = alloc::format!("{cache:?}");

@@ -57,8 +57,8 @@ impl KeptBlocks {
     }
 
     /// From now on, remembers how changes are taken back.
-    pub fn keep_changes(&mut self) {
-        self.blocks.keep_changes();
+    pub fn record_changes(&mut self) {
+        self.blocks.record_changes();
         self.bytes_before = Some(self.bytes);
     }
 
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn changes_are_taken_back() {
         let mut blocks = KeptBlocks::new(2 * BESIDE_BYTES);
-        blocks.keep_changes();
+        blocks.record_changes();
         blocks.insert(place(0), block(0));
         blocks.take_changes();
         let before = alloc::format!("{blocks:?}");

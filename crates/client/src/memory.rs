@@ -60,14 +60,14 @@ impl Memory {
     }
 
     /// From now on, remembers how changes are taken back.
-    pub fn keep_changes(&mut self) {
-        self.buckets.keep_changes();
-        self.files.keep_changes();
-        self.unlisted.keep_changes();
-        self.data.keep_changes();
-        self.unsent.keep_changes();
+    pub fn record_changes(&mut self) {
+        self.buckets.record_changes();
+        self.files.record_changes();
+        self.unlisted.record_changes();
+        self.data.record_changes();
+        self.unsent.record_changes();
         if let Some(leases) = &mut self.leases {
-            leases.keep_changes();
+            leases.record_changes();
         }
     }
 

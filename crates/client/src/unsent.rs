@@ -56,10 +56,10 @@ impl Unsent {
     }
 
     /// From now on, remembers how changes are taken back.
-    pub fn keep_changes(&mut self) {
-        self.pieces.keep_changes();
-        self.files.keep_changes();
-        self.lost.keep_changes();
+    pub fn record_changes(&mut self) {
+        self.pieces.record_changes();
+        self.files.record_changes();
+        self.lost.record_changes();
     }
 
     /// What takes back the changes since the last time, if they are kept.
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn changes_are_taken_back() {
         let (mut unsent, _) = put(&[(1, 8, 3)]);
-        unsent.keep_changes();
+        unsent.record_changes();
         let before = alloc::format!("{unsent:?}");
         unsent.put((FILE, 4), fill(9, 2), 0, (Timestamp::default(), true));
         unsent.lose(FILE, Errno::EIO);

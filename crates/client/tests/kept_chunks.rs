@@ -307,7 +307,7 @@ fn the_home_is_asked_if_the_lease_was_called_back_before_the_chunk_came() {
 #[test]
 fn chunks_are_asked_with_the_shrinkings_that_came_with_the_read() {
     let mut newer = Truncations::default();
-    newer.shrink(SIZE);
+    newer.truncate(SIZE);
     let told = |truncations: &Truncations| {
         let mut told = extent(0, SIZE, None);
         if let Reply::Extent {

@@ -238,7 +238,7 @@ fn cut_at(sequence: u64, size: u64) -> Truncations {
         latest: sequence - 1,
         ..Truncations::default()
     };
-    truncations.shrink(size);
+    truncations.truncate(size);
     truncations
 }
 

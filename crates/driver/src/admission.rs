@@ -69,9 +69,9 @@ impl Admission {
     }
 
     /// Records changes from now on, so that they can be undone.
-    pub fn keep_changes(&mut self) {
-        self.requests.keep_changes();
-        self.waiting.keep_changes();
+    pub fn record_changes(&mut self) {
+        self.requests.record_changes();
+        self.waiting.record_changes();
     }
 
     /// The changes since the last call, if they are recorded.

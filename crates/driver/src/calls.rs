@@ -135,11 +135,11 @@ impl Calls {
     }
 
     /// Records changes from now on, so that they can be undone.
-    pub fn keep_changes(&mut self) {
+    pub fn record_changes(&mut self) {
         self.kept.get_or_insert(self.counters);
-        self.calls.keep_changes();
-        self.links.keep_changes();
-        self.timers.keep_changes();
+        self.calls.record_changes();
+        self.links.record_changes();
+        self.timers.record_changes();
     }
 
     /// The changes since the last call, if they are recorded. All outputs must have been taken

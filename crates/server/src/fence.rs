@@ -71,8 +71,8 @@ impl<V: View> Turn<'_, V> {
     }
 
     fn tell_unfenced(&mut self, id: SessionId, session: Session, since: Time) {
-        let told = self.now;
-        let state = SessionState::Fenced { since, told };
+        let notified = self.now;
+        let state = SessionState::Fenced { since, notified };
         self.state
             .put(Key::Session(id), Session { state, ..session });
         let sender = self.server.id();
@@ -103,7 +103,7 @@ impl<V: View> Turn<'_, V> {
         let Some(session) = self.session(id) else {
             return;
         };
-        let SessionState::Fenced { since, told } = session.state else {
+        let SessionState::Fenced { since, notified } = session.state else {
             return;
         };
         if self.now.since(since) > config.lease {
@@ -111,7 +111,7 @@ impl<V: View> Turn<'_, V> {
                 self.state.delete(Key::Unfenced(id, server));
             }
             self.end_session(id);
-        } else if self.now.since(told) >= config.resend {
+        } else if self.now.since(notified) >= config.resend {
             self.tell_unfenced(id, session, since);
         }
     }

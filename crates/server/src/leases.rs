@@ -145,12 +145,13 @@ impl<V: View> Turn<'_, V> {
         if !self.is_any(Key::leases(node)) {
             return false;
         }
-        let told = self.now;
+        let notified = self.now;
         let known = self.state.get(&Key::Recall(node)).and_then(Value::recall);
-        let since = known.map_or(told, |recall| recall.since);
+        let since = known.map_or(notified, |recall| recall.since);
         let resend = self.server.config().resend;
-        if known.is_none_or(|recall| told.since(recall.told) >= resend) {
-            self.state.put(Key::Recall(node), Recall { since, told });
+        if known.is_none_or(|recall| notified.since(recall.notified) >= resend) {
+            self.state
+                .put(Key::Recall(node), Recall { since, notified });
             self.tell_holders(node);
         }
         true

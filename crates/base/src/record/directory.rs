@@ -3,47 +3,48 @@
 use crate::{BucketStart, FileId, Kind, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What a name in a directory leads to.
+/// The target of a name in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The file.
     pub id: FileId,
-    /// What sort of node it is; it never changes.
+    /// The kind of node, which never changes.
     pub kind: Kind,
 }
 
-/// The head of a bucket: kept beside its entries and changed in the same batch as they are.
+/// The header of a bucket. It changes in the same batch as the bucket's entries (invariant I7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// How often the range of hashes was halved to get this bucket's.
+    /// The number of halvings of the range of hashes that lead to this bucket.
     pub level: u8,
-    /// Copy of the directory's permission bits: new entries inherit by set-group-id.
+    /// Copy of the directory's permission bits, because new entries inherit by set-group-id.
     pub mode: u16,
     /// Copy of the directory's group.
     pub gid: u32,
-    /// How many directories lie between the root and this one; the root has 0. A hint for placement
-    /// that a rename does not update.
+    /// The number of directories between the root and this one; 0 for the root. It is a hint for
+    /// placement that a rename does not update.
     pub depth: u16,
     /// Number of entries in this bucket.
     pub entries: u64,
     /// How many of them are directories.
     pub subdirectories: u32,
-    /// Number of entries' locators in this bucket: names that a transaction is about to change.
+    /// Number of locators of entries in this bucket: names that a transaction is about to change. A
+    /// bucket with locators does not split (invariant I2).
     pub pending: u32,
-    /// When an entry last came or went.
+    /// Time of the last insertion or removal of an entry.
     pub modified: Timestamp,
 }
 
-/// What several buckets of a directory count together.
+/// The sum of several buckets' headers of one directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeaderSum {
-    /// How many hashes the buckets cover.
+    /// The number of hashes that the buckets cover.
     pub hashes: u64,
     /// Number of entries.
     pub entries: u64,
     /// How many of them are directories.
     pub subdirectories: u32,
-    /// When an entry last came or went.
+    /// Time of the last insertion or removal of an entry.
     pub modified: Timestamp,
 }
 
@@ -58,7 +59,7 @@ impl HeaderSum {
         });
     }
 
-    /// Adds what other buckets count together. Numbers that make no sense stay at the largest.
+    /// Adds the sum of other buckets. Sums saturate, because hostile numbers must not overflow.
     pub fn join(&mut self, other: &Self) {
         self.hashes = self.hashes.saturating_add(other.hashes);
         self.entries = self.entries.saturating_add(other.entries);
@@ -66,8 +67,10 @@ impl HeaderSum {
         self.modified = self.modified.max(other.modified);
     }
 
-    /// Whether the buckets are all that the directory has. While a bucket moves from server to server
-    /// it is nowhere, and one that has moved between two questions may be counted twice.
+    /// Whether the buckets are all buckets of the directory.
+    ///
+    /// A bucket that moves between servers is missing from the sum meanwhile. A bucket that has
+    /// moved between two requests may be counted twice.
     pub const fn is_whole(&self) -> bool {
         self.hashes == BucketStart::width(0)
     }

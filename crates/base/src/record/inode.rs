@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A file's attributes and what its home must remember of it.
+/// A file's attributes and further state that its home needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inode {
-    /// What sort of node it is.
+    /// The kind of node.
     pub kind: Kind,
     /// The low 12 bits of `st_mode`.
     pub mode: u16,
@@ -18,91 +18,94 @@ pub struct Inode {
     pub gid: u32,
     /// Number of names. A directory's `st_nlink` is computed from its headers instead.
     pub links: u32,
-    /// Whether it was made without a name and may be given one although it has no links.
+    /// Whether it was created without a name (`O_TMPFILE`) and may be linked although it has no
+    /// links.
     pub linkable: bool,
     /// Device number of a device node.
     pub device: u32,
     /// Size in bytes of a regular file or symbolic link.
     pub size: u64,
-    /// How far chunks may reach, in bytes: the servers of all chunks up to here have been told of the
-    /// file, and beyond there are none. It never falls.
+    /// The end of the range in which chunks may exist, in bytes. The servers of all chunks below it
+    /// know of the file, and no chunk lies beyond (invariant I11). It never falls.
     pub reach: u64,
-    /// Whether chunks may be written up to `reach` before the size covers them: while the file is
-    /// open, so that its end takes what a client that is gone has left there.
+    /// Whether chunks may be written up to `reach` before the size covers them, which holds while
+    /// the file is open. The last close removes chunks that a vanished client has left beyond the
+    /// size.
     pub ahead: bool,
     /// Whether there may be holes below the size.
     pub sparse: bool,
-    /// Whether chunks are changed only after the home was told of it, so that leases on the file cover its data.
+    /// Whether the home is notified before chunks change, so that leases on the file cover its
+    /// data.
     pub announced: bool,
-    /// Bytes a chunk.
+    /// Bytes per chunk.
     pub chunk_bytes: u32,
     /// Last access.
     pub accessed: Timestamp,
-    /// Last change of the contents. For a directory: the time that was set last by a user.
+    /// Last change of the contents. For a directory it is the time that a user set last.
     pub modified: Timestamp,
     /// Last change of the attributes.
     pub changed: Timestamp,
     /// Birth.
     pub born: Timestamp,
-    /// What earlier truncations still mean for chunks that have not heard of them.
+    /// The past truncations that chunks may not have heard of.
     pub truncations: Truncations,
-    /// How many servers have not yet confirmed that they cut their chunks.
+    /// The number of servers that have not yet confirmed that they truncated their chunks.
     pub cuts_pending: u32,
     /// The target of a symbolic link, empty otherwise.
     pub target: Bytes,
-    /// Where a directory hangs in the tree.
+    /// The position of a directory in the tree.
     pub place: Option<DirectoryPlace>,
 }
 
-/// What only directories have.
+/// State that only directories have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryPlace {
-    /// The directory above; the root's is itself.
+    /// The parent directory; the root is its own parent.
     pub parent: FileId,
-    /// When a user last set the modification time: changes of entries before it do not count.
+    /// When a user last set the modification time. Earlier changes of entries do not count.
     pub modified_set_at: Timestamp,
 }
 
-/// One shrinking of a file.
+/// One truncation of a file to a smaller size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncation {
     /// Its number in the file's history, from 1.
     pub sequence: u64,
-    /// The size that the file shrank to, in bytes.
+    /// The size after the truncation, in bytes.
     pub size: u64,
 }
 
-/// The shrinkings of a file, as far as they still matter.
+/// The truncations of a file, as far as they still matter.
 ///
-/// Chunks that last heard of number *s* must lose what lies beyond the smallest size of all later
-/// ones, and a writer that was told *s* must not write there. Only that minimum matters, so an entry
-/// whose size is not below that of a later one is dropped: sizes rise with the sequence, and the
-/// last entry is the latest shrinking.
+/// A chunk that last heard of number *s* must lose all bytes beyond the smallest size of all later
+/// truncations. A writer that knows only number *s* must not write beyond it either. Only that
+/// minimum matters, so a step whose size is not below the size of a later one is dropped. So sizes
+/// rise with the sequence, and the last step is the latest truncation.
 ///
-/// Invariant I13: a home tells every truncation to every server that it has admitted to the file,
-/// in the order of the channel, and tells a server that it admits the latest number. Steps are
-/// joined only when all have confirmed. So no server that is admitted has heard of less than a
-/// joined step, and a joined step's smallest size is never taken for one that it missed.
+/// Invariant I13: a home sends every truncation to every server that it has admitted to the file,
+/// in the order of the channel. When it admits a server, it sends the latest number. Steps are
+/// joined only when all servers have confirmed. So every admitted server has heard of each joined
+/// step, and never applies the smallest size of a joined step to a chunk that had not missed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncations {
-    /// The number of the latest shrinking; 0 if there was none.
+    /// The number of the latest truncation; 0 if there was none.
     pub latest: u64,
-    /// The shrinkings that count, oldest first.
+    /// The truncations that still matter, oldest first.
     pub steps: Vec<Truncation>,
 }
 
 impl Truncations {
-    /// The most steps that are kept. A home that has as many joins old ones before it shrinks the
-    /// file further, once the servers have confirmed them.
+    /// The most steps that are stored. A home with this many joins the oldest, once the servers
+    /// have confirmed them, before it truncates the file again.
     pub const STEPS_MAX: usize = 16;
 
-    /// Whether the oldest steps must be joined before the next shrinking.
+    /// Whether the oldest steps must be joined before the next truncation.
     pub const fn is_full(&self) -> bool {
         self.steps.len() >= Self::STEPS_MAX
     }
 
-    /// Joins the older half of the steps. All servers must have heard of them: whoever was told less
-    /// than one of them is taken to have missed the smallest.
+    /// Joins the older half of the steps. All servers must have heard of them, because a server
+    /// that has not is assumed to have missed the smallest size.
     pub fn join_oldest(&mut self) {
         let joined = self.steps.len() / 2;
         if let (Some(first), Some(last)) = (self.steps.first(), self.steps.get(joined)) {
@@ -112,8 +115,8 @@ impl Truncations {
         }
     }
 
-    /// Adds a shrinking to `size` bytes and returns its number.
-    pub fn shrink(&mut self, size: u64) -> u64 {
+    /// Adds a truncation to `size` bytes and returns its number.
+    pub fn truncate(&mut self, size: u64) -> u64 {
         self.latest += 1;
         self.steps.retain(|step| step.size < size);
         self.steps.push(Truncation {
@@ -123,7 +126,7 @@ impl Truncations {
         self.latest
     }
 
-    /// The size beyond which chunks that last heard of `heard` hold nothing any more.
+    /// The size beyond which chunks that last heard of `heard` hold no data any more.
     pub fn limit_since(&self, heard: u64) -> Option<u64> {
         self.steps
             .iter()
@@ -140,7 +143,7 @@ mod tests {
     fn a_late_chunk_is_cut_at_the_smallest_size_it_missed() {
         let mut truncations = Truncations::default();
         for size in [100, 10, 50] {
-            truncations.shrink(size);
+            truncations.truncate(size);
         }
         assert_eq!(truncations.limit_since(0), Some(10));
         assert_eq!(truncations.limit_since(2), Some(50));
@@ -152,7 +155,7 @@ mod tests {
     fn joined_steps_cut_rather_more_than_less() {
         let mut truncations = Truncations::default();
         while !truncations.is_full() {
-            truncations.shrink(10 + truncations.latest);
+            truncations.truncate(10 + truncations.latest);
         }
         let before = truncations.clone();
         truncations.join_oldest();

@@ -1,4 +1,4 @@
-//! The names of records, in the order in which a store keeps them.
+//! The names of records, in the order of the store.
 
 use super::Target;
 use crate::{
@@ -13,7 +13,7 @@ use serde::Serialize;
 /// the chunks of a file, the replies of a session, the messages to a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Key {
-    /// The counter from which a partition takes file identities.
+    /// The counter for new file identities in a partition.
     Allocator(Partition),
     /// A file's attributes.
     Inode(FileId),
@@ -25,34 +25,34 @@ pub enum Key {
     Entry(FileId, NameHash, Name),
     /// The existence of a chunk.
     Chunk(ChunkId),
-    /// That chunks of a file whose home is elsewhere may be here, and the number of the latest
-    /// shrinking that they have heard of.
+    /// Marks that chunks of a file with another home may be here. The value is the number of the
+    /// latest truncation that they have heard of.
     Admitted(FileId),
-    /// The version of the tree's shape; at the root's home.
+    /// The version of the tree's shape, stored at the root's home.
     TreeVersion,
-    /// Who is about to change something.
+    /// The transaction that is about to change a target.
     Locator(Target),
     /// The steps of a transaction on this server.
     Participant(TransactionId),
-    /// The decision about a transaction.
+    /// The decision about a transaction (invariant I3).
     TransactionStatus(TransactionId),
     /// The saved reply to a request that had an effect.
     Reply(RequestId),
     /// A channel to another server.
     OutboxChannel(ServerId),
-    /// A message to another server that has not been confirmed.
+    /// An unconfirmed message to another server.
     Outbox(ServerId, u64),
     /// A channel from another server.
     Inbox(ServerId),
-    /// Which replies wait for a message to another server. Volatile.
+    /// A reply that waits for a message to another server. Volatile.
     OutboxWaiter(ServerId, u64, RequestId),
     /// A reply that waits for messages to other servers. Volatile.
     HeldReply(RequestId),
     /// A client. Volatile.
     Session(SessionId),
-    /// That a client has a file open or locked. Volatile.
+    /// Marks that a client has a file open or locked. Volatile.
     SessionFile(SessionId, FileId),
-    /// Who has a file open. Volatile.
+    /// The sessions that have a file open. Volatile.
     Opens(FileId),
     /// The locks on a file. Volatile.
     Locks(FileId),
@@ -60,23 +60,24 @@ pub enum Key {
     LockWaiters(FileId),
     /// A request that waits for a transaction to be resolved. Volatile.
     Parked(TransactionId, RequestId),
-    /// That a client is to be told before a node changes: the number of the request that it was given the
-    /// lease for. Volatile.
+    /// A lease: the client must be notified before the node changes. The value is the number of the
+    /// request that the lease was granted for. Volatile.
     Lease(FileId, SessionId),
-    /// The same, by client. Volatile.
+    /// The same lease, by client. Volatile.
     SessionLease(SessionId, FileId),
-    /// When the leases on a node were called back; for a while after that it is not leased again. Volatile.
+    /// The time at which the leases on a node were recalled. No lease on it is granted for a while
+    /// after that. Volatile.
     Recall(FileId),
-    /// A request that waits for the leases on a node to be given back, or for what others append to
-    /// it. Volatile.
+    /// A request that waits until leases on a node are returned, or until other clients have
+    /// finished their appends. Volatile.
     AwaitsRecall(FileId, RequestId),
     /// The session that has an exclusive lease on a file. Volatile.
     Exclusive(FileId),
-    /// That a server may still serve a session that is fenced here. Volatile.
+    /// A server that may still serve a session that is fenced here (invariant I14). Volatile.
     Unfenced(SessionId, ServerId),
 }
 
-/// The sorts of records that a server looks through as a whole now and then.
+/// The kinds of records that a server scans as a whole now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// [`Key::Participant`].
@@ -103,12 +104,12 @@ pub enum Sort {
     Exclusive,
 }
 
-/// No request has a smaller identity.
+/// The smallest identity of a request.
 const FIRST: RequestId = RequestId {
     session: SessionId(0),
     sequence: 0,
 };
-/// No request has a larger one.
+/// The largest identity of a request.
 const LAST: RequestId = RequestId {
     session: SessionId(u64::MAX),
     sequence: u64::MAX,
@@ -235,7 +236,10 @@ impl Key {
         )
     }
 
-    /// The node that the record tells something about, in the sense of a [`Key::Lease`].
+    /// The node whose leased state the record is part of, in the sense of [`Key::Lease`].
+    ///
+    /// Every request is checked against it afterwards, so that no operation can forget to recall
+    /// leases (invariant I12).
     pub const fn leased_node(&self) -> Option<FileId> {
         match self {
             Self::Inode(id) | Self::Xattr(id, _) => Some(*id),
@@ -248,7 +252,7 @@ impl Key {
         }
     }
 
-    /// The range of all records of a sort.
+    /// The range of all records of a kind.
     pub fn whole_sort(sort: Sort) -> (Self, Self) {
         const TRANSACTION: TransactionId = TransactionId {
             session: SessionId(0),

@@ -1,9 +1,9 @@
-//! Advisory locks, kept at the locked file's home. They are volatile: they die with their session.
+//! Advisory locks, stored at the locked file's home. They are volatile and end with their session.
 
 use crate::SessionId;
 use serde::{Deserialize, Serialize};
 
-/// Which of the two families of locks; they do not see each other, as on Linux.
+/// The family of a lock. As on Linux, locks of different families do not conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LockSpace {
     /// `fcntl` range locks, owned by a process.
@@ -15,13 +15,13 @@ pub enum LockSpace {
 /// Shared or exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LockKind {
-    /// Any number of owners may hold it together.
+    /// Any number of owners may hold the lock together.
     Shared,
     /// One owner alone.
     Exclusive,
 }
 
-/// Who holds a lock: a number that the client's kernel gave, within its session.
+/// The owner of a lock: a number from the client's kernel, unique within its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LockOwner {
     /// The client.
@@ -30,7 +30,8 @@ pub struct LockOwner {
     pub owner: u64,
 }
 
-/// The bytes `start..=end`; `end` is `u64::MAX` for "to the end of the file, however it grows".
+/// The bytes `start..=end`. An `end` of `u64::MAX` reaches to the end of the file, however it
+/// grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRange {
     /// First byte.
@@ -46,25 +47,25 @@ impl LockRange {
     }
 }
 
-/// A lock that is held or asked for.
+/// A lock that is held or requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeLock {
     /// Its family.
     pub space: LockSpace,
     /// Shared or exclusive.
     pub kind: LockKind,
-    /// Who holds it.
+    /// The holder or requester.
     pub owner: LockOwner,
     /// The locked bytes.
     pub range: LockRange,
-    /// The process that asked, for `F_GETLK`.
+    /// The requesting process, for `F_GETLK`.
     pub pid: u32,
 }
 
-/// A lock request that waits for others to let go.
+/// A lock request that waits until conflicting locks are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LockWaiter {
-    /// What is asked for.
+    /// The requested lock.
     pub lock: RangeLock,
     /// The request that is answered when the lock is granted.
     pub request: crate::RequestId,

@@ -1,12 +1,12 @@
-//! Where a key stands in the order of keys, as one number.
+//! The position of a key in the order of keys, as one number.
 
 use super::{Key, Target};
 use crate::{FileId, RequestId, TransactionId, XattrName};
 
-/// A number that rises with the keys: of two keys the smaller never has the larger rank.
+/// A number that rises with the keys: the smaller of two keys never has the larger rank.
 ///
-/// To compare ranks is much faster than to compare keys. Few keys share a rank: names with nearly equal
-/// hashes, and sorts of records of which there are few.
+/// Comparing ranks is much faster than comparing keys. Few keys share a rank: names with nearly
+/// equal hashes, and keys of rare kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(u128);
 
@@ -18,31 +18,31 @@ const FIRST_BITS: u32 = 64;
 const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
-    /// The number of sorts that [`Rank::sort`] tells apart.
+    /// An upper bound of [`Rank::sort`].
     pub const SORTS: usize = 32;
 
-    /// The number of the key's sort; sorts are in the order of keys, too.
+    /// The number of the key's kind; kinds are in the order of keys, too.
     pub const fn sort(self) -> usize {
         (self.0 >> (FIRST_BITS + SECOND_BITS)) as usize
     }
 
-    /// From a key's sort, its first field, and what counts of its second one.
+    /// A rank of a key's kind, its first field, and the significant bits of its second field.
     const fn new(sort: u8, first: u64, second: u64) -> Self {
         let (sort, first) = (sort as u128, first as u128);
         Self(sort << (FIRST_BITS + SECOND_BITS) | first << SECOND_BITS | second as u128)
     }
 
-    /// With a second field whose values are small numbers.
+    /// A rank whose second field is a small number.
     fn numbered(sort: u8, first: u64, number: u64) -> Self {
         Self::new(sort, first, number.min((1 << SECOND_BITS) - 1))
     }
 
-    /// With a second field that is spread over 63 bits.
+    /// A rank whose second field is spread over 63 bits.
     fn hashed(sort: u8, first: u64, hash: u64) -> Self {
         Self::new(sort, first, hash.min(HASH_MAX) >> (63 - SECOND_BITS))
     }
 
-    /// With a name as the second field: its first bytes.
+    /// A rank whose second field is a name, of which the first bytes are significant.
     fn named(sort: u8, file: FileId, name: &XattrName) -> Self {
         let mut first = [0; 8];
         for (to, from) in first.iter_mut().zip(name.as_bytes()) {
@@ -63,7 +63,7 @@ impl Rank {
         Self::numbered(sort, id.session.0, id.sequence)
     }
 
-    /// `sort` and the ones after it are the locators', one for each kind of target.
+    /// Each kind of target has a number of its own, from `sort` on.
     fn of_locator(sort: u8, target: &Target) -> Self {
         match target {
             Target::Entry(directory, hash, _) => Self::hashed(sort, directory.0, hash.0),
@@ -75,7 +75,7 @@ impl Rank {
 }
 
 impl Key {
-    /// The key's place in the order of keys.
+    /// The key's position in the order of keys.
     pub fn rank(&self) -> Rank {
         match self {
             Self::Allocator(partition) => Rank::new(0, u64::from(partition.0), 0),

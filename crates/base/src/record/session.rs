@@ -1,39 +1,41 @@
-//! Records about other parties: clients' sessions and the channels to other servers.
+//! Records about other parties: sessions of clients and channels to other servers.
 
 use crate::{Incarnation, Payload, RequestId, SessionId, Time};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use serde::Serialize;
 
-/// A client that this server has heard of.
+/// A client that has contacted this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Session {
-    /// When it was last heard of (to within an eighth of the lease).
+    /// When the last request arrived, to within an eighth of the lease.
     pub seen: Time,
-    /// All its requests up to this number are done with: their replies are forgotten, and a late
-    /// copy of one is refused.
+    /// All requests up to this number are acknowledged: their replies are deleted, and a late copy
+    /// of such a request is refused.
     pub acknowledged: u64,
-    /// How many leases it has.
+    /// The number of its leases.
     pub leases: u32,
-    /// How it stands.
+    /// Whether it is served.
     pub state: SessionState,
 }
 
-/// How a session stands with a server.
+/// Whether a server serves a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum SessionState {
-    /// It is served.
+    /// The session is served.
     Living,
-    /// It was not heard of for a lease, here or at another server, and is served no more. What it
-    /// holds is given up when no other server serves it either: see
+    /// The session is no longer served, because this server or another one has not heard of it for
+    /// a lease.
+    ///
+    /// Its locks and opens are given up once no other server serves it either (invariant I14): see
     /// [`Key::Unfenced`](super::Key::Unfenced).
     Fenced {
-        /// Since when.
+        /// The start of the fence.
         since: Time,
-        /// When the other servers were last told.
-        told: Time,
+        /// When the other servers were last notified.
+        notified: Time,
     },
-    /// What it held is given up. The record stays for a while to refuse what is late.
+    /// Its locks and opens are given up. The record stays for a while to refuse late requests.
     Expired,
 }
 
@@ -45,37 +47,37 @@ pub type Opens = Vec<Opener>;
 pub struct Opener {
     /// The session.
     pub session: SessionId,
-    /// How often it has it open.
+    /// The number of its open handles.
     pub count: u32,
-    /// What it is writing at the file's end, beyond the size that others are shown, in the order of
+    /// The ranges that it is appending beyond the size that other clients see, in the order of
     /// requests.
     pub appends: Vec<AppendRange>,
 }
 
-/// A range at a file's end that somebody was given, and has not said to be written.
+/// A range at a file's end that was granted to a writer and is not confirmed as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct AppendRange {
     /// First byte.
     pub from: u64,
     /// The byte after the last.
     pub to: u64,
-    /// When it was given.
+    /// When it was granted.
     pub since: Time,
 }
 
-/// The leases on a node are called back, or were a moment ago.
+/// A recall of the leases on a node, in progress or recent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Recall {
-    /// Since when somebody waits for them.
+    /// When the first request began to wait for it.
     pub since: Time,
-    /// When their holders were last told.
-    pub told: Time,
+    /// When the holders were last notified.
+    pub notified: Time,
 }
 
-/// A message that is kept, in the encoding of the wire.
+/// A stored message, in the encoding of the wire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredMessage {
-    /// The request it came with or goes out as; its session is meaningless in an outbox.
+    /// The request that it arrived with or is sent as. The session is meaningless in an outbox.
     pub request: RequestId,
     /// The encoded message.
     pub body: Bytes,
@@ -86,9 +88,9 @@ pub struct StoredMessage {
 /// The state of the ordered channel to another server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OutboxChannel {
-    /// The life of the receiver that the numbers are for; `None` until it has confirmed one.
+    /// The incarnation of the receiver that the numbers are for; `None` until it has confirmed one.
     pub receiver: Option<Incarnation>,
-    /// The receiver's life before, from which nothing is heard any more.
+    /// The receiver's previous incarnation, whose messages are ignored.
     pub before: Option<Incarnation>,
     /// The number of the last message put into the channel.
     pub last: u64,
@@ -101,21 +103,21 @@ pub struct OutboxChannel {
 /// The state of the ordered channel from another server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InboxChannel {
-    /// The life of the sender that the numbers are of.
+    /// The incarnation of the sender that the numbers are of.
     pub sender: Incarnation,
     /// All messages up to this number have taken effect.
     pub done: u64,
-    /// The sender's life before, of which nothing is heard any more.
+    /// The sender's previous incarnation, whose messages are ignored.
     pub before: Option<Incarnation>,
 }
 
-/// A reply that waits until the messages that its request caused have arrived.
+/// A reply that waits until the messages that its request caused have been delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HeldReply {
     /// The request to answer.
     pub request: RequestId,
-    /// How many messages are still under way.
+    /// The number of messages that are not yet delivered.
     pub waiting: u32,
-    /// When it is sent whether they have arrived or not.
+    /// When the reply is sent even if messages are undelivered.
     pub deadline: Time,
 }

@@ -6,56 +6,58 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// What a transaction reserves: a locator stands beside it until the transaction is resolved.
+/// An object that a transaction reserves by a locator, until the transaction is resolved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Target {
     /// A name, present or not.
     Entry(FileId, NameHash, Name),
-    /// The links, the place and the existence of a node.
+    /// The links, the location in the tree and the existence of a node.
     Inode(FileId),
-    /// A bucket: no entry may come or go.
+    /// A bucket: no entry may be inserted or removed.
     Header(FileId, BucketStart),
-    /// The shape of the tree: held by a rename that moves a directory to another parent.
+    /// The shape of the tree, reserved by a rename that moves a directory to another parent
+    /// (invariant I8).
     Tree,
 }
 
-/// Where a transaction stands.
+/// The state of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TransactionState {
     /// Undecided.
     Active,
-    /// Its changes count.
+    /// Its changes take effect.
     Committed,
-    /// Its changes never happened.
+    /// Its changes are discarded.
     Aborted,
 }
 
-/// The one record that decides a transaction.
+/// The one record that decides a transaction (invariant I3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TransactionStatus {
-    /// Where it stands.
+    /// The decision so far.
     pub state: TransactionState,
-    /// When it began here: after a grace time anybody may abort it.
+    /// When it began here. After a grace time any server may abort it.
     pub began: Time,
     /// The servers that hold locators of it, this one included.
     pub participants: Vec<ServerId>,
-    /// How many of them have not confirmed that they resolved it; counted once it is decided.
+    /// The number of participants that have not confirmed that they resolved it. It is counted from
+    /// the decision on.
     pub unresolved: u32,
 }
 
-/// What a transaction will change on this server if it commits.
+/// The changes of a transaction on this server, which happen if it commits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Participant {
-    /// The server that keeps the status record.
+    /// The server that stores the status record.
     pub status_server: ServerId,
-    /// When the first attempt at this operation began: of two transactions the older one wins.
+    /// When the first attempt at this operation began. The older one of two transactions wins.
     pub age: Time,
-    /// When the locators were placed here.
+    /// When the locators were set here.
     pub since: Time,
-    /// When the status was last asked for, if ever.
+    /// When the status was last requested; `None` if it never was.
     pub asked: Option<Time>,
     /// The steps, in the encoding of the wire.
     pub steps: Bytes,
-    /// What they reserve.
+    /// The targets that they reserve.
     pub targets: Vec<Target>,
 }

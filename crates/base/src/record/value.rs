@@ -9,13 +9,13 @@ use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
 use serde::Serialize;
 
-/// Variants and accessors; `boxed` ones are larger than most, and behind a pointer.
+/// Variants and accessors. `boxed` ones are behind a pointer, because they are larger than most.
 macro_rules! values {
     (
         inline { $($(#[$doc:meta])* $variant:ident($type:ty) as $accessor:ident;)* }
         boxed { $($(#[$boxed_doc:meta])* $boxed:ident($large:ty) as $boxed_accessor:ident;)* }
     ) => {
-        /// The contents of a record; which variant is fixed by its key.
+        /// The contents of a record; its key determines the variant.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
         pub enum Value {
             $($(#[$doc])* $variant($type),)*
@@ -25,14 +25,14 @@ macro_rules! values {
         impl Value {
             $(
                 $(#[$doc])*
-                /// `None` if the record is of another sort.
+                /// `None` if the record is of another kind.
                 pub const fn $accessor(&self) -> Option<&$type> {
                     match self { Self::$variant(value) => Some(value), _ => None }
                 }
             )*
             $(
                 $(#[$boxed_doc])*
-                /// `None` if the record is of another sort.
+                /// `None` if the record is of another kind.
                 pub fn $boxed_accessor(&self) -> Option<&$large> {
                     match self { Self::$boxed(value) => Some(value), _ => None }
                 }
@@ -55,8 +55,9 @@ macro_rules! values {
 
 values! {
     inline {
-        /// A counter, a version, a sequence number or the number of a lease; of [`Key::SessionLease`](super::Key::SessionLease)
-        /// the number of the first request that the lease was given for.
+        /// A counter, a version, a sequence number or the number of a lease. Of
+        /// [`Key::SessionLease`](super::Key::SessionLease) it is the number of the first request
+        /// that the lease was granted for.
         Number(u64) as number;
         /// An extended attribute's value or a saved reply.
         Bytes(Bytes) as bytes;
@@ -86,7 +87,7 @@ values! {
         LockWaiters(Vec<LockWaiter>) as lock_waiters;
         /// Of [`Key::SessionFile`](super::Key::SessionFile),
         /// [`Key::Unfenced`](super::Key::Unfenced) and
-        /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys say all.
+        /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys hold all information.
         Present(()) as present;
     }
     boxed {
@@ -101,7 +102,7 @@ values! {
 }
 
 impl Value {
-    /// The bytes that the value holds outside of itself.
+    /// The bytes on the heap that the value owns.
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),

@@ -303,7 +303,7 @@ impl Patient {
             inode.size = chunk_bytes + 1;
             self.put_chunk(server, chunk)
         } else {
-            inode.truncations.shrink(inode.size);
+            inode.truncations.truncate(inode.size);
             vec![(server, admitted)]
         };
         let inode = Box::new(inode);

@@ -143,17 +143,17 @@ impl Leases {
     }
 
     /// From now on, remembers how changes are taken back.
-    pub fn keep_changes(&mut self) {
+    pub fn record_changes(&mut self) {
         self.kept.get_or_insert(self.counters);
-        self.held.keep_changes();
-        self.names.keep_changes();
-        self.changing.keep_changes();
-        self.settled.keep_changes();
-        self.under_way.keep_changes();
-        self.heard.keep_changes();
-        self.dropped.keep_changes();
-        self.opens.keep_changes();
-        self.early.keep_changes();
+        self.held.record_changes();
+        self.names.record_changes();
+        self.changing.record_changes();
+        self.settled.record_changes();
+        self.under_way.record_changes();
+        self.heard.record_changes();
+        self.dropped.record_changes();
+        self.opens.record_changes();
+        self.early.record_changes();
     }
 
     /// What takes back the changes since the last time, if they are kept.

@@ -83,7 +83,7 @@ impl<V: View> Turn<'_, V> {
         }
         let chunk_bytes = inode.chunk_bytes;
         let truncation = Truncation {
-            sequence: inode.truncations.shrink(size),
+            sequence: inode.truncations.truncate(size),
             size,
         };
         self.drop_ranges(id);

@@ -408,7 +408,7 @@ fn a_request_belongs_to_the_session_in_which_it_is_sent() {
 #[test]
 fn changes_are_taken_back() {
     let mut leases = leases(2);
-    leases.keep_changes();
+    leases.record_changes();
     leases.exchange(1, &ask(), &told(1));
     leases.take_changes();
     let before = format!("{leases:?}");

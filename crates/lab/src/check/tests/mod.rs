@@ -325,7 +325,7 @@ const LAST: ChunkId = ChunkId {
 #[test]
 fn a_server_that_missed_a_truncation_is_brought_forward() {
     let mut cluster = Cluster::new();
-    cluster.inode(FILE).unwrap().truncations.shrink(9000);
+    cluster.inode(FILE).unwrap().truncations.truncate(9000);
     cluster.admit(FILE, 3, 1);
     assert_eq!(cluster.found_and_mended(), [FaultKind::MissedTruncation]);
     assert_eq!(cluster.chunks(), 3);
@@ -335,7 +335,7 @@ fn a_server_that_missed_a_truncation_is_brought_forward() {
 #[test]
 fn data_that_a_missed_truncation_has_cut_goes() {
     let mut cluster = Cluster::new();
-    cluster.inode(FILE).unwrap().truncations.shrink(8200);
+    cluster.inode(FILE).unwrap().truncations.truncate(8200);
     cluster.admit(FILE, 2, 1);
     let kinds = [FaultKind::UnservedChunk, FaultKind::MissedTruncation];
     assert_eq!(cluster.found_and_mended(), kinds);
@@ -346,7 +346,7 @@ fn data_that_a_missed_truncation_has_cut_goes() {
 fn a_truncation_that_is_not_confirmed_may_be_missed() {
     let mut cluster = Cluster::new();
     let inode = cluster.inode(FILE).unwrap();
-    inode.truncations.shrink(0);
+    inode.truncations.truncate(0);
     inode.cuts_pending = 2;
     assert_eq!(cluster.check(), []);
 }

@@ -78,7 +78,7 @@ impl ClientProcess {
                 memory.know_buckets(planted.id, buckets.clone());
             }
         }
-        memory.keep_changes();
+        memory.record_changes();
         let period_ns = scene.server.lease.0 / 4;
         let mut names =
             vec![Names::default(); Place::Shared(scene.setup.directories.len()).index()];
@@ -234,7 +234,7 @@ impl ClientProcess {
         let mut expired = std::mem::replace(&mut self.calls, calls);
         let failed: Vec<u64> = expired.sequences().collect();
         if let Some(undo) = undo.as_deref_mut() {
-            self.calls.keep_changes();
+            self.calls.record_changes();
             let changes = expired.take_changes();
             undo.expired_calls
                 .get_or_insert_with(|| Box::new((expired, changes)));

@@ -60,7 +60,7 @@ impl TaskUndo {
 impl ClientProcess {
     /// What is needed to take back the next event; to be asked for before it.
     pub fn begin_undo(&mut self) -> ClientUndo {
-        self.calls.keep_changes();
+        self.calls.record_changes();
         ClientUndo {
             state: self.state,
             names: None,

@@ -144,7 +144,7 @@ impl Host {
         ctx: &mut Context<'_, World, M>,
     ) -> Saved<M, WorldUndo> {
         let mut saved = ctx.save(|| {
-            self.turns.iter_mut().for_each(Turns::keep_changes);
+            self.turns.iter_mut().for_each(Turns::record_changes);
             WorldUndo::Host(HostUndo {
                 state: self.state,
                 cores: CoresUndo::default(),

@@ -88,7 +88,7 @@ impl ServerProcess {
 
     /// What is needed to take back the next event; to be asked for before it.
     pub fn begin_undo(&mut self) -> ServerUndo {
-        self.admission.keep_changes();
+        self.admission.record_changes();
         ServerUndo {
             state: self.state,
             batch: None,

@@ -359,7 +359,7 @@ impl Turns {
 /// Changes, and how they are taken back.
 impl Turns {
     /// From now on changes are kept.
-    pub fn keep_changes(&mut self) {
+    pub fn record_changes(&mut self) {
         self.kept = Some(TurnsUndo {
             state: self.state,
             ..TurnsUndo::default()
