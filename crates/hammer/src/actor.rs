@@ -1,18 +1,18 @@
-//! Those who work on the file system.
+//! The actors, which work on the file system.
 
 use crate::journal::Journal;
 use futago_twin::fuzz::Known;
 use futago_twin::model::{Observed, Operation};
 
-/// Somebody who works on the file system.
+/// An actor that works on the file system.
 pub trait Actor: Send {
-    /// What it can name.
+    /// The nodes that it can name.
     fn known(&self) -> &Known;
 
-    /// Does an operation, in as many steps as it takes, and writes each of them down. Returns what came of
-    /// the operation, if it is one that the actor can do.
+    /// Performs an operation in one or more steps and records each of them. Returns the result of
+    /// the operation; `None` if the actor cannot perform it.
     fn perform(&mut self, operation: &Operation, journal: &mut Journal) -> Option<Observed>;
 
-    /// Closes and forgets everything.
+    /// Closes and forgets all files.
     fn rest(&mut self);
 }

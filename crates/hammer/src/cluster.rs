@@ -1,4 +1,4 @@
-//! The cluster under the hammer, as it is between rounds.
+//! The cluster under test, as it is between rounds.
 
 use crate::journal::Doing;
 use anyhow::{Context, anyhow, ensure};
@@ -12,10 +12,11 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The kernel tells servers of closed files some time after the call; by then all have heard of it.
+/// The kernel reports closed files to servers some time after the call; the servers must have
+/// received the reports within this time.
 const REST_WITHIN: Duration = Duration::from_secs(30);
 
-/// The cluster, a client that cleans up, and the program that inspects it.
+/// The cluster, a client that cleans up, and the program that checks the cluster.
 pub struct Site {
     program: PathBuf,
     file: PathBuf,
@@ -25,10 +26,10 @@ pub struct Site {
 }
 
 impl Site {
-    /// The cluster of this file, inspected with this program.
+    /// The cluster of this file, checked by this program.
     ///
     /// # Errors
-    /// If it cannot be reached.
+    /// The cluster cannot be reached.
     pub fn new(program: PathBuf, file: PathBuf, cluster: &Cluster) -> anyhow::Result<Self> {
         let client = Futago::connect(cluster, Options::default())?;
         let root =
@@ -43,20 +44,20 @@ impl Site {
         })
     }
 
-    /// What it is doing.
+    /// The operation in progress.
     pub fn doing(&self) -> Doing {
         self.doing.clone()
     }
 
-    /// What is there when a round begins.
+    /// The tree at the start of a round.
     pub fn tree(&self) -> Tree {
         Tree::new(self.root.mode, self.root.uid, self.root.gid)
     }
 
-    /// Removes everything.
+    /// Removes all files.
     ///
     /// # Errors
-    /// What cannot be removed.
+    /// A file cannot be removed.
     pub fn clean_up(&self) -> anyhow::Result<()> {
         let root = self.root;
         let cleaned = self.doing.show(String::from("clean-up"), || {
@@ -79,10 +80,11 @@ impl Site {
         Ok(())
     }
 
-    /// Waits until the servers hold nothing but the root directory, and returns how full they are then.
+    /// Waits until the servers hold nothing but the root directory, and returns their occupancy
+    /// then.
     ///
     /// # Errors
-    /// If they do not come to that.
+    /// Files are left after the time limit.
     pub fn rest(&self) -> anyhow::Result<Space> {
         let deadline = Instant::now() + REST_WITHIN;
         loop {
@@ -107,18 +109,18 @@ impl Site {
         held.map_err(|errno| anyhow!("cannot ask for space: {errno}"))
     }
 
-    /// Checks that all records fit together.
+    /// Checks that all records are consistent.
     ///
     /// # Errors
-    /// What does not.
+    /// The inconsistencies.
     pub fn check_records(&self) -> anyhow::Result<()> {
-        let told = Command::new(&self.program)
+        let output = Command::new(&self.program)
             .args(["fsck", "--cluster"])
             .arg(&self.file)
             .output()
             .with_context(|| format!("cannot run {}", self.program.display()))?;
-        let text = [&told.stdout, &told.stderr].map(|text| String::from_utf8_lossy(text));
-        ensure!(told.status.success(), "futago fsck: {}", text.concat());
+        let text = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        ensure!(output.status.success(), "futago fsck: {}", text.concat());
         Ok(())
     }
 }

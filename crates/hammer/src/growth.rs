@@ -1,15 +1,15 @@
-//! What the processes of a cluster take, and whether it grows.
+//! The resources of the cluster's processes, and whether they grow.
 
 use anyhow::{Context, ensure};
 use std::fs;
 
-/// What a process may grow by, in KiB of resident memory.
+/// The most growth of a process, in KiB of resident memory.
 const MEMORY_KIB_MAX: u64 = 32 << 10;
-/// What a process may grow by in descriptors: a mount calls its other threads, and their connections, when it has
-/// work for them.
+/// The most growth of a process in descriptors: a mount starts its other threads, and their
+/// connections, when it has work for them.
 const DESCRIPTORS_MAX: usize = 12;
 
-/// What a process takes.
+/// The resources of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Taken {
     process: u32,
@@ -17,15 +17,15 @@ struct Taken {
     descriptors: usize,
 }
 
-/// What each process of the cluster takes at one moment.
+/// The resources of each process of the cluster at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample(Vec<Taken>);
 
 impl Sample {
-    /// Looks at the processes, which must live.
+    /// Samples the processes, which must be alive.
     ///
     /// # Errors
-    /// A process that has ended.
+    /// A process has ended.
     pub fn take(processes: &[u32]) -> anyhow::Result<Self> {
         let taken = processes.iter().map(|&process| {
             let ended = || format!("process {process} has ended");
@@ -40,7 +40,7 @@ impl Sample {
         Ok(Self(taken.collect::<anyhow::Result<_>>()?))
     }
 
-    /// One line.
+    /// The sample as one line.
     pub fn describe(&self) -> String {
         let each = self.0.iter().map(|taken| {
             format!(
@@ -52,10 +52,10 @@ impl Sample {
         each.collect::<Vec<_>>().join("; ")
     }
 
-    /// Whether nothing has grown since by more than it may.
+    /// Checks that no process has grown by more than the limits.
     ///
     /// # Errors
-    /// What has.
+    /// A process has grown.
     pub fn ensure_not_grown_since(&self, before: &Self) -> anyhow::Result<()> {
         for (now, then) in self.0.iter().zip(&before.0) {
             let grown = now.memory_kib > then.memory_kib + MEMORY_KIB_MAX
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_beyond_the_bounds_is_told() {
+    fn growth_beyond_the_limits_is_reported() {
         let before = sample(10_000, 20);
         assert!(sample(42_000, 32).ensure_not_grown_since(&before).is_ok());
         assert!(sample(43_000, 20).ensure_not_grown_since(&before).is_err());

@@ -1,4 +1,4 @@
-//! What one actor has done, and what it is doing.
+//! The operations of one actor, past and in progress.
 
 use futago_base::Time;
 use futago_twin::check::Record;
@@ -6,7 +6,7 @@ use futago_twin::model::{Observed, Operation};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What an actor is doing, for others to look at.
+/// The operation in progress of an actor, visible to other threads.
 #[derive(Clone, Default)]
 pub struct Doing(Arc<Mutex<Option<(Instant, String)>>>);
 
@@ -15,7 +15,7 @@ impl Doing {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something that others can see going on.
+    /// Performs an operation that is visible to other threads meanwhile.
     pub fn show<T>(&self, what: String, work: impl FnOnce() -> T) -> T {
         *self.lock() = Some((Instant::now(), what));
         let done = work();
@@ -23,7 +23,7 @@ impl Doing {
         done
     }
 
-    /// For how long it has been doing what.
+    /// The duration and the description of the operation in progress.
     pub fn look(&self) -> Option<(Duration, String)> {
         let doing = self.lock();
         let (since, what) = doing.as_ref()?;
@@ -31,12 +31,12 @@ impl Doing {
     }
 }
 
-/// Writes down what an actor does, with times of a clock that all actors share.
+/// Records the operations of an actor, with the times of a clock that all actors share.
 pub struct Journal {
     clock: Instant,
     actor: usize,
     records: Vec<Record>,
-    untold: u64,
+    unrecorded: u64,
     doing: Doing,
 }
 
@@ -47,7 +47,7 @@ impl Journal {
             clock,
             actor,
             records: Vec::new(),
-            untold: 0,
+            unrecorded: 0,
             doing,
         }
     }
@@ -56,7 +56,8 @@ impl Journal {
         Time(u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Does an operation and writes it down, unless what came of it tells nothing of the file system.
+    /// Performs and records an operation. It is not recorded if its result says nothing about the
+    /// file system.
     pub fn observe<T>(
         &mut self,
         operation: &Operation,
@@ -67,11 +68,11 @@ impl Journal {
         let called = self.now();
         let (returned, observed) = self.doing.show(what, || {
             let result = perform();
-            // To tell what came of it may take further calls, which can hang, too.
+            // Interpreting the result may take further calls, which can hang, too.
             (self.now(), tell(result))
         });
         let Some(observed) = observed else {
-            self.untold += 1;
+            self.unrecorded += 1;
             return None;
         };
         self.records.push(Record {
@@ -83,8 +84,8 @@ impl Journal {
         Some(observed)
     }
 
-    /// What was done, and how many operations told nothing.
+    /// The recorded operations, and the number of operations that were not recorded.
     pub fn into_records(self) -> (Vec<Record>, u64) {
-        (self.records, self.untold)
+        (self.records, self.unrecorded)
     }
 }

@@ -1,9 +1,10 @@
 //! The hammer: mounts and library clients that work on the same few files and directories at once.
 //!
-//! In each [`round`] several [`actor`]s, some of which make system calls on [`mount`]s and some of which are
-//! clients of the [`library`], do what is drawn from a seed. What all of them saw is one history, which the checker
-//! of the simulated cluster must be able to explain by its reference. Between rounds the [`cluster`] is emptied
-//! and must not have [grown](growth). A [`watchdog`] ends what does not end.
+//! In each [`round`] several [`actor`]s perform operations that are drawn from a seed. Some make
+//! system calls on [`mount`]s, others are clients of the [`library`]. All their observations form
+//! one history, which the checker of the simulated cluster must be able to explain by its
+//! reference. Between rounds the [`cluster`] is emptied and must not have [grown](growth). A
+//! [`watchdog`] ends the program if an operation hangs.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

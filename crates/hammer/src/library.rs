@@ -15,7 +15,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// A new client, which may take leases, and an exclusive one as soon as it can.
+    /// A new client, which may hold leases, and requests an exclusive one as soon as it can.
     ///
     /// # Errors
     /// As [`Futago::connect`].
@@ -70,7 +70,7 @@ impl Actor for Library {
 
     fn perform(&mut self, operation: &Operation, journal: &mut Journal) -> Option<Observed> {
         if matches!(operation, Operation::SetLock { wait: true, .. }) {
-            // It would wait for another actor's whim.
+            // It would wait for another actor for an unknown time.
             return None;
         }
         let observed = journal.observe(operation, || self.run(operation), Some)?;
@@ -82,7 +82,7 @@ impl Actor for Library {
 
     fn rest(&mut self) {
         for id in std::mem::take(&mut self.open) {
-            // What is gone is closed.
+            // A removed file is closed, too.
             let _ = self.run(&Operation::Close(id));
         }
         self.known = Known::default();

@@ -1,4 +1,4 @@
-//! `futago-hammer`, to be run by `tests/with-futago`, which starts the cluster and the mounts.
+//! `futago-hammer`, which `tests/with-futago` runs after it has started the cluster and the mounts.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,22 +23,23 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// After so many rounds memory and descriptors are what they are from then on.
+/// The rounds after which memory and descriptors are stable.
 const WARM_UP_ROUNDS: usize = 50;
-/// What the records of all servers may grow by when there are no files, in bytes: sessions have saved answers, what was
-/// called back in the last second is noted, and
-/// partitions the last file that they have made.
+/// The most growth of all servers' records without files, in bytes. Sessions have saved replies,
+/// recalls of the last second are recorded, and partitions record the last file that they have
+/// created.
 const RECORDS_BYTES_MAX: u64 = 64 << 10;
-/// After so many failed rounds the rest is not worth waiting for.
+/// The failed rounds after which the hammer stops.
 const FAILURES_MAX: u64 = 5;
 
-/// Mounts and library clients that hammer the same few files; what they see must be explained by the reference.
+/// Mounts and library clients that hammer the same few files; the reference must explain their
+/// observations.
 #[derive(Parser)]
 struct Arguments {
     /// The seed of the first round; every round has the next one
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// For how long rounds are begun
+    /// For how long new rounds begin
     #[arg(long, default_value_t = 40)]
     seconds: u64,
     /// How many steps each actor takes in a round
@@ -47,10 +48,10 @@ struct Arguments {
     /// How many threads work on each mount
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// How many clients of the library work beside them
+    /// How many clients of the library work in parallel
     #[arg(long, default_value_t = 2)]
     clients: usize,
-    /// Where histories of failed rounds are written
+    /// Folder for the histories of failed rounds
     #[arg(long, default_value = "target/logs")]
     histories: PathBuf,
     /// The cluster file
@@ -73,10 +74,10 @@ struct Tally {
     failed: u64,
     undecided: u64,
     operations: u64,
-    untold: u64,
+    unrecorded: u64,
 }
 
-/// What there is when nothing is: how full the servers are, and what the processes take.
+/// The resources without files: the occupancy of the servers, and the resources of the processes.
 struct Rest {
     held: Space,
     sample: Sample,
@@ -93,7 +94,7 @@ struct Hammer {
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    // Directories and files get the modes that they are asked for.
+    // Directories and files get the requested modes.
     rustix::process::umask(rustix::fs::Mode::empty());
     let mut hammer = Hammer::new(Arguments::parse())?;
     if let Err(error) = hammer.run() {
@@ -103,7 +104,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let tally = hammer.tally;
     println!(
         "{} operations; {} more of which a kernel may have judged from its own memory",
-        tally.operations, tally.untold
+        tally.operations, tally.unrecorded
     );
     println!(
         "{} passed, {} failed, {} skipped",
@@ -126,7 +127,7 @@ fn actors(arguments: &Arguments, cluster: &Cluster) -> anyhow::Result<Vec<Box<dy
         }
     }
     for client in 0..arguments.clients {
-        // Every second one asks each time.
+        // Every second client works without leases.
         let leases = client % 2 == 0;
         actors.push(Box::new(Library::connect(cluster, leases)?));
     }
@@ -154,7 +155,7 @@ impl Hammer {
         })
     }
 
-    /// Runs rounds until the time is over, and looks at what is left.
+    /// Runs rounds until the time is over, and checks the remaining resources.
     fn run(&mut self) -> anyhow::Result<()> {
         let all = self.doing.iter().cloned().chain([self.site.doing()]);
         watchdog::watch(all.collect());
@@ -176,9 +177,9 @@ impl Hammer {
     fn round(&mut self, seed: u64) -> anyhow::Result<()> {
         let steps = self.arguments.steps;
         let plan = Plan { seed, steps };
-        let (history, untold) = round::run(&mut self.actors, &self.doing, plan, self.clock);
+        let (history, unrecorded) = round::run(&mut self.actors, &self.doing, plan, self.clock);
         self.tally.operations += history.len() as u64;
-        self.tally.untold += untold;
+        self.tally.unrecorded += unrecorded;
         for actor in &mut self.actors {
             actor.rest();
         }
@@ -219,7 +220,7 @@ impl Hammer {
         })
     }
 
-    /// What is left must be what was left before.
+    /// Checks that the resources have not grown.
     fn compare(&self, before: &Rest) -> anyhow::Result<()> {
         let now = self.rest()?;
         for (when, rest) in [("after warm-up", before), ("at the end", &now)] {

@@ -1,4 +1,4 @@
-//! A round: all actors at once on a small tree, and what each of them finds there afterwards.
+//! A round: all actors at once on a small tree, and their observations afterwards.
 
 use crate::actor::Actor;
 use crate::journal::{Doing, Journal};
@@ -12,20 +12,20 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-/// What a round is like.
+/// The parameters of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// What its operations are drawn from.
+    /// The seed of its operations.
     pub seed: u64,
-    /// How many steps each actor takes.
+    /// The number of steps of each actor.
     pub steps: usize,
 }
 
-/// The names that every actor knows when a round begins, and whether they are directories'.
+/// The names that every actor knows at the start of a round, and whether they are directories.
 const PREPARED: [(&str, bool); 4] = [("a", false), ("b", true), ("c", false), ("d", true)];
 
-/// Lets all actors work, and returns what they did, in the order in which it was begun, and how many
-/// operations told nothing.
+/// Runs all actors. Returns their operations in the order of their starts, and the number of
+/// operations that were not recorded.
 pub fn run(
     actors: &mut [Box<dyn Actor>],
     doing: &[Doing],
@@ -52,23 +52,23 @@ pub fn run(
     gathered(journals)
 }
 
-/// The actor that is the first of `count` in this round.
+/// The index of the actor that is the first of `count` in this round.
 fn place(seed: u64, count: usize) -> usize {
     usize::try_from(seed % count.max(1) as u64).unwrap_or(0)
 }
 
 fn gathered(journals: Vec<Journal>) -> (History, u64) {
-    let (mut history, mut untold) = (History::new(), 0);
+    let (mut history, mut unrecorded) = (History::new(), 0);
     for journal in journals {
         let (records, more) = journal.into_records();
         history.extend(records);
-        untold += more;
+        unrecorded += more;
     }
     history.sort_by_key(|record| record.called);
-    (history, untold)
+    (history, unrecorded)
 }
 
-/// One actor makes a few files and directories, and all look at them.
+/// One actor creates a few files and directories, and all actors look them up.
 fn prepare(actors: &mut [Box<dyn Actor>], journals: &mut [Journal], plan: Plan) {
     let maker = place(plan.seed, actors.len());
     let directory = FileId::ROOT;
@@ -103,8 +103,9 @@ fn prepare(actors: &mut [Box<dyn Actor>], journals: &mut [Journal], plan: Plan) 
     }
 }
 
-/// Every other round is about data rather than about names, and in half of these most actors read. One in eight reaches beyond first chunks: there
-/// operations consist of parts, and so many orders are possible that it is a short one.
+/// Every other round is about data rather than about names, and in half of these most actors read.
+/// One in eight reaches beyond first chunks. Its operations consist of parts, so it is short,
+/// because the number of possible orders explodes.
 fn work(actor: &mut dyn Actor, journal: &mut Journal, plan: Plan, number: usize) {
     let mut random = Random::new(plan.seed, number as u64);
     let wide = plan.seed % 8 == 7;
@@ -126,10 +127,10 @@ fn work(actor: &mut dyn Actor, journal: &mut Journal, plan: Plan, number: usize)
     }
 }
 
-/// Deeper trees than operations make are loops.
+/// A tree deeper than operations can create is a loop.
 const DEPTH_MAX: usize = 64;
 
-/// Looks at everything.
+/// Reads the whole tree.
 fn walk(actor: &mut dyn Actor, journal: &mut Journal, directory: FileId, depth: usize) {
     actor.perform(&Operation::Attributes(directory), journal);
     let page = 100;
@@ -160,7 +161,8 @@ fn walk(actor: &mut dyn Actor, journal: &mut Journal, directory: FileId, depth: 
     }
 }
 
-/// Whether an order of the operations explains what the actors have seen, `before` having been what was there.
+/// Whether an order of the operations explains the observations, if the tree was `before` at the
+/// start.
 pub fn judge(history: &History, before: &Tree, setting: Setting) -> Verdict {
     if let Some(text) = backwards(history, |_, _| true) {
         return Verdict::Unexplained(format!("a time runs backwards:\n{text}"));
@@ -168,7 +170,7 @@ pub fn judge(history: &History, before: &Tree, setting: Setting) -> Verdict {
     linearize(history, before, None, setting)
 }
 
-/// A history, one operation a line.
+/// A history, one operation per line.
 pub fn describe(history: &History) -> String {
     history.iter().fold(String::new(), |mut text, record| {
         let (called, end) = (record.called.0 / 1000, record.end().0 / 1000);

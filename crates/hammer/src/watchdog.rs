@@ -1,4 +1,4 @@
-//! Ends the program when an operation does not end.
+//! Ends the program when an operation hangs.
 
 use crate::journal::Doing;
 use std::fs;
@@ -7,17 +7,18 @@ use std::process;
 use std::thread;
 use std::time::Duration;
 
-/// No operation takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest duration of an operation.
+const OPERATION_MAX: Duration = Duration::from_secs(60);
 
-/// Watches from a thread of its own. When an operation lasts too long, it prints what each actor is doing and where the
-/// kernel has its requests, and ends the program with the exit code 1, as that operation's thread may never return.
+/// Watches from a thread of its own. When an operation takes too long, it prints the operation of
+/// each actor and the state of the kernel's requests. It then ends the program with exit code 1,
+/// because that operation's thread may never return.
 pub fn watch(doing: Vec<Doing>) {
     thread::spawn(move || {
         loop {
-            thread::sleep(PATIENCE / 60);
+            thread::sleep(OPERATION_MAX / 60);
             let now: Vec<_> = doing.iter().filter_map(Doing::look).collect();
-            if now.iter().all(|(since, _)| *since < PATIENCE) {
+            if now.iter().all(|(since, _)| *since < OPERATION_MAX) {
                 continue;
             }
             println!("an operation does not end; under way are:");
@@ -32,8 +33,8 @@ pub fn watch(doing: Vec<Doing>) {
     });
 }
 
-/// Prints some files of each of the kernel's directories below a path: in which of its functions threads of this program
-/// wait, and how many requests of mounts have no answer. What cannot be read is left out.
+/// Prints some files of each directory below a path: in which functions of the kernel threads of
+/// this program wait, and how many requests of mounts are unanswered. Unreadable files are omitted.
 fn print_each(path: &str, names: &[&str]) {
     for directory in fs::read_dir(path).into_iter().flatten().flatten() {
         let read = |name: &&str| fs::read_to_string(directory.path().join(Path::new(name))).ok();

@@ -1,4 +1,5 @@
-//! Whether the hammer hits: rounds of a cluster in this process, right ones and planted mistakes.
+//! Whether the hammer detects mistakes: rounds of a cluster in this process, correct ones and ones
+//! with planted mistakes.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -49,8 +50,8 @@ fn start() -> Running {
     }
 }
 
-/// A client that remembers what it has seen once of names or attributes, and shows that from then on: a
-/// cache that nobody tells of changes.
+/// A client that caches its first observation of names or attributes for ever: a cache without
+/// invalidations.
 struct Forgetful {
     client: Library,
     seen: BTreeMap<String, Observed>,
@@ -83,7 +84,7 @@ impl Actor for Forgetful {
     }
 }
 
-/// How many of so many rounds are explained.
+/// The number of explained rounds.
 fn explained(running: &Running, mut actors: Vec<Box<dyn Actor>>, rounds: u64) -> u64 {
     let cleaner = Library::connect(&running.cluster, false).unwrap();
     let root = cleaner
@@ -129,7 +130,7 @@ fn what_clients_see_is_explained() {
 }
 
 #[test]
-fn a_cache_that_nobody_tells_of_changes_is_found_out() {
+fn a_cache_without_invalidations_is_detected() {
     let running = start();
     let forgetful = Forgetful {
         client: Library::connect(&running.cluster, false).unwrap(),

@@ -1,6 +1,6 @@
 //! Data, through files that stay open and files that are opened for one call.
 
-use super::{Mount, told};
+use super::{Mount, observation};
 use crate::journal::Journal;
 use futago_base::FileId;
 use futago_client::AllocateMode;
@@ -10,7 +10,7 @@ use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::{self, Errno};
 
 impl Mount {
-    /// Does an operation on data.
+    /// Performs an operation on data.
     pub(super) fn data(
         &mut self,
         operation: &Operation,
@@ -36,7 +36,7 @@ impl Mount {
             }
             (_, Some(at)) => {
                 let file = self.open[at].1.as_fd();
-                journal.observe(operation, || call(operation, file), told)
+                journal.observe(operation, || call(operation, file), observation)
             }
             (_, None) => {
                 let file = self.open_file(id, OFlags::RDWR, journal)?;
@@ -49,7 +49,7 @@ impl Mount {
         let mut file = None;
         let open = || fs::open(self.path(id)?, flags, Mode::empty());
         journal.observe(&Operation::Open(id), open, |opened| {
-            told(opened.map(|opened| {
+            observation(opened.map(|opened| {
                 file = Some(opened);
                 Outcome::Done
             }))
@@ -64,7 +64,7 @@ fn use_and_release(
     file: OwnedFd,
     journal: &mut Journal,
 ) -> Option<Observed> {
-    let observed = journal.observe(operation, || call(operation, file.as_fd()), told);
+    let observed = journal.observe(operation, || call(operation, file.as_fd()), observation);
     release(id, file, journal);
     observed
 }
@@ -108,7 +108,7 @@ fn call(operation: &Operation, file: BorrowedFd<'_>) -> io::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A write that is not done as a whole is a mistake of whoever has done it.
+/// A partial write is a fault of the file system.
 fn complete(written: usize, length: u32) -> io::Result<()> {
     if written == length as usize {
         Ok(())
@@ -118,7 +118,7 @@ fn complete(written: usize, length: u32) -> io::Result<()> {
 }
 
 fn flags_of(mode: AllocateMode) -> FallocateFlags {
-    let kept = |keep_size| {
+    let keep_size_if = |keep_size| {
         if keep_size {
             FallocateFlags::KEEP_SIZE
         } else {
@@ -126,8 +126,10 @@ fn flags_of(mode: AllocateMode) -> FallocateFlags {
         }
     };
     match mode {
-        AllocateMode::Allocate { keep_size } => kept(keep_size),
+        AllocateMode::Allocate { keep_size } => keep_size_if(keep_size),
         AllocateMode::PunchHole => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
-        AllocateMode::ZeroRange { keep_size } => FallocateFlags::ZERO_RANGE | kept(keep_size),
+        AllocateMode::ZeroRange { keep_size } => {
+            FallocateFlags::ZERO_RANGE | keep_size_if(keep_size)
+        }
     }
 }

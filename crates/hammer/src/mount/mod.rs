@@ -1,8 +1,8 @@
 //! An actor that makes system calls on a mount.
 //!
-//! It names directories and files by descriptors, so that a call asks for at most the last name: what it says is
-//! then one operation of the reference. A descriptor that was opened with `O_PATH` stands for the node and
-//! keeps nothing open at the servers.
+//! It names directories and files by descriptors, so that a call looks up at most the last name. So
+//! each call is one operation of the reference. A descriptor that was opened with `O_PATH` refers
+//! to the node and holds nothing open at the servers.
 
 mod data;
 mod names;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub struct Mount {
     directory: PathBuf,
     known: Known,
-    /// Descriptors of all that it has met, as it has met them last.
+    /// Descriptors of all nodes that it has found, as of the last time.
     nodes: BTreeMap<FileId, (Kind, OwnedFd)>,
     /// Open files.
     open: Vec<(FileId, OwnedFd)>,
@@ -33,7 +33,7 @@ impl Mount {
     /// An actor on the mount at `directory`.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// The directory cannot be opened.
     pub fn new(directory: &Path) -> io::Result<Self> {
         let mut mount = Self {
             directory: directory.to_owned(),
@@ -51,27 +51,28 @@ impl Mount {
         Ok(())
     }
 
-    /// The descriptor of a node that it has met.
+    /// The descriptor of a node that it has found.
     fn node(&self, id: FileId) -> io::Result<BorrowedFd<'_>> {
         let (_, node) = self.nodes.get(&id).ok_or(io::Errno::BADF)?;
         Ok(std::os::fd::AsFd::as_fd(node))
     }
 
-    /// A path that leads to a node without asking for a name.
+    /// A path to a node that needs no lookup.
     fn path(&self, id: FileId) -> io::Result<String> {
         Ok(path_of(self.node(id)?))
     }
 
-    /// Takes note of a node.
+    /// Registers a node.
     fn meet(&mut self, node: OwnedFd) -> io::Result<(FileId, Kind)> {
         let (id, kind) = identity(&node)?;
         self.known.learn(id, kind);
-        // Whoever looks a directory up finds it as it is, even one that the kernel has taken for removed elsewhere.
+        // A lookup finds the current state of a directory, even of one that the kernel regarded as
+        // removed elsewhere.
         self.nodes.insert(id, (kind, node));
         Ok((id, kind))
     }
 
-    /// The same of an open file; it stays open if it is a regular one.
+    /// Registers the node of an open file, which stays open if it is a regular file.
     fn meet_open(&mut self, file: OwnedFd) -> io::Result<Outcome> {
         let node = fs::open(path_of(&file), OFlags::PATH, Mode::empty())?;
         let (id, kind) = self.meet(node)?;
@@ -87,8 +88,11 @@ fn path_of(descriptor: impl std::os::fd::AsFd) -> String {
     format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd())
 }
 
-/// What the kernel knows of a node without asking. It was seen, once in millions of look-ups, to know a node without its number,
-/// probably one whose attributes it was told to forget before it had taken them in: then it has to ask.
+/// The attributes that the kernel has cached for a node.
+///
+/// Once in millions of lookups the kernel knew a node without its inode number. The likely reason
+/// is that the node's attributes were invalidated before the kernel had processed them. Then the
+/// kernel has to request them.
 fn identity(node: &OwnedFd) -> io::Result<(FileId, Kind)> {
     let asked = StatxFlags::INO | StatxFlags::TYPE;
     let ask = |sync| fs::statx(node, "", AtFlags::EMPTY_PATH | sync, asked);
@@ -99,9 +103,12 @@ fn identity(node: &OwnedFd) -> io::Result<(FileId, Kind)> {
     Ok((FileId(state.stx_ino), node::kind(state.stx_mode)))
 }
 
-/// What a call says of the file system.
-#[allow(clippy::unnecessary_wraps, reason = "others may tell nothing")]
-fn told(result: io::Result<Outcome>) -> Option<Observed> {
+/// The observation of a call.
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "the other observers may return nothing"
+)]
+fn observation(result: io::Result<Outcome>) -> Option<Observed> {
     Some(result.map_err(|errno| Errno::from_number(errno.raw_os_error()).unwrap_or(Errno::EIO)))
 }
 
@@ -126,11 +133,11 @@ impl Actor for Mount {
 }
 
 impl Mount {
-    /// A mount holds what a thread looks up after `ESTALE` until the thread has used it. The
-    /// reference holds nothing, so the thread uses something else.
+    /// A mount holds the result of a lookup after `ESTALE` until the thread has used it. The
+    /// reference holds nothing, so the thread makes another call that uses it.
     fn end_walk(&self) {
         if let Ok(root) = self.node(FileId::ROOT) {
-            // Whatever it tells.
+            // The result does not matter.
             fs::fstatfs(root).ok();
         }
     }

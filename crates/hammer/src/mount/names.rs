@@ -1,6 +1,6 @@
-//! Names.
+//! Operations on names.
 
-use super::{Mount, told};
+use super::{Mount, observation};
 use crate::journal::Journal;
 use futago_base::{FileId, Name, record::Entry};
 use futago_client::RenameFlags;
@@ -10,11 +10,11 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::{self, Errno};
 
-/// How much of a directory is read at once.
+/// The bytes of one read of a directory.
 const LISTING_BYTES: usize = 4096;
 
 impl Mount {
-    /// Does an operation on names.
+    /// Performs an operation on names.
     pub(super) fn names(
         &mut self,
         operation: &Operation,
@@ -28,30 +28,30 @@ impl Mount {
         journal.observe(operation, call, |(mount, result)| {
             let failure = result.as_ref().err();
             let unasked = failure.is_some_and(|errno| mount.is_unasked(operation, *errno));
-            if unasked { None } else { told(result) }
+            if unasked { None } else { observation(result) }
         })
     }
 
-    /// Whether the kernel may have failed an operation without asking the file system.
+    /// Whether the kernel may have failed an operation without a request to the file system.
     fn is_unasked(&self, operation: &Operation, errno: Errno) -> bool {
         use Operation as O;
         match (operation, errno) {
-            // It meets a moved directory at a place that its memory of the tree forbids.
+            // The kernel found a moved directory at a location that its cached tree forbids.
             (_, Errno::STALE | Errno::LOOP)
-            // It compares the two places in its memory.
+            // The kernel compares the two locations in its cached tree.
             | (O::Rename { .. }, Errno::INVAL)
-            // It knows what cannot be opened, and by whom.
+            // The kernel knows which nodes cannot be opened, and by which users.
             | (O::Create { exclusive: false, .. }, Errno::ISDIR | Errno::ACCESS) => true,
-            // It counts names, and does not know of those that others make.
+            // The kernel counts names, and does not know of names that other clients create.
             (O::Link { id, .. }, Errno::NOENT) if self.stat(*id).is_ok() => true,
             (_, Errno::NOENT) => directories(operation).any(|id| self.is_dead_to_kernel(id)),
             _ => false,
         }
     }
 
-    /// Whether the kernel takes a directory for removed that exists: it does so when it has removed or replaced
-    /// a name that led there when it looked, and somewhere else a moment later. It lists none that it takes for
-    /// removed.
+    /// Whether the kernel regards an existing directory as removed. It does so when it has removed
+    /// or replaced a name whose cached target was this directory, which was elsewhere a moment
+    /// later. It does not list directories that it regards as removed.
     fn is_dead_to_kernel(&self, directory: FileId) -> bool {
         self.list(directory) == Err(Errno::NOENT) && self.stat(directory).is_ok()
     }
@@ -149,7 +149,8 @@ impl Mount {
         made.map(|()| Outcome::Done)
     }
 
-    /// Reads all of a directory. `Dir` would show one that the kernel takes for removed as an empty one.
+    /// Reads a whole directory. `Dir` would show a directory that the kernel regards as removed as
+    /// an empty one.
     fn list(&self, directory: FileId) -> io::Result<Outcome> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let opened: OwnedFd = fs::open(self.path(directory)?, flags, Mode::empty())?;
@@ -175,8 +176,9 @@ impl Mount {
     }
 }
 
-/// The operation as far as system calls can do it: they give new files no content, new directories no
-/// set-group-id bit and symbolic links no mode, and open what is there only where they open what is new.
+/// The operation as far as system calls can express it. They give new files no content, new
+/// directories no set-group-id bit and symbolic links no mode. They open existing files only where
+/// they also open new ones.
 fn as_calls_can(operation: &Operation) -> Operation {
     let mut operation = operation.clone();
     match &mut operation {
@@ -200,7 +202,7 @@ fn as_calls_can(operation: &Operation) -> Operation {
     operation
 }
 
-/// The directories that an operation names something in.
+/// The directories of the names in an operation.
 fn directories(operation: &Operation) -> impl Iterator<Item = FileId> {
     use Operation as O;
     let (one, other) = match operation {
@@ -270,26 +272,26 @@ mod tests {
         Operation::Unlink { directory, name }
     }
 
-    /// As a mount does, a local file system shows a directory that is gone without links.
+    /// Like a mount, a local file system shows a removed directory without links.
     #[test]
-    fn what_is_missing_in_a_directory_that_is_gone_is_told() {
+    fn a_missing_name_in_a_removed_directory_is_reported() {
         let place = tempfile::tempdir().expect("a place");
         let (mut mount, directory) = actor(place.path());
         std::fs::remove_dir(place.path().join("d")).expect("it is empty");
         let list = Operation::ReadDirectory { directory, page: 1 };
         for operation in [unlink(directory), list] {
-            let told = mount.perform(&operation, &mut journal());
-            assert_eq!(told, Some(Err(futago_base::Errno::ENOENT)));
+            let observation = mount.perform(&operation, &mut journal());
+            assert_eq!(observation, Some(Err(futago_base::Errno::ENOENT)));
         }
-        let told = mount.perform(&Operation::Attributes(directory), &mut journal());
-        assert_eq!(told, Some(Err(futago_base::Errno::ESTALE)));
+        let observation = mount.perform(&Operation::Attributes(directory), &mut journal());
+        assert_eq!(observation, Some(Err(futago_base::Errno::ESTALE)));
     }
 
     #[test]
-    fn what_is_missing_in_a_directory_that_is_there_is_told() {
+    fn a_missing_name_in_an_existing_directory_is_reported() {
         let place = tempfile::tempdir().expect("a place");
         let (mut mount, directory) = actor(place.path());
-        let told = mount.perform(&unlink(directory), &mut journal());
-        assert_eq!(told, Some(Err(futago_base::Errno::ENOENT)));
+        let observation = mount.perform(&unlink(directory), &mut journal());
+        assert_eq!(observation, Some(Err(futago_base::Errno::ENOENT)));
     }
 }

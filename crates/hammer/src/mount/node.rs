@@ -1,6 +1,6 @@
 //! Attributes and extended attributes.
 
-use super::{Mount, told};
+use super::{Mount, observation};
 use crate::journal::Journal;
 use futago_base::{Attributes, FileId, Kind, Timestamp, XattrName};
 use futago_client::XattrMode;
@@ -10,7 +10,7 @@ use rustix::fs::{self, AtFlags, FileType, Mode, StatxFlags, StatxTimestamp, Xatt
 use rustix::io::{self, Errno};
 
 impl Mount {
-    /// Does an operation on attributes.
+    /// Performs an operation on attributes.
     pub(super) fn attributes(
         &self,
         operation: &Operation,
@@ -18,22 +18,21 @@ impl Mount {
     ) -> Option<Observed> {
         use Operation as O;
         let able = match operation {
-            // A mount takes new attributes of directories that are gone, which the reference does
-            // not.
+            // A mount accepts new attributes of removed directories, which the reference does not.
             O::SetMode { id, .. } => self.nodes.get(id).is_none_or(|n| n.0 != Kind::Directory),
             O::Attributes(_)
             | O::GetXattr { .. }
             | O::SetXattr { .. }
             | O::ListXattrs(_)
             | O::RemoveXattr { .. } => true,
-            // The kernel knows what is no symbolic link.
+            // The kernel knows which nodes are not symbolic links.
             O::ReadLink(id) => self.nodes.get(id).is_some_and(|n| n.0 == Kind::Symlink),
             _ => false,
         };
         if !able {
             return None;
         }
-        journal.observe(operation, || self.ask(operation), told)
+        journal.observe(operation, || self.ask(operation), observation)
     }
 
     fn ask(&self, operation: &Operation) -> io::Result<Outcome> {
@@ -77,8 +76,8 @@ impl Mount {
         }
     }
 
-    /// What `stat` tells. A mount shows a directory that is gone without links, as long as its
-    /// kernel knows it; the reference has none then.
+    /// The result of `stat`. A mount shows a removed directory without links as long as its kernel
+    /// knows it; it does not exist in the reference then.
     pub(super) fn stat(&self, id: FileId) -> io::Result<Outcome> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let seen = fs::statx(self.node(id)?, "", AtFlags::EMPTY_PATH, wanted)?;
@@ -136,7 +135,7 @@ pub(super) fn kind(mode: u16) -> Kind {
     kind_of(FileType::from_raw_mode(mode.into()))
 }
 
-/// The kind as we call it.
+/// The kind as a [`Kind`].
 pub(super) const fn kind_of(seen: FileType) -> Kind {
     match seen {
         FileType::Directory => Kind::Directory,
