@@ -44,8 +44,14 @@ pub const STEPS: &[Step] = &[
     },
     Step {
         name: "tools",
-        limit_s: 600,
+        limit_s: 900,
         command: "cargo xtask tools",
+        ready: always,
+    },
+    Step {
+        name: "docs",
+        limit_s: 600,
+        command: "cargo xtask docs",
         ready: always,
     },
     Step {

@@ -1,5 +1,5 @@
 //! What continuous integration and developers run: `cargo xtask ci`, `cargo xtask proof`,
-//! `cargo xtask suite NAME DIRECTORY...`.
+//! `cargo xtask docs`, `cargo xtask suite NAME DIRECTORY...`.
 //!
 //! A check is a *step*: a command with a time limit, whose output says how many cases passed, failed
 //! and were skipped. The steps stand in two tables, [`ci::STEPS`] and [`proof::STEPS`]. A *suite*
@@ -12,6 +12,7 @@
 )]
 
 mod ci;
+mod docs;
 mod proof;
 mod step;
 mod suites;
@@ -44,6 +45,8 @@ enum Command {
         /// Names of the steps to run (all of them by default)
         steps: Vec<String>,
     },
+    /// Check the documents and build the book
+    Docs,
     /// Run one suite on directories of the file system under test
     #[command(subcommand)]
     Suite(suites::Suite),
@@ -66,6 +69,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let succeeded = match Arguments::parse().command {
         Command::Ci { steps } => ci::run(&steps)?,
         Command::Proof { steps } => proof::run(&steps)?,
+        Command::Docs => docs::run()?,
         Command::Suite(suite) => suite.run()?,
         Command::Words { crates } => words::run(&crates)?,
         Command::Tools => suites::tools::install().map(|()| true)?,

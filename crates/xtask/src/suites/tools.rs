@@ -1,5 +1,5 @@
-//! The programs that the suites run. They are built from the registry's source at pinned versions and
-//! run as they are; nothing of them is linked into Futago.
+//! The programs that the suites and the documents need. They are built from the registry's source
+//! at pinned versions and run as they are; nothing of them is linked into Futago.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,18 +11,28 @@ use crate::workspace;
 struct Tool {
     name: &'static str,
     version: &'static str,
+    /// How it is built, for `cargo install`.
+    options: &'static [&'static str],
 }
 
 /// pjdfstest: the POSIX cases of FreeBSD's pjdfstest in Rust (BSD licence).
 /// fsx: FreeBSD's file system exerciser in Rust (Apple Public Source License).
+/// mdbook: makes the book (Mozilla Public License). It runs for seconds, so it is not optimized.
 const TOOLS: &[Tool] = &[
     Tool {
         name: "pjdfstest",
         version: "0.2.2",
+        options: &[],
     },
     Tool {
         name: "fsx",
         version: "0.3.2",
+        options: &[],
+    },
+    Tool {
+        name: "mdbook",
+        version: "0.5.4",
+        options: &["--no-default-features", "--features", "search", "--debug"],
     },
 ];
 
@@ -63,6 +73,7 @@ impl Tool {
                 "--root",
             ])
             .arg(workspace::tools().join(self.version))
+            .args(self.options)
             .arg("--target-dir")
             .arg(workspace::tools().join("build"))
             .status()

@@ -1,0 +1,47 @@
+//! `cargo xtask docs`: links work, the book lists all pages and builds.
+
+mod book;
+mod links;
+mod pages;
+mod summary;
+
+use crate::tally::Tally;
+
+/// One check: its name, and what it found wrong.
+struct Check {
+    name: &'static str,
+    faults: Vec<String>,
+}
+
+/// Checks the documents and builds the book; true if nothing is wrong.
+pub fn run() -> anyhow::Result<bool> {
+    let pages = pages::all()?;
+    let links = Check {
+        name: "links",
+        faults: links::faults(&pages),
+    };
+    let summary = Check {
+        name: "summary",
+        faults: summary::faults(&pages)?,
+    };
+    let book = Check {
+        name: "book",
+        faults: book::build(&pages)?,
+    };
+    Ok(report(&[links, summary, book]))
+}
+
+fn report(checks: &[Check]) -> bool {
+    for check in checks {
+        for fault in &check.faults {
+            println!("{}: {fault}", check.name);
+        }
+    }
+    let tallies = checks
+        .iter()
+        .map(|check| Tally::of(check.faults.is_empty()));
+    let total: Tally = tallies.sum();
+    println!("the book: {}", book::html().display());
+    println!("{total}");
+    total.failed == 0
+}
