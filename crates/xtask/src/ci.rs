@@ -49,15 +49,15 @@ pub const STEPS: &[Step] = &[
         ready: always,
     },
     Step {
-        name: "docs",
-        limit_s: 600,
-        command: "cargo xtask docs",
-        ready: always,
-    },
-    Step {
         name: "program",
         limit_s: 900,
         command: "cargo build --release --package futago-cli",
+        ready: has_program,
+    },
+    Step {
+        name: "docs",
+        limit_s: 600,
+        command: "cargo xtask docs",
         ready: has_program,
     },
     Step {

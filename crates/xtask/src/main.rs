@@ -45,7 +45,7 @@ enum Command {
         /// Names of the steps to run (all of them by default)
         steps: Vec<String>,
     },
-    /// Check the documents and build the book
+    /// Check the documents and build the book; `UPDATE_GOLDEN=1` writes the reference of the commands anew
     Docs,
     /// Run one suite on directories of the file system under test
     #[command(subcommand)]

@@ -14,6 +14,7 @@ mod log;
 mod ls;
 mod mount;
 mod put;
+mod reference;
 mod restart;
 mod rm;
 mod serve;
@@ -100,6 +101,9 @@ commands! {
     Lab(lab::Lab),
     /// Simulate: models and benchmarks of the parallel discrete-event engine.
     Des(des::Des),
+    /// Write man pages, completion scripts and the reference of all commands.
+    #[command(hide = true)]
+    Reference(reference::Reference),
     /// Run the servers of one process of a cluster, as `up` does.
     #[command(hide = true)]
     Serve(serve::Serve),

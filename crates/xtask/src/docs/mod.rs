@@ -1,8 +1,9 @@
-//! `cargo xtask docs`: links work, the book lists all pages and builds.
+//! `cargo xtask docs`: the reference of the commands is current, links work, the book builds.
 
 mod book;
 mod links;
 mod pages;
+mod reference;
 mod summary;
 
 use crate::tally::Tally;
@@ -15,6 +16,10 @@ struct Check {
 
 /// Checks the documents and builds the book; true if nothing is wrong.
 pub fn run() -> anyhow::Result<bool> {
+    let reference = Check {
+        name: "reference",
+        faults: reference::faults()?,
+    };
     let pages = pages::all()?;
     let links = Check {
         name: "links",
@@ -28,7 +33,7 @@ pub fn run() -> anyhow::Result<bool> {
         name: "book",
         faults: book::build(&pages)?,
     };
-    Ok(report(&[links, summary, book]))
+    Ok(report(&[reference, links, summary, book]))
 }
 
 fn report(checks: &[Check]) -> bool {
