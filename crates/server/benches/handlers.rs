@@ -1,5 +1,5 @@
-//! What the handlers of the commonest requests cost, store included and nothing else: no message,
-//! no encoding, no other process. This is the limit of a server in requests a second.
+//! Measures the handlers of the most frequent requests with the store and nothing else: no
+//! messages, no encoding, no other process. The result bounds the requests per second of a server.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use futago_base::{
@@ -14,10 +14,10 @@ use futago_wire::{NewContent, NewNode, Request, Spot};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Files of the directory; requests concern them in an order that is not theirs.
+/// Files in the directory. Requests visit them in a permuted order, not in the order of creation.
 const FILES: u64 = 20_000;
 
-/// A server with a directory in which names come and go.
+/// A server with one directory in which the benchmark creates, finds and removes names.
 #[derive(Debug)]
 struct Bench {
     server: Server,
@@ -48,7 +48,7 @@ impl Bench {
         bench
     }
 
-    /// A request for every file.
+    /// Handles one request for each file.
     fn each(&mut self, request: impl Fn(Spot) -> Request) {
         for number in 0..FILES {
             // An odd multiplier visits every residue once.
@@ -76,7 +76,7 @@ impl Bench {
         self.store.apply(decision.batch);
         assert!(matches!(
             decision.outputs[..],
-            [Output::Answer { outcome: Ok(_), .. }]
+            [Output::Reply { outcome: Ok(_), .. }]
         ));
     }
 }

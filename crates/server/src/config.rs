@@ -5,22 +5,22 @@ use futago_base::Duration;
 /// The settings of a server; all servers of a cluster have the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How long an undecided transaction may keep others waiting before they abort it.
+    /// After this time, other clients may abort an undecided transaction.
     pub grace: Duration,
-    /// A client that was not heard of for this long has lost its locks and open files.
+    /// A client that sends nothing for this long loses its locks and open files.
     pub lease: Duration,
-    /// How long after a recall nobody gets a lease on the node.
+    /// For this long after a recall, the server grants no lease on the node.
     pub lease_pause: Duration,
-    /// The most leases that a client may have on one server.
+    /// The most leases that a client may hold on one server.
     pub leases_max: u32,
-    /// How often the driver gives [`Input::Tick`](crate::Input::Tick).
+    /// The interval at which the driver sends [`Input::Tick`](crate::Input::Tick).
     pub tick: Duration,
-    /// How long after an unconfirmed message to another server it is sent again.
+    /// The server resends a message to another server when it is not confirmed after this time.
     pub resend: Duration,
     /// A bucket with more entries than this splits.
     pub split_entries: u64,
-    /// Directories up to this far below the root are spread over the cluster; deeper ones are born
-    /// beside their entry.
+    /// Directories up to this depth below the root are spread over the cluster. Deeper ones are
+    /// created on the server of their entry.
     pub spread_depth: u16,
     /// Permission bits of the root directory.
     pub root_mode: u16,

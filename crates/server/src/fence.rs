@@ -1,13 +1,14 @@
-//! Fences: a session that is given up here is served nowhere any more.
+//! Fences: a session that this server gives up is served by no server any more.
 //!
-//! A client that was away for longer than a lease, because it was stopped or cut off, may come back
-//! at any time and go on where it was. What it held at one server (open files, locks, leases)
-//! concerns data at others, which may have heard of it a little later, or never. So before anybody
-//! else gets what it held, every other server has answered that it does not serve the session. One
-//! that cannot be reached is waited for during one more lease: by then it has not heard of the
-//! client either, unless it is cut off from this server and not from the client.
+//! A client that was stopped or cut off for longer than a lease may resume at any time. Its open
+//! files, locks and leases at one server protect data at other servers. Those may have heard of the
+//! client later, or never. So the server first fences the session: every other server confirms that
+//! it does not serve the session. Only then may another client get the released locks and files.
+//! The server waits for an unreachable server for one more lease. After that time the unreachable
+//! server has not heard of the client either, unless it is cut off from this server but not from
+//! the client.
 
-use crate::{Output, turn::Turn};
+use crate::{Output, builder::DecisionBuilder};
 use alloc::{collections::BTreeSet, vec::Vec};
 use futago_base::{
     Key, ServerId, SessionId, Time, View,
@@ -15,8 +16,9 @@ use futago_base::{
 };
 use futago_wire::Peer;
 
-impl<V: View> Turn<'_, V> {
-    /// Serves a session no more, and has others do the same before what it holds is given up.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Stops serving a session, and fences it at all other servers before its locks and files are
+    /// released.
     pub fn fence(&mut self, id: SessionId) {
         let known = self.session(id);
         let session = known.unwrap_or_else(|| self.new_session(SessionState::Living));
@@ -30,7 +32,7 @@ impl<V: View> Turn<'_, V> {
         for server in self.other_servers() {
             self.state.put(Key::Unfenced(id, server), ());
         }
-        self.tell_unfenced(id, session, self.now);
+        self.send_fences(id, session, self.now);
         self.end_if_fenced(id);
     }
 
@@ -44,8 +46,8 @@ impl<V: View> Turn<'_, V> {
         servers.filter(|&server| server != me).collect()
     }
 
-    /// Another server does not serve a session any more.
-    pub fn is_fenced_at(&mut self, server: ServerId, id: SessionId) {
+    /// Another server has confirmed that it does not serve the session any more.
+    pub fn note_fenced_at(&mut self, server: ServerId, id: SessionId) {
         let key = Key::Unfenced(id, server);
         if self.state.get(&key).is_some() {
             self.state.delete(key);
@@ -70,9 +72,12 @@ impl<V: View> Turn<'_, V> {
         servers.filter_map(|(key, _)| of(key)).collect()
     }
 
-    fn tell_unfenced(&mut self, id: SessionId, session: Session, since: Time) {
-        let notified = self.now;
-        let state = SessionState::Fenced { since, notified };
+    fn send_fences(&mut self, id: SessionId, session: Session, since: Time) {
+        let sent = self.now;
+        let state = SessionState::Fenced {
+            since,
+            notified: sent,
+        };
         self.state
             .put(Key::Session(id), Session { state, ..session });
         let sender = self.server.id();
@@ -83,9 +88,8 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Tells servers again that have not answered, and waits for them no longer when a lease has
-    /// passed.
-    pub fn press_fences(&mut self) {
+    /// Resends fences that are not confirmed, and gives up on unconfirmed ones after one lease.
+    pub fn retry_fences(&mut self) {
         let (from, to) = Key::whole_sort(Sort::Unfenced);
         let of = |key: &Key| match key {
             Key::Unfenced(id, _) => Some(*id),
@@ -94,16 +98,19 @@ impl<V: View> Turn<'_, V> {
         let records = self.state.range(from, to);
         let waiting: BTreeSet<SessionId> = records.filter_map(|(key, _)| of(key)).collect();
         for id in waiting {
-            self.press_fence(id);
+            self.retry_fence(id);
         }
     }
 
-    fn press_fence(&mut self, id: SessionId) {
+    fn retry_fence(&mut self, id: SessionId) {
         let config = self.server.config();
         let Some(session) = self.session(id) else {
             return;
         };
-        let SessionState::Fenced { since, notified } = session.state else {
+        let SessionState::Fenced {
+            since,
+            notified: sent,
+        } = session.state else {
             return;
         };
         if self.now.since(since) > config.lease {
@@ -111,8 +118,8 @@ impl<V: View> Turn<'_, V> {
                 self.state.delete(Key::Unfenced(id, server));
             }
             self.end_session(id);
-        } else if self.now.since(notified) >= config.resend {
-            self.tell_unfenced(id, session, since);
+        } else if self.now.since(sent) >= config.resend {
+            self.send_fences(id, session, since);
         }
     }
 }

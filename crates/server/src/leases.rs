@@ -1,22 +1,23 @@
-//! Leases: whoever has one on a node is told before anything about it changes here.
+//! Leases: the server recalls the leases on a node before it changes anything about the node.
 //!
-//! A client may keep what it was told about a node of which it has a lease: its attributes and, for a
-//! directory of one bucket, its names. A request that would change such a node is undone and waits until
-//! all other clients have given their leases back, or have not been heard of for so long that they rely on
-//! them no more. For a while after that nobody gets a new one: what several clients change is not kept by any.
+//! A client may cache the state of a node on which it holds a lease. The state is the attributes
+//! and, for a directory of one bucket, its names. A request that would change such a node is
+//! undone. It waits until all other clients have returned their leases or have been silent for so
+//! long that their leases have expired. For a while after a recall the server grants no new lease
+//! on the node, because a node that several clients change is not worth caching.
 //!
-//! Under an exclusive lease a client may even keep what it has changed. It is called back before anybody is told
-//! anything of the file: others, and the client itself where its request does not name the file and so it could not
-//! send first what it has kept.
+//! Under an exclusive lease a client may even cache its own changes. The server recalls an
+//! exclusive lease before any reply discloses the state of the file. That holds for the holder
+//! itself where its request does not name the file, because it could not send its changes first.
 //!
-//! A client's own requests do not wait for its own lease on what they name ([`Request::touched`]).
-//! While a transaction has reserved something of a node nobody else has a lease on it, so that it
-//! is resolved without asking anybody. Its own client keeps its leases on directories: it knows
-//! which names it changes.
+//! The requests of a client do not wait for its own lease on the nodes that they name
+//! ([`Request::touched`]). While a transaction has reserved a record of a node, no other client
+//! holds a lease on the node. So the transaction is resolved without a recall. The client of the
+//! transaction keeps its leases on directories, because it knows which names it changes.
 
 use crate::Output;
+use crate::builder::{DecisionBuilder, stored};
 use crate::state::size::changes_are_announced;
-use crate::turn::{Turn, stored};
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
 use futago_base::{
     BucketStart, FileId, Key, Kind, Payload, RequestId, SessionId, Value, View, XattrName,
@@ -24,17 +25,18 @@ use futago_base::{
 };
 use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request};
 
-impl<V: View> Turn<'_, V> {
+impl<V: View> DecisionBuilder<'_, V> {
     /// Whether there are records in a range.
     pub fn is_any(&self, (from, to): (Key, Key)) -> bool {
         self.state.range(from, to).next().is_some()
     }
 
-    /// The nodes that have changed although other clients than the one that asks have leases on them.
+    /// The nodes that the request changes although other clients hold leases on them.
     pub fn changed_under_leases(&mut self, request: &Request) -> BTreeSet<FileId> {
-        // Who leaves waits for nobody: only files that nobody has a name or a use for go with a session.
+        // The end of a session waits for no client: it removes only files without names and
+        // openers.
         let leaves = *request == Request::EndSession;
-        // What they change is seen by nobody else who has a lease.
+        // No lease holder can see the changes of these requests.
         let is_unseen = matches!(
             request,
             Request::Read { .. } | Request::AnnounceChanges(_) | Request::TakeExclusive(_)
@@ -46,11 +48,11 @@ impl<V: View> Turn<'_, V> {
         let touched = request.touched();
         let named = touched.nodes;
         let session = self.request.session;
-        let is_in_the_way = |node: &FileId| {
+        let blocks = |node: &FileId| {
             let mut holders = self.holders(*node).into_iter();
             holders.any(|holder| holder != session || !named.contains(node))
         };
-        let leased: BTreeSet<FileId> = changed.iter().copied().filter(is_in_the_way).collect();
+        let leased: BTreeSet<FileId> = changed.iter().copied().filter(blocks).collect();
         if leased.is_empty() {
             let prepares = matches!(request, Request::Prepare { .. });
             let is_ended = |node: &FileId| prepares && touched.ended.contains(node);
@@ -63,8 +65,9 @@ impl<V: View> Turn<'_, V> {
         leased
     }
 
-    /// The files of which a reply tells although a client may have changed them and kept that.
-    pub fn told_under_exclusive_leases(
+    /// The files whose state a reply discloses although an exclusive holder may have cached
+    /// changes.
+    pub fn disclosed_under_exclusive_leases(
         &self,
         request: &Request,
         reply: &Reply,
@@ -74,29 +77,29 @@ impl<V: View> Turn<'_, V> {
         }
         let session = self.request.session;
         let is_named = !matches!(reply, Reply::Found { .. });
-        let is_kept = |node: &FileId| {
+        let may_be_dirty = |node: &FileId| {
             let holder = self.exclusive_holder(*node);
             holder.is_some_and(|holder| holder != session || !is_named)
         };
-        let mut told: BTreeSet<FileId> = files_told_of(request, reply).into_iter().collect();
-        told.retain(is_kept);
-        told
+        let mut disclosed: BTreeSet<FileId> = disclosed_files(request, reply).into_iter().collect();
+        disclosed.retain(may_be_dirty);
+        disclosed
     }
 
-    /// Who may have changed a file without its home's knowing.
+    /// The session that may have changed the file without the knowledge of its home.
     pub fn exclusive_holder(&self, node: FileId) -> Option<SessionId> {
         let session = self.state.get(&Key::Exclusive(node))?;
         session.number().map(|&session| SessionId(session))
     }
 
-    /// Whether the client that asks is the only one that has anything to do with a file, and has a lease on it.
-    pub fn is_used_by_nobody_else(&self, node: FileId) -> bool {
+    /// Whether the requesting client holds the only lease on a file and is its only opener.
+    pub fn is_used_by_requester_only(&self, node: FileId) -> bool {
         let session = self.request.session;
         let mut openers = self.openers(node).iter();
         self.holders(node) == [session] && openers.all(|opener| opener.session == session)
     }
 
-    /// Whether others than the client that asks have leases on a node.
+    /// Whether clients other than the requester hold leases on a node.
     pub fn is_leased_by_others(&self, node: FileId) -> bool {
         let session = self.request.session;
         self.holders(node).iter().any(|holder| *holder != session)
@@ -112,7 +115,7 @@ impl<V: View> Turn<'_, V> {
         leases.filter_map(|(key, _)| holder(key)).collect()
     }
 
-    /// Has a request, of which nothing has happened, wait until the leases on some nodes are given back.
+    /// Parks a request, whose changes are undone, until the leases on some nodes are returned.
     pub fn await_recall(
         &mut self,
         nodes: &BTreeSet<FileId>,
@@ -128,7 +131,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Has a request, of which nothing has happened, wait for what goes on with a node.
+    /// Parks a request, whose changes are undone, until the leases or appends of a node are done.
     pub fn await_node(
         &mut self,
         node: FileId,
@@ -140,24 +143,25 @@ impl<V: View> Turn<'_, V> {
         self.state.put(Key::AwaitsRecall(node, id), message);
     }
 
-    /// Calls the leases on a node back, if that has not been done just before. Returns whether there are any.
+    /// Recalls the leases on a node, unless it was done less than the resend time ago. Returns
+    /// whether there are any leases.
     pub fn recall(&mut self, node: FileId) -> bool {
         if !self.is_any(Key::leases(node)) {
             return false;
         }
-        let notified = self.now;
+        let now = self.now;
         let known = self.state.get(&Key::Recall(node)).and_then(Value::recall);
-        let since = known.map_or(notified, |recall| recall.since);
+        let since = known.map_or(now, |recall| recall.since);
         let resend = self.server.config().resend;
-        if known.is_none_or(|recall| notified.since(recall.notified) >= resend) {
+        if known.is_none_or(|recall| now.since(recall.notified) >= resend) {
             self.state
-                .put(Key::Recall(node), Recall { since, notified });
-            self.tell_holders(node);
+                .put(Key::Recall(node), Recall { since, notified: now });
+            self.notify_holders(node);
         }
         true
     }
 
-    fn tell_holders(&mut self, node: FileId) {
+    fn notify_holders(&mut self, node: FileId) {
         let (from, to) = Key::leases(node);
         let leases = self.state.range(from, to);
         let of = |(key, value): (&Key, &Value)| match key {
@@ -173,8 +177,8 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Gives the client that asks leases on the files of an answer that it may keep.
-    pub fn lease_all(&mut self, reply: &mut Reply) {
+    /// Grants the requesting client leases on the files in this reply.
+    pub fn grant_leases(&mut self, reply: &mut Reply) {
         match reply {
             Reply::Found {
                 state, directory, ..
@@ -183,24 +187,24 @@ impl<V: View> Turn<'_, V> {
                 state
                     .iter_mut()
                     .chain(directory)
-                    .for_each(|state| self.lease(state));
+                    .for_each(|state| self.grant_lease(state));
             }
             Reply::Extent { state, .. } => {
-                state.iter_mut().for_each(|state| self.lease(state));
+                state.iter_mut().for_each(|state| self.grant_lease(state));
             }
-            // Who asks for many lists them.
+            // A request for the attributes of several files lists them and does not cache them.
             Reply::Files(states) if states.len() == 1 => {
                 states
                     .iter_mut()
                     .flatten()
-                    .for_each(|state| self.lease(state));
+                    .for_each(|state| self.grant_lease(state));
             }
-            Reply::File(state) | Reply::Opened(state) => self.lease(state),
+            Reply::File(state) | Reply::Opened(state) => self.grant_lease(state),
             _ => {}
         }
     }
 
-    fn lease(&mut self, state: &mut FileState) {
+    fn grant_lease(&mut self, state: &mut FileState) {
         let (node, session) = (state.attributes.id, self.request.session);
         if !self.may_be_leased(node, state) {
             return;
@@ -221,7 +225,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Counts one lease more of a session, unless it has too many.
+    /// Counts one more lease of a session, unless it has reached the limit.
     fn count_lease(&mut self, session: SessionId) -> bool {
         let most = self.server.config().leases_max;
         let key = Key::Session(session);
@@ -235,7 +239,8 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Whether all that concerns a node is decided here, by requests that name the node, and nobody waits for it.
+    /// Whether the state of a node is decided by this server alone, by requests that name the node,
+    /// and no request waits for the node.
     pub fn may_be_leased(&self, node: FileId, state: &FileState) -> bool {
         let reserved = |target| self.state.get(&Key::Locator(target)).is_some();
         let is_settled = state.directory.is_none_or(|directory| {
@@ -251,14 +256,14 @@ impl<V: View> Turn<'_, V> {
             && self.state.get(&Key::Recall(node)).is_none()
     }
 
-    /// Whether a client has leases here.
+    /// Whether a client holds leases here.
     pub fn has_leases(&self, session: SessionId) -> bool {
         self.is_any(Key::session_leases(session))
     }
 
-    /// Tells a client that takes leases how what it has changed is now, and of a directory in which it has found a
-    /// name the first time.
-    pub fn tell_changed(&mut self, request: &Request, reply: &mut Reply) {
+    /// Adds the new state of the node that the request has changed to a reply for a client that
+    /// caches. A lookup adds the directory when the client has no lease on it yet.
+    pub fn attach_changed_state(&mut self, request: &Request, reply: &mut Reply) {
         let held = |node| Key::Lease(node, self.request.session);
         let changed = match request {
             Request::Create { at, .. }
@@ -271,7 +276,7 @@ impl<V: View> Turn<'_, V> {
             | Request::FinishAppend { id, .. }
             | Request::Punch { id, .. }
             | Request::Close(id) => *id,
-            Request::Read { id, .. } if self.tells_reader(*id) => *id,
+            Request::Read { id, .. } if self.refreshes_reader(*id) => *id,
             _ => return,
         };
         let Ok(now) = self.file_state(changed) else {
@@ -285,9 +290,10 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Whether a client that takes leases is told of a file that it reads: the access time is new, it has no lease on the file
-    /// while none is called back, or this request has brought one and is repeated.
-    fn tells_reader(&self, id: FileId) -> bool {
+    /// Whether a reader that caches gets the state of the file. It does if the access time is new,
+    /// or if it has no lease and none is being recalled. It also does if this request has brought
+    /// the lease and is a copy.
+    fn refreshes_reader(&self, id: FileId) -> bool {
         let has_new_time = self.state.changed_nodes().any(|node| node == id);
         match self.state.number(&Key::Lease(id, self.request.session)) {
             _ if has_new_time => true,
@@ -296,8 +302,8 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// A client gives leases back.
-    pub fn take_back(&mut self, leases: &[Lease]) {
+    /// A client returns leases.
+    pub fn return_leases(&mut self, leases: &[Lease]) {
         let session = self.request.session;
         for lease in leases {
             let held = self.state.number(&Key::Lease(lease.node, session));
@@ -336,12 +342,13 @@ impl<V: View> Turn<'_, V> {
             self.state.put(key, Session { leases, ..known });
         }
         if !self.is_any(Key::leases(node)) {
-            self.given_back.push(node);
+            self.unblocked_nodes.push(node);
             self.begin_pause(node);
         }
     }
 
-    /// For a while nobody gets a lease on a node that was called back. However long that took: those who have waited come first.
+    /// Begins the pause without leases on a recalled node. It begins when the last lease ends, so
+    /// that the waiting requests run first however long the recall took.
     fn begin_pause(&mut self, node: FileId) {
         let key = Key::Recall(node);
         if let Some(&recall) = self.state.get(&key).and_then(Value::recall) {
@@ -363,9 +370,9 @@ impl<V: View> Turn<'_, V> {
         waiting
     }
 
-    /// Tells holders again, gives up those that do not answer although they live, and forgets recalls
-    /// that were done some time ago.
-    pub fn press_recalls(&mut self) {
+    /// Repeats recalls, fences live holders that do not return their leases, and deletes recalls
+    /// whose pause is over.
+    pub fn retry_recalls(&mut self) {
         let (from, to) = Key::whole_sort(Sort::Recall);
         let recalls = self.state.range(from, to);
         let of = |(key, value): (&Key, &Value)| match key {
@@ -374,11 +381,11 @@ impl<V: View> Turn<'_, V> {
         };
         let recalls: Vec<(FileId, Recall)> = recalls.filter_map(of).collect();
         for (node, recall) in recalls {
-            self.press_recall(node, recall);
+            self.retry_recall(node, recall);
         }
     }
 
-    fn press_recall(&mut self, node: FileId, recall: Recall) {
+    fn retry_recall(&mut self, node: FileId, recall: Recall) {
         let config = self.server.config();
         let waits = self.now.since(recall.since);
         if !self.is_any(Key::leases(node)) {
@@ -395,12 +402,12 @@ impl<V: View> Turn<'_, V> {
     }
 }
 
-/// The files of whose attributes or data a reply tells.
-fn files_told_of(request: &Request, reply: &Reply) -> Vec<FileId> {
+/// The files whose attributes or data a reply discloses.
+fn disclosed_files(request: &Request, reply: &Reply) -> Vec<FileId> {
     let of = |state: &FileState| state.attributes.id;
     match (request, reply) {
         (Request::Read { id, .. }, _) => Vec::from([*id]),
-        // A write takes them away.
+        // A write removes the capabilities.
         (Request::GetXattr { id, name }, _) if *name == XattrName::of_capabilities() => {
             Vec::from([*id])
         }

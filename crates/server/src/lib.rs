@@ -1,13 +1,14 @@
-//! What a Futago server decides.
+//! The decisions of a Futago server.
 //!
-//! A [`Server`] never acts: [`Server::handle`] is a function from (state, input, time) to a
-//! [`Decision`], a batch of changes and the messages to send once they are made. All state is in
-//! the view; the `Server` itself holds only what never changes.
+//! A [`Server`] performs no I/O: [`Server::handle`] is a function from (state, input, time) to a
+//! [`Decision`]. A decision is a batch of changes, and the messages to send after them. All state
+//! is in the view; the `Server` itself holds only constants.
 #![no_std]
 
 extern crate alloc;
 
-mod answer;
+mod builder;
+mod completion;
 mod config;
 mod fence;
 mod leases;
@@ -19,7 +20,6 @@ mod state;
 mod steps;
 mod tick;
 mod transactions;
-mod turn;
 
 use alloc::vec::Vec;
 use futago_base::{
@@ -32,7 +32,7 @@ pub use config::Config;
 pub use operations::inspected;
 pub use transactions::TransactionCounts;
 
-/// What a server is told.
+/// An event that a server handles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(
     clippy::large_enum_variant,
@@ -41,22 +41,22 @@ pub use transactions::TransactionCounts;
 pub enum Input {
     /// A client's request.
     Request {
-        /// Its identity, the same in every copy.
+        /// The id of the request, the same in every copy.
         id: RequestId,
-        /// The client has the answers to all its requests up to this number.
+        /// The client has the replies to all its requests up to this number.
         acknowledged: u64,
-        /// What it asks.
+        /// The operation.
         request: Request,
-        /// The data that comes with it.
+        /// The data of the request.
         payload: Payload,
-        /// Whether the client takes leases.
+        /// Whether the client accepts leases.
         leases: bool,
-        /// Whether the session may be one that the server does not know yet.
+        /// Whether the session may be new to the server.
         introduces: bool,
     },
     /// A message from another server.
     Peer(Peer),
-    /// Another server's answer.
+    /// A reply from another server.
     PeerAnswer(PeerAnswer),
     /// [`Config::tick`] has passed.
     Tick,
@@ -65,62 +65,62 @@ pub enum Input {
 /// A message to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// To a client.
-    Answer {
-        /// The request that is answered.
+    /// A reply to a client.
+    Reply {
+        /// The request.
         request: RequestId,
-        /// The answer.
+        /// The result of the request.
         outcome: Outcome,
-        /// The data that goes with it.
+        /// The data of the reply.
         payload: Payload,
     },
-    /// To a client that has not asked.
+    /// A message to a client that answers no request.
     Push {
         /// The client.
         session: SessionId,
-        /// What it is told.
+        /// The message.
         push: Push,
     },
-    /// To another server.
+    /// A message to another server.
     Peer {
         /// The receiver.
         to: ServerId,
         /// The message.
         message: Peer,
     },
-    /// To another server, in answer.
+    /// A reply to another server.
     PeerAnswer {
         /// The receiver.
         to: ServerId,
-        /// The answer.
+        /// The reply.
         answer: PeerAnswer,
     },
 }
 
-/// What a server decides: first the batch takes effect, then the outputs leave.
+/// The decision of a server: the caller applies the batch first, then sends the outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     /// The changes.
     pub batch: Batch,
-    /// The messages, in the order in which they leave.
+    /// The messages, in sending order.
     pub outputs: Vec<Output>,
-    /// What it took to decide.
+    /// The work of the decision, for cost models.
     pub work: Work,
-    /// What became of transactions.
+    /// How many transactions the decision has begun and decided.
     pub transactions: TransactionCounts,
-    /// Whether the request that was handled waits for other clients: until they return leases, or
-    /// finish a transaction or an append.
+    /// Whether the handled request waits for other clients, until they return leases or finish a
+    /// transaction or an append.
     pub waits_for_clients: bool,
 }
 
 /// A directory that a cluster has from the start: see [`Server::plant`].
 #[derive(Clone, Debug)]
 pub struct PlantedDirectory {
-    /// Its identity, one that is never drawn.
+    /// The id of the directory, one that the server never assigns.
     pub id: FileId,
-    /// Its name in the root.
+    /// The name in the root.
     pub name: Name,
-    /// How often its range of hashes is halved: it has two to the power of this buckets.
+    /// How often the range of hashes is halved: the directory has 2^level buckets.
     pub level: u8,
 }
 
@@ -134,7 +134,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Server `id` of the cluster that `map` describes, in its first life.
+    /// Server `id` of the cluster that `map` describes, in its first incarnation.
     pub const fn new(id: ServerId, map: ClusterMap, config: Config) -> Self {
         Self {
             id,
@@ -144,58 +144,59 @@ impl Server {
         }
     }
 
-    /// The same in another life. A runtime that starts a server from an empty store draws a new
-    /// life at random.
+    /// The same server in another incarnation. A runtime that starts a server from an empty store
+    /// draws a random incarnation.
     #[must_use]
     pub const fn in_life(mut self, incarnation: Incarnation) -> Self {
         self.incarnation = incarnation;
         self
     }
 
-    /// Which of its lives this is.
+    /// The incarnation of the server.
     pub const fn incarnation(&self) -> Incarnation {
         self.incarnation
     }
 
-    /// Which server this is.
+    /// The id of the server.
     pub const fn id(&self) -> ServerId {
         self.id
     }
 
-    /// The settings that it works by.
+    /// The settings of the server.
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The batch that makes an empty store a new server's: the root directory, if it lives here.
+    /// The first batch of a new server with an empty store: the root directory, if this server is
+    /// its home.
     pub fn genesis<V: View>(&self, empty: &V, now: impl Into<Moment>) -> Batch {
-        let mut turn = turn::Turn::new(self, Overlay::new(empty), now.into());
+        let mut builder = builder::DecisionBuilder::new(self, Overlay::new(empty), now.into());
         if self.map.home(FileId::ROOT) == self.id {
-            turn.reserve_root_id();
-            turn.put_root();
+            builder.reserve_root_id();
+            builder.put_root();
         }
-        turn.decide(None).batch
+        builder.decide(None).batch
     }
 
-    /// The batch that gives a new server its part of a directory, as if the directory had been made
-    /// in the root and had grown until it was split evenly. For simulations and tests, where many
-    /// names would have to be made to get there.
+    /// The batch that gives a new server its part of a directory. The directory is as if it had
+    /// been made in the root and had grown until it was split evenly. Simulations and tests use it,
+    /// because making that many names would take too long.
     pub fn plant<V: View>(
         &self,
         view: &V,
         directory: &PlantedDirectory,
         now: impl Into<Moment>,
     ) -> Batch {
-        let mut turn = turn::Turn::new(self, Overlay::new(view), now.into());
-        turn.plant(directory);
-        turn.state.into_batch()
+        let mut builder = builder::DecisionBuilder::new(self, Overlay::new(view), now.into());
+        builder.plant(directory);
+        builder.state.into_batch()
     }
 
-    /// Decides what an input leads to. Both times of `now` advance from call to call; the driver
-    /// advances the stamp beyond every clock that it has seen in a message (a hybrid clock), so
-    /// that an effect never has an earlier time than its cause.
+    /// Handles an input. Both times of `now` advance from call to call. The driver advances the
+    /// stamp beyond every clock in received messages (a hybrid clock). So an effect never has an
+    /// earlier time than its cause.
     pub fn handle<V: View>(&self, view: &V, input: Input, now: impl Into<Moment>) -> Decision {
-        let mut turn = turn::Turn::new(self, Overlay::new(view), now.into());
+        let mut builder = builder::DecisionBuilder::new(self, Overlay::new(view), now.into());
         let mut handled = None;
         match input {
             Input::Request {
@@ -206,18 +207,18 @@ impl Server {
                 leases,
                 introduces,
             } => {
-                turn.leases = leases;
+                builder.leases = leases;
                 handled = Some(id);
-                match turn.meet_session(id, acknowledged, introduces) {
-                    Ok(()) => turn.receive(id, &request, &payload),
-                    Err(failure) => turn.answer(id, Err(failure), Payload::empty()),
+                match builder.meet_session(id, acknowledged, introduces) {
+                    Ok(()) => builder.receive(id, &request, &payload),
+                    Err(failure) => builder.reply(id, Err(failure), Payload::empty()),
                 }
             }
-            Input::Peer(message) => turn.receive_peer(message),
-            Input::PeerAnswer(answer) => turn.receive_peer_answer(answer),
-            Input::Tick => turn.tick(),
+            Input::Peer(message) => builder.receive_peer(message),
+            Input::PeerAnswer(answer) => builder.receive_peer_answer(answer),
+            Input::Tick => builder.tick(),
         }
-        turn.run_unparked();
-        turn.decide(handled)
+        builder.run_unblocked();
+        builder.decide(handled)
     }
 }

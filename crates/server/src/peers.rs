@@ -1,7 +1,7 @@
 //! The ordered, durable channels between servers: each message takes effect exactly once.
 
 use crate::Output;
-use crate::turn::{NO_REQUEST, Turn};
+use crate::builder::{DecisionBuilder, NO_REQUEST};
 use alloc::vec::Vec;
 use futago_base::{
     FileId, Incarnation, Key, Payload, RequestId, ServerId, Value, View,
@@ -9,7 +9,7 @@ use futago_base::{
 };
 use futago_wire::{Peer, PeerAnswer, PeerChange, codec};
 
-/// What a message that waits is known by, in the order of its channel.
+/// The id of a parked message, in the order of its channel.
 const fn peer_message(sender: ServerId, number: u64) -> RequestId {
     RequestId {
         sequence: (sender.0 as u64) << 48 | number,
@@ -17,10 +17,10 @@ const fn peer_message(sender: ServerId, number: u64) -> RequestId {
     }
 }
 
-/// How many unconfirmed messages of a channel are sent again at a time.
+/// The most unconfirmed messages of a channel that one resend repeats.
 const RESEND_MESSAGES: u64 = 64;
 
-impl<V: View> Turn<'_, V> {
+impl<V: View> DecisionBuilder<'_, V> {
     pub fn channel(&self, to: ServerId) -> OutboxChannel {
         let channel = self
             .state
@@ -38,7 +38,7 @@ impl<V: View> Turn<'_, V> {
                 number,
                 change,
             } => {
-                self.hear_from(sender, from);
+                self.note_incarnation(sender, from);
                 if to.is_none_or(|to| to == self.server.incarnation()) {
                     self.deliver(sender, from, number, change);
                 } else {
@@ -63,15 +63,16 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// A message takes effect if it is the next one of its channel, once nobody has a lease on what it changes; those
-    /// after it wait with it. Of whatever else comes the sender hears how far the channel has come.
+    /// Accepts a message if it is the next of its channel and no client holds a lease on the nodes
+    /// that it changes. Messages after a parked one are parked too. Any other message is only
+    /// confirmed up to the progress of the channel.
     fn deliver(&mut self, sender: ServerId, from: Incarnation, number: u64, change: PeerChange) {
         let inbox = self.inbox(sender);
         if inbox.sender != from {
             return;
         }
         let next = inbox.done + 1;
-        if let Some(node) = self.node_in_the_way(sender, (number, next), &change) {
+        if let Some(node) = self.blocking_node(sender, (number, next), &change) {
             return self.await_recall_for_peer(node, sender, (from, number), change);
         }
         if number == next {
@@ -91,7 +92,7 @@ impl<V: View> Turn<'_, V> {
         inbox.copied().unwrap_or_default()
     }
 
-    /// Tells a server how far its channel has come.
+    /// Confirms to a server how far its channel has progressed.
     fn confirm_to(&mut self, sender: ServerId, from: Incarnation) {
         let inbox = self.inbox(sender);
         let is_of = inbox.sender == from;
@@ -104,9 +105,9 @@ impl<V: View> Turn<'_, V> {
         self.output(Output::PeerAnswer { to: sender, answer });
     }
 
-    /// A server that has begun a new life counts its messages anew. Late messages of its last life
-    /// count no more.
-    fn hear_from(&mut self, sender: ServerId, from: Incarnation) {
+    /// Begins a new inbox for a sender in a new incarnation, which numbers its messages from 1
+    /// again. Late messages of its last incarnation are ignored.
+    fn note_incarnation(&mut self, sender: ServerId, from: Incarnation) {
         let known = self.state.get(&Key::Inbox(sender));
         let known = known.and_then(Value::inbox_channel).copied();
         if known.is_some_and(|inbox| inbox.sender == from || inbox.before == Some(from)) {
@@ -120,9 +121,9 @@ impl<V: View> Turn<'_, V> {
         self.state.put(Key::Inbox(sender), inbox);
     }
 
-    /// The node whose leases are to be given back before a message can take effect: those on what it changes, or those
-    /// for which the next one of its channel waits.
-    fn node_in_the_way(
+    /// The node whose leases must be returned before the message can take effect. It is the node
+    /// that the message changes, or the node for which the next message of the channel waits.
+    fn blocking_node(
         &mut self,
         sender: ServerId,
         (number, next): (u64, u64),
@@ -152,8 +153,8 @@ impl<V: View> Turn<'_, V> {
         })
     }
 
-    /// The node that a message changes and clients have leases on; these are called back. Where a transaction is resolved
-    /// there are none.
+    /// The node that a message changes and that has leases; this recalls them. A transaction needs
+    /// no recall when it is resolved, because its nodes have no other leases.
     fn leased_node(&mut self, change: &PeerChange) -> Option<FileId> {
         match change {
             PeerChange::DropLink(id) => self.recall(*id).then_some(*id),
@@ -161,7 +162,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Has a message wait, as a request without a session, until the leases on a node are given back.
+    /// Parks a message, as a request without a session, until the leases on a node are returned.
     fn await_recall_for_peer(
         &mut self,
         node: FileId,
@@ -194,7 +195,7 @@ impl<V: View> Turn<'_, V> {
                 file,
                 chunk_bytes,
                 truncation,
-            } => self.hear_of(file, chunk_bytes, truncation),
+            } => self.apply_truncation(file, chunk_bytes, truncation),
             PeerChange::Transfer {
                 directory,
                 bucket,
@@ -227,7 +228,7 @@ impl<V: View> Turn<'_, V> {
                 state: TransactionState::Active,
                 ..
             } => {}
-            PeerAnswer::Fenced { receiver, session } => self.is_fenced_at(receiver, session),
+            PeerAnswer::Fenced { receiver, session } => self.note_fenced_at(receiver, session),
             PeerAnswer::State { transaction, state } => {
                 self.resolve(transaction, state == TransactionState::Committed);
             }
@@ -250,7 +251,7 @@ impl<V: View> Turn<'_, V> {
             })
             .collect();
         channel.delivered = number;
-        // The channel moves, so what is still under way gets its full time.
+        // Progress of the channel restarts the resend timer of the remaining messages.
         channel.sent = self.now;
         self.state.put(Key::OutboxChannel(receiver), channel);
         for (key, change) in confirmed {
@@ -260,7 +261,7 @@ impl<V: View> Turn<'_, V> {
         self.wake_held(receiver, number);
     }
 
-    /// What a confirmed message still meant to its sender.
+    /// Performs the follow-up of a confirmed message at its sender.
     fn settle(&mut self, change: PeerChange) {
         match change {
             PeerChange::Cut { file, .. } => self.settle_cut(file),
@@ -289,12 +290,12 @@ impl<V: View> Turn<'_, V> {
                 .get(&Key::HeldReply(request))
                 .and_then(Value::held_reply);
             if let Some(held) = held.cloned() {
-                self.one_less_to_wait_for(held);
+                self.count_confirmation(held);
             }
         }
     }
 
-    fn one_less_to_wait_for(&mut self, held: HeldReply) {
+    fn count_confirmation(&mut self, held: HeldReply) {
         if held.waiting <= 1 {
             self.release(held.request);
         } else {
@@ -304,7 +305,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Sends again what was not confirmed for a while.
+    /// Resends the messages of channels that were not confirmed in time.
     pub fn resend(&mut self) {
         let (from, to) = Key::whole_sort(Sort::OutboxChannel);
         let stuck: Vec<(ServerId, OutboxChannel)> = self

@@ -1,26 +1,26 @@
-//! What changes when another server has begun a new life, with an empty store.
+//! The reaction to another server that has begun a new incarnation with an empty store.
 
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
 use alloc::vec::Vec;
 use futago_base::{
     Incarnation, Key, RequestId, ServerId, Value, View,
     record::{OutboxChannel, StoredMessage},
 };
 
-impl<V: View> Turn<'_, V> {
-    /// A receiver tells which life it is in. A new one has heard of nothing: what its last one has
-    /// not confirmed is numbered anew for it, from 1. What concerns only what it has lost does
-    /// nothing there.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// A receiver reports its incarnation. A new incarnation has received no message, so the
+    /// unconfirmed messages are numbered for it from 1 again. Messages about records that it has
+    /// lost have no effect there.
     pub fn meet_receiver(&mut self, receiver: ServerId, incarnation: Incarnation) {
         let channel = self.channel(receiver);
-        let told = Some(incarnation);
+        let reported = Some(incarnation);
         if channel.receiver.is_none() {
             let channel = OutboxChannel {
-                receiver: told,
+                receiver: reported,
                 ..channel
             };
             self.state.put(Key::OutboxChannel(receiver), channel);
-        } else if channel.receiver != told && channel.before != told {
+        } else if channel.receiver != reported && channel.before != reported {
             self.begin_channel(receiver, channel, incarnation);
         }
     }

@@ -1,6 +1,7 @@
-//! Clients: when they were last heard of, what they hold, and what they have acknowledged.
+//! Sessions of clients: the time of their last request, their open files, and the replies that they
+//! have acknowledged.
 
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
 use alloc::vec::Vec;
 use futago_base::{
     Duration, FileId, Key, RequestId, SessionId, Value, View,
@@ -8,13 +9,13 @@ use futago_base::{
 };
 use futago_wire::Failure;
 
-/// How long a server remembers that it has given up on a session.
+/// How long a server remembers that it has ended a session.
 const EXPIRED_MEMORY: Duration = Duration::from_secs(24 * 3600);
 
-impl<V: View> Turn<'_, V> {
-    /// Notes that the client lives and what it has acknowledged. A session that is not known must
-    /// say that it may be new: one that says that it is known has been served by this server before
-    /// it was forgotten.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Notes that the client is alive and which replies it has acknowledged. An unknown session
+    /// must be introduced as new: otherwise this server has served and forgotten it. Errors:
+    /// `SessionExpired` for an ended or forgotten session, `Late` for an acknowledged request.
     pub fn meet_session(
         &mut self,
         id: RequestId,
@@ -69,7 +70,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Serves the sessions no more that were not heard of for a lease.
+    /// Fences the sessions that have sent nothing for one lease.
     pub fn expire_sessions(&mut self) {
         let (from, to) = Key::whole_sort(Sort::Session);
         let silent: Vec<(SessionId, Session)> = self
@@ -96,7 +97,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Takes everything from a session that it holds.
+    /// Releases all resources of a session.
     pub fn end_session(&mut self, id: SessionId) {
         let (from, to) = Key::session_files(id);
         let files: Vec<FileId> = self
@@ -120,7 +121,8 @@ impl<V: View> Turn<'_, V> {
         self.state.put(Key::Session(id), ended);
     }
 
-    /// What a session still waits for must not happen when it is over, nor is it answered.
+    /// Forgets the waiting requests of a session: they must not run after its end, and get no
+    /// reply.
     pub fn forget_requests(&mut self, id: SessionId) {
         self.forget_waiting(id);
         self.forget_replies(id, 0, u64::MAX - 1);
@@ -144,7 +146,7 @@ impl<V: View> Turn<'_, V> {
         opens.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Changes who has a file open.
+    /// Changes the openers of a file.
     pub fn change_opens(&mut self, file: FileId, change: impl FnOnce(&mut Opens)) {
         let key = Key::Opens(file);
         let mut opens = self
@@ -162,7 +164,7 @@ impl<V: View> Turn<'_, V> {
         let before = ranges(&opens);
         change(&mut opens);
         if ranges(&opens) < before {
-            self.given_back.push(file);
+            self.unblocked_nodes.push(file);
         }
         if opens.is_empty() {
             self.state.delete(key);
@@ -171,7 +173,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Registers the file as open by the present request's session.
+    /// Registers the file as open by the session of the present request.
     pub fn register_open(&mut self, file: FileId) {
         let session = self.request.session;
         self.state.put(Key::SessionFile(session, file), ());
@@ -187,7 +189,7 @@ impl<V: View> Turn<'_, V> {
         });
     }
 
-    /// Takes one registration of the present request's session back.
+    /// Removes one registration of the session of the present request.
     pub fn unregister_open(&mut self, file: FileId) {
         let session = self.request.session;
         self.change_opens(file, |opens| {
@@ -201,7 +203,7 @@ impl<V: View> Turn<'_, V> {
         self.forget_file_of_session(session, file);
     }
 
-    /// Forgets that a session has to do with a file, if it has neither opens nor locks there.
+    /// Deletes the link from a session to a file without its opens and locks.
     pub fn forget_file_of_session(&mut self, session: SessionId, file: FileId) {
         let mut openers = self.openers(file).iter();
         let is_open = openers.any(|opener| opener.session == session);

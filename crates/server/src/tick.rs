@@ -1,13 +1,13 @@
-//! What happens because time has passed.
+//! The work of ticks.
 
-use crate::{Server, turn::Turn};
+use crate::{Server, builder::DecisionBuilder};
 use alloc::vec::Vec;
 use futago_base::{
     Batch, Duration, Key, RequestId, Time, TransactionId, Value, View,
     record::{SessionState, Sort, TransactionState},
 };
 
-/// The records of what ticks bring to an end.
+/// The sorts of records that ticks bring to an end.
 const UNFINISHED: [Sort; 7] = [
     Sort::Participant,
     Sort::TransactionStatus,
@@ -18,9 +18,10 @@ const UNFINISHED: [Sort; 7] = [
     Sort::Unfenced,
 ];
 
-/// For drivers that give ticks only where they lead to something.
+/// Functions for drivers that skip useless ticks.
 impl Server {
-    /// How long after this batch a tick is useful; `None` if it leaves nothing for ticks to do.
+    /// The delay after this batch until a tick is useful; `None` if the batch leaves no work for
+    /// ticks.
     pub fn tick_after(&self, batch: &Batch) -> Option<Duration> {
         let of = |key: &Key| match key {
             Key::Participant(_)
@@ -37,8 +38,8 @@ impl Server {
         put.filter_map(|(key, _)| of(key)).min()
     }
 
-    /// When the next tick is useful, right after one: soon if something is unfinished, else when
-    /// the lease of some session may end.
+    /// The time of the next useful tick, right after a tick. It is soon while work is unfinished,
+    /// else when the lease of a session may end.
     pub fn next_tick<V: View>(&self, view: &V, now: Time) -> Option<Time> {
         if UNFINISHED.iter().any(|&sort| has_unfinished(view, sort)) {
             return Some(now + self.config.tick);
@@ -58,7 +59,8 @@ impl Server {
     }
 }
 
-/// Whether there is a record of a sort that is not settled; of channels, all records stay.
+/// Whether a sort has unfinished records. Records of channels are permanent and finished when all
+/// messages are confirmed.
 fn has_unfinished<V: View>(view: &V, sort: Sort) -> bool {
     let (from, to) = Key::whole_sort(sort);
     view.range(from, to).any(|(_, value)| {
@@ -67,20 +69,20 @@ fn has_unfinished<V: View>(view: &V, sort: Sort) -> bool {
     })
 }
 
-impl<V: View> Turn<'_, V> {
+impl<V: View> DecisionBuilder<'_, V> {
     pub fn tick(&mut self) {
         self.resend();
         self.release_overdue();
-        self.press_all();
+        self.expedite_all();
         self.abort_overdue();
-        self.turn_away();
-        self.press_recalls();
+        self.refuse_undecided();
+        self.retry_recalls();
         self.pass_late_appends();
         self.expire_sessions();
-        self.press_fences();
+        self.retry_fences();
     }
 
-    /// Answers the requests that have waited long enough for messages to arrive.
+    /// Replies to the requests that have waited too long for confirmations of other servers.
     fn release_overdue(&mut self) {
         let (from, to) = Key::whole_sort(Sort::HeldReply);
         let overdue: Vec<RequestId> = self
@@ -95,8 +97,8 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Asks about every transaction that has reserved something here.
-    fn press_all(&mut self) {
+    /// Asks for the state of every transaction that has reserved a record here.
+    fn expedite_all(&mut self) {
         let (from, to) = Key::whole_sort(Sort::Participant);
         let waiting: Vec<TransactionId> = self
             .state
@@ -107,14 +109,14 @@ impl<V: View> Turn<'_, V> {
             })
             .collect();
         for transaction in waiting {
-            self.press(transaction, None);
+            self.expedite(transaction, None);
         }
     }
 
-    /// Nobody can tell what becomes of a transaction while the server that decides about it cannot be
-    /// reached: who waits for that is sent away, and gives up when it likes.
-    fn turn_away(&mut self) {
-        let patience = self.server.config().grace.times(2);
+    /// Replies `Busy` to the requests that wait for a transaction whose status server cannot be
+    /// reached. The client decides how long it retries.
+    fn refuse_undecided(&mut self) {
+        let limit = self.server.config().grace.times(2);
         let (from, to) = Key::whole_sort(Sort::Participant);
         let undecided: Vec<TransactionId> = self
             .state
@@ -123,15 +125,15 @@ impl<V: View> Turn<'_, V> {
                 (Key::Participant(id), Some(participant)) => Some((*id, participant.since)),
                 _ => None,
             })
-            .filter(|(_, since)| self.now.since(*since) > patience)
+            .filter(|(_, since)| self.now.since(*since) > limit)
             .map(|(id, _)| id)
             .collect();
         for transaction in undecided {
-            self.turn_parked_away(transaction);
+            self.refuse_parked(transaction);
         }
     }
 
-    /// Aborts the transactions whose clients seem to be gone.
+    /// Aborts the transactions whose clients seem to be dead.
     fn abort_overdue(&mut self) {
         let (from, to) = Key::whole_sort(Sort::TransactionStatus);
         let overdue: Vec<TransactionId> = self

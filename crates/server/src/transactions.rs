@@ -1,13 +1,13 @@
-//! Transactions as a server sees them: locators on what it holds, and the status of those that are
+//! Transactions on a server: locators on the reserved records, and the status of those that are
 //! decided here.
 //!
-//! Nobody is ever blocked by a client that died: whoever meets a locator asks for the status, and
-//! after the grace time has it aborted. The grace time is about liveness only; safety rests on the
-//! one change of the status record.
+//! A dead client never blocks others. A request that meets a locator asks for the status, and
+//! aborts the transaction after the grace time. The grace time matters for liveness only; safety
+//! rests on the single change of the status record.
 
 use crate::Output;
-use crate::answer::{Checked, Refusal};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Refusal};
 use alloc::vec::Vec;
 use futago_base::{
     FileId, Key, ServerId, Time, TransactionId, Value, View,
@@ -15,25 +15,25 @@ use futago_base::{
 };
 use futago_wire::{Peer, PeerChange, Step, codec};
 
-/// What became of transactions in a decision, for whoever adds it up. Each transaction is counted
-/// by the server that keeps its status.
+/// How many transactions a decision has begun and decided. Each transaction is counted by the
+/// server of its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionCounts {
-    /// Those whose status was made.
+    /// Transactions whose status was created.
     pub begun: u32,
-    /// Those that were decided to take effect.
+    /// Transactions that were committed.
     pub committed: u32,
-    /// Those that were decided to take none.
+    /// Transactions that were aborted.
     pub aborted: u32,
-    /// Requests that met what a transaction has reserved here, and wait for it.
+    /// Requests that wait because a transaction has reserved a record here.
     pub conflicts: u32,
 }
 
-/// A step together with the identity that was drawn for it.
+/// A step together with the file id that was assigned for it.
 pub type PreparedStep = (Step, Option<FileId>);
 
-impl<V: View> Turn<'_, V> {
-    /// Fails if a transaction has reserved the target.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Checks that no transaction has reserved the target. Errors: `Conflict`.
     pub fn unreserved(&self, target: Target) -> Checked<()> {
         match self
             .state
@@ -51,7 +51,8 @@ impl<V: View> Turn<'_, V> {
         self.state.put(Key::Locator(target), transaction);
     }
 
-    /// Where a transaction stands, for another server. With `abort`, it is decided now.
+    /// The state of a transaction, for another server. With `abort`, an undecided transaction is
+    /// aborted now.
     pub fn transaction_state(&mut self, id: TransactionId, abort: bool) -> TransactionState {
         if abort {
             return self.decide_transaction(id, false);
@@ -72,7 +73,7 @@ impl<V: View> Turn<'_, V> {
             .and_then(Value::participant)
     }
 
-    /// Begins a transaction whose status is kept here.
+    /// Begins a transaction whose status is on this server.
     pub fn begin_transaction(&mut self, id: TransactionId, participants: Vec<ServerId>) {
         let state = TransactionState::Active;
         let status = TransactionStatus {
@@ -85,8 +86,8 @@ impl<V: View> Turn<'_, V> {
         self.transactions.begun += 1;
     }
 
-    /// Decides a transaction, unless it is decided already, and tells the participants. Unknown
-    /// means aborted: a status is deleted only when every participant has resolved it.
+    /// Decides an undecided transaction and notifies the participants. An unknown transaction is
+    /// aborted, because a status is deleted only when every participant has resolved it.
     pub fn decide_transaction(&mut self, id: TransactionId, commit: bool) -> TransactionState {
         let Some(mut status) = self.status(id).cloned() else {
             return TransactionState::Aborted;
@@ -140,7 +141,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Takes the locators away and makes the changes if the transaction has committed.
+    /// Removes the locators, and makes the changes if the transaction has committed.
     pub fn resolve(&mut self, id: TransactionId, committed: bool) {
         let Some(participant) = self.participant(id).cloned() else {
             return;
@@ -161,26 +162,27 @@ impl<V: View> Turn<'_, V> {
                 self.remove_if_unused(file);
             }
         }
-        self.unpark_after(id);
+        self.unblock_after(id);
     }
 
-    /// Sees to it that a transaction which has reserved something here gets decided: at once if it
-    /// is younger than `other`, by its age, that wants the same, else after the grace time. Of two of one age,
-    /// the greater identity is the younger: or each of them might wait for the other.
-    pub fn press(&mut self, id: TransactionId, other: Option<(Time, TransactionId)>) {
+    /// Gets a transaction decided that has reserved a record here. If it is younger than the
+    /// transaction `other`, which wants the same record, it is aborted at once. Otherwise it is
+    /// aborted after the grace time. Of two transactions of the same age, the one with the greater
+    /// id is the younger, so that they never wait for each other.
+    pub fn expedite(&mut self, id: TransactionId, other: Option<(Time, TransactionId)>) {
         let Some(participant) = self.participant(id).cloned() else {
-            return self.unpark_after(id);
+            return self.unblock_after(id);
         };
         let overdue = self.now.since(participant.since) > self.server.config().grace;
         let abort = overdue || other.is_some_and(|other| other < (participant.age, id));
         if participant.status_server == self.server.id() {
-            self.press_here(id, abort);
+            self.expedite_here(id, abort);
         } else {
             self.ask(id, participant, abort);
         }
     }
 
-    fn press_here(&mut self, id: TransactionId, abort: bool) {
+    fn expedite_here(&mut self, id: TransactionId, abort: bool) {
         match self.transaction_state(id, abort) {
             TransactionState::Active => {}
             state => self.resolve(id, state == TransactionState::Committed),
@@ -213,7 +215,7 @@ impl<V: View> Turn<'_, V> {
         );
     }
 
-    /// Counts the locators of a bucket's entries in its header.
+    /// Counts the locators of the entries of a bucket in its header.
     fn count_pending(&mut self, target: &Target, change: i32) {
         let Target::Entry(directory, hash, _) = target else {
             return;

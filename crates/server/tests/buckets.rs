@@ -18,7 +18,7 @@ fn config() -> Config {
 
 const UPPER: BucketStart = BucketStart(1 << 62);
 
-/// Fills the root's only bucket up to the limit and returns the names.
+/// Fills the only bucket of the root up to the limit and returns the names.
 fn fill(cluster: &mut Cluster) -> Vec<String> {
     let names: Vec<String> = (0..4).map(|n| format!("f{n}")).collect();
     for text in &names {
@@ -28,7 +28,7 @@ fn fill(cluster: &mut Cluster) -> Vec<String> {
 }
 
 #[test]
-fn a_bucket_that_grows_too_large_gives_its_upper_half_away() {
+fn a_bucket_that_is_too_large_transfers_its_upper_half() {
     let mut cluster = Cluster::new(2, config());
     fill(&mut cluster);
     let id = cluster.next_id();
@@ -56,7 +56,7 @@ fn a_bucket_that_grows_too_large_gives_its_upper_half_away() {
 }
 
 #[test]
-fn who_asks_the_wrong_bucket_is_told_and_who_comes_early_is_sent_away() {
+fn a_request_for_the_wrong_bucket_is_redirected_and_an_early_one_is_refused() {
     let mut cluster = Cluster::new(2, config());
     let mut names = fill(&mut cluster);
     let id = cluster.next_id();
@@ -119,7 +119,7 @@ fn list(cluster: &mut Cluster, entries_max: u32) -> Vec<String> {
 }
 
 #[test]
-fn a_listing_shows_every_name_once_in_the_order_of_hashes_whatever_its_steps() {
+fn a_listing_shows_every_name_once_in_the_order_of_hashes() {
     let mut cluster = Cluster::new(2, config());
     let mut expected = fill(&mut cluster);
     expected.push("one more".into());

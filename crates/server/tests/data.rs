@@ -23,7 +23,7 @@ fn truncations(outcome: Outcome) -> (u64, Truncations) {
 }
 
 #[test]
-fn what_was_never_written_reads_as_zeros_up_to_the_size() {
+fn unwritten_ranges_read_as_zeros_up_to_the_size() {
     let mut cluster = Cluster::one();
     let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
     cluster.ask_with(0, write(id, 3, 5), b"xy").0.unwrap();
@@ -73,7 +73,7 @@ fn a_chunk_elsewhere_is_not_read_or_written_at_home() {
 }
 
 #[test]
-fn an_append_gets_the_end_of_the_file_whatever_the_client_thought() {
+fn an_append_gets_the_end_of_the_file() {
     let mut cluster = Cluster::one();
     let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
     for expected in [0, 3] {
@@ -93,7 +93,7 @@ fn an_append_gets_the_end_of_the_file_whatever_the_client_thought() {
     );
 }
 
-/// What asks for so many bytes at the end of a file.
+/// An append of `length` bytes.
 fn append(id: FileId, length: u32) -> Request {
     Request::Append {
         id,
@@ -120,7 +120,7 @@ fn open_file(cluster: &mut Cluster) -> FileId {
     id
 }
 
-/// Where a range begins that was handed out, and the size that others are shown.
+/// The start of a granted range, and the size that other clients see.
 fn given(outcome: Outcome) -> (u64, u64) {
     match outcome {
         Ok(Reply::Extent { offset, size, .. }) => (offset, size),
@@ -157,7 +157,7 @@ fn the_size_covers_appends_in_order_when_they_are_written() {
 }
 
 #[test]
-fn nobody_waits_longer_than_a_grace_time_for_an_append() {
+fn an_append_waits_at_most_one_grace_time() {
     let mut cluster = Cluster::new(2, Config::default());
     let id = open_file(&mut cluster);
     let end = u64::from(CHUNK_BYTES);
@@ -179,7 +179,7 @@ fn nobody_waits_longer_than_a_grace_time_for_an_append() {
 }
 
 #[test]
-fn a_shrinking_takes_ranges_away() {
+fn a_truncation_drops_append_ranges() {
     let mut cluster = Cluster::new(2, Config::default());
     let id = open_file(&mut cluster);
     let end = u64::from(CHUNK_BYTES);
@@ -191,7 +191,7 @@ fn a_shrinking_takes_ranges_away() {
 }
 
 #[test]
-fn who_does_not_have_the_file_open_appends_at_once() {
+fn a_client_without_the_file_open_appends_at_once() {
     let mut cluster = Cluster::new(2, Config::default());
     let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
     let end = u64::from(CHUNK_BYTES);
@@ -210,7 +210,7 @@ fn who_does_not_have_the_file_open_appends_at_once() {
     assert_eq!(writable, end + 10);
 }
 
-/// The end of a session takes away what it has written ahead of the size of files that it has open.
+/// The end of a session removes the data that it has written beyond the size of its open files.
 #[test]
 fn only_sessions_that_have_the_file_open_may_write_ahead() {
     let mut cluster = Cluster::new(2, Config::default());
@@ -224,7 +224,7 @@ fn only_sessions_that_have_the_file_open_may_write_ahead() {
         let told = cluster.request(0, request, read(id, 0, 0));
         match told.as_slice() {
             [
-                Output::Answer {
+                Output::Reply {
                     outcome: Ok(Reply::Extent { writable, .. }),
                     ..
                 },
@@ -294,7 +294,7 @@ fn read_chunk(chunk: ChunkId, to: u32, truncations: &Truncations) -> Request {
     }
 }
 
-fn shrink(id: FileId, size: u64) -> Request {
+fn truncate(id: FileId, size: u64) -> Request {
     let change = AttributeChange {
         size: Some(size),
         ..AttributeChange::default()
@@ -307,7 +307,7 @@ fn truncate_then_extend_never_shows_stale_bytes_even_before_the_cut_arrives() {
     let mut cluster = Cluster::new(2, Config::default());
     let (id, chunk) = two_chunks(&mut cluster);
     let request = cluster.next_id();
-    let outputs = cluster.request(0, request, shrink(id, u64::from(CHUNK_BYTES) + 1));
+    let outputs = cluster.request(0, request, truncate(id, u64::from(CHUNK_BYTES) + 1));
     let [
         (
             ServerId(1),
@@ -331,7 +331,7 @@ fn truncate_then_extend_never_shows_stale_bytes_even_before_the_cut_arrives() {
 }
 
 #[test]
-fn a_server_takes_chunks_of_a_file_only_while_its_home_wants_that() {
+fn a_server_takes_chunks_of_a_file_only_while_it_is_admitted() {
     let mut cluster = Cluster::new(2, Config::default());
     let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
     let chunk = ChunkId { file: id, index: 1 };
@@ -359,10 +359,10 @@ fn a_server_takes_chunks_of_a_file_only_while_its_home_wants_that() {
 }
 
 #[test]
-fn who_has_missed_a_truncation_that_a_chunk_has_heard_of_must_look_again() {
+fn a_client_that_has_missed_a_truncation_must_ask_the_home_again() {
     let mut cluster = Cluster::new(2, Config::default());
     let (id, chunk) = two_chunks(&mut cluster);
-    cluster.run(0, shrink(id, 0)).unwrap();
+    cluster.run(0, truncate(id, 0)).unwrap();
     let old = Truncations::default();
     let stale = cluster.ask_with(1, write_chunk(chunk, 0, &old), b"old").0;
     assert_eq!(stale, Err(Failure::Changed));
@@ -375,7 +375,7 @@ fn who_has_missed_a_truncation_that_a_chunk_has_heard_of_must_look_again() {
     assert_eq!(&data.bytes()[..], b"\0new");
 }
 
-/// Up to where chunks may be written before the home has been told.
+/// The offset up to which chunks may be written before the home is notified.
 fn writable(outcome: &Outcome) -> u64 {
     match outcome {
         Ok(Reply::Extent { writable, .. }) => *writable,
@@ -383,8 +383,8 @@ fn writable(outcome: &Outcome) -> u64 {
     }
 }
 
-/// A file of one session that has written ahead of the size on server 1, and the knowledge with
-/// which it did.
+/// A file whose session has written beyond its size on server 1, and the truncations that the
+/// session knows.
 fn written_ahead(cluster: &mut Cluster) -> (FileId, ChunkId, Truncations) {
     let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
     cluster.ask(0, Request::Open(id)).unwrap();
@@ -405,7 +405,7 @@ fn written_ahead(cluster: &mut Cluster) -> (FileId, ChunkId, Truncations) {
 }
 
 #[test]
-fn what_was_written_ahead_goes_when_the_file_is_closed() {
+fn data_beyond_the_size_is_removed_when_the_file_is_closed() {
     let mut cluster = Cluster::new(2, Config::default());
     let (id, chunk, known) = written_ahead(&mut cluster);
     let request = cluster.next_id();
@@ -424,7 +424,7 @@ fn what_was_written_ahead_goes_when_the_file_is_closed() {
 }
 
 #[test]
-fn what_a_client_that_is_gone_wrote_ahead_goes_with_its_session() {
+fn data_beyond_the_size_is_removed_with_its_session() {
     let config = Config::default();
     let lease = config.lease;
     let mut cluster = Cluster::new(2, config);
@@ -457,7 +457,7 @@ fn a_write_that_knows_of_the_truncation_survives_the_late_cut() {
     let mut cluster = Cluster::new(2, Config::default());
     let (id, chunk) = two_chunks(&mut cluster);
     let request = cluster.next_id();
-    let outputs = cluster.request(0, request, shrink(id, 0));
+    let outputs = cluster.request(0, request, truncate(id, 0));
     let (_, known) = truncations(cluster.ask(0, write(id, 0, u64::from(CHUNK_BYTES) + 4)));
     cluster
         .ask_with(1, write_chunk(chunk, 1, &known), b"new")
@@ -502,7 +502,7 @@ fn chunks_that_belong_elsewhere_or_nowhere_are_refused() {
     assert!(cluster.ask_with(1, beyond, b"x").0.is_err());
 }
 
-/// What a client has of the file's data under a lease must not change behind its back, in no chunk.
+/// The data that a client has cached under a lease must not change without a recall, in any chunk.
 #[test]
 fn announced_changes_begin_at_the_home() {
     let mut cluster = Cluster::new(2, Config::default());
@@ -510,7 +510,7 @@ fn announced_changes_begin_at_the_home() {
     let asked = cluster.next_id();
     let outputs = cluster.request(0, asked, Request::AnnounceChanges(id));
     assert!(
-        !outputs.iter().any(|it| matches!(it, Output::Answer { .. })),
+        !outputs.iter().any(|it| matches!(it, Output::Reply { .. })),
         "the answer waits until the other server knows"
     );
     assert_eq!(cluster.settle(0, outputs), [(asked, Ok(Reply::Done))]);
@@ -524,9 +524,10 @@ fn announced_changes_begin_at_the_home() {
     assert_eq!(fresh.0, Ok(Reply::Done));
 }
 
-/// A lease that covers the data is not worth an error: a server of chunks may be away for long.
+/// A lease that covers the data is not worth an error, because a server of chunks may be away for
+/// long.
 #[test]
-fn changes_are_not_announced_while_too_many_shrinkings_are_under_way() {
+fn changes_are_not_announced_while_too_many_truncations_are_unconfirmed() {
     let mut cluster = Cluster::new(2, Config::default());
     let (id, ..) = written_ahead(&mut cluster);
     let grow = |cluster: &mut Cluster, by: usize| {
@@ -539,7 +540,7 @@ fn changes_are_not_announced_while_too_many_shrinkings_are_under_way() {
         let asked = cluster.next_id();
         let outputs = cluster.request(0, asked, Request::AnnounceChanges(id));
         assert!(
-            !outputs.iter().any(|it| matches!(it, Output::Answer { .. })),
+            !outputs.iter().any(|it| matches!(it, Output::Reply { .. })),
             "the other server has not heard"
         );
     }
@@ -549,7 +550,7 @@ fn changes_are_not_announced_while_too_many_shrinkings_are_under_way() {
     assert!(writable(&cluster.ask(0, read(id, 0, 0))) > 0);
 }
 
-/// Raises a file's size while it is open, and closes it, which trims what was written ahead.
+/// Raises the size of a file while it is open, and closes it, which trims the data beyond the size.
 fn grow_and_close(cluster: &mut Cluster, id: FileId, end: u64) -> Truncations {
     cluster.run(0, Request::Open(id)).unwrap();
     cluster.run(0, write(id, 0, end)).unwrap();
@@ -557,8 +558,8 @@ fn grow_and_close(cluster: &mut Cluster, id: FileId, end: u64) -> Truncations {
     truncations(cluster.ask(0, read(id, 0, 0))).1
 }
 
-/// A process opens a log, appends to it and closes it again and again. Servers whose chunks lie
-/// before the end have heard of every trim, so none of them takes its data for cut.
+/// A process opens a log, appends to it and closes it repeatedly. Servers whose chunks lie before
+/// the end confirm every trim, so none of them takes its data for cut.
 #[test]
 fn data_before_the_end_outlives_any_number_of_closes() {
     const PIECE_BYTES: u64 = 200;

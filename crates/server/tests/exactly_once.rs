@@ -1,4 +1,4 @@
-//! Requests that come twice, late, or to a full server.
+//! Requests that arrive twice, late, or at a full server.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -63,7 +63,7 @@ fn a_copy_of_an_acknowledged_request_is_refused() {
         },
     );
     let outputs = cluster.request(0, old, create(spot(ROOT, "a")));
-    let refused = Output::Answer {
+    let refused = Output::Reply {
         request: old,
         outcome: Err(Failure::Late),
         payload: Payload::empty(),
@@ -72,7 +72,7 @@ fn a_copy_of_an_acknowledged_request_is_refused() {
 }
 
 #[test]
-fn a_silent_client_loses_its_open_files_and_is_told_so() {
+fn a_silent_client_loses_its_open_files_and_its_session_expires() {
     let mut cluster = Cluster::one();
     let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
     cluster.ask(0, Request::Open(file)).unwrap();
@@ -107,7 +107,7 @@ fn a_silent_client_loses_its_open_files_and_is_told_so() {
         sequence: 1,
     };
     let outputs = cluster.request(0, other, Request::KeepAlive);
-    let served = Output::Answer {
+    let served = Output::Reply {
         request: other,
         outcome: Ok(Reply::Done),
         payload: Payload::empty(),
@@ -198,8 +198,8 @@ impl Files for futago_store::MemoryStore {
     }
 }
 
-/// The first message to server 1 is lost. Others follow within the time after which a message is
-/// resent, and do not restart that time.
+/// The first message to server 1 is lost. Others follow within the resend time and do not restart
+/// it.
 #[test]
 fn a_lost_message_is_resent_while_others_follow_it() {
     let mut cluster = Cluster::new(2, Config::default());

@@ -1,4 +1,4 @@
-//! How much of a file is data and not hole.
+//! The amount of data in a file with holes.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -52,7 +52,7 @@ fn all_of_a_file_that_is_written_from_its_start_is_data() {
 }
 
 #[test]
-fn what_is_skipped_or_punched_is_no_data() {
+fn skipped_or_punched_ranges_are_no_data() {
     let mut cluster = Cluster::one();
     let id = file(&mut cluster);
     cluster.ask_with(0, write(id, 90, 96), b"beyond").0.unwrap();

@@ -54,7 +54,7 @@ impl Locker {
         (id, self.cluster.request(0, id, request))
     }
 
-    /// The range of the lock that is in the way of an exclusive one of a whole range.
+    /// The range of the first lock that conflicts with an exclusive lock of the whole range.
     fn in_the_way(&mut self, session: u64, start: u64, end: u64) -> Option<LockRange> {
         self.sequence += 1;
         let id = RequestId {
@@ -67,7 +67,7 @@ impl Locker {
         };
         match self.cluster.request(0, id, request).as_slice() {
             [
-                Output::Answer {
+                Output::Reply {
                     outcome: Ok(Reply::Lock(lock)),
                     ..
                 },
@@ -82,14 +82,14 @@ impl Locker {
             .1
             .as_slice()
         {
-            [Output::Answer { outcome, .. }] => outcome.clone(),
+            [Output::Reply { outcome, .. }] => outcome.clone(),
             other => panic!("no answer: {other:?}"),
         }
     }
 }
 
 fn answer(request: RequestId, outcome: Outcome) -> Output {
-    Output::Answer {
+    Output::Reply {
         request,
         outcome,
         payload: Payload::empty(),
@@ -125,7 +125,7 @@ fn of_several_locks_in_the_way_the_first_in_the_file_is_reported() {
         let taken = locker.take(1, LockKind::Exclusive, start, end);
         assert_eq!(taken, Ok(Reply::Done));
     }
-    // A shared lock in between makes three of one.
+    // A shared lock in the middle splits one lock into three.
     let taken = locker.take(1, LockKind::Shared, 4, 5);
     assert_eq!(taken, Ok(Reply::Done));
     let range = |start, end| Some(LockRange { start, end });
@@ -186,7 +186,7 @@ fn a_cancelled_wait_is_interrupted_and_takes_nothing() {
 }
 
 #[test]
-fn the_locks_of_a_session_that_ends_go_to_those_who_wait() {
+fn locks_of_an_ended_session_go_to_waiting_requests() {
     let mut locker = Locker::new();
     locker.take(1, LockKind::Exclusive, 0, 9).unwrap();
     let (waiting, _) = locker.set(2, change(Some(LockKind::Shared), 3, 3), true);
@@ -204,7 +204,7 @@ fn the_locks_of_a_session_that_ends_go_to_those_who_wait() {
 }
 
 #[test]
-fn who_waits_for_a_lock_of_a_file_that_goes_is_told() {
+fn a_request_that_waits_for_a_lock_of_a_removed_file_fails() {
     let mut locker = Locker::new();
     locker.take(1, LockKind::Exclusive, 0, 9).unwrap();
     let (waiting, outputs) = locker.set(2, change(Some(LockKind::Shared), 0, 9), true);

@@ -1,4 +1,4 @@
-//! Servers that lose all that they hold and begin a new life.
+//! Servers that lose their stores and begin a new incarnation.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,8 +12,8 @@ use futago_base::{
 use futago_server::{Config, Input, Output};
 use futago_wire::{AttributeChange, Failure, Peer, PeerAnswer, PeerChange, Reply, Request};
 
-/// A life that is not the first.
-const NEXT: u64 = 5;
+/// An incarnation that is not the first.
+const NEXT_INCARNATION: u64 = 5;
 const END: u64 = CHUNK_BYTES as u64 + 4;
 
 fn write(id: FileId, end: u64) -> Request {
@@ -71,10 +71,10 @@ fn two_chunks(cluster: &mut Cluster) -> FileId {
 }
 
 #[test]
-fn a_new_life_gives_no_file_an_identity_of_the_last_one() {
+fn a_new_incarnation_assigns_no_file_id_of_the_last_one() {
     let mut cluster = Cluster::one();
     let lost = cluster.create(0, spot(ROOT, "a")).attributes.id;
-    cluster.restart(0, NEXT);
+    cluster.restart(0, NEXT_INCARNATION);
     let made = cluster.create(0, spot(ROOT, "a")).attributes.id;
     assert_ne!(made, lost);
     assert_eq!(made.home(), lost.home());
@@ -87,8 +87,8 @@ fn a_new_life_gives_no_file_an_identity_of_the_last_one() {
 fn lost_data_is_no_hole() {
     let mut cluster = Cluster::new(2, Config::default());
     let id = two_chunks(&mut cluster);
-    cluster.restart(1, NEXT);
-    // Growing the file makes nothing good.
+    cluster.restart(1, NEXT_INCARNATION);
+    // Growing the file restores nothing.
     cluster.run(0, write(id, 4 * END)).unwrap();
     let late = write_chunk(id, Truncations::default());
     for (request, data) in [
@@ -105,7 +105,7 @@ fn lost_data_is_no_hole() {
 fn a_file_that_loses_data_is_whole_again_when_it_is_emptied() {
     let mut cluster = Cluster::new(2, Config::default());
     let id = two_chunks(&mut cluster);
-    cluster.restart(1, NEXT);
+    cluster.restart(1, NEXT_INCARNATION);
     let change = AttributeChange {
         size: Some(0),
         ..AttributeChange::default()
@@ -122,21 +122,21 @@ fn a_file_that_loses_data_is_whole_again_when_it_is_emptied() {
 }
 
 #[test]
-fn messages_that_were_under_way_reach_the_next_life() {
+fn messages_under_way_reach_the_next_incarnation() {
     let mut cluster = Cluster::new(2, Config::default());
     two_chunks(&mut cluster);
     let other = cluster.create(0, spot(ROOT, "b")).attributes.id;
     let request = cluster.next_id();
     // The message that admits the file is lost with the server.
     cluster.request(0, request, write(other, END));
-    cluster.restart(1, NEXT);
+    cluster.restart(1, NEXT_INCARNATION);
     cluster.now = cluster.now + cluster.servers[0].config().resend;
     let again = cluster.input(0, Input::Tick);
     let answers = cluster.settle(0, again);
     assert!(matches!(&answers[..], [(id, Ok(_))] if *id == request));
     let written = write_chunk(other, Truncations::default());
     assert_eq!(cluster.ask_with(1, written, b"data").0, Ok(Reply::Done));
-    // So do later ones.
+    // Later messages are lost too.
     let third = cluster.create(0, spot(ROOT, "c")).attributes.id;
     cluster.run(0, write(third, END)).unwrap();
 }
@@ -160,8 +160,8 @@ fn a_bucket_of_a_directory_that_lives_on_counts_the_names_that_come_back() {
     };
     let mut cluster = Cluster::new(2, config);
     let before = split_root(&mut cluster);
-    cluster.restart(0, NEXT);
-    // One name more, so that not all that come are there already.
+    cluster.restart(0, NEXT_INCARNATION);
+    // One more name, so that not all received names are there already.
     cluster.create(0, spot(ROOT, "other"));
     let after = split_root(&mut cluster);
     let (first, last) = Key::entries(ROOT, NameHash(0), None);
@@ -197,27 +197,27 @@ fn answers(cluster: &mut Cluster, input: Input) -> Vec<PeerAnswer> {
 }
 
 #[test]
-fn a_sender_in_a_new_life_is_heard_and_its_last_one_is_not() {
+fn messages_of_a_new_incarnation_count_and_those_of_the_last_do_not() {
     let mut cluster = Cluster::new(2, Config::default());
     for number in 1..=3 {
         let told = answers(&mut cluster, admit(0, Some(0), number, number));
         assert_eq!(told, [delivered(0, number)]);
     }
     assert_eq!(
-        answers(&mut cluster, admit(NEXT, None, 1, 9)),
-        [delivered(NEXT, 1)]
+        answers(&mut cluster, admit(NEXT_INCARNATION, None, 1, 9)),
+        [delivered(NEXT_INCARNATION, 1)]
     );
     assert_eq!(answers(&mut cluster, admit(0, Some(0), 4, 4)), []);
     assert_eq!(
-        answers(&mut cluster, admit(NEXT, Some(0), 2, 10)),
-        [delivered(NEXT, 2)]
+        answers(&mut cluster, admit(NEXT_INCARNATION, Some(0), 2, 10)),
+        [delivered(NEXT_INCARNATION, 2)]
     );
 }
 
 #[test]
-fn what_is_for_the_last_life_is_not_taken() {
+fn messages_for_the_last_incarnation_are_dropped() {
     let mut cluster = Cluster::new(2, Config::default());
-    let not_here = Some(NEXT);
+    let not_here = Some(NEXT_INCARNATION);
     assert_eq!(
         answers(&mut cluster, admit(0, not_here, 1, 9)),
         [delivered(0, 0)]
@@ -229,10 +229,10 @@ fn what_is_for_the_last_life_is_not_taken() {
 }
 
 #[test]
-fn late_confirmations_of_the_last_life_confirm_nothing() {
+fn late_confirmations_of_the_last_incarnation_confirm_nothing() {
     let mut cluster = Cluster::new(2, Config::default());
     two_chunks(&mut cluster);
-    cluster.restart(1, NEXT);
+    cluster.restart(1, NEXT_INCARNATION);
     let other = cluster.create(0, spot(ROOT, "b")).attributes.id;
     cluster.run(0, write(other, END)).unwrap();
     let third = cluster.create(0, spot(ROOT, "c")).attributes.id;

@@ -1,4 +1,4 @@
-//! What becomes of clients that are not heard of for a lease.
+//! Clients that are silent for a lease.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -14,7 +14,7 @@ use futago_wire::{Failure, LockChange, Outcome, Peer, PeerAnswer, Reply, Request
 
 const STOPPED: SessionId = SessionId(101);
 const WAITING: SessionId = SessionId(102);
-/// The root's home, and that of its files.
+/// The home of the root and of its files.
 const HOME: u16 = 0;
 
 /// A client that has locked a file, and one that waits for the lock.
@@ -80,7 +80,8 @@ impl Room {
         }
     }
 
-    /// The next client waits for the lock; then a lease passes without a word of the first one.
+    /// The second client waits for the lock; then a lease passes without a message of the first
+    /// one.
     fn let_a_lease_pass(&mut self) -> Vec<Output> {
         self.pass(Duration(self.lease().0 / 2));
         self.send(WAITING, HOME, self.lock(), true);
@@ -100,7 +101,7 @@ impl Room {
 
 fn outcomes(outputs: &[Output]) -> Vec<Outcome> {
     let of = |output: &Output| match output {
-        Output::Answer { outcome, .. } => Some(outcome.clone()),
+        Output::Reply { outcome, .. } => Some(outcome.clone()),
         _ => None,
     };
     outputs.iter().filter_map(of).collect()
@@ -121,7 +122,7 @@ fn fenced(receiver: u16) -> Input {
 }
 
 #[test]
-fn what_a_session_held_is_given_up_once_no_server_serves_it() {
+fn locks_are_released_once_no_server_serves_their_session() {
     let mut room = Room::new(3);
     assert!(room.serves(STOPPED, 1, true));
     let told = room.let_a_lease_pass();
@@ -129,8 +130,7 @@ fn what_a_session_held_is_given_up_once_no_server_serves_it() {
     assert_eq!(peers(&told), to_others);
     assert!(outcomes(&told).is_empty(), "others may still serve it");
     assert!(!room.serves(STOPPED, HOME, false));
-    // It was heard of at another server: that one does not serve it any more either, nor one that
-    // it comes to later.
+    // Server 1 knew the session, server 2 did not: neither serves it from now on.
     for server in [1, 2] {
         let answers = room.cluster.input(server, Input::Peer(fence()));
         let answer = PeerAnswer::Fenced {
@@ -152,7 +152,7 @@ fn what_a_session_held_is_given_up_once_no_server_serves_it() {
 }
 
 #[test]
-fn a_server_that_is_told_of_a_fence_tells_others_of_what_it_gives_up() {
+fn a_fenced_server_with_locks_fences_the_others() {
     let mut room = Room::new(2);
     let told_by_other = Peer::Fence {
         sender: ServerId(1),
@@ -166,7 +166,7 @@ fn a_server_that_is_told_of_a_fence_tells_others_of_what_it_gives_up() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_is_told_again_and_waited_for_during_one_lease() {
+fn a_fence_is_resent_and_waits_for_one_lease() {
     let mut room = Room::new(2);
     room.let_a_lease_pass();
     room.pass(room.cluster.servers[0].config().resend);
@@ -181,7 +181,7 @@ fn a_server_that_does_not_answer_is_told_again_and_waited_for_during_one_lease()
 }
 
 #[test]
-fn who_is_alone_or_holds_nothing_is_fenced_without_a_word() {
+fn a_session_without_locks_or_other_servers_is_fenced_without_messages() {
     let mut room = Room::new(1);
     assert_eq!(outcomes(&room.let_a_lease_pass()), [Ok(Reply::Done)]);
     let mut room = Room::new(2);

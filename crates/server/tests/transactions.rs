@@ -1,5 +1,5 @@
-//! Transactions over two servers: what others see before, during and after, and what becomes of
-//! those whose clients die.
+//! Transactions over two servers: their visibility before, during and after, and their end when
+//! their clients die.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -127,7 +127,7 @@ fn a_committed_transaction_is_seen_at_once_even_where_it_is_not_resolved() {
     let (mut cluster, directory, entry) = two_servers();
     let transaction = prepare_rename(&mut cluster, directory, entry);
     let id = cluster.next_id();
-    // The message that tells server 1 is lost.
+    // The message to server 1 is lost.
     let outputs = cluster.request(
         0,
         id,
@@ -192,11 +192,11 @@ fn a_request_that_meets_a_locator_waits_and_asks_the_status_server() {
 }
 
 #[test]
-fn who_waits_for_a_status_server_that_is_lost_is_sent_away() {
+fn a_request_that_waits_for_a_lost_status_server_is_busy() {
     let (mut cluster, directory, entry) = two_servers();
     let transaction = prepare_rename(&mut cluster, directory, entry);
     let id = cluster.next_id();
-    let busy = Output::Answer {
+    let busy = Output::Reply {
         request: id,
         outcome: Err(Failure::Busy),
         payload: futago_base::Payload::empty(),
@@ -208,14 +208,14 @@ fn who_waits_for_a_status_server_that_is_lost_is_sent_away() {
         let outputs = cluster.input(1, Input::Tick);
         assert!(outputs.contains(&busy), "attempt {attempt}: {outputs:?}");
     }
-    // Once the status server has come back, whoever asks again is answered.
+    // Once the status server is back, a repeated request gets its reply.
     let answer = PeerAnswer::State {
         transaction,
         state: TransactionState::Aborted,
     };
     cluster.request(1, id, Request::Lookup(spot(directory, "b")));
     let outputs = cluster.input(1, Input::PeerAnswer(answer));
-    let missing = |output: &Output| matches!(output, Output::Answer { request, outcome: Err(Failure::Errno(Errno::ENOENT)), .. } if *request == id);
+    let missing = |output: &Output| matches!(output, Output::Reply { request, outcome: Err(Failure::Errno(Errno::ENOENT)), .. } if *request == id);
     assert!(outputs.iter().any(missing), "{outputs:?}");
 }
 
@@ -240,7 +240,7 @@ fn data_of_a_closed_file_waits_until_it_is_decided_whether_the_file_stays() {
     assert!(answers.contains(&(read, Err(Failure::Errno(Errno::ESTALE)))));
 }
 
-/// It would wait again after that, although its client has given up, and take the lock in the end.
+/// Otherwise it would wait again although its client has given up, and take the lock in the end.
 #[test]
 fn a_copy_of_a_request_that_waits_for_a_lock_does_not_wait_for_a_transaction() {
     let (mut cluster, directory, entry) = two_servers();
@@ -276,7 +276,8 @@ fn a_copy_of_a_request_that_waits_for_a_lock_does_not_wait_for_a_transaction() {
     assert!(!records.any(|(key, _)| matches!(key, Key::LockWaiters(_))));
 }
 
-/// A symbolic link on server 1, whose name a rename from server 0 has replaced. Server 1 has not heard of that.
+/// A symbolic link on server 1 whose name a rename from server 0 has replaced. Server 1 does not
+/// know it yet.
 fn replaced_symlink() -> (Cluster, FileId) {
     let (mut cluster, directory, entry) = two_servers();
     let node = NewNode {
@@ -317,13 +318,13 @@ fn replaced_symlink() -> (Cluster, FileId) {
         transaction,
         commit: true,
     };
-    // The message that tells server 1 is lost.
+    // The message to server 1 is lost.
     cluster.request(0, decide, commit);
     (cluster, replaced.id)
 }
 
 #[test]
-fn what_has_lost_its_name_by_a_transaction_that_is_not_resolved_yet_is_not_found_by_its_identity() {
+fn a_file_unlinked_by_an_unresolved_transaction_is_not_found_by_its_id() {
     let lock = LockChange {
         space: LockSpace::Range,
         kind: Some(LockKind::Shared),
@@ -404,7 +405,7 @@ fn an_older_transaction_does_not_wait_for_a_younger_one() {
     assert_eq!(cluster.transactions, counts);
 }
 
-/// Two that have begun in the same moment must not wait for each other until the grace time is over.
+/// Two transactions of the same age must not wait for each other until the grace time is over.
 #[test]
 fn of_two_transactions_of_one_age_one_gives_way_at_once() {
     let (mut cluster, directory, entry) = two_servers();
@@ -442,7 +443,7 @@ fn a_transaction_is_counted_by_the_server_that_keeps_its_status() {
     };
     cluster.run(0, decide(true)).unwrap();
     cluster.run(0, decide(false)).unwrap();
-    // What has failed has not begun.
+    // A failed transaction has not begun.
     let unknown = next_transaction(&mut cluster);
     let missing = Step::RemoveEntry {
         at: spot(ROOT, "a"),
@@ -518,7 +519,7 @@ fn a_directory_with_a_name_on_its_way_in_is_not_removed() {
 }
 
 #[test]
-fn what_a_directory_inherits_stays_until_it_is_made() {
+fn inherited_attributes_stay_until_the_directory_is_made() {
     let mut cluster = Cluster::new(2, Config::default());
     let inherited = |set_gid, gid| Step::Inherit {
         directory: ROOT,

@@ -44,7 +44,7 @@ impl World {
         store.apply(decision.batch);
         for output in decision.outputs {
             match output {
-                Output::Answer {
+                Output::Reply {
                     request,
                     outcome,
                     payload,

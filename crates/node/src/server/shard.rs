@@ -242,7 +242,7 @@ impl Shard {
 
     fn release(&mut self, output: Output) {
         match output {
-            Output::Answer {
+            Output::Reply {
                 request,
                 outcome,
                 payload,

@@ -1,28 +1,29 @@
-//! Hands out the next range at the end of a file, and stores what of it falls into chunk 0. That part
-//! must come along: the caller is told to look again if it took the file for longer.
+//! Grants the next range at the end of a file, and stores the part of it in chunk 0. The request
+//! must bring that part. Otherwise it fails with `Changed`, because the client took the file for
+//! longer.
 //!
-//! A range within chunk 0 is appended with that. Of another one the file's size does not tell
-//! before its writer has finished it; one who does not have the file open, and so could leave data
-//! beyond the size behind, finishes at once.
+//! An append within chunk 0 is complete at once. Another append raises the size only when its
+//! writer has finished it. A client without the file open finishes at once, because it could leave
+//! data beyond the size behind.
 
-use super::prepare_write::lead_to;
+use super::prepare_write::extend_reach;
 use super::read::extent;
 use super::write::{Note, note_write};
-use crate::answer::Result;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Result;
 use core::ops::Range;
 use futago_base::{ChunkId, Errno, FileId, Payload, View, limits};
 use futago_wire::Failure;
 
 pub fn run<V: View>(
-    turn: &mut Turn<'_, V>,
+    builder: &mut DecisionBuilder<'_, V>,
     id: FileId,
     length: u32,
     kill_privileges: bool,
     data: &Payload,
 ) -> Result {
-    let inode = turn.regular_file(id)?;
-    let offset = turn.append_start(id, inode.size);
+    let inode = builder.regular_file(id)?;
+    let offset = builder.append_start(id, inode.size);
     let end = offset + u64::from(length);
     if end > limits::FILE_BYTES {
         return Err(Errno::EFBIG.into());
@@ -38,34 +39,34 @@ pub fn run<V: View>(
     }
     if stored > 0 {
         let chunk = ChunkId { file: id, index: 0 };
-        turn.write_chunk(chunk, offset as u32, data.slice(0, stored));
+        builder.write_chunk(chunk, offset as u32, data.slice(0, stored));
     }
-    let inode = if end > chunk_bytes && turn.is_open_here(id) {
-        turn.give_range(id, offset..end);
-        lead_to(turn, id, end)?
+    let inode = if end > chunk_bytes && builder.is_open_here(id) {
+        builder.grant_range(id, offset..end);
+        extend_reach(builder, id, end)?
     } else {
-        note_write(turn, id, end, Note::now((offset, end), kill_privileges))?
+        note_write(builder, id, end, Note::now((offset, end), kill_privileges))?
     };
-    Ok(extent(turn, id, &inode, offset, stored as u32).into())
+    Ok(extent(builder, id, &inode, offset, stored as u32).into())
 }
 
-/// The data of a range that [`run`] has given is where it belongs.
+/// Finishes a range that [`run`] has granted and whose data is written.
 pub fn finish<V: View>(
-    turn: &mut Turn<'_, V>,
+    builder: &mut DecisionBuilder<'_, V>,
     id: FileId,
     range: &Range<u64>,
     kill_privileges: bool,
     heard: u64,
 ) -> Result {
-    if turn.regular_file(id)?.truncations.latest > heard {
+    if builder.regular_file(id)?.truncations.latest > heard {
         return Err(Failure::Changed.into());
     }
-    turn.settle_range(id, range)?;
+    builder.settle_range(id, range)?;
     let inode = note_write(
-        turn,
+        builder,
         id,
         range.end,
         Note::now((range.start, range.end), kill_privileges),
     )?;
-    Ok(extent(turn, id, &inode, range.start, 0).into())
+    Ok(extent(builder, id, &inode, range.start, 0).into())
 }

@@ -1,7 +1,7 @@
-//! Tells the attributes of files.
+//! Replies with the attributes of files.
 
-use crate::answer::{Refusal, Result};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Refusal, Result};
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, View};
 use futago_wire::{Failure, Reply};
@@ -9,13 +9,13 @@ use futago_wire::{Failure, Reply};
 /// The most files of one request.
 const FILES_MAX: usize = 4096;
 
-pub fn run<V: View>(turn: &Turn<'_, V>, ids: &[FileId]) -> Result {
+pub fn run<V: View>(builder: &DecisionBuilder<'_, V>, ids: &[FileId]) -> Result {
     if ids.len() > FILES_MAX {
         return Err(Errno::EINVAL.into());
     }
     let mut files = Vec::with_capacity(ids.len());
     for &id in ids {
-        match turn.file_state(id) {
+        match builder.file_state(id) {
             Ok(state) => files.push(Ok(state)),
             Err(Refusal::Failure(Failure::Errno(errno))) => files.push(Err(errno)),
             Err(refusal) => return Err(refusal),

@@ -1,11 +1,15 @@
 //! Reads, writes, punches and copies chunks other than a file's first.
 
-use crate::answer::{Answer, Checked, Result};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Completion, Result};
 use futago_base::{ChunkId, Errno, FileId, Payload, View, limits, record::Truncations};
 use futago_wire::{Failure, Reply, Request};
 
-pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, data: &Payload) -> Result {
+pub fn run<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    request: &Request,
+    data: &Payload,
+) -> Result {
     match request {
         Request::ReadChunk {
             chunk,
@@ -14,10 +18,10 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, data: &Payload) -
             chunk_bytes,
             truncations,
         } => {
-            check(turn, *chunk, (*from, *to), *chunk_bytes)?;
-            turn.heard_or_fail(chunk.file)?;
-            let payload = read(turn, *chunk, (*from, *to), *chunk_bytes, truncations);
-            Ok(Answer {
+            check(builder, *chunk, (*from, *to), *chunk_bytes)?;
+            builder.heard_if_admitted(chunk.file)?;
+            let payload = read(builder, *chunk, (*from, *to), *chunk_bytes, truncations);
+            Ok(Completion {
                 reply: Reply::Done,
                 payload,
             })
@@ -29,9 +33,9 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, data: &Payload) -
             truncations,
         } => {
             let end = end_of(*offset, data.len())?;
-            check(turn, *chunk, (*offset, end), *chunk_bytes)?;
-            turn.admit_change(chunk.file, *chunk_bytes, truncations)?;
-            turn.write_chunk(*chunk, *offset, data.clone());
+            check(builder, *chunk, (*offset, end), *chunk_bytes)?;
+            builder.admit_change(chunk.file, *chunk_bytes, truncations)?;
+            builder.write_chunk(*chunk, *offset, data.clone());
             Ok(Reply::Done.into())
         }
         Request::PunchChunks {
@@ -40,21 +44,21 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, data: &Payload) -
             to,
             chunk_bytes,
             truncations,
-        } => punch(turn, *file, (*from, *to), *chunk_bytes, truncations),
-        Request::CopyChunk { .. } => copy(turn, request),
+        } => punch(builder, *file, (*from, *to), *chunk_bytes, truncations),
+        Request::CopyChunk { .. } => copy(builder, request),
         _ => Err(Errno::ENOSYS.into()),
     }
 }
 
-/// The chunk must belong here, not be a file's first, lie below the largest size, and contain the
-/// range.
+/// Checks that the chunk belongs here, is not the first of its file, lies below the largest size,
+/// and contains the range.
 fn check<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     chunk: ChunkId,
     (from, to): (u32, u32),
     chunk_bytes: u32,
 ) -> Checked<()> {
-    if turn.server.map.chunk_server(chunk) != turn.server.id() {
+    if builder.server.map.chunk_server(chunk) != builder.server.id() {
         return Err(Failure::WrongServer.into());
     }
     check_chunk_bytes(chunk_bytes)?;
@@ -70,7 +74,7 @@ fn check<V: View>(
     }
 }
 
-/// Chunks are never smaller or larger than the limits, whatever a client says.
+/// Checks that the chunk size is within the limits, because clients are not trusted.
 pub fn check_chunk_bytes(chunk_bytes: u32) -> Checked<()> {
     let valid = (limits::CHUNK_BYTES_MIN..=limits::CHUNK_BYTES_MAX).contains(&chunk_bytes);
     if valid {
@@ -88,35 +92,35 @@ fn end_of(offset: u32, length: usize) -> Checked<u32> {
 }
 
 fn read<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     chunk: ChunkId,
     (from, to): (u32, u32),
     chunk_bytes: u32,
     truncations: &Truncations,
 ) -> Payload {
     let start = chunk.index * u64::from(chunk_bytes);
-    let valid = turn.valid_end(chunk, start, truncations);
-    turn.read_chunk(chunk, from, to, valid)
+    let valid = builder.valid_end(chunk, start, truncations);
+    builder.read_chunk(chunk, from, to, valid)
 }
 
 fn punch<V: View>(
-    turn: &mut Turn<'_, V>,
+    builder: &mut DecisionBuilder<'_, V>,
     file: FileId,
     range: (u64, u64),
     chunk_bytes: u32,
     truncations: &Truncations,
 ) -> Result {
     check_chunk_bytes(chunk_bytes)?;
-    // Where no chunks may be, there is nothing to punch.
-    if turn.heard(file).is_some() {
-        turn.admit_change(file, chunk_bytes, truncations)?;
-        turn.punch_chunks(file, range, chunk_bytes);
+    // Without admitted chunks there is nothing to punch.
+    if builder.heard(file).is_some() {
+        builder.admit_change(file, chunk_bytes, truncations)?;
+        builder.punch_chunks(file, range, chunk_bytes);
     }
     Ok(Reply::Done.into())
 }
 
-/// The bytes are shared, not copied, where the store keeps them by reference.
-fn copy<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
+/// The bytes are shared, not copied, where the store holds them by reference.
+fn copy<V: View>(builder: &mut DecisionBuilder<'_, V>, request: &Request) -> Result {
     let Request::CopyChunk {
         source,
         from,
@@ -130,18 +134,18 @@ fn copy<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
     else {
         return Err(Errno::ENOSYS.into());
     };
-    check(turn, *source, (*from, *to), *chunk_bytes)?;
+    check(builder, *source, (*from, *to), *chunk_bytes)?;
     let end = end_of(*offset, (*to - *from) as usize)?;
-    check(turn, *target, (*offset, end), *chunk_bytes)?;
-    turn.heard_or_fail(source.file)?;
+    check(builder, *target, (*offset, end), *chunk_bytes)?;
+    builder.heard_if_admitted(source.file)?;
     let data = read(
-        turn,
+        builder,
         *source,
         (*from, *to),
         *chunk_bytes,
         source_truncations,
     );
-    turn.admit_change(target.file, *chunk_bytes, truncations)?;
-    turn.write_chunk(*target, *offset, data);
+    builder.admit_change(target.file, *chunk_bytes, truncations)?;
+    builder.write_chunk(*target, *offset, data);
     Ok(Reply::Done.into())
 }

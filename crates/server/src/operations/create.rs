@@ -1,7 +1,7 @@
 //! Makes a file, symbolic link, pipe, socket or device node, with its entry, in one batch.
 
-use crate::answer::{Checked, Result};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Result};
 use futago_base::{
     ChunkId, Errno, Kind, Payload, Timestamp, View, limits,
     record::{Entry, Header, Inode, Truncations},
@@ -9,19 +9,19 @@ use futago_base::{
 use futago_wire::{NewContent, NewNode, Reply, Request, Spot};
 
 pub fn run<V: View>(
-    turn: &mut Turn<'_, V>,
+    builder: &mut DecisionBuilder<'_, V>,
     at: &Spot,
     node: &NewNode,
     exclusive: bool,
     data: &Payload,
 ) -> Result {
     check(node, data)?;
-    let (place, header) = turn.place_to_change(at)?;
-    if let Some(entry) = turn.entry(&place) {
+    let (location, header) = builder.locate_to_change(at)?;
+    if let Some(entry) = builder.entry(&location) {
         if exclusive {
             return Err(Errno::EEXIST.into());
         }
-        let state = turn.file_state_if_at_home(entry.id)?;
+        let state = builder.file_state_if_at_home(entry.id)?;
         return Ok(Reply::Found {
             entry,
             state,
@@ -30,18 +30,18 @@ pub fn run<V: View>(
         }
         .into());
     }
-    let id = turn.draw_id(turn.server.map.bucket_partition(at.directory, at.bucket));
-    let inode = inode(turn, node, &header, data);
+    let id = builder.draw_id(builder.server.map.bucket_partition(at.directory, at.bucket));
+    let inode = inode(builder, node, &header, data);
     let entry = Entry {
         id,
         kind: inode.kind,
     };
-    let state = turn.describe(id, &inode);
-    turn.state.put_inode(id, inode);
-    turn.replace_entry(&place, None, Some(entry));
+    let state = builder.describe(id, &inode);
+    builder.state.put_inode(id, inode);
+    builder.replace_entry(&location, None, Some(entry));
     if !data.is_empty() {
         let chunk = ChunkId { file: id, index: 0 };
-        turn.write_chunk(chunk, 0, data.clone());
+        builder.write_chunk(chunk, 0, data.clone());
     }
     Ok(Reply::Found {
         entry,
@@ -52,8 +52,9 @@ pub fn run<V: View>(
     .into())
 }
 
-/// Registers a new file as open if its maker wants that, unless a lease tells him in time what becomes of it.
-pub fn open<V: View>(turn: &mut Turn<'_, V>, request: &Request, reply: &Reply) {
+/// Registers a new file as open on demand, unless the client has got a lease. A lease is recalled
+/// before the file is removed.
+pub fn open<V: View>(builder: &mut DecisionBuilder<'_, V>, request: &Request, reply: &Reply) {
     if let Request::Create { open: true, .. } = request
         && let Reply::Found {
             state: Some(state),
@@ -62,7 +63,7 @@ pub fn open<V: View>(turn: &mut Turn<'_, V>, request: &Request, reply: &Reply) {
         } = reply
         && !state.leased
     {
-        turn.register_open(state.attributes.id);
+        builder.register_open(state.attributes.id);
     }
 }
 
@@ -85,12 +86,12 @@ pub fn check(node: &NewNode, data: &Payload) -> Checked<()> {
 }
 
 pub fn inode<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     node: &NewNode,
     header: &Header,
     data: &Payload,
 ) -> Inode {
-    let now = Timestamp::from(turn.stamp);
+    let now = Timestamp::from(builder.stamp);
     let mut inode = Inode {
         kind: Kind::File,
         mode: node.mode & 0o7777,
@@ -135,7 +136,7 @@ pub fn inode<V: View>(
     inode
 }
 
-/// The directory's set-group-id bit hands its group down.
+/// The set-group-id bit of a directory: new nodes inherit its group.
 pub const SET_GID: u16 = 0o2000;
 
 /// The group of a new node in a directory.

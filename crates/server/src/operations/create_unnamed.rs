@@ -1,47 +1,51 @@
-//! Makes a file without a name, which only its opener knows.
+//! Makes a file without a name, known only to its opener.
 
 use super::create::{check, inode};
-use crate::answer::{Refusal, Result};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Refusal, Result};
 use futago_base::{
     BucketStart, Errno, FileId, Kind, Payload, View,
     record::{Entry, Inode, Target},
 };
 use futago_wire::{Failure, NewContent, NewNode, Reply};
 
-pub fn run<V: View>(turn: &mut Turn<'_, V>, directory: FileId, node: &NewNode) -> Result {
+pub fn run<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    directory: FileId,
+    node: &NewNode,
+) -> Result {
     let (NewContent::File { .. } | NewContent::CharacterDevice(_)) = node.content else {
         return Err(Errno::EINVAL.into());
     };
     let data = Payload::empty();
     check(node, &data)?;
-    let parent = match turn.file(directory) {
+    let parent = match builder.file(directory) {
         Err(Refusal::Failure(Failure::Errno(_))) => return Err(Errno::ENOENT.into()),
         parent => parent?.kind,
     };
     if parent != Kind::Directory {
         return Err(Errno::ENOTDIR.into());
     }
-    // It may be about to be removed.
-    turn.unreserved(Target::Inode(directory))?;
-    let header = turn.bucket(directory, BucketStart(0))?;
-    let id = turn.draw_id(directory.home());
+    // A transaction may be about to remove the directory.
+    builder.unreserved(Target::Inode(directory))?;
+    let header = builder.bucket(directory, BucketStart(0))?;
+    let id = builder.draw_id(directory.home());
     let mut inode = Inode {
         links: 0,
         linkable: true,
-        ..inode(turn, node, &header, &data)
+        ..inode(builder, node, &header, &data)
     };
     if inode.kind != Kind::File {
-        // Before it gets its name, the directory may come to hand down another group.
+        // The group that the directory passes on may change before the node gets its name.
         inode.gid = node.gid;
     }
     let entry = Entry {
         id,
         kind: inode.kind,
     };
-    let state = turn.describe(id, &inode);
-    turn.state.put_inode(id, inode);
-    turn.register_open(id);
+    let state = builder.describe(id, &inode);
+    builder.state.put_inode(id, inode);
+    builder.register_open(id);
     Ok(Reply::Found {
         entry,
         state: Some(state),

@@ -1,14 +1,14 @@
-//! Takes away what was written beyond a file's size.
+//! Removes the data beyond the size of a file.
 
-use crate::answer::Result;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Result;
 use futago_base::{FileId, View};
 use futago_wire::Reply;
 
-pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {
-    let inode = turn.regular_file(id)?;
+pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, id: FileId) -> Result {
+    let inode = builder.regular_file(id)?;
     if inode.ahead {
-        turn.shrink(id, inode.size)?;
+        builder.truncate(id, inode.size)?;
     }
     Ok(Reply::Done.into())
 }

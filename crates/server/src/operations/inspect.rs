@@ -1,7 +1,7 @@
 //! Lists records for a check of the file system.
 
-use crate::answer::Result;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Result;
 use alloc::vec::Vec;
 use futago_base::{FileId, Key, Overlay, Value, View};
 use futago_wire::{
@@ -9,18 +9,22 @@ use futago_wire::{
     check::{Inspected, InspectedKey},
 };
 
-/// The most records of one answer: even symbolic links of the largest size, of some 4,500 bytes each, fit
-/// in one message.
+/// The most records in one reply: even symbolic links of the largest size, about 4,500 bytes each,
+/// fit in one message.
 const RECORDS_MAX: usize = 200;
 
-pub fn run<V: View>(turn: &Turn<'_, V>, after: Option<&InspectedKey>, records_max: u32) -> Result {
+pub fn run<V: View>(
+    builder: &DecisionBuilder<'_, V>,
+    after: Option<&InspectedKey>,
+    records_max: u32,
+) -> Result {
     let from = after.map_or(Key::Inode(FileId(0)), key_of);
     let limit = (records_max as usize).clamp(1, RECORDS_MAX);
-    let records: Vec<Inspected> = turn
+    let records: Vec<Inspected> = builder
         .state
         .range(from.clone(), Key::TreeVersion)
         .filter(|(key, _)| after.is_none() || **key != from)
-        .filter_map(|(key, value)| inspected(&turn.state, key, value))
+        .filter_map(|(key, value)| inspected(&builder.state, key, value))
         .take(limit)
         .collect();
     let next = records
@@ -40,7 +44,8 @@ pub fn key_of(key: &InspectedKey) -> Key {
     }
 }
 
-/// A record as a check sees it, if a check looks at its sort; `state` is all that the server holds.
+/// A record in the form of a check, if a check reads its sort. `state` is the whole state of the
+/// server.
 pub fn inspected<V: View>(state: &Overlay<'_, V>, key: &Key, value: &Value) -> Option<Inspected> {
     match (key, value) {
         (Key::Inode(id), Value::Inode(inode)) => Some(Inspected::Inode {

@@ -1,7 +1,7 @@
 //! `fcntl` range locks and `flock` locks, shared by all clients.
 
-use crate::answer::{Refusal, Result};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Refusal, Result};
 use futago_base::{
     Errno, FileId, Key, View,
     record::{LockKind, LockOwner, LockWaiter, RangeLock},
@@ -11,28 +11,32 @@ use futago_wire::{LockChange, Reply, Request};
 /// The most requests that wait on one file.
 const WAITERS_MAX: usize = 4096;
 
-pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
+pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, request: &Request) -> Result {
     match request {
         Request::TestLock { id, lock } => {
-            turn.lasting_file(*id)?;
-            let asked = lock_of(turn, lock, lock.kind.unwrap_or(LockKind::Shared));
-            Ok(Reply::Lock(turn.lock_in_the_way(*id, &asked)).into())
+            builder.lasting_file(*id)?;
+            let asked = lock_of(builder, lock, lock.kind.unwrap_or(LockKind::Shared));
+            Ok(Reply::Lock(builder.conflicting_lock(*id, &asked)).into())
         }
-        Request::SetLock { id, lock, wait } => set(turn, *id, lock, *wait),
+        Request::SetLock { id, lock, wait } => set(builder, *id, lock, *wait),
         Request::CancelLock { id, sequence } => {
-            turn.cancel_lock(*id, *sequence);
+            builder.cancel_lock(*id, *sequence);
             Ok(Reply::Done.into())
         }
         _ => Err(Errno::ENOSYS.into()),
     }
 }
 
-fn lock_of<V: View>(turn: &Turn<'_, V>, change: &LockChange, kind: LockKind) -> RangeLock {
+fn lock_of<V: View>(
+    builder: &DecisionBuilder<'_, V>,
+    change: &LockChange,
+    kind: LockKind,
+) -> RangeLock {
     RangeLock {
         space: change.space,
         kind,
         owner: LockOwner {
-            session: turn.request.session,
+            session: builder.request.session,
             owner: change.owner,
         },
         range: change.range,
@@ -40,41 +44,48 @@ fn lock_of<V: View>(turn: &Turn<'_, V>, change: &LockChange, kind: LockKind) -> 
     }
 }
 
-fn set<V: View>(turn: &mut Turn<'_, V>, id: FileId, change: &LockChange, wait: bool) -> Result {
-    turn.lasting_file(id)?;
+fn set<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    id: FileId,
+    change: &LockChange,
+    wait: bool,
+) -> Result {
+    builder.lasting_file(id)?;
     if change.range.start > change.range.end {
         return Err(Errno::EINVAL.into());
     }
     let Some(kind) = change.kind else {
-        let like = lock_of(turn, change, LockKind::Shared);
-        turn.release_lock(id, &like);
-        turn.grant_waiting(id);
+        let like = lock_of(builder, change, LockKind::Shared);
+        builder.release_lock(id, &like);
+        builder.grant_waiting(id);
         return Ok(Reply::Done.into());
     };
-    let lock = lock_of(turn, change, kind);
-    if turn.lock_in_the_way(id, &lock).is_some() {
+    let lock = lock_of(builder, change, kind);
+    if builder.conflicting_lock(id, &lock).is_some() {
         return if wait {
-            wait_for(turn, id, lock)
+            wait_for(builder, id, lock)
         } else {
             Err(Errno::EAGAIN.into())
         };
     }
-    turn.take_lock(id, lock);
-    // A lock that became weaker may let others in.
-    turn.grant_waiting(id);
+    builder.take_lock(id, lock);
+    // A lock that became weaker may unblock other requests.
+    builder.grant_waiting(id);
     Ok(Reply::Done.into())
 }
 
-fn wait_for<V: View>(turn: &mut Turn<'_, V>, id: FileId, lock: RangeLock) -> Result {
-    let mut waiters = turn.lock_waiters(id);
+fn wait_for<V: View>(builder: &mut DecisionBuilder<'_, V>, id: FileId, lock: RangeLock) -> Result {
+    let mut waiters = builder.lock_waiters(id);
     if waiters.len() >= WAITERS_MAX {
         return Err(Errno::ENOLCK.into());
     }
     waiters.push(LockWaiter {
         lock,
-        request: turn.request,
+        request: builder.request,
     });
-    turn.put_lock_waiters(id, waiters);
-    turn.state.put(Key::SessionFile(lock.owner.session, id), ());
+    builder.put_lock_waiters(id, waiters);
+    builder
+        .state
+        .put(Key::SessionFile(lock.owner.session, id), ());
     Err(Refusal::Waits)
 }

@@ -1,9 +1,10 @@
-//! Makes a directory: here if it belongs here, else the client is told what to do elsewhere.
+//! Makes a directory on this server if it belongs here. Otherwise the reply describes the
+//! transaction with another server.
 
 use super::create::{SET_GID, inherited_gid};
-use crate::answer::Result;
-use crate::state::bucket::Place;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Result;
+use crate::state::bucket::EntryLocation;
 use futago_base::{
     Errno, Kind, Partition, View,
     record::{Entry, Header},
@@ -11,31 +12,37 @@ use futago_base::{
 use futago_wire::{NewDirectory, Reply, Spot, step::Inherited};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-pub fn run<V: View>(turn: &mut Turn<'_, V>, at: &Spot, mode: u16, uid: u32, gid: u32) -> Result {
-    let (place, header) = turn.place_to_change(at)?;
-    if turn.entry(&place).is_some() {
+pub fn run<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    at: &Spot,
+    mode: u16,
+    uid: u32,
+    gid: u32,
+) -> Result {
+    let (location, header) = builder.locate_to_change(at)?;
+    if builder.entry(&location).is_some() {
         return Err(Errno::EEXIST.into());
     }
     let new = NewDirectory {
-        home: home(turn, &place, &header),
+        home: home(builder, &location, &header),
         parent: at.directory,
         mode: (mode & 0o7777) | (header.mode & SET_GID),
         uid,
         gid: inherited_gid(&header, gid),
         depth: header.depth.saturating_add(1),
     };
-    if turn.server.map.owner(new.home) != turn.server.id() {
+    if builder.server.map.owner(new.home) != builder.server.id() {
         let inherited = inherited(&header);
         return Ok(Reply::Elsewhere { new, inherited }.into());
     }
-    let id = turn.draw_id(new.home);
+    let id = builder.draw_id(new.home);
     let entry = Entry {
         id,
         kind: Kind::Directory,
     };
-    turn.put_directory(id, &new);
-    turn.set_entry(&place, Some(entry));
-    let state = Some(turn.file_state(id)?);
+    builder.put_directory(id, &new);
+    builder.set_entry(&location, Some(entry));
+    let state = Some(builder.file_state(id)?);
     Ok(Reply::Found {
         entry,
         state,
@@ -45,7 +52,7 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, at: &Spot, mode: u16, uid: u32, gid:
     .into())
 }
 
-/// What a directory hands down.
+/// The attributes that new nodes inherit from a directory.
 pub const fn inherited(header: &Header) -> Inherited {
     Inherited {
         set_gid: header.mode & SET_GID != 0,
@@ -53,15 +60,20 @@ pub const fn inherited(header: &Header) -> Inherited {
     }
 }
 
-/// Directories near the root are spread over the cluster; deeper ones stay beside their entry, so
-/// that most of what happens in a tree concerns one server.
-fn home<V: View>(turn: &Turn<'_, V>, place: &Place, header: &Header) -> Partition {
-    if header.depth < turn.server.config().spread_depth {
-        let hash = xxh3_64_with_seed(place.name.as_bytes(), place.directory.0);
-        turn.server.map.partition_of_hash(hash)
+/// The home partition of a new directory. Directories near the root are spread over the cluster.
+/// Deeper ones stay beside their entry, so that most requests for a tree go to one server.
+fn home<V: View>(
+    builder: &DecisionBuilder<'_, V>,
+    location: &EntryLocation,
+    header: &Header,
+) -> Partition {
+    if header.depth < builder.server.config().spread_depth {
+        let hash = xxh3_64_with_seed(location.name.as_bytes(), location.directory.0);
+        builder.server.map.partition_of_hash(hash)
     } else {
-        turn.server
+        builder
+            .server
             .map
-            .bucket_partition(place.directory, place.bucket)
+            .bucket_partition(location.directory, location.bucket)
     }
 }

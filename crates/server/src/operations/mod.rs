@@ -1,4 +1,4 @@
-//! What clients may ask, one operation a file.
+//! The operations of clients, one operation a file.
 
 mod announce_changes;
 mod append;
@@ -29,8 +29,8 @@ mod xattrs;
 
 pub use inspect::inspected;
 
-use crate::answer::{Answer, Result};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Completion, Result};
 use futago_base::{Errno, Key, Kind, Payload, View, record::Target};
 use futago_wire::{Reply, Request, Step};
 
@@ -39,30 +39,36 @@ use futago_wire::{Reply, Request, Step};
     clippy::too_many_lines,
     reason = "a table: one line or two an operation"
 )]
-pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload) -> Result {
+pub fn run<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    request: &Request,
+    payload: &Payload,
+) -> Result {
     match request {
-        Request::Lookup(at) => lookup::run(turn, at),
+        Request::Lookup(at) => lookup::run(builder, at),
         Request::Create {
             at,
             node,
             exclusive,
             ..
-        } => create::run(turn, at, node, *exclusive, payload),
-        Request::CreateUnnamed { directory, node } => create_unnamed::run(turn, *directory, node),
-        Request::MakeDirectory { at, mode, uid, gid } => {
-            make_directory::run(turn, at, *mode, *uid, *gid)
+        } => create::run(builder, at, node, *exclusive, payload),
+        Request::CreateUnnamed { directory, node } => {
+            create_unnamed::run(builder, *directory, node)
         }
-        Request::Unlink { at, .. } => unlink::run(turn, at),
+        Request::MakeDirectory { at, mode, uid, gid } => {
+            make_directory::run(builder, at, *mode, *uid, *gid)
+        }
+        Request::Unlink { at, .. } => unlink::run(builder, at),
         Request::ReadDirectory {
             directory,
             bucket,
             after,
             entries_max,
-        } => read_directory::run(turn, *directory, *bucket, *after, *entries_max),
+        } => read_directory::run(builder, *directory, *bucket, *after, *entries_max),
         Request::GetHeader { directory, bucket } => {
-            let header = turn.bucket(*directory, *bucket)?;
-            turn.unreserved(Target::Header(*directory, *bucket))?;
-            turn.no_pending_entries(*directory, *bucket, &header)?;
+            let header = builder.bucket(*directory, *bucket)?;
+            builder.unreserved(Target::Header(*directory, *bucket))?;
+            builder.no_pending_entries(*directory, *bucket, &header)?;
             Ok(Reply::Header(header).into())
         }
         Request::SumData {
@@ -70,19 +76,19 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
             size,
             chunk_bytes,
             truncations,
-        } => sum_data::run(turn, *file, *size, *chunk_bytes, truncations),
-        Request::SumHeaders(directory) => sum_headers::run(turn, *directory),
-        Request::GetAttributes(ids) => attributes::run(turn, ids),
-        Request::SetAttributes { id, change } => set_attributes::run(turn, *id, change),
-        Request::ReadLink(id) => match turn.lasting_file(*id)? {
+        } => sum_data::run(builder, *file, *size, *chunk_bytes, truncations),
+        Request::SumHeaders(directory) => sum_headers::run(builder, *directory),
+        Request::GetAttributes(ids) => attributes::run(builder, ids),
+        Request::SetAttributes { id, change } => set_attributes::run(builder, *id, change),
+        Request::ReadLink(id) => match builder.lasting_file(*id)? {
             inode if inode.kind == Kind::Symlink => Ok(Reply::Bytes(inode.target.clone()).into()),
             _ => Err(Errno::EINVAL.into()),
         },
-        Request::Open(id) => open::open(turn, *id),
-        Request::Close(id) => open::close(turn, *id),
-        Request::AnnounceChanges(id) => announce_changes::run(turn, *id),
-        Request::TakeExclusive(id) => take_exclusive::run(turn, *id),
-        Request::Read { id, offset, length } => read::run(turn, *id, *offset, *length),
+        Request::Open(id) => open::open(builder, *id),
+        Request::Close(id) => open::close(builder, *id),
+        Request::AnnounceChanges(id) => announce_changes::run(builder, *id),
+        Request::TakeExclusive(id) => take_exclusive::run(builder, *id),
+        Request::Read { id, offset, length } => read::run(builder, *id, *offset, *length),
         Request::Write {
             id,
             offset,
@@ -99,79 +105,83 @@ pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request, payload: &Payload
                 written: *written,
                 heard: *heard,
             };
-            write::run(turn, *id, *offset, note, payload)
+            write::run(builder, *id, *offset, note, payload)
         }
         Request::Append {
             id,
             length,
             kill_privileges,
-        } => append::run(turn, *id, *length, *kill_privileges, payload),
-        Request::PrepareWrite { id, reach } => prepare_write::run(turn, *id, *reach),
+        } => append::run(builder, *id, *length, *kill_privileges, payload),
+        Request::PrepareWrite { id, reach } => prepare_write::run(builder, *id, *reach),
         Request::FinishAppend {
             id,
             from,
             to,
             kill_privileges,
             heard,
-        } => append::finish(turn, *id, &(*from..*to), *kill_privileges, *heard),
-        Request::CutAhead(id) => cut_ahead::run(turn, *id),
+        } => append::finish(builder, *id, &(*from..*to), *kill_privileges, *heard),
+        Request::CutAhead(id) => cut_ahead::run(builder, *id),
         Request::Punch {
             id,
             from,
             to,
             grow_to,
-        } => punch::run(turn, *id, *from, *to, *grow_to),
+        } => punch::run(builder, *id, *from, *to, *grow_to),
         Request::ReadChunk { .. }
         | Request::WriteChunk { .. }
         | Request::PunchChunks { .. }
-        | Request::CopyChunk { .. } => chunks::run(turn, request, payload),
+        | Request::CopyChunk { .. } => chunks::run(builder, request, payload),
         Request::NextData {
             file,
             from,
             chunk_bytes,
             truncations,
-        } => seek::next_data(turn, *file, *from, *chunk_bytes, truncations),
+        } => seek::next_data(builder, *file, *from, *chunk_bytes, truncations),
         Request::NextHole {
             file,
             from,
             chunk_bytes,
             truncations,
-        } => seek::next_hole(turn, *file, *from, *chunk_bytes, truncations),
+        } => seek::next_hole(builder, *file, *from, *chunk_bytes, truncations),
         Request::GetXattr { .. }
         | Request::SetXattr { .. }
         | Request::ListXattrs(_)
-        | Request::RemoveXattr { .. } => xattrs::run(turn, request),
+        | Request::RemoveXattr { .. } => xattrs::run(builder, request),
         Request::TestLock { .. } | Request::SetLock { .. } | Request::CancelLock { .. } => {
-            locks::run(turn, request)
+            locks::run(builder, request)
         }
-        Request::Execute(steps) => transaction::execute(turn, steps),
-        Request::Prepare { .. } => transaction::prepare(turn, request),
+        Request::Execute(steps) => transaction::execute(builder, steps),
+        Request::Prepare { .. } => transaction::prepare(builder, request),
         Request::Decide {
             transaction,
             commit,
-        } => transaction::decide(turn, *transaction, *commit),
-        Request::GetTreeVersion => Ok(Reply::Number(turn.state.number(&Key::TreeVersion)).into()),
-        Request::GetSpace => Ok(Reply::Space(turn.state.space()).into()),
-        Request::Inspect { after, records_max } => inspect::run(turn, after.as_ref(), *records_max),
-        Request::Repair(repair) => repair::run(turn, repair),
-        // The runtime answers it before it gets here.
+        } => transaction::decide(builder, *transaction, *commit),
+        Request::GetTreeVersion => {
+            Ok(Reply::Number(builder.state.number(&Key::TreeVersion)).into())
+        }
+        Request::GetSpace => Ok(Reply::Space(builder.state.space()).into()),
+        Request::Inspect { after, records_max } => {
+            inspect::run(builder, after.as_ref(), *records_max)
+        }
+        Request::Repair(repair) => repair::run(builder, repair),
+        // The runtime replies to it before it gets here.
         Request::GetStatus => Err(Errno::ENOSYS.into()),
         Request::GiveBack(leases) => {
-            turn.take_back(leases);
+            builder.return_leases(leases);
             Ok(Reply::Done.into())
         }
         Request::KeepAlive => Ok(Reply::Done.into()),
         Request::EndSession => {
-            turn.end_session(turn.request.session);
-            // Its replies are forgotten, this one among them, so it cannot be held.
-            turn.answer_at_once();
-            Ok(Answer::from(Reply::Done))
+            builder.end_session(builder.request.session);
+            // The end of the session forgets its replies, this one included, so this reply cannot
+            // be held.
+            builder.reply_at_once();
+            Ok(Completion::from(Reply::Done))
         }
     }
 }
 
-/// Whether the request may change something that a second run of it would change again: its
-/// outcome is saved.
+/// Whether a second run of the request could have a second effect: its outcome is saved.
 pub const fn may_have_effect(request: &Request) -> bool {
     !matches!(
         request,
@@ -200,7 +210,8 @@ pub const fn may_have_effect(request: &Request) -> bool {
     )
 }
 
-/// Whether the request makes the store grow: it fails with `ENOSPC` when the store is full.
+/// Whether the request makes the store grow. Such a request fails with `ENOSPC` when the store is
+/// full.
 pub fn grows(request: &Request) -> bool {
     match request {
         Request::Create { .. }

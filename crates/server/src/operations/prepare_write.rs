@@ -1,28 +1,32 @@
-//! Lets chunks be written before the file's home hears of the write that they belong to: nobody is
-//! shown a size then whose data is still under way.
+//! Lets a client write chunks before the home of the file knows of the write. So no client sees a
+//! size whose data is still under way.
 
 use super::read::extent;
-use crate::answer::{Checked, Result};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Result};
 use futago_base::{Errno, FileId, View, limits, record::Inode};
 
-/// Only while the session has the file open may it write beyond the size: the end of that takes
-/// away what a client that is gone has left there.
-pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId, reach: u64) -> Result {
-    let size = turn.regular_file(id)?.size;
+/// The session may write beyond the size only while it has the file open. The end of the session
+/// then removes the data that a dead client has left there.
+pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, id: FileId, reach: u64) -> Result {
+    let size = builder.regular_file(id)?.size;
     if reach > limits::FILE_BYTES {
         return Err(Errno::EFBIG.into());
     }
-    let is_open = turn.is_open_here(id);
-    let inode = lead_to(turn, id, if is_open { reach } else { reach.min(size) })?;
-    Ok(extent(turn, id, &inode, 0, 0).into())
+    let is_open = builder.is_open_here(id);
+    let inode = extend_reach(builder, id, if is_open { reach } else { reach.min(size) })?;
+    Ok(extent(builder, id, &inode, 0, 0).into())
 }
 
-/// Lets chunks be written up to `reach`, by somebody who tells of that when it is done.
-pub fn lead_to<V: View>(turn: &mut Turn<'_, V>, id: FileId, reach: u64) -> Checked<Inode> {
-    let mut inode = turn.regular_file(id)?.clone();
-    turn.reach_to(id, &mut inode, reach);
+/// Lets chunks be written up to `reach` by a client that reports to the home afterwards.
+pub fn extend_reach<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    id: FileId,
+    reach: u64,
+) -> Checked<Inode> {
+    let mut inode = builder.regular_file(id)?.clone();
+    builder.reach_to(id, &mut inode, reach);
     inode.announced = false;
-    turn.state.put_inode(id, inode.clone());
+    builder.state.put_inode(id, inode.clone());
     Ok(inode)
 }

@@ -1,37 +1,42 @@
-//! Reads at a file's home: its size, and what lies in the first chunk of the range if that is here, too.
+//! Reads at the home of a file: the size, and the first chunk of the range if that is here, too.
 
-use crate::answer::{Answer, Result};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Completion, Result};
 use futago_base::{ChunkId, Duration, FileId, Payload, Timestamp, View, record::Inode};
 use futago_wire::Reply;
 
-/// The access time is renewed when it is older than this, or than the last change: `relatime`.
+/// A read renews an access time that is older than this, or older than the last change: `relatime`.
 const ACCESS_TIME_AGE: Duration = Duration::from_secs(24 * 3600);
 
-pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId, offset: u64, length: u32) -> Result {
-    let inode = turn.regular_file(id)?.clone();
-    let payload = match chunk_here(turn, id, &inode, offset) {
+pub fn run<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    id: FileId,
+    offset: u64,
+    length: u32,
+) -> Result {
+    let inode = builder.regular_file(id)?.clone();
+    let payload = match chunk_here(builder, id, &inode, offset) {
         Some((chunk, start)) => {
             let end = offset.saturating_add(u64::from(length)).min(inode.size);
             let end = end.min(start.saturating_add(u64::from(inode.chunk_bytes)));
             let (from, to) = (offset - start, end.max(offset) - start);
-            turn.read_chunk(chunk, from as u32, to as u32, u32::MAX)
+            builder.read_chunk(chunk, from as u32, to as u32, u32::MAX)
         }
         None => Payload::empty(),
     };
     if length > 0 {
-        note_access(turn, id, &inode);
+        note_access(builder, id, &inode);
     }
-    Ok(Answer {
-        reply: extent(turn, id, &inode, offset, 0),
+    Ok(Completion {
+        reply: extent(builder, id, &inode, offset, 0),
         payload,
     })
 }
 
-/// The chunk in which an offset of a file lies, and its first byte within the file, if the chunk belongs to
-/// this server, which is the file's home.
+/// The chunk at an offset of a file and the offset of its first byte, if the chunk is on this
+/// server, the home of the file.
 pub fn chunk_here<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     file: FileId,
     inode: &Inode,
     offset: u64,
@@ -39,13 +44,13 @@ pub fn chunk_here<V: View>(
     let width = u64::from(inode.chunk_bytes);
     let index = offset.checked_div(width)?;
     let chunk = ChunkId { file, index };
-    let here = turn.server.map.chunk_server(chunk) == turn.server.id();
+    let here = builder.server.map.chunk_server(chunk) == builder.server.id();
     here.then_some((chunk, index * width))
 }
 
-/// What a file's home tells everyone who reads or writes it.
+/// The reply to every reader and writer from the home of a file.
 pub fn extent<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     id: FileId,
     inode: &Inode,
     offset: u64,
@@ -56,19 +61,20 @@ pub fn extent<V: View>(
         stored,
         size: inode.size,
         chunk_bytes: inode.chunk_bytes,
-        writable: turn.writable(id, inode),
+        writable: builder.writable(id, inode),
         reach: inode.reach,
         truncations: inode.truncations.clone(),
         state: None,
     }
 }
 
-/// Readers call no leases back: the access time stays where it is while others rely on the attributes.
-fn note_access<V: View>(turn: &mut Turn<'_, V>, id: FileId, inode: &Inode) {
-    let now = Timestamp::from(turn.stamp);
-    let day_ago = Timestamp::from(turn.stamp - ACCESS_TIME_AGE);
+/// Renews the access time, unless other clients have leases on the attributes: a read recalls no
+/// leases.
+fn note_access<V: View>(builder: &mut DecisionBuilder<'_, V>, id: FileId, inode: &Inode) {
+    let now = Timestamp::from(builder.stamp);
+    let day_ago = Timestamp::from(builder.stamp - ACCESS_TIME_AGE);
     let is_old = inode.accessed <= inode.modified.max(inode.changed) || inode.accessed < day_ago;
-    if is_old && !turn.is_leased_by_others(id) {
-        turn.state.update_inode(id, |inode| inode.accessed = now);
+    if is_old && !builder.is_leased_by_others(id) {
+        builder.state.update_inode(id, |inode| inode.accessed = now);
     }
 }

@@ -1,8 +1,8 @@
 //! Lists entries of a bucket in the order of their hashes.
 
-use crate::answer::{Checked, Result};
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Result};
 use crate::state::bucket::end_of;
-use crate::turn::Turn;
 use alloc::vec::Vec;
 use futago_base::{
     BucketStart, FileId, Key, Kind, Name, NameHash, View,
@@ -10,20 +10,20 @@ use futago_base::{
 };
 use futago_wire::{Failure, ListedEntry, Reply};
 
-/// The most entries of one answer, whatever is asked for.
+/// The most entries in one reply.
 const ENTRIES_MAX: usize = 2048;
 
 pub fn run<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     directory: FileId,
     bucket: BucketStart,
     after: NameHash,
     entries_max: u32,
 ) -> Result {
-    let header = turn.bucket(directory, bucket)?;
+    let header = builder.bucket(directory, bucket)?;
     let first = NameHash(after.0.saturating_add(1).max(bucket.0));
-    // The directory may be gone already.
-    turn.unreserved(Target::Header(directory, bucket))?;
+    // A transaction may be about to remove the directory.
+    builder.unreserved(Target::Header(directory, bucket))?;
     if !bucket.covers(header.level, first) {
         return Err(Failure::Moved {
             bucket,
@@ -33,7 +33,7 @@ pub fn run<V: View>(
     }
     let end = end_of(bucket, &header);
     let (found, complete) = take_groups(
-        turn,
+        builder,
         directory,
         (first, end),
         (entries_max as usize).clamp(1, ENTRIES_MAX),
@@ -44,11 +44,11 @@ pub fn run<V: View>(
         } else {
             found.last().map(|(hash, ..)| NameHash(hash.0 + 1))
         };
-        turn.no_locators(directory, first, last)?;
+        builder.no_locators(directory, first, last)?;
     }
     let entries = found
         .into_iter()
-        .map(|(_, name, entry)| list(turn, name, entry))
+        .map(|(_, name, entry)| list(builder, name, entry))
         .collect::<Checked<Vec<_>>>()?;
     Ok(Reply::Listing {
         entries,
@@ -58,17 +58,17 @@ pub fn run<V: View>(
     .into())
 }
 
-/// Takes entries up to a number, without separating names of one hash: the hash is where a listing
-/// resumes.
+/// Takes up to `entries_max` entries and never separates names of one hash, because a listing
+/// resumes after a hash.
 fn take_groups<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     directory: FileId,
     (first, end): (NameHash, Option<NameHash>),
     entries_max: usize,
 ) -> (Vec<(NameHash, Name, Entry)>, bool) {
     let (from, to) = Key::entries(directory, first, end);
     let mut found: Vec<(NameHash, Name, Entry)> = Vec::new();
-    for (key, value) in turn.state.range(from, to) {
+    for (key, value) in builder.state.range(from, to) {
         let (Key::Entry(_, hash, name), Some(entry)) = (key, value.entry()) else {
             continue;
         };
@@ -80,13 +80,17 @@ fn take_groups<V: View>(
     (found, true)
 }
 
-fn list<V: View>(turn: &Turn<'_, V>, name: Name, entry: Entry) -> Checked<ListedEntry> {
+fn list<V: View>(
+    builder: &DecisionBuilder<'_, V>,
+    name: Name,
+    entry: Entry,
+) -> Checked<ListedEntry> {
     let listed = entry.kind != Kind::Directory
-        && turn.is_at_home(entry.id)
-        && turn.exclusive_holder(entry.id).is_none()
-        && turn.unreserved(Target::Inode(entry.id)).is_ok();
+        && builder.is_at_home(entry.id)
+        && builder.exclusive_holder(entry.id).is_none()
+        && builder.unreserved(Target::Inode(entry.id)).is_ok();
     let attributes = if listed {
-        let attributes = turn.file_state(entry.id)?.attributes;
+        let attributes = builder.file_state(entry.id)?.attributes;
         attributes.allocated_bytes.map(|_| attributes)
     } else {
         None

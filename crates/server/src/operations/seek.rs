@@ -1,40 +1,40 @@
 //! Finds data and holes.
 
 use super::chunks::check_chunk_bytes;
-use crate::answer::Result;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Result;
 use futago_base::{ChunkId, FileId, View, record::Truncations};
 use futago_wire::Reply;
 
 pub fn next_data<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     file: FileId,
     from: u64,
     chunk_bytes: u32,
     truncations: &Truncations,
 ) -> Result {
     check_chunk_bytes(chunk_bytes)?;
-    turn.heard_or_fail(file)?;
+    builder.heard_if_admitted(file)?;
     let width = u64::from(chunk_bytes);
-    let found = turn.chunks_here(file, from / width).find_map(|chunk| {
+    let found = builder.chunks_here(file, from / width).find_map(|chunk| {
         let start = chunk.index * width;
-        let valid = turn.valid_end(chunk, start, truncations);
+        let valid = builder.valid_end(chunk, start, truncations);
         let first = from.saturating_sub(start) as u32;
-        let data = turn.state.data(chunk)?.next_data(first)?;
+        let data = builder.state.data(chunk)?.next_data(first)?;
         (data < valid).then_some(start + u64::from(data))
     });
     Ok(Reply::Offset(found).into())
 }
 
 pub fn next_hole<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     file: FileId,
     from: u64,
     chunk_bytes: u32,
     truncations: &Truncations,
 ) -> Result {
     check_chunk_bytes(chunk_bytes)?;
-    turn.heard_or_fail(file)?;
+    builder.heard_if_admitted(file)?;
     let width = u64::from(chunk_bytes);
     let chunk = ChunkId {
         file,
@@ -42,11 +42,11 @@ pub fn next_hole<V: View>(
     };
     let start = chunk.index * width;
     let first = (from - start) as u32;
-    let hole = turn
+    let hole = builder
         .state
         .data(chunk)
         .map_or(first, |extents| extents.next_hole(first));
-    let valid = turn.valid_end(chunk, start, truncations);
+    let valid = builder.valid_end(chunk, start, truncations);
     let hole = hole.min(valid.max(first)).min(chunk_bytes);
     Ok(Reply::Offset(Some(start + u64::from(hole))).into())
 }

@@ -1,26 +1,30 @@
-//! Changes attributes, the size among them.
+//! Changes attributes, including the size.
 
-use crate::answer::{Checked, Result};
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Result};
 use crate::state::file::without_privileges;
-use crate::turn::Turn;
 use futago_base::{
     BucketStart, Errno, FileId, Key, Kind, Timestamp, View, limits,
     record::{Inode, Target},
 };
 use futago_wire::{AttributeChange, Failure, Reply, SetTime};
 
-pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId, change: &AttributeChange) -> Result {
-    turn.unreserved(Target::Inode(id))?;
-    let inode = turn.file(id)?;
+pub fn run<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    id: FileId,
+    change: &AttributeChange,
+) -> Result {
+    builder.unreserved(Target::Inode(id))?;
+    let inode = builder.file(id)?;
     check_size(inode, change)?;
     if inode.kind == Kind::Directory {
-        check_directory(turn, id, change)?;
+        check_directory(builder, id, change)?;
     }
     if let Some(size) = change.size {
-        set_size(turn, id, size)?;
+        set_size(builder, id, size)?;
     }
-    turn.change_attributes(id, change);
-    Ok(Reply::File(turn.file_state(id)?).into())
+    builder.change_attributes(id, change);
+    Ok(Reply::File(builder.file_state(id)?).into())
 }
 
 fn check_size(inode: &Inode, change: &AttributeChange) -> Checked<()> {
@@ -33,37 +37,38 @@ fn check_size(inode: &Inode, change: &AttributeChange) -> Checked<()> {
     }
 }
 
-/// The copies in the headers of a wide directory change with it, in a transaction. What is about to
-/// be made in it has inherited what is there now.
+/// Checks a change of a directory. A directory of several buckets changes in a transaction, because
+/// its headers hold copies. A change also waits for new nodes that are about to inherit the present
+/// attributes.
 fn check_directory<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     id: FileId,
     change: &AttributeChange,
 ) -> Checked<()> {
-    turn.unreserved(Target::Header(id, BucketStart(0)))?;
-    let header = turn.bucket(id, BucketStart(0))?;
+    builder.unreserved(Target::Header(id, BucketStart(0)))?;
+    let header = builder.bucket(id, BucketStart(0))?;
     if change.mode.is_some() || change.gid.is_some() {
         if header.level > 0 {
             return Err(Failure::Changed.into());
         }
-        turn.no_pending_entries(id, BucketStart(0), &header)?;
+        builder.no_pending_entries(id, BucketStart(0), &header)?;
     }
     Ok(())
 }
 
-fn set_size<V: View>(turn: &mut Turn<'_, V>, id: FileId, size: u64) -> Checked<()> {
-    let mut inode = turn.file(id)?.clone();
+fn set_size<V: View>(builder: &mut DecisionBuilder<'_, V>, id: FileId, size: u64) -> Checked<()> {
+    let mut inode = builder.file(id)?.clone();
     if size < inode.size {
-        return turn.shrink(id, size);
+        return builder.truncate(id, size);
     }
     inode.sparse |= size > inode.size;
-    turn.grow(id, &mut inode, size)?;
-    turn.state.put_inode(id, inode);
+    builder.grow(id, &mut inode, size)?;
+    builder.state.put_inode(id, inode);
     Ok(())
 }
 
-impl<V: View> Turn<'_, V> {
-    /// Changes all attributes but the size, whose change only shows in the times here.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Changes all attributes but the size; a change of the size changes only the times here.
     pub fn change_attributes(&mut self, id: FileId, change: &AttributeChange) {
         let now = Timestamp::from(self.stamp);
         let at = |time: SetTime| match time {
@@ -95,7 +100,7 @@ impl<V: View> Turn<'_, V> {
         self.copy_to_header(id, change);
     }
 
-    /// Keeps the first bucket's copy of a directory's attributes right.
+    /// Updates the copy of the attributes in the first bucket of a directory.
     fn copy_to_header(&mut self, id: FileId, change: &AttributeChange) {
         let bucket = BucketStart(0);
         if let Some(mut header) = self.state.header(id, bucket) {

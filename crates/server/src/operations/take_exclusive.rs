@@ -1,18 +1,21 @@
 //! Takes an exclusive lease on a file.
 
-use crate::answer::Result;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Result;
 use futago_base::{FileId, Key, View};
 use futago_wire::Reply;
 
-/// The reply waits until all servers of chunks know that nobody else may change them. It tells whether there is
-/// such a lease now.
-pub fn run<V: View>(turn: &mut Turn<'_, V>, id: FileId) -> Result {
-    turn.regular_file(id)?;
-    let state = turn.file_state(id)?;
-    if turn.may_be_leased(id, &state) && turn.is_used_by_nobody_else(id) && turn.renumber(id) {
-        let session = turn.request.session;
-        turn.state.put(Key::Exclusive(id), session.0);
+/// The reply waits until all servers of chunks have confirmed that no other client may change them.
+/// It shows whether the client has the lease now.
+pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, id: FileId) -> Result {
+    builder.regular_file(id)?;
+    let state = builder.file_state(id)?;
+    if builder.may_be_leased(id, &state)
+        && builder.is_used_by_requester_only(id)
+        && builder.renumber(id)
+    {
+        let session = builder.request.session;
+        builder.state.put(Key::Exclusive(id), session.0);
     }
     Ok(Reply::File(state).into())
 }

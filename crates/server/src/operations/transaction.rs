@@ -1,8 +1,8 @@
 //! Runs, prepares and decides transactions.
 
-use crate::answer::{Checked, Result};
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Result};
 use crate::transactions::PreparedStep;
-use crate::turn::Turn;
 use alloc::vec::Vec;
 use futago_base::{
     Errno, FileId, Key, ServerId, TransactionId, View,
@@ -10,43 +10,43 @@ use futago_base::{
 };
 use futago_wire::{Reply, Request, Step, codec};
 
-/// The most steps of one transaction on one server: a rename has a handful, and the removal or
-/// change of a directory one a bucket.
+/// The most steps of one transaction on one server. A rename has a handful; the removal or change
+/// of a directory has one for each bucket.
 const STEPS_MAX: usize = 256;
 
-fn check_all<V: View>(turn: &Turn<'_, V>, steps: &[Step]) -> Checked<Vec<Target>> {
+fn check_all<V: View>(builder: &DecisionBuilder<'_, V>, steps: &[Step]) -> Checked<Vec<Target>> {
     if steps.len() > STEPS_MAX {
         return Err(Errno::EINVAL.into());
     }
     let mut targets = Vec::new();
     for step in steps {
-        targets.append(&mut turn.check(step)?);
+        targets.append(&mut builder.check(step)?);
     }
     targets.sort();
     targets.dedup();
     Ok(targets)
 }
 
-pub fn execute<V: View>(turn: &mut Turn<'_, V>, steps: &[Step]) -> Result {
-    check_all(turn, steps)?;
+pub fn execute<V: View>(builder: &mut DecisionBuilder<'_, V>, steps: &[Step]) -> Result {
+    check_all(builder, steps)?;
     let mut drawn = None;
-    for (step, id) in draw(turn, steps) {
+    for (step, id) in draw(builder, steps) {
         drawn = drawn.or(id);
-        turn.install(step, id);
+        builder.install(step, id);
     }
     Ok(Reply::Prepared(drawn).into())
 }
 
-/// Draws the identities of the directories that the steps make.
-fn draw<V: View>(turn: &mut Turn<'_, V>, steps: &[Step]) -> Vec<PreparedStep> {
+/// Assigns ids to the directories that the steps make.
+fn draw<V: View>(builder: &mut DecisionBuilder<'_, V>, steps: &[Step]) -> Vec<PreparedStep> {
     let draw_one = |step: &Step| match step {
-        Step::CreateDirectory(new) => (step.clone(), Some(turn.draw_id(new.home))),
+        Step::CreateDirectory(new) => (step.clone(), Some(builder.draw_id(new.home))),
         _ => (step.clone(), None),
     };
     steps.iter().map(draw_one).collect()
 }
 
-pub fn prepare<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
+pub fn prepare<V: View>(builder: &mut DecisionBuilder<'_, V>, request: &Request) -> Result {
     let Request::Prepare {
         transaction,
         age,
@@ -57,50 +57,58 @@ pub fn prepare<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
     else {
         return Err(Errno::ENOSYS.into());
     };
-    check_participants(turn, *status_server, participants)?;
-    let targets = check_all(turn, steps)?;
-    let prepared = draw(turn, steps);
+    check_participants(builder, *status_server, participants)?;
+    let targets = check_all(builder, steps)?;
+    let prepared = draw(builder, steps);
     let drawn: Option<FileId> = prepared.iter().find_map(|(_, id)| *id);
     for target in &targets {
-        turn.reserve(*transaction, target.clone());
+        builder.reserve(*transaction, target.clone());
     }
     let participant = Participant {
         status_server: *status_server,
         age: *age,
-        since: turn.now,
+        since: builder.now,
         asked: None,
         steps: codec::encode(&prepared),
         targets,
     };
-    turn.state.put(Key::Participant(*transaction), participant);
-    if *status_server == turn.server.id() {
-        turn.begin_transaction(*transaction, participants.clone());
+    builder
+        .state
+        .put(Key::Participant(*transaction), participant);
+    if *status_server == builder.server.id() {
+        builder.begin_transaction(*transaction, participants.clone());
     }
     Ok(Reply::Prepared(drawn).into())
 }
 
-/// The status server learns all participants, itself among them, and each exists.
+/// Checks that every participant exists, and that the status server is a participant.
 fn check_participants<V: View>(
-    turn: &Turn<'_, V>,
+    builder: &DecisionBuilder<'_, V>,
     status_server: ServerId,
     participants: &[ServerId],
 ) -> Checked<()> {
-    let count = turn.server.map.server_count();
+    let count = builder.server.map.server_count();
     let exist = participants
         .iter()
         .chain([&status_server])
         .all(|server| server.0 < count);
-    let told = status_server != turn.server.id() || participants.contains(&status_server);
-    if exist && told && participants.len() <= usize::from(count) {
+    let knows_status_server =
+        status_server != builder.server.id() || participants.contains(&status_server);
+    if exist && knows_status_server && participants.len() <= usize::from(count) {
         Ok(())
     } else {
         Err(Errno::EINVAL.into())
     }
 }
 
-pub fn decide<V: View>(turn: &mut Turn<'_, V>, id: TransactionId, commit: bool) -> Result {
-    let state = turn.decide_transaction(id, commit);
-    // Whoever meets a locator asks for the status: nobody has to wait until all have resolved.
-    turn.answer_at_once();
+pub fn decide<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    id: TransactionId,
+    commit: bool,
+) -> Result {
+    let state = builder.decide_transaction(id, commit);
+    // A request that meets a locator asks for the status, so the reply need not wait for all
+    // participants.
+    builder.reply_at_once();
     Ok(Reply::Decided(state).into())
 }

@@ -1,30 +1,30 @@
-//! Writes at a file's home: the part of the first chunk if that is here, too, the size and the times.
+//! Writes at the home of a file: the size, the times, and the first chunk of the range if that is
+//! here, too.
 
 use super::read::{chunk_here, extent};
-use crate::answer::Result;
+use crate::builder::DecisionBuilder;
+use crate::completion::Result;
 use crate::state::file::without_privileges;
-use crate::turn::Turn;
 use futago_base::{Errno, FileId, Payload, Timestamp, View, limits, record::Inode};
 use futago_wire::Failure;
 
-/// What is noted of a write, beside where it went.
+/// The effects of a write besides its data.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
-    /// From here to its end everything is written; if the file was shorter there is a hole before
-    /// it.
+    /// All bytes from here to the end are written. If the file was shorter, a hole precedes them.
     pub covered_from: u64,
-    /// The size becomes at least this.
+    /// The size becomes at least this, in bytes.
     pub end: u64,
-    /// The set-user-id bits go.
+    /// Whether the set-user-id and set-group-id bits are cleared.
     pub kill_privileges: bool,
-    /// When it was written, if that is not now.
+    /// The time of the write; `None` for now.
     pub written: Option<Timestamp>,
-    /// Which shrinking the chunks had heard of that were written before.
+    /// The latest truncation that the chunks of this write had applied.
     pub heard: Option<u64>,
 }
 
 impl Note {
-    /// A write now.
+    /// A write at the present time.
     pub const fn now((covered_from, end): (u64, u64), kill_privileges: bool) -> Self {
         Self {
             covered_from,
@@ -37,13 +37,13 @@ impl Note {
 }
 
 pub fn run<V: View>(
-    turn: &mut Turn<'_, V>,
+    builder: &mut DecisionBuilder<'_, V>,
     id: FileId,
     offset: u64,
     note: Note,
     data: &Payload,
 ) -> Result {
-    let inode = turn.regular_file(id)?;
+    let inode = builder.regular_file(id)?;
     if note
         .heard
         .is_some_and(|heard| heard < inode.truncations.latest)
@@ -55,37 +55,37 @@ pub fn run<V: View>(
         return Err(Errno::EFBIG.into());
     }
     if !data.is_empty() {
-        let (chunk, start) = chunk_here(turn, id, inode, offset).ok_or(Errno::EINVAL)?;
+        let (chunk, start) = chunk_here(builder, id, inode, offset).ok_or(Errno::EINVAL)?;
         let length = data.len() as u64;
         let fits = offset - start + length <= u64::from(inode.chunk_bytes);
         if !fits || offset.saturating_add(length) > end {
             return Err(Errno::EINVAL.into());
         }
-        turn.write_chunk(chunk, (offset - start) as u32, data.clone());
+        builder.write_chunk(chunk, (offset - start) as u32, data.clone());
     }
-    let inode = note_write(turn, id, end, note)?;
-    Ok(extent(turn, id, &inode, offset, data.len() as u32).into())
+    let inode = note_write(builder, id, end, note)?;
+    Ok(extent(builder, id, &inode, offset, data.len() as u32).into())
 }
 
-/// Lets chunks reach to `reach` and notes that the file was written.
+/// Lets chunks reach to `reach`, and notes the write in the inode.
 pub fn note_write<V: View>(
-    turn: &mut Turn<'_, V>,
+    builder: &mut DecisionBuilder<'_, V>,
     id: FileId,
     reach: u64,
     note: Note,
-) -> crate::answer::Checked<Inode> {
-    let mut inode = turn.regular_file(id)?.clone();
-    let now = Timestamp::from(turn.stamp);
-    turn.reach_to(id, &mut inode, reach);
+) -> crate::completion::Checked<Inode> {
+    let mut inode = builder.regular_file(id)?.clone();
+    let now = Timestamp::from(builder.stamp);
+    builder.reach_to(id, &mut inode, reach);
     inode.sparse |= note.covered_from > inode.size;
-    turn.grow(id, &mut inode, note.end)?;
+    builder.grow(id, &mut inode, note.end)?;
     inode.announced = false;
     inode.modified = note.written.map_or(now, |written| written.min(now));
     inode.changed = now;
     if note.kill_privileges {
         inode.mode = without_privileges(inode.mode);
     }
-    turn.state.put_inode(id, inode.clone());
-    turn.drop_capabilities(id);
+    builder.state.put_inode(id, inode.clone());
+    builder.drop_capabilities(id);
     Ok(inode)
 }

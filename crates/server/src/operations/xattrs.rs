@@ -1,48 +1,49 @@
-//! Extended attributes, kept beside the inode.
+//! Extended attributes, stored beside the inode.
 
-use crate::answer::{Checked, Result};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Result};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{Errno, FileId, Key, Timestamp, Value, View, XattrName, limits, record::Target};
 use futago_wire::{Reply, Request};
 
-pub fn run<V: View>(turn: &mut Turn<'_, V>, request: &Request) -> Result {
+pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, request: &Request) -> Result {
     match request {
-        Request::GetXattr { id, name } => Ok(Reply::Bytes(get(turn, *id, name)?).into()),
+        Request::GetXattr { id, name } => Ok(Reply::Bytes(get(builder, *id, name)?).into()),
         Request::SetXattr {
             id,
             name,
             value,
             create,
             replace,
-        } => set(turn, *id, name, value, *create, *replace),
+        } => set(builder, *id, name, value, *create, *replace),
         Request::ListXattrs(id) => {
-            settled(turn, *id)?;
-            Ok(Reply::Names(names(turn, *id)).into())
+            settled(builder, *id)?;
+            Ok(Reply::Names(names(builder, *id)).into())
         }
         Request::RemoveXattr { id, name } => {
-            get(turn, *id, name)?;
-            turn.state.delete(Key::Xattr(*id, name.clone()));
-            touch(turn, *id);
+            get(builder, *id, name)?;
+            builder.state.delete(Key::Xattr(*id, name.clone()));
+            touch(builder, *id);
             Ok(Reply::Done.into())
         }
         _ => Err(Errno::ENOSYS.into()),
     }
 }
 
-fn get<V: View>(turn: &Turn<'_, V>, id: FileId, name: &XattrName) -> Checked<Bytes> {
-    settled(turn, id)?;
-    let value = turn
+fn get<V: View>(builder: &DecisionBuilder<'_, V>, id: FileId, name: &XattrName) -> Checked<Bytes> {
+    settled(builder, id)?;
+    let value = builder
         .state
         .get(&Key::Xattr(id, name.clone()))
         .and_then(Value::bytes);
     value.cloned().ok_or_else(|| Errno::ENODATA.into())
 }
 
-fn names<V: View>(turn: &Turn<'_, V>, id: FileId) -> Vec<XattrName> {
+fn names<V: View>(builder: &DecisionBuilder<'_, V>, id: FileId) -> Vec<XattrName> {
     let (from, to) = Key::xattrs(id);
-    turn.state
+    builder
+        .state
         .range(from, to)
         .filter_map(|(key, _)| match key {
             Key::Xattr(_, name) => Some(name.clone()),
@@ -52,15 +53,15 @@ fn names<V: View>(turn: &Turn<'_, V>, id: FileId) -> Vec<XattrName> {
 }
 
 fn set<V: View>(
-    turn: &mut Turn<'_, V>,
+    builder: &mut DecisionBuilder<'_, V>,
     id: FileId,
     name: &XattrName,
     value: &Bytes,
     create: bool,
     replace: bool,
 ) -> Result {
-    settled(turn, id)?;
-    let exists = turn.state.get(&Key::Xattr(id, name.clone())).is_some();
+    settled(builder, id)?;
+    let exists = builder.state.get(&Key::Xattr(id, name.clone())).is_some();
     if create && exists {
         return Err(Errno::EEXIST.into());
     }
@@ -70,21 +71,23 @@ fn set<V: View>(
     if value.len() > limits::XATTR_BYTES {
         return Err(Errno::ERANGE.into());
     }
-    let listed: usize = names(turn, id)
+    let listed: usize = names(builder, id)
         .iter()
         .map(|name| name.as_bytes().len() + 1)
         .sum();
     if !exists && listed + name.as_bytes().len() + 1 > limits::XATTR_LIST_BYTES {
         return Err(Errno::ENOSPC.into());
     }
-    turn.state.put(Key::Xattr(id, name.clone()), value.clone());
-    touch(turn, id);
+    builder
+        .state
+        .put(Key::Xattr(id, name.clone()), value.clone());
+    touch(builder, id);
     Ok(Reply::Done.into())
 }
 
-impl<V: View> Turn<'_, V> {
-    /// Takes a program's capabilities away, as Linux does whenever its data or owner changes: they
-    /// were given to what it was.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Removes the capabilities of a program, as Linux does whenever its data or owner changes,
+    /// because they were granted to the former data.
     pub fn drop_capabilities(&mut self, id: FileId) {
         let key = Key::Xattr(id, XattrName::of_capabilities());
         if self.state.get(&key).is_some() {
@@ -93,13 +96,14 @@ impl<V: View> Turn<'_, V> {
     }
 }
 
-fn touch<V: View>(turn: &mut Turn<'_, V>, id: FileId) {
-    let now = Timestamp::from(turn.stamp);
-    turn.state.update_inode(id, |inode| inode.changed = now);
+fn touch<V: View>(builder: &mut DecisionBuilder<'_, V>, id: FileId) {
+    let now = Timestamp::from(builder.stamp);
+    builder.state.update_inode(id, |inode| inode.changed = now);
 }
 
-/// A directory may have been removed by a transaction that is not resolved here yet.
-fn settled<V: View>(turn: &Turn<'_, V>, id: FileId) -> Checked<()> {
-    turn.unreserved(Target::Inode(id))?;
-    turn.file(id).map(|_| ())
+/// Checks that the file exists. A transaction that is not resolved here yet may have removed a
+/// directory.
+fn settled<V: View>(builder: &DecisionBuilder<'_, V>, id: FileId) -> Checked<()> {
+    builder.unreserved(Target::Inode(id))?;
+    builder.file(id).map(|_| ())
 }

@@ -1,14 +1,14 @@
-//! Ranges at the end of a file that clients are writing, beyond the size that others are shown.
+//! Ranges at the end of a file that clients are writing, beyond the size that other clients see.
 //!
-//! Whoever appends to a file that is longer than one chunk is given a range first, so that no two
-//! overlap, and says when its data is there: only then does the file get longer. Ranges are shown
-//! in order, as nobody may see zeros between two of them, so one waits for those before it, and so
-//! does whatever else makes the file longer. It waits for one grace time at most: then the others'
-//! range stays zeros until they are done. A shrinking takes all ranges away; whoever had one begins
-//! anew.
+//! A client that appends to a file of more than one chunk gets a range first, so that no two
+//! appends overlap. It reports when its data is written: only then does the file grow. Ranges
+//! become visible in order, because no reader may see zeros between two of them. So a range waits
+//! for the earlier ones, and so does every other request that makes the file grow. The wait is at
+//! most one grace time: after that, the late range reads as zeros until it is written. A truncation
+//! drops all ranges, and their writers begin anew.
 
-use crate::answer::{Checked, Refusal};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Refusal};
 use alloc::{collections::BTreeSet, vec::Vec};
 use core::ops::Range;
 use futago_base::{
@@ -17,15 +17,15 @@ use futago_base::{
 };
 use futago_wire::Failure;
 
-impl<V: View> Turn<'_, V> {
-    /// Where the next range at the end of a file of `size` bytes begins.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// The start of the next range at the end of a file of `size` bytes.
     pub fn append_start(&self, id: FileId, size: u64) -> u64 {
         self.ranges(id).map(|range| range.to).fold(size, u64::max)
     }
 
-    /// Gives a range to the present request's session, which has the file open.
-    pub fn give_range(&mut self, id: FileId, range: Range<u64>) {
-        let given = AppendRange {
+    /// Grants a range to the session of the present request, which has the file open.
+    pub fn grant_range(&mut self, id: FileId, range: Range<u64>) {
+        let range = AppendRange {
             from: range.start,
             to: range.end,
             since: self.now,
@@ -34,37 +34,37 @@ impl<V: View> Turn<'_, V> {
         self.change_opens(id, |openers| {
             let own = openers.iter_mut().find(|opener| opener.session == session);
             own.into_iter()
-                .for_each(|opener| opener.appends.push(given));
+                .for_each(|opener| opener.appends.push(range));
         });
     }
 
-    /// Takes a range back from whoever was given it, whose data is there. Errors: `Appended` while
-    /// others write what comes before it; `Changed` if it was taken away.
+    /// Ends a range whose data is written. Errors: `Appended` while other clients write earlier
+    /// ranges; `Changed` if a truncation has dropped it.
     pub fn settle_range(&mut self, id: FileId, range: &Range<u64>) -> Checked<()> {
-        let is_it = |given: &AppendRange| (given.from, given.to) == (range.start, range.end);
+        let is_it = |granted: &AppendRange| (granted.from, granted.to) == (range.start, range.end);
         if !self.ranges(id).any(is_it) {
             return Err(Failure::Changed.into());
         }
         self.await_ranges(id, range.start)?;
-        self.change_ranges(id, |given| !is_it(given));
+        self.change_ranges(id, |granted| !is_it(granted));
         Ok(())
     }
 
-    /// Errors: `Appended` if somebody writes a range that begins before `end`, and has not kept
-    /// others waiting for too long.
+    /// Checks that no client writes a range that begins before `end`. Late ranges do not count.
+    /// Errors: `Appended`.
     pub fn await_ranges(&self, id: FileId, end: u64) -> Checked<()> {
-        let in_the_way = |given: &AppendRange| given.from < end && !self.is_late(given);
-        if self.ranges(id).any(in_the_way) {
+        let blocks = |range: &AppendRange| range.from < end && !self.is_late(range);
+        if self.ranges(id).any(blocks) {
             return Err(Refusal::Appended(id));
         }
         Ok(())
     }
 
-    fn is_late(&self, given: &AppendRange) -> bool {
-        self.now.since(given.since) > self.server.config().grace
+    fn is_late(&self, range: &AppendRange) -> bool {
+        self.now.since(range.since) > self.server.config().grace
     }
 
-    /// Lets those go on who have waited for long enough for ranges before theirs.
+    /// Runs the requests again that have waited long enough for earlier ranges.
     pub fn pass_late_appends(&mut self) {
         let (from, to) = Key::whole_sort(Sort::AwaitsRecall);
         let waiting = self.state.range(from, to);
@@ -72,10 +72,10 @@ impl<V: View> Turn<'_, V> {
             Key::AwaitsRecall(file, _) => Some(*file),
             _ => None,
         };
-        let is_passed = |file: &FileId| self.ranges(*file).any(|given| self.is_late(given));
+        let is_passed = |file: &FileId| self.ranges(*file).any(|range| self.is_late(range));
         let files: BTreeSet<FileId> = waiting.filter_map(|(key, _)| file(key)).collect();
         let passed: Vec<FileId> = files.into_iter().filter(is_passed).collect();
-        self.given_back.extend(passed);
+        self.unblocked_nodes.extend(passed);
     }
 
     fn ranges(&self, id: FileId) -> impl Iterator<Item = &AppendRange> {
@@ -83,13 +83,13 @@ impl<V: View> Turn<'_, V> {
         openers.flat_map(|opener| &opener.appends)
     }
 
-    /// Takes all ranges away.
+    /// Drops all ranges.
     pub fn drop_ranges(&mut self, id: FileId) {
         self.change_ranges(id, |_| false);
     }
 
     fn change_ranges(&mut self, id: FileId, stays: impl Fn(&AppendRange) -> bool) {
-        let goes = |opener: &Opener| opener.appends.iter().any(|given| !stays(given));
+        let goes = |opener: &Opener| opener.appends.iter().any(|range| !stays(range));
         if self.openers(id).iter().any(goes) {
             self.change_opens(id, |openers| {
                 for opener in openers {

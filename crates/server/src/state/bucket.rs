@@ -1,7 +1,7 @@
 //! Buckets of directories: finding names in them, counting, and splitting.
 
-use crate::answer::{Checked, Refusal};
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Refusal};
 use alloc::vec::Vec;
 use futago_base::{
     BucketStart, FileId, Key, Kind, Name, NameHash, Timestamp, Value, View,
@@ -9,19 +9,19 @@ use futago_base::{
 };
 use futago_wire::{Failure, PeerChange, Spot};
 
-/// How many entries one message carries when a bucket moves.
+/// The most entries in one message of a bucket transfer.
 const TRANSFER_ENTRIES: usize = 256;
 
-/// Where a name stands: its bucket, checked to be the right one.
+/// The location of a name: its bucket, checked to cover the name.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct EntryLocation {
     pub directory: FileId,
     pub bucket: BucketStart,
     pub hash: NameHash,
     pub name: Name,
 }
 
-impl Place {
+impl EntryLocation {
     pub fn key(&self) -> Key {
         Key::Entry(self.directory, self.hash, self.name.clone())
     }
@@ -36,8 +36,8 @@ pub fn end_of(bucket: BucketStart, header: &Header) -> Option<NameHash> {
     bucket.end(header.level).map(|end| NameHash(end.0))
 }
 
-impl<V: View> Turn<'_, V> {
-    /// The header of a bucket that should be here.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// The header of a bucket of this server. Errors: `NoBucket`.
     pub fn bucket(&self, directory: FileId, bucket: BucketStart) -> Checked<Header> {
         self.state
             .header(directory, bucket)
@@ -63,9 +63,9 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Finds the place of a name. The bucket must be here, cover the name, and no transaction may be
-    /// about to change the name.
-    pub fn place(&self, at: &Spot) -> Checked<(Place, Header)> {
+    /// Finds the location of a name. The bucket must be on this server and cover the name, and no
+    /// transaction may have reserved the name.
+    pub fn locate(&self, at: &Spot) -> Checked<(EntryLocation, Header)> {
         let header = self.bucket(at.directory, at.bucket)?;
         let hash = at.name.hash();
         if !at.bucket.covers(header.level, hash) {
@@ -75,50 +75,64 @@ impl<V: View> Turn<'_, V> {
             }
             .into());
         }
-        let place = Place {
+        let location = EntryLocation {
             directory: at.directory,
             bucket: at.bucket,
             hash,
             name: at.name.clone(),
         };
         if header.pending > 0 {
-            self.unreserved(place.target())?;
+            self.unreserved(location.target())?;
         }
-        Ok((place, header))
+        Ok((location, header))
     }
 
-    /// As [`Turn::place`], for a name that comes or goes: the bucket may not be about to vanish.
-    pub fn place_to_change(&self, at: &Spot) -> Checked<(Place, Header)> {
-        let found = self.place(at)?;
+    /// Like [`DecisionBuilder::locate`], for a name that is added or removed: no transaction may be
+    /// about to remove the bucket.
+    pub fn locate_to_change(&self, at: &Spot) -> Checked<(EntryLocation, Header)> {
+        let found = self.locate(at)?;
         self.unreserved(Target::Header(at.directory, at.bucket))?;
         Ok(found)
     }
 
-    /// What a name leads to.
-    pub fn entry(&self, place: &Place) -> Option<Entry> {
-        self.state.get(&place.key()).and_then(Value::entry).copied()
+    /// The entry of a name.
+    pub fn entry(&self, location: &EntryLocation) -> Option<Entry> {
+        self.state
+            .get(&location.key())
+            .and_then(Value::entry)
+            .copied()
     }
 
-    /// Puts, replaces or removes an entry and counts it in the header.
-    pub fn set_entry(&mut self, place: &Place, entry: Option<Entry>) {
-        let before = self.entry(place);
-        self.replace_entry(place, before, entry);
+    /// Adds, replaces or removes an entry and counts it in the header.
+    pub fn set_entry(&mut self, location: &EntryLocation, entry: Option<Entry>) {
+        let before = self.entry(location);
+        self.replace_entry(location, before, entry);
     }
 
-    /// The same where it is known what the name leads to.
-    pub fn replace_entry(&mut self, place: &Place, before: Option<Entry>, after: Option<Entry>) {
+    /// Like [`DecisionBuilder::set_entry`], with the known present entry of the name.
+    pub fn replace_entry(
+        &mut self,
+        location: &EntryLocation,
+        before: Option<Entry>,
+        after: Option<Entry>,
+    ) {
         match after {
-            Some(entry) => self.state.put(place.key(), entry),
-            None => self.state.delete(place.key()),
+            Some(entry) => self.state.put(location.key(), entry),
+            None => self.state.delete(location.key()),
         }
-        self.count_change(place, before, after);
+        self.count_change(location, before, after);
         if before.is_none() {
-            self.grown.push((place.directory, place.bucket));
+            self.grown.push((location.directory, location.bucket));
         }
     }
 
-    fn count_change(&mut self, place: &Place, before: Option<Entry>, after: Option<Entry>) {
-        let Some(mut header) = self.state.header(place.directory, place.bucket) else {
+    fn count_change(
+        &mut self,
+        location: &EntryLocation,
+        before: Option<Entry>,
+        after: Option<Entry>,
+    ) {
+        let Some(mut header) = self.state.header(location.directory, location.bucket) else {
             return;
         };
         let entries = |entry: Option<Entry>| u64::from(entry.is_some());
@@ -129,22 +143,22 @@ impl<V: View> Turn<'_, V> {
             (header.subdirectories + directories(after)).saturating_sub(directories(before));
         header.modified = header.modified.max(Timestamp::from(self.stamp));
         self.state
-            .put(Key::Header(place.directory, place.bucket), header);
+            .put(Key::Header(location.directory, location.bucket), header);
     }
 
-    /// Splits the buckets that have grown, once everything else is decided: all steps of a
-    /// transaction find their names where they were when it was prepared.
+    /// Splits the buckets that have grown, at the end of the decision. So all steps of a
+    /// transaction find their names where they were at its preparation.
     pub fn split_grown(&mut self) {
         while let Some((directory, bucket)) = self.grown.pop() {
             self.split_if_large(directory, bucket);
         }
     }
 
-    /// Gives the upper half of a bucket that has grown too large to the next server.
+    /// Moves the upper half of a bucket that is too large to the next server.
     ///
-    /// A bucket with names that transactions are about to change waits until they are resolved, so
-    /// that locators never move. The new owner knows nothing of the bucket until the last message
-    /// has brought its header: at no time do two servers answer for one name.
+    /// A bucket with reserved names waits until their transactions are resolved, so that locators
+    /// never move. The new owner does not serve the bucket until the last message has brought its
+    /// header. So no two servers ever serve one name.
     fn split_if_large(&mut self, directory: FileId, bucket: BucketStart) {
         let Some(header) = self.state.header(directory, bucket) else {
             return;
@@ -161,7 +175,8 @@ impl<V: View> Turn<'_, V> {
         }
         let upper = bucket.upper_half(header.level);
         let is_spread = upper.ordinal() < u64::from(self.server.map.server_count());
-        // While somebody has a lease on its names it grows on; the next name finds it without.
+        // A bucket of a leased directory stays large until the leases are returned and the next
+        // name is added.
         if is_spread && !self.recall(directory) {
             self.split(directory, bucket, header);
         }
@@ -246,7 +261,7 @@ impl<V: View> Turn<'_, V> {
         );
     }
 
-    /// Takes entries, and at last the header, of a bucket that is now this server's.
+    /// Receives entries, and at last the header, of a bucket that moves to this server.
     pub fn receive_bucket(
         &mut self,
         directory: FileId,
@@ -265,9 +280,9 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// The header of a bucket that has come, with what is here of it. A directory that lives on in
-    /// a new life of its home may have had the same bucket here before, whose names come back; and
-    /// entries that this server took in its last life are lost.
+    /// The header of a received bucket, with the entries counted on this server. A directory that
+    /// survives a new incarnation of its home may already have had this bucket here, whose names
+    /// return. Entries that this server had received in its last incarnation are lost.
     fn recounted(&self, directory: FileId, bucket: BucketStart, header: Header) -> Header {
         let known = self.state.header(directory, bucket);
         let end = end_of(bucket, &header);

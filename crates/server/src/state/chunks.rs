@@ -1,7 +1,7 @@
-//! The data of files, chunk by chunk, and what truncations mean for chunks.
+//! The data of files, chunk by chunk, and the effects of truncations on chunks.
 
-use crate::answer::Checked;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Checked;
 use alloc::vec::Vec;
 use futago_base::{
     ChunkId, DataChange, FileId, Key, Payload, Value, View,
@@ -9,18 +9,18 @@ use futago_base::{
 };
 use futago_wire::Failure;
 
-impl<V: View> Turn<'_, V> {
-    /// Lets somebody who knows of `truncations` change chunks of a file, which are cut first if
-    /// they have missed one. Errors: `NotAdmitted` if the home has not told of the file, or not any
-    /// more; `Changed` if the chunks have heard of a truncation that the caller does not know: it
-    /// asks the home anew.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Admits a change of chunks of a file by a client that knows of `truncations`. If the chunks
+    /// have missed one of those, they are cut first. Errors: `NotAdmitted` if the home has not
+    /// admitted the file here. `Changed` if the chunks know a later truncation, so that the client
+    /// must ask the home again.
     pub fn admit_change(
         &mut self,
         file: FileId,
         chunk_bytes: u32,
         truncations: &Truncations,
     ) -> Checked<()> {
-        let heard = self.heard_or_fail(file)?;
+        let heard = self.heard_if_admitted(file)?;
         if truncations.latest < heard {
             return Err(Failure::Changed.into());
         }
@@ -28,14 +28,13 @@ impl<V: View> Turn<'_, V> {
         Ok(())
     }
 
-    /// The home tells that chunks of a file may come here, and which truncations they need not hear
-    /// of any more.
+    /// The home admits chunks of a file here, and reports the truncations that they need not apply.
     pub fn admit_file(&mut self, file: FileId, heard: u64) {
         self.state.put(Key::Admitted(file), heard);
     }
 
-    /// The latest truncation that this server's chunks of a file have heard of; nothing if the file
-    /// may not have chunks here.
+    /// The latest truncation that the chunks of a file on this server have applied; `None` if
+    /// chunks of the file are not admitted here.
     pub fn heard(&self, file: FileId) -> Option<u64> {
         if self.is_at_home(file) {
             return self.state.inode(file).map(|inode| inode.truncations.latest);
@@ -44,9 +43,9 @@ impl<V: View> Turn<'_, V> {
         admitted.and_then(Value::number).copied()
     }
 
-    /// As [`Turn::heard`] of a file of which this server must have heard, if it has not lost what
-    /// it had.
-    pub fn heard_or_fail(&self, file: FileId) -> Checked<u64> {
+    /// Like [`DecisionBuilder::heard`], for a file that must be admitted here. Errors:
+    /// `NotAdmitted`, for instance after this server has lost its store.
+    pub fn heard_if_admitted(&self, file: FileId) -> Checked<u64> {
         self.heard(file).ok_or_else(|| Failure::NotAdmitted.into())
     }
 
@@ -60,15 +59,17 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Cuts this server's chunks of a file that has shrunk, unless they have heard of it.
-    pub fn hear_of(&mut self, file: FileId, chunk_bytes: u32, truncation: Truncation) {
+    /// Applies a truncation to the chunks of a file on this server, unless they have applied it
+    /// already.
+    pub fn apply_truncation(&mut self, file: FileId, chunk_bytes: u32, truncation: Truncation) {
         let truncations = Truncations {
             latest: truncation.sequence,
             steps: alloc::vec![truncation],
         };
         match self.heard(file) {
             Some(heard) => self.catch_up(file, chunk_bytes, heard, &truncations),
-            // What this server has lost of the file does not count any more.
+            // Chunks that this server has lost do not matter any more, because the truncation
+            // removes them.
             None if truncation.size <= chunk_bytes.into() => {
                 self.admit_file(file, truncation.sequence);
             }
@@ -76,7 +77,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Takes away what this server holds of a file beyond `size`.
+    /// Removes the data of a file beyond `size` from this server.
     pub fn cut_chunks(&mut self, file: FileId, chunk_bytes: u32, size: u64) {
         let width = u64::from(chunk_bytes.max(1));
         let chunks: Vec<ChunkId> = self.chunks_here(file, size / width).collect();
@@ -94,14 +95,14 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Puts data into a chunk.
+    /// Writes data into a chunk.
     pub fn write_chunk(&mut self, chunk: ChunkId, offset: u32, payload: Payload) {
         self.state.put(Key::Chunk(chunk), ());
         self.state.write_data(chunk, offset, payload);
     }
 
-    /// How much of a chunk still counts, in bytes from its start, for somebody who knows of
-    /// `truncations`. `chunk_start` is its first byte within the file.
+    /// The end of the valid part of a chunk, in bytes from its start, for a client that knows of
+    /// `truncations`. `chunk_start` is the offset of the chunk in the file.
     pub fn valid_end(&self, chunk: ChunkId, chunk_start: u64, truncations: &Truncations) -> u32 {
         let limit = self
             .heard(chunk.file)
@@ -111,7 +112,7 @@ impl<V: View> Turn<'_, V> {
         })
     }
 
-    /// The bytes `from..to` of a chunk, with zeros for holes and for what lies at or after `valid`.
+    /// The bytes `from..to` of a chunk, with zeros for holes and for bytes at or after `valid`.
     pub fn read_chunk(&self, chunk: ChunkId, from: u32, to: u32, valid: u32) -> Payload {
         if from >= to {
             return Payload::empty();
@@ -127,7 +128,7 @@ impl<V: View> Turn<'_, V> {
         Payload::gather((to - from) as usize, &pieces)
     }
 
-    /// The chunks of a file that this server holds, from number `first` on.
+    /// The chunks of a file on this server, from number `first` on.
     pub fn chunks_here(&self, file: FileId, first: u64) -> impl Iterator<Item = ChunkId> {
         let (from, to) = Key::chunks(file, first);
         self.state.range(from, to).filter_map(|(key, _)| match key {
@@ -136,8 +137,8 @@ impl<V: View> Turn<'_, V> {
         })
     }
 
-    /// How much data this server holds of a file below `size`, in bytes, for somebody who knows of
-    /// `truncations`.
+    /// The amount of data of a file below `size` on this server, in bytes, for a client that knows
+    /// of `truncations`.
     pub fn data_bytes(
         &self,
         file: FileId,
@@ -165,7 +166,7 @@ impl<V: View> Turn<'_, V> {
         });
     }
 
-    /// Removes all chunks of a file from this server, which takes no more of them.
+    /// Removes all chunks of a file from this server, which admits no more of them.
     pub fn remove_chunks(&mut self, file: FileId) {
         let chunks: Vec<ChunkId> = self.chunks_here(file, 0).collect();
         for chunk in chunks {
@@ -174,7 +175,7 @@ impl<V: View> Turn<'_, V> {
         self.state.delete(Key::Admitted(file));
     }
 
-    /// Makes a hole in `from..to` of a file, in the chunks of this server.
+    /// Punches a hole into `from..to` of a file, in the chunks of this server.
     pub fn punch_chunks(&mut self, file: FileId, range: (u64, u64), chunk_bytes: u32) {
         let width = u64::from(chunk_bytes.max(1));
         let (from, to) = range;

@@ -1,15 +1,15 @@
 //! Directories as a whole: their inode and first bucket.
 
-use super::bucket::Place;
-use crate::{PlantedDirectory, turn::Turn};
+use super::bucket::EntryLocation;
+use crate::{PlantedDirectory, builder::DecisionBuilder};
 use futago_base::{
     BucketStart, FileId, Key, Kind, Partition, Time, Timestamp, Value, View,
     record::{DirectoryPlace, Entry, Header, Inode, Truncations},
 };
 use futago_wire::NewDirectory;
 
-impl<V: View> Turn<'_, V> {
-    /// Draws the next identity of a partition of this server.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Assigns the next file id of a partition of this server.
     pub fn draw_id(&mut self, partition: Partition) -> FileId {
         let key = Key::Allocator(partition);
         let last = self.state.get(&key).and_then(Value::number).copied();
@@ -19,14 +19,14 @@ impl<V: View> Turn<'_, V> {
         FileId::new(partition, counter)
     }
 
-    /// No file gets the identity of the root directory, which every life of its home has.
+    /// Reserves the id of the root directory, which is the same in every incarnation of its home.
     pub fn reserve_root_id(&mut self) {
         let first = self.server.incarnation().first_counter();
         let key = Key::Allocator(FileId::ROOT.home());
         self.state.put(key, first.max(1));
     }
 
-    /// Makes a directory's inode and its first, empty bucket.
+    /// Makes the inode and the first, empty bucket of a directory.
     pub fn put_directory(&mut self, id: FileId, new: &NewDirectory) {
         let now = Timestamp::from(self.stamp);
         let inode = Inode {
@@ -74,7 +74,7 @@ impl<V: View> Turn<'_, V> {
         self.put_directory(FileId::ROOT, &root);
     }
 
-    /// Puts this server's part of a directory of the root that is split evenly from the start.
+    /// Puts the part of an evenly split directory of the root that belongs to this server.
     pub fn plant(&mut self, planted: &PlantedDirectory) {
         let (id, level, now) = (planted.id, planted.level, self.stamp);
         let new = NewDirectory {
@@ -95,14 +95,14 @@ impl<V: View> Turn<'_, V> {
             self.state.put(Key::Header(id, bucket), header);
         }
         if self.server.map.home(FileId::ROOT) == self.server.id {
-            let place = Place {
+            let location = EntryLocation {
                 directory: FileId::ROOT,
                 bucket: BucketStart(0),
                 hash: planted.name.hash(),
                 name: planted.name.clone(),
             };
             let kind = Kind::Directory;
-            self.set_entry(&place, Some(Entry { id, kind }));
+            self.set_entry(&location, Some(Entry { id, kind }));
         }
     }
 }

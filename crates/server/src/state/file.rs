@@ -1,8 +1,8 @@
-//! Inodes: what they tell, their links and their end.
+//! Inodes: their attributes, links and removal.
 
-use crate::answer::Checked;
+use crate::builder::DecisionBuilder;
+use crate::completion::Checked;
 use crate::state::size::is_one_chunk;
-use crate::turn::Turn;
 use alloc::vec::Vec;
 use futago_base::{
     Attributes, BucketStart, Errno, FileId, Key, Kind, Timestamp, View,
@@ -10,13 +10,13 @@ use futago_base::{
 };
 use futago_wire::{Failure, FileState, PeerChange, reply::DirectoryState};
 
-impl<V: View> Turn<'_, V> {
-    /// Whether the file's inode is kept by this server.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Whether this server is the home of the file.
     pub fn is_at_home(&self, id: FileId) -> bool {
         self.server.map.home(id) == self.server.id()
     }
 
-    /// A file's inode. Errors: `WrongServer`, and `ESTALE` if there is no such file (any more).
+    /// The inode of a file. Errors: `WrongServer`, and `ESTALE` if the file does not exist.
     pub fn file(&self, id: FileId) -> Checked<&Inode> {
         if !self.is_at_home(id) {
             return Err(Failure::WrongServer.into());
@@ -24,8 +24,8 @@ impl<V: View> Turn<'_, V> {
         self.state.inode(id).ok_or_else(|| Errno::ESTALE.into())
     }
 
-    /// A file's inode, once it is decided whether the file stays: one that nobody has open may be about to vanish with
-    /// its last name, by a transaction that is not resolved here yet.
+    /// The inode of a file, once it is certain that the file stays. A file that no client has open
+    /// may lose its last name by a transaction that is not resolved here yet.
     pub fn lasting_file(&self, id: FileId) -> Checked<&Inode> {
         if self.state.get(&Key::Opens(id)).is_none() {
             self.unreserved(Target::Inode(id))?;
@@ -33,7 +33,7 @@ impl<V: View> Turn<'_, V> {
         self.file(id)
     }
 
-    /// A regular file's inode; others have no data.
+    /// The inode of a regular file; other files have no data.
     pub fn regular_file(&self, id: FileId) -> Checked<&Inode> {
         let inode = self.lasting_file(id)?;
         match inode.kind {
@@ -43,7 +43,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// What `stat` tells of a file, once no transaction is about to change it.
+    /// The state of a file, as `stat` reports it, while no transaction has reserved the file.
     pub fn file_state(&self, id: FileId) -> Checked<FileState> {
         self.unreserved(Target::Inode(id))?;
         let inode = self.file(id)?;
@@ -54,7 +54,7 @@ impl<V: View> Turn<'_, V> {
         Ok(state)
     }
 
-    /// The state of a file if it is at home here.
+    /// The state of a file if this server is its home.
     pub fn file_state_if_at_home(&self, id: FileId) -> Checked<Option<FileState>> {
         if self.is_at_home(id) {
             self.file_state(id).map(Some)
@@ -93,7 +93,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// How much of a file is data, if that is known here.
+    /// The amount of data in a file, in bytes, if this server knows it.
     fn allocated_bytes(&self, id: FileId, inode: &Inode) -> Option<u64> {
         match inode.kind {
             Kind::File if !inode.sparse => Some(inode.size),
@@ -105,7 +105,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Takes a name from the count of links; without names and openers the file is gone.
+    /// Removes one link; a file without names and openers is removed.
     pub fn drop_link(&mut self, id: FileId) {
         let now = Timestamp::from(self.stamp);
         self.state.update_inode(id, |inode| {
@@ -115,7 +115,8 @@ impl<V: View> Turn<'_, V> {
         self.remove_if_unused(id);
     }
 
-    /// Removes a file that has no name, no opener, and no transaction that would give it a name.
+    /// Removes a file without names and openers, unless a transaction has reserved it and may name
+    /// it.
     pub fn remove_if_unused(&mut self, id: FileId) {
         let Some(inode) = self.state.inode(id) else {
             return;
@@ -130,7 +131,7 @@ impl<V: View> Turn<'_, V> {
         self.remove_file(id);
     }
 
-    /// Removes an inode with everything that belongs to it, its chunks on all servers included.
+    /// Removes an inode and all that belongs to it, including its chunks on all servers.
     pub fn remove_file(&mut self, id: FileId) {
         let servers = self
             .state
@@ -178,8 +179,8 @@ const fn attributes(id: FileId, inode: &Inode) -> Attributes {
     }
 }
 
-/// Takes set-user-id, and set-group-id of a group-executable file, away, as Linux does when a
-/// caller without privileges writes.
+/// Clears set-user-id, and set-group-id of a group-executable file, as Linux does when an
+/// unprivileged caller writes.
 pub const fn without_privileges(mode: u16) -> u16 {
     const SET_UID: u16 = 0o4000;
     const SET_GID: u16 = 0o2000;

@@ -1,6 +1,6 @@
-//! Advisory locks: who is in the way of whom, and who is next.
+//! Advisory locks: conflicts, and the queue of waiting requests.
 
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
 use alloc::vec::Vec;
 use futago_base::{
     Errno, FileId, Key, RequestId, SessionId, Value, View,
@@ -15,7 +15,7 @@ fn conflict(held: &RangeLock, asked: &RangeLock) -> bool {
         && (held.kind == LockKind::Exclusive || asked.kind == LockKind::Exclusive)
 }
 
-/// Takes `range` away from the locks of `like`'s owner, splitting those that reach beyond it.
+/// Removes `range` from the locks of the owner of `like`, splitting those that reach beyond it.
 fn release(locks: &mut Vec<RangeLock>, like: &RangeLock, range: LockRange) {
     let mut rest = Vec::new();
     locks.retain(|held| {
@@ -48,7 +48,7 @@ fn release(locks: &mut Vec<RangeLock>, like: &RangeLock, range: LockRange) {
     locks.append(&mut rest);
 }
 
-/// Joins the owner's locks of the same kind that touch `lock`.
+/// Joins the locks of the same owner and kind that touch `lock`.
 fn join(locks: &mut Vec<RangeLock>, mut lock: RangeLock) -> RangeLock {
     locks.retain(|held| {
         let same = held.space == lock.space && held.owner == lock.owner && held.kind == lock.kind;
@@ -63,7 +63,7 @@ fn join(locks: &mut Vec<RangeLock>, mut lock: RangeLock) -> RangeLock {
     lock
 }
 
-impl<V: View> Turn<'_, V> {
+impl<V: View> DecisionBuilder<'_, V> {
     fn locks(&self, file: FileId) -> Vec<RangeLock> {
         self.state
             .get(&Key::Locks(file))
@@ -96,7 +96,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Whether an earlier copy of a request waits for a lock.
+    /// Whether an earlier copy of the request waits for a lock.
     pub fn is_waiting_for_lock(&self, id: RequestId, request: &Request) -> bool {
         match request {
             Request::SetLock {
@@ -122,15 +122,15 @@ impl<V: View> Turn<'_, V> {
                 .any(|waiter| waiter.lock.owner.session == session)
     }
 
-    /// The lock that is in the way of another, and that comes first in the file.
-    pub fn lock_in_the_way(&self, file: FileId, asked: &RangeLock) -> Option<RangeLock> {
+    /// The first lock in the file that conflicts with another.
+    pub fn conflicting_lock(&self, file: FileId, asked: &RangeLock) -> Option<RangeLock> {
         let locks = self.locks(file).into_iter();
         locks
             .filter(|held| conflict(held, asked))
             .min_by_key(|held| held.range.start)
     }
 
-    /// Takes a lock that nobody is in the way of. The owner's earlier locks give way to it.
+    /// Takes a lock without conflicts. It replaces the earlier locks of its owner in the range.
     pub fn take_lock(&mut self, file: FileId, lock: RangeLock) {
         let mut locks = self.locks(file);
         release(&mut locks, &lock, lock.range);
@@ -141,7 +141,7 @@ impl<V: View> Turn<'_, V> {
             .put(Key::SessionFile(lock.owner.session, file), ());
     }
 
-    /// Gives up what the owner of `like` holds in its range.
+    /// Releases the locks of the owner of `like` in its range.
     pub fn release_lock(&mut self, file: FileId, like: &RangeLock) {
         let mut locks = self.locks(file);
         release(&mut locks, like, like.range);
@@ -149,7 +149,7 @@ impl<V: View> Turn<'_, V> {
         self.forget_file_of_session(like.owner.session, file);
     }
 
-    /// Gives up all that a session holds and waits for.
+    /// Releases the locks of a session and cancels its waiting requests.
     pub fn drop_session_locks(&mut self, file: FileId, session: SessionId) {
         let mut locks = self.locks(file);
         locks.retain(|lock| lock.owner.session != session);
@@ -160,27 +160,27 @@ impl<V: View> Turn<'_, V> {
         self.grant_waiting(file);
     }
 
-    /// Grants what can be granted now, in the order in which it was asked for.
+    /// Grants waiting locks without conflicts, in the order of their requests.
     pub fn grant_waiting(&mut self, file: FileId) {
         let mut still_waiting = Vec::new();
         for waiter in self.lock_waiters(file) {
-            if self.lock_in_the_way(file, &waiter.lock).is_some() {
+            if self.conflicting_lock(file, &waiter.lock).is_some() {
                 still_waiting.push(waiter);
             } else {
                 self.take_lock(file, waiter.lock);
-                self.answer_late(waiter.request, Ok(Reply::Done));
+                self.reply_late(waiter.request, Ok(Reply::Done));
             }
         }
         self.put_lock_waiters(file, still_waiting);
     }
 
-    /// Takes all locks of a file that is gone away; who waits for one is told.
+    /// Removes all locks of a removed file; waiting requests fail with `ESTALE`.
     pub fn drop_locks(&mut self, file: FileId) {
         let (locks, waiters) = (self.locks(file), self.lock_waiters(file));
         self.put_locks(file, Vec::new());
         self.put_lock_waiters(file, Vec::new());
         for waiter in &waiters {
-            self.answer_late(waiter.request, Err(Failure::Errno(Errno::ESTALE)));
+            self.reply_late(waiter.request, Err(Failure::Errno(Errno::ESTALE)));
         }
         let holders = locks.iter().map(|lock| lock.owner.session);
         let waiting = waiters.iter().map(|waiter| waiter.lock.owner.session);
@@ -189,7 +189,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Ends the wait of one request of the present session.
+    /// Cancels the waiting lock request `sequence` of the present session with `EINTR`.
     pub fn cancel_lock(&mut self, file: FileId, sequence: u64) {
         let session = self.request.session;
         let mut waiters = self.lock_waiters(file);
@@ -198,7 +198,7 @@ impl<V: View> Turn<'_, V> {
         if waiters.len() < before {
             self.put_lock_waiters(file, waiters);
             let request = RequestId { session, sequence };
-            self.answer_late(request, Err(Failure::Errno(Errno::EINTR)));
+            self.reply_late(request, Err(Failure::Errno(Errno::EINTR)));
             self.forget_file_of_session(session, file);
         }
     }

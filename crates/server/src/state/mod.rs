@@ -1,4 +1,4 @@
-//! What the records mean, and how they change together: files, directories, chunks and locks.
+//! The meaning of the records, and how they change together: files, directories, chunks and locks.
 
 mod appends;
 pub mod bucket;

@@ -1,14 +1,14 @@
-//! A file's size, how far its chunks may reach, and its shrinkings, as its home keeps them.
+//! The size of a file, the reach of its chunks, and its truncations, as its home records them.
 //!
-//! Chunks are written side by side with the home, so a client that dies may leave data that its file
-//! does not know of. Three rules bound it. A server takes chunks of a file only after the home has
-//! told it of the file, so that whatever is cut or removed is cut or removed there too. Chunks are
-//! written ahead of the size only while the file is open. And when a session that has the file open
-//! ends, or the file is closed by the last one, it is shrunk to its size: that takes away what was
-//! written ahead, and a late message is refused, because it does not know of this shrinking.
+//! Clients write chunks in parallel with the home, so a client that dies may leave data beyond the
+//! size. Three rules bound it. First, a server takes chunks of a file only after the home has
+//! admitted the file there. So every truncation and removal reaches that server. Second, a client
+//! writes chunks beyond the size only while it has the file open. Third, the end of such a session,
+//! or the last close of the file, truncates the file to its size. That removes the data beyond the
+//! size. A late message is refused, because it does not know of this truncation.
 
-use crate::answer::Checked;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Checked;
 use alloc::collections::BTreeSet;
 use futago_base::{
     ChunkId, FileId, Key, ServerId, View, limits,
@@ -16,12 +16,12 @@ use futago_base::{
 };
 use futago_wire::{Failure, PeerChange};
 
-impl<V: View> Turn<'_, V> {
-    /// Lets chunks reach to `end`. The servers that get chunks of the file for the first time are
-    /// told; the reply waits until they know.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Lets chunks reach to `end`. The home admits the file at the servers that get chunks of it
+    /// for the first time; the reply waits for their confirmation.
     ///
-    /// For a session that has the file open the reach doubles, so that somebody who writes one piece
-    /// after the other seldom waits, and may write before the size is raised.
+    /// For a session that has the file open the reach doubles. So a sequential writer seldom waits,
+    /// and may write before the size grows.
     pub fn reach_to(&mut self, id: FileId, inode: &mut Inode, end: u64) {
         if end <= u64::from(inode.chunk_bytes) {
             return;
@@ -39,8 +39,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Raises the size to at least `size`. Errors: `Appended` while somebody appends what comes
-    /// before.
+    /// Raises the size to at least `size`. Errors: `Appended` while clients write earlier ranges.
     pub fn grow(&self, id: FileId, inode: &mut Inode, size: u64) -> Checked<()> {
         if size > inode.size {
             self.await_ranges(id, size)?;
@@ -49,8 +48,9 @@ impl<V: View> Turn<'_, V> {
         Ok(())
     }
 
-    /// Up to where the present request's session may write chunks before the home has been told:
-    /// beyond the size only while it has the file open, because the end of that takes the rest away.
+    /// The offset up to which the session of the present request may write chunks before it
+    /// notifies the home. It is beyond the size only while the session has the file open, because
+    /// its end removes the rest.
     pub fn writable(&self, id: FileId, inode: &Inode) -> u64 {
         if inode.announced {
             0
@@ -61,17 +61,17 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Whether the present request's session has the file open.
+    /// Whether the session of the present request has the file open.
     pub fn is_open_here(&self, id: FileId) -> bool {
         let mut openers = self.openers(id).iter();
         openers.any(|opener| opener.session == self.request.session)
     }
 
-    /// Shrinks a file: cuts what is here at once and tells every server that may hold other chunks,
-    /// also one whose chunks lie before `size`. So once `cuts_pending` is 0, all of them have heard
-    /// of every shrinking, and joined steps concern none of them. Errors: `Busy` while servers have
-    /// not confirmed too many earlier ones.
-    pub fn shrink(&mut self, id: FileId, size: u64) -> Checked<()> {
+    /// Truncates a file: cuts the chunks on this server at once, and notifies every server that may
+    /// hold other chunks. That includes servers whose chunks lie before `size`. So once
+    /// `cuts_pending` is 0, all servers have applied every truncation, and joined steps affect none
+    /// of them. Errors: `Busy` while too many earlier truncations are unconfirmed.
+    pub fn truncate(&mut self, id: FileId, size: u64) -> Checked<()> {
         let Some(mut inode) = self.state.inode(id).cloned() else {
             return Ok(());
         };
@@ -104,9 +104,10 @@ impl<V: View> Turn<'_, V> {
         Ok(())
     }
 
-    /// Has everybody tell the home before they change chunks of a file. What servers of chunks were told of the
-    /// file before is not enough any more: they refuse changes by those who have not asked the home since.
-    /// Nothing is done while servers have not confirmed too many earlier shrinkings.
+    /// Requires clients to notify the home before they change chunks of a file. A new truncation to
+    /// the same size makes earlier admissions obsolete. So servers of chunks refuse changes by
+    /// clients that have not asked the home since. Nothing is done while too many earlier
+    /// truncations are unconfirmed.
     pub fn announce_changes(&mut self, id: FileId) {
         let inode = self.state.inode(id);
         let inode = inode.filter(|inode| !is_one_chunk(inode) && !inode.announced);
@@ -116,15 +117,16 @@ impl<V: View> Turn<'_, V> {
     }
 
     fn announce_anew(&mut self, id: FileId, size: u64) -> bool {
-        let is_done = self.shrink(id, size).is_ok();
+        let is_done = self.truncate(id, size).is_ok();
         if is_done {
             self.state.update_inode(id, |inode| inode.announced = true);
         }
         is_done
     }
 
-    /// As [`Turn::announce_changes`], and whoever knows of the file's shrinkings so far asks anew for the chunks that he
-    /// has read, or has found missing below the size. Returns whether it is so.
+    /// Like [`DecisionBuilder::announce_changes`]. In addition, clients must ask again for chunks
+    /// that they have cached, or have cached as missing below the size. Returns whether that is
+    /// ensured.
     pub fn renumber(&mut self, id: FileId) -> bool {
         let width = |inode: &Inode| u64::from(inode.chunk_bytes);
         match self.state.inode(id) {
@@ -135,19 +137,19 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Takes back that chunks may be written ahead of the size, with what has been. If too many
-    /// shrinkings are under way, it happens when they are confirmed.
+    /// Ends writing beyond the size, and removes the data there. While too many truncations are
+    /// unconfirmed, the removal waits for their confirmation.
     pub fn trim(&mut self, id: FileId) {
         let Some(inode) = self.state.inode(id).filter(|inode| inode.ahead) else {
             return;
         };
         let (size, reach) = (inode.size, inode.reach);
-        if reach <= size || self.shrink(id, size).is_ok() {
+        if reach <= size || self.truncate(id, size).is_ok() {
             self.state.update_inode(id, |inode| inode.ahead = false);
         }
     }
 
-    /// Trims a file that nobody has open.
+    /// Trims a file without openers.
     pub fn trim_if_closed(&mut self, id: FileId) {
         if self.state.get(&Key::Opens(id)).is_none() {
             self.trim(id);
@@ -181,12 +183,12 @@ impl<V: View> Turn<'_, V> {
     }
 }
 
-/// Whether there are no chunks of a file but the first, which is at its home.
+/// Whether a file has only its first chunk, which is at its home.
 pub const fn is_one_chunk(inode: &Inode) -> bool {
     inode.reach <= inode.chunk_bytes as u64
 }
 
-/// Whether nobody changes a file's data before its home was told of it.
+/// Whether all changes of the data of a file are announced to its home first.
 pub const fn changes_are_announced(inode: &Inode) -> bool {
     is_one_chunk(inode) || (inode.announced && inode.cuts_pending == 0)
 }

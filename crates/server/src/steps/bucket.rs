@@ -1,9 +1,9 @@
 //! Buckets: their removal with the directory, and their copies of its attributes.
 
-use crate::answer::{Checked, Refusal};
+use crate::builder::DecisionBuilder;
+use crate::completion::{Checked, Refusal};
 use crate::operations::make_directory::inherited;
 use crate::state::bucket::end_of;
-use crate::turn::Turn;
 use alloc::{vec, vec::Vec};
 use futago_base::{
     BucketStart, Errno, FileId, Key, NameHash, Value, View,
@@ -13,8 +13,9 @@ use futago_wire::{Failure, step::Inherited};
 
 const FIRST: BucketStart = BucketStart(0);
 
-impl<V: View> Turn<'_, V> {
-    /// The bucket must have the level that the client knows, or the client misses other buckets.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Checks that the bucket has the level that the client knows; otherwise the client misses
+    /// other buckets. Errors: `Changed`.
     pub fn check_header(
         &self,
         directory: FileId,
@@ -28,7 +29,7 @@ impl<V: View> Turn<'_, V> {
         Ok(vec![Target::Header(directory, bucket)])
     }
 
-    /// What is about to be made in the bucket has inherited what the header says now.
+    /// Checks that no new node is about to inherit from the present header.
     pub fn check_set_header(
         &self,
         directory: FileId,
@@ -39,7 +40,8 @@ impl<V: View> Turn<'_, V> {
         Ok(targets)
     }
 
-    /// As [`check_header`](Self::check_header), of a bucket in which no transaction makes an entry; the header, too.
+    /// Like [`check_header`](Self::check_header), for a bucket in which no transaction makes an
+    /// entry. Returns the header too.
     fn check_settled(
         &self,
         directory: FileId,
@@ -52,8 +54,8 @@ impl<V: View> Turn<'_, V> {
         Ok((header, targets))
     }
 
-    /// The header stays as it is until the transaction is decided: a change of it waits for the entry
-    /// that the transaction has reserved.
+    /// Checks the inherited attributes. They stay until the transaction is decided, because a
+    /// change of the header waits for the entry that the transaction has reserved.
     pub fn check_inherited(
         &self,
         directory: FileId,
@@ -100,8 +102,8 @@ impl<V: View> Turn<'_, V> {
         Ok(targets)
     }
 
-    /// Fails if a transaction is about to change a name of the bucket: whether the bucket is empty
-    /// depends on it.
+    /// Checks that no transaction has reserved a name of the bucket, because such a transaction
+    /// decides whether the bucket is empty. Errors: `Conflict`.
     pub fn no_pending_entries(
         &self,
         directory: FileId,
@@ -114,7 +116,8 @@ impl<V: View> Turn<'_, V> {
         self.no_locators(directory, NameHash(bucket.0), end_of(bucket, header))
     }
 
-    /// Fails if a transaction is about to change a name with a hash from `first` up to `end`.
+    /// Checks that no transaction has reserved a name with a hash from `first` up to `end`. Errors:
+    /// `Conflict`.
     pub fn no_locators(
         &self,
         directory: FileId,

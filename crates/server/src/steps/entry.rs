@@ -1,8 +1,8 @@
-//! Names that come, go or change what they lead to.
+//! Names that are added, removed or replaced.
 
-use crate::answer::Checked;
-use crate::state::bucket::Place;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Checked;
+use crate::state::bucket::EntryLocation;
 use alloc::{vec, vec::Vec};
 use futago_base::{
     View,
@@ -10,26 +10,26 @@ use futago_base::{
 };
 use futago_wire::{Failure, Spot};
 
-impl<V: View> Turn<'_, V> {
+impl<V: View> DecisionBuilder<'_, V> {
     pub fn check_entry(&self, at: &Spot, expected: Option<Entry>) -> Checked<Vec<Target>> {
-        let (place, _) = self.place_to_change(at)?;
-        if self.entry(&place) != expected {
+        let (location, _) = self.locate_to_change(at)?;
+        if self.entry(&location) != expected {
             return Err(Failure::Changed.into());
         }
-        Ok(vec![place.target()])
+        Ok(vec![location.target()])
     }
 
-    /// The bucket is looked up anew: an earlier step of the same transaction may have split it.
+    /// Finds the bucket again, because an earlier step of the same transaction may have split it.
     pub fn install_entry(&mut self, at: &Spot, entry: Option<Entry>) {
         let hash = at.name.hash();
         if let Some((bucket, _)) = self.bucket_of_hash(at.directory, hash) {
-            let place = Place {
+            let location = EntryLocation {
                 directory: at.directory,
                 bucket,
                 hash,
                 name: at.name.clone(),
             };
-            self.set_entry(&place, entry);
+            self.set_entry(&location, entry);
         }
     }
 }

@@ -1,18 +1,18 @@
-//! The steps of transactions: what each one needs to hold, what it reserves, and what it changes.
+//! The steps of transactions: their conditions, their reservations, and their changes.
 
 mod bucket;
 mod entry;
 mod node;
 mod tree;
 
-use crate::answer::Checked;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Checked;
 use alloc::vec::Vec;
 use futago_base::{FileId, View, record::Target};
 use futago_wire::{Step, step::Fact};
 
-impl<V: View> Turn<'_, V> {
-    /// Checks that a step can be done, and says what it reserves.
+impl<V: View> DecisionBuilder<'_, V> {
+    /// Checks the conditions of a step. Returns the records that it reserves.
     pub fn check(&self, step: &Step) -> Checked<Vec<Target>> {
         match step {
             Step::RemoveEntry { at, expected } => self.check_entry(at, Some(*expected)),
@@ -56,7 +56,7 @@ impl<V: View> Turn<'_, V> {
         }
     }
 
-    /// Does a step that was checked. `drawn` is the identity of the directory that it makes.
+    /// Performs a checked step. `drawn` is the id of the directory that it makes.
     pub fn install(&mut self, step: Step, drawn: Option<FileId>) {
         match step {
             Step::RemoveEntry { at, .. } => self.install_entry(&at, None),

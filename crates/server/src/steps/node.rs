@@ -1,12 +1,12 @@
 //! Inodes: new directories, links, parents.
 
-use crate::answer::Checked;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Checked;
 use alloc::{vec, vec::Vec};
 use futago_base::{Errno, FileId, Kind, Timestamp, View, limits, record::Target};
 use futago_wire::{Failure, NewDirectory};
 
-impl<V: View> Turn<'_, V> {
+impl<V: View> DecisionBuilder<'_, V> {
     pub fn check_create_directory(&self, new: &NewDirectory) -> Checked<Vec<Target>> {
         if self.server.map.owner(new.home) != self.server.id() {
             return Err(Failure::WrongServer.into());

@@ -1,13 +1,13 @@
-//! The shape of the tree: one version for all renames that move a directory to another parent, so
-//! that no two of them can close a cycle.
+//! The version of the tree, which every rename of a directory to another parent advances, so that
+//! no two renames can close a cycle.
 
-use crate::answer::Checked;
-use crate::turn::Turn;
+use crate::builder::DecisionBuilder;
+use crate::completion::Checked;
 use alloc::{vec, vec::Vec};
 use futago_base::{FileId, Key, View, record::Target};
 use futago_wire::Failure;
 
-impl<V: View> Turn<'_, V> {
+impl<V: View> DecisionBuilder<'_, V> {
     pub fn check_tree(&self, expected: u64) -> Checked<Vec<Target>> {
         if !self.is_at_home(FileId::ROOT) {
             return Err(Failure::WrongServer.into());

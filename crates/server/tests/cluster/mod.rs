@@ -1,4 +1,4 @@
-//! Servers with memory stores in one room: inputs go in by hand, and every output is seen.
+//! Servers with memory stores in one process. Tests feed the inputs and inspect every output.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -21,7 +21,7 @@ pub struct Cluster {
     pub stores: Vec<MemoryStore>,
     pub now: Time,
     pub sequence: u64,
-    /// What all servers together have counted.
+    /// The counts of all servers together.
     pub transactions: TransactionCounts,
 }
 
@@ -59,7 +59,7 @@ impl Cluster {
         Self::new(1, Config::default())
     }
 
-    /// Has a server lose all that it holds and begin a new life.
+    /// Restarts a server in a new incarnation with an empty store.
     pub fn restart(&mut self, server: u16, incarnation: u64) {
         let at = usize::from(server);
         self.servers[at] = self.servers[at].clone().in_life(Incarnation(incarnation));
@@ -69,7 +69,7 @@ impl Cluster {
         self.stores[at] = store;
     }
 
-    /// Gives one input to a server, applies its batch and returns its outputs.
+    /// Handles one input on a server, applies its batch and returns its outputs.
     pub fn input(&mut self, to: u16, input: Input) -> Vec<Output> {
         self.now = self.now + Duration::from_micros(1);
         let server = usize::from(to);
@@ -116,7 +116,7 @@ impl Cluster {
         )
     }
 
-    /// A request that is answered at once, by nothing but its answer.
+    /// Sends a request whose only output is its reply.
     pub fn ask(&mut self, to: u16, request: Request) -> Outcome {
         self.ask_with(to, request, &[]).0
     }
@@ -126,7 +126,7 @@ impl Cluster {
         match <[Output; 1]>::try_from(self.request_with(to, id, request, data)) {
             Ok(
                 [
-                    Output::Answer {
+                    Output::Reply {
                         request,
                         outcome,
                         payload,
@@ -137,14 +137,14 @@ impl Cluster {
         }
     }
 
-    /// Delivers messages between servers until there are no more; returns the answers to clients.
+    /// Delivers messages between servers until there are no more; returns the replies to clients.
     pub fn settle(&mut self, from: u16, outputs: Vec<Output>) -> Vec<(RequestId, Outcome)> {
         let mut answers = Vec::new();
         let mut queue: std::collections::VecDeque<Output> = outputs.into();
         let _ = from;
         while let Some(output) = queue.pop_front() {
             match output {
-                Output::Answer {
+                Output::Reply {
                     request, outcome, ..
                 } => answers.push((request, outcome)),
                 Output::Push { .. } => {}
@@ -159,7 +159,7 @@ impl Cluster {
         answers
     }
 
-    /// Runs a request with all that it causes and returns its outcome.
+    /// Runs a request with all its messages and returns its outcome.
     pub fn run(&mut self, to: u16, request: Request) -> Outcome {
         let id = self.next_id();
         let outputs = self.request(to, id, request);
@@ -237,7 +237,7 @@ pub fn peers(outputs: &[Output]) -> Vec<(ServerId, Peer)> {
     outputs.iter().filter_map(peer).collect()
 }
 
-/// Writes `offset..end` of a file, of which the request may bring the first part.
+/// Writes `offset..end` of a file; the request may bring the first part of the data.
 pub fn write(id: FileId, offset: u64, end: u64) -> Request {
     Request::Write {
         id,

@@ -1,9 +1,10 @@
-//! Exclusive leases: what a client may have changed without a word.
+//! Exclusive leases: a client may have changed the file without a message.
 
 use super::*;
 
 impl Room {
-    /// Has the holder take an exclusive lease on a file of which it has a lease; whether it gets one.
+    /// Takes an exclusive lease for the holder on a file that it has leased. Returns whether it is
+    /// granted.
     fn take_exclusive(&mut self, file: FileId) -> (bool, Lease) {
         let (number, taken) = self.ask(HOLDER, Request::TakeExclusive(file));
         let Ok(Reply::File(state)) = taken else {
@@ -15,7 +16,7 @@ impl Room {
 }
 
 #[test]
-fn an_exclusive_lease_is_called_back_before_others_are_told_anything() {
+fn an_exclusive_lease_is_recalled_before_a_reply_discloses_the_file() {
     let asked = |id| {
         [
             Request::Lookup(spot(ROOT, "a")),
@@ -43,7 +44,7 @@ fn an_exclusive_lease_is_called_back_before_others_are_told_anything() {
 }
 
 #[test]
-fn the_holder_of_an_exclusive_lease_is_told_of_what_it_names() {
+fn the_holder_of_an_exclusive_lease_sees_the_files_that_it_names() {
     let mut room = Room::new();
     let (file, first, _) = room.leased_file();
     let (_, lease) = room.take_exclusive(file);
@@ -57,7 +58,8 @@ fn the_holder_of_an_exclusive_lease_is_told_of_what_it_names() {
         let (_, told) = room.ask(HOLDER, request.clone());
         assert!(told.is_ok(), "{request:?}: {told:?}");
     }
-    // It cannot know that it would be told of the file, and so not have sent before what it has kept.
+    // The holder cannot know that the reply would disclose the file, so it has not sent its dirty
+    // data before.
     let (_, outputs) = room.request(HOLDER, Request::Lookup(spot(ROOT, "a")));
     let number = lease.number + 5;
     assert_eq!(
@@ -67,7 +69,7 @@ fn the_holder_of_an_exclusive_lease_is_told_of_what_it_names() {
 }
 
 #[test]
-fn an_exclusive_lease_is_not_given_while_others_use_the_file() {
+fn an_exclusive_lease_is_not_granted_while_others_use_the_file() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
     assert!(room.is_leased_to_holder(file));
@@ -83,7 +85,7 @@ fn an_exclusive_lease_is_not_given_while_others_use_the_file() {
 }
 
 #[test]
-fn a_listing_tells_no_attributes_that_may_be_old() {
+fn a_listing_omits_attributes_that_may_be_stale() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
     let list = || Request::ReadDirectory {
@@ -101,9 +103,9 @@ fn a_listing_tells_no_attributes_that_may_be_old() {
     assert_eq!(attributes(room.ask(OTHER, list())), None);
 }
 
-/// What was written some time before it is sent has the time of the write.
+/// A write that reaches the home later has the time of the write.
 #[test]
-fn a_kept_write_has_its_own_time_and_none_of_the_future() {
+fn a_cached_write_has_its_own_time_but_never_a_future_one() {
     let mut room = Room::new();
     let (id, ..) = room.leased_file();
     let modified = |room: &mut Room, written| {
@@ -129,9 +131,9 @@ fn a_kept_write_has_its_own_time_and_none_of_the_future() {
     assert_eq!(modified, Timestamp::from(room.cluster.now));
 }
 
-/// Who has read chunks beside the home finds out that they may be old, also those that are holes so far.
+/// Readers of chunks at other servers notice that their caches may be stale, holes included.
 #[test]
-fn every_exclusive_lease_gives_the_file_a_new_number_of_its_shrinkings() {
+fn every_exclusive_lease_advances_the_truncations_of_the_file() {
     let end = u64::from(CHUNK_BYTES) + 1;
     let written = |id: FileId| Request::Write {
         id,

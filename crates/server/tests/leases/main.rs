@@ -1,4 +1,4 @@
-//! Leases: who is told of what, and who waits for whom.
+//! Leases: recalls, and the requests that wait for them.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -36,7 +36,7 @@ impl Room {
         Self { cluster }
     }
 
-    /// A request of a client that takes leases; its number and what comes of it.
+    /// Sends a request of a client that accepts leases. Returns its number and the outputs.
     fn request(&mut self, session: SessionId, request: Request) -> (u64, Vec<Output>) {
         let sequence = self.cluster.next_id().sequence;
         (sequence, self.input(session, sequence, request))
@@ -59,7 +59,7 @@ impl Room {
         (number, answer(&outputs).expect("an answer"))
     }
 
-    /// Makes a file and has the holder keep it and its directory.
+    /// Makes a file, and grants the holder leases on the file and its directory.
     fn leased_file(&mut self) -> (FileId, Lease, Lease) {
         let (_, made) = self.ask(OTHER, create(spot(ROOT, "a")));
         let Ok(Reply::Found { entry, .. }) = made else {
@@ -81,13 +81,13 @@ impl Room {
         (entry.id, lease(entry.id), lease(ROOT))
     }
 
-    /// Whether the holder is given a lease on a file when it asks for its attributes.
+    /// Whether the holder gets a lease on a file with a request for its attributes.
     fn is_leased_to_holder(&mut self, file: FileId) -> bool {
         let (_, told) = self.ask(HOLDER, Request::GetAttributes(vec![file]));
         matches!(told, Ok(Reply::Files(files)) if files[0].is_ok_and(|state| state.leased))
     }
 
-    /// Reads a file. Returns what its reader is told of it.
+    /// Reads a file. Returns the state of the file in the reply.
     fn read(&mut self, session: SessionId, id: FileId) -> Option<FileState> {
         match self.ask(session, read(id)).1 {
             Ok(Reply::Extent { state, .. }) => state.map(|state| *state),
@@ -117,7 +117,7 @@ const fn read(id: FileId) -> Request {
 
 fn answer(outputs: &[Output]) -> Option<Outcome> {
     let mut answers = outputs.iter().filter_map(|output| match output {
-        Output::Answer { outcome, .. } => Some(outcome.clone()),
+        Output::Reply { outcome, .. } => Some(outcome.clone()),
         _ => None,
     });
     answers.next()
@@ -127,7 +127,7 @@ fn recall(lease: Lease) -> Output {
     recall_since(lease.number, lease)
 }
 
-/// Calls a lease back that was given for an earlier request, too.
+/// A recall of a lease that an earlier request, too, has got.
 fn recall_since(since: u64, lease: Lease) -> Output {
     Output::Push {
         session: HOLDER,
@@ -152,7 +152,7 @@ fn mode(outcome: &Outcome) -> Option<u16> {
 }
 
 #[test]
-fn a_change_waits_until_the_lease_is_given_back() {
+fn a_change_waits_until_the_lease_is_returned() {
     let mut room = Room::new();
     let (file, lease, _) = room.leased_file();
     let (_, outputs) = room.request(OTHER, chmod(file));
@@ -165,8 +165,8 @@ fn a_change_waits_until_the_lease_is_given_back() {
     assert_eq!((seen.attributes.mode, seen.leased), (0o644, false));
     let outputs = room.give_back(HOLDER, &[file]);
     let [
-        Output::Answer { outcome: given, .. },
-        Output::Answer { outcome, .. },
+        Output::Reply { outcome: given, .. },
+        Output::Reply { outcome, .. },
     ] = &outputs[..]
     else {
         panic!("not two answers: {outputs:?}");
@@ -213,7 +213,7 @@ fn a_silent_holder_costs_others_one_lease() {
     assert_eq!(outputs, [recall(root)]);
     let again = room.pass(config.resend);
     assert_eq!(again, [recall(root)]);
-    // The other one shows that it lives.
+    // The other client shows that it is alive.
     room.pass(Duration(config.lease.0 / 2));
     assert!(answer(&room.request(OTHER, Request::KeepAlive).1).is_some());
     let outputs = room.pass(Duration(config.lease.0 / 2));
@@ -226,7 +226,7 @@ fn a_silent_holder_costs_others_one_lease() {
 }
 
 #[test]
-fn a_holder_that_lives_and_does_not_answer_is_given_up() {
+fn a_live_holder_that_returns_no_lease_is_fenced() {
     let config = Config::default();
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
@@ -240,12 +240,12 @@ fn a_holder_that_lives_and_does_not_answer_is_given_up() {
     }
     assert!(outputs.iter().any(|output| matches!(
         output,
-        Output::Answer { outcome, .. } if mode(outcome) == Some(0o600)
+        Output::Reply { outcome, .. } if mode(outcome) == Some(0o600)
     )));
 }
 
 #[test]
-fn what_others_have_changed_is_not_leased_for_a_while() {
+fn a_node_that_others_have_changed_is_not_leased_for_a_while() {
     let config = Config::default();
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
@@ -256,9 +256,9 @@ fn what_others_have_changed_is_not_leased_for_a_while() {
     assert!(room.is_leased_to_holder(file));
 }
 
-/// Whoever reads would have to wait otherwise, and everybody's attributes would be gone.
+/// Otherwise readers would wait, and all clients would lose the cached attributes.
 #[test]
-fn a_reader_calls_no_lease_back() {
+fn a_read_recalls_no_lease() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
     room.cluster.now = room.cluster.now + Duration::from_secs(1);
@@ -267,7 +267,7 @@ fn a_reader_calls_no_lease_back() {
 }
 
 #[test]
-fn the_only_holder_is_told_of_the_access_time_that_it_sets() {
+fn the_only_holder_sees_the_access_time_that_it_sets() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
     room.cluster.now = room.cluster.now + Duration::from_secs(1);
@@ -277,9 +277,9 @@ fn the_only_holder_is_told_of_the_access_time_that_it_sets() {
     assert_eq!(room.read(HOLDER, file).map(accessed), None);
 }
 
-/// Whoever has opened the file while there were none would keep nothing of it otherwise, as long as it only reads.
+/// Otherwise a client that opened the file during the pause, and only reads, would never cache it.
 #[test]
-fn a_reader_is_given_a_lease_once_there_are_any_again() {
+fn a_reader_gets_a_lease_once_the_pause_is_over() {
     let config = Config::default();
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
@@ -293,9 +293,9 @@ fn a_reader_is_given_a_lease_once_there_are_any_again() {
     assert_eq!(room.read(HOLDER, file).map(leased), None);
 }
 
-/// Its first answer may have been lost.
+/// The first reply may have been lost.
 #[test]
-fn a_reader_that_asks_again_is_told_of_its_lease_again() {
+fn a_repeated_read_reports_its_lease_again() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
     let (sequence, _) = room.ask(OTHER, read(file));
@@ -306,9 +306,9 @@ fn a_reader_that_asks_again_is_told_of_its_lease_again() {
     assert!(state.is_some_and(|state| state.leased));
 }
 
-/// However long it took: those who waited for it come first.
+/// The pause begins after the recall, so that the waiting requests run first however long it took.
 #[test]
-fn the_pause_begins_when_the_last_lease_is_given_back() {
+fn the_pause_begins_when_the_last_lease_is_returned() {
     let config = Config::default();
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
@@ -346,9 +346,9 @@ fn the_lease_on_a_file_of_one_chunk_covers_its_data() {
     assert!(covers(&mut room));
 }
 
-/// An old copy of a give-back must not end a lease that was given later.
+/// An old copy of a lease return must not end a lease that was granted later.
 #[test]
-fn a_late_give_back_ends_no_newer_lease() {
+fn a_late_return_ends_no_newer_lease() {
     let mut room = Room::new();
     let (file, lease, _) = room.leased_file();
     assert!(room.is_leased_to_holder(file));
@@ -362,7 +362,8 @@ fn a_late_give_back_ends_no_newer_lease() {
     );
 }
 
-/// Requests that wait for one recall run in one decision: the later ones see what the earlier ones have done.
+/// Requests that wait for one recall run in one decision: the later ones see the effects of the
+/// earlier ones.
 #[test]
 fn requests_that_waited_together_see_each_other_s_changes() {
     let mut room = Room::new();
@@ -399,7 +400,7 @@ fn requests_that_waited_together_see_each_other_s_changes() {
     };
     let outputs = room.cluster.input(0, input(1003, read, Payload::empty()));
     let read = outputs.iter().find_map(|output| match output {
-        Output::Answer { payload, .. } => Some(payload.bytes()),
+        Output::Reply { payload, .. } => Some(payload.bytes()),
         _ => None,
     });
     assert_eq!(read.as_deref(), Some(&b"adc"[..]));

@@ -1,11 +1,11 @@
-//! What other servers say of files that clients have leases on.
+//! Messages of other servers about files that clients have leased.
 
 use super::*;
 use futago_base::Incarnation;
 
 impl Room {
-    /// Makes a file that the holder keeps; its lease.
-    fn kept_by_holder(&mut self, name: &str) -> Lease {
+    /// Makes a file that the holder caches; returns its lease.
+    fn cached_by_holder(&mut self, name: &str) -> Lease {
         let (number, made) = self.ask(HOLDER, create(spot(ROOT, name)));
         let Ok(Reply::Found { entry, .. }) = made else {
             panic!("not made: {made:?}");
@@ -14,7 +14,7 @@ impl Room {
         Lease { node, number }
     }
 
-    /// Another server says that a name of a file is gone.
+    /// Another server reports that a name of a file is removed.
     fn drop_link(&mut self, number: u64, file: FileId) -> Vec<Output> {
         let message = Peer::Deliver {
             sender: PEER,
@@ -39,11 +39,11 @@ fn delivered(number: u64) -> Output {
 }
 
 #[test]
-fn messages_of_a_server_are_kept_in_order_while_one_waits_for_a_lease() {
+fn messages_of_a_server_stay_in_order_while_one_waits_for_a_lease() {
     let mut room = Room::new();
-    let [first, second, third] = ["a", "b", "c"].map(|name| room.kept_by_holder(name));
+    let [first, second, third] = ["a", "b", "c"].map(|name| room.cached_by_holder(name));
     assert_eq!(room.drop_link(1, first.node), [recall(first)]);
-    // Leases on what comes later are called back meanwhile, once.
+    // Leases on the nodes of later messages are recalled meanwhile, once.
     assert_eq!(room.drop_link(3, third.node), [recall(third)]);
     assert_eq!(room.drop_link(2, second.node), [recall(second)]);
     assert_eq!(room.drop_link(2, second.node), []);
@@ -55,7 +55,8 @@ fn messages_of_a_server_are_kept_in_order_while_one_waits_for_a_lease() {
     assert_eq!(outputs[1..], [delivered(1), delivered(2)]);
     let outputs = room.give_back(HOLDER, &[third.node]);
     assert_eq!(outputs[1..], [delivered(3)]);
-    // What has been done is confirmed again, and what comes too early is not kept.
+    // A message that has taken effect is confirmed again, and a message that is too early is
+    // dropped.
     assert_eq!(room.drop_link(2, second.node), [delivered(3)]);
     assert_eq!(room.drop_link(5, second.node), [delivered(3)]);
 }

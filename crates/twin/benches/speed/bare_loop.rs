@@ -253,7 +253,7 @@ impl Bare {
                 .outputs
                 .into_iter()
                 .filter_map(|output| match output {
-                    Output::Answer {
+                    Output::Reply {
                         request,
                         outcome,
                         payload,

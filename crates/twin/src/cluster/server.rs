@@ -198,7 +198,7 @@ impl ServerNode {
     }
 
     fn note_answer(&mut self, output: &Output) {
-        if let Output::Answer { request, .. } = output
+        if let Output::Reply { request, .. } = output
             && self.defect != Some(Defect::NeverReadmits)
         {
             self.admission.answered(*request);
@@ -218,7 +218,7 @@ impl ServerNode {
 
 /// The answer to a request that is one too many.
 fn busy(request: RequestId, now: Moment) -> (Receiver, Frame) {
-    let busy = Output::Answer {
+    let busy = Output::Reply {
         request,
         outcome: Err(Failure::Busy),
         payload: Payload::empty(),
@@ -236,7 +236,7 @@ fn first_store(server: &Server, memory_bytes: u64, now: impl Into<Moment>) -> Me
 /// An output as it goes over the network.
 fn message(output: Output, clock: Time) -> (Receiver, Frame) {
     let (receiver, header, body, payload) = match output {
-        Output::Answer {
+        Output::Reply {
             request,
             outcome,
             payload,

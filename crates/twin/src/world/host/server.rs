@@ -377,7 +377,7 @@ fn cost_ns(at: &Moment<'_>, name: Option<&str>, work: Work) -> f64 {
 /// Whom a message goes to, and the file data that goes with it.
 fn sent_data(output: &Output) -> (Party, usize) {
     match output {
-        Output::Answer {
+        Output::Reply {
             request, payload, ..
         } => (Party::of_session(request.session), payload.len()),
         Output::Push { session, .. } => (Party::of_session(*session), 0),
@@ -419,7 +419,7 @@ fn written_bytes(batch: &Batch) -> usize {
 }
 
 const fn answer(request: RequestId, outcome: Outcome, payload: Payload) -> Output {
-    Output::Answer {
+    Output::Reply {
         request,
         outcome,
         payload,
@@ -429,7 +429,7 @@ const fn answer(request: RequestId, outcome: Outcome, payload: Payload) -> Outpu
 /// An output as it goes over the network; clients here take no leases, so that nothing is called back.
 fn message(from: Party, clock: futago_base::Time, output: Output) -> Option<Message> {
     let (to, content, payload) = match output {
-        Output::Answer {
+        Output::Reply {
             request: id,
             outcome,
             payload,

@@ -1,6 +1,6 @@
-//! One decision in the making: from an input to a batch and outputs.
+//! Builds one decision: from an input to a batch and outputs.
 
-use crate::answer::{self, Answer, Refusal};
+use crate::completion::{self, Completion, Refusal};
 use crate::{Decision, Output, Server, TransactionCounts, operations};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -11,39 +11,39 @@ use futago_base::{
 };
 use futago_wire::{Failure, Outcome, PeerChange, Request, codec};
 
-pub struct Turn<'a, V> {
+pub struct DecisionBuilder<'a, V> {
     pub server: &'a Server,
-    /// By which leases and timeouts are measured.
+    /// The clock for leases and timeouts.
     pub now: Time,
-    /// With which files are stamped.
+    /// The clock for the timestamps of files.
     pub stamp: Time,
     pub state: Overlay<'a, V>,
     /// The request that is being served.
     pub request: RequestId,
-    /// Whether the client that asks takes leases.
+    /// Whether the requesting client accepts leases.
     pub leases: bool,
-    /// Nodes on which nobody has a lease any more, or to which less is being appended: the requests
-    /// that waited for that run again.
-    pub given_back: Vec<FileId>,
-    /// Buckets that have got new entries, to be split if they are too large.
+    /// Nodes that have lost their last lease or an append range: the requests that wait for them
+    /// run again.
+    pub unblocked_nodes: Vec<FileId>,
+    /// Buckets with new entries; those that are too large are split at the end.
     pub grown: Vec<(FileId, BucketStart)>,
     pub transactions: TransactionCounts,
     outputs: Vec<Output>,
     /// The messages to other servers that the present request has caused: its reply waits for them.
     caused: Vec<(ServerId, u64)>,
-    /// Transactions that were resolved: the requests that waited for them run again.
+    /// Resolved transactions: the requests that wait for them run again.
     resolved: Vec<TransactionId>,
 }
 
-/// The file data that goes with a message.
+/// The size of the file data in a message, in bytes.
 fn data_bytes(output: &Output) -> u64 {
     match output {
-        Output::Answer { payload, .. } => payload.len() as u64,
+        Output::Reply { payload, .. } => payload.len() as u64,
         Output::Push { .. } | Output::Peer { .. } | Output::PeerAnswer { .. } => 0,
     }
 }
 
-/// A request that is to run later, as it is kept until then.
+/// A request to run later, as the store holds it.
 pub fn stored(id: RequestId, request: &Request, payload: &Payload) -> StoredMessage {
     StoredMessage {
         request: id,
@@ -52,13 +52,13 @@ pub fn stored(id: RequestId, request: &Request, payload: &Payload) -> StoredMess
     }
 }
 
-/// What has no client.
+/// The request id of work without a client.
 pub const NO_REQUEST: RequestId = RequestId {
     session: SessionId(0),
     sequence: 0,
 };
 
-impl<'a, V: View> Turn<'a, V> {
+impl<'a, V: View> DecisionBuilder<'a, V> {
     pub fn new(server: &'a Server, state: Overlay<'a, V>, now: Moment) -> Self {
         Self {
             server,
@@ -67,7 +67,7 @@ impl<'a, V: View> Turn<'a, V> {
             state,
             request: NO_REQUEST,
             leases: false,
-            given_back: Vec::new(),
+            unblocked_nodes: Vec::new(),
             grown: Vec::new(),
             transactions: TransactionCounts::default(),
             outputs: Vec::new(),
@@ -76,11 +76,11 @@ impl<'a, V: View> Turn<'a, V> {
         }
     }
 
-    /// The decision, after a request was handled or something else.
+    /// The finished decision. `handled` is the request that was the input, if any.
     pub fn decide(mut self, handled: Option<RequestId>) -> Decision {
         self.split_grown();
         let waits_for_clients =
-            handled.is_some_and(|id| !self.answers(id) && self.waits_for_clients(id));
+            handled.is_some_and(|id| !self.replies_to(id) && self.waits_for_clients(id));
         let mut work = self.state.work();
         work.messages = self.outputs.len() as u32;
         work.data_bytes += self.outputs.iter().map(data_bytes).sum::<u64>();
@@ -93,17 +93,17 @@ impl<'a, V: View> Turn<'a, V> {
         }
     }
 
-    fn answers(&self, id: RequestId) -> bool {
-        let is_answer =
-            |output: &Output| matches!(output, Output::Answer { request, .. } if *request == id);
-        self.outputs.iter().any(is_answer)
+    fn replies_to(&self, id: RequestId) -> bool {
+        let is_reply =
+            |output: &Output| matches!(output, Output::Reply { request, .. } if *request == id);
+        self.outputs.iter().any(is_reply)
     }
 
     pub fn output(&mut self, output: Output) {
         self.outputs.push(output);
     }
 
-    /// A request has arrived: it is served unless it is a copy of one that was.
+    /// Serves a request, unless it is a copy of a served or waiting one.
     pub fn receive(&mut self, id: RequestId, request: &Request, payload: &Payload) {
         if self.is_under_way(id) || self.is_waiting_for_lock(id, request) {
             return;
@@ -114,12 +114,12 @@ impl<'a, V: View> Turn<'a, V> {
             .and_then(Value::bytes)
             .cloned()
         {
-            Some(saved) => self.answer_saved(id, &saved),
+            Some(saved) => self.reply_saved(id, &saved),
             None => self.serve(id, request, payload),
         }
     }
 
-    /// Whether an earlier copy of the request is still waiting for something.
+    /// Whether an earlier copy of the request still waits.
     fn is_under_way(&self, id: RequestId) -> bool {
         self.state.get(&Key::HeldReply(id)).is_some() || self.waits_for_clients(id)
     }
@@ -136,13 +136,13 @@ impl<'a, V: View> Turn<'a, V> {
         })
     }
 
-    fn answer_saved(&mut self, id: RequestId, saved: &Bytes) {
+    fn reply_saved(&mut self, id: RequestId, saved: &Bytes) {
         let outcome = codec::decode(saved).unwrap_or(Err(Failure::Errno(Errno::EIO)));
-        self.answer(id, outcome, Payload::empty());
+        self.reply(id, outcome, Payload::empty());
     }
 
-    pub fn answer(&mut self, request: RequestId, outcome: Outcome, payload: Payload) {
-        self.output(Output::Answer {
+    pub fn reply(&mut self, request: RequestId, outcome: Outcome, payload: Payload) {
+        self.output(Output::Reply {
             request,
             outcome,
             payload,
@@ -153,19 +153,19 @@ impl<'a, V: View> Turn<'a, V> {
         let before = self.state.savepoint();
         let outputs = self.outputs.len();
         let transactions = self.transactions;
-        let given_back = self.given_back.len();
+        let unblocked_nodes = self.unblocked_nodes.len();
         self.request = id;
         self.caused.clear();
         let result = self.run_operation(request, payload);
         if result.is_err() && !matches!(result, Err(Refusal::Waits)) {
             self.state.restore(before);
             self.outputs.truncate(outputs);
-            self.given_back.truncate(given_back);
+            self.unblocked_nodes.truncate(unblocked_nodes);
             self.transactions = transactions;
             self.caused.clear();
         }
         match result {
-            Ok(Answer { reply, payload }) => self.conclude(id, request, Ok(reply), payload),
+            Ok(Completion { reply, payload }) => self.conclude(id, request, Ok(reply), payload),
             Err(Refusal::Failure(failure)) => {
                 self.conclude(id, request, Err(failure), Payload::empty());
             }
@@ -176,39 +176,40 @@ impl<'a, V: View> Turn<'a, V> {
         }
     }
 
-    /// Runs an operation. What it changes must fit, and others must not have leases on it.
-    fn run_operation(&mut self, request: &Request, payload: &Payload) -> answer::Result {
-        let mut answer = operations::run(self, request, payload)?;
+    /// Runs an operation. Its changes must fit into the store, and other clients must not hold
+    /// leases on the changed nodes.
+    fn run_operation(&mut self, request: &Request, payload: &Payload) -> completion::Result {
+        let mut completion = operations::run(self, request, payload)?;
         if operations::grows(request) && !self.state.fits() {
             return Err(Errno::ENOSPC.into());
         }
         let mut leased = self.changed_under_leases(request);
         if self.leases {
-            self.tell_changed(request, &mut answer.reply);
+            self.attach_changed_state(request, &mut completion.reply);
         }
-        leased.extend(self.told_under_exclusive_leases(request, &answer.reply));
+        leased.extend(self.disclosed_under_exclusive_leases(request, &completion.reply));
         if !leased.is_empty() {
             return Err(Refusal::Leased(leased));
         }
         if self.leases {
-            self.lease_all(&mut answer.reply);
+            self.grant_leases(&mut completion.reply);
         }
-        operations::create::open(self, request, &answer.reply);
-        Ok(answer)
+        operations::create::open(self, request, &completion.reply);
+        Ok(completion)
     }
 
-    /// Saves the outcome if the request may have an effect, and answers, now or when the messages
-    /// that it caused have arrived.
+    /// Saves the outcome if the request may have an effect. The reply leaves now, or when the
+    /// caused messages are confirmed.
     ///
-    /// A failure is saved too: a late copy of the request must not succeed after the caller was
-    /// told that it failed.
+    /// A failure is saved too, because a late copy of the request must not succeed after the caller
+    /// has seen the failure.
     fn conclude(&mut self, id: RequestId, request: &Request, outcome: Outcome, payload: Payload) {
-        let retried_as_it_is = outcome == Err(Failure::Busy);
-        if operations::may_have_effect(request) && !retried_as_it_is {
+        let is_retried = outcome == Err(Failure::Busy);
+        if operations::may_have_effect(request) && !is_retried {
             self.save_reply(id, &outcome);
         }
         if self.caused.is_empty() {
-            return self.answer(id, outcome, payload);
+            return self.reply(id, outcome, payload);
         }
         let caused = core::mem::take(&mut self.caused);
         let deadline = self.now + self.server.config.grace;
@@ -227,10 +228,10 @@ impl<'a, V: View> Turn<'a, V> {
         self.state.put(Key::Reply(id), codec::encode(outcome));
     }
 
-    /// Gives the answer to a request that had to wait, and saves it.
-    pub fn answer_late(&mut self, id: RequestId, outcome: Outcome) {
+    /// Replies to a request that had to wait, and saves the reply.
+    pub fn reply_late(&mut self, id: RequestId, outcome: Outcome) {
         self.save_reply(id, &outcome);
-        self.answer(id, outcome, Payload::empty());
+        self.reply(id, outcome, Payload::empty());
     }
 
     /// Sends a held reply.
@@ -242,7 +243,7 @@ impl<'a, V: View> Turn<'a, V> {
             .and_then(Value::bytes)
             .cloned()
         {
-            self.answer_saved(id, &saved);
+            self.reply_saved(id, &saved);
         }
     }
 
@@ -262,11 +263,11 @@ impl<'a, V: View> Turn<'a, V> {
             } => Some((*age, *transaction)),
             _ => None,
         };
-        self.press(transaction, other);
+        self.expedite(transaction, other);
     }
 
-    /// Sends the requests that wait for a transaction away, to come again later: nothing has happened.
-    pub fn turn_parked_away(&mut self, transaction: TransactionId) {
+    /// Replies `Busy` to the requests that wait for a transaction; none of them has had an effect.
+    pub fn refuse_parked(&mut self, transaction: TransactionId) {
         let (from, to) = Key::parked(transaction);
         let parked: Vec<RequestId> = self
             .state
@@ -275,20 +276,20 @@ impl<'a, V: View> Turn<'a, V> {
             .collect();
         for request in parked {
             self.state.delete(Key::Parked(transaction, request));
-            self.answer(request, Err(Failure::Busy), Payload::empty());
+            self.reply(request, Err(Failure::Busy), Payload::empty());
         }
     }
 
-    /// Remembers that a transaction is resolved.
-    pub fn unpark_after(&mut self, transaction: TransactionId) {
+    /// Notes that a transaction is resolved.
+    pub fn unblock_after(&mut self, transaction: TransactionId) {
         self.resolved.push(transaction);
     }
 
-    /// Runs the requests whose transactions were resolved, and those for which leases were given back; that
-    /// may free further ones.
-    pub fn run_unparked(&mut self) {
+    /// Runs the requests whose transactions are resolved or whose leases are returned; that may
+    /// unblock further requests.
+    pub fn run_unblocked(&mut self) {
         loop {
-            let freed = match (self.resolved.pop(), self.given_back.pop()) {
+            let unblocked = match (self.resolved.pop(), self.unblocked_nodes.pop()) {
                 (None, None) => return,
                 (transaction, node) => {
                     let parked = transaction.map(|id| self.take_parked(id));
@@ -296,13 +297,13 @@ impl<'a, V: View> Turn<'a, V> {
                     parked.into_iter().chain(awaiting).flatten()
                 }
             };
-            for message in freed {
-                self.run_freed(&message);
+            for message in unblocked {
+                self.run_unblocked_message(&message);
             }
         }
     }
 
-    fn run_freed(&mut self, message: &StoredMessage) {
+    fn run_unblocked_message(&mut self, message: &StoredMessage) {
         let id = message.request;
         if id.session == NO_REQUEST.session {
             if let Ok(peer) = codec::decode(&message.body) {
@@ -328,7 +329,8 @@ impl<'a, V: View> Turn<'a, V> {
     /// Puts a change into the ordered channel to another server and sends it.
     pub fn send(&mut self, to: ServerId, change: PeerChange) {
         let mut channel = self.channel(to);
-        // A later message does not restart the timer, or a lost one would wait for silence.
+        // A later message does not restart the timer, because a lost one would then wait until the
+        // channel falls silent.
         if channel.delivered == channel.last {
             channel.sent = self.now;
         }
@@ -346,8 +348,8 @@ impl<'a, V: View> Turn<'a, V> {
         self.send_numbered(to, channel.receiver, number, change);
     }
 
-    /// Says that the present request's reply need not wait for the messages that it caused.
-    pub fn answer_at_once(&mut self) {
+    /// Lets the reply of the present request leave without waiting for the messages that it caused.
+    pub fn reply_at_once(&mut self) {
         self.caused.clear();
     }
 }
