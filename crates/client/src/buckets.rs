@@ -5,13 +5,13 @@ use core::iter;
 use futago_base::{BucketStart, NameHash};
 use serde::Serialize;
 
-/// The buckets of a directory and their levels; they always tile all hashes.
+/// The known buckets of a directory and their levels; they always tile all hashes.
 ///
-/// Neighbours of one level are kept as one run, so that a directory that was split evenly takes a
-/// single entry, however many buckets it has.
+/// Adjacent buckets of one level form one run. So a directory that was split evenly takes a single
+/// entry, however many buckets it has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Buckets {
-    /// Where each run begins, and the level of its buckets.
+    /// The start of each run, and the level of its buckets.
     runs: BTreeMap<BucketStart, u8>,
 }
 
@@ -22,7 +22,7 @@ impl Default for Buckets {
 }
 
 impl Buckets {
-    /// A directory that was split evenly, `level` times over.
+    /// A directory that was split evenly `level` times.
     pub fn at_level(level: u8) -> Self {
         let level = level.min(BucketStart::LEVEL_MAX);
         Self {
@@ -35,12 +35,13 @@ impl Buckets {
         BucketStart::covering(self.level_at(BucketStart(hash.0)), hash)
     }
 
-    /// Where the next bucket begins; nothing after the last one.
+    /// The start of the next bucket; `None` after the last one.
     pub fn end_of(&self, bucket: BucketStart) -> Option<BucketStart> {
         bucket.end(self.level_at(bucket))
     }
 
-    /// The level of the first bucket. A directory whose names are spread well has it everywhere.
+    /// The level of the first bucket. In a directory with evenly distributed names, all buckets
+    /// have it.
     pub fn first_level(&self) -> u8 {
         self.level_at(BucketStart(0))
     }
@@ -52,12 +53,12 @@ impl Buckets {
         })
     }
 
-    /// Whether it is news that a bucket is at `level`.
+    /// Whether `level` is newer than the known level of a bucket.
     pub fn teaches(&self, bucket: BucketStart, level: u8) -> bool {
         self.level_of(bucket).is_some_and(|known| known < level)
     }
 
-    /// A bucket is at `level`: each of its splittings has made another one.
+    /// Records that a bucket is at `level`. Each of its splits has made another bucket.
     pub fn learn(&mut self, bucket: BucketStart, level: u8) {
         let level = level.min(BucketStart::LEVEL_MAX);
         let Some(known) = self.level_of(bucket).filter(|&known| known < level) else {
@@ -69,19 +70,19 @@ impl Buckets {
         self.set(bucket, level);
     }
 
-    /// The level of a bucket, if there is one of this name.
+    /// The level of a bucket, if there is a bucket with this start.
     fn level_of(&self, bucket: BucketStart) -> Option<u8> {
         let level = self.level_at(bucket);
         bucket.is_range(level).then_some(level)
     }
 
-    /// The level of the bucket that covers a place.
-    fn level_at(&self, place: BucketStart) -> u8 {
-        let run = self.runs.range(..=place).next_back();
+    /// The level of the bucket that covers a position.
+    fn level_at(&self, position: BucketStart) -> u8 {
+        let run = self.runs.range(..=position).next_back();
         run.map_or(0, |(_, &level)| level)
     }
 
-    /// A part of what has been one bucket until now is a bucket at `level`.
+    /// Records that a part of a former bucket is a bucket at `level`.
     fn set(&mut self, bucket: BucketStart, level: u8) {
         let end = bucket.end(level);
         let after = end.map(|end| (end, self.level_at(end)));
@@ -92,7 +93,7 @@ impl Buckets {
         }
     }
 
-    /// A run that has the level of the one before it is none.
+    /// Joins a run with the run before it if both have the same level.
     fn join(&mut self, start: BucketStart) {
         let before = self.runs.range(..start).next_back();
         if before.map(|(_, level)| level) == self.runs.get(&start) {
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    /// Every bucket by itself.
+    /// A reference implementation that stores every bucket separately.
     #[derive(Debug)]
     struct Reference(BTreeMap<BucketStart, u8>);
 
@@ -150,7 +151,8 @@ mod tests {
                 drawn = drawn
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
-                // At level 6 every place is a bucket; before that some are none yet.
+                // At level 6 every drawn position is the start of a bucket; at lower levels some
+                // are not.
                 let bucket = BucketStart((drawn >> 58) << 57);
                 let level = (drawn >> 40) as u8 % 7;
                 buckets.learn(bucket, level);
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_bucket_can_be_teaches_nothing() {
+    fn an_invalid_bucket_teaches_nothing() {
         let mut buckets = Buckets::at_level(1);
         for nowhere in [BucketStart(5), BucketStart(1 << 63), BucketStart(u64::MAX)] {
             assert!(!buckets.teaches(nowhere, 3));

@@ -1,4 +1,4 @@
-//! What a client remembers, within bounds: what is forgotten is learnt again.
+//! A bounded cache. An evicted fact is learnt again from a server.
 
 use futago_base::{
     FileId,
@@ -6,17 +6,17 @@ use futago_base::{
 };
 use serde::Serialize;
 
-/// Facts about things, files mostly; the one that has been known longest is forgotten first.
+/// Cached facts, mostly about files. The oldest entry is evicted first.
 #[derive(Debug, Serialize)]
 pub struct Cache<V, K: Ord = FileId> {
-    /// Each fact, and its place in `order`.
+    /// Each fact, and its position in `order`.
     known: ReversibleMap<K, (u64, V)>,
     order: ReversibleMap<u64, K>,
     #[serde(skip)]
     most: usize,
 }
 
-/// What it takes to bring a [`Cache`] back to where it was.
+/// The changes of a [`Cache`] to undo.
 #[derive(Debug)]
 pub struct CacheUndo<V, K = FileId> {
     known: Changes<K, (u64, V)>,
@@ -32,13 +32,13 @@ impl<V, K: Ord + Copy> Cache<V, K> {
         }
     }
 
-    /// From now on, remembers how changes are taken back.
+    /// Records changes from now on, so that they can be undone.
     pub fn record_changes(&mut self) {
         self.known.record_changes();
         self.order.record_changes();
     }
 
-    /// What takes back the changes since the last time, if they are kept.
+    /// The changes since the last call, if they are recorded.
     pub fn take_changes(&mut self) -> CacheUndo<V, K> {
         CacheUndo {
             known: self.known.take_changes(),
@@ -48,7 +48,7 @@ impl<V, K: Ord + Copy> Cache<V, K> {
 }
 
 impl<V: Clone, K: Ord + Copy> Cache<V, K> {
-    /// Whose fact has been known longest.
+    /// The key of the oldest entry.
     pub fn oldest(&self) -> Option<K> {
         self.order.first_key_value().map(|(_, &id)| id)
     }
@@ -61,16 +61,16 @@ impl<V: Clone, K: Ord + Copy> Cache<V, K> {
         self.known.get_mut(&id).map(|(_, value)| value)
     }
 
-    /// Sets a fact. Returns the one that is forgotten for it.
+    /// Sets a fact. Returns the entry that is evicted for it.
     pub fn insert(&mut self, id: K, value: V) -> Option<(K, V)> {
         if let Some((_, known)) = self.known.get_mut(&id) {
             *known = value;
             return None;
         }
         let youngest = self.order.iter().next_back();
-        let place = youngest.map_or(0, |(&place, _)| place + 1);
-        self.order.insert(place, id);
-        self.known.insert(id, (place, value));
+        let position = youngest.map_or(0, |(&position, _)| position + 1);
+        self.order.insert(position, id);
+        self.known.insert(id, (position, value));
         if self.known.len() <= self.most {
             return None;
         }
@@ -86,14 +86,14 @@ impl<V: Clone, K: Ord + Copy> Cache<V, K> {
         }
     }
 
-    /// Forgets a fact and returns it.
+    /// Removes a fact and returns it.
     pub fn remove(&mut self, id: K) -> Option<V> {
-        let (place, value) = self.known.remove(&id)?;
-        self.order.remove(&place);
+        let (position, value) = self.known.remove(&id)?;
+        self.order.remove(&position);
         Some(value)
     }
 
-    /// Takes changes back: the latest that have not been taken back.
+    /// Undoes changes: the latest that have not been undone.
     pub fn take_back(&mut self, undo: CacheUndo<V, K>) {
         self.known.take_back(undo.known);
         self.order.take_back(undo.order);

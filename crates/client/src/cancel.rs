@@ -1,4 +1,4 @@
-//! A caller's wish that an operation which waits should stop waiting.
+//! Cancellation of an operation that waits.
 
 use alloc::sync::Arc;
 use atomic_refcell::AtomicRefCell;
@@ -7,24 +7,25 @@ use core::{
     task::{Poll, Waker},
 };
 
-/// A switch that is turned once. Clones are the same switch. As all of a client it belongs to the thread whose turn it is.
+/// A cancellation flag, set once. Clones share the flag. Like the whole client, it may be used by
+/// one thread at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicRefCell<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
     cancelled: bool,
-    /// The task that waits for the switch; one operation has one.
+    /// The task that waits for the flag; one operation has one.
     waiter: Option<Waker>,
 }
 
 impl Cancel {
-    /// A switch that has not been turned.
+    /// A flag that is not set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Turns the switch and wakes the operation that waits.
+    /// Sets the flag and wakes the waiting operation.
     pub fn cancel(&self) {
         let mut switch = self.0.borrow_mut();
         switch.cancelled = true;
@@ -33,12 +34,12 @@ impl Cancel {
         }
     }
 
-    /// Whether the switch has been turned.
+    /// Whether the flag is set.
     pub fn is_cancelled(&self) -> bool {
         self.0.borrow().cancelled
     }
 
-    /// Waits until the switch is turned.
+    /// Waits until the flag is set.
     pub(crate) async fn cancelled(&self) {
         poll_fn(|task| {
             if self.is_cancelled() {

@@ -1,10 +1,10 @@
-//! Changes of a file's data that concern its home and the servers of further chunks.
+//! Changes of the data of a file, at its home and at the servers of further chunks.
 //!
-//! What makes a file longer is written to its chunks first, and the home hears of it when that is
-//! done: nobody is shown a size whose data is still under way. What stays within the size goes to
-//! all of them side by side. Either way it happens when the home's part does: what is cut off later
-//! is cut off in the chunks, too. If the file is cut between the two, the home refuses its part,
-//! and the write begins anew.
+//! A write that makes the file grow writes the chunks first and notifies the home afterwards. So no
+//! client sees a size whose data is still under way. A write within the size goes to the home and
+//! the chunks in parallel. In both cases the write takes effect when the part of the home does: a
+//! later truncation cuts the chunks, too. If a truncation comes between the two, the home refuses
+//! its part, and the write begins anew.
 
 use crate::{
     Client, Context,
@@ -18,22 +18,22 @@ use core::pin::pin;
 use futago_base::{Errno, FileId, Payload, Timestamp};
 use futago_wire::{Failure, Request};
 
-/// A write, as the file's home hears of it.
+/// A write, as the home of the file sees it.
 #[derive(Clone)]
 pub struct HomeWrite {
     /// The file.
     pub id: FileId,
-    /// Where the data goes, if there is any for the home.
+    /// The offset of the data for the home.
     pub offset: u64,
-    /// The part of the data that the home takes.
+    /// The part of the data that the home stores.
     pub data: Payload,
     /// The end of the whole write.
     pub end: u64,
-    /// From here to the end everything is written, with this or side by side.
+    /// The write covers all bytes from here to the end, with this request or with parallel ones.
     pub covered_from: u64,
-    /// The set-user-id bits go.
+    /// Whether the set-user-id bits are cleared.
     pub kill_privileges: bool,
-    /// When it was written, if that is not now.
+    /// The time of the write; `None` for now.
     pub written: Option<Timestamp>,
 }
 
@@ -51,19 +51,20 @@ impl HomeWrite {
     }
 }
 
-/// Up to where a file must be writable for some changes.
+/// The offset up to which a file must be writable for some changes.
 fn reach<R: ChunkChange>(parts: &[R]) -> u64 {
     parts.iter().map(ChunkChange::reach).fold(0, u64::max)
 }
 
 impl<C: Context> Client<C> {
-    /// Writes what goes to a file's home, and chunks.
+    /// Writes the parts of the home and of other chunks.
     pub(crate) async fn write_all<R: ChunkChange>(
         &self,
         home: &HomeWrite,
         parts: Vec<R>,
     ) -> Result<Extent, Errno> {
-        // Writes beyond one chunk keep their state apart: it is large, and most requests have none.
+        // The state of a write beyond one chunk is boxed, because it is large and most requests
+        // have none.
         let id = home.id;
         let first = || (home.request(None), home.data.clone());
         if parts.is_empty() {
@@ -76,8 +77,8 @@ impl<C: Context> Client<C> {
                 self.change_chunks(id, &extent.hint, rest).await?;
                 Ok(extent)
             }
-            // A client that does not have the file open would leave data beyond the size behind,
-            // and one that finds the file cut again and again must come to an end.
+            // Only a session with the file open may leave data beyond the size. A client that meets
+            // truncation after truncation must also come to an end.
             Ok(None) | Err(Errno::EBUSY) => Box::pin(self.change(id, first(), parts)).await,
             Err(why) => {
                 self.give_up(id, why).await;
@@ -86,8 +87,8 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Writes the chunks, and has the home hear of that. Returns what is left to be done, or
-    /// nothing at all if the home must hear of it first.
+    /// Writes the chunks and then notifies the home. Returns the remaining parts, or `None` if the
+    /// home must be asked first.
     async fn try_write<R: ChunkChange>(
         &self,
         home: &HomeWrite,
@@ -112,16 +113,16 @@ impl<C: Context> Client<C> {
         hint: &FileHint,
     ) -> Result<(Extent, Vec<R>), Failure> {
         let request = home.request(Some(hint.truncations.latest));
-        let tell_home = self.ask_extent(home.id, request, home.data.clone());
+        let home_write = self.ask_extent(home.id, request, home.data.clone());
         let chunks = self.try_chunks(parts, hint);
         if reach(parts) <= hint.size_seen {
-            let (told, refused) = both(pin!(tell_home), pin!(chunks)).await;
-            return Ok((told?.0, refused?));
+            let (extent, refused) = both(pin!(home_write), pin!(chunks)).await;
+            return Ok((extent?.0, refused?));
         }
         if !chunks.await?.is_empty() {
             return Err(Failure::Changed);
         }
-        Ok((tell_home.await?.0, Vec::new()))
+        Ok((home_write.await?.0, Vec::new()))
     }
 
     /// The layout of a file whose chunks are to be written up to `reach`, if its home allows that.
@@ -136,16 +137,16 @@ impl<C: Context> Client<C> {
         Ok(extent.hint)
     }
 
-    /// Takes back what was written beyond the end of a file before a server was full.
+    /// Removes the data that was written beyond the end of a file before a server was full.
     pub(crate) async fn give_up(&self, id: FileId, why: Errno) {
         if why == Errno::ENOSPC {
-            // What cannot be taken back now goes when the file is closed.
+            // If this fails, the close of the file removes the data.
             self.ask_home(id, Request::CutAhead(id)).await.ok();
         }
     }
 
-    /// Changes what goes to a file's home, and chunks, which get messages of their own. All of it
-    /// happens when the home's part does: what is cut off later is cut off here, too.
+    /// Changes the home and then other chunks, by requests of their own. The change takes effect
+    /// when the part of the home does: a later truncation cuts the chunks, too.
     pub(crate) async fn change<R: ChunkChange>(
         &self,
         id: FileId,
@@ -163,14 +164,14 @@ impl<C: Context> Client<C> {
         Ok(extent)
     }
 
-    /// Chunks of a file may have been changed, also if that failed: what was read meanwhile may be
-    /// older than they are now.
+    /// Notes that chunks of a file may have changed, even if the change failed. Data that was read
+    /// meanwhile may be stale.
     pub(crate) fn chunks_changed(&self, id: FileId) {
         self.with_leases(|leases| leases.data_changed(id));
     }
 
-    /// Changes what lies at the home, side by side with the chunks if it has allowed that before.
-    /// Returns the parts that are still to be done.
+    /// Changes the home, in parallel with the chunks if it has allowed that before. Returns the
+    /// remaining parts.
     async fn change_home<R: ChunkChange>(
         &self,
         id: FileId,
@@ -194,7 +195,7 @@ impl<C: Context> Client<C> {
         Ok((extent, refused))
     }
 
-    /// Changes chunks of a file whose home's part was done when the home told `placed`.
+    /// Changes chunks of a file. `placed` is the state of the file when the home changed its part.
     pub(crate) async fn change_chunks<R: ChunkChange>(
         &self,
         id: FileId,
@@ -230,7 +231,7 @@ impl<C: Context> Client<C> {
                 self.pause(tries).await;
             }
             tries += 1;
-            hint = match self.persist(|| self.ask_leave(id, &parts)).await {
+            hint = match self.persist(|| self.ask_to_write(id, &parts)).await {
                 // The file was removed after it was changed.
                 Err(Errno::ESTALE) => break,
                 extent => extent?.hint,
@@ -243,9 +244,13 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// Asks the home how a file stands of which chunks are still to be changed. If it wants to hear
-    /// of that first, it hears of it.
-    async fn ask_leave<R: ChunkChange>(&self, id: FileId, parts: &[R]) -> Result<Extent, Failure> {
+    /// Asks the home for the state of a file before the remaining chunks change. Notifies the home
+    /// of the change if it requires that.
+    async fn ask_to_write<R: ChunkChange>(
+        &self,
+        id: FileId,
+        parts: &[R],
+    ) -> Result<Extent, Failure> {
         let extent = self.extent(id).await?;
         let reach = reach(parts);
         if reach <= extent.hint.writable {
@@ -256,8 +261,8 @@ impl<C: Context> Client<C> {
         Ok(extent)
     }
 
-    /// Changes chunks, side by side. Returns the parts whose servers know more, or less, of the
-    /// file than its home told: it must be asked anew.
+    /// Changes chunks in parallel. Returns the refused parts, whose servers know more or less of
+    /// the file than its home has reported. The client must ask the home again for them.
     pub(crate) async fn try_chunks<R: ChunkChange>(
         &self,
         parts: &[R],
@@ -265,13 +270,13 @@ impl<C: Context> Client<C> {
     ) -> Result<Vec<R>, Failure> {
         let sent = parts.iter().map(|part| {
             let (request, data) = part.request(hint);
-            self.send(part.server(), request, data)
+            self.request(part.server(), request, data)
         });
         let mut refused = Vec::new();
         for (part, answer) in parts.iter().zip(join_all(sent).await) {
             match answer {
                 Ok(_) => {}
-                // The home's part may be done and must not be repeated: only this one is.
+                // The part of the home may be done and must not be repeated; only this one is.
                 Err(Failure::Changed | Failure::NotAdmitted | Failure::Busy) => {
                     refused.push(part.clone())
                 }

@@ -1,10 +1,10 @@
-//! A client: what all operations share.
+//! The client: the state and functions that all operations share.
 
 use crate::{
     Config, Context, Memory,
+    file_locks::FileLocks,
     layout::FileHint,
-    leases::{Asked, Leases},
-    turns::Turns,
+    leases::{Effects, Leases},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
 use atomic_refcell::AtomicRefCell;
@@ -12,152 +12,162 @@ use core::future::Future;
 use futago_base::{ClusterMap, Duration, Errno, FileId, Kind, Payload, ServerId, Time};
 use futago_wire::{Failure, FileState, Reply, Request};
 
-/// A client of a cluster. Operations take `&self` and may run side by side, on several threads if these
-/// take turns: whoever polls one while another thread polls another one panics.
+/// A client of a cluster. Operations take `&self` and run concurrently. Several threads may use a
+/// client one at a time: a thread that polls an operation while another thread polls one panics.
 pub struct Client<C> {
     context: C,
     map: ClusterMap,
     config: Config,
     pub(crate) memory: AtomicRefCell<Memory>,
-    /// Who sends, or relies on, what is unsent of a file.
-    pub(crate) turns: Turns,
+    /// Per-file locks for access to dirty data: a holder writes it back or relies on it.
+    pub(crate) file_locks: FileLocks,
 }
 
-/// What a server answered.
-pub type Answer = Result<(Reply, Payload), Failure>;
+/// The reply of a server.
+pub type CallResult = Result<(Reply, Payload), Failure>;
 
-/// What the home of a file that does not exist any more says.
+/// The failure that the home of a removed file returns.
 pub const GONE: Failure = Failure::Errno(Errno::ESTALE);
 
-/// An answer that its request does not have.
+/// The failure for a reply of the wrong type.
 pub const UNEXPECTED: Failure = Failure::Errno(Errno::EPROTO);
 
 impl<C: Context> Client<C> {
-    /// A client that knows nothing yet but the cluster's map.
+    /// A client with empty caches.
     pub fn new(context: C, map: ClusterMap, config: Config) -> Self {
         Self::with_memory(context, map, config, Memory::new(&config))
     }
 
-    /// A client that goes on with what another one has remembered.
+    /// A client that continues with the memory of another one.
     pub const fn with_memory(context: C, map: ClusterMap, config: Config, memory: Memory) -> Self {
         Self {
             context,
             map,
             config,
             memory: AtomicRefCell::new(memory),
-            turns: Turns::new(),
+            file_locks: FileLocks::new(),
         }
     }
 
-    /// What it remembers, for another one to go on with.
+    /// The memory of the client, for another one to continue with.
     pub fn into_memory(self) -> Memory {
         self.memory.into_inner()
     }
 
-    /// Its way to the world.
+    /// The context of the client.
     pub const fn context(&self) -> &C {
         &self.context
     }
 
-    /// The cluster's map.
+    /// The map of the cluster.
     pub const fn map(&self) -> &ClusterMap {
         &self.map
     }
 
-    /// Its settings.
+    /// The settings of the client.
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Asks a server, with data.
-    pub(crate) async fn send(&self, to: ServerId, request: Request, data: Payload) -> Answer {
+    /// Sends a request with data under the lease protocol. It first registers opens of files that
+    /// may lose their last name, and ends leases that the request ends. It then notes the states,
+    /// names and leases in the reply.
+    pub(crate) async fn request(
+        &self,
+        to: ServerId,
+        request: Request,
+        data: Payload,
+    ) -> CallResult {
         if self.config.lease_trust.is_none() {
             let sequence = self.context.next_sequence();
             return self.context.call(to, sequence, request, data).await;
         }
-        let mut asked = Asked::of(&request);
-        while let Some(node) = self.open_among(asked.losing_names()) {
+        let mut effects = Effects::of(&request);
+        while let Some(node) = self.open_among(effects.losing_names()) {
             Box::pin(self.register_opens(node)).await?;
         }
         self.enter_session();
-        self.with_leases(|leases| leases.begin(&mut asked));
-        for &node in asked.ended() {
+        self.with_leases(|leases| leases.begin(&mut effects));
+        for &node in effects.ended() {
             self.context.forget(node).await;
         }
         let sent = self.context.now();
         self.enter_session();
         let sequence = self.context.next_sequence();
-        self.with_leases(|leases| leases.sent(sequence, &mut asked));
+        self.with_leases(|leases| leases.sent(sequence, &mut effects));
         let answer = self.context.call(to, sequence, request, data).await;
-        let told = answer.as_ref().map(|(reply, _)| reply);
-        if told == Err(&Failure::SessionExpired) {
-            self.session_is_over(|leases| leases.is_over(&asked));
+        let reply = answer.as_ref().map(|(reply, _)| reply);
+        if reply == Err(&Failure::SessionExpired) {
+            self.handle_session_end(|leases| leases.session_ended(&effects));
         } else {
-            self.with_leases(|leases| leases.answered(sequence, &asked, (to, sent), told));
+            self.with_leases(|leases| leases.completed(sequence, &effects, (to, sent), reply));
         }
         let early = self.with_leases(|leases| leases.take_early(sequence));
         if let Some(early) = early.filter(|early| !early.is_empty()) {
-            Box::pin(self.give_back(early)).await;
+            Box::pin(self.return_leases(early)).await;
         }
         answer
     }
 
-    /// Notices which session the next request belongs to.
+    /// Notes the session of the next request.
     pub(crate) fn enter_session(&self) {
         let session = self.context.session();
-        self.session_is_over(|leases| leases.enter(session));
+        self.handle_session_end(|leases| leases.enter(session));
     }
 
-    /// What was kept in a session is lost with it, if it is over.
-    fn session_is_over(&self, is_over: impl FnOnce(&mut Leases) -> bool) {
-        if self.with_leases(is_over) == Some(true) {
-            self.memory.borrow_mut().unsent.lose_all(Errno::ESTALE);
+    /// Drops the dirty data if the session has ended, because the leases ended with it.
+    fn handle_session_end(&self, session_ended: impl FnOnce(&mut Leases) -> bool) {
+        if self.with_leases(session_ended) == Some(true) {
+            self.memory
+                .borrow_mut()
+                .write_buffer
+                .lose_all(Errno::ESTALE);
         }
     }
 
-    /// One of some files that is open without its home's knowing.
+    /// The first of some files that is open here and not registered at its home.
     fn open_among(&self, files: &[FileId]) -> Option<FileId> {
         let open = |leases: &mut Leases| files.iter().copied().find(|&id| leases.is_open(id));
         self.with_leases(open)?
     }
 
-    /// Does something with the client's leases, if it takes any.
+    /// Does something with the leases of the client, if it accepts any.
     pub(crate) fn with_leases<T>(&self, work: impl FnOnce(&mut Leases) -> T) -> Option<T> {
         self.memory.borrow_mut().leases.as_deref_mut().map(work)
     }
 
-    /// Asks a server.
+    /// Sends a request without data to a server.
     pub(crate) async fn ask(&self, to: ServerId, request: Request) -> Result<Reply, Failure> {
-        let (reply, _) = self.send(to, request, Payload::empty()).await?;
+        let (reply, _) = self.request(to, request, Payload::empty()).await?;
         Ok(reply)
     }
 
-    /// Asks a file's home for something that it does or fails to do.
+    /// Sends a request without data to the home of a file, with retries.
     pub(crate) async fn ask_home(&self, id: FileId, request: Request) -> Result<Reply, Errno> {
         let home = self.map.home(id);
         self.persist(|| self.ask(home, request.clone())).await
     }
 
-    /// The same, where the answer tells nothing more.
-    pub(crate) async fn tell_home(&self, id: FileId, request: Request) -> Result<(), Errno> {
+    /// As [`Client::ask_home`], for a request whose reply carries no information.
+    pub(crate) async fn command_home(&self, id: FileId, request: Request) -> Result<(), Errno> {
         match self.ask_home(id, request).await? {
             Reply::Done => Ok(()),
             _ => Err(Errno::EPROTO),
         }
     }
 
-    /// The state of a file as its home knows it, from memory under a lease.
+    /// The state of a file at its home, from the cache under a lease.
     pub(crate) async fn state_at_home(&self, id: FileId) -> Result<FileState, Failure> {
-        self.send_unsent(id).await;
+        self.flush(id).await;
         match self.leased_state(id) {
             Some(state) => Ok(state),
             None => self.ask_state(id).await,
         }
     }
 
-    /// The state of a file as its home says.
+    /// The state of a file, as its home reports it now.
     pub(crate) async fn ask_state(&self, id: FileId) -> Result<FileState, Failure> {
-        self.send_unsent(id).await;
+        self.flush(id).await;
         let request = Request::GetAttributes(vec![id]);
         let Reply::Files(files) = self.ask(self.map.home(id), request).await? else {
             return Err(UNEXPECTED);
@@ -169,7 +179,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Remembers what a state tells of where the file's data or entries are.
+    /// Caches the layout of a file or the first bucket of a directory from a state.
     pub(crate) fn seen(&self, state: FileState) -> FileState {
         let attributes = &state.attributes;
         if attributes.kind == Kind::File {
@@ -187,8 +197,8 @@ impl<C: Context> Client<C> {
         state
     }
 
-    /// Tries until nothing but an error for the caller, or success, is the outcome. Every attempt
-    /// must look at everything anew.
+    /// Retries an operation until it succeeds or fails with an error for the caller. Every attempt
+    /// must start from the beginning.
     pub(crate) async fn persist<T, F>(&self, mut attempt: impl FnMut() -> F) -> Result<T, Errno>
     where
         F: Future<Output = Result<T, Failure>>,
@@ -215,8 +225,8 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Waits a little longer each time; at random, so that those who got in each other's way do not
-    /// do so again.
+    /// Waits before a retry. The pause grows and is random, so that conflicting operations do not
+    /// meet again.
     pub(crate) async fn pause(&self, pauses: u32) {
         let longest = self.config.pause_min.times(1 << pauses.min(20)).0;
         let longest = longest.min(self.config.pause_max.0).max(2);
@@ -225,13 +235,13 @@ impl<C: Context> Client<C> {
         self.context.sleep(span).await;
     }
 
-    /// When an operation begins: its age, if it becomes a transaction.
+    /// The start time of an operation: its age, if it becomes a transaction.
     pub(crate) fn age(&self) -> Time {
         self.context.stamp()
     }
 }
 
-/// The answers in order, or the first failure.
+/// The results in order, or the first failure.
 pub fn all_or_failure<T>(answers: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
     answers.into_iter().collect()
 }

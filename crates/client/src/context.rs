@@ -1,17 +1,17 @@
-//! The only thing between an operation and the world.
+//! The interface between an operation and the outside world.
 
 use core::future::Future;
 use futago_base::{Duration, FileId, Payload, ServerId, SessionId, Time};
 use futago_wire::{Failure, Reply, Request};
 
-/// What operations need from the world. Futures need not be `Send`: an operation stays on
-/// one thread.
+/// The services that operations need. Futures need not be `Send`, because an operation stays on one
+/// thread.
 pub trait Context {
-    /// The present time by a clock that never steps, for leases and timeouts.
+    /// The present time of a clock that never steps, for leases and timeouts.
     fn now(&self) -> Time;
 
-    /// The present time by the wall clock, and never before what servers have shown, for stamps of
-    /// files and the age of operations. By default the clock never steps, and is both.
+    /// The present wall-clock time, for timestamps of files and the age of operations. It is never
+    /// before the times in messages of servers. By default it is the clock that never steps.
     fn stamp(&self) -> Time {
         self.now()
     }
@@ -19,19 +19,20 @@ pub trait Context {
     /// A random number, for back-off.
     fn random(&self) -> u64;
 
-    /// The client's session.
+    /// The session of the client.
     fn session(&self) -> SessionId;
 
-    /// A number that the client's session has not used yet, for a request or a transaction; they rise from 1.
+    /// A new sequence number of the session, for a request or a transaction; the numbers rise from
+    /// 1.
     ///
-    /// A request's call starts before any other number is drawn or the number is never used for a
-    /// request: what is drawn and not under way counts as done with.
+    /// The call of a request must start before the next number is drawn. Otherwise the number must
+    /// not be used for a request, because a drawn number that is not under way counts as completed.
     fn next_sequence(&self) -> u64;
 
-    /// Sends a request and waits for its answer: resends it until it is answered, backs off while the
-    /// server is busy. Starts when it is first polled; dropping the future does not take the request
-    /// back. Fails with [`Failure::Errno`] and `EIO` when the server cannot be reached for the
-    /// configured time.
+    /// Sends a request and waits for its reply. It resends the request until a reply arrives, and
+    /// backs off while the server is busy. The call starts when it is first polled; dropping the
+    /// future does not cancel the request. Errors: [`Failure::Errno`] with `EIO` when the server
+    /// cannot be reached for the configured time.
     fn call(
         &self,
         to: ServerId,
@@ -40,11 +41,11 @@ pub trait Context {
         payload: Payload,
     ) -> impl Future<Output = Result<(Reply, Payload), Failure>>;
 
-    /// Waits.
+    /// Waits for a duration.
     fn sleep(&self, span: Duration) -> impl Future<Output = ()>;
 
-    /// Has everybody forget who keeps, outside of the client, what it has told of a node under a lease. By default
-    /// nobody does.
+    /// Invalidates caches outside of the client, such as that of a kernel, of a node under a lease.
+    /// By default there are none.
     fn forget(&self, _node: FileId) -> impl Future<Output = ()> {
         async {}
     }

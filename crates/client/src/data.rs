@@ -1,5 +1,5 @@
-//! Requests to a file's home and to the servers of its chunks: what they have in common, and those
-//! that ask.
+//! Requests to the home of a file and to the servers of its chunks: shared parts, and requests that
+//! read.
 
 use crate::{
     Client, Context,
@@ -13,20 +13,21 @@ use core::pin::pin;
 use futago_base::{ChunkId, Errno, FileId, Payload, ServerId, record::Truncations};
 use futago_wire::{Failure, Reply, Request};
 
-/// How a file stands, as its home says.
+/// The state of a file, as its home reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Where the request took place.
+    /// The offset at which the request took place.
     pub offset: u64,
-    /// How much of its data was stored.
+    /// How many bytes of its data were stored.
     pub stored: usize,
-    /// The file's size.
+    /// The size of the file, in bytes.
     pub size: u64,
-    /// What is worth remembering.
+    /// The part of the reply to cache.
     pub hint: FileHint,
 }
 
-/// A request about chunks that does not go to the file's home with the size, for any knowledge of the file's shrinkings.
+/// A request about chunks that does not go to the home with the size. It works with any known
+/// truncations of the file.
 pub trait ChunkRequest {
     fn server(&self) -> ServerId;
     fn request(&self, hint: &FileHint) -> (Request, Payload);
@@ -34,28 +35,29 @@ pub trait ChunkRequest {
 
 /// A request that changes chunks.
 pub trait ChunkChange: ChunkRequest + Clone {
-    /// Up to where the file must be writable for it, in bytes.
+    /// The offset up to which the file must be writable for it, in bytes.
     fn reach(&self) -> u64;
 
-    /// What is left of it for a file that was cut at `size` afterwards.
+    /// The part that remains after a truncation of the file to `size`.
     fn cut(self, size: u64) -> Option<Self>;
 }
 
 impl<C: Context> Client<C> {
-    /// What the client remembers of a file.
+    /// The cached layout of a file.
     pub(crate) fn hint(&self, id: FileId) -> Option<FileHint> {
         self.memory.borrow().files.get(id).cloned()
     }
 
-    /// Remembers what a file's home has told.
-    pub(crate) fn remember(&self, id: FileId, told: FileHint) {
+    /// Caches the layout that the home of a file has reported.
+    pub(crate) fn remember(&self, id: FileId, hint: FileHint) {
         let files = &mut self.memory.borrow_mut().files;
         let read_end = files.get(id).map_or(0, |known| known.read_end);
-        files.insert(id, FileHint { read_end, ..told });
+        files.insert(id, FileHint { read_end, ..hint });
     }
 
-    /// Where the part of `offset..` ends that a file's home reads or writes together with the size: what
-    /// lies in the same chunk as `offset`, if that is at home; `offset` if it is not.
+    /// The end of the part from `offset` that the home of a file reads or writes together with the
+    /// size. That part is in the same chunk as `offset`. It is empty if that chunk is not at the
+    /// home.
     pub(crate) fn home_part_end(&self, id: FileId, hint: &FileHint, offset: u64) -> u64 {
         let width = u64::from(hint.chunk_bytes);
         let Some(index) = offset.checked_div(width) else {
@@ -69,14 +71,14 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Asks the home only.
+    /// Asks only the home.
     pub(crate) async fn ask_extent(
         &self,
         id: FileId,
         request: Request,
         data: Payload,
     ) -> Result<(Extent, Payload), Failure> {
-        let (reply, data) = self.send(self.map().home(id), request, data).await?;
+        let (reply, data) = self.request(self.map().home(id), request, data).await?;
         let Reply::Extent {
             offset,
             stored,
@@ -136,7 +138,7 @@ impl<C: Context> Client<C> {
         servers
     }
 
-    /// The layout of a file, from memory if possible.
+    /// The layout of a file, from the cache if possible.
     pub(crate) async fn known_hint(&self, id: FileId) -> Result<FileHint, Failure> {
         match self.hint(id) {
             Some(hint) => Ok(hint),
@@ -144,14 +146,14 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// How large the chunks of a file are, in bytes; its home is asked only if the client does not
-    /// remember. Errors: `ESTALE` if the file is gone.
+    /// The chunk size of a file, in bytes, from the cache if possible. Errors: `ESTALE` if the file
+    /// does not exist.
     pub async fn chunk_bytes(&self, id: FileId) -> Result<u32, Errno> {
         let hint = self.persist(|| self.known_hint(id)).await?;
         Ok(hint.chunk_bytes)
     }
 
-    /// Asks the servers of chunks, side by side.
+    /// Asks the servers of chunks in parallel.
     pub(crate) async fn ask_chunks<R: ChunkRequest>(
         &self,
         requests: &[R],
@@ -159,13 +161,13 @@ impl<C: Context> Client<C> {
     ) -> Result<Vec<(Reply, Payload)>, Failure> {
         let sent = requests.iter().map(|chunk| {
             let (request, data) = chunk.request(hint);
-            self.send(chunk.server(), request, data)
+            self.request(chunk.server(), request, data)
         });
         join_all(sent).await.into_iter().collect()
     }
 
-    /// Asks the home and the servers of chunks side by side. Chunks that were asked with old knowledge
-    /// of the file's shrinkings are asked again.
+    /// Asks the home and the servers of chunks in parallel. Chunks that were asked with obsolete
+    /// truncations are asked again.
     pub(crate) async fn ask_home_and_chunks<R: ChunkRequest>(
         &self,
         id: FileId,
@@ -190,12 +192,12 @@ impl<C: Context> Client<C> {
     }
 }
 
-/// Whether the home knows of a shrinking that the chunks were not told of.
-pub const fn is_newer(home: &Truncations, told: &Truncations) -> bool {
-    home.latest > told.latest
+/// Whether the home knows a later truncation than the chunks were asked with.
+pub const fn is_newer(home: &Truncations, asked: &Truncations) -> bool {
+    home.latest > asked.latest
 }
 
-/// A part that is read.
+/// A part to read.
 pub struct ReadPart {
     pub server: ServerId,
     pub part: Part,
@@ -218,7 +220,7 @@ impl ChunkRequest for ReadPart {
     }
 }
 
-/// A part that is written.
+/// A part to write.
 #[derive(Clone)]
 pub struct WritePart {
     pub server: ServerId,

@@ -1,4 +1,4 @@
-//! Waiting for several things at once, in a fixed order.
+//! Waiting for several futures, in a fixed order.
 
 use alloc::{boxed::Box, vec::Vec};
 use core::{
@@ -7,10 +7,9 @@ use core::{
     task::Poll,
 };
 
-/// Runs futures side by side and returns their results in the order in which they were given.
+/// Runs futures concurrently and returns their results in the order of the futures.
 ///
-/// They are polled in that order whenever the task is woken, so that a simulation does the same
-/// thing every time.
+/// They are polled in that order whenever the task is woken, so that a simulation is reproducible.
 pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut slots: Vec<Slot<F>> = futures
         .into_iter()
@@ -36,7 +35,8 @@ pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
     slots.into_iter().filter_map(Slot::output).collect()
 }
 
-/// Waits for whichever comes first; `None` if `other` does. The first one can be waited for again.
+/// Waits for the first of two futures; `None` if it is `other`. The caller can await `future`
+/// again.
 pub async fn first_of<F: Future>(
     mut future: Pin<&mut F>,
     mut other: Pin<&mut impl Future>,
@@ -48,7 +48,7 @@ pub async fn first_of<F: Future>(
     .await
 }
 
-/// Waits for two things at once.
+/// Waits for two futures.
 pub async fn both<A: Future, B: Future>(
     mut first: Pin<&mut A>,
     mut second: Pin<&mut B>,
@@ -90,5 +90,5 @@ impl<F: Future> Slot<F> {
     }
 }
 
-// A slot never moves its future: it is boxed.
+// The future of a slot is boxed, so that a slot can move.
 impl<F: Future> Unpin for Slot<F> {}

@@ -1,29 +1,31 @@
-//! How a file's data is cut into chunks, and what a client remembers of it.
+//! The division of file data into chunks, and the cached layout of a file.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use futago_base::{ChunkId, ClusterMap, FileId, Payload, ServerId, record::Truncations};
 use serde::Serialize;
 
-/// What a client remembers of a file's data. It is relied on while the file has the stamp with which its home was read;
-/// otherwise others may have changed the file.
+/// The cached layout of a file. It is valid while the file has the data version with which its home
+/// was read. Otherwise other clients may have changed the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileHint {
-    /// Bytes a chunk; it never changes.
+    /// The chunk size, in bytes; it never changes.
     pub chunk_bytes: u32,
-    /// The file's shrinkings. A newer one shows in every answer of the file's home.
+    /// The truncations of the file. Every reply of its home shows a newer one.
     pub truncations: Truncations,
-    /// Up to where chunks may be written before the home has been told, in bytes.
+    /// The offset up to which chunks may be written before the home is notified, in bytes.
     pub writable: u64,
-    /// How far there may be chunks besides the first one, in bytes: beyond there is nothing but
-    /// holes.
+    /// The offset up to which chunks besides the first may exist, in bytes: beyond it there are
+    /// only holes.
     pub reach: u64,
-    /// The size when it was last seen, in bytes: how far it is worth asking for chunks before the
-    /// home has told the size.
+    /// The last reported size, in bytes. Up to this offset it is worth asking for chunks before the
+    /// home has reported the size.
     pub size_seen: u64,
-    /// The stamp of the file's data when its home was last asked to read of it: while that stays, nobody has changed the file.
-    pub read_stamp: Option<u64>,
-    /// Where the last read ended that needed servers: who begins there probably reads on, in bytes.
+    /// The data version when the home was last asked to read. While it stays, no client has changed
+    /// the file.
+    pub read_version: Option<u64>,
+    /// The end of the last read from servers, in bytes. A read that begins there is probably
+    /// sequential.
     pub read_end: u64,
 }
 
@@ -35,22 +37,22 @@ impl FileHint {
             writable: 0,
             reach: u64::MAX,
             size_seen,
-            read_stamp: None,
+            read_version: None,
             read_end: 0,
         }
     }
 }
 
 impl FileHint {
-    /// Where the last chunk ends that there may be. There may always be the first one, which is at
-    /// the file's home.
+    /// The end of the last chunk that may exist. The first chunk, at the home of the file, may
+    /// always exist.
     pub fn chunks_end(&self) -> u64 {
         let width = u64::from(self.chunk_bytes).max(1);
         self.reach.div_ceil(width).max(1).saturating_mul(width)
     }
 }
 
-/// Data, and where in its file it begins.
+/// Data, and its offset in the file.
 pub type Piece = (u64, Payload);
 
 /// A part of a range of a file that lies within one chunk.
@@ -58,11 +60,11 @@ pub type Piece = (u64, Payload);
 pub struct Part {
     /// The chunk.
     pub chunk: ChunkId,
-    /// First byte within the chunk.
+    /// The first byte within the chunk.
     pub from: u32,
-    /// The byte after the last.
+    /// The byte after the last, within the chunk.
     pub to: u32,
-    /// Where the part begins within the file.
+    /// The offset of the part in the file.
     pub offset: u64,
 }
 
@@ -71,13 +73,13 @@ impl Part {
         (self.to - self.from) as usize
     }
 
-    /// The byte after the last within the file.
+    /// The offset after the last byte, in the file.
     pub const fn end(&self) -> u64 {
         self.offset + (self.to - self.from) as u64
     }
 }
 
-/// The parts of `from..to`, one a chunk, in order.
+/// The parts of `from..to`, one for each chunk, in order.
 pub fn parts(file: FileId, chunk_bytes: u32, from: u64, to: u64) -> Vec<Part> {
     let width = u64::from(chunk_bytes);
     if width == 0 || from >= to {
@@ -112,7 +114,7 @@ pub fn chunk_servers(
     let first = (from / width).max(1);
     let end = to.div_ceil(width);
     let partitions = map.partition_count() as u64;
-    // After as many chunks as there are partitions, the same servers come again.
+    // After as many chunks as there are partitions, the same servers repeat.
     (first..end.min(first.saturating_add(partitions)))
         .map(|index| map.chunk_server(ChunkId { file, index }))
         .collect()

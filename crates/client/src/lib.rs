@@ -1,12 +1,13 @@
-//! What a client decides: file system operations as asynchronous functions over a [`Context`].
+//! The decisions of a client: file system operations as asynchronous functions over a [`Context`].
 //!
-//! An operation talks to the world through the context alone: it calls servers, sleeps, and joins
-//! several of these in a fixed order. No runtime, clock, socket or random source appears here, so
-//! the same code runs in a real client and in a simulated one.
+//! An operation uses only the context: it calls servers, sleeps, and joins futures in a fixed
+//! order. This crate has no runtime, clock, socket or random source. So the same code runs in a
+//! real client and in a simulated one.
 #![no_std]
 
 extern crate alloc;
 
+mod block_cache;
 mod buckets;
 mod cache;
 mod cancel;
@@ -15,18 +16,17 @@ mod client;
 mod config;
 mod context;
 mod data;
+mod data_cache;
+mod file_locks;
 mod join;
-mod kept_blocks;
-mod kept_data;
 mod layout;
 mod leases;
 mod memory;
 mod operations;
 mod placement;
 mod transaction;
-mod turns;
-mod unsent;
 mod write_back;
+mod write_buffer;
 
 pub use buckets::Buckets;
 pub use cancel::Cancel;
@@ -35,4 +35,4 @@ pub use config::Config;
 pub use context::Context;
 pub use join::{first_of, join_all};
 pub use memory::{Memory, MemoryUndo};
-pub use operations::{AllocateMode, Owner, PathStep, Place, RenameFlags, XattrMode};
+pub use operations::{AllocateMode, NameLocation, Owner, PathStep, RenameFlags, XattrMode};

@@ -1,4 +1,4 @@
-//! Where a directory's names are, and what its buckets count.
+//! The location of names, and the counts of buckets.
 
 use crate::{
     Buckets, Client, Context,
@@ -17,11 +17,11 @@ use futago_base::{
 use futago_wire::{Failure, Reply, Request, Spot};
 
 impl<C: Context> Client<C> {
-    /// Remembers a bucket's level.
+    /// Caches the level of a bucket.
     pub(crate) fn learn(&self, directory: FileId, bucket: BucketStart, level: u8) {
         let mut memory = self.memory.borrow_mut();
         let known = memory.buckets.get(directory).cloned();
-        // A directory of one bucket, as nearly all are, needs no memory.
+        // A directory of one bucket, as nearly all are, needs no entry.
         if known.is_none() && level == 0 {
             return;
         }
@@ -50,9 +50,9 @@ impl<C: Context> Client<C> {
         self.map().bucket_server(at.directory, at.bucket)
     }
 
-    /// Asks the server of a name. Learns from it where the name is if it is not there. The inner
-    /// result is what that server says; the outer error comes from elsewhere, such as the home of a
-    /// directory that is gone.
+    /// Asks the server of a name, and follows redirections to another bucket. The inner result is
+    /// the reply of that server. The outer error comes from elsewhere, such as the home of a
+    /// removed directory.
     pub(crate) async fn ask_at(
         &self,
         directory: FileId,
@@ -67,7 +67,7 @@ impl<C: Context> Client<C> {
                 name: name.clone(),
             };
             let (server, request) = (self.server_of(&at), request(at.clone()));
-            match self.send(server, request, data.clone()).await {
+            match self.request(server, request, data.clone()).await {
                 Ok((reply, _)) => return Ok((at, Ok(reply))),
                 Err(Failure::Errno(errno)) => return Ok((at, Err(errno))),
                 Err(failure) => self.correct(directory, at.bucket, failure).await?,
@@ -75,8 +75,8 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Makes use of a failure that tells that a bucket is not what the client took it for. Fails
-    /// with anything else.
+    /// Corrects the known buckets after a failure that reports another bucket. Fails with any other
+    /// failure.
     pub(crate) async fn correct(
         &self,
         directory: FileId,
@@ -90,7 +90,7 @@ impl<C: Context> Client<C> {
             } if asked == bucket => {
                 let before = self.memory.borrow().buckets.get(directory).cloned();
                 self.learn(directory, bucket, level);
-                // An answer that teaches nothing must not be asked for again and again.
+                // A reply without new information must not cause a repeated request.
                 if self.memory.borrow().buckets.get(directory) == before.as_ref() {
                     return Err(failure);
                 }
@@ -104,7 +104,8 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Starts again from what the directory's home knows. Fails if the directory is gone.
+    /// Starts again from the state at the home of the directory. Errors: `ENOENT` if the directory
+    /// is removed.
     async fn relearn(&self, directory: FileId) -> Result<(), Failure> {
         self.memory.borrow_mut().buckets.remove(directory);
         match self.ask_state(directory).await {
@@ -115,7 +116,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// The headers of all buckets of a directory, asked side by side until they tile all hashes.
+    /// The headers of all buckets of a directory, requested in parallel until they tile all hashes.
     pub(crate) async fn headers(
         &self,
         directory: FileId,
@@ -139,8 +140,9 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// What all buckets of a directory count together: each server adds up its own. The level of the
-    /// first bucket tells about how many there are; where there are few, only their servers are asked.
+    /// The sum of the headers of a directory: each server sums its own buckets. The level of the
+    /// first bucket shows about how many buckets there are. If there are few, only their servers
+    /// are asked.
     pub(crate) async fn header_sum(
         &self,
         directory: FileId,

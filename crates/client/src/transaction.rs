@@ -1,5 +1,5 @@
-//! Changes of several records at once: on one server in one message, on several as a transaction in
-//! the manner of dynamic software transactional memory (Herlihy et al., PODC 2003).
+//! Changes of several records: on one server in one message, on several as a transaction in the
+//! manner of dynamic software transactional memory (Herlihy et al., PODC 2003).
 
 use crate::{
     Client, Context,
@@ -12,10 +12,11 @@ use futago_wire::{Failure, Reply, Request, Step, step::Fact};
 
 type Steps = BTreeMap<ServerId, Vec<Step>>;
 
-/// What is to be done, and what that rests on, by the server that it concerns.
+/// The steps of an operation and the facts that it rests on, for each server.
 ///
-/// What a client sees at several moments need never have been so at one. A change holds only if all
-/// that it rests on still does; so does an outcome that is concluded from what was seen.
+/// A client reads facts at different moments, so they may never have held together. The server
+/// applies a change only if all its facts still hold. The same check confirms an outcome that
+/// follows from facts alone.
 #[derive(Debug, Default)]
 pub struct Plan {
     steps: Steps,
@@ -29,17 +30,17 @@ impl Plan {
         self.steps.entry(server).or_default().push(step);
     }
 
-    /// Adds something that was seen. The steps of the change expect it by themselves.
+    /// Adds a fact. The steps of a change check their own facts.
     pub fn saw(&mut self, server: ServerId, fact: Fact) {
         self.confirm(server, Step::Expect(fact));
     }
 
-    /// Adds a step that confirms what was seen.
+    /// Adds a step that confirms a fact.
     pub fn confirm(&mut self, server: ServerId, step: Step) {
         self.seen.entry(server).or_default().push(step);
     }
 
-    /// Concludes an outcome from what was seen: nothing is to be changed.
+    /// Concludes an outcome from the facts: there is no change.
     pub fn conclude(&mut self, outcome: Result<(), Errno>) {
         self.concluded.get_or_insert(outcome);
     }
@@ -49,15 +50,15 @@ impl Plan {
 pub struct Transaction<'client, C> {
     client: &'client Client<C>,
     id: TransactionId,
-    /// When the first attempt at the operation began: older ones win.
+    /// The time of the first attempt at the operation: older transactions win.
     age: Time,
     status_server: ServerId,
     participants: Vec<ServerId>,
 }
 
 impl<C: Context> Transaction<'_, C> {
-    /// Reserves what some steps need on one server. The status server must be the first. Returns the
-    /// identity of the directory that the steps make, if they make one.
+    /// Reserves the records of some steps on one server. The status server must be the first.
+    /// Returns the id of the directory that the steps make, if any.
     pub async fn prepare(
         &self,
         server: ServerId,
@@ -82,8 +83,8 @@ impl<C: Context> Transaction<'_, C> {
         }
     }
 
-    /// Ends the transaction: commits it if everything is prepared, gives it up otherwise and returns
-    /// why.
+    /// Ends the transaction: commits it if all servers are prepared, and aborts it otherwise with
+    /// the failure.
     pub async fn conclude<T>(self, prepared: Result<T, Failure>) -> Result<T, Failure> {
         let commit = prepared.is_ok();
         let decided = self.decide(commit).await;
@@ -107,7 +108,7 @@ impl<C: Context> Transaction<'_, C> {
 }
 
 impl<C: Context> Client<C> {
-    /// A transaction of which nothing is prepared; the status server is one of the participants.
+    /// A transaction without prepared servers; the status server is one of the participants.
     pub(crate) fn begin(
         &self,
         age: Time,
@@ -127,7 +128,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Does all steps of a plan or none, or makes sure of what was concluded.
+    /// Executes all steps of a plan or none, or confirms its conclusion.
     pub(crate) async fn execute(&self, plan: Plan, age: Time) -> Result<(), Failure> {
         let (steps, outcome) = match plan.concluded {
             Some(outcome) => (plan.seen, outcome),
@@ -152,7 +153,7 @@ impl<C: Context> Client<C> {
             };
         }
         let transaction = self.begin(age, status_server, participants);
-        // Without its status the transaction does not exist, and there is nothing to give up.
+        // Without its status the transaction does not exist, so there is nothing to abort.
         transaction.prepare(status_server, first).await?;
         let others = steps.into_iter();
         let others = others.map(|(server, steps)| transaction.prepare(server, steps));

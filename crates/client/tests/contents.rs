@@ -1,4 +1,4 @@
-//! Contents, attributes and locks against real servers.
+//! Contents, attributes and locks with real servers.
 
 mod cluster;
 
@@ -103,7 +103,7 @@ fn first_data_larger_than_a_chunk_goes_with_the_file() {
 }
 
 #[test]
-fn what_was_cut_off_never_comes_back() {
+fn truncated_data_never_comes_back() {
     let cluster = cluster();
     let (one, two) = (cluster.client(), cluster.client());
     cluster.run(async {
@@ -115,7 +115,7 @@ fn what_was_cut_off_never_comes_back() {
             truncate(&one, id, 30_000).await;
             let mut expected = bytes[..cut].to_vec();
             expected.resize(30_000, 0);
-            // The other client's knowledge of the shrinkings is old.
+            // The other client knows only older truncations.
             assert_eq!(all_of(&two, id).await, expected);
             two.write(id, 25_000, data(b"new"), false).await.unwrap();
             expected[25_000..25_003].copy_from_slice(b"new");
@@ -144,7 +144,7 @@ fn appends_of_several_clients_do_not_overlap() {
         assert!(all.chunks(1000).all(|chunk| chunk == vec![chunk[0]; 1000]));
         seen.sort_unstable();
         assert_eq!(seen, (0..30).collect::<Vec<u8>>());
-        // Larger than chunk 0 from its middle on.
+        // An append from the middle of chunk 0 to beyond its end.
         let id = make_file(&clients[0], "g", b"start").await;
         let bytes = pattern(12_000, 9);
         assert_eq!(clients[1].append(id, data(&bytes), false).await, Ok(5));
@@ -223,7 +223,7 @@ fn files_may_be_as_long_as_offsets() {
 }
 
 #[test]
-fn what_lies_on_one_server_is_copied_there() {
+fn chunks_on_one_server_are_copied_there() {
     let cluster = cluster();
     let client = cluster.client();
     let bytes = pattern(40_000, 4);
@@ -290,7 +290,7 @@ fn removed_files_leave_nothing() {
 }
 
 #[test]
-fn attributes_of_files_are_kept() {
+fn attributes_of_files_are_stored() {
     let cluster = cluster();
     let client = cluster.client();
     cluster.run(async {
@@ -341,12 +341,12 @@ fn locks_exclude_wait_and_are_cancelled() {
         );
         let holder = two.test_lock(id, lock(EXCLUSIVE, 1)).await.unwrap();
         assert_eq!(holder.map(|lock| lock.owner.owner), Some(1));
-        // One waits until the other lets go.
+        // One client waits until the other releases the lock.
         let cancel = Cancel::new();
         let waits: Pinned<'_> = Box::pin(two.set_lock(id, lock(EXCLUSIVE, 1), Some(&cancel)));
         let lets_go: Pinned<'_> = Box::pin(one.release_locks(id, LockSpace::Range, 1));
         assert_eq!(join_all([waits, lets_go]).await, [Ok(()), Ok(())]);
-        // One waits until it is told to stop.
+        // One client waits until its wait is cancelled.
         let waits: Pinned<'_> = Box::pin(one.set_lock(id, lock(EXCLUSIVE, 1), Some(&cancel)));
         let stops: Pinned<'_> = Box::pin(async {
             two.keep_alive().await?;

@@ -1,4 +1,4 @@
-//! How much of a directory under a lease a client asks for, and what it lists from memory.
+//! The requests for a listing of a leased directory, and listings from the cache.
 
 mod script;
 
@@ -23,7 +23,7 @@ fn name(text: &'static str) -> Name {
     Name::new(text.as_bytes()).expect("a name")
 }
 
-/// The directory with so many entries, under a lease.
+/// The leased directory with this many entries.
 fn leased(entries: u64) -> FileState {
     let header = Header {
         level: 0,
@@ -48,8 +48,8 @@ fn leased(entries: u64) -> FileState {
 }
 
 fn ask(entries: u64) -> Exchange {
-    let told = Reply::Files(vec![Ok(leased(entries))]);
-    exchange(0, Request::GetAttributes(vec![DIRECTORY]), Ok(told))
+    let reply = Reply::Files(vec![Ok(leased(entries))]);
+    exchange(0, Request::GetAttributes(vec![DIRECTORY]), Ok(reply))
 }
 
 fn listed(texts: &[&'static str]) -> Vec<ListedEntry> {

@@ -1,4 +1,4 @@
-//! Exactly which requests operations send, against answers that are hard to get from real servers.
+//! The exact requests of operations, with replies that real servers rarely give.
 
 mod script;
 
@@ -57,7 +57,7 @@ fn a_moved_name_is_found_and_remembered() {
     assert_eq!(ids, [Ok(entry.id), Ok(entry.id)]);
 }
 
-/// A name at whose end stands an entry, and what the home of its file says.
+/// A lookup of the last name of a path, and the reply of the home of its file.
 fn walked(text: &str, entry: Entry, home: Result<FileState, Errno>) -> [Exchange; 2] {
     let lookup = Request::Lookup(spot(FileId::ROOT, 0, text));
     let ask = Request::GetAttributes(vec![entry.id]);
@@ -272,14 +272,14 @@ fn chunks_beyond_what_the_home_has_allowed_are_written_after_it() {
 }
 
 #[test]
-fn what_a_later_truncation_cut_is_not_written_again() {
-    let (told, later) = (cut_at(1, 0), cut_at(2, u64::from(CHUNK) + 1));
+fn data_cut_by_a_later_truncation_is_not_written_again() {
+    let (first, later) = (cut_at(1, 0), cut_at(2, u64::from(CHUNK) + 1));
     let exchanges = vec![
-        exchange(0, look(), Ok(extent(&told))),
-        exchange(0, write(u64::from(CHUNK), 4, Some(1)), Ok(extent(&told))),
-        write_chunk(&told, b"1234", Err(Failure::Changed)),
-        write_chunk(&told, b"1234", Err(Failure::Changed)),
-        // The home says that the file has shrunk since; the size may have been raised again.
+        exchange(0, look(), Ok(extent(&first))),
+        exchange(0, write(u64::from(CHUNK), 4, Some(1)), Ok(extent(&first))),
+        write_chunk(&first, b"1234", Err(Failure::Changed)),
+        write_chunk(&first, b"1234", Err(Failure::Changed)),
+        // The file has been truncated since; its size may have been raised again.
         exchange(0, look(), Ok(extent(&later))),
         write_chunk(&later, b"1", Ok(Reply::Done)),
     ];
@@ -291,9 +291,9 @@ fn what_a_later_truncation_cut_is_not_written_again() {
     assert_eq!(written, Ok(u64::from(CHUNK) + 4));
 }
 
-/// Nobody is shown a size whose data is still under way.
+/// No client sees a size whose data is still under way.
 #[test]
-fn the_home_hears_of_growth_when_the_chunks_are_written() {
+fn the_home_is_notified_of_growth_when_the_chunks_are_written() {
     let none = Truncations::default();
     let end = u64::from(CHUNK) + 5;
     let mut allowed = extent(&none);
@@ -309,7 +309,7 @@ fn the_home_hears_of_growth_when_the_chunks_are_written() {
         exchange(0, look(), Ok(extent(&none))),
         exchange(0, prepare_write(end), Ok(allowed)),
         write_chunk(&none, b"12345", Ok(Reply::Done)),
-        // What was written may have been cut off since.
+        // A truncation may have cut the written data.
         exchange(
             0,
             write(u64::from(CHUNK), 5, Some(0)),
@@ -327,7 +327,7 @@ fn the_home_hears_of_growth_when_the_chunks_are_written() {
     assert!(written.is_ok(), "{written:?}");
 }
 
-/// What a client writes ahead of the size is taken away when the session that has the file open ends.
+/// The end of a session that has a file open removes its data beyond the size.
 #[test]
 fn a_client_that_has_closed_a_file_asks_before_it_writes_ahead_again() {
     let none = Truncations::default();
@@ -368,7 +368,7 @@ fn append() -> Exchange {
     }
 }
 
-/// The answer to a request for four bytes at the end of a file of one chunk.
+/// The reply to an append of four bytes to a file of one chunk.
 fn given(size: u64, truncations: &Truncations) -> Result<Reply, Failure> {
     let mut given = extent(truncations);
     if let Reply::Extent {
@@ -404,7 +404,7 @@ fn the_size_covers_an_append_when_its_chunks_are_written() {
     let exchanges = vec![
         first,
         write_chunk(&none, b"1234", Ok(Reply::Done)),
-        // A shrinking has taken the range away.
+        // A truncation has dropped the range.
         exchange(0, finish(0), Err(Failure::Changed)),
         second,
         write_chunk(&later, b"1234", Ok(Reply::Done)),
@@ -432,7 +432,7 @@ fn the_rest_of_an_append_is_written_without_growing_the_file_again() {
     assert_eq!(appended, Ok(u64::from(CHUNK)));
 }
 
-/// The file is gone when its chunks are to be counted after the change.
+/// The file is removed before its chunks can be counted.
 #[test]
 fn a_change_that_is_done_does_not_fail_afterwards() {
     let size = u64::from(CHUNK) + 4;
@@ -450,10 +450,10 @@ fn a_change_that_is_done_does_not_fail_afterwards() {
         exchange(0, set, Ok(Reply::File(changed))),
         exchange(0, look(), Err(Errno::ESTALE.into())),
     ];
-    let told = play(exchanges, |client| async move {
+    let state = play(exchanges, |client| async move {
         client.set_attributes(id(0, 5), change).await
     });
-    let allocated = told.map(|state| state.attributes.allocated_bytes);
+    let allocated = state.map(|state| state.attributes.allocated_bytes);
     assert_eq!(allocated, Ok(Some(size)));
 }
 
@@ -480,7 +480,7 @@ fn chunks_that_were_asked_with_old_knowledge_are_asked_again() {
         exchange(0, read(), Ok(extent(&old))),
         chunk(4, &old, b"old."),
         exchange(0, read(), Ok(extent(&new))),
-        // The file may have grown: as much as belongs to the chunk is asked for at once.
+        // The file may have grown, so the read requests up to the end of the chunk.
         chunk(100, &old, b"old."),
         chunk(100, &new, b"new."),
     ];

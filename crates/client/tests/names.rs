@@ -1,4 +1,4 @@
-//! Names against real servers: what works, and with how many messages.
+//! Names with real servers: the results, and the number of messages.
 
 mod cluster;
 
@@ -16,7 +16,7 @@ fn sent_names(sent: &[(u16, String)]) -> Vec<&str> {
     sent.iter().map(|(_, name)| name.as_str()).collect()
 }
 
-/// A directory deep enough that its children are born beside their entries.
+/// A directory deep enough that its children are created beside their entries.
 async fn deep(client: &User) -> FileId {
     let mut at = ROOT;
     for text in ["one", "two", "three"] {
@@ -172,7 +172,7 @@ fn a_wide_directory_changes_as_a_whole() {
             state.attributes.modified,
         );
         assert_eq!(seen, (0o2711, 77, then));
-        // Every bucket hands the group down.
+        // New nodes inherit the group in every bucket.
         for i in 0..30 {
             let state = make_file(&client, wide, &format!("g{i}")).await;
             assert_eq!(state.attributes.gid, 77);
@@ -209,7 +209,7 @@ fn listings_bring_attributes_of_every_entry() {
     });
 }
 
-/// Lists a directory to its end, and tells how that came.
+/// Lists a directory to its end. Returns the number of names and the outcome.
 async fn list_all(client: &User, directory: FileId) -> (usize, Result<(), Errno>) {
     let (mut after, mut count) = (NameHash(0), 0);
     loop {
@@ -241,7 +241,7 @@ fn a_server_that_is_not_reached_hides_only_the_names_that_it_has() {
     let hidden = cluster.names_at(wide, away);
     assert!(hidden > 0);
     cluster.cut_off(Some(away));
-    // It knows nothing of the directory's buckets yet.
+    // The client does not know the buckets of the directory yet.
     let client = cluster.client();
     cluster.run(async {
         let state = client.attributes(wide).await.unwrap();
@@ -270,7 +270,7 @@ fn creating_what_exists() {
         let opened = create(&client, ROOT, "f", file(), (false, true));
         let (state, created) = opened.await.unwrap();
         assert_eq!((state.attributes.id, created), (id, false));
-        // It is registered as open: it outlives its name.
+        // The file is registered as open, so it outlives its name.
         client.unlink(ROOT, &name("f")).await.unwrap();
         assert_eq!(client.attributes(id).await.unwrap().attributes.links, 0);
         client.close(id).await.unwrap();

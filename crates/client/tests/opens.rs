@@ -1,4 +1,4 @@
-//! Which files a client opens without their homes' knowing, and when these hear of it.
+//! The files that a client opens without registration, and their later registration.
 
 mod script;
 
@@ -44,7 +44,7 @@ fn close() -> Exchange {
     exchange(0, Request::Close(FILE), Ok(Reply::Done))
 }
 
-fn give_back() -> Exchange {
+fn return_leases() -> Exchange {
     exchange(0, Request::GiveBack(vec![LEASE]), Ok(Reply::Done))
 }
 
@@ -100,7 +100,7 @@ async fn make(client: &Client<Script>) -> Result<(), Errno> {
 }
 
 #[test]
-fn what_a_client_makes_under_a_lease_its_home_need_not_know_to_be_open() {
+fn a_file_made_and_opened_under_a_lease_is_not_registered() {
     let done = run(config(), vec![create()], None, |client| async move {
         make(&client).await?;
         client.open(FILE).await?;
@@ -111,8 +111,8 @@ fn what_a_client_makes_under_a_lease_its_home_need_not_know_to_be_open() {
 }
 
 #[test]
-fn a_home_hears_of_open_files_before_the_lease_is_given_back() {
-    let exchanges = vec![create(), open(), open(), give_back(), close(), close()];
+fn opens_are_registered_before_the_lease_is_returned() {
+    let exchanges = vec![create(), open(), open(), return_leases(), close(), close()];
     let done = run(config(), exchanges, None, |client| async move {
         make(&client).await?;
         client.open(FILE).await?;
@@ -124,7 +124,7 @@ fn a_home_hears_of_open_files_before_the_lease_is_given_back() {
 }
 
 #[test]
-fn a_home_hears_of_open_files_before_the_client_takes_their_last_name() {
+fn opens_are_registered_before_the_client_removes_the_last_name() {
     let request = Request::Unlink {
         at: spot(),
         file: Some(FILE),
@@ -142,9 +142,9 @@ fn a_home_hears_of_open_files_before_the_client_takes_their_last_name() {
 }
 
 #[test]
-fn a_lease_is_kept_if_its_home_could_not_be_told_what_is_open() {
+fn a_lease_is_not_returned_if_its_opens_could_not_be_registered() {
     let fails = exchange(0, Request::Open(FILE), Err(Failure::Errno(Errno::EIO)));
-    let exchanges = vec![create(), fails, open(), give_back(), close()];
+    let exchanges = vec![create(), fails, open(), return_leases(), close()];
     let done = run(config(), exchanges, None, |client| async move {
         make(&client).await?;
         client.recalled(RECALL).await;
@@ -155,7 +155,7 @@ fn a_lease_is_kept_if_its_home_could_not_be_told_what_is_open() {
 }
 
 #[test]
-fn a_client_does_not_take_the_last_name_of_a_file_whose_home_could_not_be_told_that_it_is_open() {
+fn a_client_does_not_remove_the_last_name_if_the_opens_could_not_be_registered() {
     let look_up = exchange(0, Request::Lookup(spot()), Ok(found(false)));
     let fails = exchange(0, Request::Open(FILE), Err(Failure::Errno(Errno::EIO)));
     let exchanges = vec![create(), look_up, fails];
@@ -170,7 +170,7 @@ fn a_client_does_not_take_the_last_name_of_a_file_whose_home_could_not_be_told_t
 }
 
 #[test]
-fn a_lease_of_a_session_that_is_over_is_not_given_back_in_the_next_one() {
+fn a_lease_of_an_ended_session_is_not_returned_in_the_next_one() {
     let over = exchange(0, Request::Open(FILE), Err(Failure::SessionExpired));
     let done = run(config(), vec![create(), over], None, |client| async move {
         make(&client).await?;

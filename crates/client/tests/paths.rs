@@ -8,7 +8,7 @@ use futago_wire::FileState;
 
 const ROOT: FileId = FileId::ROOT;
 
-/// `/a/b/f`, and symbolic links. Returns `b` and `f`.
+/// Makes `/a/b/f`, and symbolic links. Returns `b` and `f`.
 async fn make_tree(client: &User) -> (FileId, FileId) {
     let a = make_directory(client, ROOT, "a").await;
     let b = make_directory(client, a, "b").await;

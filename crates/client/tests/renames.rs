@@ -68,7 +68,7 @@ fn files_move_and_replace() {
     assert_eq!(cluster.left_over(), []);
 }
 
-/// The whiteout belongs to one server, the names to others.
+/// The whiteout and the names are on different servers.
 #[test]
 fn a_whiteout_takes_the_place_of_what_moves() {
     let cluster = splitting_early(4);

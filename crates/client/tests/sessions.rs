@@ -1,4 +1,4 @@
-//! What a session holds ends with it.
+//! Resources of a session end with it.
 
 mod cluster;
 
@@ -14,7 +14,7 @@ async fn make_file(client: &User) -> FileId {
 }
 
 #[test]
-fn nothing_is_done_with_an_open_file_when_its_session_is_over() {
+fn an_open_file_is_not_used_when_its_session_has_ended() {
     let cluster = Cluster::new(2, futago_server::Config::default());
     let client = cluster.client();
     let id = cluster.run(make_file(&client));
@@ -27,12 +27,12 @@ fn nothing_is_done_with_an_open_file_when_its_session_is_over() {
     client.context().start_anew();
     let (late, sent) = cluster.traced(write(b"too late"));
     assert_eq!((late, sent.len()), (Err(Errno::ESTALE), 0));
-    let kept = cluster.run(client.read(id, 0, 100)).expect("read");
-    assert_eq!(kept.bytes(), b"in time"[..]);
+    let data = cluster.run(client.read(id, 0, 100)).expect("read");
+    assert_eq!(data.bytes(), b"in time"[..]);
 }
 
 #[test]
-fn an_operation_that_its_session_leaves_behind_sends_nothing_more() {
+fn an_operation_of_an_ended_session_sends_nothing_more() {
     let cluster = Cluster::new(2, futago_server::Config::default());
     let client = cluster.client();
     let id = cluster.run(make_file(&client));

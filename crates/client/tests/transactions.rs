@@ -1,4 +1,4 @@
-//! Exactly which requests a transaction across servers sends.
+//! The exact requests of a transaction across servers.
 
 mod script;
 

@@ -1,4 +1,4 @@
-//! What a client keeps of what it writes, and when it sends it.
+//! The buffered writes of a client, and their write-back.
 
 mod script;
 
@@ -16,14 +16,14 @@ type Client = futago_client::Client<Script>;
 
 const FILE: FileId = FileId(5);
 const CHUNK: u32 = 4096;
-/// The size that the file has at its home.
+/// The size of the file at its home.
 const SIZE: u64 = 10;
 
 fn config() -> Config {
     Config {
         lease_trust: Some(Duration::from_secs(10)),
         data_bytes_max: 0,
-        unsent_bytes_max: 100,
+        dirty_bytes_max: 100,
         exclusive_after: 1,
         ..Config::default()
     }
@@ -42,7 +42,7 @@ fn data(text: &'static [u8]) -> Payload {
     Payload::from(Bytes::from_static(text))
 }
 
-/// A client opens the file, and gets an exclusive lease with its first write, or not.
+/// A client opens the file; its first write gets an exclusive lease, or not.
 fn opened(exclusive: bool) -> Vec<Exchange> {
     vec![
         exchange(
@@ -71,7 +71,7 @@ fn extent(state: FileState) -> Reply {
     }
 }
 
-fn write(offset: u64, text: &'static [u8], is_kept: bool) -> Exchange {
+fn write(offset: u64, text: &'static [u8], is_buffered: bool) -> Exchange {
     let end = offset + text.len() as u64;
     let request = Request::Write {
         id: FILE,
@@ -79,8 +79,8 @@ fn write(offset: u64, text: &'static [u8], is_kept: bool) -> Exchange {
         end,
         covered_from: offset,
         kill_privileges: false,
-        // When scripts run.
-        written: is_kept.then_some(Timestamp::from(Time(1000))),
+        // The time at which scripts run.
+        written: is_buffered.then_some(Timestamp::from(Time(1000))),
         heard: None,
     };
     Exchange {
@@ -97,7 +97,7 @@ fn but(outcome: Outcome, exchange: Exchange) -> Exchange {
     }
 }
 
-/// Plays a script with an opened file under an exclusive lease.
+/// Runs a script with an open file under an exclusive lease.
 fn play<T, F: Future<Output = Result<T, Errno>>>(
     then: Vec<Exchange>,
     operation: impl FnOnce(Rc<Client>) -> F,
@@ -114,7 +114,7 @@ async fn put(client: &Client, offset: u64, text: &'static [u8]) -> Result<u64, E
 }
 
 #[test]
-fn writes_are_kept_and_sent_together() {
+fn writes_are_buffered_and_sent_together() {
     let then = vec![beside(20, write(2, b"abXYef", true)), write(20, b"z", true)];
     let sizes = play(then, |client| async move {
         let sizes = [
@@ -129,7 +129,7 @@ fn writes_are_kept_and_sent_together() {
     assert_eq!(sizes, Ok([SIZE, SIZE, 21]));
 }
 
-/// A piece of a chunk that is not the first.
+/// A write of a chunk other than the first.
 fn write_chunk(index: u16, text: &'static [u8]) -> Exchange {
     let request = Request::WriteChunk {
         chunk: ChunkId {
@@ -146,7 +146,7 @@ fn write_chunk(index: u16, text: &'static [u8]) -> Exchange {
     }
 }
 
-/// Tells the home of pieces that end at `end`, and brings it what it gets of the first one.
+/// Notifies the home of pieces that end at `end`, and brings it its part of the first piece.
 fn write_all(offset: u64, text: &'static [u8], end: u64) -> Exchange {
     let request = Request::Write {
         id: FILE,
@@ -172,7 +172,7 @@ fn prepare_write(reach: u64) -> Exchange {
 }
 
 #[test]
-fn the_home_hears_of_all_chunks_at_once() {
+fn the_home_is_notified_of_all_chunks_at_once() {
     let offset = |index: u64| index * u64::from(CHUNK);
     let then = vec![
         prepare_write(offset(2) + 1),
@@ -198,7 +198,7 @@ fn the_home_hears_of_all_chunks_at_once() {
 }
 
 #[test]
-fn who_gets_no_exclusive_lease_sends_at_once_and_asks_ever_more_seldom() {
+fn a_client_without_an_exclusive_lease_writes_through_and_asks_ever_more_seldom() {
     let take = || {
         exchange(
             0,
@@ -206,8 +206,8 @@ fn who_gets_no_exclusive_lease_sends_at_once_and_asks_ever_more_seldom() {
             Ok(Reply::File(state(SIZE, false))),
         )
     };
-    let told = || but(Ok(extent(state(SIZE, false))), write(0, b"a", false));
-    let then = [told(), take(), told(), told(), take(), told()];
+    let written = || but(Ok(extent(state(SIZE, false))), write(0, b"a", false));
+    let then = [written(), take(), written(), written(), take(), written()];
     let exchanges = opened(false).into_iter().chain(then).collect();
     let written = run(config(), exchanges, None, |client| async move {
         client.open(FILE).await?;
@@ -220,7 +220,7 @@ fn who_gets_no_exclusive_lease_sends_at_once_and_asks_ever_more_seldom() {
 }
 
 #[test]
-fn what_is_unsent_is_read_from_memory_and_laid_over_what_the_home_has() {
+fn dirty_data_is_read_from_the_buffer_and_overlays_the_data_of_the_home() {
     let read = Request::Read {
         id: FILE,
         offset: 0,
@@ -233,16 +233,16 @@ fn what_is_unsent_is_read_from_memory_and_laid_over_what_the_home_has() {
     let seen = play(vec![read], |client| async move {
         put(&client, 2, b"ab").await?;
         put(&client, 12, b"z").await?;
-        let kept = client.read(FILE, 3, 1).await?.bytes();
-        Ok((kept, client.read(FILE, 0, 100).await?.bytes()))
+        let buffered = client.read(FILE, 3, 1).await?.bytes();
+        Ok((buffered, client.read(FILE, 0, 100).await?.bytes()))
     });
-    let (kept, all) = seen.expect("it is read");
-    assert_eq!(&kept[..], b"b");
+    let (buffered, all) = seen.expect("it is read");
+    assert_eq!(&buffered[..], b"b");
     assert_eq!(&all[..], b"01ab456789\0\0z");
 }
 
 #[test]
-fn who_asks_for_attributes_sends_first_and_knows_them_then() {
+fn a_request_for_attributes_writes_back_first() {
     let then = vec![write(12, b"z", true)];
     let size = play(then, |client| async move {
         put(&client, 12, b"z").await?;
@@ -252,7 +252,7 @@ fn who_asks_for_attributes_sends_first_and_knows_them_then() {
 }
 
 #[test]
-fn whoever_keeps_too_much_sends() {
+fn too_much_dirty_data_is_written_back() {
     const TEXT: &[u8] = &[7; 101];
     let then = vec![write(0, TEXT, true)];
     assert_eq!(
@@ -262,16 +262,16 @@ fn whoever_keeps_too_much_sends() {
 }
 
 #[test]
-fn a_lease_is_given_back_when_what_was_kept_under_it_is_sent() {
+fn a_lease_is_returned_after_its_dirty_data_is_written_back() {
     let lease = Lease {
         node: FILE,
         number: 2,
     };
-    let give_back = exchange(0, Request::GiveBack(vec![lease]), Ok(Reply::Done));
+    let return_leases = exchange(0, Request::GiveBack(vec![lease]), Ok(Reply::Done));
     let unleased = || Ok(extent(node(FILE, Kind::File, SIZE, CHUNK)));
     let then = vec![
         but(unleased(), write(0, b"a", true)),
-        give_back,
+        return_leases,
         but(unleased(), write(0, b"b", false)),
     ];
     let size = play(then, |client| async move {
@@ -283,41 +283,42 @@ fn a_lease_is_given_back_when_what_was_kept_under_it_is_sent() {
 }
 
 #[test]
-fn what_is_lost_is_told_once_and_the_file_is_closed() {
+fn a_lost_write_is_reported_once_and_the_file_is_closed() {
     let full = Err(Failure::Errno(Errno::ENOSPC));
     let then = vec![
         but(full, write(0, b"a", true)),
         exchange(0, Request::Close(FILE), Ok(Reply::Done)),
     ];
-    let told = play(then, |client| async move {
+    let outcome = play(then, |client| async move {
         put(&client, 0, b"a").await?;
         let closed = client.close(FILE).await;
         Ok((closed, client.synchronize(FILE).await))
     });
-    assert_eq!(told, Ok((Err(Errno::ENOSPC), Ok(()))));
+    assert_eq!(outcome, Ok((Err(Errno::ENOSPC), Ok(()))));
 }
 
-/// What a session kept must not be written by the next one: others may have changed the file since.
+/// The next session must not write dirty data of an ended one, because other clients may have
+/// changed the file since.
 #[test]
-fn what_a_session_has_kept_ends_with_it() {
+fn dirty_data_ends_with_its_session() {
     let alive = |server| exchange(server, Request::KeepAlive, Ok(Reply::Done));
     let over = but(Err(Failure::SessionExpired), alive(0));
     let then = vec![over, alive(1), alive(2), alive(3)];
-    let told = play(then, |client| async move {
+    let outcome = play(then, |client| async move {
         put(&client, 0, b"a").await?;
         let alive = client.keep_alive().await;
         Ok((alive, put(&client, 0, b"b").await))
     });
-    assert_eq!(told, Ok((Err(Errno::ESTALE), Err(Errno::ESTALE))));
+    assert_eq!(outcome, Ok((Err(Errno::ESTALE), Err(Errno::ESTALE))));
 }
 
-/// Even if nothing has told of its end yet.
+/// The same holds before any reply has reported the end of the session.
 #[test]
-fn what_a_session_has_kept_is_not_sent_by_the_next_one() {
-    let told = play(vec![], |client| async move {
+fn dirty_data_is_not_written_back_by_the_next_session() {
+    let outcome = play(vec![], |client| async move {
         put(&client, 0, b"a").await?;
         client.context().session.set(SessionId(10));
         Ok(client.synchronize(FILE).await)
     });
-    assert_eq!(told, Ok(Err(Errno::ESTALE)));
+    assert_eq!(outcome, Ok(Err(Errno::ESTALE)));
 }

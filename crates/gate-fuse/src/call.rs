@@ -273,7 +273,7 @@ impl Call {
     /// The time in which a lease has covered a directory that the kernel may keep a listing of.
     pub fn listing_period(&self, directory: FileId) -> Option<u64> {
         let is_single = self.shared.directories.is_single(directory);
-        let period = || self.client.lease_period(directory);
+        let period = || self.client.lease_epoch(directory);
         is_single.then(period).flatten()
     }
 

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// For how long the kernel may be about to take in what it was told.
 const TAKE_IN_MAX: Duration = Duration::from_secs(1);
 
-/// A time in which a lease is held without a gap ([`lease_period`](futago_client::Client::lease_period)).
+/// A time in which a lease is held without a gap ([`lease_epoch`](futago_client::Client::lease_epoch)).
 type Period = u64;
 
 /// The listings, by their directories.

@@ -7,7 +7,7 @@ use super::{
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
-use futago_client::Place;
+use futago_client::NameLocation;
 use futago_node::{Client, Cluster, Futago, Options};
 use futago_wire::{NewContent, NewNode};
 use futures_util::{StreamExt, stream::FuturesUnordered};
@@ -133,9 +133,9 @@ impl Caller<'_> {
         })
     }
 
-    async fn place(&self, path: &str) -> anyhow::Result<Place> {
+    async fn place(&self, path: &str) -> anyhow::Result<NameLocation> {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
-        Ok(Place {
+        Ok(NameLocation {
             directory: self.directory(parent).await?,
             name: Name::new(name.as_bytes().to_vec())?,
             must_be_directory: false,

@@ -1,32 +1,32 @@
-//! What the client's own requests are changing.
+//! Requests of this client that change a node or a name.
 
 use futago_wire::FileState;
 use serde::Serialize;
 
-/// Requests of the client's own that are under way and may change something.
+/// The pending requests of this client that may change a subject.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Changing {
-    /// How many they are.
+    /// How many requests are pending.
     pub requests: u32,
-    /// One of them ends the client's leases on the node.
+    /// Whether one of them ends the lease of the client on the node.
     pub ends_lease: bool,
-    /// One of them may change a file's data.
+    /// Whether one of them may change the data of a file.
     pub changes_data: bool,
-    /// The latest state that one of them has brought.
+    /// The newest state in their replies.
     pub newest: Option<FileState>,
-    /// Something has changed that no state was brought of.
-    pub is_spoilt: bool,
+    /// Whether a change has occurred whose resulting state is unknown.
+    pub is_unknown: bool,
 }
 
 impl Changing {
-    /// Of two states the one of the later moment counts: every change sets the change time, which only rises. Of one
-    /// moment, none does.
-    pub fn keep_newer(&mut self, state: &FileState) {
+    /// Keeps the newer of two states. Every change sets the change time, which only rises. Of two
+    /// states with the same change time, neither is known to be the newer.
+    pub fn note_newer(&mut self, state: &FileState) {
         let changed = |state: &FileState| state.attributes.changed;
         match &self.newest {
             Some(newest) if changed(newest) > changed(state) => {}
             newest => {
-                self.is_spoilt |= newest.is_some_and(|newest| changed(&newest) == changed(state));
+                self.is_unknown |= newest.is_some_and(|newest| changed(&newest) == changed(state));
                 self.newest = Some(*state);
             }
         }

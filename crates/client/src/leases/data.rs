@@ -1,49 +1,53 @@
-//! What tells whether a file's data that is kept is still right.
+//! The validity of cached file data.
 
 use super::{Held, Leases};
 use futago_base::{Duration, FileId, ServerId, Time};
 use serde::Serialize;
 
-/// Stamps number the times in which nobody changes a file's data. What was kept with one of these is right now.
+/// The valid data versions of a file. A version is a period in which no client changes the data.
+/// Data that was cached with one of these versions is still valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Stamps {
-    /// The first of them.
+pub struct DataVersions {
+    /// The first valid version.
     first: u64,
-    /// That of now.
+    /// The present version.
     pub now: u64,
 }
 
-impl Stamps {
-    /// Only what is kept from now on is right.
+impl DataVersions {
+    /// Only data that is cached from now on is valid.
     pub(super) const fn only(now: u64) -> Self {
         Self { first: now, now }
     }
 
-    /// Whether data is right that was kept with this stamp.
-    pub const fn cover(self, stamp: u64) -> bool {
-        self.first <= stamp
+    /// Whether data with this version is valid.
+    pub const fn cover(self, version: u64) -> bool {
+        self.first <= version
     }
 
-    /// What was kept before a change stays right, too.
-    const fn go_on(&mut self, before: Self) {
+    /// Extends the validity to data that was cached before a change.
+    const fn extend_to(&mut self, before: Self) {
         self.first = before.first;
     }
 }
 
-/// How a file's data was before changes of the client's own that overlap.
+/// The versions of the data of a file before overlapping changes of this client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Before {
-    pub stamps: Stamps,
+    pub versions: DataVersions,
     /// How many such changes have begun.
     pub changes: usize,
 }
 
 impl Held {
-    /// The client is about to change the node, alone or beside other changes of its own.
+    /// The client is about to change the node, alone or in parallel with other changes of its own.
     pub(super) fn begin_change(&mut self, is_alone: bool) {
-        let known = self.state.take().map(|_| self.stamps);
+        let known = self.state.take().map(|_| self.versions);
         if is_alone {
-            self.before = known.map(|stamps| Before { stamps, changes: 0 });
+            self.before = known.map(|versions| Before {
+                versions,
+                changes: 0,
+            });
         }
         if let Some(before) = &mut self.before {
             before.changes += 1;
@@ -52,16 +56,17 @@ impl Held {
 }
 
 impl Leases {
-    /// The stamps of what is right of a file's data, which is covered by a lease of its `home`: while they stay, the data
-    /// stays. `None` if the data is not covered now.
-    pub fn data_stamps(&self, id: FileId, home: ServerId, now: Time) -> Option<Stamps> {
+    /// The versions of valid cached data of a file under a lease of its `home`: while they stay,
+    /// the data stays. `None` if no lease covers the data now.
+    pub fn data_versions(&self, id: FileId, home: ServerId, now: Time) -> Option<DataVersions> {
         let state = self.state(id, home, now)?;
         let held = self.held.get(id)?;
-        state.data_leased.then_some(held.stamps)
+        state.data_leased.then_some(held.versions)
     }
 
-    /// A file's data is read. Returns whether a lease that covers it is worth asking for: there is one that does not,
-    /// and the data was read before and has not been changed by this client since.
+    /// Notes a read of the data of a file. Returns whether a lease that covers the data is worth a
+    /// request. It is if the present lease does not cover the data, and the data was read before
+    /// and has not been changed by this client since.
     pub fn reads(&mut self, id: FileId) -> bool {
         let Some(held) = self.held.get_mut(id) else {
             return false;
@@ -70,36 +75,41 @@ impl Leases {
         is_again && held.state.is_some_and(|state| !state.data_leased)
     }
 
-    /// Changes of the client's own are over that have changed no data of a file, or none that is kept any more: what else
-    /// was kept before stays right if nothing but these has happened since. The caller may know when they began, and how many
-    /// they were. Returns the stamps if it is so.
-    pub fn data_goes_on(&mut self, id: FileId, before: Option<Before>) -> Option<Stamps> {
+    /// Keeps cached data valid after changes of this client. The changes have not touched the data
+    /// that remains cached. The data stays valid if no other change has occurred since; `before` is
+    /// what the caller knows of their start and number. Returns the valid versions on success.
+    pub fn extend_data_validity(
+        &mut self,
+        id: FileId,
+        before: Option<Before>,
+    ) -> Option<DataVersions> {
         let held = self.held.get_mut(id)?;
         let then = held.before.take()?;
         if held.state.is_none() || before.is_some_and(|before| before != then) {
             return None;
         }
-        held.stamps.go_on(then.stamps);
-        Some(held.stamps)
+        held.versions.extend_to(then.versions);
+        Some(held.versions)
     }
 
-    /// Something else may have happened since the client's own change.
+    /// Another change may have occurred since the change of this client.
     pub(super) fn forget_data_before(&mut self, id: FileId) {
         if let Some(held) = self.held.get_mut(id) {
             held.before = None;
         }
     }
 
-    /// The client has changed a file's data after the answer that told how the file is now.
+    /// The client has changed the data of a file after the reply with its state.
     pub fn data_changed(&mut self, id: FileId) {
         self.counters.known += 1;
         if let Some(held) = self.held.get_mut(id) {
-            held.stamps = Stamps::only(self.counters.known);
+            held.versions = DataVersions::only(self.counters.known);
             held.before = None;
         }
     }
 
-    /// Whether nobody else is told anything of a file before its lease is called back.
+    /// Whether the home recalls the lease before it discloses the state of the file to any other
+    /// client.
     pub fn is_exclusive(&self, id: FileId, home: ServerId, now: Time) -> bool {
         let held = self.held.get(id);
         held.is_some_and(|held| held.is_exclusive) && self.trust(home, now) > Duration(0)

@@ -1,18 +1,18 @@
-//! Directories of which all names are known: those that were listed as a whole, and those that the client has made.
+//! Directories whose names are all known: listed completely, or made by this client.
 //!
-//! Whatever the client itself does to their names is told by its answer. When that cannot be counted on, it is not
-//! known any more that all names are known.
+//! The reply to each request of this client shows its effect on their names. Without a reliable
+//! reply, the names are no longer all known.
 
-use super::{Leases, asked::Subject};
+use super::{Leases, effects::Subject};
 use alloc::vec::Vec;
 use futago_base::{Duration, FileId, Name, NameHash, ServerId, Time, record::Entry};
 use futago_wire::ListedEntry;
 
-/// More names of a directory than this are not put in order for each part of a listing.
+/// A directory with more names than this is not sorted for each part of a listing.
 const LISTED_MAX: usize = 1024;
 
 impl Leases {
-    /// Whether a name that is not among those that are kept is known not to exist.
+    /// Whether an uncached name is known not to exist.
     pub(super) fn is_absent(&self, (directory, name): (FileId, Name)) -> bool {
         let is_listed = self.held.get(directory).is_some_and(|held| held.is_listed);
         is_listed && !self.changing.contains_key(&Subject::Name(directory, name))
@@ -24,8 +24,9 @@ impl Leases {
         is_listed && !self.are_names_changing(directory) && self.trust(home, now) > Duration(0)
     }
 
-    /// Names of a directory with a larger hash than `after`, in order of their hashes, if all of them are known under a
-    /// lease of its `home`: about so many. Names of one hash are not separated.
+    /// About `entries_max` names of a directory with a larger hash than `after`, in the order of
+    /// hashes. Names of one hash are not separated. `None` unless all names are known under a lease
+    /// of its `home`.
     pub fn listing(
         &self,
         directory: FileId,
@@ -59,13 +60,13 @@ impl Leases {
         Some(listed.into_iter().map(owned).collect())
     }
 
-    /// An answer tells all names of a directory as they were under a lease.
+    /// A reply contains all names of a directory under a lease.
     pub(super) fn list(&mut self, sequence: u64, directory: FileId, entries: &[ListedEntry]) {
-        let is_kept = self.held.get(directory).is_some()
+        let is_cached = self.held.get(directory).is_some()
             && !self.are_names_changing(directory)
             && self.are_names_settled(sequence, directory)
             && self.names.len() + entries.len() <= self.names_max;
-        if !is_kept {
+        if !is_cached {
             return;
         }
         for listed in entries {
@@ -77,7 +78,7 @@ impl Leases {
         }
     }
 
-    /// What some names lead to is not known any more.
+    /// The entries of some names are not known any more.
     pub(super) fn unlist(&mut self, names: &[(FileId, Name)]) {
         for (directory, _) in names {
             if let Some(held) = self.held.get_mut(*directory) {
@@ -86,7 +87,8 @@ impl Leases {
         }
     }
 
-    /// A request that may have changed a node has not told how it is now. It may be gone.
+    /// The reply to a request that may have changed a node does not contain its state. The node may
+    /// be removed.
     pub(super) fn unlist_node(&mut self, subject: &Subject) {
         if let Subject::Attributes(id) = subject
             && let Some(held) = self.held.get_mut(*id)
@@ -95,7 +97,7 @@ impl Leases {
         }
     }
 
-    /// Whether a request of the client's own that may change names of a directory is under way.
+    /// Whether a pending request of this client may change names of a directory.
     fn are_names_changing(&self, directory: FileId) -> bool {
         let names = self
             .changing
@@ -105,7 +107,8 @@ impl Leases {
             .any(|(subject, _)| is_name_of(subject, directory))
     }
 
-    /// Whether all that the client has done to names of a directory was done before a request was sent.
+    /// Whether all changes of names of a directory by this client were completed before a request
+    /// was sent.
     fn are_names_settled(&self, sequence: u64, directory: FileId) -> bool {
         let names = self
             .settled

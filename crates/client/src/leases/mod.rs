@@ -1,31 +1,32 @@
-//! What a client keeps under leases: attributes of files and directories, and names.
+//! The client cache under leases: attributes of files and directories, and names.
 //!
-//! A server tells whoever has a lease before others change the node. Three things may still come between what an
-//! answer says and what is so, and are watched here: a lease that was called back while the answer was on its
-//! way, a change by the client itself, and a server that has given up on the client without its knowing. So
-//! what an answer tells is kept only if the lease is held, no request of the client's own that may change it
-//! is under way, and the request was sent after the last of those was done; and it is used only for a time
-//! after a request that the server has answered.
+//! A server recalls a lease before another client changes the node. Even so, the state in a reply
+//! can be stale for three reasons. The lease may have been recalled while the reply was under way.
+//! The client itself may have changed the node. And a server may have given up on the client
+//! without its knowledge. So a state is cached on three conditions. The client holds the lease, no
+//! pending request of its own may change the node, and the request was sent after the last such
+//! request was completed. A cached state is valid only for a limited time after a request that the
+//! server has answered.
 
-mod asked;
 mod changing;
 mod data;
+mod effects;
 mod listings;
 mod opens;
 mod recalls;
 #[cfg(test)]
 mod tests;
 
-pub use asked::Asked;
-pub use data::{Before, Stamps};
+pub use data::{Before, DataVersions};
+pub use effects::Effects;
 
 use crate::{
     Config,
     cache::{Cache, CacheUndo},
 };
 use alloc::{boxed::Box, vec::Vec};
-use asked::{Subject, comes_from_server, states};
 use changing::Changing;
+use effects::{Subject, comes_from_server, states};
 use futago_base::{
     Attributes, Duration, FileId, Name, ServerId, SessionId, Time,
     record::Entry,
@@ -35,66 +36,67 @@ use futago_wire::{Failure, FileState, Reply};
 use recalls::Early;
 use serde::Serialize;
 
-/// A lease that is held.
+/// A lease that the client holds.
 #[derive(Clone, Debug, Serialize)]
 struct Held {
-    /// The largest number of a request that it was given for.
+    /// The largest number of a request that brought it.
     number: u64,
-    /// The time since it was taken, as a number that no other such time has.
-    period: u64,
-    /// The node, if it is known.
+    /// The lease epoch: the unique id of this holding of the lease.
+    epoch: u64,
+    /// The state of the node, if it is known.
     state: Option<FileState>,
-    /// What tells how long its data has been as it is: they change when the node may have changed in between.
-    stamps: Stamps,
-    /// How its data was before the client's own changes that are under way, if the first began when the node was known.
+    /// The valid data versions; they advance when the node may have changed in between.
+    versions: DataVersions,
+    /// The data versions before the pending changes of this client, if the node was known when the
+    /// first began.
     before: Option<Before>,
-    /// Its data was read since then.
+    /// Whether the data was read since the state became known.
     is_read: bool,
-    /// Nobody else is told anything of the file.
+    /// Whether the home discloses the file to no other client before a recall.
     is_exclusive: bool,
-    /// How many small writes were sent since the lease was taken.
+    /// The number of small writes since the lease began.
     writes: u32,
-    /// It is a directory of which all names are known.
+    /// Whether it is a directory whose names are all known.
     is_listed: bool,
 }
 
-/// What is small enough to be copied as a whole.
+/// The small part of the state, which is copied as a whole for an undo.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Counters {
     /// The number of the latest request.
     latest: u64,
-    /// The session whose requests were sent last, unless it is over.
+    /// The session of the last requests, unless it has ended.
     session: Option<SessionId>,
-    /// How often a node has come to be known.
+    /// How often the state of a node has become known.
     known: u64,
-    /// How often a lease was taken.
+    /// How many leases have begun.
     taken: u64,
-    /// How much of what is settled was left when it was last looked through.
+    /// How many settled subjects remained after the last cleanup.
     settled_left: usize,
 }
 
-/// The leases of a client and what it keeps under them.
+/// The leases of a client and the cache under them.
 #[derive(Debug, Serialize)]
 pub struct Leases {
     held: Cache<Held>,
-    /// Names of directories that are leased; `None` is a name that does not exist.
+    /// Names of leased directories; `None` for a name that does not exist.
     names: ReversibleMap<(FileId, Name), Option<Entry>>,
     changing: ReversibleMap<Subject, Changing>,
-    /// Answers to requests up to this number tell nothing that may be kept.
+    /// The number up to which replies are too old to be cached, for each subject.
     settled: ReversibleMap<Subject, u64>,
-    /// The numbers of requests that have not been answered, and whether they make files that are open from the start.
+    /// The numbers of pending requests, and whether they make files that are open from the start.
     under_way: ReversibleMap<u64, bool>,
     counters: Counters,
-    /// The counters when changes were last taken, if they are kept.
+    /// The counters when changes were last taken, if changes are recorded.
     #[serde(skip)]
     kept: Option<Counters>,
-    /// When the latest request was sent that the server has answered.
-    heard: ReversibleMap<ServerId, Time>,
-    /// Leases that are not needed any more; no more than servers have given.
+    /// The send time of the latest request that each server has answered.
+    last_reply: ReversibleMap<ServerId, Time>,
+    /// Leases to return because the cache was full; bounded by the number that servers grant.
     dropped: ReversibleMap<FileId, u64>,
-    /// How often files are open without their homes' knowing.
+    /// How often files are open here and not registered at their homes.
     opens: ReversibleMap<FileId, u32>,
-    /// Leases that were called back before the answer came with which they were given first.
+    /// Leases that were recalled before the reply that first granted them.
     early: ReversibleMap<FileId, Early>,
     #[serde(skip)]
     trust: Duration,
@@ -102,7 +104,7 @@ pub struct Leases {
     names_max: usize,
 }
 
-/// What it takes to bring [`Leases`] back to where they were.
+/// The changes of [`Leases`] to undo.
 #[derive(Debug)]
 pub struct LeasesUndo {
     held: CacheUndo<Held>,
@@ -111,18 +113,18 @@ pub struct LeasesUndo {
     settled: Changes<Subject, u64>,
     under_way: Changes<u64, bool>,
     counters: Counters,
-    heard: Changes<ServerId, Time>,
+    last_reply: Changes<ServerId, Time>,
     dropped: Changes<FileId, u64>,
     opens: Changes<FileId, u32>,
     early: Changes<FileId, Early>,
 }
 
-/// More of what is settled than this is looked through for what does not matter any more. While an old request is under
-/// way all of it matters: then only when it has doubled.
+/// More settled subjects than this are cleaned up. While an old request is pending none can be
+/// removed, so the next cleanup waits until their number has doubled.
 const SETTLED_MAX: usize = 1024;
 
 impl Leases {
-    /// None yet; nothing at all for a client that takes none.
+    /// No leases; `None` for a client that accepts none.
     pub fn new(config: &Config) -> Option<Box<Self>> {
         let trust = config.lease_trust?;
         Some(Box::new(Self {
@@ -133,7 +135,7 @@ impl Leases {
             under_way: ReversibleMap::new(),
             counters: Counters::default(),
             kept: None,
-            heard: ReversibleMap::new(),
+            last_reply: ReversibleMap::new(),
             dropped: ReversibleMap::new(),
             opens: ReversibleMap::new(),
             early: ReversibleMap::new(),
@@ -142,7 +144,7 @@ impl Leases {
         }))
     }
 
-    /// From now on, remembers how changes are taken back.
+    /// Records changes from now on, so that they can be undone.
     pub fn record_changes(&mut self) {
         self.kept.get_or_insert(self.counters);
         self.held.record_changes();
@@ -150,13 +152,13 @@ impl Leases {
         self.changing.record_changes();
         self.settled.record_changes();
         self.under_way.record_changes();
-        self.heard.record_changes();
+        self.last_reply.record_changes();
         self.dropped.record_changes();
         self.opens.record_changes();
         self.early.record_changes();
     }
 
-    /// What takes back the changes since the last time, if they are kept.
+    /// The changes since the last call, if they are recorded.
     pub fn take_changes(&mut self) -> LeasesUndo {
         LeasesUndo {
             held: self.held.take_changes(),
@@ -168,14 +170,14 @@ impl Leases {
                 self.kept = Some(self.counters);
                 kept
             }),
-            heard: self.heard.take_changes(),
+            last_reply: self.last_reply.take_changes(),
             dropped: self.dropped.take_changes(),
             opens: self.opens.take_changes(),
             early: self.early.take_changes(),
         }
     }
 
-    /// Takes changes back: the latest that have not been taken back.
+    /// Undoes changes: the latest that have not been undone.
     pub fn take_back(&mut self, undo: LeasesUndo) {
         self.held.take_back(undo.held);
         self.names.take_back(undo.names);
@@ -184,38 +186,39 @@ impl Leases {
         self.under_way.take_back(undo.under_way);
         self.counters = undo.counters;
         self.kept = self.kept.map(|_| undo.counters);
-        self.heard.take_back(undo.heard);
+        self.last_reply.take_back(undo.last_reply);
         self.dropped.take_back(undo.dropped);
         self.opens.take_back(undo.opens);
         self.early.take_back(undo.early);
     }
 
-    /// How long what is kept of a server's nodes may be used from `now` on; zero if it may not.
+    /// How long the cached state of the nodes of a server is valid from `now` on; zero if it is
+    /// not.
     pub fn trust(&self, server: ServerId, now: Time) -> Duration {
-        let heard = self.heard.get(&server);
-        let until = heard.map_or(Time(0), |&heard| heard + self.trust);
+        let last_reply = self.last_reply.get(&server);
+        let until = last_reply.map_or(Time(0), |&last_reply| last_reply + self.trust);
         until.since(now)
     }
 
-    /// A node's state, if it is known under a lease of `home`.
+    /// The state of a node, if it is known under a lease of `home`.
     pub fn state(&self, id: FileId, home: ServerId, now: Time) -> Option<FileState> {
         let state = self.held.get(id)?.state?;
         (self.trust(home, now) > Duration(0)).then_some(state)
     }
 
-    /// The time for which a lease of a node's `home` has been held without a gap, as a number that no other such time has.
-    pub fn period(&self, id: FileId, home: ServerId, now: Time) -> Option<u64> {
+    /// The lease epoch: the unique id of this holding of the lease of `home` on a node.
+    pub fn epoch(&self, id: FileId, home: ServerId, now: Time) -> Option<u64> {
         let held = self.held.get(id)?;
-        (self.trust(home, now) > Duration(0)).then_some(held.period)
+        (self.trust(home, now) > Duration(0)).then_some(held.epoch)
     }
 
-    /// Whether a request is under way by which the client may change a node.
+    /// Whether a pending request of this client may change a node.
     pub fn is_changing(&self, id: FileId) -> bool {
         self.changing.contains_key(&Subject::Attributes(id))
     }
 
-    /// Counts a small write to a file. Returns whether it is time to ask for an exclusive lease: the first time after so
-    /// many, and then ever more seldom.
+    /// Counts a small write to a file. Returns whether to ask for an exclusive lease: after `after`
+    /// writes for the first time, and then at growing intervals.
     pub fn writes(&mut self, id: FileId, after: u32) -> bool {
         let Some(held) = self.held.get_mut(id) else {
             return false;
@@ -226,7 +229,7 @@ impl Leases {
             .is_some_and(|times| held.writes % after == 0 && times.is_power_of_two())
     }
 
-    /// What a name of a directory leads to, if that is known under a lease of its `home`.
+    /// The entry of a name in a directory, if it is known under a lease of its `home`.
     pub fn name(
         &self,
         directory: FileId,
@@ -243,7 +246,7 @@ impl Leases {
         (self.trust(home, now) > Duration(0)).then_some(entry)
     }
 
-    /// For how long these attributes are known to be right.
+    /// How long these attributes are known to be valid.
     pub fn attributes_trust(&self, of: &Attributes, home: ServerId, now: Time) -> Duration {
         match self.state(of.id, home, now) {
             Some(state) if state.attributes == *of => self.trust(home, now),
@@ -251,49 +254,49 @@ impl Leases {
         }
     }
 
-    /// The requests that follow are numbered in `session`. Returns whether there was another one, which nothing outlives even
-    /// if none of its requests has told of its end yet.
+    /// Begins `session`, to which the next requests belong. Returns whether another session has
+    /// ended by that. Nothing outlives it, even if no reply has reported its end.
     pub fn enter(&mut self, session: SessionId) -> bool {
-        let is_over = self.counters.session.is_some_and(|last| last != session);
-        if is_over {
+        let session_ended = self.counters.session.is_some_and(|last| last != session);
+        if session_ended {
             self.clear();
         }
         self.counters.session = Some(session);
-        is_over
+        session_ended
     }
 
-    /// A request was told that its session is over. Returns whether that was not known yet.
-    pub fn is_over(&mut self, asked: &Asked) -> bool {
-        let is_new = asked.session == self.counters.session;
+    /// A request failed because its session has ended. Returns whether that is new.
+    pub fn session_ended(&mut self, effects: &Effects) -> bool {
+        let is_new = effects.session == self.counters.session;
         if is_new {
             self.clear();
         }
         is_new
     }
 
-    /// A request is about to be sent: what it may change is not known any more.
-    pub fn begin(&mut self, asked: &mut Asked) {
-        asked.session = self.counters.session;
-        for subject in asked.subjects() {
+    /// Begins a request: the state that it may change becomes unknown.
+    pub fn begin(&mut self, effects: &mut Effects) {
+        effects.session = self.counters.session;
+        for subject in effects.subjects() {
             self.forget(&subject);
-            let ends_lease = asked.ends_lease(&subject);
+            let ends_lease = effects.ends_lease(&subject);
             let changing = self.changing.get_or_insert_with(subject, Changing::default);
             changing.requests += 1;
             changing.ends_lease |= ends_lease;
-            changing.changes_data |= asked.changes_data;
+            changing.changes_data |= effects.changes_data;
         }
-        for &node in asked.ended() {
+        for &node in effects.ended() {
             self.end(node);
         }
     }
 
-    /// A request is sent. The session may be another one than when it was begun.
-    pub fn sent(&mut self, sequence: u64, asked: &mut Asked) {
-        if asked.session != self.counters.session {
-            self.begin(asked);
+    /// A request is sent. The session may have changed since the request began.
+    pub fn sent(&mut self, sequence: u64, effects: &mut Effects) {
+        if effects.session != self.counters.session {
+            self.begin(effects);
         }
         self.counters.latest = self.counters.latest.max(sequence);
-        self.under_way.insert(sequence, asked.opens);
+        self.under_way.insert(sequence, effects.opens);
     }
 
     fn forget(&mut self, subject: &Subject) {
@@ -311,82 +314,83 @@ impl Leases {
         }
     }
 
-    /// A request that was sent to a server at some time has its answer, other than that its session is over.
-    pub fn answered(
+    /// Handles the outcome of a request, other than the end of its session. `sent` is when it was
+    /// sent to the server.
+    pub fn completed(
         &mut self,
         sequence: u64,
-        asked: &Asked,
+        effects: &Effects,
         (server, sent): (ServerId, Time),
-        answer: Result<&Reply, &Failure>,
+        outcome: Result<&Reply, &Failure>,
     ) {
-        if asked.session != self.counters.session {
+        if effects.session != self.counters.session {
             return;
         }
         self.under_way.remove(&sequence);
-        if comes_from_server(answer) {
-            let heard = self.heard.get_or_insert_with(server, || sent);
-            *heard = sent.max(*heard);
+        if comes_from_server(outcome) {
+            let last_reply = self.last_reply.get_or_insert_with(server, || sent);
+            *last_reply = sent.max(*last_reply);
         }
-        let opened = asked.opened_file(answer);
+        let opened = effects.opened_file(outcome);
         if let Some(id) = opened {
             *self.opens.get_or_insert_with(id, || 0) += 1;
         }
-        let mut told = Vec::new();
-        let made = asked
-            .made_directory(answer)
+        let mut reported = Vec::new();
+        let made = effects
+            .made_directory(outcome)
             .filter(|id| self.held.get(*id).is_none());
-        for state in answer.iter().flat_map(|reply| states(reply)) {
+        for state in outcome.iter().flat_map(|reply| states(reply)) {
             let id = state.attributes.id;
-            if self.told(sequence, state, asked.touched.nodes.contains(&id)) {
-                told.push(id);
+            if self.note_state(sequence, state, effects.touched.nodes.contains(&id)) {
+                reported.push(id);
             }
         }
         if let Some(id) = opened.filter(|id| self.held.get(*id).is_none()) {
-            // The lease has ended before: its home is to hear what is open, late as it is.
+            // The lease has ended already: the home must be notified of the open file late.
             self.early.get_or_insert_with(id, || Early {
-                awaited: sequence,
+                pending: sequence,
                 number: sequence,
             });
         }
-        if let Some(id) = made.filter(|id| told.contains(id)) {
+        if let Some(id) = made.filter(|id| reported.contains(id)) {
             self.list(sequence, id, &[]);
         }
-        if let (Some(id), Ok(Reply::Listing { entries, .. })) = (asked.listed(answer), answer)
-            && self.is_late_enough(sequence, &Subject::Lease(id))
+        if let (Some(id), Ok(Reply::Listing { entries, .. })) = (effects.listed(outcome), outcome)
+            && self.is_current(sequence, &Subject::Lease(id))
         {
             self.list(sequence, id, entries);
         }
-        let entry = asked.entry(answer);
-        let is_name_told = entry.is_some_and(|entry| self.told_name(sequence, asked, entry));
-        if !is_name_told {
-            self.unlist(&asked.touched.names);
+        let entry = effects.entry(outcome);
+        let is_name_cached = entry.is_some_and(|entry| self.note_name(sequence, effects, entry));
+        if !is_name_cached {
+            self.unlist(&effects.touched.names);
         }
-        self.done(asked, &told);
+        self.done(effects, &reported);
         self.forget_settled();
     }
 
-    /// An answer tells how a node stands. Returns whether that counts.
-    fn told(&mut self, sequence: u64, state: &FileState, is_changed: bool) -> bool {
+    /// Handles the state of a node in a reply. Returns whether the state may be used.
+    fn note_state(&mut self, sequence: u64, state: &FileState, is_changed: bool) -> bool {
         let id = state.attributes.id;
         let subject = Subject::Attributes(id);
         let is_ended = self.changing.get(&subject).is_some_and(|it| it.ends_lease);
-        if !state.leased || is_ended || !self.is_late_enough(sequence, &Subject::Lease(id)) {
+        if !state.leased || is_ended || !self.is_current(sequence, &Subject::Lease(id)) {
             return false;
         }
         self.hold(id, sequence, state.exclusive);
         if is_changed {
             if let Some(changing) = self.changing.get_mut(&subject) {
-                changing.keep_newer(state);
+                changing.note_newer(state);
             }
-        } else if !self.changing.contains_key(&subject) && self.is_late_enough(sequence, &subject) {
+        } else if !self.changing.contains_key(&subject) && self.is_current(sequence, &subject) {
             self.know(id, *state);
             self.forget_data_before(id);
         }
         true
     }
 
-    /// Keeps how a node stands of which there is a lease. While it is known nothing changes but the access time, by
-    /// the client's own reads.
+    /// Caches the state of a leased node. While the state is known only the access time changes, by
+    /// reads of this client.
     fn know(&mut self, id: FileId, mut state: FileState) {
         let Some(held) = self.held.get_mut(id) else {
             return;
@@ -396,13 +400,13 @@ impl Leases {
             *accessed = known.attributes.accessed.max(*accessed);
         } else {
             self.counters.known += 1;
-            held.stamps = Stamps::only(self.counters.known);
+            held.versions = DataVersions::only(self.counters.known);
             held.is_read = false;
         }
         held.state = Some(state);
     }
 
-    /// Takes a lease, or another number of one. What requests that were sent before tell of names may be older.
+    /// Begins a lease, or raises its number. Names in replies to earlier requests may be stale.
     fn hold(&mut self, id: FileId, number: u64, is_exclusive: bool) {
         if let Some(held) = self.held.get_mut(id) {
             held.number = held.number.max(number);
@@ -414,9 +418,9 @@ impl Leases {
         self.counters.taken += 1;
         let new = Held {
             number,
-            period: self.counters.taken,
+            epoch: self.counters.taken,
             state: None,
-            stamps: Stamps::default(),
+            versions: DataVersions::default(),
             before: None,
             is_read: false,
             is_exclusive,
@@ -430,26 +434,26 @@ impl Leases {
         }
     }
 
-    /// An answer tells what a name leads to. Returns whether that counts.
-    fn told_name(&mut self, sequence: u64, asked: &Asked, entry: Option<Entry>) -> bool {
-        let Some((directory, name)) = asked.name.clone() else {
+    /// Handles the entry of a name in a reply. Returns whether it is cached.
+    fn note_name(&mut self, sequence: u64, effects: &Effects, entry: Option<Entry>) -> bool {
+        let Some((directory, name)) = effects.name.clone() else {
             return false;
         };
-        let own = u32::from(!asked.touched.names.is_empty());
+        let own = u32::from(!effects.touched.names.is_empty());
         let subject = Subject::Name(directory, name.clone());
         let changing = self.changing.get(&subject);
         let is_alone = changing.map_or(0, |changing| changing.requests) == own;
-        let is_kept = self.held.get(directory).is_some()
+        let is_cached = self.held.get(directory).is_some()
             && is_alone
-            && self.is_late_enough(sequence, &Subject::Lease(directory))
-            && self.is_late_enough(sequence, &subject);
-        if is_kept {
-            self.keep_name((directory, name), entry);
+            && self.is_current(sequence, &Subject::Lease(directory))
+            && self.is_current(sequence, &subject);
+        if is_cached {
+            self.cache_name((directory, name), entry);
         }
-        is_kept
+        is_cached
     }
 
-    fn keep_name(&mut self, key: (FileId, Name), entry: Option<Entry>) {
+    fn cache_name(&mut self, key: (FileId, Name), entry: Option<Entry>) {
         if self.names.len() >= self.names_max
             && let Some((forgotten, _)) = self.names.pop_first()
         {
@@ -458,48 +462,48 @@ impl Leases {
         self.names.insert(key, entry);
     }
 
-    /// A request is not under way any more; its answer has told of some nodes.
-    fn done(&mut self, asked: &Asked, told: &[FileId]) {
-        for subject in asked.subjects() {
-            let is_told = matches!(subject, Subject::Attributes(id) if told.contains(&id));
-            if !is_told {
+    /// Ends a pending request; its reply contained the states of some nodes.
+    fn done(&mut self, effects: &Effects, reported: &[FileId]) {
+        for subject in effects.subjects() {
+            let is_reported = matches!(subject, Subject::Attributes(id) if reported.contains(&id));
+            if !is_reported {
                 self.unlist_node(&subject);
             }
             let Some(changing) = self.changing.get_mut(&subject) else {
                 continue;
             };
             changing.requests = changing.requests.saturating_sub(1);
-            changing.is_spoilt |= !is_told;
+            changing.is_unknown |= !is_reported;
             let is_last = changing.requests == 0;
             self.settle(subject.clone());
             if is_last && let Some(changing) = self.changing.remove(&subject) {
                 self.changed(&subject, &changing);
             }
         }
-        for &node in asked.ended() {
+        for &node in effects.ended() {
             self.end(node);
         }
     }
 
-    /// All requests that might have changed something are done.
+    /// All pending requests that might change the subject are completed.
     fn changed(&mut self, subject: &Subject, changing: &Changing) {
         if let Subject::Attributes(id) = subject
-            && !changing.is_spoilt
+            && !changing.is_unknown
             && let Some(newest) = changing.newest
         {
             self.know(*id, newest);
             if !changing.changes_data {
-                self.data_goes_on(*id, None);
+                self.extend_data_validity(*id, None);
             }
         }
     }
 
-    /// Answers to the requests that have been sent so far tell nothing about it that may be kept.
+    /// Replies to the requests sent so far are too old to be cached for this subject.
     fn settle(&mut self, subject: Subject) {
         self.settled.insert(subject, self.counters.latest);
     }
 
-    fn is_late_enough(&self, sequence: u64, subject: &Subject) -> bool {
+    fn is_current(&self, sequence: u64, subject: &Subject) -> bool {
         self.settled
             .get(subject)
             .is_none_or(|&settled| sequence > settled)
@@ -522,13 +526,13 @@ impl Leases {
         self.counters.settled_left = self.settled.len();
     }
 
-    /// There is no lease on a node any more.
+    /// Ends the lease on a node.
     pub fn end(&mut self, id: FileId) {
         self.held.remove(id);
         self.forget_names(id);
         self.settle(Subject::Lease(id));
         if let Some(changing) = self.changing.get_mut(&Subject::Attributes(id)) {
-            changing.is_spoilt = true;
+            changing.is_unknown = true;
         }
     }
 
@@ -545,7 +549,7 @@ impl Leases {
         }
     }
 
-    /// The session is over, and all leases with it. Requests of the next one are numbered anew.
+    /// Ends the session, and all leases with it. The next session numbers its requests anew.
     pub fn clear(&mut self) {
         while let Some(id) = self.held.oldest() {
             self.held.remove(id);
@@ -554,7 +558,7 @@ impl Leases {
         while self.changing.pop_first().is_some() {}
         while self.settled.pop_first().is_some() {}
         while self.under_way.pop_first().is_some() {}
-        while self.heard.pop_first().is_some() {}
+        while self.last_reply.pop_first().is_some() {}
         while self.dropped.pop_first().is_some() {}
         while self.opens.pop_first().is_some() {}
         while self.early.pop_first().is_some() {}

@@ -1,15 +1,17 @@
-//! Files that are open without their homes' knowing.
+//! Files that are open here and not registered at their homes.
 //!
-//! A home needs to know who has a file open so that the file outlives its last name. A client that has a lease on a file is
-//! told before others remove that name: it is early enough to tell the home then, before the lease is given back, and before
-//! the client removes a name itself. So a file that a client has made and opened is not registered if a lease comes with it.
+//! A home needs to know which files are open, so that they outlive their last name. A client with a
+//! lease gets a recall before another client removes the name. So it registers the opens when it
+//! returns the lease, or before it removes a name itself. Therefore a client does not register a
+//! file that it has made and opened if the reply grants a lease.
 
 use super::Leases;
 use futago_base::{FileId, Kind, ServerId, Time};
 use futago_wire::FileState;
 
 impl Leases {
-    /// A file is opened. Returns how it stands if its home need not hear of that now. It must hear of a file that has no name.
+    /// Opens a file. Returns its state if the home need not be notified now. The home of a file
+    /// without names must be notified.
     pub fn open(&mut self, id: FileId, home: ServerId, now: Time) -> Option<FileState> {
         let state = self.state(id, home, now)?;
         if state.attributes.kind != Kind::File || state.attributes.links == 0 {
@@ -19,7 +21,8 @@ impl Leases {
         Some(state)
     }
 
-    /// A file is closed, or its home has heard that it is open. Returns whether the home did not know of it.
+    /// Closes a file, or registers one of its opens. Returns whether the home did not know of the
+    /// open.
     pub fn close(&mut self, id: FileId) -> bool {
         let Some(opens) = self.opens.get_mut(&id) else {
             return false;
@@ -31,12 +34,12 @@ impl Leases {
         true
     }
 
-    /// The files that are open without their homes' knowing, and how often.
+    /// The files that are open here and not registered at their homes, and how often.
     pub fn opens(&self) -> impl Iterator<Item = (FileId, u32)> {
         self.opens.iter().map(|(id, opens)| (*id, *opens))
     }
 
-    /// Whether a file is open without its home's knowing.
+    /// Whether a file is open here and not registered at its home.
     pub fn is_open(&self, id: FileId) -> bool {
         self.opens.contains_key(&id)
     }

@@ -1,4 +1,4 @@
-//! Leases that end before their time: called back by servers, or not needed any more.
+//! Leases that end early: recalled by servers, or dropped from a full cache.
 
 use super::Leases;
 use alloc::vec::Vec;
@@ -6,23 +6,24 @@ use futago_base::FileId;
 use futago_wire::{Lease, LeaseRecall};
 use serde::Serialize;
 
-/// A lease that is given back after the answer with which it came first.
+/// A lease to return after the reply that first granted it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Early {
-    /// The number of the request that is answered.
-    pub awaited: u64,
+    /// The number of the pending request.
+    pub pending: u64,
     /// The number of the lease.
     pub number: u64,
 }
 
 impl Leases {
-    /// A server calls a lease back. Returns whether it is to be given back; otherwise that has been done before, or the
-    /// answer is awaited with which it was given first: its home must hear what that opens.
+    /// Handles a recall. Returns whether to return the lease now. If not, it was returned before,
+    /// or the reply that first granted it is pending: the home must be notified of files that the
+    /// reply opens.
     pub fn recalled(&mut self, LeaseRecall { lease, since }: LeaseRecall) -> bool {
         let id = lease.node;
         if self.under_way.get(&since) == Some(&true) {
-            let (awaited, number) = (since, lease.number);
-            self.early.insert(id, Early { awaited, number });
+            let (pending, number) = (since, lease.number);
+            self.early.insert(id, Early { pending, number });
             return false;
         }
         if self
@@ -36,10 +37,10 @@ impl Leases {
         true
     }
 
-    /// The leases that were called back before the answer to a request came, with which they were given first.
+    /// The leases that were recalled before the reply to this request, which first granted them.
     pub fn take_early(&mut self, sequence: u64) -> Vec<Lease> {
         let early = self.early.iter();
-        let early = early.filter(|(_, early)| early.awaited == sequence);
+        let early = early.filter(|(_, early)| early.pending == sequence);
         let lease = |(&node, early): (&FileId, &Early)| Lease {
             node,
             number: early.number,
@@ -52,8 +53,7 @@ impl Leases {
         early
     }
 
-    /// Takes the leases that are not needed any more, without those whose files may be made by requests that have not been
-    /// answered.
+    /// Takes the dropped leases, except those whose files a pending request may be making.
     pub fn take_dropped(&mut self) -> Vec<Lease> {
         let makes = |(&sequence, &opens): (&u64, &bool)| opens.then_some(sequence);
         let made_before = self.under_way.iter().find_map(makes).unwrap_or(u64::MAX);

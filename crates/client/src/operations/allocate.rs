@@ -1,4 +1,4 @@
-//! Allocates, makes holes, zeroes.
+//! Allocates space, punches holes and zeroes ranges.
 
 use crate::{
     AllocateMode, Client, Context,
@@ -47,7 +47,7 @@ impl ChunkChange for Hole {
 }
 
 impl<C: Context> Client<C> {
-    /// What `fallocate` does. Errors: `EINVAL` for an empty range, `EFBIG`, `ENOSPC`.
+    /// The operation of `fallocate`. Errors: `EINVAL` for an empty range, `EFBIG`, `ENOSPC`.
     pub async fn allocate(
         &self,
         id: FileId,
@@ -73,14 +73,14 @@ impl<C: Context> Client<C> {
             to: hole_end,
             grow_to,
         };
-        self.send_unsent(id).await;
+        self.flush(id).await;
         let hint = self.persist(|| self.known_hint(id)).await?;
         let holes = self.holes(id, &hint, offset, hole_end);
         self.change(id, (request, Payload::empty()), holes).await?;
         Ok(())
     }
 
-    /// What of a hole lies on other servers than the home.
+    /// The parts of a hole on servers other than the home.
     fn holes(&self, id: FileId, hint: &FileHint, from: u64, to: u64) -> Vec<Hole> {
         let home = self.map().home(id);
         let servers = chunk_servers(self.map(), id, hint.chunk_bytes, from, to).into_iter();

@@ -8,7 +8,7 @@ use alloc::{boxed::Box, vec::Vec};
 use futago_base::{Errno, FileId, Payload, limits};
 use futago_wire::{Failure, Request};
 
-/// The data that a caller appends.
+/// The data of an append.
 #[derive(Clone, Copy)]
 struct Appending<'a> {
     id: FileId,
@@ -17,8 +17,8 @@ struct Appending<'a> {
 }
 
 impl<C: Context> Client<C> {
-    /// Writes `data` at the end of the file, wherever that is when the request arrives, and returns
-    /// the offset that it got. Errors: as [`Client::write`].
+    /// Writes `data` at the end of the file at the time when the request arrives. Returns the
+    /// offset of the data. Errors: as [`Client::write`].
     pub async fn append(
         &self,
         id: FileId,
@@ -32,7 +32,7 @@ impl<C: Context> Client<C> {
             data: &data,
             kill_privileges,
         };
-        // Apart, because it is large and most requests append nothing.
+        // Boxed, because it is large and most requests append nothing.
         let appended = Box::pin(self.persist(|| self.try_append(appending))).await;
         self.chunks_changed(id);
         if let Err(why) = appended {
@@ -41,8 +41,8 @@ impl<C: Context> Client<C> {
         appended
     }
 
-    /// Has a file's home hear that it is open here, if it will be longer than one chunk: only then
-    /// may something be written beyond its size.
+    /// Registers the opens of a file at its home if the append reaches beyond one chunk. Only a
+    /// registered session may write beyond the size.
     async fn register_long(&self, id: FileId, length: usize) -> Result<(), Errno> {
         let is_long = self.leased_state(id).is_some_and(|state| {
             let end = state.attributes.size.saturating_add(length as u64);
@@ -73,7 +73,7 @@ impl<C: Context> Client<C> {
         Ok(placed.offset)
     }
 
-    /// Takes a range at the end, and stores what of the data belongs at the home.
+    /// Requests a range at the end; the home stores its part of the data.
     async fn take_range(&self, appending: Appending<'_>) -> Result<Extent, Failure> {
         let Appending {
             id,
@@ -86,7 +86,7 @@ impl<C: Context> Client<C> {
             length,
             kill_privileges,
         };
-        // Beyond chunk 0 the home has no use for the data.
+        // Beyond chunk 0 the home needs no data.
         let hint = self.hint(id);
         let beyond = hint.is_some_and(|hint| hint.size_seen >= u64::from(hint.chunk_bytes));
         let sent = if beyond {
@@ -97,7 +97,7 @@ impl<C: Context> Client<C> {
         match self.ask_extent(id, request, data.slice(0, sent)).await {
             Ok((extent, _)) => Ok(extent),
             Err(failure) => {
-                // The home wants more of the data if the file is shorter than it was.
+                // The home needs more of the data if the file has become shorter.
                 self.memory.borrow_mut().files.remove(id);
                 Err(failure)
             }
@@ -105,7 +105,7 @@ impl<C: Context> Client<C> {
     }
 
     /// Writes the chunks of a range that the size does not cover yet. Errors: `Changed` if a
-    /// shrinking has taken the range away.
+    /// truncation has dropped the range.
     async fn fill_range(
         &self,
         id: FileId,
@@ -130,7 +130,7 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// Has the file's size cover a range. Errors: as [`Client::fill_range`].
+    /// Makes the size of the file cover a range. Errors: as [`Client::fill_range`].
     async fn finish_range(&self, appending: Appending<'_>, placed: &Extent) -> Result<(), Failure> {
         let request = Request::FinishAppend {
             id: appending.id,
@@ -141,7 +141,7 @@ impl<C: Context> Client<C> {
         };
         let finished = self.ask_extent(appending.id, request, Payload::empty());
         match finished.await {
-            // It must not be appended once more.
+            // The append must not run twice.
             Err(Failure::Busy) => Err(Errno::EIO.into()),
             finished => finished.map(drop),
         }

@@ -6,8 +6,8 @@ use futago_base::{Errno, FileId, record::HeaderSum};
 use futago_wire::{Failure, FileState};
 
 impl<C: Context> Client<C> {
-    /// The state of a file; a directory's attributes are folded over all its buckets, and what a
-    /// file with holes takes over all its chunks. Errors: `ESTALE` if it is gone.
+    /// The state of a file. The attributes of a directory are summed over all its buckets, and the
+    /// data of a file with holes over all its chunks. Errors: `ESTALE` if it does not exist.
     pub async fn attributes(&self, id: FileId) -> Result<FileState, Errno> {
         self.persist(|| self.try_attributes(id)).await
     }
@@ -17,15 +17,14 @@ impl<C: Context> Client<C> {
         self.fold(state).await
     }
 
-    /// As [`Client::fold`], after a change that is done: it neither fails nor is made again because
-    /// others cannot be asked, or because the file is gone by now.
+    /// Like [`Client::fold`], after a completed change. The change neither fails nor runs again if
+    /// other servers cannot be reached or the file has been removed since.
     pub(crate) async fn fold_after_change(&self, state: FileState) -> FileState {
         let folded = Box::pin(self.persist(|| self.fold(state))).await;
         folded.unwrap_or_else(|_| all_data(state))
     }
 
-    /// Completes what the home of a directory knows by what the servers of its buckets know, and
-    /// that of a file by what the servers of its chunks do.
+    /// Completes the state from the home with the buckets or chunks on other servers.
     pub(crate) async fn fold(&self, mut state: FileState) -> Result<FileState, Failure> {
         match state.directory {
             Some(directory) if directory.header.level > 0 => {
@@ -48,14 +47,14 @@ impl<C: Context> Client<C> {
     }
 }
 
-/// A state in which everything that may be data counts as such.
+/// A state that counts all possible data as data.
 fn all_data(mut state: FileState) -> FileState {
     let attributes = &mut state.attributes;
     attributes.allocated_bytes.get_or_insert(attributes.size);
     state
 }
 
-/// A directory's attributes from what all its buckets count together.
+/// The attributes of a directory with the sum of all its buckets.
 fn folded(mut state: FileState, sum: &HeaderSum) -> FileState {
     let Some(directory) = state.directory else {
         return state;

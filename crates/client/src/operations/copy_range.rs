@@ -1,7 +1,7 @@
 //! Copies within and between files.
 //!
-//! Where a chunk of the source and one of the target are on the same server, as they are for files
-//! that were born side by side, that server copies, and no data moves. The rest goes through the
+//! If a chunk of the source and a chunk of the target are on one server, that server copies, and no
+//! data moves. Files that were created in parallel have such chunks. The rest goes through the
 //! client.
 
 use crate::{
@@ -14,12 +14,12 @@ use alloc::vec::Vec;
 use futago_base::{ChunkId, Errno, FileId, Payload, ServerId, limits};
 use futago_wire::Request;
 
-/// How much is on its way through the client at once.
+/// The most bytes under way through the client.
 const STEP_BYTES: u64 = 4 << 20;
-/// How many chunks are copied on their servers at once.
+/// The most chunks that servers copy in parallel.
 const COPIES_MAX: usize = 64;
 
-/// Where a copy stands: the next byte to read and to write, and how many are left.
+/// The progress of a copy: the next offsets to read and to write, and the remaining bytes.
 #[derive(Clone, Copy)]
 struct Cursor {
     source: FileId,
@@ -50,7 +50,7 @@ struct CopyPart {
     source_hint: FileHint,
     target: ChunkId,
     offset: u32,
-    /// Where it begins within the target.
+    /// The offset of the piece in the target.
     to: u64,
 }
 
@@ -88,8 +88,7 @@ impl ChunkChange for CopyPart {
 
 impl<C: Context> Client<C> {
     /// Copies up to `length` bytes and returns how many; fewer only at the end of the source.
-    /// Errors: `EINVAL` if the ranges overlap
-    /// within one file, `EFBIG`.
+    /// Errors: `EINVAL` if the ranges overlap within one file, `EFBIG`.
     pub async fn copy_range(
         &self,
         source: FileId,
@@ -104,9 +103,9 @@ impl<C: Context> Client<C> {
         }
         let room = limits::FILE_BYTES.checked_sub(target_offset);
         let length = length.min(room.ok_or(Errno::EFBIG)?);
-        self.send_unsent(source).await;
-        self.send_unsent(target).await;
-        // What is copied may grow the source if it is the target too.
+        self.flush(source).await;
+        self.flush(target).await;
+        // The copy may make the source grow if it is the target, too.
         let size = self.persist(|| self.extent(source)).await?.size;
         let length = length.min(size.saturating_sub(source_offset));
         let start = Cursor {
@@ -134,7 +133,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Lets servers copy what they can from here on, and returns how much that was.
+    /// Lets servers copy from here on as far as they can. Returns the number of copied bytes.
     async fn copy_on_servers(&self, at: Cursor) -> Result<u64, Errno> {
         let source = self.persist(|| self.extent(at.source)).await?;
         let target = self.persist(|| self.known_hint(at.target)).await?;
@@ -158,8 +157,8 @@ impl<C: Context> Client<C> {
         Ok(copied)
     }
 
-    /// The pieces from here on that lie within one chunk of either file, both on one server and
-    /// neither at a home.
+    /// The pieces from here on that lie within one chunk of either file, with both chunks on one
+    /// server and neither at a home.
     fn parts_on_servers(&self, at: Cursor, source: &Extent, target: &FileHint) -> Vec<CopyPart> {
         let mut parts = Vec::new();
         let width = u64::from(target.chunk_bytes);
@@ -197,7 +196,7 @@ impl<C: Context> Client<C> {
         parts
     }
 
-    /// Reads a step and writes it.
+    /// Reads one step and writes it.
     async fn copy_through_client(&self, at: Cursor) -> Result<u64, Errno> {
         let step = self.step(at).await?;
         let data = self.read(at.source, at.from, step).await?;
@@ -210,8 +209,8 @@ impl<C: Context> Client<C> {
         Ok(read)
     }
 
-    /// How much goes through the client: not beyond chunk 0 of either file while it is in it, so
-    /// that servers may go on from there.
+    /// The length of one step through the client. It ends at the end of chunk 0 of either file, so
+    /// that servers can continue from there.
     async fn step(&self, at: Cursor) -> Result<u32, Errno> {
         let width = self
             .persist(|| self.known_hint(at.target))
@@ -223,7 +222,7 @@ impl<C: Context> Client<C> {
     }
 }
 
-/// What was copied counts; the error shows again when the caller goes on.
+/// Returns the copied bytes if there are any; the error then occurs again in the next call.
 const fn partial(copied: u64, errno: Errno) -> Result<u64, Errno> {
     if copied > 0 { Ok(copied) } else { Err(errno) }
 }

@@ -10,9 +10,9 @@ use futago_base::{Errno, FileId, Kind, Name, Payload};
 use futago_wire::{Failure, FileState, NewContent, NewNode, Reply, Request};
 
 impl<C: Context> Client<C> {
-    /// Makes `node`, with `data` as its first data. Returns its state and whether it is new; without
-    /// `exclusive` an existing file is left as it is. With `open`, a regular file is opened, too, as [`Client::open`]
-    /// does. Errors: `EEXIST`, `ENOENT`, `ENOSPC`.
+    /// Makes `node`, with `data` as its first data. Returns its state and whether it is new;
+    /// without `exclusive` an existing file stays unchanged. With `open`, a regular file is also
+    /// opened, as [`Client::open`] does. Errors: `EEXIST`, `ENOENT`, `ENOSPC`.
     pub async fn create(
         &self,
         directory: FileId,
@@ -35,7 +35,7 @@ impl<C: Context> Client<C> {
             .await?;
         if created && !rest.is_empty() {
             let offset = first.len() as u64;
-            // Apart, because it is seldom and takes more place than all the rest.
+            // Boxed, because it is rare and larger than all the rest.
             let write = Box::pin(self.write(state.attributes.id, offset, rest, false));
             state.attributes.size = write.await?;
         }
@@ -70,14 +70,14 @@ impl<C: Context> Client<C> {
             self.complete(&Found { at, entry, state }).await
         };
         match existing {
-            // It was removed in between: there is place for a new one.
+            // The file was removed in between, so the name is free for a new one.
             Err(GONE) => Err(Failure::Changed),
             state => Ok((state?, created)),
         }
     }
 }
 
-/// How much data goes along with the request: what chunk 0 holds.
+/// How many bytes of data the request carries: those of chunk 0.
 const fn first_bytes(node: &NewNode) -> usize {
     match node.content {
         NewContent::File { chunk_bytes } => chunk_bytes as usize,

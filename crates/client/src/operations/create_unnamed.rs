@@ -5,9 +5,9 @@ use futago_base::{Errno, FileId};
 use futago_wire::{FileState, NewNode, Reply, Request};
 
 impl<C: Context> Client<C> {
-    /// Makes a regular file without a name, open by the client's session, as `O_TMPFILE` does, or a
-    /// character device. It lives until its last [`Client::close`] unless [`Client::link`] gives it
-    /// a name. Errors: `EINVAL` for another kind of node, `ENOENT`, `ENOSPC`.
+    /// Makes a regular file without a name that the session has open, as `O_TMPFILE` does, or a
+    /// character device. It exists until its last [`Client::close`] unless [`Client::link`] gives
+    /// it a name. Errors: `EINVAL` for another kind of node, `ENOENT`, `ENOSPC`.
     pub async fn create_unnamed(
         &self,
         directory: FileId,

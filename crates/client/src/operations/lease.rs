@@ -1,4 +1,4 @@
-//! Leases: what is known under them, and how they are given back.
+//! Leases: the facts that are cached under them, and their return.
 
 use super::lookup::Found;
 use crate::{Client, Context, join_all, leases::Leases};
@@ -8,25 +8,24 @@ use futago_base::{
 };
 use futago_wire::{FileState, Lease, LeaseRecall, Request, Spot};
 
-/// How many nodes are forgotten side by side: a kernel may take a while for each.
-const FORGOTTEN_AT_ONCE: usize = 64;
+/// The most nodes that are invalidated in parallel, because a kernel may take a while for each.
+const INVALIDATED_MAX: usize = 64;
 /// The set-user-id and set-group-id bits.
 const SET_ID: u16 = 0o6000;
-/// How many leases one message gives back.
-const GIVEN_BACK_MAX: usize = 1024;
+/// The most leases that one message returns.
+const RETURNED_MAX: usize = 1024;
 
 impl<C: Context> Client<C> {
-    /// A node's state, if it is known under a lease.
+    /// The state of a node, if it is known under a lease and the node has no dirty data.
     pub(crate) fn leased_state(&self, id: FileId) -> Option<FileState> {
         let memory = self.memory.borrow();
         let leases = memory.leases.as_deref()?;
-        let is_sent = memory.unsent.file(id).is_none();
+        let is_sent = memory.write_buffer.file(id).is_none();
         let state = leases.state(id, self.map().home(id), self.context().now());
         state.filter(|_| is_sent)
     }
 
-    /// Whether a file may have set-user-id or set-group-id bits: unless a lease tells that it has
-    /// none.
+    /// Whether a file may have set-user-id or set-group-id bits. Only a lease can rule it out.
     pub fn may_be_set_id(&self, id: FileId) -> bool {
         let memory = self.memory.borrow();
         let leased = |leases: &Leases| leases.state(id, self.map().home(id), self.context().now());
@@ -34,7 +33,7 @@ impl<C: Context> Client<C> {
         state.is_none_or(|state| state.attributes.mode & SET_ID != 0)
     }
 
-    /// What a name leads to, if that is known under a lease on its directory.
+    /// The entry of a name, if it is known under a lease on its directory.
     fn leased_name(&self, directory: FileId, name: &Name) -> Option<Option<Entry>> {
         let memory = self.memory.borrow();
         let leases = memory.leases.as_deref()?;
@@ -47,7 +46,7 @@ impl<C: Context> Client<C> {
         self.leased_name(directory, name).flatten()
     }
 
-    /// As [`Client::find_place`], if it is known. Directories under a lease have one bucket.
+    /// Like [`Client::find_place`], if it is cached. Leased directories have one bucket.
     pub(crate) fn leased_place(
         &self,
         directory: FileId,
@@ -69,10 +68,10 @@ impl<C: Context> Client<C> {
         })
     }
 
-    /// For how long others need not ask whether a node still has these attributes: until then, or until
-    /// [`Context::forget`] tells of the node, its home changes nothing of them.
+    /// How long other caches may use these attributes of a node. Until then, or until
+    /// [`Context::forget`] names the node, its home does not change them.
     pub fn attributes_trust(&self, attributes: &Attributes) -> Duration {
-        if self.has_unsent(attributes.id) {
+        if self.is_dirty(attributes.id) {
             return Duration(0);
         }
         let home = self.map().home(attributes.id);
@@ -81,48 +80,50 @@ impl<C: Context> Client<C> {
             .unwrap_or_default()
     }
 
-    /// For how long others need not ask for a file's data again that they have: until then, or until
-    /// [`Context::forget`] tells of the file, nobody but this client changes it.
+    /// How long other caches may use the data of a file. Until then, or until [`Context::forget`]
+    /// names the file, only this client changes it.
     pub fn data_trust(&self, id: FileId) -> Duration {
-        if self.has_unsent(id) {
+        if self.is_dirty(id) {
             return Duration(0);
         }
         let (home, now) = (self.map().home(id), self.context().now());
         let trust = |leases: &mut Leases| {
-            let is_covered = leases.data_stamps(id, home, now).is_some();
+            let is_covered = leases.data_versions(id, home, now).is_some();
             is_covered.then(|| leases.trust(home, now))
         };
         self.with_leases(trust).flatten().unwrap_or_default()
     }
 
-    /// The time for which a lease on a node has been held without a gap, as a number that no other such time has; `None` if there is none to
-    /// rely on. In one such time, or until [`Context::forget`] tells of the node, nobody but this client changes its attributes, nor the
-    /// names of a directory of which all names are known.
-    pub fn lease_period(&self, id: FileId) -> Option<u64> {
+    /// The lease epoch of a node: the unique id of this holding of its lease; `None` without a
+    /// valid lease. Within one epoch, or until [`Context::forget`] names the node, only this client
+    /// changes its attributes. The same holds for the names of a directory whose names are all
+    /// known.
+    pub fn lease_epoch(&self, id: FileId) -> Option<u64> {
         let (home, now) = (self.map().home(id), self.context().now());
-        self.with_leases(|leases| leases.period(id, home, now))
+        self.with_leases(|leases| leases.epoch(id, home, now))
             .flatten()
     }
 
     /// Whether all names of a directory are known under a lease.
-    pub fn knows_names(&self, directory: FileId) -> bool {
+    pub fn has_all_names(&self, directory: FileId) -> bool {
         let (home, now) = (self.map().home(directory), self.context().now());
         self.with_leases(|leases| leases.is_listed(directory, home, now))
             .unwrap_or_default()
     }
 
-    /// Asks for a lease that covers a file's data. It may not be had now: [`Client::data_trust`] tells.
-    /// Errors: `ESTALE` if the file is gone.
+    /// Asks for a lease that covers the data of a file. It may be refused for now:
+    /// [`Client::data_trust`] shows the result. Errors: `ESTALE` if the file does not exist.
     pub async fn lease_data(&self, id: FileId) -> Result<(), Errno> {
         if self.config().lease_trust.is_none() || self.data_trust(id) > Duration(0) {
             return Ok(());
         }
-        self.tell_home(id, Request::AnnounceChanges(id)).await?;
+        self.command_home(id, Request::AnnounceChanges(id)).await?;
         self.persist(|| self.ask_state(id)).await?;
         Ok(())
     }
 
-    /// For how long others need not ask whether a name still leads to a file, or to none, as [`Client::attributes_trust`].
+    /// How long other caches may use the entry of a name, or its absence; as
+    /// [`Client::attributes_trust`].
     pub fn name_trust(&self, directory: FileId, name: &Name, id: Option<FileId>) -> Duration {
         match self.leased_name(directory, name) {
             Some(entry) if entry.map(|entry| entry.id) == id => {
@@ -134,42 +135,44 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Relies no more on leases that the client's own request is about to end.
+    /// Gives up leases that a request of this client is about to end.
     pub(crate) async fn end_leases(&self, nodes: &[FileId]) {
         for &node in nodes {
             self.with_leases(|leases| leases.end(node));
         }
         for &node in nodes {
-            self.send_unsent(node).await;
+            self.flush(node).await;
         }
     }
 
-    /// A server calls a lease back: it is given back once nobody relies on it any more.
+    /// Handles a recall: returns the lease once its cached state is no longer in use.
     pub async fn recalled(&self, recall: LeaseRecall) {
         let is_ended = self.with_leases(|leases| leases.recalled(recall));
         if is_ended.unwrap_or(true) {
-            self.give_back(Vec::from([recall.lease])).await;
+            self.return_leases(Vec::from([recall.lease])).await;
         }
     }
 
-    /// Gives the leases back for which there was no room.
-    pub(crate) async fn give_back_dropped(&self) {
+    /// Returns the leases that were dropped from the full cache.
+    pub(crate) async fn return_dropped_leases(&self) {
         if let Some(dropped) = self.with_leases(|leases| leases.take_dropped()) {
-            self.give_back(dropped).await;
+            self.return_leases(dropped).await;
         }
     }
 
-    /// A server that does not hear of it asks again, or waits until the client's lease is over. It does not hear of it
-    /// if it could not be told what is open, or if another session has begun, whose leases have other numbers.
-    pub(crate) async fn give_back(&self, leases: Vec<Lease>) {
+    /// Invalidates other caches, writes back and registers opens, then returns leases. A lease is
+    /// not returned if its opens could not be registered, or if another session has begun, whose
+    /// leases have other numbers. The server then repeats the recall, or waits until the lease
+    /// expires.
+    pub(crate) async fn return_leases(&self, leases: Vec<Lease>) {
         let session = self.context().session();
         let mut by_home: BTreeMap<ServerId, Vec<Lease>> = BTreeMap::new();
-        for part in leases.chunks(FORGOTTEN_AT_ONCE) {
+        for part in leases.chunks(INVALIDATED_MAX) {
             let forgotten = part.iter().map(|lease| self.context().forget(lease.node));
             join_all(forgotten).await;
         }
         for lease in leases {
-            self.send_unsent(lease.node).await;
+            self.flush(lease.node).await;
             if self.register_opens(lease.node).await.is_err() {
                 continue;
             }
@@ -180,7 +183,7 @@ impl<C: Context> Client<C> {
             return;
         }
         for (home, leases) in by_home {
-            let parts = leases.chunks(GIVEN_BACK_MAX);
+            let parts = leases.chunks(RETURNED_MAX);
             let given = parts.map(|part| self.ask(home, Request::GiveBack(part.to_vec())));
             join_all(given).await;
         }

@@ -5,7 +5,8 @@ use futago_base::{Errno, FileId, Kind, Name, Time, record::Entry};
 use futago_wire::{Failure, FileState, Step, step::Fact};
 
 impl<C: Context> Client<C> {
-    /// Adds a name for the file `id`. Errors: `EEXIST`, `ENOENT`, `EPERM` for a directory, `EMLINK`.
+    /// Adds a name for the file `id`. Errors: `EEXIST`, `ENOENT`, `EPERM` for a directory,
+    /// `EMLINK`.
     pub async fn link(
         &self,
         id: FileId,
@@ -17,13 +18,13 @@ impl<C: Context> Client<C> {
             .persist(|| self.try_link(id, directory, name, age))
             .await?;
         match self.attributes(id).await {
-            // It was linked, and all its names have been removed since.
+            // The file was linked, and all its names have been removed since.
             Err(Errno::ESTALE) => Ok(before),
             result => result,
         }
     }
 
-    /// Returns the file's state before.
+    /// Returns the state of the file before the link.
     async fn try_link(
         &self,
         id: FileId,

@@ -1,6 +1,6 @@
 //! Advisory locks.
 
-use crate::{Cancel, Client, Context, client::Answer, join::first_of};
+use crate::{Cancel, Client, Context, client::CallResult, join::first_of};
 use core::{
     future::Future,
     pin::{Pin, pin},
@@ -12,7 +12,7 @@ use futago_base::{
 use futago_wire::{Failure, LockChange, Reply, Request};
 
 impl<C: Context> Client<C> {
-    /// The lock that is in the way of `lock`, if any.
+    /// The lock that conflicts with `lock`, if any.
     pub async fn test_lock(
         &self,
         id: FileId,
@@ -24,8 +24,8 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Takes or gives up a lock. With `wait`, waits for it until it is granted or the wait is
-    /// cancelled. Errors: `EAGAIN` if others are in the way, `EINTR` if cancelled, `EDEADLK`.
+    /// Takes or releases a lock. With `wait`, it waits until the lock is granted or the wait is
+    /// cancelled. Errors: `EAGAIN` for a conflict, `EINTR` if cancelled, `EDEADLK`.
     pub async fn set_lock(
         &self,
         id: FileId,
@@ -40,7 +40,7 @@ impl<C: Context> Client<C> {
                     lock,
                     wait: false,
                 };
-                self.tell_home(id, request).await
+                self.command_home(id, request).await
             }
         }
     }
@@ -70,14 +70,14 @@ impl<C: Context> Client<C> {
         answer.map(|_| ())
     }
 
-    /// Ends a wait. The wish may overtake the request itself, so it is repeated until the request is
-    /// answered, with the lock or without.
+    /// Cancels a wait. The cancellation may overtake the request, so it is repeated until the
+    /// request has a reply, with the lock or without.
     async fn cancel_wait(
         &self,
         id: FileId,
         sequence: u64,
-        mut call: Pin<&mut impl Future<Output = Answer>>,
-    ) -> Answer {
+        mut call: Pin<&mut impl Future<Output = CallResult>>,
+    ) -> CallResult {
         let request = Request::CancelLock { id, sequence };
         for pauses in 0.. {
             self.ask(self.map().home(id), request.clone()).await?;
@@ -88,7 +88,7 @@ impl<C: Context> Client<C> {
         Err(Errno::EINTR.into())
     }
 
-    /// Gives up all locks of one owner on a file.
+    /// Releases all locks of one owner on a file.
     pub async fn release_locks(
         &self,
         id: FileId,

@@ -11,17 +11,17 @@ use futago_wire::{Failure, FileState, Reply, Request, Spot, step::Fact};
 /// A name that exists.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Where it is.
+    /// The location of the name.
     pub at: Spot,
-    /// What it leads to.
+    /// The entry of the name.
     pub entry: Entry,
-    /// The file, if it is at home on the server of the name.
+    /// The state of the file, if its home is the server of the name.
     pub state: Option<FileState>,
 }
 
 impl<C: Context> Client<C> {
-    /// The state of the file that `name` leads to; a directory's attributes are folded over all its
-    /// buckets. Errors: `ENOENT`, `ENOTDIR`.
+    /// The state of the file `name`; the attributes of a directory are summed over all its buckets.
+    /// Errors: `ENOENT`, `ENOTDIR`.
     pub async fn lookup(&self, directory: FileId, name: &Name) -> Result<FileState, Errno> {
         self.persist(|| self.try_lookup(directory, name)).await
     }
@@ -29,21 +29,21 @@ impl<C: Context> Client<C> {
     async fn try_lookup(&self, directory: FileId, name: &Name) -> Result<FileState, Failure> {
         let found = self.find(directory, name).await?;
         match self.complete(&found).await {
-            Err(GONE) => self.look_again(&found).await,
+            Err(GONE) => self.recheck(&found).await,
             result => result,
         }
     }
 
-    /// The file was gone, so the name must be too, or lead to another one. A name that still leads to
-    /// a file that does not exist is damage.
-    async fn look_again(&self, found: &Found) -> Result<FileState, Failure> {
+    /// Checks a name whose file was removed. The name must be removed or replaced, too. A name that
+    /// still refers to the missing file is damage: `EIO`.
+    async fn recheck(&self, found: &Found) -> Result<FileState, Failure> {
         match self.ask_place(found.at.directory, &found.at.name).await? {
             Ok(again) if again.entry == found.entry => Err(Errno::EIO.into()),
             _ => Err(Failure::Changed),
         }
     }
 
-    /// Finds a name and what the server of the name knows of its file.
+    /// Finds a name, and the state of its file if the server of the name has it.
     pub(crate) async fn find(&self, directory: FileId, name: &Name) -> Result<Found, Failure> {
         match self.find_place(directory, name).await? {
             Ok(found) => Ok(found),
@@ -51,7 +51,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Finds a name, or the place where it would be; from memory under a lease.
+    /// Finds a name, or the location where it would be; from the cache under a lease.
     pub(crate) async fn find_place(
         &self,
         directory: FileId,
@@ -63,7 +63,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// The same, from the server.
+    /// Like [`Client::find_place`], from the server.
     pub(crate) async fn ask_place(
         &self,
         directory: FileId,
@@ -83,7 +83,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// As [`Client::find_place`], for a plan that rests on it.
+    /// Like [`Client::find_place`], for a plan that rests on the result.
     pub(crate) async fn look(
         &self,
         plan: &mut Plan,
@@ -95,7 +95,7 @@ impl<C: Context> Client<C> {
         Ok(found)
     }
 
-    /// Lets a plan rest on what was found at a name.
+    /// Makes a plan rest on the result of a lookup.
     pub(crate) fn note(&self, plan: &mut Plan, found: &Result<Found, Spot>) {
         let (at, entry) = match found {
             Ok(found) => (&found.at, Some(found.entry)),
@@ -105,7 +105,7 @@ impl<C: Context> Client<C> {
         plan.saw(self.server_of(&at), Fact::Entry { at, entry });
     }
 
-    /// The whole state of a file that was found.
+    /// The complete state of a found file.
     pub(crate) async fn complete(&self, found: &Found) -> Result<FileState, Failure> {
         let state = match found.state {
             Some(state) => state,

@@ -41,7 +41,7 @@ impl<C: Context> Client<C> {
             Reply::Elsewhere { new, inherited } => {
                 let id = self.make_elsewhere(at, new, inherited, age).await?;
                 match self.try_attributes(id).await {
-                    // It was made, and somebody has removed it since.
+                    // The directory was made, and another client has removed it since.
                     Err(GONE) => Ok(self.just_made(id, &new)),
                     result => result,
                 }

@@ -1,5 +1,5 @@
-//! The operations of a file system, one a file. All of them are methods of
-//! [`Client`](crate::Client); errors are those of POSIX.
+//! The operations of a file system, one a file. All are methods of [`Client`](crate::Client);
+//! errors are those of POSIX.
 
 mod allocate;
 mod append;
@@ -33,19 +33,19 @@ pub use resolve::PathStep;
 
 use futago_base::{FileId, Name};
 
-/// How a rename treats an existing target, as the flags of `renameat2`.
+/// The treatment of an existing target by a rename, as the flags of `renameat2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RenameFlags {
     /// Fail with `EEXIST` if the new name exists.
     pub no_replace: bool,
     /// Exchange the two names, which must both exist.
     pub exchange: bool,
-    /// Leave a whiteout of this owner where the old name was: a character device 0/0, by which an
-    /// overlay file system hides a name that lies below.
+    /// Leave a whiteout of this owner at the old name: a character device 0/0, by which an overlay
+    /// file system hides a name below it.
     pub whiteout: Option<Owner>,
 }
 
-/// Whom a new node belongs to.
+/// The owner of a new node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// User.
@@ -54,24 +54,24 @@ pub struct Owner {
     pub gid: u32,
 }
 
-/// What an allocation does, as the flags of `fallocate`.
+/// The mode of an allocation, as the flags of `fallocate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocateMode {
-    /// Makes sure of the space; grows the file unless `keep_size` is set.
+    /// Reserves space; the file grows unless `keep_size` is set.
     Allocate {
-        /// Do not change the file's size.
+        /// Whether the size of the file stays.
         keep_size: bool,
     },
-    /// Makes a hole; the file's size stays.
+    /// Punches a hole; the size of the file stays.
     PunchHole,
-    /// Makes the range read as zeros; grows the file unless `keep_size` is set.
+    /// Zeroes the range; the file grows unless `keep_size` is set.
     ZeroRange {
-        /// Do not change the file's size.
+        /// Whether the size of the file stays.
         keep_size: bool,
     },
 }
 
-/// Whether an extended attribute must be new or old.
+/// Whether an extended attribute must be new or exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XattrMode {
     /// Either.
@@ -83,13 +83,13 @@ pub enum XattrMode {
     Replace,
 }
 
-/// A place for a name in the tree.
+/// The location of a name in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct NameLocation {
     /// The directory.
     pub directory: FileId,
     /// The name in it.
     pub name: Name,
-    /// Whether the path ended in `/`: the name must be a directory's.
+    /// Whether the path ended in `/`, so that the name must be of a directory.
     pub must_be_directory: bool,
 }

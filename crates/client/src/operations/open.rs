@@ -6,14 +6,15 @@ use futago_base::{Errno, FileId};
 use futago_wire::{Failure, FileState, Reply, Request};
 
 impl<C: Context> Client<C> {
-    /// Opens a file: it lives until the last [`Client::close`], whatever happens to its names. Under a lease its home hears
-    /// of it only when it must. Errors: `ESTALE` if it is gone.
+    /// Opens a file: it exists until the last [`Client::close`], even without names. Under a lease
+    /// the client registers the open at the home only when it must. Errors: `ESTALE` if it does not
+    /// exist.
     pub async fn open(&self, id: FileId) -> Result<FileState, Errno> {
         self.persist(|| self.try_open(id)).await
     }
 
     pub(crate) async fn try_open(&self, id: FileId) -> Result<FileState, Failure> {
-        self.send_unsent(id).await;
+        self.flush(id).await;
         let (home, now) = (self.map().home(id), self.context().now());
         match self.with_leases(|leases| leases.open(id, home, now)) {
             Some(Some(state)) => Ok(state),
@@ -21,7 +22,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// As [`Client::open`], but its home hears of it: who is to write ahead of the file's size needs that.
+    /// Like [`Client::open`], but registered at the home. A writer beyond the size needs that.
     async fn register(&self, id: FileId) -> Result<(), Errno> {
         self.persist(|| self.try_register(id)).await.map(drop)
     }
@@ -33,14 +34,14 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// What is open here without its home's knowing, and how often.
+    /// The files that are open here and not registered at their homes, and how often.
     pub fn unregistered_opens(&self) -> Vec<(FileId, u32)> {
         self.with_leases(|leases| leases.opens().collect())
             .unwrap_or_default()
     }
 
-    /// Has a file's home hear of all that it does not know to be open here. What is gone already there is nothing to tell of.
-    /// Errors: the home cannot be reached.
+    /// Registers all opens of a file at its home. A removed file needs no registration. Errors: the
+    /// home cannot be reached.
     pub async fn register_opens(&self, id: FileId) -> Result<(), Errno> {
         while self.is_open_unregistered(id) {
             let registered = self.register(id).await;
@@ -52,15 +53,15 @@ impl<C: Context> Client<C> {
             }
             let is_closed = self.with_leases(|leases| leases.close(id)) != Some(true);
             if is_closed && registered.is_ok() {
-                // A file that is gone meanwhile is closed.
+                // A removed file needs no close.
                 self.unregister(id).await.ok();
             }
         }
         Ok(())
     }
 
-    /// Has a file's home hear that it is open once less. Chunks are written ahead of the size only
-    /// while the home knows the file to be open here, so it is asked again before that.
+    /// Removes one registration of a file at its home. The home permits chunks beyond the size only
+    /// while the file is registered, so the client asks again before it writes there.
     async fn unregister(&self, id: FileId) -> Result<Reply, Errno> {
         if let Some(hint) = self.memory.borrow_mut().files.get_mut(id) {
             hint.writable = hint.writable.min(hint.size_seen);
@@ -72,8 +73,8 @@ impl<C: Context> Client<C> {
         self.with_leases(|leases| leases.is_open(id)) == Some(true)
     }
 
-    /// Takes one [`Client::open`] back, and sends before what is unsent of the file. Errors: as
-    /// [`Client::synchronize`], when that has been taken back.
+    /// Reverses one [`Client::open`], after a write-back of the file. The close takes effect even
+    /// if this fails. Errors: as [`Client::synchronize`].
     pub async fn close(&self, id: FileId) -> Result<(), Errno> {
         let synchronized = self.synchronize(id).await;
         if self.with_leases(|leases| leases.close(id)) == Some(true) {

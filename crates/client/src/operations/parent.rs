@@ -1,11 +1,12 @@
-//! Asks for the directory above.
+//! Asks for the parent directory.
 
 use crate::{Client, Context};
 use futago_base::{Errno, FileId};
 use futago_wire::Failure;
 
 impl<C: Context> Client<C> {
-    /// The directory above a directory; the root's is itself. Errors: `ESTALE` if it is gone, `ENOTDIR`.
+    /// The parent of a directory; the root is its own parent. Errors: `ESTALE` if it does not
+    /// exist, `ENOTDIR`.
     pub async fn parent(&self, directory: FileId) -> Result<FileId, Errno> {
         self.persist(|| self.parent_at_home(directory)).await
     }

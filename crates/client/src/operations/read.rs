@@ -4,7 +4,7 @@ use crate::{
     Client, Context,
     data::ReadPart,
     layout::{FileHint, Part, parts},
-    leases::Stamps,
+    leases::DataVersions,
 };
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
@@ -17,10 +17,10 @@ impl<C: Context> Client<C> {
         if offset >= limits::FILE_BYTES || length == 0 {
             return Ok(Payload::empty());
         }
-        if self.has_unsent(id) {
-            return self.read_unsent(id, offset, length).await;
+        if self.is_dirty(id) {
+            return self.read_dirty(id, offset, length).await;
         }
-        self.read_kept(id, offset, length).await
+        self.read_cached(id, offset, length).await
     }
 
     /// Reads from the servers.
@@ -39,26 +39,33 @@ impl<C: Context> Client<C> {
         if let Some(data) = self.read_without_home(id, offset..end).await? {
             return Ok(data);
         }
-        let stamps = self.data_stamps(id);
-        let (data, told) = self.read_with_home(id, offset..end).await?;
-        if let Some(stamps) = stamps.filter(|_| self.data_stamps(id) == stamps) {
-            let read_stamp = Some(stamps.now);
-            self.remember(id, FileHint { read_stamp, ..told });
+        let versions = self.data_versions(id);
+        let (data, hint) = self.read_with_home(id, offset..end).await?;
+        if let Some(versions) = versions.filter(|_| self.data_versions(id) == versions) {
+            let read_version = Some(versions.now);
+            self.remember(
+                id,
+                FileHint {
+                    read_version,
+                    ..hint
+                },
+            );
         }
         Ok(data)
     }
 
-    /// Reads from the servers of chunks alone while nobody changes the file: its home has told all of it that counts, and
-    /// has heard of a read, for the access time. `None` if the home must be asked.
+    /// Reads from the servers of chunks alone while no client changes the file. The home has
+    /// reported the layout, and has noted a read for the access time. `None` if the home must be
+    /// asked.
     async fn read_without_home(
         &self,
         id: FileId,
         range: Range<u64>,
     ) -> Result<Option<Payload>, Failure> {
-        let Some((stamps, hint)) = self.unchanged_hint(id) else {
+        let Some((versions, hint)) = self.unchanged_hint(id) else {
             return Ok(None);
         };
-        let Some(state) = self.state_before_unsent(id) else {
+        let Some(state) = self.clean_state(id) else {
             return Ok(None);
         };
         if self.home_part_end(id, &hint, range.start) > range.start {
@@ -67,18 +74,18 @@ impl<C: Context> Client<C> {
         let end = range.end.min(state.attributes.size);
         let parts = self.read_parts(id, &hint, range.start, range.start..end);
         let answers = self.read_chunks(&parts, &hint).await?;
-        let is_unchanged = self.data_stamps(id) == Some(stamps);
+        let is_unchanged = self.data_versions(id) == Some(versions);
         Ok(is_unchanged.then(|| assemble(end, (0, Payload::empty()), &parts, answers)))
     }
 
-    /// What is known of a file that nobody has changed since its home was asked to read of it.
-    fn unchanged_hint(&self, id: FileId) -> Option<(Stamps, FileHint)> {
-        let stamps = self.data_stamps(id)?;
+    /// The cached layout of a file that no client has changed since its home was asked to read.
+    fn unchanged_hint(&self, id: FileId) -> Option<(DataVersions, FileHint)> {
+        let versions = self.data_versions(id)?;
         let hint = self.hint(id)?;
-        (hint.read_stamp == Some(stamps.now)).then_some((stamps, hint))
+        (hint.read_version == Some(versions.now)).then_some((versions, hint))
     }
 
-    /// Reads, and returns what the home has told with that.
+    /// Reads with the home. Returns the layout in its reply, too.
     async fn read_with_home(
         &self,
         id: FileId,
@@ -87,9 +94,9 @@ impl<C: Context> Client<C> {
         let Range { start: offset, end } = range;
         let length = (end - offset) as u32;
         let home = Request::Read { id, offset, length };
-        // What probably exists is asked for at once, the rest when the home has told the size. No
-        // part of a chunk comes from an earlier answer than the rest: it must look the same all
-        // through.
+        // Chunks that probably exist are requested at once, the rest after the reply of the home
+        // with the size. The data must have one point in time. So no part of a chunk may come from
+        // an earlier reply than the rest.
         let hint = self.hint(id).unwrap_or_else(|| FileHint::new(0, 0));
         let known = end_of_chunks(&hint).min(hint.chunks_end());
         let known = end.min(known).max(offset);
@@ -111,7 +118,7 @@ impl<C: Context> Client<C> {
         Ok((assemble(end, first, &parts, answers), extent.hint))
     }
 
-    /// Reads parts in order. Nobody is asked for what lies where there are no chunks.
+    /// Reads parts in order. No server is asked beyond the last possible chunk.
     async fn read_chunks(
         &self,
         parts: &[ReadPart],
@@ -123,7 +130,7 @@ impl<C: Context> Client<C> {
         Ok(answers)
     }
 
-    /// The parts of a range of a read from `offset` on, but for the one that the home brings along.
+    /// The parts of a range of a read from `offset` on, except for the part that the home brings.
     fn read_parts(
         &self,
         id: FileId,
@@ -141,14 +148,14 @@ impl<C: Context> Client<C> {
     }
 }
 
-/// Where the last chunk ends that probably exists.
+/// The end of the last chunk that probably exists.
 fn end_of_chunks(hint: &FileHint) -> u64 {
     let width = u64::from(hint.chunk_bytes).max(1);
     hint.size_seen.div_ceil(width).saturating_mul(width)
 }
 
-/// Forgets the parts that reach beyond a size: they may have been read before the file was written
-/// there that has grown. Returns where the first of them begins.
+/// Drops the parts that reach beyond a size. The file has grown since, and they may have been read
+/// before the write there. Returns the offset of the first dropped part.
 fn forget_beyond(
     size: u64,
     parts: &mut Vec<ReadPart>,
@@ -161,8 +168,8 @@ fn forget_beyond(
     begin
 }
 
-/// Puts together what was read up to `end`, without copying if it is one piece. `first` is how much of the
-/// home's data counts.
+/// Joins the data up to `end`, without a copy if it is one piece. `first` is the length and the
+/// data of the part from the home.
 fn assemble(
     end: u64,
     first: (usize, Payload),
@@ -182,7 +189,7 @@ fn assemble(
     Payload::gather(length, &placed)
 }
 
-/// How much of a part lies before the end of the file.
+/// The length of a part before the end of the file.
 fn wanted(part: &Part, end: u64) -> usize {
     end.saturating_sub(part.offset).min(part.len() as u64) as usize
 }

@@ -11,30 +11,30 @@ use futago_base::{
 };
 use futago_wire::{Failure, ListedEntry, Reply, Request};
 
-/// The most files that one request asks about.
+/// The most files in one request for attributes.
 const FILES_AT_ONCE: usize = 1024;
 
-/// How many names of a directory under a lease are asked for at once.
+/// The most names of a leased directory that one request lists.
 const LISTED_AT_ONCE: u32 = 1024;
 
-/// For how long listings of a directory are incomplete after a part was left out of one: longer
-/// than one takes.
+/// How long listings of a directory count as incomplete after one has omitted a part: longer than
+/// one listing takes.
 const LISTING_MAX: Duration = Duration::from_millis(60_000);
 
 /// A part of a listing.
 struct Listing {
     entries: Vec<ListedEntry>,
-    /// The hash to go on after; `None` at the end of the directory.
+    /// The hash after which the listing continues; `None` at the end of the directory.
     next: Option<NameHash>,
 }
 
 impl<C: Context> Client<C> {
-    /// Lists entries whose names have a larger hash than `after`, in the order of hashes: about
-    /// `entries_max` of them, none only at the end. Names of one hash are never separated. Start
-    /// with `NameHash(0)`. With `attributes`, fills in the attributes of every entry whose file
-    /// still exists and whose home can be reached. A server that cannot be reached hides only the
-    /// names that it has: the listing goes on without them, and ends with `EIO` instead of no
-    /// entries. Errors: `ENOENT` if it is gone, `ENOTDIR`.
+    /// Lists about `entries_max` entries whose names have a larger hash than `after`, in the order
+    /// of hashes. The result is empty only at the end. Names of one hash are never separated. The
+    /// first call passes `NameHash(0)`. With `attributes`, every entry gets attributes if its file
+    /// exists and its home can be reached. An unreachable server hides only its own names: the
+    /// listing continues without them, and ends with `EIO` instead of an empty result. Errors:
+    /// `ENOENT` if the directory does not exist, `ENOTDIR`.
     pub async fn read_directory(
         &self,
         directory: FileId,
@@ -59,7 +59,7 @@ impl<C: Context> Client<C> {
         Ok(entries)
     }
 
-    /// The same from memory, if all names of the directory are known. What is known of their attributes comes along.
+    /// Lists from the cache, if all names of the directory are known, with their cached attributes.
     fn leased_listing(
         &self,
         directory: FileId,
@@ -80,7 +80,7 @@ impl<C: Context> Client<C> {
         Some(names.into_iter().map(entry).collect())
     }
 
-    /// The same from the servers. A directory under a lease is listed as a whole, if that is possible with one request.
+    /// Lists from the servers. A leased directory is listed completely, if one request can do that.
     async fn list(
         &self,
         directory: FileId,
@@ -105,13 +105,13 @@ impl<C: Context> Client<C> {
                 break;
             }
         }
-        if entries.is_empty() && self.lacks_part(directory) {
+        if entries.is_empty() && self.may_lack_part(directory) {
             return Err(Errno::EIO);
         }
         Ok(entries)
     }
 
-    /// Lists what comes after a hash, or leaves it out if its server cannot be reached.
+    /// Lists the entries after a hash, or omits a part whose server cannot be reached.
     async fn list_part(
         &self,
         directory: FileId,
@@ -120,19 +120,18 @@ impl<C: Context> Client<C> {
     ) -> Result<Listing, Errno> {
         let list = || self.list_bucket(directory, after, wanted);
         match self.persist(list).await {
-            Err(Errno::EIO) => Ok(self.leave_out(directory, after)),
+            Err(Errno::EIO) => Ok(self.omit_part(directory, after)),
             listing => listing,
         }
     }
 
-    /// Goes on behind the bucket that covers what comes after a hash, as its server cannot be
-    /// reached.
-    fn leave_out(&self, directory: FileId, after: NameHash) -> Listing {
+    /// Continues after the bucket that covers the next hash, because its server cannot be reached.
+    fn omit_part(&self, directory: FileId, after: NameHash) -> Listing {
         let first = NameHash(after.0 + 1);
         let bucket = self.bucket_of(directory, first);
         if bucket.0 == first.0 {
-            // Probably it was split as often as the first one. If not, whoever is asked for the
-            // next one says so.
+            // The bucket was probably split as often as the first one. If not, the server of the
+            // next one reports it.
             let level = self.buckets(directory).first_level();
             self.learn(directory, bucket, level);
         }
@@ -146,20 +145,20 @@ impl<C: Context> Client<C> {
     }
 
     /// Whether a listing that ends now may lack a part.
-    fn lacks_part(&self, directory: FileId) -> bool {
+    fn may_lack_part(&self, directory: FileId) -> bool {
         let memory = self.memory.borrow();
         let left_out = memory.unlisted.get(directory);
         left_out.is_some_and(|&at| self.context().now().since(at) < LISTING_MAX)
     }
 
-    /// Whether a directory is under a lease and small enough to be listed as a whole.
+    /// Whether a directory is leased and small enough to be listed completely.
     fn is_listed_at_once(&self, directory: FileId) -> bool {
         let known = self.leased_state(directory);
         let entries = known.and_then(|state| state.directory.map(|it| it.header.entries));
         entries.is_some_and(|entries| entries <= LISTED_AT_ONCE.into())
     }
 
-    /// Lists the bucket that covers what comes after a hash.
+    /// Lists the bucket that covers the hashes after `after`.
     async fn list_bucket(
         &self,
         directory: FileId,
@@ -182,7 +181,7 @@ impl<C: Context> Client<C> {
                     level,
                 }) => {
                     self.learn(directory, bucket, level);
-                    let next = go_on(&entries, complete, bucket, level);
+                    let next = continue_after(&entries, complete, bucket, level);
                     return Ok(Listing { entries, next });
                 }
                 Ok(_) => return Err(UNEXPECTED),
@@ -191,7 +190,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// The attributes of the files that a listing lacks.
+    /// The missing attributes of the files in a listing.
     async fn attributes_of(
         &self,
         entries: &[ListedEntry],
@@ -218,7 +217,7 @@ impl<C: Context> Client<C> {
         ids: &[FileId],
     ) -> Result<Vec<(FileId, Attributes)>, Failure> {
         for &id in ids {
-            self.send_unsent(id).await;
+            self.flush(id).await;
         }
         let request = Request::GetAttributes(ids.to_vec());
         let Reply::Files(files) = self.ask(home, request).await? else {
@@ -227,14 +226,14 @@ impl<C: Context> Client<C> {
         let states = files.into_iter().flatten();
         let folded = states.map(|state| self.fold(self.seen(state)));
         let states = join_all(folded).await.into_iter();
-        // A file may have gone since it was listed.
+        // A file may have been removed since it was listed.
         let known = states.filter(|state| !matches!(state, Err(GONE)));
         let pair = |state: futago_wire::FileState| (state.attributes.id, state.attributes);
         known.map(|state| state.map(pair)).collect()
     }
 }
 
-/// A server that cannot be reached hides no names: it only has nothing to tell of them.
+/// An unreachable server hides no names, only the attributes of its files.
 fn reached<T>(answer: Result<Vec<T>, Failure>) -> Result<Vec<T>, Failure> {
     match answer {
         Err(Failure::Errno(Errno::EIO)) => Ok(Vec::new()),
@@ -242,11 +241,11 @@ fn reached<T>(answer: Result<Vec<T>, Failure>) -> Result<Vec<T>, Failure> {
     }
 }
 
-/// No name has a hash beyond.
+/// The largest possible hash of a name.
 const HASH_MAX: u64 = (1 << 63) - 1;
 
-/// The hash after which a listing goes on.
-fn go_on(
+/// The hash after which a listing continues.
+fn continue_after(
     entries: &[ListedEntry],
     complete: bool,
     bucket: BucketStart,

@@ -71,7 +71,7 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// The state of a file that a name led to a moment ago: if it is gone, the name has changed.
+    /// The state of a file that was just found by name. If it does not exist, the name has changed.
     pub(crate) async fn existing(&self, id: FileId) -> Result<FileState, Failure> {
         match self.state_at_home(id).await {
             Err(GONE) => Err(Failure::Changed),

@@ -13,7 +13,7 @@ struct End<'a> {
     name: &'a Name,
 }
 
-/// Something that changes its place: the directory that it leaves, and the one that it comes to.
+/// A node that a rename moves from one directory to another.
 #[derive(Clone, Copy)]
 struct Move {
     entry: Entry,
@@ -22,16 +22,16 @@ struct Move {
 }
 
 impl Move {
-    /// Whether it changes the shape of the tree.
+    /// Whether the move changes the shape of the tree.
     fn reshapes(&self) -> bool {
         self.entry.kind == Kind::Directory && self.from != self.to
     }
 }
 
 impl<C: Context> Client<C> {
-    /// Moves `name` in `directory` to `new_name` in `new_directory`, as `renameat2` does.
-    /// Errors: `ENOENT`, `EEXIST`, `EISDIR`, `ENOTDIR`, `ENOTEMPTY`, `EINVAL` for a directory that
-    /// would move below itself and for contradictory flags, `ENOSPC`.
+    /// Moves `name` in `directory` to `new_name` in `new_directory`, as `renameat2` does. Errors:
+    /// `ENOENT`, `EEXIST`, `EISDIR`, `ENOTDIR`, `ENOTEMPTY`, `ENOSPC`. `EINVAL` for a directory
+    /// that would move below itself and for contradictory flags.
     pub async fn rename(
         &self,
         directory: FileId,
@@ -64,7 +64,7 @@ impl<C: Context> Client<C> {
         loop {
             let session = self.context().session();
             let renamed = self.try_leaving(owner, from, to, flags).await;
-            // A whiteout without a name is gone with the session that has made it.
+            // A whiteout without a name is removed with the session that has made it.
             let is_lost = renamed == Err(Errno::ESTALE) && self.context().session() != session;
             if !is_lost {
                 return renamed;
@@ -72,7 +72,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Makes the whiteout without a name, so that the renaming gives it one in its own transaction.
+    /// Makes the whiteout without a name. The rename gives it the old name in its own transaction.
     async fn try_leaving(
         &self,
         owner: Owner,
@@ -84,7 +84,7 @@ impl<C: Context> Client<C> {
         let Attributes { id, kind, .. } = made.attributes;
         let left = Some(Entry { id, kind });
         let renamed = self.rename_ends(from, to, flags, left).await;
-        // Without a name it is gone with this, or else with the session.
+        // A whiteout that got no name is removed by this, or else with the session.
         self.close(id).await.ok();
         renamed
     }
@@ -155,7 +155,7 @@ impl<C: Context> Client<C> {
         self.plan_moves(plan, &[moved]).await
     }
 
-    /// What becomes of the old name: nothing, or something else is left there.
+    /// Plans the end of the old name: its removal, or its replacement by a whiteout.
     fn plan_leaving(&self, plan: &mut Plan, source: &Found, left: Option<Entry>) {
         if let Some(left) = left {
             self.plan_put(plan, source.at.clone(), left, Some(source.entry));
@@ -204,7 +204,7 @@ impl<C: Context> Client<C> {
         plan.add(server, step);
     }
 
-    /// What happens to the file or the empty directory that loses its name.
+    /// Plans the removal of the file or the empty directory that loses its name.
     async fn plan_replacement(&self, plan: &mut Plan, target: Found) -> Result<(), Failure> {
         if target.entry.kind == Kind::Directory {
             return self.plan_removal(plan, target.entry, target.state).await;
@@ -214,7 +214,7 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// What moves itself notices: its change time and, for a directory, its parent.
+    /// Plans the update of the moved nodes: the change time and, for a directory, the parent.
     async fn plan_moves(&self, plan: &mut Plan, moves: &[Move]) -> Result<(), Failure> {
         if moves.iter().any(Move::reshapes) {
             self.plan_reshaping(plan, moves).await?;
@@ -234,8 +234,8 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// No directory may come to lie below itself. The version of the tree is taken before the tree is
-    /// looked at and validated with the outcome, so that no other rename can slip in between.
+    /// Prevents a directory from moving below itself. The version of the tree is read before the
+    /// parents and validated with the outcome, so that no other rename can interfere.
     async fn plan_reshaping(&self, plan: &mut Plan, moves: &[Move]) -> Result<(), Failure> {
         let server = self.map().home(FileId::ROOT);
         let Reply::Number(expected) = self.ask(server, Request::GetTreeVersion).await? else {
@@ -252,7 +252,7 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// Whether `directory` is `above` or lies below it: walks from there up to the root.
+    /// Whether `directory` is `above` or lies below it: follows the parents up to the root.
     async fn lies_below(&self, directory: FileId, above: FileId) -> Result<bool, Failure> {
         let mut at = directory;
         while at != above {
@@ -266,7 +266,7 @@ impl<C: Context> Client<C> {
     }
 }
 
-/// What an overlay file system takes for a name that is not there.
+/// A whiteout: an overlay file system treats it as an absent name.
 const fn whiteout(owner: Owner) -> NewNode {
     NewNode {
         content: NewContent::CharacterDevice(0),
@@ -276,7 +276,7 @@ const fn whiteout(owner: Owner) -> NewNode {
     }
 }
 
-/// What two names decide together, without a change.
+/// The outcome that two names determine without a change.
 fn conclusion(
     source: Entry,
     target: Option<Entry>,
@@ -286,7 +286,7 @@ fn conclusion(
     if flags.no_replace {
         return Some(Err(Errno::EEXIST));
     }
-    // Two names of one file: POSIX wants nothing to be done.
+    // Two names of one file: POSIX requires that nothing changes.
     if source.id == target.id {
         return Some(Ok(()));
     }

@@ -1,42 +1,42 @@
 //! Path resolution.
 
 use super::lookup::Found;
-use crate::{Client, Context, Place};
+use crate::{Client, Context, NameLocation};
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Kind, Name, limits, record::Entry};
 use futago_wire::{FileState, Spot};
 
-/// How many symbolic links one resolution follows, as Linux does.
+/// The most symbolic links that one resolution follows, as in Linux.
 const LINKS_MAX: u32 = 40;
 
-/// Where a resolution stands.
+/// The state of a resolution.
 struct Walk {
-    /// The directory that has been reached.
+    /// The directory that the walk has reached.
     at: FileId,
-    /// What the last name on the way was found to be.
+    /// The last name that the walk has found.
     last: Option<Found>,
-    /// What is left of the path.
+    /// The rest of the path.
     rest: Vec<u8>,
     links: u32,
 }
 
-/// A step on the way to where a path leads.
+/// A step of a path resolution.
 #[derive(Clone, Copy, Debug)]
 pub enum PathStep<'a> {
-    /// A name was sought.
+    /// A name was looked up.
     Name {
         /// The directory.
         directory: FileId,
         /// The name.
         name: &'a Name,
-        /// What it leads to.
+        /// The entry of the name.
         outcome: Result<Entry, Errno>,
     },
     /// The target of a symbolic link was read.
     Link {
         /// The link.
         id: FileId,
-        /// Whether that worked.
+        /// The result of the read.
         outcome: Result<(), Errno>,
     },
 }
@@ -44,21 +44,21 @@ pub enum PathStep<'a> {
 /// The first component of a path.
 struct Component {
     name: Vec<u8>,
-    /// Whether nothing but slashes follows.
+    /// Whether only slashes follow.
     last: bool,
     /// Whether a slash follows.
     slash: bool,
 }
 
 impl<C: Context> Client<C> {
-    /// The file that a path from the root leads to; a symbolic link at its end is followed if
+    /// The file at the end of a path from the root. A symbolic link at the end is followed if
     /// `follow_last` is set or the path ends in `/`. Errors: `ENOENT`, `ENOTDIR`, `ELOOP` after 40
     /// symbolic links, `ENAMETOOLONG`.
     pub async fn resolve(&self, path: &[u8], follow_last: bool) -> Result<FileState, Errno> {
         self.resolve_watched(path, follow_last, &mut |_| {}).await
     }
 
-    /// The same; `watch` is told of every step as it ends.
+    /// Like [`Client::resolve`]; `watch` gets every step when it ends.
     pub async fn resolve_watched(
         &self,
         path: &[u8],
@@ -81,7 +81,7 @@ impl<C: Context> Client<C> {
         watch: &mut impl FnMut(PathStep<'_>),
     ) -> Result<FileState, Errno> {
         while let Some(component) = walk.next() {
-            if self.step_up(walk, &component.name).await? {
+            if self.step_dots(walk, &component.name).await? {
                 continue;
             }
             let name = Name::new(component.name.clone())?;
@@ -103,8 +103,9 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// What a walk found was gone when the walk went on from there. Errors: `ESTALE` if its name
-    /// still leads there, because it is lost: then another walk would end there, too.
+    /// Checks a file that a walk has found by name and that does not exist any more. Errors:
+    /// `ESTALE` if the name still refers to it, because the file is lost and a second walk would
+    /// end there, too.
     async fn check_replaced(&self, walk: &Walk) -> Result<(), Errno> {
         let found = walk.last.as_ref().ok_or(Errno::ESTALE)?;
         let Spot {
@@ -117,18 +118,18 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// The directory and the name that a path from the root ends in, whether the name exists or not.
-    /// Errors: as [`Client::resolve`]; `EEXIST` if the path ends in the root, `.` or `..`.
-    pub async fn locate(&self, path: &[u8]) -> Result<Place, Errno> {
+    /// The directory and the name at the end of a path from the root, whether the name exists or
+    /// not. Errors: as [`Client::resolve`]; `EEXIST` if the path ends in the root, `.` or `..`.
+    pub async fn locate(&self, path: &[u8]) -> Result<NameLocation, Errno> {
         self.locate_watched(path, &mut |_| {}).await
     }
 
-    /// The same; `watch` is told of every step as it ends.
+    /// Like [`Client::locate`]; `watch` gets every step when it ends.
     pub async fn locate_watched(
         &self,
         path: &[u8],
         watch: &mut impl FnMut(PathStep<'_>),
-    ) -> Result<Place, Errno> {
+    ) -> Result<NameLocation, Errno> {
         loop {
             let mut walk = Walk::new(path)?;
             match self.walk_to_name(&mut walk, watch).await {
@@ -142,16 +143,16 @@ impl<C: Context> Client<C> {
         &self,
         walk: &mut Walk,
         watch: &mut impl FnMut(PathStep<'_>),
-    ) -> Result<Place, Errno> {
+    ) -> Result<NameLocation, Errno> {
         while let Some(component) = walk.next() {
             if component.last && !matches!(&component.name[..], b"." | b"..") {
-                return Ok(Place {
+                return Ok(NameLocation {
                     directory: walk.at,
                     name: Name::new(component.name)?,
                     must_be_directory: component.slash,
                 });
             }
-            if self.step_up(walk, &component.name).await? {
+            if self.step_dots(walk, &component.name).await? {
                 continue;
             }
             let name = Name::new(component.name)?;
@@ -167,8 +168,8 @@ impl<C: Context> Client<C> {
         Err(Errno::EEXIST)
     }
 
-    /// Takes `.` and `..`; returns whether the component was one.
-    async fn step_up(&self, walk: &mut Walk, name: &[u8]) -> Result<bool, Errno> {
+    /// Handles `.` and `..`. Returns whether the component was one of them.
+    async fn step_dots(&self, walk: &mut Walk, name: &[u8]) -> Result<bool, Errno> {
         if name == b".." {
             walk.at = self.parent(walk.at).await?;
             walk.last = None;
@@ -176,7 +177,7 @@ impl<C: Context> Client<C> {
         Ok(matches!(name, b"." | b".."))
     }
 
-    /// Finds a name on the way.
+    /// Finds a name of the path.
     async fn find_watched(
         &self,
         directory: FileId,
@@ -193,7 +194,7 @@ impl<C: Context> Client<C> {
         found
     }
 
-    /// Puts a symbolic link's target in front of what is left.
+    /// Puts the target of a symbolic link in front of the rest of the path.
     async fn follow(
         &self,
         walk: &mut Walk,
@@ -213,7 +214,7 @@ impl<C: Context> Client<C> {
         if target.first() == Some(&b'/') {
             walk.at = FileId::ROOT;
         }
-        // A link that ends the path may lead to the directory that it is in.
+        // A link at the end of the path may lead to its own directory.
         walk.last = None;
         let mut rest = target.to_vec();
         rest.append(&mut walk.rest);
@@ -241,7 +242,7 @@ impl Walk {
         })
     }
 
-    /// Takes the next component. What is left begins with the slash after it, if there is one.
+    /// Takes the next component. The rest begins with the slash after it, if there is one.
     fn next(&mut self) -> Option<Component> {
         let start = self.rest.iter().position(|&byte| byte != b'/')?;
         let mut name = self.rest.split_off(start);

@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use futago_base::{ChunkId, Errno, FileId, Payload, ServerId};
 use futago_wire::{Failure, Reply, Request};
 
-/// How many chunks are asked for holes side by side.
+/// The most chunks that are searched for holes in parallel.
 const CHUNKS_AT_ONCE: u64 = 64;
 
-/// Where the data of one server begins.
+/// A request for the start of the next data on one server.
 struct NextData {
     server: ServerId,
     file: FileId,
@@ -36,7 +36,7 @@ impl ChunkRequest for NextData {
     }
 }
 
-/// Where the first hole of one chunk begins.
+/// A request for the start of the next hole in one chunk.
 struct NextHole {
     server: ServerId,
     file: FileId,
@@ -60,9 +60,9 @@ impl ChunkRequest for NextHole {
 }
 
 impl<C: Context> Client<C> {
-    /// The first offset at or after `offset` that holds data. Errors: `ENXIO` beyond the last.
+    /// The first offset at or after `offset` that holds data. Errors: `ENXIO` beyond the last data.
     pub async fn seek_data(&self, id: FileId, offset: u64) -> Result<u64, Errno> {
-        self.send_unsent(id).await;
+        self.flush(id).await;
         self.persist(|| self.try_seek_data(id, offset)).await
     }
 
@@ -86,10 +86,10 @@ impl<C: Context> Client<C> {
         nearest.ok_or_else(|| Errno::ENXIO.into())
     }
 
-    /// The first hole at or after `offset`; the end of the file is one. Errors: `ENXIO` at or beyond
-    /// the end.
+    /// The first hole at or after `offset`; the end of the file is a hole. Errors: `ENXIO` at or
+    /// beyond the end.
     pub async fn seek_hole(&self, id: FileId, offset: u64) -> Result<u64, Errno> {
-        self.send_unsent(id).await;
+        self.flush(id).await;
         self.persist(|| self.try_seek_hole(id, offset)).await
     }
 

@@ -1,4 +1,4 @@
-//! The client's session.
+//! The session of the client.
 
 use crate::{Client, Context, join::both, join_all, leases::Leases};
 use core::{
@@ -10,9 +10,9 @@ use futago_base::{Errno, SessionId};
 use futago_wire::{Failure, Request};
 
 impl<C: Context> Client<C> {
-    /// Does something with what a session holds, such as an open file or a lock. Once that session
-    /// is over nothing more of it happens, and it fails with `ESTALE`: what the session held may be
-    /// somebody else's.
+    /// Runs an operation on resources of a session, such as an open file or a lock. Once the
+    /// session has ended the operation stops with `ESTALE`, because another client may own the
+    /// resources.
     pub async fn in_session<T>(
         &self,
         session: SessionId,
@@ -27,35 +27,36 @@ impl<C: Context> Client<C> {
         .await
     }
 
-    /// Shows every server that the client lives; due every quarter of the servers' lease.
-    /// Errors: `ESTALE` if a server has given up on the session, `EIO` if one cannot be reached.
+    /// Shows every server that the client is alive, and writes back meanwhile; due every quarter of
+    /// the lease of the servers. Errors: `ESTALE` if a server has ended the session, `EIO` if one
+    /// cannot be reached.
     pub async fn keep_alive(&self) -> Result<(), Errno> {
         let sends = pin!(async {
-            self.give_back_dropped().await;
-            self.send_all_unsent().await;
+            self.return_dropped_leases().await;
+            self.flush_all().await;
         });
-        let told = pin!(self.tell_all(&Request::KeepAlive));
-        both(told, sends).await.0
+        let alive = pin!(self.ask_all(&Request::KeepAlive));
+        both(alive, sends).await.0
     }
 
-    /// Leaves: every server gives up this client's registrations and locks.
+    /// Ends the session: every server releases its opens, locks and leases.
     pub async fn end_session(&self) -> Result<(), Errno> {
-        self.send_all_unsent().await;
-        let ended = self.tell_all(&Request::EndSession).await;
+        self.flush_all().await;
+        let ended = self.ask_all(&Request::EndSession).await;
         self.with_leases(Leases::clear);
         match ended {
-            // A copy of the request has arrived before, or the lease was over anyway.
+            // A copy of the request has arrived before, or the session has expired.
             Err(Errno::ESTALE) => Ok(()),
             result => result,
         }
     }
 
-    /// Tells every server, and returns the first error once all have answered or failed.
-    async fn tell_all(&self, request: &Request) -> Result<(), Errno> {
+    /// Sends a request to every server. Returns the first error once all have replied or failed.
+    async fn ask_all(&self, request: &Request) -> Result<(), Errno> {
         let servers = self.map().servers();
-        let told = servers.map(|server| self.ask(server, request.clone()));
-        let told = join_all(told).await.into_iter();
-        let results = told.map(|answer| match answer {
+        let replies = servers.map(|server| self.ask(server, request.clone()));
+        let replies = join_all(replies).await.into_iter();
+        let results = replies.map(|answer| match answer {
             Ok(_) => Ok(()),
             Err(Failure::SessionExpired) => Err(Errno::ESTALE),
             Err(Failure::Errno(errno)) => Err(errno),

@@ -5,14 +5,15 @@ use futago_base::{Errno, FileId, Time};
 use futago_wire::{AttributeChange, Failure, FileState, Reply, Request, Step};
 
 impl<C: Context> Client<C> {
-    /// Changes attributes and returns the state after it. Errors: `ESTALE` if it is gone, `EISDIR`, `EFBIG`.
+    /// Changes attributes and returns the state after it. Errors: `ESTALE` if the file does not
+    /// exist, `EISDIR`, `EFBIG`.
     pub async fn set_attributes(
         &self,
         id: FileId,
         change: AttributeChange,
     ) -> Result<FileState, Errno> {
         let age = self.age();
-        self.send_unsent(id).await;
+        self.flush(id).await;
         let changed = self.persist(|| self.try_set_attributes(id, change, age));
         let state = changed.await?;
         Ok(self.fold_after_change(state).await)
@@ -28,7 +29,7 @@ impl<C: Context> Client<C> {
         match self.ask(self.map().home(id), request).await {
             Ok(Reply::File(state)) => Ok(self.seen(state)),
             Ok(_) => Err(UNEXPECTED),
-            // The headers of a wide directory hold copies of what changes.
+            // The headers of a directory of several buckets hold copies of these attributes.
             Err(Failure::Changed) => self.set_wide(id, change, age).await,
             Err(failure) => Err(failure),
         }

@@ -1,4 +1,4 @@
-//! Asks how full the cluster is.
+//! Asks for the used space of the cluster.
 
 use crate::{Client, Context, client::UNEXPECTED, join_all};
 use futago_base::{Errno, ServerId, Space};

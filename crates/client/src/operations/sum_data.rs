@@ -1,4 +1,4 @@
-//! Adds up how much of a file is data.
+//! Sums the data of a file.
 
 use crate::{
     Client, Context,
@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, ServerId};
 use futago_wire::{Failure, Reply, Request};
 
-/// How much data one server has.
+/// A request for the amount of data on one server.
 struct SumData {
     server: ServerId,
     file: FileId,
@@ -34,8 +34,8 @@ impl ChunkRequest for SumData {
 }
 
 impl<C: Context> Client<C> {
-    /// How much of a file is data and not hole, in bytes. If a server cannot be asked everything is
-    /// taken for data, as who copies the file must find out.
+    /// The amount of data in a file without its holes, in bytes. If a server cannot be reached
+    /// everything counts as data, because a copy of the file must notice the failure.
     pub(crate) async fn sum_data(&self, id: FileId) -> Result<u64, Failure> {
         let extent = self.extent(id).await?;
         match self.try_sum_data(id, &extent).await {

@@ -1,4 +1,4 @@
-//! Removes a name that is not a directory's.
+//! Removes a name that is not of a directory.
 
 use crate::{Client, Context, client::UNEXPECTED};
 use futago_base::{Errno, FileId, Name, Payload};

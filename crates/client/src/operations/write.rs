@@ -10,8 +10,9 @@ use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, Timestamp, limits};
 
 impl<C: Context> Client<C> {
-    /// Writes `data` at `offset` and returns the file's size after it. `kill_privileges` takes the
-    /// set-user-id bits away, as writes of ordinary users do. Errors: `EFBIG`, `ENOSPC`.
+    /// Writes `data` at `offset` and returns the size of the file after it. `kill_privileges`
+    /// clears the set-user-id bits, as a write of an unprivileged user does. Errors: `EFBIG`,
+    /// `ENOSPC`.
     pub async fn write(
         &self,
         id: FileId,
@@ -22,21 +23,24 @@ impl<C: Context> Client<C> {
         let end = offset.checked_add(data.len() as u64);
         let end = end.filter(|&end| end <= limits::FILE_BYTES);
         end.ok_or(Errno::EFBIG)?;
-        self.tell_lost(id)?;
+        self.report_lost(id)?;
         if data.is_empty() {
-            self.send_unsent(id).await;
+            self.flush(id).await;
             return Ok(self.persist(|| self.extent(id)).await?.size);
         }
-        if let Some(size) = self.keep_write(id, offset, &data, kill_privileges).await? {
+        if let Some(size) = self
+            .buffer_write(id, offset, &data, kill_privileges)
+            .await?
+        {
             return Ok(size);
         }
-        self.send_unsent(id).await;
+        self.flush(id).await;
         self.write_at_servers(id, offset, &data, (kill_privileges, None))
             .await
     }
 
-    /// Writes data that ends within the largest size, and of which nothing is unsent. It may have been written by its
-    /// caller some time ago.
+    /// Writes data that ends within the largest size to a file without dirty data. `written` is the
+    /// time of a buffered write.
     pub(crate) async fn write_at_servers(
         &self,
         id: FileId,
@@ -54,13 +58,14 @@ impl<C: Context> Client<C> {
             )
             .await?;
         if let Some(before) = before {
-            self.keep_written(id, &before, &[(offset, data.clone())]);
+            self.cache_written(id, &before, &[(offset, data.clone())]);
         }
         Ok(size)
     }
 
-    /// The same without keeping it, with further pieces of which nothing needs to go to the home: it hears of all of them
-    /// at once. From `covered_from` on the caller writes everything, with this and side by side.
+    /// Like [`Client::write_at_servers`], without caching, and with `others`: further pieces
+    /// without a part for the home. The home gets one request for all pieces. The client writes all
+    /// bytes from `covered_from` to the end, with this request or with parallel ones.
     pub(crate) async fn send_write(
         &self,
         id: FileId,
@@ -91,7 +96,7 @@ impl<C: Context> Client<C> {
         Ok(self.write_all(&home, parts).await?.size)
     }
 
-    /// Data that begins at `offset`, cut at the borders of chunks.
+    /// Divides data that begins at `offset` into chunks.
     pub(crate) fn cut(
         &self,
         id: FileId,

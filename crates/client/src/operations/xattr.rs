@@ -10,8 +10,8 @@ impl<C: Context> Client<C> {
     /// The value of an extended attribute. Errors: `ENODATA`.
     pub async fn get_xattr(&self, id: FileId, name: &XattrName) -> Result<Bytes, Errno> {
         if *name == XattrName::of_capabilities() {
-            // A write that is kept takes them away.
-            self.send_unsent(id).await;
+            // A buffered write removes the capabilities.
+            self.flush(id).await;
         }
         let name = name.clone();
         match self.ask_home(id, Request::GetXattr { id, name }).await? {
@@ -20,7 +20,7 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Sets an extended attribute. Errors: `EEXIST`, `ENODATA` as `mode` wants it, `ENOSPC`.
+    /// Sets an extended attribute. Errors: `EEXIST`, `ENODATA` as `mode` requires, `ENOSPC`.
     pub async fn set_xattr(
         &self,
         id: FileId,
@@ -28,8 +28,8 @@ impl<C: Context> Client<C> {
         value: Bytes,
         mode: XattrMode,
     ) -> Result<(), Errno> {
-        // What was written before may take capabilities away, but not those that come now.
-        self.send_unsent(id).await;
+        // An earlier buffered write removes older capabilities, but not those that are set now.
+        self.flush(id).await;
         let request = Request::SetXattr {
             id,
             name: name.clone(),
@@ -37,10 +37,10 @@ impl<C: Context> Client<C> {
             create: mode == XattrMode::Create,
             replace: mode == XattrMode::Replace,
         };
-        self.tell_home(id, request).await
+        self.command_home(id, request).await
     }
 
-    /// The names of a file's extended attributes.
+    /// The names of the extended attributes of a file.
     pub async fn list_xattrs(&self, id: FileId) -> Result<Vec<XattrName>, Errno> {
         match self.ask_home(id, Request::ListXattrs(id)).await? {
             Reply::Names(names) => Ok(names),
@@ -51,6 +51,7 @@ impl<C: Context> Client<C> {
     /// Removes an extended attribute. Errors: `ENODATA`.
     pub async fn remove_xattr(&self, id: FileId, name: &XattrName) -> Result<(), Errno> {
         let name = name.clone();
-        self.tell_home(id, Request::RemoveXattr { id, name }).await
+        self.command_home(id, Request::RemoveXattr { id, name })
+            .await
     }
 }

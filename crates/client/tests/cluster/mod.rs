@@ -22,7 +22,7 @@ use std::{
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// The servers, the messages between all, and the time.
+/// The servers, all messages under way, and the time.
 pub struct World {
     servers: Vec<(Server, MemoryStore)>,
     messages: VecDeque<(ServerId, Input)>,
@@ -32,7 +32,7 @@ pub struct World {
     sleepers: BTreeSet<Time>,
     /// The server that no client reaches.
     unreached: Option<ServerId>,
-    /// Every request that a client has sent: the server and the request's name.
+    /// Every request that a client has sent: the server and the name of the request.
     sent: Vec<(u16, String)>,
 }
 
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// Handles one message, or lets time pass until something is due.
+    /// Handles one message, or advances the time to the next event.
     fn step(&mut self) {
         if let Some((to, input)) = self.messages.pop_front() {
             return self.decide(to, input);
@@ -82,7 +82,7 @@ impl World {
     }
 }
 
-/// A client's way to the servers.
+/// A context that connects a client to the servers of the world.
 pub struct Loop {
     world: Rc<RefCell<World>>,
     session: Cell<SessionId>,
@@ -154,7 +154,7 @@ impl Context for Loop {
 }
 
 impl Loop {
-    /// What a client does when a server has given up on its session.
+    /// Starts a new session, as a client does when a server has ended the old one.
     pub fn start_anew(&self) {
         self.session.set(SessionId(self.session.get().0 + 1000));
     }
@@ -231,7 +231,7 @@ impl Cluster {
         Client::new(context, self.map.clone(), config)
     }
 
-    /// Runs a future to its end.
+    /// Runs a future to completion.
     pub fn run<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         let mut task = std::task::Context::from_waker(Waker::noop());
@@ -245,7 +245,7 @@ impl Cluster {
         }
     }
 
-    /// Runs a future and tells which requests it sent, and to which servers.
+    /// Runs a future and returns its requests, with the server of each.
     pub fn traced<T>(&self, future: impl Future<Output = T>) -> (T, Vec<(u16, String)>) {
         self.world.borrow_mut().sent.clear();
         let output = self.run(future);
@@ -256,19 +256,19 @@ impl Cluster {
         self.world.borrow().now
     }
 
-    /// From now on clients reach all servers but this one.
+    /// Sets the server that clients cannot reach.
     pub fn cut_off(&self, server: Option<ServerId>) {
         self.world.borrow_mut().unreached = server;
     }
 
-    /// Lets the servers finish what they have begun.
+    /// Lets the servers finish their work.
     pub fn settle(&self) {
         for _ in 0..200 {
             self.world.borrow_mut().step();
         }
     }
 
-    /// How many inodes all servers hold, and how many bytes their chunks.
+    /// The number of inodes on all servers, and the bytes of their chunks.
     pub fn held(&self) -> (u64, usize) {
         let world = self.world.borrow();
         let stores = world.servers.iter().map(|(_, store)| store);
@@ -277,7 +277,7 @@ impl Cluster {
         (files, chunks.map(|(_, data)| data.footprint_bytes()).sum())
     }
 
-    /// How many names of a directory a server has.
+    /// The number of names of a directory on a server.
     pub fn names_at(&self, directory: FileId, server: ServerId) -> usize {
         use futago_base::Key;
         let world = self.world.borrow();
@@ -289,7 +289,7 @@ impl Cluster {
         names.count()
     }
 
-    /// How many records of transactions and messages are left on all servers.
+    /// The remaining records of transactions and messages on all servers.
     pub fn left_over(&self) -> Vec<futago_base::Key> {
         use futago_base::Key;
         let world = self.world.borrow();
@@ -339,7 +339,7 @@ pub fn data(bytes: &[u8]) -> Payload {
     Payload::from(Bytes::copy_from_slice(bytes))
 }
 
-/// Bytes that tell where they come from.
+/// Bytes that depend on their offset and a seed.
 pub fn pattern(length: usize, seed: usize) -> Vec<u8> {
     (0..length)
         .map(|at| ((at * 7 + at / 251 + seed) % 251) as u8)
@@ -383,7 +383,7 @@ pub fn splitting_early(servers: usize) -> Cluster {
     Cluster::new(servers, config)
 }
 
-/// What a name leads to, if it exists.
+/// The file of a name, if the name exists.
 pub async fn exists(client: &User, directory: FileId, text: &str) -> Option<FileId> {
     match client.lookup(directory, &name(text)).await {
         Ok(state) => Some(state.attributes.id),
@@ -392,7 +392,7 @@ pub async fn exists(client: &User, directory: FileId, text: &str) -> Option<File
     }
 }
 
-/// All names of a directory; none may come twice.
+/// All names of a directory; none may be listed twice.
 pub async fn names(client: &User, directory: FileId) -> Result<BTreeSet<String>, Errno> {
     let mut after = NameHash(0);
     let mut all = BTreeSet::new();

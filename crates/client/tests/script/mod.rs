@@ -1,4 +1,4 @@
-//! A world that expects certain requests and gives certain answers.
+//! A scripted context: it expects certain requests and gives certain replies.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use futago_base::{
@@ -19,18 +19,18 @@ use std::{
     task::{Poll, Waker},
 };
 
-/// A request that must come, and its answer.
+/// An expected request, and its reply.
 pub struct Exchange {
     pub to: u16,
     pub request: Request,
     pub data: Payload,
     pub outcome: Outcome,
     pub answer: Payload,
-    /// So often it is looked for in vain.
-    pub looks: u32,
+    /// How often the reply is polled before it arrives.
+    pub polls: u32,
 }
 
-/// A request without data and its answer without data.
+/// An expected request and its reply, both without data.
 pub fn exchange(to: u16, request: Request, outcome: Outcome) -> Exchange {
     Exchange {
         to,
@@ -38,11 +38,11 @@ pub fn exchange(to: u16, request: Request, outcome: Outcome) -> Exchange {
         data: Payload::empty(),
         outcome,
         answer: Payload::empty(),
-        looks: 0,
+        polls: 0,
     }
 }
 
-/// A node of which there is no lease.
+/// A node without a lease.
 pub fn node(id: FileId, kind: Kind, size: u64, chunk_bytes: u32) -> FileState {
     let time = Timestamp::default();
     let attributes = Attributes {
@@ -73,7 +73,7 @@ pub fn node(id: FileId, kind: Kind, size: u64, chunk_bytes: u32) -> FileState {
 #[derive(Clone)]
 pub struct Script {
     exchanges: Rc<RefCell<VecDeque<Exchange>>>,
-    /// The answer to everything that the exchanges do not name.
+    /// The reply to all requests that the exchanges do not name.
     otherwise: Option<Failure>,
     pub session: Rc<Cell<SessionId>>,
     sequence: Rc<Cell<u64>>,
@@ -116,8 +116,8 @@ impl Context for Script {
             (to, &request, &payload),
             (ServerId(expected.to), &expected.request, &expected.data)
         );
-        for _ in 0..expected.looks {
-            look_again().await;
+        for _ in 0..expected.polls {
+            recheck().await;
         }
         if expected.outcome == Err(Failure::SessionExpired) {
             self.session.set(SessionId(self.session.get().0 + 1));
@@ -130,8 +130,8 @@ impl Context for Script {
     }
 }
 
-/// Lets others go on first.
-async fn look_again() {
+/// Lets other tasks run first.
+async fn recheck() {
     let mut has_looked = false;
     poll_fn(|_| match replace(&mut has_looked, true) {
         true => Poll::Ready(()),
@@ -140,8 +140,8 @@ async fn look_again() {
     .await;
 }
 
-/// Runs an operation of a client of four servers with these settings; it must send these requests, and no others
-/// unless they all fail.
+/// Runs an operation of a client of four servers with these settings. It must send these requests,
+/// and no others unless all others fail.
 pub fn run<T, F: Future<Output = T>>(
     config: Config,
     exchanges: Vec<Exchange>,
@@ -172,7 +172,7 @@ pub fn run<T, F: Future<Output = T>>(
     output
 }
 
-/// A write that is sent beside others, of which the last stretch without a gap begins at `last`.
+/// A write in parallel with others, whose last run without gaps begins at `last`.
 pub fn beside(last: u64, mut exchange: Exchange) -> Exchange {
     if let Request::Write { covered_from, .. } = &mut exchange.request {
         *covered_from = last;

@@ -68,7 +68,7 @@ async fn kept(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
 async fn may_tell(call: &Call, start: Start, is_end: bool) -> bool {
     let (listings, directory) = (&call.shared.listings, call.file);
     let period = || {
-        let is_known = call.client.knows_names(directory);
+        let is_known = call.client.has_all_names(directory);
         call.listing_period(directory).filter(|_| is_known)
     };
     match listings.tell(directory, start, period(), is_end) {

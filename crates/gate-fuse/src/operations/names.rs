@@ -135,7 +135,7 @@ fn rename_flags(call: &Call, flags: u32) -> Result<RenameFlags, Errno> {
 /// where it is now no recall would expire it. The kernel holds the directory's lock until it has
 /// the answer.
 fn expire_unleased(call: &Call, node: u64, directory: FileId) {
-    if call.client.lease_period(directory).is_none() {
+    if call.client.lease_epoch(directory).is_none() {
         call.shared.names.begin_to_expire(node);
     }
 }

@@ -3,7 +3,7 @@
 use super::NodeContext;
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Name, NameHash, Payload, record::Entry};
-use futago_client::{PathStep, Place, RenameFlags};
+use futago_client::{PathStep, NameLocation, RenameFlags};
 use futago_trace::{Begun, Met, Operation, ROOT, Recorder};
 use futago_wire::{AttributeChange, FileState, ListedEntry, NewContent, NewNode};
 use rustix::thread::gettid;
@@ -539,7 +539,7 @@ impl Client {
     ///
     /// # Errors
     /// As there.
-    pub async fn locate(&self, path: &[u8]) -> Result<Place, Errno> {
+    pub async fn locate(&self, path: &[u8]) -> Result<NameLocation, Errno> {
         let Some(mut begun) = self.begin() else {
             return self.core.locate(path).await;
         };

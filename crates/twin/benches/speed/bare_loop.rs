@@ -131,7 +131,7 @@ impl Node {
         }));
         let config = setup.protocol.client;
         let mut memory = Memory::new(&config);
-        memory.know_buckets(known.directory, Arc::clone(&known.buckets));
+        memory.remember_buckets(known.directory, Arc::clone(&known.buckets));
         let core = Client::with_memory(way.clone(), map.clone(), config, memory);
         let (phase, shared) = (setup.phases[0].clone(), Rc::clone(&known.shared));
         let operations = perform(core, number, phase, shared, known.directory);

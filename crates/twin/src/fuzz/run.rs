@@ -184,7 +184,7 @@ impl Run {
             names_max: 4 * leases_max,
             // With none, a client would ask for no lease that covers data.
             data_bytes_max: 1 + blocks_max * u64::from(futago_client::Config::DATA_BLOCK_BYTES),
-            unsent_bytes_max: self.write_back.unsent_bytes_max,
+            dirty_bytes_max: self.write_back.unsent_bytes_max,
             exclusive_after: self.write_back.exclusive_after,
             retry: self.retry,
             ..futago_client::Config::default()

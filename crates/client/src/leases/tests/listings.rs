@@ -1,4 +1,4 @@
-//! What is known of directories as a whole.
+//! Directories whose names are all known.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn listed(names: &[&str]) -> Outcome {
     })
 }
 
-/// Leases with one on a directory.
+/// Leases with a lease on a directory.
 fn with_directory() -> Box<Leases> {
     let mut leases = leases(9);
     let root = state(DIRECTORY, Kind::Directory, 1);
@@ -36,7 +36,7 @@ fn with_directory() -> Box<Leases> {
 }
 
 #[test]
-fn what_a_listed_directory_does_not_have_does_not_exist() {
+fn names_missing_in_a_listed_directory_do_not_exist() {
     let mut leases = with_directory();
     assert_eq!(leases.known_listing(9), None);
     leases.exchange(2, &list(), &listed(&["a", "b"]));
@@ -48,7 +48,7 @@ fn what_a_listed_directory_does_not_have_does_not_exist() {
     assert_eq!(leases.known_name("d"), Some(false));
     assert_eq!(leases.known_listing(9), None);
     let root = state(DIRECTORY, Kind::Directory, 2);
-    leases.answer(3, &creating, &found(Some(root)));
+    leases.complete(3, &creating, &found(Some(root)));
     assert_eq!(leases.known_listing(9).unwrap().len(), 3);
     let unlink = Request::Unlink {
         at: at("a"),
@@ -75,8 +75,8 @@ fn a_directory_is_not_known_as_a_whole_when_a_change_has_an_unknown_end() {
     assert_eq!(leases.known_name("c"), None);
     leases.exchange(4, &list(), &listed(&["a"]));
     let (one, other) = (leases.send(5, &create("b")), leases.send(6, &create("b")));
-    leases.answer(5, &one, &found(None));
-    leases.answer(6, &other, &Err(Errno::ENOENT.into()));
+    leases.complete(5, &one, &found(None));
+    leases.complete(6, &other, &Err(Errno::ENOENT.into()));
     assert_eq!(leases.known_name("c"), None, "who was first?");
 }
 
@@ -95,22 +95,22 @@ fn a_directory_that_may_be_gone_is_not_listed_from_memory() {
 }
 
 #[test]
-fn a_listing_that_own_changes_or_a_recall_have_overtaken_is_not_kept() {
+fn a_listing_overtaken_by_own_changes_or_a_recall_is_not_cached() {
     let mut leases = with_directory();
     let listing = leases.send(2, &list());
     leases.exchange(3, &create("b"), &found(None));
-    leases.answer(2, &listing, &listed(&["a"]));
+    leases.complete(2, &listing, &listed(&["a"]));
     assert_eq!(leases.known_name("c"), None);
     let (listing, creating) = (leases.send(4, &list()), leases.send(5, &create("c")));
-    leases.answer(4, &listing, &listed(&["a", "b"]));
-    leases.answer(5, &creating, &found(None));
+    leases.complete(4, &listing, &listed(&["a", "b"]));
+    leases.complete(5, &creating, &found(None));
     assert_eq!(leases.known_name("d"), None);
     let listing = leases.send(6, &list());
     leases.recall(Lease {
         node: DIRECTORY,
         number: 9,
     });
-    leases.answer(6, &listing, &listed(&["a", "b", "c"]));
+    leases.complete(6, &listing, &listed(&["a", "b", "c"]));
     assert_eq!(leases.known_name("d"), None);
 }
 
@@ -137,7 +137,7 @@ fn a_directory_that_the_client_has_made_is_known_to_be_empty() {
     });
     let making = leases.send(1, &make);
     leases.exchange(2, &create("a"), &Err(Errno::EEXIST.into()));
-    leases.answer(1, &making, &made);
+    leases.complete(1, &making, &made);
     assert_eq!(leases.known_name("b"), None, "others were faster");
     leases.recall(Lease {
         node: DIRECTORY,

@@ -1,9 +1,9 @@
-//! Answers, recalls and changes in orders that are hard to get from real servers.
+//! Replies, recalls and changes in orders that real servers rarely produce.
 
 mod listings;
 mod opens;
 
-use super::{Asked, Before, Leases, SETTLED_MAX};
+use super::{Before, Effects, Leases, SETTLED_MAX};
 use crate::Config;
 use alloc::{boxed::Box, format, vec, vec::Vec};
 use futago_base::{
@@ -34,7 +34,7 @@ fn name(text: &str) -> Name {
     Name::new(text.as_bytes().to_vec()).unwrap()
 }
 
-/// A node as it was when it was last changed, with a lease.
+/// A leased node with this change time.
 fn state(id: FileId, kind: Kind, changed: u32) -> FileState {
     let time = Timestamp::default();
     let attributes = Attributes {
@@ -113,28 +113,28 @@ fn found(directory: Option<FileState>) -> Outcome {
 }
 
 impl Leases {
-    fn send(&mut self, number: u64, request: &Request) -> Asked {
+    fn send(&mut self, number: u64, request: &Request) -> Effects {
         self.send_in(SESSION, number, request)
     }
 
-    fn send_in(&mut self, session: SessionId, number: u64, request: &Request) -> Asked {
-        let mut asked = Asked::of(request);
+    fn send_in(&mut self, session: SessionId, number: u64, request: &Request) -> Effects {
+        let mut effects = Effects::of(request);
         self.enter(session);
-        self.begin(&mut asked);
-        self.sent(number, &mut asked);
-        asked
+        self.begin(&mut effects);
+        self.sent(number, &mut effects);
+        effects
     }
 
-    fn answer(&mut self, number: u64, asked: &Asked, outcome: &Outcome) {
-        self.answered(number, asked, (HOME, NOW), outcome.as_ref());
+    fn complete(&mut self, number: u64, effects: &Effects, outcome: &Outcome) {
+        self.completed(number, effects, (HOME, NOW), outcome.as_ref());
     }
 
     fn exchange(&mut self, number: u64, request: &Request, outcome: &Outcome) {
-        let asked = self.send(number, request);
-        self.answer(number, &asked, outcome);
+        let effects = self.send(number, request);
+        self.complete(number, &effects, outcome);
     }
 
-    /// A lease is called back that was given for one request only.
+    /// A recall of a lease that only one request has got.
     fn recall(&mut self, lease: Lease) -> bool {
         let since = lease.number;
         self.recalled(LeaseRecall { lease, since })
@@ -155,7 +155,7 @@ impl Leases {
     }
 }
 
-fn told(changed: u32) -> Outcome {
+fn attributes_reply(changed: u32) -> Outcome {
     Ok(Reply::Files(vec![Ok(file(changed))]))
 }
 
@@ -204,30 +204,30 @@ fn made(state: FileState) -> Outcome {
 }
 
 #[test]
-fn what_is_kept_is_used_for_a_time_after_the_server_was_heard_of() {
+fn cached_state_is_valid_for_a_time_after_a_reply_of_the_server() {
     let mut leases = leases(9);
-    leases.exchange(1, &ask(), &told(1));
+    leases.exchange(1, &ask(), &attributes_reply(1));
     assert_eq!(leases.known(), Some(1));
     let late = NOW + Duration(1000);
     assert_eq!(leases.state(FILE, HOME, late), None);
-    let asked = leases.send(2, &Request::KeepAlive);
-    leases.answered(2, &asked, (HOME, NOW + Duration(500)), Ok(&Reply::Done));
+    let effects = leases.send(2, &Request::KeepAlive);
+    leases.completed(2, &effects, (HOME, NOW + Duration(500)), Ok(&Reply::Done));
     assert!(leases.state(FILE, HOME, late).is_some());
     assert_eq!(leases.trust(HOME, late), Duration(500));
 }
 
 #[test]
-fn an_answer_that_a_recall_has_overtaken_is_not_kept() {
+fn a_reply_that_a_recall_has_overtaken_is_not_cached() {
     let mut leases = leases(9);
-    let asked = leases.send(1, &ask());
+    let effects = leases.send(1, &ask());
     let recall = Lease {
         node: FILE,
         number: 1,
     };
     assert!(leases.recall(recall));
-    leases.answer(1, &asked, &told(1));
+    leases.complete(1, &effects, &attributes_reply(1));
     assert_eq!(leases.known(), None);
-    leases.exchange(2, &ask(), &told(2));
+    leases.exchange(2, &ask(), &attributes_reply(2));
     assert_eq!(leases.known(), Some(2));
     assert!(!leases.recall(recall), "it was given back before");
     assert_eq!(leases.known(), Some(2));
@@ -236,37 +236,37 @@ fn an_answer_that_a_recall_has_overtaken_is_not_kept() {
 #[test]
 fn an_own_change_under_way_hides_what_is_known() {
     let mut leases = leases(9);
-    leases.exchange(1, &ask(), &told(1));
+    leases.exchange(1, &ask(), &attributes_reply(1));
     let changing = leases.send(2, &change());
     assert_eq!(leases.known(), None);
-    let asked = leases.send(3, &ask());
-    leases.answer(2, &changing, &Ok(Reply::File(file(5))));
+    let effects = leases.send(3, &ask());
+    leases.complete(2, &changing, &Ok(Reply::File(file(5))));
     assert_eq!(leases.known(), Some(5));
-    leases.answer(3, &asked, &told(1));
+    leases.complete(3, &effects, &attributes_reply(1));
     assert_eq!(
         leases.known(),
         Some(5),
-        "it was asked before the change was done"
+        "it was effects before the change was done"
     );
 }
 
 #[test]
 fn of_changes_side_by_side_the_latest_counts() {
     let mut leases = leases(9);
-    leases.exchange(1, &ask(), &told(1));
+    leases.exchange(1, &ask(), &attributes_reply(1));
     let (one, other) = (leases.send(2, &change()), leases.send(3, &change()));
-    leases.answer(3, &other, &Ok(Reply::File(file(6))));
+    leases.complete(3, &other, &Ok(Reply::File(file(6))));
     assert_eq!(leases.known(), None);
-    leases.answer(2, &one, &Ok(Reply::File(file(5))));
+    leases.complete(2, &one, &Ok(Reply::File(file(5))));
     assert_eq!(leases.known(), Some(6));
     let (one, other) = (leases.send(4, &change()), leases.send(5, &change()));
-    leases.answer(4, &one, &Ok(Reply::File(file(7))));
-    leases.answer(5, &other, &Err(Errno::EIO.into()));
+    leases.complete(4, &one, &Ok(Reply::File(file(7))));
+    leases.complete(5, &other, &Err(Errno::EIO.into()));
     assert_eq!(leases.known(), None, "who knows what has happened");
 }
 
 #[test]
-fn names_are_kept_once_their_directory_is_leased() {
+fn names_are_cached_once_their_directory_is_leased() {
     let mut leases = leases(9);
     let root = state(DIRECTORY, Kind::Directory, 1);
     leases.exchange(1, &Request::Lookup(at("a")), &found(Some(root)));
@@ -286,9 +286,9 @@ fn names_are_kept_once_their_directory_is_leased() {
     let removing = leases.send(4, &unlink);
     assert_eq!(leases.known_name("a"), None);
     let looking = leases.send(5, &Request::Lookup(at("a")));
-    leases.answer(5, &looking, &found(None));
+    leases.complete(5, &looking, &found(None));
     assert_eq!(leases.known_name("a"), None, "it may be from before");
-    leases.answer(
+    leases.complete(
         4,
         &removing,
         &Ok(Reply::File(state(DIRECTORY, Kind::Directory, 2))),
@@ -302,59 +302,60 @@ fn names_are_kept_once_their_directory_is_leased() {
 }
 
 #[test]
-fn what_was_kept_before_chunks_changed_is_not_right_after_another_change() {
+fn data_cached_before_chunks_changed_is_invalid_after_another_change() {
     let mut leases = leases(9);
-    leases.exchange(1, &ask(), &told(1));
-    let kept = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    leases.exchange(1, &ask(), &attributes_reply(1));
+    let cached = leases.data_versions(FILE, HOME, NOW).unwrap();
     let changing = leases.send(2, &change());
     leases.data_changed(FILE);
-    leases.answer(2, &changing, &Ok(Reply::File(file(2))));
-    let now = leases.data_stamps(FILE, HOME, NOW).unwrap();
-    assert!(!now.cover(kept.now));
+    leases.complete(2, &changing, &Ok(Reply::File(file(2))));
+    let now = leases.data_versions(FILE, HOME, NOW).unwrap();
+    assert!(!now.cover(cached.now));
 }
 
-/// Writes twice, side by side. What was kept before, and whether it goes on when the caller knows of so many changes.
-fn goes_on_after_two_writes(changes: usize) -> bool {
+/// Two parallel writes. Returns whether earlier cached data stays valid when the caller knows of
+/// `changes` changes.
+fn stays_valid_after_two_writes(changes: usize) -> bool {
     let mut leases = leases(9);
-    leases.exchange(1, &ask(), &told(1));
-    let stamps = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    leases.exchange(1, &ask(), &attributes_reply(1));
+    let versions = leases.data_versions(FILE, HOME, NOW).unwrap();
     let (first, second) = (leases.send(2, &write()), leases.send(3, &write()));
-    leases.answer(3, &second, &Ok(Reply::File(file(3))));
-    leases.answer(2, &first, &Ok(Reply::File(file(2))));
-    let goes_on = leases.data_goes_on(FILE, Some(Before { stamps, changes }));
-    let now = leases.data_stamps(FILE, HOME, NOW).unwrap();
-    assert_eq!(now.cover(stamps.now), goes_on.is_some());
-    goes_on.is_some()
+    leases.complete(3, &second, &Ok(Reply::File(file(3))));
+    leases.complete(2, &first, &Ok(Reply::File(file(2))));
+    let stays_valid = leases.extend_data_validity(FILE, Some(Before { versions, changes }));
+    let now = leases.data_versions(FILE, HOME, NOW).unwrap();
+    assert_eq!(now.cover(versions.now), stays_valid.is_some());
+    stays_valid.is_some()
 }
 
 #[test]
-fn what_was_kept_goes_on_after_changes_that_are_all_known() {
-    assert!(goes_on_after_two_writes(2));
-    assert!(!goes_on_after_two_writes(1));
-    assert!(!goes_on_after_two_writes(3));
+fn cached_data_stays_valid_after_changes_that_are_all_known() {
+    assert!(stays_valid_after_two_writes(2));
+    assert!(!stays_valid_after_two_writes(1));
+    assert!(!stays_valid_after_two_writes(3));
 }
 
 #[test]
-fn what_was_kept_does_not_go_on_after_a_write_of_which_nobody_told() {
+fn cached_data_is_invalid_after_a_write_without_a_state() {
     let mut leases = leases(9);
-    leases.exchange(1, &ask(), &told(1));
-    let stamps = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    leases.exchange(1, &ask(), &attributes_reply(1));
+    let versions = leases.data_versions(FILE, HOME, NOW).unwrap();
     leases.exchange(2, &write(), &Ok(Reply::Done));
     leases.exchange(3, &change(), &Ok(Reply::File(file(3))));
-    let now = leases.data_stamps(FILE, HOME, NOW).unwrap();
-    assert!(!now.cover(stamps.now));
+    let now = leases.data_versions(FILE, HOME, NOW).unwrap();
+    assert!(!now.cover(versions.now));
     let changing = leases.send(4, &change());
     leases.exchange(5, &write(), &Ok(Reply::Done));
-    leases.answer(4, &changing, &Ok(Reply::File(file(4))));
+    leases.complete(4, &changing, &Ok(Reply::File(file(4))));
     leases.exchange(6, &change(), &Ok(Reply::File(file(6))));
-    let last = leases.data_stamps(FILE, HOME, NOW).unwrap();
+    let last = leases.data_versions(FILE, HOME, NOW).unwrap();
     assert!(!last.cover(now.now));
 }
 
 #[test]
-fn a_lease_without_room_is_to_be_given_back() {
+fn a_lease_without_room_is_returned() {
     let mut leases = leases(1);
-    leases.exchange(1, &ask(), &told(1));
+    leases.exchange(1, &ask(), &attributes_reply(1));
     let root = state(DIRECTORY, Kind::Directory, 1);
     leases.exchange(2, &Request::Lookup(at("a")), &found(Some(root)));
     assert_eq!(leases.known(), None);
@@ -368,40 +369,40 @@ fn a_lease_without_room_is_to_be_given_back() {
 #[test]
 fn nothing_outlives_the_session() {
     let mut leases = leases(9);
-    leases.exchange(1, &ask(), &told(1));
+    leases.exchange(1, &ask(), &attributes_reply(1));
     let old = leases.send(2, &ask());
     let expired = leases.send(3, &Request::KeepAlive);
-    assert!(leases.is_over(&expired));
+    assert!(leases.session_ended(&expired));
     assert_eq!(leases.known(), None);
-    leases.answer(2, &old, &told(1));
+    leases.complete(2, &old, &attributes_reply(1));
     assert_eq!(leases.known(), None);
-    leases.exchange(1, &ask(), &told(2));
+    leases.exchange(1, &ask(), &attributes_reply(2));
     assert_eq!(leases.known(), Some(2));
 }
 
 #[test]
 fn a_session_that_has_begun_is_not_touched_by_the_end_of_the_one_before() {
     let mut leases = leases(9);
-    leases.exchange(1, &ask(), &told(1));
+    leases.exchange(1, &ask(), &attributes_reply(1));
     let old = leases.send(2, &ask());
     let making = leases.send_in(SessionId(4), 1, &create_open());
     assert_eq!(leases.known(), None, "the lease is over");
-    assert!(!leases.is_over(&old), "that is known");
-    leases.answer(1, &making, &made(file(1)));
+    assert!(!leases.session_ended(&old), "that is known");
+    leases.complete(1, &making, &made(file(1)));
     assert!(leases.is_open(FILE) && leases.known().is_some());
 }
 
 #[test]
 fn a_request_belongs_to_the_session_in_which_it_is_sent() {
     let (mut leases, next) = (leases(9), SessionId(4));
-    let mut changing = Asked::of(&change());
+    let mut changing = Effects::of(&change());
     leases.enter(SESSION);
     leases.begin(&mut changing);
     let asking = leases.send_in(next, 1, &ask());
     leases.sent(2, &mut changing);
-    leases.answer(1, &asking, &told(1));
+    leases.complete(1, &asking, &attributes_reply(1));
     assert!(leases.is_changing(FILE) && leases.known().is_none());
-    leases.answer(2, &changing, &Ok(Reply::File(file(2))));
+    leases.complete(2, &changing, &Ok(Reply::File(file(2))));
     assert!(!leases.is_changing(FILE) && leases.under_way.is_empty());
 }
 
@@ -409,7 +410,7 @@ fn a_request_belongs_to_the_session_in_which_it_is_sent() {
 fn changes_are_taken_back() {
     let mut leases = leases(2);
     leases.record_changes();
-    leases.exchange(1, &ask(), &told(1));
+    leases.exchange(1, &ask(), &attributes_reply(1));
     leases.take_changes();
     let before = format!("{leases:?}");
     let root = state(DIRECTORY, Kind::Directory, 1);
@@ -424,7 +425,7 @@ fn changes_are_taken_back() {
 }
 
 #[test]
-fn what_is_settled_is_looked_through_rarely_and_forgotten_once_no_older_request_is_under_way() {
+fn settled_subjects_are_cleaned_up_rarely_and_once_no_older_request_is_pending() {
     let mut leases = leases(9);
     let old = leases.send(1, &ask());
     let create = |leases: &mut Leases, number: u64| {
@@ -439,7 +440,7 @@ fn what_is_settled_is_looked_through_rarely_and_forgotten_once_no_older_request_
     }
     let (left, settled) = (leases.counters.settled_left, leases.settled.len());
     assert!(settled >= 3998 && left > SETTLED_MAX && left < settled - 1000);
-    leases.answer(1, &old, &told(1));
+    leases.complete(1, &old, &attributes_reply(1));
     for number in 4000..9000 {
         create(&mut leases, number);
     }

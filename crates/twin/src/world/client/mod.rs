@@ -75,7 +75,7 @@ impl ClientProcess {
         let mut memory = Memory::new(&protocol.client);
         for (planted, known) in scene.planted.iter().zip(&scene.known) {
             if let Some(buckets) = known {
-                memory.know_buckets(planted.id, buckets.clone());
+                memory.remember_buckets(planted.id, buckets.clone());
             }
         }
         memory.record_changes();

@@ -1,40 +1,40 @@
-//! What a request tells, and what it may change.
+//! The information in a reply, and the possible changes of a request.
 
 use futago_base::{BucketStart, Errno, FileId, Kind, Name, NameHash, SessionId, record::Entry};
 use futago_wire::{Failure, FileState, Reply, Request, Touched};
 use serde::Serialize;
 
-/// What something that is kept is about.
+/// The subject of a cached fact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Subject {
     /// Whether there is a lease on a node.
     Lease(FileId),
-    /// A node's attributes.
+    /// The attributes of a node.
     Attributes(FileId),
-    /// What a name leads to.
+    /// The entry of a name.
     Name(FileId, Name),
 }
 
-/// What a request tells or may change.
+/// The information that a request asks for, and the state that it may change.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct Effects {
     pub touched: Touched,
-    /// The name of which the answer tells what it leads to.
+    /// The name whose entry the reply contains.
     pub name: Option<(FileId, Name)>,
-    /// The directory whose names are asked for, from the first one on.
+    /// The directory that is listed from its first name on.
     directory: Option<FileId>,
     removes_name: bool,
     /// It makes a file that is open from the start.
     pub opens: bool,
     pub ends_leases: bool,
-    /// It may change a file's data.
+    /// It may change the data of a file.
     pub changes_data: bool,
     removes_names: bool,
-    /// In which of the client's sessions.
+    /// The session of the client in which it is sent.
     pub session: Option<SessionId>,
 }
 
-impl Asked {
+impl Effects {
     pub fn of(request: &Request) -> Self {
         let at = match request {
             Request::Lookup(at)
@@ -68,7 +68,7 @@ impl Asked {
         }
     }
 
-    /// The nodes on which the client has no lease any more once the request is sent.
+    /// The nodes whose leases end when the request is sent.
     pub fn ended(&self) -> &[FileId] {
         if self.ends_leases {
             &self.touched.ended
@@ -77,12 +77,12 @@ impl Asked {
         }
     }
 
-    /// Whether the subject is a node on which the client has no lease any more.
+    /// Whether the subject is a node whose lease ends with the request.
     pub fn ends_lease(&self, subject: &Subject) -> bool {
         matches!(subject, Subject::Attributes(id) if self.ended().contains(id))
     }
 
-    /// The nodes that may lose their last name by it.
+    /// The nodes that may lose their last name by the request.
     pub fn losing_names(&self) -> &[FileId] {
         if self.removes_names {
             &self.touched.nodes
@@ -99,9 +99,9 @@ impl Asked {
             .chain(names.map(|(directory, name)| Subject::Name(directory, name)))
     }
 
-    /// The directory of which the answer tells all names.
-    pub fn listed(&self, answer: Result<&Reply, &Failure>) -> Option<FileId> {
-        match answer {
+    /// The directory whose names are all in the reply.
+    pub fn listed(&self, outcome: Result<&Reply, &Failure>) -> Option<FileId> {
+        match outcome {
             Ok(Reply::Listing {
                 complete: true,
                 level: 0,
@@ -111,9 +111,9 @@ impl Asked {
         }
     }
 
-    /// The new directory of which the answer tells.
-    pub fn made_directory(&self, answer: Result<&Reply, &Failure>) -> Option<FileId> {
-        match answer {
+    /// The new directory in the reply.
+    pub fn made_directory(&self, outcome: Result<&Reply, &Failure>) -> Option<FileId> {
+        match outcome {
             Ok(Reply::Found {
                 entry,
                 created: true,
@@ -123,9 +123,9 @@ impl Asked {
         }
     }
 
-    /// The new file of which the answer tells that it is open, and that its home does not know of that.
-    pub fn opened_file(&self, answer: Result<&Reply, &Failure>) -> Option<FileId> {
-        match answer {
+    /// The new file in the reply that is open here and not registered at its home.
+    pub fn opened_file(&self, outcome: Result<&Reply, &Failure>) -> Option<FileId> {
+        match outcome {
             Ok(Reply::Found {
                 state: Some(state),
                 created: true,
@@ -135,9 +135,9 @@ impl Asked {
         }
     }
 
-    /// What the answer says that the name leads to.
-    pub fn entry(&self, answer: Result<&Reply, &Failure>) -> Option<Option<Entry>> {
-        match answer {
+    /// The entry of the name according to the reply.
+    pub fn entry(&self, outcome: Result<&Reply, &Failure>) -> Option<Option<Entry>> {
+        match outcome {
             Ok(Reply::Found { entry, .. }) => Some(Some(*entry)),
             Ok(Reply::Done | Reply::File(_)) if self.removes_name => Some(None),
             Err(Failure::Errno(Errno::ENOENT)) => Some(None),
@@ -146,15 +146,15 @@ impl Asked {
     }
 }
 
-/// Whether a server has really said it, and not the client's own side.
-pub const fn comes_from_server(answer: Result<&Reply, &Failure>) -> bool {
+/// Whether the outcome comes from the server, and not from the client itself.
+pub const fn comes_from_server(outcome: Result<&Reply, &Failure>) -> bool {
     !matches!(
-        answer,
+        outcome,
         Err(Failure::Errno(Errno::EIO) | Failure::Busy | Failure::Late | Failure::SessionExpired)
     )
 }
 
-/// The nodes of which an answer tells.
+/// The states of nodes in a reply.
 pub fn states(reply: &Reply) -> impl Iterator<Item = &FileState> {
     let (one, other) = match reply {
         Reply::Found {

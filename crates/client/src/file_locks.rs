@@ -1,4 +1,4 @@
-//! Turns: one task at a time does something with a file.
+//! Per-file locks between the tasks of a client.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use atomic_refcell::AtomicRefCell;
@@ -8,22 +8,22 @@ use core::{
 };
 use futago_base::FileId;
 
-/// The files that somebody has the turn of, and who waits for it.
+/// The locked files, and the tasks that wait for each.
 #[derive(Debug)]
-pub struct Turns(AtomicRefCell<BTreeMap<FileId, Vec<Waker>>>);
+pub struct FileLocks(AtomicRefCell<BTreeMap<FileId, Vec<Waker>>>);
 
-impl Turns {
+impl FileLocks {
     pub const fn new() -> Self {
         Self(AtomicRefCell::new(BTreeMap::new()))
     }
 
-    /// Whether somebody has the turn.
-    pub fn is_taken(&self, id: FileId) -> bool {
+    /// Whether a task holds the lock.
+    pub fn is_locked(&self, id: FileId) -> bool {
         self.0.borrow().contains_key(&id)
     }
 
-    /// Waits for the turn. Who has it must not wait for it again.
-    pub async fn take(&self, id: FileId) -> Turn<'_> {
+    /// Waits for the lock. Its holder must not lock again, because the lock is not recursive.
+    pub async fn take(&self, id: FileId) -> FileLockGuard<'_> {
         poll_fn(|task| {
             let mut taken = self.0.borrow_mut();
             if let Some(waiting) = taken.get_mut(&id) {
@@ -34,20 +34,23 @@ impl Turns {
             Poll::Ready(())
         })
         .await;
-        Turn { turns: self, id }
+        FileLockGuard {
+            file_locks: self,
+            id,
+        }
     }
 }
 
-/// The turn of a file; it is over when this is dropped.
+/// A held lock of a file; dropping it releases the lock.
 #[derive(Debug)]
-pub struct Turn<'a> {
-    turns: &'a Turns,
+pub struct FileLockGuard<'a> {
+    file_locks: &'a FileLocks,
     id: FileId,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for FileLockGuard<'_> {
     fn drop(&mut self) {
-        let waiting = self.turns.0.borrow_mut().remove(&self.id);
+        let waiting = self.file_locks.0.borrow_mut().remove(&self.id);
         waiting.into_iter().flatten().for_each(Waker::wake);
     }
 }
@@ -72,28 +75,28 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_one_tasks_and_the_next_one_is_woken() {
-        let (turns, wakes) = (Turns::new(), Arc::new(Wakes::default()));
+    fn one_task_holds_the_lock_and_waiting_tasks_are_woken() {
+        let (file_locks, wakes) = (FileLocks::new(), Arc::new(Wakes::default()));
         let waker = Waker::from(Arc::clone(&wakes));
         let mut task = Context::from_waker(&waker);
         let mut take = |id| {
-            let mut wait = Box::pin(turns.take(FileId(id)));
+            let mut wait = Box::pin(file_locks.take(FileId(id)));
             let poll = wait.as_mut().poll(&mut task);
             (poll, wait)
         };
         let (Poll::Ready(first), _) = take(1) else {
-            panic!("nobody has it");
+            panic!("no task holds it");
         };
         let (Poll::Ready(_other), _) = take(2) else {
-            panic!("files have turns of their own");
+            panic!("files have file_locks of their own");
         };
         let (Poll::Pending, mut waits) = take(1) else {
-            panic!("it is taken");
+            panic!("it is locked");
         };
-        assert!(turns.is_taken(FileId(1)));
+        assert!(file_locks.is_locked(FileId(1)));
         drop(first);
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
         assert!(waits.as_mut().poll(&mut task).is_ready());
-        assert!(!turns.is_taken(FileId(1)), "and given back");
+        assert!(!file_locks.is_locked(FileId(1)), "and released");
     }
 }

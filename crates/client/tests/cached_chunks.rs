@@ -1,4 +1,4 @@
-//! What a client keeps of a file of several chunks, and whom it asks for them.
+//! The cached data of a file of several chunks, and the servers that a read asks.
 
 mod script;
 
@@ -17,7 +17,7 @@ use std::{
 
 const FILE: FileId = FileId(5);
 const CHUNK: u32 = Config::DATA_BLOCK_BYTES;
-/// That of chunk 1.
+/// The offset of chunk 1.
 const OFFSET: u64 = CHUNK as u64;
 const SIZE: u64 = 2 * OFFSET;
 
@@ -28,7 +28,7 @@ fn config() -> Config {
     }
 }
 
-/// Keeps no data.
+/// A client that caches no data.
 fn asking() -> Config {
     Config {
         data_bytes_max: 0,
@@ -69,7 +69,7 @@ fn data(byte: u8) -> Payload {
     Payload::from(Bytes::from(vec![byte; CHUNK as usize]))
 }
 
-/// A request that changes a whole chunk. The home hears of it first; the chunk's server is slow.
+/// A request that changes a whole chunk. The home gets it first; the server of the chunk is slow.
 fn change(request: Request, index: u32, size: u64, data: Payload) -> [Exchange; 2] {
     let placed = extent(u64::from(index) * OFFSET, size, Some(state(size)));
     let chunk_request = Request::WriteChunk {
@@ -80,7 +80,7 @@ fn change(request: Request, index: u32, size: u64, data: Payload) -> [Exchange; 
     };
     let in_chunk = Exchange {
         data,
-        looks: 1,
+        polls: 1,
         ..exchange(index as u16, chunk_request, Ok(Reply::Done))
     };
     [exchange(0, request, Ok(placed)), in_chunk]
@@ -127,7 +127,7 @@ fn read(index: u32, size: u64, answer: Payload) -> [Exchange; 2] {
     [exchange(0, request, Ok(extent(0, size, None))), from_chunk]
 }
 
-/// A request for the beginning of a chunk, up to `to`.
+/// A read of the start of a chunk, up to `to`.
 fn read_chunk(index: u32, to: u32, answer: Payload) -> Exchange {
     let request = Request::ReadChunk {
         chunk: chunk(index),
@@ -146,9 +146,8 @@ fn opened(state: FileState) -> Exchange {
     exchange(0, Request::Open(FILE), Ok(Reply::Opened(state)))
 }
 
-/// Reads a chunk while it is changed, and after that: both times it must be asked for. What the
-/// change asks comes before the first read, and perhaps something after it. Returns what came of
-/// the change.
+/// Reads a chunk during and after a change: both reads must ask the servers. The requests of the
+/// change come before the first read, and perhaps one after it. Returns the outcome of the change.
 fn read_during<T>(
     (index, size): (u32, u64),
     (old, new): (Payload, Payload),
@@ -177,7 +176,7 @@ fn read_during<T>(
 }
 
 #[test]
-fn what_is_read_while_chunks_are_written_is_not_kept() {
+fn data_read_while_chunks_are_written_is_not_cached() {
     let (old, new) = (data(1), data(2));
     let changed = (written(new.clone()), None);
     let outcome = read_during((1, SIZE), (old, new.clone()), changed, async |client| {
@@ -186,9 +185,9 @@ fn what_is_read_while_chunks_are_written_is_not_kept() {
     assert_eq!(outcome, Ok(SIZE));
 }
 
-/// Other chunks may be written although one is not.
+/// Other chunks may be written although one write fails.
 #[test]
-fn what_is_read_while_a_write_of_chunks_fails_is_not_kept() {
+fn data_read_while_a_write_of_chunks_fails_is_not_cached() {
     let (old, new) = (data(1), data(2));
     let mut failed = written(new.clone());
     if let Some(in_chunk) = failed.last_mut() {
@@ -203,7 +202,7 @@ fn what_is_read_while_a_write_of_chunks_fails_is_not_kept() {
 }
 
 #[test]
-fn what_is_read_while_chunks_are_appended_is_not_kept() {
+fn data_read_while_chunks_are_appended_is_not_cached() {
     let (old, new, size) = (data(0), data(2), SIZE + OFFSET);
     let changed = (appended(new.clone()), None);
     let outcome = read_during((2, size), (old, new.clone()), changed, async |client| {
@@ -213,7 +212,7 @@ fn what_is_read_while_chunks_are_appended_is_not_kept() {
 }
 
 #[test]
-fn the_home_is_asked_once_while_nobody_changes_the_file() {
+fn the_home_is_asked_once_while_no_client_changes_the_file() {
     let size = SIZE + 10;
     let mut exchanges = vec![opened(state(size))];
     exchanges.extend(read(1, size, data(1)));
@@ -231,7 +230,7 @@ fn the_home_is_asked_once_while_nobody_changes_the_file() {
     assert_eq!(pieces, Ok([data(1), data(1), last, Payload::empty()]));
 }
 
-/// The home would tell the size with that, too.
+/// The home would report the size with that, too.
 #[test]
 fn the_home_is_asked_for_a_chunk_of_its_own() {
     let exchanges = || {
@@ -251,7 +250,7 @@ fn the_home_is_asked_for_a_chunk_of_its_own() {
     assert_eq!(pieces, Ok([data(1), data(0)]));
 }
 
-/// The access time is older than the change, and is set by the home.
+/// The access time is older than the change; the home renews it.
 #[test]
 fn the_home_is_asked_once_more_after_a_change_by_the_client() {
     let change = AttributeChange {
@@ -277,19 +276,19 @@ fn the_home_is_asked_once_more_after_a_change_by_the_client() {
 }
 
 #[test]
-fn the_home_is_asked_if_the_lease_was_called_back_before_the_chunk_came() {
+fn the_home_is_asked_if_the_lease_was_recalled_before_the_chunk_came() {
     let lease = Lease {
         node: FILE,
         number: 1,
     };
     let slow = Exchange {
-        looks: 1,
+        polls: 1,
         ..read_chunk(1, CHUNK, data(1))
     };
-    let given_back = exchange(0, Request::GiveBack(vec![lease]), Ok(Reply::Done));
+    let returned = exchange(0, Request::GiveBack(vec![lease]), Ok(Reply::Done));
     let mut exchanges = vec![opened(state(SIZE))];
     exchanges.extend(read(1, SIZE, data(1)));
-    exchanges.extend([slow, given_back]);
+    exchanges.extend([slow, returned]);
     exchanges.extend(read(1, SIZE, data(2)));
     let seen = run(asking(), exchanges, None, |client| async move {
         client.open(FILE).await?;
@@ -303,20 +302,20 @@ fn the_home_is_asked_if_the_lease_was_called_back_before_the_chunk_came() {
     assert_eq!(seen, Ok(data(2)));
 }
 
-/// An answer that comes late must not be taken for the newest.
+/// A late reply must not pass for the newest.
 #[test]
-fn chunks_are_asked_with_the_shrinkings_that_came_with_the_read() {
+fn chunks_are_asked_with_the_truncations_that_came_with_the_read() {
     let mut newer = Truncations::default();
     newer.truncate(SIZE);
-    let told = |truncations: &Truncations| {
-        let mut told = extent(0, SIZE, None);
+    let extent_reply = |truncations: &Truncations| {
+        let mut reply = extent(0, SIZE, None);
         if let Reply::Extent {
             truncations: its, ..
-        } = &mut told
+        } = &mut reply
         {
             its.clone_from(truncations);
         }
-        Ok(told)
+        Ok(reply)
     };
     let with = |truncations: &Truncations| {
         let mut exchange = read_chunk(1, CHUNK, data(1));
@@ -334,14 +333,14 @@ fn chunks_are_asked_with_the_shrinkings_that_came_with_the_read() {
         length,
     };
     let slow = Exchange {
-        looks: 1,
+        polls: 1,
         ..with(&Truncations::default())
     };
     let exchanges = vec![
         opened(state(SIZE)),
-        exchange(0, read(OFFSET, CHUNK), told(&newer)),
+        exchange(0, read(OFFSET, CHUNK), extent_reply(&newer)),
         slow,
-        exchange(0, read(0, 0), told(&Truncations::default())),
+        exchange(0, read(0, 0), extent_reply(&Truncations::default())),
         with(&newer),
         with(&newer),
     ];

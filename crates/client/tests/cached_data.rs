@@ -1,4 +1,4 @@
-//! What a client reads again from its own memory, and when it asks anew.
+//! Reads from the cache, and reads that ask the servers.
 
 mod script;
 
@@ -25,7 +25,7 @@ fn config() -> Config {
     }
 }
 
-/// A file under a lease that covers its data, or not.
+/// A leased file whose lease covers its data, or not.
 fn leased(size: u64, data_leased: bool) -> FileState {
     FileState {
         leased: true,
@@ -73,10 +73,10 @@ fn write(offset: u64, data: Payload, after: FileState) -> Exchange {
         written: None,
         heard: None,
     };
-    let told = extent(after.attributes.size, Some(after));
+    let reply = extent(after.attributes.size, Some(after));
     Exchange {
         data,
-        ..exchange(0, request, Ok(told))
+        ..exchange(0, request, Ok(reply))
     }
 }
 
@@ -86,7 +86,7 @@ fn bytes(length: usize) -> Payload {
 }
 
 #[test]
-fn what_was_read_is_read_again_without_asking() {
+fn cached_data_is_read_again_without_a_request() {
     let data = bytes(100);
     let exchanges = vec![open(leased(100, true)), read(0, BLOCK, 100, &data)];
     let pieces = run(config(), exchanges, None, |client| async move {
@@ -101,7 +101,7 @@ fn what_was_read_is_read_again_without_asking() {
 }
 
 #[test]
-fn who_reads_on_reads_ahead() {
+fn a_sequential_reader_reads_ahead() {
     let size = 40 * BLOCK;
     let data = bytes(size);
     let blocks = |from: usize, to: usize| {
@@ -128,9 +128,9 @@ fn who_reads_on_reads_ahead() {
     assert_eq!(whole.expect("it is read"), data.slice(0, end).bytes());
 }
 
-/// Blocks around them would be forgotten before they are read.
+/// Whole blocks would be evicted before they are read again.
 #[test]
-fn places_within_a_file_that_is_larger_than_all_that_is_kept_are_read_alone() {
+fn random_reads_of_a_file_larger_than_the_cache_read_no_whole_blocks() {
     let size = 200 * BLOCK;
     let data = bytes(size);
     let piece = |offset: usize, length: usize| {
@@ -168,7 +168,7 @@ fn places_within_a_file_that_is_larger_than_all_that_is_kept_are_read_alone() {
 }
 
 #[test]
-fn what_is_kept_is_not_read_ahead() {
+fn cached_blocks_are_not_read_ahead() {
     let size = 8 * BLOCK;
     let data = bytes(size);
     let blocks = |from: usize, count: usize| {
@@ -192,7 +192,7 @@ fn what_is_kept_is_not_read_ahead() {
 }
 
 #[test]
-fn what_the_client_has_changed_is_asked_for_again() {
+fn data_that_the_client_has_changed_is_requested_again() {
     let written = write(0, bytes(1), leased(100, true));
     let (old, new) = (bytes(100), Payload::from(Bytes::from_static(&[7; 100])));
     let exchanges = vec![
@@ -210,7 +210,8 @@ fn what_the_client_has_changed_is_asked_for_again() {
     assert_eq!(seen, Ok(new));
 }
 
-/// Servers of chunks do not know of leases, so whoever reads much has changes announced to the home first.
+/// Servers of chunks do not know of leases. So a client that reads often has changes announced to
+/// the home first.
 #[test]
 fn a_lease_that_covers_the_data_is_asked_for_when_it_is_read_again() {
     let exchanges = vec![
@@ -288,7 +289,7 @@ fn a_write_leaves_the_other_blocks_of_a_file_as_they_are() {
 }
 
 #[test]
-fn nothing_is_kept_of_a_write_beyond_the_end_that_the_home_tells() {
+fn a_write_beyond_the_reported_size_is_not_cached() {
     let exchanges = vec![
         open(leased(100, true)),
         write(BLOCK as u64, bytes(1), leased(100, true)),
@@ -302,17 +303,17 @@ fn nothing_is_kept_of_a_write_beyond_the_end_that_the_home_tells() {
     assert_eq!(seen, Ok(bytes(100)));
 }
 
-/// A write that was kept under an exclusive lease is sent, and answered later than others that are.
+/// A write from the write-back buffer. Its reply arrives later than those of parallel writes.
 fn sent(offset: u64, data: Payload, size: usize, nanos: u32) -> Exchange {
     let mut after = exclusive(size);
     after.attributes.changed.nanos = nanos;
     let mut exchange = write(offset, data, after);
     if let Request::Write { written, .. } = &mut exchange.request {
-        // When scripts run.
+        // The time at which scripts run.
         *written = Some(Timestamp::from(Time(1000)));
     }
-    let looks = 1;
-    Exchange { looks, ..exchange }
+    let polls = 1;
+    Exchange { polls, ..exchange }
 }
 
 fn exclusive(size: usize) -> FileState {
@@ -323,20 +324,20 @@ fn exclusive(size: usize) -> FileState {
 }
 
 fn take_exclusive(size: usize) -> Exchange {
-    let told = Reply::File(exclusive(size));
-    exchange(0, Request::TakeExclusive(FILE), Ok(told))
+    let reply = Reply::File(exclusive(size));
+    exchange(0, Request::TakeExclusive(FILE), Ok(reply))
 }
 
-/// A client that keeps small writes from the first on.
+/// A client that buffers small writes from the first one on.
 fn writing_back() -> Config {
     Config {
-        unsent_bytes_max: 1 << 20,
+        dirty_bytes_max: 1 << 20,
         exclusive_after: 1,
         ..config()
     }
 }
 
-/// Polls an operation that waits once, and then until it is done.
+/// Polls a waiting operation once, and then to completion.
 async fn begin_and_end<T>(operation: impl Future<Output = T>) -> T {
     let mut operation = pin!(operation);
     let begun = poll_fn(|task| Poll::Ready(operation.as_mut().poll(task))).await;
@@ -345,7 +346,7 @@ async fn begin_and_end<T>(operation: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn what_was_sent_side_by_side_is_read_from_memory() {
+fn data_sent_in_parallel_is_read_from_the_cache() {
     let part = BLOCK / 4;
     let filled = |byte: u8| Payload::from(Bytes::from(vec![byte; part]));
     let parts =
@@ -373,9 +374,9 @@ fn what_was_sent_side_by_side_is_read_from_memory() {
     assert_eq!(seen, Ok::<_, Errno>(parts([2, 0, 3, 0])));
 }
 
-/// To put the first piece into a block costs more than it is worth.
+/// Copying the first piece into a block costs more than it saves.
 #[test]
-fn a_small_piece_of_what_was_sent_side_by_side_is_not_lost() {
+fn a_small_piece_of_data_sent_in_parallel_is_not_lost() {
     let small = Payload::from(Bytes::from(vec![1; 70]));
     let large = Payload::from(Bytes::from(vec![2; 124]));
     let both = Payload::gather(320, &[(7, small.clone()), (196, large.clone())]);

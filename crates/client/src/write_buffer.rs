@@ -1,4 +1,4 @@
-//! What a client has written under exclusive leases and has not sent yet.
+//! The write-back buffer: data written under exclusive leases that is not on the servers yet.
 
 use crate::{
     cache::{Cache, CacheUndo},
@@ -11,42 +11,42 @@ use futago_base::{
 };
 use serde::Serialize;
 
-/// How much is sent as one piece, in bytes.
+/// The most bytes that are written back as one piece.
 const RUN_BYTES: u64 = 1 << 20;
-/// Of how many files it is remembered that something of them was lost.
+/// The most files for which lost writes are remembered.
 const LOST_MAX: usize = 1024;
 
-/// A file of which something is unsent.
+/// A file with dirty data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct UnsentFile {
-    /// Its size in bytes, with what is unsent.
+pub struct DirtyFile {
+    /// The size in bytes, including dirty data.
     pub size: u64,
-    /// When it was written last.
+    /// The time of the last write.
     pub written: Timestamp,
-    /// Its set-user-id bits go.
+    /// Whether the set-user-id bits are cleared.
     pub kill_privileges: bool,
-    /// How much is unsent, in bytes.
+    /// The amount of dirty data, in bytes.
     pub bytes: u64,
 }
 
-/// Pieces of data, none over another one, with what else changes with them.
+/// Pieces of dirty data that never overlap, with the other effects of their writes.
 #[derive(Debug, Serialize)]
-pub struct Unsent {
+pub struct WriteBuffer {
     pieces: ReversibleMap<(FileId, u64), Payload>,
-    files: ReversibleMap<FileId, UnsentFile>,
-    /// Why something of a file was lost that its writer has not been told of.
+    files: ReversibleMap<FileId, DirtyFile>,
+    /// The reason of a lost write that has not been reported to the writer.
     lost: Cache<Errno>,
 }
 
-/// What it takes to bring [`Unsent`] back to where it was.
+/// The changes of [`WriteBuffer`] to undo.
 #[derive(Debug)]
-pub struct UnsentUndo {
+pub struct WriteBufferUndo {
     pieces: Changes<(FileId, u64), Payload>,
-    files: Changes<FileId, UnsentFile>,
+    files: Changes<FileId, DirtyFile>,
     lost: CacheUndo<Errno>,
 }
 
-impl Unsent {
+impl WriteBuffer {
     pub const fn new() -> Self {
         Self {
             pieces: ReversibleMap::new(),
@@ -55,45 +55,45 @@ impl Unsent {
         }
     }
 
-    /// From now on, remembers how changes are taken back.
+    /// Records changes from now on, so that they can be undone.
     pub fn record_changes(&mut self) {
         self.pieces.record_changes();
         self.files.record_changes();
         self.lost.record_changes();
     }
 
-    /// What takes back the changes since the last time, if they are kept.
-    pub fn take_changes(&mut self) -> UnsentUndo {
-        UnsentUndo {
+    /// The changes since the last call, if they are recorded.
+    pub fn take_changes(&mut self) -> WriteBufferUndo {
+        WriteBufferUndo {
             pieces: self.pieces.take_changes(),
             files: self.files.take_changes(),
             lost: self.lost.take_changes(),
         }
     }
 
-    /// Takes changes back: the latest that have not been taken back.
-    pub fn take_back(&mut self, undo: UnsentUndo) {
+    /// Undoes changes: the latest that have not been undone.
+    pub fn take_back(&mut self, undo: WriteBufferUndo) {
         self.pieces.take_back(undo.pieces);
         self.files.take_back(undo.files);
         self.lost.take_back(undo.lost);
     }
 
-    /// The file, if something of it is unsent.
-    pub fn file(&self, id: FileId) -> Option<UnsentFile> {
+    /// The file, if it has dirty data.
+    pub fn file(&self, id: FileId) -> Option<DirtyFile> {
         self.files.get(&id).copied()
     }
 
-    /// The files of which something is unsent.
+    /// The files with dirty data.
     pub fn files(&self) -> Vec<FileId> {
         self.files.iter().map(|(&id, _)| id).collect()
     }
 
-    /// How much is unsent of all files, in bytes.
+    /// The dirty data of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|(_, file)| file.bytes).sum()
     }
 
-    /// Keeps a piece of a file that has `size` bytes without it. Returns the size with it.
+    /// Adds a piece to a file that has `size` bytes without it. Returns the size with it.
     pub fn put(
         &mut self,
         (id, offset): (FileId, u64),
@@ -104,7 +104,7 @@ impl Unsent {
         let length = data.len() as u64;
         let replaced = self.cut_out(id, offset, offset + length);
         self.pieces.insert((id, offset), data);
-        let file = self.files.get_or_insert_with(id, || UnsentFile {
+        let file = self.files.get_or_insert_with(id, || DirtyFile {
             size,
             written,
             kill_privileges,
@@ -117,7 +117,7 @@ impl Unsent {
         file.size
     }
 
-    /// Takes a range out of a file's pieces. Returns how much of it was there, in bytes.
+    /// Removes a range from the pieces of a file. Returns how many bytes were removed.
     fn cut_out(&mut self, id: FileId, from: u64, to: u64) -> u64 {
         let mut taken = 0;
         for (at, piece) in self.pieces_over(id, from, to) {
@@ -136,7 +136,7 @@ impl Unsent {
         taken
     }
 
-    /// The pieces that have something of a range, in order.
+    /// The pieces that overlap a range, in order.
     fn pieces_over(&self, id: FileId, from: u64, to: u64) -> Vec<Piece> {
         let before = self.pieces.range((id, 0)..(id, from)).next_back();
         let before = before.filter(|((_, at), piece)| at + piece.len() as u64 > from);
@@ -145,7 +145,7 @@ impl Unsent {
         over.map(|(&(_, at), piece)| (at, piece.clone())).collect()
     }
 
-    /// The same, without what lies outside of the range.
+    /// The parts of the pieces within a range.
     fn parts(&self, id: FileId, from: u64, to: u64) -> Vec<Piece> {
         let pieces = self.pieces_over(id, from, to).into_iter();
         let part = |(at, piece): Piece| {
@@ -159,7 +159,7 @@ impl Unsent {
         pieces.map(part).collect()
     }
 
-    /// A range, if all of it is here.
+    /// The bytes of a range, if all of it is dirty.
     pub fn read(&self, id: FileId, from: u64, to: u64) -> Option<Payload> {
         let parts = self.parts(id, from, to);
         let length: usize = parts.iter().map(|(_, part)| part.len()).sum();
@@ -167,8 +167,9 @@ impl Unsent {
         (length == whole).then(|| gather(from, whole, parts))
     }
 
-    /// What was read at an offset, up to `to` or the end of the file, with what is unsent over it.
-    pub fn lay_over(&self, id: FileId, from: u64, to: u64, read: Payload) -> Payload {
+    /// Overlays the dirty data on data that was read at an offset, up to `to` or the end of the
+    /// file.
+    pub fn overlay(&self, id: FileId, from: u64, to: u64, read: Payload) -> Payload {
         let Some(file) = self.file(id) else {
             return read;
         };
@@ -190,7 +191,7 @@ impl Unsent {
         gather(from, (end - from) as usize, layers)
     }
 
-    /// All of a file, in runs that are sent as one piece each.
+    /// All dirty data of a file, in runs that are written back as one piece each.
     pub fn runs(&self, id: FileId) -> Vec<Piece> {
         let mut runs: Vec<(u64, Vec<Piece>)> = Vec::new();
         let mut end = None;
@@ -210,39 +211,40 @@ impl Unsent {
         runs.into_iter().map(whole).collect()
     }
 
-    /// All of a file has been sent, or is lost. Returns the file if something of it was unsent.
-    pub fn remove(&mut self, id: FileId) -> Option<UnsentFile> {
+    /// Removes the dirty data of a file, which was written back or is lost. Returns the file if it
+    /// had any.
+    pub fn remove(&mut self, id: FileId) -> Option<DirtyFile> {
         for (at, _) in self.pieces_over(id, 0, u64::MAX) {
             self.pieces.remove(&(id, at));
         }
         self.files.remove(&id)
     }
 
-    /// Something of a file is lost.
+    /// Loses the dirty data of a file.
     pub fn lose(&mut self, id: FileId, why: Errno) {
         self.remove(id);
         self.lost.insert_new(id, why);
     }
 
-    /// Everything is lost.
+    /// Loses all dirty data.
     pub fn lose_all(&mut self, why: Errno) {
         for id in self.files() {
             self.lose(id, why);
         }
     }
 
-    /// Why something of a file was lost, if nobody has been told of it.
+    /// The reason of a lost write of a file, if it has not been reported.
     pub fn take_lost(&mut self, id: FileId) -> Option<Errno> {
         self.lost.remove(id)
     }
 }
 
-/// A part of what was read at `from`.
+/// A part of the data that was read at `from`.
 fn between(read: &Payload, from: u64, begin: u64, end: u64) -> Payload {
     read.slice((begin - from) as usize, (end - from) as usize)
 }
 
-/// Puts pieces together, with zeros where there are none.
+/// Joins pieces, with zeros in the gaps.
 fn gather(from: u64, length: usize, pieces: Vec<Piece>) -> Payload {
     let pieces = pieces.into_iter();
     let placed: Vec<(usize, Payload)> = pieces
@@ -261,7 +263,7 @@ mod tests {
     const FILE: FileId = FileId(5);
     const LENGTH: usize = 64;
 
-    /// Pieces at offsets, each of one byte again and again.
+    /// Pieces at offsets, each of one repeated byte.
     fn pieces() -> impl Strategy<Value = Vec<(usize, usize, u8)>> {
         let piece = (0..LENGTH, 1..16_usize, 1..=u8::MAX);
         let within = |(at, length, byte): (usize, usize, u8)| (at, length.min(LENGTH - at), byte);
@@ -272,35 +274,35 @@ mod tests {
         Payload::from(Bytes::from(vec![byte; length]))
     }
 
-    /// Puts pieces, and the bytes that are there then.
-    fn put(pieces: &[(usize, usize, u8)]) -> (Unsent, Vec<Option<u8>>) {
-        let (mut unsent, mut bytes) = (Unsent::new(), vec![None; LENGTH]);
+    /// A buffer with these pieces, and the expected bytes.
+    fn put(pieces: &[(usize, usize, u8)]) -> (WriteBuffer, Vec<Option<u8>>) {
+        let (mut write_buffer, mut bytes) = (WriteBuffer::new(), vec![None; LENGTH]);
         for &(at, length, byte) in pieces {
             let how = (Timestamp::default(), false);
-            unsent.put((FILE, at as u64), fill(byte, length), 0, how);
+            write_buffer.put((FILE, at as u64), fill(byte, length), 0, how);
             bytes[at..at + length].fill(Some(byte));
         }
-        (unsent, bytes)
+        (write_buffer, bytes)
     }
 
     proptest! {
         #[test]
-        fn what_is_unsent_is_what_was_put_last(
+        fn dirty_data_is_the_last_data_put(
             pieces in pieces(),
             (from, length) in (0..LENGTH, 0..LENGTH),
             read in 0..LENGTH,
         ) {
-            let (unsent, bytes) = put(&pieces);
+            let (write_buffer, bytes) = put(&pieces);
             let known = |range: &[Option<u8>]| range.iter().copied().collect::<Option<Vec<u8>>>();
             let to = (from + length).min(LENGTH);
-            let seen = unsent.read(FILE, from as u64, to as u64);
+            let seen = write_buffer.read(FILE, from as u64, to as u64);
             prop_assert_eq!(seen.map(|data| data.bytes().to_vec()), known(&bytes[from..to]));
             let count = bytes.iter().flatten().count() as u64;
-            prop_assert_eq!(unsent.bytes(), count);
+            prop_assert_eq!(write_buffer.bytes(), count);
 
-            // Runs bring all of it.
+            // The runs contain all dirty data.
             let mut sent = vec![None; LENGTH];
-            for (at, run) in unsent.runs(FILE) {
+            for (at, run) in write_buffer.runs(FILE) {
                 for (index, &byte) in run.bytes().iter().enumerate() {
                     sent[at as usize + index] = Some(byte);
                 }
@@ -311,31 +313,31 @@ mod tests {
             let size = bytes.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
             let end = read.max(size).min(to).max(from.min(read));
             let below = fill(0, read.min(to).saturating_sub(from));
-            let over = unsent.lay_over(FILE, from as u64, to as u64, below);
+            let over = write_buffer.overlay(FILE, from as u64, to as u64, below);
             let expected: Vec<u8> = (from..end.max(from)).map(|at| bytes[at].unwrap_or(0)).collect();
             prop_assert_eq!(over.bytes().to_vec(), expected);
         }
     }
 
     #[test]
-    fn a_file_that_is_lost_is_told_of_once() {
-        let (mut unsent, _) = put(&[(1, 2, 3)]);
-        unsent.lose(FILE, Errno::ENOSPC);
-        unsent.lose(FILE, Errno::EIO);
-        assert_eq!((unsent.bytes(), unsent.file(FILE)), (0, None));
-        assert_eq!(unsent.take_lost(FILE), Some(Errno::ENOSPC));
-        assert_eq!(unsent.take_lost(FILE), None);
+    fn a_lost_write_is_reported_once() {
+        let (mut write_buffer, _) = put(&[(1, 2, 3)]);
+        write_buffer.lose(FILE, Errno::ENOSPC);
+        write_buffer.lose(FILE, Errno::EIO);
+        assert_eq!((write_buffer.bytes(), write_buffer.file(FILE)), (0, None));
+        assert_eq!(write_buffer.take_lost(FILE), Some(Errno::ENOSPC));
+        assert_eq!(write_buffer.take_lost(FILE), None);
     }
 
     #[test]
     fn changes_are_taken_back() {
-        let (mut unsent, _) = put(&[(1, 8, 3)]);
-        unsent.record_changes();
-        let before = alloc::format!("{unsent:?}");
-        unsent.put((FILE, 4), fill(9, 2), 0, (Timestamp::default(), true));
-        unsent.lose(FILE, Errno::EIO);
-        let changes = unsent.take_changes();
-        unsent.take_back(changes);
-        assert_eq!(alloc::format!("{unsent:?}"), before);
+        let (mut write_buffer, _) = put(&[(1, 8, 3)]);
+        write_buffer.record_changes();
+        let before = alloc::format!("{write_buffer:?}");
+        write_buffer.put((FILE, 4), fill(9, 2), 0, (Timestamp::default(), true));
+        write_buffer.lose(FILE, Errno::EIO);
+        let changes = write_buffer.take_changes();
+        write_buffer.take_back(changes);
+        assert_eq!(alloc::format!("{write_buffer:?}"), before);
     }
 }

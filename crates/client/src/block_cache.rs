@@ -1,0 +1,157 @@
+//! A bounded cache of blocks of file data.
+
+use crate::cache::{Cache, CacheUndo};
+use futago_base::{FileId, Payload};
+use serde::Serialize;
+
+/// A file, and the number of one of its blocks.
+pub type BlockKey = (FileId, u64);
+
+/// A block of file data; the last block of a file may be short.
+#[derive(Clone, Debug, Serialize)]
+pub struct Block {
+    /// The data version of the block. The block is valid while the file is leased and its valid
+    /// versions cover this one.
+    pub version: u64,
+    /// The bytes.
+    pub data: Payload,
+}
+
+/// The approximate memory of a block besides its data, in bytes.
+const OVERHEAD_BYTES: u64 = 256;
+
+impl Block {
+    const fn bytes(&self) -> u64 {
+        self.data.len() as u64 + OVERHEAD_BYTES
+    }
+}
+
+/// Cached blocks; the oldest are evicted first.
+#[derive(Debug, Serialize)]
+pub struct BlockCache {
+    blocks: Cache<Block, BlockKey>,
+    /// The memory of the blocks, in bytes.
+    bytes: u64,
+    /// The bytes when changes were last taken, if changes are recorded.
+    #[serde(skip)]
+    bytes_before: Option<u64>,
+    #[serde(skip)]
+    bytes_max: u64,
+}
+
+/// The changes of [`BlockCache`] to undo.
+#[derive(Debug)]
+pub struct BlockCacheUndo {
+    blocks: CacheUndo<Block, BlockKey>,
+    bytes: Option<u64>,
+}
+
+impl BlockCache {
+    /// An empty cache for at most `bytes_max` bytes.
+    pub const fn new(bytes_max: u64) -> Self {
+        Self {
+            blocks: Cache::new(usize::MAX),
+            bytes: 0,
+            bytes_before: None,
+            bytes_max,
+        }
+    }
+
+    /// Records changes from now on, so that they can be undone.
+    pub fn record_changes(&mut self) {
+        self.blocks.record_changes();
+        self.bytes_before = Some(self.bytes);
+    }
+
+    /// The changes since the last call, if they are recorded.
+    pub fn take_changes(&mut self) -> BlockCacheUndo {
+        let now = self.bytes_before.map(|_| self.bytes);
+        BlockCacheUndo {
+            blocks: self.blocks.take_changes(),
+            bytes: core::mem::replace(&mut self.bytes_before, now),
+        }
+    }
+
+    /// Undoes changes: the latest that have not been undone.
+    pub fn take_back(&mut self, undo: BlockCacheUndo) {
+        self.blocks.take_back(undo.blocks);
+        self.bytes = undo.bytes.unwrap_or(self.bytes);
+        self.bytes_before = undo.bytes;
+    }
+
+    /// A block, which may be stale.
+    pub fn get(&self, key: BlockKey) -> Option<&Block> {
+        self.blocks.get(key)
+    }
+
+    /// Caches a block.
+    pub fn insert(&mut self, key: BlockKey, block: Block) {
+        self.remove(key);
+        self.bytes += block.bytes();
+        self.blocks.insert(key, block);
+        while self.bytes > self.bytes_max
+            && let Some(oldest) = self.blocks.oldest()
+        {
+            self.remove(oldest);
+        }
+    }
+
+    /// Removes a block.
+    pub fn remove(&mut self, key: BlockKey) {
+        if let Some(block) = self.blocks.remove(key) {
+            self.bytes -= block.bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn key(number: u64) -> BlockKey {
+        (FileId(1), number)
+    }
+
+    fn block(bytes: usize) -> Block {
+        Block {
+            version: 1,
+            data: Payload::from(Bytes::from(alloc::vec![0; bytes])),
+        }
+    }
+
+    fn cached(blocks: &BlockCache) -> alloc::vec::Vec<u64> {
+        let all = 0..10;
+        all.filter(|&number| blocks.get(key(number)).is_some())
+            .collect()
+    }
+
+    #[test]
+    fn the_oldest_blocks_go_when_there_are_too_many_bytes() {
+        let mut blocks = BlockCache::new(3 * OVERHEAD_BYTES + 100);
+        blocks.insert(key(0), block(40));
+        blocks.insert(key(1), block(40));
+        blocks.insert(key(0), block(50));
+        assert_eq!(cached(&blocks), [0, 1]);
+        blocks.insert(key(2), block(20));
+        assert_eq!(cached(&blocks), [0, 2], "the first one was cached anew");
+        blocks.insert(key(3), block(1000));
+        assert_eq!((cached(&blocks).len(), blocks.bytes), (0, 0));
+    }
+
+    #[test]
+    fn changes_are_taken_back() {
+        let mut blocks = BlockCache::new(2 * OVERHEAD_BYTES);
+        blocks.record_changes();
+        blocks.insert(key(0), block(0));
+        blocks.take_changes();
+        let before = alloc::format!("{blocks:?}");
+        blocks.insert(key(1), block(0));
+        blocks.insert(key(2), block(0));
+        blocks.remove(key(1));
+        let undo = blocks.take_changes();
+        assert_ne!(alloc::format!("{blocks:?}"), before);
+        blocks.take_back(undo);
+        assert_eq!(alloc::format!("{blocks:?}"), before);
+    }
+}
