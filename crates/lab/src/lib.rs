@@ -1,9 +1,9 @@
-//! What is run on a Futago file system and what is found out about it.
+//! Workloads for a Futago file system, and the evaluation of their runs.
 //!
-//! [`workload`] says what clients are to do, [`statistics`] sums up how it went, and [`check`]
-//! compares the records of all servers with each other; none of them touches a file system, and the
-//! real cluster and the simulated one use the same code. [`document`] reads files that people write,
-//! [`results`] are what a [`study`] yields, and [`report`] shows them.
+//! [`workload`] defines the operations of clients, [`statistics`] summarizes their results, and
+//! [`check`] compares the records of all servers. None of them uses a file system, so the real
+//! cluster and the simulated one use the same code. [`document`] reads files that people write,
+//! [`results`] are the results of a [`study`], and [`report`] shows them.
 
 pub mod check;
 pub mod document;

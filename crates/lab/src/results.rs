@@ -1,158 +1,158 @@
-//! What came of a study, point by point, in the form in which it is stored and printed.
+//! The results of a study, point by point, in the form in which they are stored and printed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What came of one point: one combination of parameters.
+/// The result of one point: one combination of parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointResult {
     /// The parameters, by the keys of the scenario file.
     pub parameters: BTreeMap<String, Value>,
-    /// Successful operations a second, by operation.
+    /// Successful operations per second, by operation.
     pub throughput: BTreeMap<String, f64>,
-    /// File data that they moved, in MiB a second, by operation; those without data are not there.
+    /// File data that the operations moved, in MiB/s, by operation; operations without data are
+    /// absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bandwidth_mib_per_s: BTreeMap<String, f64>,
-    /// How long operations took.
+    /// The latencies of operations.
     pub latency_us: BTreeMap<String, LatencySummary>,
-    /// What the busiest resource allows, of the phase that comes closest to it.
+    /// The throughput bound of the busiest resource, in the phase that comes closest to it.
     pub bound: Bound,
-    /// Busy time of the busiest of every class of resources over all time; the highest of all
-    /// phases.
+    /// Busy time of the busiest resource of every class over all time; the highest of all phases.
     pub utilisation: BTreeMap<String, f64>,
-    /// The phases by themselves.
+    /// The results of each phase.
     pub phases: Vec<PhaseResult>,
-    /// Events that took place.
+    /// Committed events.
     pub events_committed: u64,
-    /// Events a second of wall-clock time.
+    /// Events per second of wall-clock time.
     pub events_per_s: f64,
     /// Wall-clock time in seconds.
     pub wall_s: f64,
-    /// The most memory that the process has used up to then, in bytes.
+    /// The peak memory of the process until then, in bytes.
     pub peak_rss_bytes: Option<u64>,
-    /// Covers every event: equal for all executors.
+    /// A digest of every event: equal for all executors.
     pub digest: String,
 }
 
-/// How long operations took, in microseconds.
+/// A summary of latencies, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencySummary {
-    /// Half of them took no longer.
+    /// The median.
     pub p50: f64,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub p99: f64,
     /// The mean.
     pub mean: f64,
 }
 
-/// What a resource allows.
+/// The bound that a resource sets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// The resource: a class of the machine, or `clients` if they ask for no more.
     pub resource: String,
-    /// File data in MiB a second, by operation; those without data are not there.
+    /// File data in MiB/s, by operation; operations without data are absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bandwidth_mib_per_s: BTreeMap<String, f64>,
-    /// Operations a second, by operation.
+    /// Operations per second, by operation.
     #[serde(flatten)]
     pub per_s: BTreeMap<String, f64>,
 }
 
-/// What came of one phase.
+/// The result of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseResult {
     /// Its name.
     pub name: String,
-    /// How long was measured, in seconds of the simulation.
+    /// The measured time, in seconds of the simulation.
     pub measured_s: f64,
     /// The operations.
     pub operations: BTreeMap<String, OperationResult>,
-    /// What became of changes that several servers take part in.
+    /// The results of transactions: changes on several servers.
     #[serde(default)]
     pub transactions: TransactionResult,
-    /// Where operations arrive whether others have ended or not, those that had arrived and had not begun
-    /// when the measured part ended.
+    /// The operations that had arrived and had not begun when the measured part ended. Only open
+    /// arrivals, which do not wait for earlier operations, have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
     /// The classes of resources.
     pub resources: BTreeMap<String, ResourceResult>,
-    /// What the busiest resource allows.
+    /// The bound that the busiest resource sets.
     pub bound: Bound,
 }
 
-/// How operations of one kind went.
+/// The results of one kind of operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationResult {
-    /// How many succeeded.
+    /// Successful operations.
     pub count: u64,
-    /// How many failed, by error.
+    /// Failed operations, by error.
     pub errors: BTreeMap<String, u64>,
-    /// Successes a second.
+    /// Successful operations per second.
     pub per_s: f64,
-    /// File data that they moved, in MiB a second; 0 for operations without data.
+    /// File data that the operations moved, in MiB/s; 0 for operations without data.
     #[serde(default)]
     pub mib_per_s: f64,
-    /// How long they took.
+    /// The latencies.
     pub latency_us: LatencySummary,
 }
 
-/// What became of transactions: changes that several servers take part in. What one server does alone
-/// is none.
+/// The results of transactions: changes on several servers. A change on one server is no
+/// transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransactionResult {
-    /// How many have begun.
+    /// Transactions begun.
     pub begun: u64,
-    /// How many took effect.
+    /// Transactions committed.
     pub committed: u64,
-    /// How many were given up.
+    /// Transactions aborted.
     pub aborted: u64,
-    /// How often a request met what a transaction had reserved, and waited for it.
+    /// How often a request waited because a transaction had reserved a record.
     pub conflicts: u64,
-    /// Attempts at operations of any kind that came to nothing and were made again.
+    /// Failed attempts at operations of any kind that were retried.
     pub retries: u64,
-    /// Those that took effect, a second.
+    /// Committed transactions per second.
     pub committed_per_s: f64,
-    /// Those that were given up, a second.
+    /// Aborted transactions per second.
     pub aborted_per_s: f64,
-    /// Conflicts over operations that ended.
+    /// Conflicts per completed operation.
     pub conflicts_per_operation: f64,
-    /// Retries over operations that ended.
+    /// Retries per completed operation.
     pub retries_per_operation: f64,
 }
 
-/// How busy resources of one class were.
+/// The use of the resources of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResourceResult {
-    /// How many there are; 0 if without limit.
+    /// The number of resources; 0 if unlimited.
     pub units: u64,
-    /// Uses a second, of all.
+    /// Uses per second, of all resources.
     pub uses_per_s: f64,
-    /// Mean time of a use, in microseconds.
+    /// Mean service time of a use, in microseconds.
     pub service_us: f64,
-    /// Mean time of waiting before a use, in microseconds.
+    /// Mean waiting time before a use, in microseconds.
     pub wait_us: f64,
-    /// Busy time of all over all time.
+    /// Busy time of all resources over all time.
     pub utilisation: f64,
-    /// Busy time of the busiest over all time.
+    /// Busy time of the busiest resource over all time.
     pub utilisation_max: f64,
-    /// How many waited at a time, on average, at all together.
+    /// Mean queue length, of all resources together.
     pub queue_mean: f64,
 }
 
-/// What results call the clients where operations arrive.
+/// The name of the clients in results with open arrivals.
 const CLIENT: &str = "client";
 
-/// From here on a resource counts as saturated.
+/// A resource with at least this utilisation counts as saturated.
 pub const SATURATED: f64 = 0.95;
 
 impl PhaseResult {
-    /// Works out what the busiest resource allows, and what the clients ask for at most.
+    /// Computes the bound of the busiest resource, and the highest demand of the clients.
     ///
-    /// Throughput over utilisation is what a resource serves if it is always busy. Clients that
-    /// never wait take a cycle less the waiting; by Little's law the cycle is clients over
-    /// throughput (Denning and Buzen, *The operational analysis of queueing network models*, 1978).
-    /// Clients at which operations arrive are a resource themselves.
+    /// Throughput over utilisation is the service rate of a resource that is always busy. A cycle
+    /// of clients that never wait is their cycle less the waiting. By Little's law the cycle is
+    /// clients over throughput (Denning and Buzen, *The operational analysis of queueing network
+    /// models*, 1978). Clients with open arrivals are a resource themselves.
     pub fn find_bound(&mut self, clients: u32) {
         let throughput: f64 = self
             .operations
@@ -178,7 +178,7 @@ impl PhaseResult {
         }
         let name = busiest.map_or("", |(name, _)| name.as_str());
         let resource = match open {
-            // Clients are busy too while they wait for what is saturated.
+            // Clients are also busy while they wait for a saturated resource.
             Some(_) if of_resource > of_clients.max(1.0 / SATURATED) => CLIENT,
             None if of_resource > of_clients => "clients",
             _ => name,
@@ -196,15 +196,15 @@ impl PhaseResult {
     }
 }
 
-/// The operations that move file data, and how much they do.
+/// The operations that move file data, with their rates.
 fn of_data(operations: &BTreeMap<String, OperationResult>) -> impl Iterator<Item = (&String, f64)> {
     let with_data = operations.iter().map(|(name, o)| (name, o.mib_per_s));
     with_data.filter(|(_, mib_per_s)| *mib_per_s > 0.0)
 }
 
 impl PointResult {
-    /// Collects what all phases say of operations and resources. An operation of several phases is
-    /// named with its phase.
+    /// Collects the operations and resources of all phases. An operation of several phases is named
+    /// with its phase.
     pub fn collect(parameters: BTreeMap<String, Value>, phases: Vec<PhaseResult>) -> Self {
         let mut point = Self {
             parameters,
@@ -264,8 +264,8 @@ impl PointResult {
         point
     }
 
-    /// A figure of the result by its name, such as `throughput.create`, `latency_us.stat.p99` or, as
-    /// parts of lists are numbered, `phases.0.measured_s`; or a parameter by its key.
+    /// A value of the result by its name, such as `throughput.create` or `latency_us.stat.p99`.
+    /// Parts of lists are numbered, as in `phases.0.measured_s`. A parameter is named by its key.
     pub fn figure(&self, name: &str) -> Option<f64> {
         if let Some(parameter) = self.parameters.get(name) {
             return parameter.as_f64();
@@ -326,7 +326,8 @@ mod tests {
         assert!((phase.bound.per_s["create"] - 1000.0).abs() < 1e-6);
     }
 
-    /// Ten clients at 500 a second have a cycle of 20 ms; without 1 ms of waiting they reach 526.
+    /// Ten clients at 500 operations/s have a cycle of 20 ms; without 1 ms of waiting they reach
+    /// 526/s.
     #[test]
     fn clients_that_hardly_wait_are_the_bound_themselves() {
         let phase = phase("p", 500.0, &[("nic", 0.5, 1_000.0)]);
@@ -334,7 +335,7 @@ mod tests {
         assert!((phase.bound.per_s["create"] - 500.0 * 20.0 / 19.0).abs() < 1e-6);
     }
 
-    /// They are busy too while they wait for something else that is saturated.
+    /// They are also busy while they wait for another saturated resource.
     #[test]
     fn clients_at_which_operations_arrive_are_a_resource() {
         let bound = |nic: f64| {

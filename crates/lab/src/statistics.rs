@@ -1,4 +1,4 @@
-//! How a phase of a benchmark went.
+//! The results of a phase of a benchmark.
 
 use data_encoding::BASE64;
 use hdrhistogram::{
@@ -7,7 +7,7 @@ use hdrhistogram::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The times that operations took: to three digits, up to an hour.
+/// The latencies of operations: to three digits, up to an hour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Latencies(Histogram<u64>);
@@ -30,7 +30,7 @@ impl Latencies {
 
     /// Adds the operations of another client.
     pub fn merge(&mut self, other: &Self) {
-        // Both have the same bounds, so nothing can fall outside.
+        // Both have the same bounds, so no value is outside.
         let merged = self.0.add(&other.0);
         debug_assert!(merged.is_ok());
     }
@@ -40,7 +40,7 @@ impl Latencies {
         self.0.len()
     }
 
-    /// The time within which the fraction `quantile` of the operations was done, in microseconds.
+    /// The latency at the fraction `quantile` of the operations, in microseconds.
     pub fn quantile_us(&self, quantile: f64) -> f64 {
         self.0.value_at_quantile(quantile) as f64 / 1000.0
     }
@@ -73,61 +73,61 @@ impl TryFrom<String> for Latencies {
     }
 }
 
-/// What one client did in a phase.
+/// The results of one client in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientPhase {
-    /// When it began, by a clock that all clients of the run share.
+    /// The start, by a clock that all clients of the run share.
     pub started_ns: u64,
-    /// When its last operation was done, files closed and data flushed.
+    /// The end of the last operation, with files closed and data flushed.
     pub ended_ns: u64,
     /// Bytes read or written.
     pub bytes: u64,
-    /// Processor time that the client's process took.
+    /// CPU time of the process of the client.
     pub cpu_us: u64,
     /// The operations.
     pub latencies: Latencies,
 }
 
-/// What the servers did in a phase, all of them together.
+/// The results of all servers together in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerPhase {
-    /// Requests that they were sent.
+    /// Requests that they received.
     pub requests: u64,
-    /// Processor time that they took.
+    /// Their CPU time.
     pub cpu_us: u64,
-    /// How long they had something to do: without looking for messages in vain.
+    /// Their busy time, without unsuccessful polls.
     pub busy_us: u64,
 }
 
 /// The result of a phase, over all clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseReport {
-    /// Which phase.
+    /// The name of the phase.
     pub name: String,
     /// Number of operations.
     pub ops: u64,
-    /// From the first client's start to the last one's end.
+    /// The time from the start of the first client to the end of the last one.
     pub seconds: f64,
     /// Operations a second.
     pub ops_per_s: f64,
     /// Data rate.
     pub mib_per_s: f64,
-    /// The median time of an operation.
+    /// The median latency.
     pub p50_us: f64,
-    /// The time that one operation in a hundred exceeds.
+    /// The 99th percentile of the latency.
     pub p99_us: f64,
-    /// Requests that the servers were sent; absent if no cluster was asked.
+    /// Requests that the servers received; absent without a cluster.
     pub server_requests: Option<u64>,
-    /// Processor time of the client processes an operation.
+    /// CPU time of the client processes per operation.
     pub client_cpu_us_per_op: f64,
-    /// Processor time of the servers an operation; absent if no cluster was asked.
+    /// CPU time of the servers per operation; absent without a cluster.
     pub server_cpu_us_per_op: Option<f64>,
-    /// How long the servers had something to do for an operation; absent if no cluster was asked.
+    /// Busy time of the servers per operation; absent without a cluster.
     pub server_busy_us_per_op: Option<f64>,
 }
 
 impl PhaseReport {
-    /// Sums a phase up.
+    /// Summarizes a phase.
     pub fn new(name: &str, clients: &[ClientPhase], servers: Option<ServerPhase>) -> Self {
         let started_ns = clients.iter().map(|c| c.started_ns).min().unwrap_or(0);
         let ended_ns = clients.iter().map(|c| c.ended_ns).max().unwrap_or(0);
@@ -156,8 +156,8 @@ impl PhaseReport {
     }
 }
 
-/// Of several rounds of a phase, the one of the median rate; of an even number, of the lower of the
-/// two in the middle.
+/// The round of a phase with the median rate; for an even number, the lower of the two in the
+/// middle.
 pub fn median_round(rounds: &[PhaseReport]) -> Option<&PhaseReport> {
     let mut by_rate: Vec<_> = rounds.iter().collect();
     by_rate.sort_by(|a, b| a.ops_per_s.total_cmp(&b.ops_per_s));

@@ -1,5 +1,5 @@
-//! Admissions: whether a server that takes chunks of a file is one of those that the file's home
-//! tells of shrinkings, and has heard of the latest.
+//! Admissions: a server that takes chunks of a file must be one that the home notifies of
+//! truncations, and must have applied the latest.
 
 use super::{Fault, Finding, Records, records::Node};
 use futago_base::{ChunkId, FileId, Kind, ServerId};
@@ -11,7 +11,7 @@ pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// While confirmations are missing, a server may be told a little later.
+/// A server may learn of a truncation later while confirmations are missing.
 fn check_admission(
     records: &Records<'_>,
     file: FileId,
@@ -27,11 +27,11 @@ fn check_admission(
     let latest = node.truncations.latest;
     (node.cuts_pending == 0 && heard != latest).then(|| {
         let fault = Fault::MissedTruncation(file, heard, latest);
-        Finding::at(server, fault, catch_up(file, node, heard))
+        Finding::at(server, fault, apply_missed(file, node, heard))
     })
 }
 
-/// Whether a server is one that a file's home tells of the file.
+/// Whether a server is one that the home of a file notifies of the file.
 fn has_chunks_at(records: &Records<'_>, file: FileId, node: &Node, server: ServerId) -> bool {
     let map = records.map;
     if node.kind != Kind::File || node.chunk_bytes == 0 || map.home(file) == server {
@@ -42,9 +42,9 @@ fn has_chunks_at(records: &Records<'_>, file: FileId, node: &Node, server: Serve
     (1..end.min(round)).any(|index| map.chunk_server(ChunkId { file, index }) == server)
 }
 
-/// What a server does that has missed shrinkings, before it takes a change: nobody was shown what
-/// it cuts.
-pub(super) fn catch_up(file: FileId, node: &Node, heard: u64) -> Vec<Repair> {
+/// The repairs that a server with missed truncations makes before it takes a change. No client
+/// could read the cut data.
+pub(super) fn apply_missed(file: FileId, node: &Node, heard: u64) -> Vec<Repair> {
     let cut = node.truncations.limit_since(heard).map(|size| Repair::Cut {
         file,
         chunk_bytes: node.chunk_bytes,
@@ -53,7 +53,7 @@ pub(super) fn catch_up(file: FileId, node: &Node, heard: u64) -> Vec<Repair> {
     cut.into_iter().chain([admit(file, node)]).collect()
 }
 
-/// Has a server take chunks of a file.
+/// Admits chunks of a file at a server.
 pub(super) const fn admit(file: FileId, node: &Node) -> Repair {
     Repair::Put(Inspected::Admitted {
         file,

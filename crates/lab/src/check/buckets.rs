@@ -1,4 +1,4 @@
-//! Buckets: whose they are, where they lie, whether they tile the hashes, and what they count.
+//! Buckets: their owners, their servers, the tiling of the hashes, and their counts.
 
 use super::{Fault, Finding, Records, records::Bucket};
 use futago_base::{BucketStart, FileId, Kind, ServerId, record::Header};

@@ -1,4 +1,4 @@
-//! Chunks: whether they belong to a file that reaches that far, and whether their data is served.
+//! Chunks: each belongs to a file that reaches that far, and its data is served.
 
 use super::{
     Fault, Finding, Records, admissions,
@@ -15,8 +15,8 @@ pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Data beyond the end of an open file is no fault: a write that is under way puts it there before the
-/// size is raised, and it goes with the last close if that does not happen.
+/// Data beyond the end of an open file is no fault. A write under way puts it there before the size
+/// grows. If the size does not grow, the last close removes the data.
 fn fault_of(records: &Records<'_>, stored: &StoredChunk) -> Option<(Fault, Vec<Repair>)> {
     let chunk = stored.chunk;
     let remove = || vec![Repair::Remove(InspectedKey::Chunk(chunk))];
@@ -42,8 +42,8 @@ const fn start_of(stored: &StoredChunk, file: &Node) -> u64 {
     index.saturating_mul(file.chunk_bytes as u64)
 }
 
-/// A server serves data only of a file that its home has told it of, and no further than the
-/// shrinkings that it has missed. Beyond a file's reach nobody asks.
+/// A server serves data only of a file that its home has admitted there, and only up to the
+/// truncations that it has missed. No client asks beyond the reach of a file.
 fn unserved(
     records: &Records<'_>,
     stored: &StoredChunk,
@@ -69,5 +69,5 @@ fn unserved(
     let limit = file.truncations.limit_since(heard);
     let is_cut = limit.is_some_and(|limit| start + u64::from(stored.end) > limit);
     (is_cut && file.cuts_pending == 0)
-        .then(|| (fault, admissions::catch_up(chunk.file, file, heard)))
+        .then(|| (fault, admissions::apply_missed(chunk.file, file, heard)))
 }

@@ -1,4 +1,4 @@
-//! Entries: whether they lie in a bucket and lead to what they say.
+//! Entries: each lies in a bucket and refers to an existing node of the recorded kind.
 
 use super::{Fault, Finding, Records, records::NamedEntry};
 use futago_base::record::Entry;
@@ -9,8 +9,8 @@ pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What is wrong with an entry. One that lies in no bucket goes to the one that it belongs to, if
-/// nothing else is in its place there.
+/// The fault of an entry, if any. An entry outside of all buckets moves to the bucket of its hash,
+/// unless another entry has its name there.
 fn check_entry(records: &Records<'_>, entry: &NamedEntry<'_>) -> Option<Finding> {
     let (directory, name, target) = (entry.directory, entry.name.clone(), entry.entry);
     let node = records.nodes.get(&target.id);
@@ -19,7 +19,7 @@ fn check_entry(records: &Records<'_>, entry: &NamedEntry<'_>) -> Option<Finding>
         kind: node.kind,
     });
     let (fault, repairs) = match truth {
-        _ if !entry.is_in_place() => {
+        _ if !entry.is_in_bucket() => {
             let put = truth.map(|truth| entry.put(truth)).unwrap_or_default();
             let repairs = [put, entry.remove_here()].concat();
             (Fault::EntryWithoutBucket(directory, name, target), repairs)

@@ -1,22 +1,22 @@
-//! What a check finds.
+//! The findings of a check.
 
 use futago_base::{BucketStart, ChunkId, FileId, Kind, Name, ServerId, record::Entry};
 use futago_wire::check::Repair;
 use std::fmt;
 
-/// One thing that does not fit, and how to mend it.
+/// One inconsistency, and its repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What is wrong.
+    /// The inconsistency.
     pub fault: Fault,
-    /// The server that holds the record that is wrong.
+    /// The server with the faulty record.
     pub server: ServerId,
-    /// What mends it, and where.
+    /// The repairs, each with its server.
     pub repairs: Vec<(ServerId, Repair)>,
 }
 
 impl Finding {
-    /// A finding that is mended where it was found.
+    /// A finding that is repaired on its server.
     pub(super) fn at(server: ServerId, fault: Fault, repairs: Vec<Repair>) -> Self {
         Self {
             fault,
@@ -26,7 +26,7 @@ impl Finding {
     }
 }
 
-/// What is wrong with a record.
+/// The fault of a record.
 #[derive(Clone, Debug, PartialEq, Eq, strum::EnumDiscriminants)]
 #[strum_discriminants(
     doc = "The sort of a fault; programs know it by a short constant name.",
@@ -40,9 +40,9 @@ pub enum Fault {
     NoRoot,
     /// An inode is on a server that is not its home.
     MisplacedInode(FileId),
-    /// An entry leads to a node that does not exist.
+    /// An entry refers to a node that does not exist.
     DanglingEntry(FileId, Name, Entry),
-    /// An entry says another kind than the inode.
+    /// An entry records another kind than the inode.
     WrongKind(FileId, Name, Entry, Kind),
     /// An entry is in no bucket of its server.
     EntryWithoutBucket(FileId, Name, Entry),
@@ -50,11 +50,11 @@ pub enum Fault {
     SecondName(FileId, Name, FileId),
     /// A node that counts names has none.
     LostInode(FileId, Kind),
-    /// A node has no names, counts none and nobody has it open.
+    /// A node has no names, counts none and no client has it open.
     Orphan(FileId, Kind),
     /// A node counts (first) another number of names than it has (second).
     WrongLinks(FileId, u32, u32),
-    /// A directory names a parent (second) other than the directory that it lies in (third).
+    /// A directory records a parent (second) other than the directory that contains it (third).
     WrongParent(FileId, Option<FileId>, FileId),
     /// A directory lies below itself.
     Loop(FileId),
@@ -62,31 +62,31 @@ pub enum Fault {
     MissingBucket(FileId, BucketStart),
     /// A bucket does not end before the next one begins.
     OverlappingBucket(FileId, BucketStart),
-    /// A bucket of something that is no directory, or with an impossible range.
+    /// A bucket of a node that is no directory, or with an impossible range.
     StrayBucket(FileId, BucketStart),
-    /// A bucket is on a server where nobody looks for it.
+    /// A bucket is on a server where no client looks for it.
     MisplacedBucket(FileId, BucketStart),
     /// A header counts another number of entries and subdirectories (first) than there are
     /// (second).
     WrongCounts(FileId, BucketStart, (u64, u32), (u64, u32)),
-    /// A chunk of something that is no file.
+    /// A chunk of a node that is no file.
     ChunkWithoutFile(ChunkId),
     /// A chunk that begins beyond the end of its file.
     ChunkBeyondEnd(ChunkId),
-    /// A chunk is on a server where nobody looks for it.
+    /// A chunk is on a server where no client looks for it.
     MisplacedChunk(ChunkId),
-    /// A chunk with data that its server serves to nobody; the latest truncation of which the
-    /// server has heard, nothing if it was not told of the file.
+    /// A chunk with data that its server does not serve; the latest truncation that the server has
+    /// applied, `None` if the file is not admitted there.
     UnservedChunk(ChunkId, Option<u64>),
     /// A server takes chunks of a file that has none there.
     StrayAdmission(FileId),
-    /// The chunks of a file on a server have heard of another truncation (first) than the file's
-    /// latest (second).
+    /// The chunks of a file on a server have applied another truncation (first) than the latest of
+    /// the file (second).
     MissedTruncation(FileId, u64, u64),
 }
 
 impl Fault {
-    /// Its sort.
+    /// The kind of the fault.
     pub fn kind(&self) -> FaultKind {
         self.into()
     }
@@ -122,7 +122,7 @@ impl Fault {
             Self::Orphan(id, kind) => {
                 write!(
                     f,
-                    "{kind:?} {id} was removed and nobody has it open, but it is still there"
+                    "{kind:?} {id} was removed and no client has it open, but it is still there"
                 )
             }
             Self::WrongLinks(id, counted, found) => {
@@ -193,7 +193,7 @@ impl Fault {
                 "counts {} entries and {} subdirectories, but has {} and {}",
                 counted.0, counted.1, found.0, found.1
             ),
-            _ => write!(f, "is on a server where nobody looks for it"),
+            _ => write!(f, "is on a server where no client looks for it"),
         }
     }
 
@@ -209,12 +209,12 @@ impl Fault {
             Self::UnservedChunk(..) => {
                 write!(
                     f,
-                    "chunk {index} of file {file} has data that is served to nobody"
+                    "chunk {index} of file {file} has data that its server does not serve"
                 )
             }
             _ => write!(
                 f,
-                "chunk {index} of file {file} is on a server where nobody looks for it"
+                "chunk {index} of file {file} is on a server where no client looks for it"
             ),
         }
     }

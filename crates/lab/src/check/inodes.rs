@@ -1,4 +1,4 @@
-//! Inodes: whether they are at home and have as many names as they count.
+//! Inodes: each is at its home and has as many names as it counts.
 
 use super::{
     Fault, Finding, Records,
@@ -23,7 +23,7 @@ pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A misplaced inode goes home, unless there is another.
+/// Moves a misplaced inode to its home, unless there is another inode.
 fn misplacement(records: &Records<'_>, misplaced: &MisplacedInode<'_>) -> Finding {
     let id = misplaced.id;
     let record = || Inspected::Inode {

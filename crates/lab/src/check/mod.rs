@@ -1,17 +1,17 @@
-//! The check of a whole file system: do the records of all servers fit together?
+//! The check of a whole file system: the consistency of the records of all servers.
 //!
-//! A pure function from what the servers list ([`Inspected`](futago_wire::check::Inspected)) to
-//! [`Finding`]s, each with the [`Repair`](futago_wire::check::Repair)s that mend it. It presumes that
-//! nothing is under way: while an operation is, a record may be ahead of another for a moment.
+//! A pure function from the listed records ([`Inspected`](futago_wire::check::Inspected)) to
+//! [`Finding`]s, each with its [`Repair`](futago_wire::check::Repair)s. It requires that no
+//! operation is under way, because an operation may change one record before another.
 //!
-//! One file a rule:
+//! One file for each rule:
 //! - [`buckets`]: every bucket belongs to a directory and lies on the right server; the buckets of
 //!   a directory tile the hashes; their counts are those of their entries.
-//! - [`entries`]: every entry lies in a bucket and leads to a node of the kind that it says.
+//! - [`entries`]: every entry lies in a bucket and refers to a node of the recorded kind.
 //! - [`inodes`]: every node has as many names as it counts, and a directory exactly one.
-//! - [`tree`]: every directory names the one that it lies in, and is reached from the root.
+//! - [`tree`]: every directory records its parent, and is reached from the root.
 //! - [`chunks`]: every chunk belongs to a file that reaches that far, and its data is served.
-//! - [`admissions`]: every server that takes chunks of a file has heard of all its shrinkings.
+//! - [`admissions`]: every server that takes chunks of a file has applied all its truncations.
 
 mod admissions;
 mod buckets;
@@ -28,7 +28,7 @@ pub use finding::{Fault, FaultKind, Finding};
 pub use plan::repair_plan;
 pub use records::{Listing, Records};
 
-/// Everything that does not fit together in the records that the servers have listed.
+/// All inconsistencies in the listed records.
 pub fn check(records: &Records<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     buckets::check(records, &mut findings);

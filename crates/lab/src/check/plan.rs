@@ -1,12 +1,13 @@
-//! In which order to mend what a check has found.
+//! The order of the repairs.
 
 use super::Finding;
 use futago_base::ServerId;
 use futago_wire::check::{Inspected, InspectedKey, Repair};
 
-/// The repairs of all findings, each once, in an order in which none undoes another and nothing is
-/// without a name in between: inodes and buckets come to their places, then names come, then what is wrong
-/// goes away, then nodes are set right, and all buckets that were touched are counted anew at the end.
+/// The repairs of all findings, each once. The order ensures that no repair undoes another, and
+/// that no node is without a name in between. Inodes and buckets move first, then names are added,
+/// then faulty records are removed, then nodes are corrected. At the end all changed buckets are
+/// counted again.
 pub fn repair_plan(findings: &[Finding]) -> Vec<(ServerId, Repair)> {
     let mut plan: Vec<(ServerId, Repair)> = findings
         .iter()

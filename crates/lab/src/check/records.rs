@@ -8,7 +8,7 @@ use futago_base::{
 use futago_wire::check::{Inspected, InspectedKey, Repair};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one server has listed.
+/// The records of one server.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// The server.
@@ -22,7 +22,7 @@ pub struct Listing {
 pub struct Node {
     /// Its home.
     pub server: ServerId,
-    /// What the node is.
+    /// The kind of the node.
     pub kind: Kind,
     /// Permission bits.
     pub mode: u16,
@@ -30,21 +30,21 @@ pub struct Node {
     pub gid: u32,
     /// The number of names that it counts.
     pub links: u32,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Up to where it may have chunks, in bytes.
+    /// The offset up to which it may have chunks, in bytes.
     pub reach: u64,
-    /// Bytes a chunk.
+    /// The chunk size in bytes.
     pub chunk_bytes: u32,
-    /// Its shrinkings.
+    /// The truncations.
     pub truncations: Truncations,
-    /// How many servers have not yet confirmed one of them.
+    /// How many confirmations of truncations are missing.
     pub cuts_pending: u32,
-    /// The directory that it believes to lie in, if it is a directory.
+    /// The recorded parent of a directory.
     pub parent: Option<FileId>,
-    /// Last change of its contents; of a directory, only as far as a user has set it.
+    /// The last change of the contents; for a directory, only the time that a user has set.
     pub modified: Timestamp,
-    /// Whether somebody has it open.
+    /// Whether a client has it open.
     pub open: bool,
 }
 
@@ -67,7 +67,7 @@ impl Node {
         }
     }
 
-    /// The root directory, whose inode has to be made anew.
+    /// A new root directory, whose inode is missing.
     fn new_root(server: ServerId) -> Self {
         Self {
             server,
@@ -87,7 +87,7 @@ impl Node {
     }
 }
 
-/// An inode away from its home.
+/// An inode on another server than its home.
 #[derive(Clone, Copy, Debug)]
 pub struct MisplacedInode<'a> {
     /// The server that has it.
@@ -96,22 +96,22 @@ pub struct MisplacedInode<'a> {
     pub id: FileId,
     /// The inode.
     pub inode: &'a Inode,
-    /// Whether it is the only one of its file: then it belongs to its home.
+    /// Whether it is the only inode of its file and so belongs at the home.
     pub only: bool,
 }
 
-/// A bucket as it should be, and what lies in it.
+/// A bucket as it should be, and its entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
-    /// The server that it belongs to.
+    /// The server that should hold it.
     pub server: ServerId,
-    /// The header as it is; nothing if the bucket is missing.
+    /// The present header; `None` if the bucket is missing.
     pub found: Option<Header>,
-    /// The header as it should be, up to what it counts.
+    /// The header as it should be, except for its counts.
     pub header: Header,
-    /// How many entries lie in it.
+    /// The number of entries.
     pub entries: u64,
-    /// How many of them lead to directories.
+    /// The number of entries of directories.
     pub subdirectories: u32,
 }
 
@@ -124,39 +124,40 @@ pub struct NamedEntry<'a> {
     pub directory: FileId,
     /// The name.
     pub name: &'a Name,
-    /// What it leads to.
+    /// The recorded node.
     pub entry: Entry,
-    /// The server and the bucket that it belongs to; nothing if there is no directory, or if another
-    /// entry has its place.
-    pub place: Option<(ServerId, BucketStart)>,
+    /// The server and the bucket that should hold the entry. `None` without a directory, or if
+    /// another entry has the name there.
+    pub location: Option<(ServerId, BucketStart)>,
 }
 
 impl NamedEntry<'_> {
-    /// Whether it is where it belongs.
-    pub fn is_in_place(&self) -> bool {
-        self.place.is_some_and(|(server, _)| server == self.server)
+    /// Whether the entry is in its bucket.
+    pub fn is_in_bucket(&self) -> bool {
+        self.location
+            .is_some_and(|(server, _)| server == self.server)
     }
 
-    /// Puts an entry of this name where it belongs, if it belongs anywhere.
+    /// Puts an entry of this name into its bucket, if there is one.
     pub(super) fn put(&self, entry: Entry) -> Vec<(ServerId, Repair)> {
-        let put = |place| put_entry(place, self.directory, self.name.clone(), entry);
-        self.place.map(put).into_iter().flatten().collect()
+        let put = |location| put_entry(location, self.directory, self.name.clone(), entry);
+        self.location.map(put).into_iter().flatten().collect()
     }
 
-    /// Removes it from where it is.
+    /// Removes the entry from its present server.
     pub(super) fn remove_here(&self) -> Vec<(ServerId, Repair)> {
         self.remove_from(self.server)
     }
 
-    /// Removes it from where it belongs, so that it is no name any more.
+    /// Removes the name from its bucket.
     pub(super) fn remove_name(&self) -> Vec<(ServerId, Repair)> {
-        self.remove_from(self.place.map_or(self.server, |(server, _)| server))
+        self.remove_from(self.location.map_or(self.server, |(server, _)| server))
     }
 
     fn remove_from(&self, server: ServerId) -> Vec<(ServerId, Repair)> {
         let key = InspectedKey::Entry(self.directory, self.name.clone());
         let mut repairs = vec![(server, Repair::Remove(key))];
-        if let Some((at, start)) = self.place
+        if let Some((at, start)) = self.location
             && at == server
         {
             repairs.push((at, Repair::RecountBucket(self.directory, start)));
@@ -165,7 +166,7 @@ impl NamedEntry<'_> {
     }
 }
 
-/// Puts an entry into the bucket where it belongs.
+/// Puts an entry into its bucket.
 pub(super) fn put_entry(
     (server, start): (ServerId, BucketStart),
     directory: FileId,
@@ -183,14 +184,14 @@ pub(super) fn put_entry(
     ]
 }
 
-/// A chunk: where it is and the byte after its last one.
+/// A chunk: its server and the end of its data.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredChunk {
     /// The server that has it.
     pub server: ServerId,
     /// The chunk.
     pub chunk: ChunkId,
-    /// The byte after its last one, within the chunk.
+    /// The end of its data, within the chunk.
     pub end: u32,
 }
 
@@ -198,26 +199,26 @@ pub struct StoredChunk {
 #[derive(Debug)]
 pub struct Records<'a> {
     pub(super) map: &'a ClusterMap,
-    /// All nodes, also those whose inodes have to be put in their places first.
+    /// All nodes, including those whose inodes must move first.
     pub(super) nodes: BTreeMap<FileId, Node>,
     pub(super) misplaced_inodes: Vec<MisplacedInode<'a>>,
     pub(super) root_is_missing: bool,
-    /// By directory, then first hash, then server: a bucket may wrongly be on two servers.
+    /// Indexed by directory, first hash and server: a faulty bucket may be on two servers.
     pub(super) headers: BTreeMap<(FileId, BucketStart, ServerId), Header>,
     /// The buckets of all directories as they should be: they tile the hashes.
     pub(super) buckets: BTreeMap<(FileId, BucketStart), Bucket>,
     pub(super) entries: Vec<NamedEntry<'a>>,
     pub(super) chunks: Vec<StoredChunk>,
-    /// The servers that take chunks of a file, with the latest shrinking of which each has heard.
+    /// The servers that take chunks of a file, with the latest truncation that each has applied.
     pub(super) admissions: BTreeMap<(FileId, ServerId), u64>,
-    /// Which names are on which servers, wherever they belong.
+    /// The names on each server, in the right bucket or not.
     taken: BTreeSet<(FileId, &'a Name, ServerId)>,
-    /// The positions in `entries` of the names of each node, as far as they count.
+    /// The positions in `entries` of the valid names of each node.
     names: BTreeMap<FileId, Vec<usize>>,
 }
 
 impl<'a> Records<'a> {
-    /// Indexes what all servers of `map` have listed.
+    /// Indexes the records of all servers of `map`.
     pub fn new(map: &'a ClusterMap, listings: &'a [Listing]) -> Self {
         let mut records = Self {
             map,
@@ -239,12 +240,12 @@ impl<'a> Records<'a> {
         }
         records.adopt_inodes();
         records.buckets = tiles::of_all(&records);
-        records.place_entries();
+        records.locate_entries();
         records.collect_names();
         records
     }
 
-    /// How many inodes, buckets, entries and chunks there are.
+    /// The numbers of inodes, buckets, entries and chunks.
     pub fn counts(&self) -> [(&'static str, usize); 4] {
         let away = self.misplaced_inodes.iter().filter(|inode| !inode.only);
         let made = usize::from(self.root_is_missing);
@@ -277,7 +278,7 @@ impl<'a> Records<'a> {
                     directory: *directory,
                     name,
                     entry: *entry,
-                    place: None,
+                    location: None,
                 });
             }
             Inspected::Chunk { chunk, end } => self.chunks.push(StoredChunk {
@@ -304,7 +305,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// A misplaced inode is its file's if there is none at home.
+    /// Adopts a misplaced inode if its home has none for the file.
     fn adopt_inodes(&mut self) {
         for misplaced in &mut self.misplaced_inodes {
             let home = self.map.home(misplaced.id);
@@ -319,19 +320,19 @@ impl<'a> Records<'a> {
         });
     }
 
-    /// Finds the bucket that each entry belongs to and counts the entries that lie there already.
-    fn place_entries(&mut self) {
+    /// Finds the bucket of each entry and counts the entries that are in it already.
+    fn locate_entries(&mut self) {
         let mut entries = std::mem::take(&mut self.entries);
         for entry in &mut entries {
             let hash = entry.name.hash();
-            let Some((server, start)) = self.place_of(entry.directory, hash) else {
+            let Some((server, start)) = self.location_of(entry.directory, hash) else {
                 continue;
             };
             if server == entry.server {
                 self.count(entry.directory, start, entry.entry.kind);
-                entry.place = Some((server, start));
+                entry.location = Some((server, start));
             } else if self.taken.insert((entry.directory, entry.name, server)) {
-                entry.place = Some((server, start));
+                entry.location = Some((server, start));
             }
         }
         self.entries = entries;
@@ -346,27 +347,27 @@ impl<'a> Records<'a> {
 
     fn collect_names(&mut self) {
         for (position, entry) in self.entries.iter().enumerate() {
-            if entry.place.is_some() {
+            if entry.location.is_some() {
                 self.names.entry(entry.entry.id).or_default().push(position);
             }
         }
     }
 
-    /// The names that lead to a node.
+    /// The names of a node.
     pub(super) fn names_of(&self, id: FileId) -> impl Iterator<Item = &NamedEntry<'a>> {
         let positions = self.names.get(&id).map_or(&[][..], Vec::as_slice);
         positions.iter().map(|&position| &self.entries[position])
     }
 
-    /// Whether an entry of a directory has a name, on whatever server.
+    /// Whether a directory has an entry with a name, on any server.
     pub(super) fn is_taken(&self, directory: FileId, name: &Name) -> bool {
         self.map
             .servers()
             .any(|server| self.taken.contains(&(directory, name, server)))
     }
 
-    /// The server and the bucket that a name belongs to; nothing if there is no such directory.
-    pub(super) fn place_of(
+    /// The server and the bucket that a name belongs to; `None` without such a directory.
+    pub(super) fn location_of(
         &self,
         directory: FileId,
         hash: NameHash,

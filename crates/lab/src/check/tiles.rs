@@ -1,5 +1,5 @@
-//! Which buckets directories should have: those that they have, with what is missing added and
-//! with what overlaps cut.
+//! The buckets that directories should have: the present ones, with missing ones added and
+//! overlapping ones cut.
 
 use super::{
     Records,
@@ -8,7 +8,7 @@ use super::{
 use futago_base::{BucketStart, FileId, Kind, ServerId, record::Header};
 use std::collections::BTreeMap;
 
-/// The first hash that no name has.
+/// The end of the range of hashes.
 const END: u64 = BucketStart::width(0);
 
 /// The buckets of all directories.
@@ -54,7 +54,7 @@ fn of_directory(
     })
 }
 
-/// The headers that lie where somebody looks for them.
+/// The headers on the servers where clients look for them.
 fn sound_headers(records: &Records<'_>, directory: FileId) -> Vec<(BucketStart, Header)> {
     let first = (directory, BucketStart(0), ServerId(0));
     let last = (directory, BucketStart(u64::MAX), ServerId(u16::MAX));
@@ -68,9 +68,9 @@ fn sound_headers(records: &Records<'_>, directory: FileId) -> Vec<(BucketStart, 
         .collect()
 }
 
-/// Starts and levels of buckets that tile the hashes, made from some in the order of their starts: a
-/// bucket that reaches into the next one is halved until it does not, and gaps are filled with the
-/// largest buckets that fit.
+/// Starts and levels of buckets that tile the hashes, from present buckets in the order of their
+/// starts. A bucket that overlaps the next one is halved until it does not. Gaps are filled with
+/// the largest buckets that fit.
 fn tile(found: impl Iterator<Item = (BucketStart, u8)>) -> Vec<(BucketStart, u8)> {
     let mut tiles = Vec::new();
     let mut next = 0;
@@ -85,7 +85,8 @@ fn tile(found: impl Iterator<Item = (BucketStart, u8)>) -> Vec<(BucketStart, u8)
     tiles
 }
 
-/// The largest bucket from `start` on that is halved at least `level` times and ends at `limit` or before.
+/// The largest bucket from `start` on that is halved at least `level` times and ends at `limit` or
+/// before.
 fn largest(start: u64, level: u8, limit: u64) -> (BucketStart, u8) {
     let bucket = BucketStart(start);
     let fits = |&level: &u8| bucket.is_range(level) && start + BucketStart::width(level) <= limit;
@@ -93,7 +94,7 @@ fn largest(start: u64, level: u8, limit: u64) -> (BucketStart, u8) {
     (bucket, level.unwrap_or(BucketStart::LEVEL_MAX))
 }
 
-/// What the header of a directory that has lost all of them is made from.
+/// A new header for a directory that has lost all its headers.
 fn new_header(records: &Records<'_>, directory: FileId, node: &Node) -> Header {
     Header {
         level: 0,
@@ -107,7 +108,7 @@ fn new_header(records: &Records<'_>, directory: FileId, node: &Node) -> Header {
     }
 }
 
-/// One more than that of the directory above, if that is known; it is a hint for placement.
+/// The depth below the parent, if the parent is known; it is a placement hint.
 fn depth(records: &Records<'_>, directory: FileId, node: &Node) -> u16 {
     if directory == FileId::ROOT {
         return 0;

@@ -1,5 +1,4 @@
-//! The tree: every directory has one name, knows the directory that it lies in, and hangs below the
-//! root.
+//! The tree: every directory has one name, records its parent, and is reached from the root.
 
 use super::{
     Fault, Finding, Records,
@@ -23,7 +22,7 @@ pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     check_loops(records, &parents, findings);
 }
 
-/// The directory that a directory lies in: the one that it believes in if several names lead to it.
+/// The parent of a directory: the recorded one if it has several names.
 fn check_names(
     records: &Records<'_>,
     id: FileId,
@@ -34,21 +33,21 @@ fn check_names(
         report_second_names(id, None, records, findings);
         return Some(id);
     }
-    let kept = records
+    let chosen = records
         .names_of(id)
         .min_by_key(|name| Some(name.directory) != node.parent)?;
-    report_second_names(id, Some(kept), records, findings);
-    Some(kept.directory)
+    report_second_names(id, Some(chosen), records, findings);
+    Some(chosen.directory)
 }
 
 fn report_second_names(
     id: FileId,
-    kept: Option<&NamedEntry<'_>>,
+    chosen: Option<&NamedEntry<'_>>,
     records: &Records<'_>,
     findings: &mut Vec<Finding>,
 ) {
     for name in records.names_of(id) {
-        if kept.is_some_and(|kept| std::ptr::eq(kept, name)) {
+        if chosen.is_some_and(|chosen| std::ptr::eq(chosen, name)) {
             continue;
         }
         findings.push(Finding {
@@ -67,8 +66,7 @@ fn check_parent(id: FileId, node: &Node, parent: FileId, findings: &mut Vec<Find
     }
 }
 
-/// Reports one directory of every ring of directories that lie in each other; cutting it out of the
-/// ring and hanging it below the root opens the ring.
+/// Reports one directory of every cycle. Moving it below the root breaks the cycle.
 fn check_loops(
     records: &Records<'_>,
     parents: &BTreeMap<FileId, FileId>,
@@ -103,14 +101,14 @@ fn open_ring(records: &Records<'_>, id: FileId, node: &Node) -> Finding {
     }
 }
 
-/// Gives a node that has lost its name a new one in the root directory: `lost+found.` and its
-/// identity, and a number if that name is taken.
+/// Gives a node without names a new name in the root directory: `lost+found.` and its id, and a
+/// number if that name is taken.
 pub(super) fn reconnect(records: &Records<'_>, id: FileId, node: &Node) -> Vec<(ServerId, Repair)> {
     let root = FileId::ROOT;
     let Some(name) = lost_names(id).find(|name| !records.is_taken(root, name)) else {
         return Vec::new();
     };
-    let Some(place) = records.place_of(root, name.hash()) else {
+    let Some(location) = records.location_of(root, name.hash()) else {
         return Vec::new();
     };
     let kind = node.kind;
@@ -119,12 +117,12 @@ pub(super) fn reconnect(records: &Records<'_>, id: FileId, node: &Node) -> Vec<(
     } else {
         Repair::SetLinks(id, 1)
     };
-    let mut repairs = put_entry(place, root, name, Entry { id, kind }).to_vec();
+    let mut repairs = put_entry(location, root, name, Entry { id, kind }).to_vec();
     repairs.push((node.server, settle));
     repairs
 }
 
-/// Names for a node that has lost its own, the preferred one first.
+/// Names for a node without names, the preferred one first.
 fn lost_names(id: FileId) -> impl Iterator<Item = Name> {
     let first = format!("lost+found.{:016x}", id.0);
     let others = (1_u64..).map({

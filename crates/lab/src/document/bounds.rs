@@ -1,19 +1,19 @@
-//! Numbers that must lie within bounds, for `#[serde(deserialize_with = …)]`.
+//! Numbers with bounds, for `#[serde(deserialize_with = …)]`.
 
 use serde::{Deserialize, Deserializer, de::Error};
 use std::ops::RangeInclusive;
 
-/// A number of things, at least one.
+/// A count of at least one.
 pub fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     within(u32::deserialize(from)?, 1..=1_000_000)
 }
 
-/// How often something is done.
+/// A number of repetitions.
 pub fn repetitions<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     within(u32::deserialize(from)?, 1..=10_000)
 }
 
-/// As [`count`], for what may be left out.
+/// Like [`count`], for an optional value.
 pub fn some_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
     count(from).map(Some)
 }
@@ -27,7 +27,7 @@ pub fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Err(D::Error::custom(format!("{value} must be more than 0")))
 }
 
-/// As [`positive`], for what may be left out.
+/// Like [`positive`], for an optional value.
 pub fn some_positive<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     positive(from).map(Some)
 }
@@ -35,17 +35,17 @@ pub fn some_positive<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, 
 /// An hour, in nanoseconds.
 pub const HOUR_NS: u64 = 3_600_000_000_000;
 
-/// A time in nanoseconds, at most an hour.
+/// A time in nanoseconds, at most one hour.
 pub fn time_ns<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     within(u64::deserialize(from)?, 0..=HOUR_NS)
 }
 
-/// What something costs, in nanoseconds and parts of them, at most an hour.
+/// A cost in nanoseconds with a fraction, at most one hour.
 pub fn cost_ns<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     within(f64::deserialize(from)?, 0.0..=HOUR_NS as f64)
 }
 
-/// By what part of itself something grows, at most a thousand times.
+/// A relative growth, at most a thousandfold.
 pub fn growth<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     within(f64::deserialize(from)?, 0.0..=1e3)
 }
@@ -55,12 +55,12 @@ pub fn mib<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     within(u64::deserialize(from)?, 0..=1 << 40)
 }
 
-/// As [`time_ns`], for what may be left out.
+/// Like [`time_ns`], for an optional value.
 pub fn some_time_ns<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     time_ns(from).map(Some)
 }
 
-/// A time in milliseconds, from one to an hour, for what may be left out.
+/// An optional time in milliseconds, from one to an hour.
 pub fn some_time_ms<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     within(u64::deserialize(from)?, 1..=3_600_000).map(Some)
 }

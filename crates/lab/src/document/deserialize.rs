@@ -100,7 +100,7 @@ struct Entries<'de> {
     value: Option<(&'de String, &'de Node)>,
 }
 
-/// Reads a key; a mistake in it is where the key is.
+/// Reads a key. An error in the key has the origin of the key.
 fn read_key<'de, K: DeserializeSeed<'de>>(
     key: &'de str,
     origin: &Origin,

@@ -3,7 +3,7 @@
 use super::{Entry, Node, Origin, Problem, Value};
 
 impl Node {
-    /// Reads a line of JSON that comes from `origin`.
+    /// Reads a line of JSON from `origin`.
     pub fn parse_json(origin: &Origin, text: &str) -> Result<Self, Problem> {
         let value: serde_json::Value = serde_json::from_str(text).map_err(|error| {
             let column = error.column();

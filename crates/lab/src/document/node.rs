@@ -4,10 +4,10 @@ use super::{Origin, Problem};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-/// A value with the place that it comes from.
+/// A value with its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// The place.
+    /// The origin.
     pub origin: Origin,
     /// The value.
     pub value: Value,
@@ -30,25 +30,25 @@ pub enum Value {
     Table(Table),
 }
 
-/// Keys and what they have.
+/// Keys and their values.
 pub type Table = BTreeMap<String, Entry>;
 
-/// What a key has.
+/// A key with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Where the key is.
+    /// The origin of the key.
     pub key: Origin,
-    /// Its value.
+    /// The value.
     pub node: Node,
 }
 
 impl Node {
-    /// Makes a Rust value of it.
+    /// Deserializes a Rust value from the node.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         T::deserialize(self)
     }
 
-    /// The table that it is.
+    /// The table in the node, if it is one.
     pub const fn table(&self) -> Option<&Table> {
         match &self.value {
             Value::Table(table) => Some(table),
@@ -56,7 +56,7 @@ impl Node {
         }
     }
 
-    /// The part that a dotted key leads to; parts of lists are numbered from 0.
+    /// The part at a dotted key; parts of lists are numbered from 0.
     pub fn get(&self, key: &str) -> Option<&Self> {
         key.split('.').try_fold(self, |at, part| match &at.value {
             Value::Table(table) => table.get(part).map(|entry| &entry.node),
@@ -65,7 +65,7 @@ impl Node {
         })
     }
 
-    /// Takes a key out of the table that it is.
+    /// Removes a key from the table in the node.
     pub fn take(&mut self, key: &str) -> Option<Self> {
         match &mut self.value {
             Value::Table(table) => table.remove(key).map(|entry| entry.node),
@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    /// Lays another table over this one: tables are merged, everything else is replaced.
+    /// Overlays another table on this one: tables are merged, all other values are replaced.
     pub fn merge(&mut self, over: Self) {
         match (&mut self.value, over) {
             (
@@ -85,7 +85,7 @@ impl Node {
             ) => {
                 for (key, entry) in above {
                     match below.get_mut(&key) {
-                        Some(kept) => kept.node.merge(entry.node),
+                        Some(present) => present.node.merge(entry.node),
                         None => drop(below.insert(key, entry)),
                     }
                 }
@@ -94,23 +94,23 @@ impl Node {
         }
     }
 
-    /// Puts a value where a dotted key leads to, with the tables on the way.
+    /// Sets the value at a dotted key, and makes missing tables.
     pub fn set(&mut self, key: &str, node: Self) -> Result<(), Problem> {
         let (part, rest) = match key.split_once('.') {
             Some((part, rest)) => (part, Some(rest)),
             None => (key, None),
         };
-        let place = self.part(part, &node.origin)?;
+        let target = self.part(part, &node.origin)?;
         match rest {
-            Some(rest) => place.set(rest, node).map_err(|p| p.inside(part)),
+            Some(rest) => target.set(rest, node).map_err(|p| p.inside(part)),
             None => {
-                *place = node;
+                *target = node;
                 Ok(())
             }
         }
     }
 
-    /// The part of this name, made as an empty table if a table lacks it.
+    /// The part with this name; a table without it gets an empty table.
     fn part(&mut self, name: &str, origin: &Origin) -> Result<&mut Self, Problem> {
         match &mut self.value {
             Value::Table(table) => {
@@ -142,7 +142,7 @@ impl Node {
         }
     }
 
-    /// It as JSON.
+    /// The node as JSON.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Boolean(value) => (*value).into(),
@@ -158,7 +158,7 @@ impl Node {
         }
     }
 
-    /// Says where a mistake is whose key is known.
+    /// Adds the origin to an error whose key is known.
     pub fn locate(&self, problem: Problem) -> Problem {
         let mut at = self;
         for part in &problem.key {

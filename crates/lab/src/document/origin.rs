@@ -1,8 +1,8 @@
-//! Where a value comes from.
+//! The origin of a value.
 
 use std::{fmt, sync::Arc};
 
-/// The place that a value was read from.
+/// The location from which a value was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A line of a file, counted from 1.

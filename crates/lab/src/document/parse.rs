@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use toml::{Spanned, de::DeTable, de::DeValue};
 
 impl Node {
-    /// Reads a TOML text; `name` stands for it in errors.
+    /// Parses a TOML text; `name` names it in errors.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
         let source = Source {
             name: name.into(),
@@ -20,7 +20,8 @@ impl Node {
         }
     }
 
-    /// Reads an option `KEY=VALUE`: the dotted key and the value. What is no TOML value is a text.
+    /// Parses an option `KEY=VALUE` into the dotted key and the value. A value that is no TOML is a
+    /// text.
     pub fn parse_option(option: &str) -> Result<(String, Self), Problem> {
         let origin = Origin::Option(option.into());
         let Some((key, text)) = option.split_once('=').filter(|(key, _)| !key.is_empty()) else {
@@ -45,7 +46,7 @@ impl Node {
         Ok((key, node))
     }
 
-    /// Says of it and all its parts where they come from.
+    /// Sets the origin of the node and all its parts.
     fn come_from(&mut self, origin: &Origin) {
         self.origin = origin.clone();
         match &mut self.value {

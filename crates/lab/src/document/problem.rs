@@ -1,24 +1,24 @@
-//! What is wrong with a document, and where.
+//! Errors in a document, and their locations.
 
 use super::Origin;
 use serde::de;
 use std::fmt;
 
-/// A mistake in a document.
+/// An error in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it is.
+    /// The location.
     pub origin: Option<Origin>,
-    /// The key that it is about, from the outermost table inwards; empty for the whole document.
+    /// The key, from the outermost table inwards; empty for the whole document.
     pub key: Vec<String>,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What may have been meant.
+    /// The suggested correction.
     pub suggestion: Option<String>,
 }
 
 impl Problem {
-    /// A mistake at a place that is not known yet.
+    /// An error without a location.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             origin: None,
@@ -28,25 +28,25 @@ impl Problem {
         }
     }
 
-    /// With what may have been meant.
+    /// Adds a suggestion.
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Self {
         self.suggestion = Some(suggestion.into());
         self
     }
 
-    /// With the place, unless a closer one is known.
+    /// Adds the location, unless a closer one is known.
     pub fn at(mut self, origin: &Origin) -> Self {
         self.origin.get_or_insert_with(|| origin.clone());
         self
     }
 
-    /// Seen from the table or list that holds the value.
+    /// Adds the key of the table or list that holds the value.
     pub fn inside(mut self, key: impl Into<String>) -> Self {
         self.key.insert(0, key.into());
         self
     }
 
-    /// A word that is none of those that are known.
+    /// A word that is not among the known ones.
     pub fn unknown(what: &str, word: &str, known: &[impl AsRef<str>]) -> Self {
         let problem = Self::new(format!("unknown {what} `{word}`"));
         if let Some(near) = nearest(word, known) {
@@ -63,8 +63,8 @@ impl Problem {
     }
 }
 
-/// The known word that is most like `word`, if any is like it (Damerau and Levenshtein's distance,
-/// at most a third of the letters).
+/// The known word that is most similar to `word`, if one is similar enough (Damerau and
+/// Levenshtein's distance, at most a third of the letters).
 pub fn nearest<'a>(word: &str, known: &'a [impl AsRef<str>]) -> Option<&'a str> {
     let distance = |name: &str| strsim::damerau_levenshtein(word, name);
     let near = known
@@ -75,7 +75,7 @@ pub fn nearest<'a>(word: &str, known: &'a [impl AsRef<str>]) -> Option<&'a str> 
     (distance(near) <= (letters / 3).max(1)).then_some(near)
 }
 
-/// What was expected, in words for people who do not know the types of Rust.
+/// The expected value, in words without Rust types.
 fn wanted(expected: &dyn de::Expected) -> String {
     let expected = expected.to_string();
     match expected.as_str() {
@@ -84,7 +84,7 @@ fn wanted(expected: &dyn de::Expected) -> String {
         "u32" => "a whole number from 0 to 4294967295",
         "u64" => "a whole number from 0 on",
         "f64" => "a number",
-        // The words of `bytesize`.
+        // A message of `bytesize`.
         "parsable string" => "a size, such as `64MiB`",
         _ => return expected,
     }

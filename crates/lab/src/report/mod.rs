@@ -1,5 +1,4 @@
-//! What a study found, for people: one HTML file that needs nothing else, and a table for each
-//! figure.
+//! Reports of studies: one self-contained HTML file, and a table for each figure.
 
 mod plot;
 mod table;
@@ -11,12 +10,12 @@ use minijinja::{AutoEscape, Environment, context, value::Serde};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A figure with what came of it.
+/// A figure with its results.
 #[derive(Clone, Debug)]
 pub struct FigureReport {
     /// The figure.
     pub figure: Figure,
-    /// All of the scenario, its machine too, as the first point has it.
+    /// The complete scenario of the first point, including its machine.
     pub scenario: Value,
     /// Its points.
     pub points: Vec<PointResult>,
@@ -24,12 +23,12 @@ pub struct FigureReport {
     pub checks: Vec<Map<String, Value>>,
 }
 
-/// What is written above all figures.
+/// The heading above all figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Heading {
     /// The title.
     pub title: String,
-    /// What it is about.
+    /// The subject.
     pub about: String,
     /// The program, with its version.
     pub version: String,
@@ -42,7 +41,7 @@ impl FigureReport {
     }
 }
 
-/// One HTML file with all figures: plots, claims and tables. It loads nothing from anywhere.
+/// One HTML file with all figures: plots, claims and tables. It loads no other resources.
 pub fn html(heading: &Heading, figures: &[FigureReport]) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);

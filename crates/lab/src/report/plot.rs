@@ -10,19 +10,19 @@ use kuva::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Colours that are told apart by everybody (Okabe and Ito, 2008), without yellow.
+/// Colours that colour-blind readers can distinguish (Okabe and Ito, 2008), without yellow.
 const COLOURS: [&str; 7] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000",
 ];
 
-/// A line: its name, and what was measured and what is allowed at each place.
+/// A line: its name, and the measured value and the bound at each position.
 #[derive(Default)]
 struct Line {
     measured: Vec<(f64, f64)>,
     bound: Vec<(f64, f64)>,
 }
 
-/// The figure as SVG; a sentence if there is nothing to draw.
+/// The figure as SVG; a sentence if there are no points.
 pub fn svg(report: &FigureReport) -> String {
     let figure = &report.figure;
     let lines = lines(report);
@@ -76,7 +76,7 @@ fn draw(plots: &mut Vec<Plot>, name: &str, line: &Line, colour: &str) {
     }
 }
 
-/// The lines by their names, numbers in the order of their values.
+/// The lines by name, with numeric names in numeric order.
 fn lines(report: &FigureReport) -> Vec<(String, Line)> {
     let mut lines: BTreeMap<(u64, String), Line> = BTreeMap::new();
     for (number, point) in report.points.iter().enumerate() {

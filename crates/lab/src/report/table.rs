@@ -35,7 +35,7 @@ fn varies(points: &[PointResult], key: &str) -> bool {
 }
 
 impl Table {
-    /// A row for each point: the parameters that vary, the results, and what `checks` adds.
+    /// A row for each point: the parameters that vary, the results, and the columns in `checks`.
     pub fn new(points: &[PointResult], checks: &[Map<String, Value>]) -> Self {
         let keys: BTreeSet<&String> = points.iter().flat_map(|p| p.parameters.keys()).collect();
         let keys: Vec<&String> = keys.into_iter().filter(|key| varies(points, key)).collect();
@@ -88,13 +88,13 @@ impl Table {
         &self.columns
     }
 
-    /// The rows, with numbers as people read them.
+    /// The rows, with rounded numbers.
     pub fn rounded(&self) -> Vec<Vec<String>> {
         let rows = self.rows.iter();
         rows.map(|row| row.iter().map(rounded).collect()).collect()
     }
 
-    /// Writes it as CSV, with all digits.
+    /// Writes the table as CSV, with all digits.
     pub fn write_csv(&self, to: impl Write) -> Result<(), csv::Error> {
         let mut writer = csv::Writer::from_writer(to);
         writer.write_record(&self.columns)?;
@@ -104,7 +104,7 @@ impl Table {
         Ok(writer.flush()?)
     }
 
-    /// As text in columns, for a terminal.
+    /// The table as text in columns, for a terminal.
     pub fn to_text(&self) -> String {
         let mut lines = vec![self.columns.clone()];
         lines.extend(self.rounded());
@@ -150,7 +150,7 @@ fn transacting(points: &[PointResult]) -> BTreeMap<usize, &str> {
         .collect()
 }
 
-/// Operations that had not begun when their phase was over.
+/// Operations that had not begun when their phase ended.
 fn left(point: &PointResult) -> Option<u64> {
     let left = point.phases.iter().filter_map(|phase| phase.left);
     left.reduce(|one, other| one + other)
@@ -199,7 +199,7 @@ fn exact(value: &Value) -> String {
     }
 }
 
-/// A value as people read it: whole numbers from a thousand on, else four digits.
+/// A value for readers: a whole number from a thousand on, else four digits.
 fn rounded(value: &Value) -> String {
     match value.as_f64() {
         Some(number) if value.is_f64() && number.is_finite() && number != 0.0 => {

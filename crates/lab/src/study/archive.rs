@@ -1,4 +1,4 @@
-//! What was run already.
+//! An archive of completed points.
 
 use crate::results::PointResult;
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,21 @@ use std::{
 };
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The results of one figure, in a file that is written anew after every point.
+/// The results of one figure, in a file that is rewritten after every point.
 #[derive(Debug)]
 pub struct Archive {
     path: PathBuf,
     version: String,
-    kept: BTreeMap<String, PointResult>,
+    stored: BTreeMap<String, PointResult>,
 }
 
-/// Why results cannot be kept.
+/// The reason why results cannot be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The file cannot be read or written.
     #[error("cannot keep results in {0}: {1}")]
     File(PathBuf, io::Error),
-    /// The file holds something else.
+    /// The file has other contents.
     #[error("{0} holds no results: {1}; remove it to run all points again")]
     Contents(PathBuf, serde_json::Error),
 }
@@ -32,30 +32,30 @@ pub enum ArchiveError {
 struct Contents {
     /// The program that ran the points.
     version: String,
-    points: Vec<Kept>,
+    points: Vec<StoredPoint>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
-    /// Stands for all parameters.
+struct StoredPoint {
+    /// A hash of all parameters.
     key: String,
     #[serde(flatten)]
     result: PointResult,
 }
 
-/// Stands for all parameters of a point.
+/// A hash of all parameters of a point.
 pub fn key(document: &serde_json::Value, seed: u64) -> String {
     let text = format!("{document} {seed}");
     format!("{:032x}", xxh3_128(text.as_bytes()))
 }
 
 impl Archive {
-    /// Opens the file, or begins one. Results of another version of the program are dropped.
+    /// Opens the file, or creates it. Results of another version of the program are dropped.
     pub fn open(path: &Path, version: &str) -> Result<Self, ArchiveError> {
         let mut archive = Self {
             path: path.to_owned(),
             version: version.to_owned(),
-            kept: BTreeMap::new(),
+            stored: BTreeMap::new(),
         };
         let text = match fs::read(path) {
             Ok(text) => text,
@@ -66,28 +66,28 @@ impl Archive {
             .map_err(|error| ArchiveError::Contents(path.to_owned(), error))?;
         if contents.version == version {
             let points = contents.points.into_iter();
-            archive.kept = points.map(|kept| (kept.key, kept.result)).collect();
+            archive.stored = points.map(|point| (point.key, point.result)).collect();
         }
         Ok(archive)
     }
 
-    /// What came of a point, if it was run.
+    /// The result of a point, if it is stored.
     pub fn get(&self, key: &str) -> Option<&PointResult> {
-        self.kept.get(key)
+        self.stored.get(key)
     }
 
-    /// Keeps what came of a point, on disk too.
+    /// Stores the result of a point, on disk too.
     pub fn put(&mut self, key: String, result: PointResult) -> Result<(), ArchiveError> {
-        self.kept.insert(key, result);
-        let all: Vec<String> = self.kept.keys().cloned().collect();
+        self.stored.insert(key, result);
+        let all: Vec<String> = self.stored.keys().cloned().collect();
         self.write(&all)
     }
 
     /// Writes the points of these keys, in this order, and no others.
     pub fn write(&self, keys: &[String]) -> Result<(), ArchiveError> {
         let points = keys.iter().filter_map(|key| {
-            let result = self.kept.get(key)?.clone();
-            Some(Kept {
+            let result = self.stored.get(key)?.clone();
+            Some(StoredPoint {
                 key: key.clone(),
                 result,
             })

@@ -1,7 +1,7 @@
-//! Studies: figures with the scenarios that they come from and what is claimed of them.
+//! Studies: figures with their scenarios and claims.
 //!
-//! A study is a directory with a file `study.toml` and the scenario files of its figures. [`Archive`]
-//! keeps what was run, so that an interrupted study goes on where it was.
+//! A study is a directory with a file `study.toml` and the scenario files of its figures. An
+//! [`Archive`] stores completed points, so that an interrupted study can be resumed.
 
 mod archive;
 
@@ -20,7 +20,7 @@ use std::{
 pub struct Study {
     /// Its title.
     pub title: String,
-    /// What it is about, in a paragraph.
+    /// Its subject, in a paragraph.
     #[serde(default)]
     pub about: String,
     /// The figures.
@@ -36,49 +36,51 @@ pub struct Figure {
     pub name: String,
     /// Its title.
     pub title: String,
-    /// The scenario file, beside the study's.
+    /// The scenario file, in the directory of the study.
     pub scenario: String,
-    /// What was claimed elsewhere, with its source.
+    /// The claim of another source, with that source.
     #[serde(default)]
     pub claim: String,
-    /// What is seen here, and why it differs where it does.
+    /// The finding here, and the reason for a difference.
     #[serde(default)]
     pub finding: String,
-    /// What is to the right: a parameter's key or a result's name, such as `cluster.clients`.
+    /// The horizontal value: the key of a parameter or the name of a result, such as
+    /// `cluster.clients`.
     pub x: String,
-    /// What is upwards, such as `throughput.create`.
+    /// The vertical value, such as `throughput.create`.
     pub y: String,
-    /// The parameter that tells one line from another.
+    /// The parameter that distinguishes the lines.
     #[serde(default)]
     pub series: Option<String>,
-    /// What is written below, if it is not the name of `x`.
+    /// The horizontal label, if it is not the name of `x`.
     #[serde(default)]
     pub x_label: Option<String>,
-    /// What is written beside, if it is not the name of `y`.
+    /// The vertical label, if it is not the name of `y`.
     #[serde(default)]
     pub y_label: Option<String>,
-    /// A logarithmic scale to the right.
+    /// A logarithmic horizontal scale.
     #[serde(default)]
     pub log_x: bool,
-    /// Points are run one after the other, because it is their running time that counts.
+    /// Points run one at a time, because their running time is measured.
     #[serde(default)]
     pub alone: bool,
-    /// A command that is run in the study's directory, gets `{"points": […]}` on standard input and
-    /// prints a list of one object for each point: further columns of the table. The column `bound`
-    /// is drawn as a broken line.
+    /// A command that runs in the directory of the study. It gets `{"points": […]}` on standard
+    /// input and prints a list of one object for each point: further columns of the table. The
+    /// column `bound` is drawn as a broken line.
     #[serde(default)]
     pub check: Vec<String>,
 }
 
 impl Figure {
-    /// The name of the file of its scenario's points, without extension. Figures of one scenario share them.
+    /// The name of the file with the points of its scenario, without extension. Figures of one
+    /// scenario share them.
     pub fn name_of_points(&self) -> Cow<'_, str> {
         let stem = Path::new(&self.scenario).file_stem().unwrap_or_default();
         stem.to_string_lossy()
     }
 }
 
-/// The name of a study's own file.
+/// The name of the file of a study.
 pub const STUDY_FILE: &str = "study.toml";
 
 impl Study {
@@ -91,7 +93,7 @@ impl Study {
         Self::parse(&name, &text)
     }
 
-    /// Reads a study from its text; `name` stands for it in errors.
+    /// Parses a study; `name` names the text in errors.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
         let node = Node::parse(name, text)?;
         let study: Self = node.read()?;
@@ -150,7 +152,7 @@ mod tests {
         let twice = format!("{STUDY}{}", &STUDY[STUDY.find('[').unwrap()..]);
         let second = "[[figure]]\nname = 'b'\ntitle = 'B'\nscenario = 'a.toml'\nx = 'x'\ny = 'y'\n";
         Study::parse("study.toml", &format!("{STUDY}{second}")).unwrap();
-        // Its JSON would take the place of the first one's points.
+        // Its JSON would overwrite the points of the first one.
         let second = "[[figure]]\nname = 'b'\ntitle = 'B'\nscenario = 'c.toml'\nx = 'x'\ny = 'y'\n";
         let errors = [
             error(&STUDY.replace("'a'", "'../a'")),

@@ -1,5 +1,4 @@
-//! What benchmarks write: data that tells where it belongs, so that every byte that is read back can
-//! be checked.
+//! The data that benchmarks write. It depends on its position, so that every byte can be verified.
 
 use futago_base::Pattern;
 

@@ -1,48 +1,48 @@
-//! Large files: write them and read another client's (the pattern of IOR).
+//! Large files: each client writes its own and reads those of another (the pattern of IOR).
 
 use super::{contents, neighbour, permutation::Permutation};
 use futago_base::Pattern;
 use serde::{Deserialize, Serialize};
 
-/// Large files, or one that all share.
+/// Large files, or one shared file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoWorkload {
     /// Number of clients.
     pub clients: u32,
-    /// What each client writes and reads, in bytes.
+    /// The data of each client, in bytes.
     pub size_bytes: u64,
-    /// Bytes a transfer; the last one of a client may be shorter.
+    /// The size of a transfer, in bytes; the last one of a client may be shorter.
     pub transfer_bytes: u32,
-    /// Bytes of one client that lie together in a shared file, and that strided transfers pass by; a
-    /// multiple of the transfer.
+    /// The contiguous data of one client in a shared file, and the stride of strided transfers, in
+    /// bytes; a multiple of the transfer.
     pub block_bytes: u64,
-    /// Who uses which file.
+    /// The distribution of the data over files.
     pub file: FileLayout,
-    /// In which order.
+    /// The order of transfers.
     pub access: Access,
 }
 
-/// Who uses which file.
+/// The distribution of the data of clients over files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileLayout {
-    /// A file each.
+    /// One file for each client.
     #[default]
     Own,
-    /// All clients in one file, their blocks taking turns.
+    /// One file for all clients, with interleaved blocks.
     Shared,
 }
 
-/// The order of a client's transfers; each is made once.
+/// The order of the transfers of a client; each is made once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
-    /// One after the other.
+    /// In the order of offsets.
     #[default]
     Sequential,
     /// The first of every block, then the second of every block, and so on.
     Strided,
-    /// A random order that depends on nothing but the client.
+    /// A random order that depends only on the client.
     Random,
 }
 
@@ -52,7 +52,7 @@ pub enum Access {
 pub enum IoPhase {
     /// Every client writes its data.
     Write,
-    /// Every client reads its neighbour's data.
+    /// Every client reads the data of its neighbour.
     Read,
 }
 
@@ -72,18 +72,18 @@ impl IoPhase {
 /// One transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Where in the file, in bytes.
+    /// The offset in the file, in bytes.
     pub offset: u64,
-    /// How many bytes.
+    /// The length in bytes.
     pub length: u32,
 }
 
-/// A size that makes no sense.
+/// An invalid size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Which one: `size`, `transfer` or `block`.
+    /// The size: `size`, `transfer` or `block`.
     pub of: &'static str,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: &'static str,
 }
 
@@ -94,11 +94,11 @@ pub const TRANSFER_BYTES_MAX: u32 = 1 << 30;
 pub const SIZE_BYTES_MAX: u64 = 1 << 42;
 
 impl IoWorkload {
-    /// Whether its sizes make sense.
+    /// Checks the sizes.
     ///
     /// # Errors
     ///
-    /// The first one that does not.
+    /// The first invalid size.
     pub const fn check(&self) -> Result<(), Mistake> {
         let (of, reason) = if self.size_bytes == 0 || self.size_bytes > SIZE_BYTES_MAX {
             ("size", "must be between 1 byte and 4 TiB")
@@ -114,7 +114,7 @@ impl IoWorkload {
         Err(Mistake { of, reason })
     }
 
-    /// Whose data a client handles in a phase.
+    /// The client whose data a client handles in a phase.
     pub const fn owner(&self, phase: IoPhase, client: u32) -> u32 {
         match phase {
             IoPhase::Write => client,
@@ -131,7 +131,7 @@ impl IoWorkload {
         (0..count).map(|owner| self.path(owner)).collect()
     }
 
-    /// The file that holds an owner's data.
+    /// The file with the data of an owner.
     pub fn path(&self, owner: u32) -> String {
         match self.file {
             FileLayout::Shared => "shared".to_owned(),
@@ -139,7 +139,7 @@ impl IoWorkload {
         }
     }
 
-    /// What the owner's file holds.
+    /// The contents of the file of an owner.
     pub const fn contents(&self, owner: u32) -> Pattern {
         match self.file {
             FileLayout::Shared => contents(0, 0),
@@ -147,26 +147,26 @@ impl IoWorkload {
         }
     }
 
-    /// How many transfers each client makes.
+    /// The number of transfers of each client.
     pub const fn transfer_count(&self) -> u64 {
         self.size_bytes.div_ceil(self.transfer_bytes as u64)
     }
 
-    /// The transfers of an owner's data, in their order.
+    /// The transfers of the data of an owner, in their order.
     pub fn transfers(&self, owner: u32) -> impl Iterator<Item = Transfer> + use<> {
         let workload = *self;
-        (0..self.transfer_count()).map(move |turn| workload.transfer(owner, turn))
+        (0..self.transfer_count()).map(move |number| workload.transfer(owner, number))
     }
 
-    /// The transfer of an owner's data whose turn it is; after the last one it begins anew.
-    pub fn transfer(&self, owner: u32, turn: u64) -> Transfer {
-        let turn = turn % self.transfer_count();
-        let place = match self.access {
-            Access::Sequential => turn,
-            Access::Strided => self.strided(turn),
-            Access::Random => Permutation::new(self.transfer_count(), owner.into()).at(turn),
+    /// The transfer number `number` of the data of an owner; after the last one it begins anew.
+    pub fn transfer(&self, owner: u32, number: u64) -> Transfer {
+        let number = number % self.transfer_count();
+        let position = match self.access {
+            Access::Sequential => number,
+            Access::Strided => self.strided(number),
+            Access::Random => Permutation::new(self.transfer_count(), owner.into()).at(number),
         };
-        let begin = place * u64::from(self.transfer_bytes);
+        let begin = position * u64::from(self.transfer_bytes);
         let length = u64::from(self.transfer_bytes).min(self.size_bytes - begin);
         Transfer {
             offset: self.offset(owner, begin),
@@ -174,20 +174,20 @@ impl IoWorkload {
         }
     }
 
-    /// The place of a strided transfer in the owner's data; the last block may have fewer than the
-    /// others.
-    const fn strided(&self, turn: u64) -> u64 {
+    /// The position of a strided transfer in the data of an owner; the last block may have fewer
+    /// than the others.
+    const fn strided(&self, number: u64) -> u64 {
         let in_block = self.block_bytes / self.transfer_bytes as u64;
         let blocks = self.transfer_count().div_ceil(in_block);
         let in_last = self.transfer_count() - (blocks - 1) * in_block;
-        let (row, block) = match turn.checked_sub(in_last * blocks) {
-            None => (turn / blocks, turn % blocks),
+        let (row, block) = match number.checked_sub(in_last * blocks) {
+            None => (number / blocks, number % blocks),
             Some(rest) => (in_last + rest / (blocks - 1), rest % (blocks - 1)),
         };
         block * in_block + row
     }
 
-    /// Where in its file a byte of an owner's data lies.
+    /// The offset in its file of a byte of the data of an owner.
     const fn offset(&self, owner: u32, at: u64) -> u64 {
         match self.file {
             FileLayout::Own => at,

@@ -1,4 +1,5 @@
-//! Many small files: make them, look at another client's, remove them (the pattern of mdtest).
+//! Many small files: each client makes its own, asks for and reads those of another, and removes
+//! its own (the pattern of mdtest).
 
 use super::{contents, neighbour};
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ pub struct MetadataWorkload {
     pub clients: u32,
     /// Files of each client.
     pub files: u64,
-    /// All clients in one directory, instead of each in its own.
+    /// Whether all clients use one directory instead of one each.
     pub shared_directory: bool,
     /// The size of each file in bytes.
     pub bytes: u32,
@@ -22,9 +23,9 @@ pub struct MetadataWorkload {
 pub enum MetadataPhase {
     /// Every client makes its files.
     Create,
-    /// Every client asks for the attributes of its neighbour's files.
+    /// Every client asks for the attributes of the files of its neighbour.
     Stat,
-    /// Every client reads its neighbour's files.
+    /// Every client reads the files of its neighbour.
     Read,
     /// Every client removes its files.
     Unlink,
@@ -56,8 +57,7 @@ impl MetadataWorkload {
             .collect()
     }
 
-    /// The directories that must be there before the first phase, and are to be removed after the
-    /// last.
+    /// The directories that must exist before the first phase, and are removed after the last.
     pub fn directories(&self) -> Vec<String> {
         if self.shared_directory {
             return vec!["shared".to_owned()];
@@ -67,7 +67,7 @@ impl MetadataWorkload {
             .collect()
     }
 
-    /// Whose files a client handles in a phase.
+    /// The client whose files a client handles in a phase.
     pub const fn owner(&self, phase: MetadataPhase, client: u32) -> u32 {
         match phase {
             MetadataPhase::Create | MetadataPhase::Unlink => client,
@@ -84,7 +84,7 @@ impl MetadataWorkload {
         }
     }
 
-    /// What a file holds.
+    /// The contents of a file.
     pub fn contents(&self, owner: u32, index: u64) -> Vec<u8> {
         let mut data = vec![0; self.bytes as usize];
         contents(owner, index).fill(0, &mut data);

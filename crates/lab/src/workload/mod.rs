@@ -1,5 +1,5 @@
-//! What the clients of a benchmark or of a simulation do, as plain values: who performs them, and on
-//! what, is not known here.
+//! The operations of the clients of a benchmark or a simulation, as plain values. They are
+//! independent of the program and of the file system that execute them.
 
 pub mod contents;
 pub mod io;
@@ -12,8 +12,8 @@ pub use io::{Access, FileLayout, IoPhase, IoWorkload, Mistake, Transfer};
 pub use metadata::{MetadataPhase, MetadataWorkload};
 pub use trace::Trace;
 
-/// The client whose files a client looks at: the next one, so that nobody finds in a cache of its
-/// own what it made itself. A single client has only its own.
+/// The client whose files a client reads: the next one, so that no client finds its own files in
+/// its cache. A single client has only its own.
 pub const fn neighbour(client: u32, clients: u32) -> u32 {
     if client + 1 < clients { client + 1 } else { 0 }
 }

@@ -4,9 +4,9 @@ use super::contents::mix;
 
 /// A permutation of `0..count` that depends on `seed` alone.
 ///
-/// It is a Feistel network over the next even number of bits, walked until it comes back into the
-/// range (Black and Rogaway, *Ciphers with arbitrary finite domains*, CT-RSA 2002): each place can be
-/// asked for by itself.
+/// It is a Feistel network over the next even number of bits, walked until it returns into the
+/// range (Black and Rogaway, *Ciphers with arbitrary finite domains*, CT-RSA 2002). Each position
+/// can be computed independently.
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     count: u64,
@@ -17,7 +17,7 @@ pub struct Permutation {
 const ROUNDS: u64 = 4;
 
 impl Permutation {
-    /// For so many things.
+    /// A permutation of `0..count`.
     pub const fn new(count: u64, seed: u64) -> Self {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         let half_bits = if bits < 2 { 1 } else { bits.div_ceil(2) };
@@ -28,10 +28,10 @@ impl Permutation {
         }
     }
 
-    /// What is at a place below the count.
-    pub fn at(&self, place: u64) -> u64 {
-        let mut at = self.exchange(place);
-        while at >= self.count && place < self.count {
+    /// The value at a position below the count.
+    pub fn at(&self, position: u64) -> u64 {
+        let mut at = self.exchange(position);
+        while at >= self.count && position < self.count {
             at = self.exchange(at);
         }
         at
@@ -57,7 +57,9 @@ mod tests {
         for count in [1, 2, 3, 10, 1000, 1025] {
             let order = |seed| -> Vec<u64> {
                 let permutation = Permutation::new(count, seed);
-                (0..count).map(|place| permutation.at(place)).collect()
+                (0..count)
+                    .map(|position| permutation.at(position))
+                    .collect()
             };
             let mut sorted = order(7);
             assert!(count < 10 || sorted != order(8), "{count}");

@@ -110,7 +110,7 @@ impl Cluster {
         self.remove(server, &InspectedKey::Entry(directory, name(text)));
     }
 
-    /// What a name leads to.
+    /// The entry of a name.
     pub fn entry(&self, directory: FileId, text: &str) -> Option<Entry> {
         let server = self.server_of(directory, text);
         let key = InspectedKey::Entry(directory, name(text));
@@ -126,12 +126,12 @@ impl Cluster {
         self.put(self.map.chunk_server(chunk), record);
     }
 
-    /// A server takes chunks of a file and has heard of a truncation.
+    /// A server admits chunks of a file and has applied a truncation.
     pub fn admit(&mut self, file: FileId, server: u16, heard: u64) {
         self.put(ServerId(server), Inspected::Admitted { file, heard });
     }
 
-    /// How far a chunk has data, if it is there.
+    /// The end of the data of a chunk, if the chunk exists.
     pub fn end_of(&self, chunk: ChunkId) -> Option<u32> {
         let records = self.records(self.map.chunk_server(chunk)).iter();
         let mut ends = records.filter_map(|record| match record {
@@ -236,7 +236,7 @@ impl Cluster {
         );
     }
 
-    /// What a server does about a repair, in its simplest form.
+    /// The effect of a repair on a server, in its simplest form.
     pub fn apply(&mut self, server: ServerId, repair: &Repair) {
         match repair {
             Repair::Put(record) => self.put(server, record.clone()),
@@ -264,8 +264,8 @@ impl Cluster {
         check(&Records::new(&self.map, &self.listings))
     }
 
-    /// What is found now, without repeats; after the repairs nothing is.
-    pub fn found_and_mended(&mut self) -> Vec<FaultKind> {
+    /// The present findings, without repeats; after the repairs there are none.
+    pub fn found_and_repaired(&mut self) -> Vec<FaultKind> {
         let findings = self.check();
         for (server, repair) in repair_plan(&findings) {
             self.apply(server, &repair);
@@ -277,7 +277,7 @@ impl Cluster {
         kinds
     }
 
-    /// Everything still has the names that it had at first.
+    /// Checks that all nodes still have their first names.
     pub fn assert_names(&self) {
         let names = [
             (FileId::ROOT, "directory", DIRECTORY),

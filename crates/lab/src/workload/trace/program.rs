@@ -1,4 +1,4 @@
-//! What each process of a trace is to do.
+//! The steps of each process of a trace.
 
 use super::Trace;
 use crate::document::Origin;
@@ -6,17 +6,17 @@ use futago_trace::{Existing, ExistingKind, Names, Operation, ROOT, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a process does next.
+/// The next step of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// How long the program is busy before, from the end of the process's last step or, for its first one,
-    /// from the beginning.
+    /// The time in which the program is busy before the step. It begins at the end of the last step
+    /// of the process or, for the first step, at the beginning.
     pub think_ns: u64,
-    /// What it does.
+    /// The action.
     pub action: Action,
 }
 
-/// An operation of a trace, or what comes before one.
+/// An operation of a trace, or its preparation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// Finds a file that another process has made or found.
@@ -40,10 +40,10 @@ impl Action {
     }
 }
 
-/// What is written at once of a file that exists from the start.
+/// The size of a single write to a file that exists from the start.
 const WRITTEN_BYTES: u64 = 1 << 20;
 
-/// Makes programs of records, in the order in which these began.
+/// Builds programs from records, in the order of their starts.
 pub struct Programs {
     preparation: Vec<Step>,
     names: Names,
@@ -52,7 +52,7 @@ pub struct Programs {
 
 #[derive(Default)]
 struct Process {
-    /// When all that it began before has ended.
+    /// The end of all its earlier operations.
     free_ns: u64,
     /// The files that it has made or found.
     known: BTreeSet<u64>,
@@ -60,7 +60,7 @@ struct Process {
 }
 
 impl Programs {
-    /// For files that exist from the start, each after its directory, and records.
+    /// Programs for files that exist from the start, each after its directory, and for records.
     pub fn new(existing: Vec<(Origin, Existing)>, records: Vec<(Origin, Record)>) -> Self {
         let mut programs = Self {
             preparation: Vec::new(),
@@ -76,7 +76,7 @@ impl Programs {
         programs
     }
 
-    /// The trace that they make.
+    /// The resulting trace.
     pub fn trace(self, digest: String) -> Trace {
         let processes = self.processes.into_values();
         Trace {
@@ -86,7 +86,7 @@ impl Programs {
         }
     }
 
-    /// Makes a file or directory that exists from the start. A directory that is there already is found.
+    /// Makes a file or directory that exists from the start. An existing directory is reused.
     fn prepare(&mut self, existing: Existing) {
         let Existing {
             file,
@@ -149,7 +149,8 @@ impl Programs {
         });
     }
 
-    /// Adds what a record says to the program of its process, which first finds what it does not know.
+    /// Adds a record to the program of its process. The process first finds the files that it does
+    /// not know.
     fn add(&mut self, record: Record) {
         let process = self.processes.entry(record.process).or_default();
         let mut think_ns = record.begin_ns.saturating_sub(process.free_ns);

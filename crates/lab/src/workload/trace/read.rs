@@ -10,7 +10,7 @@ use futago_trace::{
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The most data that an operation of a trace brings along: 4 GiB. It is in memory at once when it is replayed.
+/// The most data in one operation of a trace: 4 GiB. It is in memory at once during a replay.
 const MOVED_BYTES_MAX: u64 = 1 << 32;
 
 impl Trace {
@@ -18,22 +18,22 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and in which line.
+    /// The error in the file, with its line.
     pub fn load(path: &Path) -> Result<Self, Problem> {
         let name = path.display().to_string();
-        let told = |reason: &dyn std::fmt::Display| {
+        let unreadable = |reason: &dyn std::fmt::Display| {
             Problem::new(format!("cannot read the trace {name}: {reason}"))
         };
-        let bytes = std::fs::read(path).map_err(|error| told(&error))?;
-        let text = std::str::from_utf8(whole_lines(&bytes)).map_err(|error| told(&error))?;
+        let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+        let text = std::str::from_utf8(whole_lines(&bytes)).map_err(|error| unreadable(&error))?;
         Self::parse(&name, text)
     }
 
-    /// Reads a text; `name` stands for it in errors.
+    /// Parses a text; `name` names it in errors.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and in which line.
+    /// The error in the text, with its line.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
         let name: Arc<str> = name.into();
         let origin = |number: usize| Origin::File(Arc::clone(&name), number);
@@ -67,7 +67,7 @@ impl Trace {
     }
 }
 
-/// What there is without a last line that a crash or a full disk has torn.
+/// The text without a last line that a crash or a full disk has truncated.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     let (before, last) = match bytes.iter().rposition(|byte| *byte == b'\n') {
         Some(end) => bytes.split_at(end + 1),
@@ -88,7 +88,8 @@ fn check_ending(ending: Option<(Origin, Ending)>, records: u64) -> Result<(), Pr
     }
 }
 
-/// What is written before a trace is replayed: all that exists from the start, in bytes.
+/// The most data that is written before the replay of a trace: all files that exist from the start,
+/// in bytes.
 const PREPARED_BYTES_MAX: u64 = 1 << 40;
 
 fn check_header(origin: &Origin, line: &str) -> Result<(), Problem> {
@@ -105,7 +106,7 @@ fn check_header(origin: &Origin, line: &str) -> Result<(), Problem> {
     Err(Problem::new(text).inside("futago_trace").at(origin))
 }
 
-/// Whether an operation can have been like this.
+/// Whether an operation is possible.
 fn check_record(record: &Record) -> Result<(), Problem> {
     if record.begin_ns.checked_add(record.took_ns).is_none() {
         return Err(Problem::new("this is too long").inside("took_ns"));
@@ -140,7 +141,7 @@ fn check_target(size: u32) -> Result<(), Problem> {
     Err(Problem::new(text).inside("size"))
 }
 
-/// Whether every file is known when it is used.
+/// Checks that every file is known when it is used.
 fn check_numbers(
     existing: &[(Origin, Existing)],
     records: &[(Origin, Record)],
@@ -161,7 +162,7 @@ fn check_numbers(
     Ok(())
 }
 
-/// `prepared_bytes` is what the files above have together.
+/// `prepared_bytes` is the total size of the files before.
 fn check_existing(
     existing: &Existing,
     known: &mut BTreeSet<u64>,

@@ -5,7 +5,7 @@ fn parse(lines: &[&str]) -> Result<Trace, String> {
     Trace::parse("t.jsonl", &text).map_err(|problem| problem.to_string())
 }
 
-/// What a process does, with the think time before each step.
+/// The steps of a process, with the think time before each.
 fn program(trace: &Trace, process: usize) -> Vec<String> {
     let steps = trace.processes[process].iter();
     let shown = steps.map(|step| match &step.action {
@@ -75,7 +75,7 @@ fn a_process_finds_what_another_one_has_made_where_it_is_by_then() {
 }
 
 #[test]
-fn what_operations_found_is_made_before() {
+fn files_found_by_operations_are_prepared() {
     let trace = parse(&[
         r#"{"exists":{"file":1,"in":0,"name":"d","kind":"directory"}}"#,
         r#"{"exists":{"file":2,"in":1,"name":"f","kind":{"file":{"size":1048580}}}}"#,
@@ -165,7 +165,7 @@ fn a_torn_last_line_is_not_there() {
     assert_eq!(Trace::load(&path).unwrap().preparation.len(), 2);
 }
 
-/// Of what is written again, and of holes, nothing is held.
+/// Rewritten data and holes take no space.
 #[test]
 fn files_hold_what_has_been_written_once() {
     let line = |operation: &str| {
