@@ -1,4 +1,5 @@
-//! What an undo costs: PHOLD-like processes that save nothing, or 256 bytes, for every event.
+//! Measures the cost of an undo: PHOLD-like processes that save nothing, or 256 bytes, for every
+//! event.
 //!
 //!     undo_cost empty|full sequential|conservative|optimistic END_S
 //!
@@ -21,7 +22,7 @@ use serde::Serialize;
 const PROCESSES: u32 = 1024;
 const LOOKAHEAD: Time = Time::from_ticks(100_000_000);
 
-/// 256 bytes of state, and as much to undo an event with, if `U` is that.
+/// 256 bytes of state, and an undo of the same size if `U` is this type.
 type Page = [u64; 32];
 
 #[derive(Serialize)]
@@ -94,7 +95,7 @@ impl<U: Send + 'static> Model for Cells<U> {
     }
 }
 
-/// One partition: nothing is ever rolled back, so an empty undo is good enough.
+/// One partition never rolls back, so an empty undo is good enough.
 fn count_events<U: Send + 'static>(model: &Cells<U>, settings: &Settings) -> Result<u64, Error> {
     run(model, settings).map(|outcome| outcome.statistics.events_committed)
 }

@@ -1,4 +1,4 @@
-//! What a handler may do.
+//! The interface of handlers to the engine.
 
 use std::marker::PhantomData;
 
@@ -7,9 +7,10 @@ use crate::fault::Fault;
 use crate::undo::{Mode, Saved};
 use crate::{Process, RandomStream, Time};
 
-/// The engine as a handler sees it.
+/// The engine, as a handler uses it.
 ///
-/// All of it rolls back: a handler that is undone has sent, drawn and emitted nothing.
+/// A rollback undoes everything in it: a handler that is undone has sent, drawn and emitted
+/// nothing.
 pub struct Context<'a, P: Process, M> {
     me: ProcessId,
     now: Time,
@@ -20,7 +21,7 @@ pub struct Context<'a, P: Process, M> {
     mode: PhantomData<M>,
 }
 
-/// What one handler has sent and emitted, and the limits it must keep.
+/// The events and outputs of one handler, and its limits.
 pub(crate) struct Outbox<P: Process> {
     pub events: Vec<Event<P::Event>>,
     pub outputs: Vec<P::Output>,
@@ -28,11 +29,11 @@ pub(crate) struct Outbox<P: Process> {
     limits: Limits,
 }
 
-/// What no event may exceed.
+/// The limits of events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub process_count: u32,
-    /// Events at this time or later are not kept: nobody would execute them.
+    /// Events at this time or later are dropped, because no executor would run them.
     pub end: Time,
     pub zero_delay_depth: u16,
 }
@@ -47,7 +48,7 @@ impl<P: Process> Outbox<P> {
         }
     }
 
-    /// Forgets what a handler that failed half-way has left.
+    /// Clears the remains of a handler that has failed.
     pub fn clear(&mut self) {
         self.events.clear();
         self.outputs.clear();
@@ -93,20 +94,20 @@ impl<'a, P: Process, M: Mode> Context<'a, P, M> {
         self.outbox.limits.process_count
     }
 
-    /// The process's random stream.
+    /// The random stream of the process.
     #[inline]
     pub fn random(&mut self) -> &mut RandomStream {
         self.random
     }
 
-    /// Keeps what `undo` will need. `make` runs only where events can be undone; call this before
-    /// changing the process.
+    /// Saves data for `undo`. `make` runs only where events can be undone; the handler calls this
+    /// before it changes the process.
     #[inline]
     pub fn save<U: 'static>(&self, make: impl FnOnce() -> U) -> Saved<M, U> {
         Saved::new(make)
     }
 
-    /// Has [`Process::commit`] called with `output` once this event is certain.
+    /// Requests a call of [`Process::commit`] with `output` once this event is certain.
     #[inline]
     pub fn emit(&mut self, output: P::Output) {
         self.outbox.outputs.push(output);

@@ -17,7 +17,8 @@ impl ProcessId {
     }
 }
 
-/// The place of an event in the total order: (time, causal depth, source, source's counter).
+/// The position of an event in the total order: (time, causal depth, source, counter of the
+/// source).
 ///
 /// The depth is the parent's plus one if the event has its parent's time, and zero otherwise. An
 /// event therefore always sorts after its parent, zero-delay chains included, and no two events
@@ -53,7 +54,7 @@ impl EventKey {
         }
     }
 
-    /// When the event takes place.
+    /// The time of the event.
     #[inline]
     pub const fn time(&self) -> Time {
         self.time
@@ -94,8 +95,8 @@ impl EventKey {
 
 /// Key and destination of an event, without its payload: 24 bytes.
 ///
-/// The destination is a process number while the event travels between partitions, and the index
-/// of the process in its partition once it is in the partition's queue.
+/// The destination is a process number while the event moves between partitions. In the queue of a
+/// partition, it is the index of the process there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     time: Time,
@@ -129,7 +130,7 @@ impl Head {
         self.time
     }
 
-    /// Whether this event comes first. One 128-bit comparison decides nearly always.
+    /// Whether this event comes first. One 128-bit comparison nearly always decides.
     #[inline]
     pub fn is_before(&self, other: &Head) -> bool {
         let (mine, others) = (self.leading_bits(), other.leading_bits());
@@ -142,7 +143,7 @@ impl Head {
     }
 }
 
-/// An event on its way.
+/// An event under way.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Event<E> {
     pub head: Head,

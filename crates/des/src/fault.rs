@@ -1,12 +1,12 @@
-//! What can go wrong in a run.
+//! The errors of a run.
 
 use crate::event::{EventKey, ProcessId};
 use crate::{Model, Time};
 
-/// Why a run could not start or did not finish.
+/// The reason why a run could not start or did not finish.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The settings cannot be used.
+    /// The settings are invalid.
     #[error("{0}")]
     Settings(String),
     /// A link without lookahead would join two partitions of the conservative executor.
@@ -27,15 +27,15 @@ pub enum Error {
         process: String,
         /// The time of the event.
         time: Time,
-        /// What happened.
+        /// The cause.
         cause: String,
     },
-    /// The ranks could not talk to each other, or another rank gave up.
+    /// The communication between ranks failed, or another rank ended the run.
     #[error("between ranks: {0}")]
     Ranks(String),
 }
 
-/// What went wrong in one event.
+/// The fault of one event.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     NoSuchProcess {
@@ -61,7 +61,7 @@ pub(crate) enum Fault {
     },
 }
 
-/// A fault and the event in which it happened.
+/// A fault and its event.
 #[derive(Clone, Debug)]
 pub(crate) struct FailedEvent {
     pub key: EventKey,
@@ -80,7 +80,7 @@ impl FailedEvent {
 }
 
 impl Fault {
-    /// From what `catch_unwind` returned.
+    /// The fault of a panic, from the payload of `catch_unwind`.
     pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Fault {
         let message = payload
             .downcast_ref::<&str>()

@@ -1,4 +1,4 @@
-//! What every executor keeps for the processes of one partition.
+//! The state of the processes of one partition, for every executor.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +11,7 @@ use crate::undo::{Forward, Mode, Saved};
 use crate::watch::{Statistics, Tally, TraceRow};
 use crate::{Model, Process, RandomStream, Time};
 
-/// A process and what the engine knows about it.
+/// A process with its state in the engine.
 #[derive(Debug)]
 pub(crate) struct Slot<P> {
     pub process: P,
@@ -49,7 +49,7 @@ impl<P: Process> Slot<P> {
         self.process.handle(key.time(), event, &mut context)
     }
 
-    /// Counts an event that can no longer be taken back.
+    /// Counts a committed event.
     #[inline]
     pub fn certify(&mut self, key: EventKey, event: &P::Event) -> Result<(), FailedEvent> {
         self.events_committed += 1;
@@ -79,13 +79,13 @@ impl<P: Process> Slot<P> {
     }
 }
 
-/// Takes an event where it belongs.
+/// Routes an event to its destination.
 pub(crate) trait Route<E> {
     fn route(&mut self, queue: &mut Queue<E>, now: Time, event: Event<E>) -> Result<(), Fault>;
 }
 
-/// Processes, their pending events, and what became of them. Executes events in their final
-/// order; the optimistic executor builds its history around it.
+/// Processes, their pending events, and their results. It executes events in their final order; the
+/// optimistic executor builds its history around it.
 pub(crate) struct Partition<P: Process> {
     pub slots: Vec<Slot<P>>,
     pub queue: Queue<P::Event>,
@@ -108,12 +108,12 @@ impl<P: Process> Partition<P> {
         }
     }
 
-    /// The time of the event executed last.
+    /// The time of the last executed event.
     pub fn time(&self) -> Time {
         self.current.time()
     }
 
-    /// Calls every process's start hook and routes the first events.
+    /// Calls the start hook of every process and routes the first events.
     pub fn start(&mut self, route: &mut impl Route<P::Event>) -> Result<(), FailedEvent> {
         self.guarded(|partition| {
             for index in 0..partition.slots.len() {
@@ -131,7 +131,7 @@ impl<P: Process> Partition<P> {
         })
     }
 
-    /// Executes at most `count` events before `bound`. True if none before it is left.
+    /// Executes at most `count` events before `bound`. Returns true if none before it is left.
     pub fn run_before(
         &mut self,
         bound: Time,
@@ -171,7 +171,7 @@ impl<P: Process> Partition<P> {
         self.release(route)
     }
 
-    /// Commits what the current handler emitted and routes what it sent.
+    /// Commits the outputs of the current handler and routes its events.
     #[inline]
     pub fn release(&mut self, route: &mut impl Route<P::Event>) -> Result<(), FailedEvent> {
         if let Some(fault) = self.outbox.fault.take() {
@@ -215,7 +215,7 @@ impl<P: Process> Partition<P> {
         }
     }
 
-    /// Calls every process's finish hook and closes the books.
+    /// Calls the finish hook of every process and completes the tally.
     pub fn finish(&mut self, end: Time) -> Result<(), FailedEvent> {
         self.guarded(|partition| {
             for index in 0..partition.slots.len() {

@@ -1,4 +1,4 @@
-//! Which partition each process runs in.
+//! The assignment of processes to partitions.
 
 use serde::Serialize;
 
@@ -6,32 +6,32 @@ use crate::event::ProcessId;
 use crate::fault::Error;
 use crate::{Link, Model, Time, Topology};
 
-/// How processes are spread over partitions.
+/// The distribution of processes over partitions.
 ///
 /// Except with `Hint`, processes joined by a link without lookahead stay together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// Neighbouring numbers together.
+    /// Adjacent numbers together.
     #[default]
     Block,
-    /// Neighbouring numbers apart.
+    /// Adjacent numbers apart.
     RoundRobin,
-    /// Where [`Model::partition_hint`] says.
+    /// According to [`Model::partition_hint`].
     Hint,
 }
 
 /// The partition of a process, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct ProcessLocation {
     pub partition: u32,
     pub index: u32,
 }
 
-/// Everybody's seat.
+/// The locations of all processes.
 #[derive(Debug)]
-pub(crate) struct Seating {
-    seats: Vec<Seat>,
+pub(crate) struct PartitionMap {
+    locations: Vec<ProcessLocation>,
     partitions: u32,
 }
 
@@ -46,7 +46,7 @@ pub struct EffectiveLookahead {
     pub to: String,
 }
 
-impl Seating {
+impl PartitionMap {
     pub fn new(model: &impl Model, topology: &Topology, how: Placement, partitions: u32) -> Self {
         let count = model.process_count();
         let mut groups = Groups::new(if how == Placement::Hint { 0 } else { count });
@@ -56,7 +56,7 @@ impl Seating {
             }
         }
         let mut filled = vec![0; partitions as usize];
-        let seats = (0..count)
+        let locations = (0..count)
             .map(|id| {
                 let partition = match how {
                     Placement::Block => {
@@ -68,18 +68,21 @@ impl Seating {
                 };
                 let next: &mut u32 = &mut filled[partition as usize];
                 *next += 1;
-                Seat {
+                ProcessLocation {
                     partition,
                     index: *next - 1,
                 }
             })
             .collect();
-        Seating { seats, partitions }
+        PartitionMap {
+            locations,
+            partitions,
+        }
     }
 
     #[inline]
-    pub fn seat(&self, id: ProcessId) -> Seat {
-        self.seats[id.index()]
+    pub fn locate(&self, id: ProcessId) -> ProcessLocation {
+        self.locations[id.index()]
     }
 
     pub fn partitions(&self) -> u32 {
@@ -89,8 +92,8 @@ impl Seating {
     /// The processes of a partition, by index.
     pub fn members(&self, partition: u32) -> impl Iterator<Item = ProcessId> {
         (0u32..)
-            .zip(&self.seats)
-            .filter(move |(_, seat)| seat.partition == partition)
+            .zip(&self.locations)
+            .filter(move |(_, locate)| locate.partition == partition)
             .map(|(id, _)| ProcessId(id))
     }
 
@@ -122,7 +125,7 @@ impl Seating {
     }
 
     fn crosses(&self, link: &Link) -> bool {
-        self.seat(link.from).partition != self.seat(link.to).partition
+        self.locate(link.from).partition != self.locate(link.to).partition
     }
 
     /// The link between partitions with the smallest lookahead; `None` if no link crosses.
@@ -142,8 +145,8 @@ impl Seating {
         })
     }
 
-    /// How long anything that happens in one partition needs to reach another, or to come back to
-    /// the same one, over any number of links. Refuses a link without lookahead.
+    /// The least delay from each partition to each other, and back to itself, over any number of
+    /// links. Errors: a link without lookahead.
     pub fn distances(&self, model: &impl Model, topology: &Topology) -> Result<Distances, Error> {
         let mut distances = Distances::unreachable(self.partitions as usize);
         for link in self.crossing_links(topology) {
@@ -153,8 +156,12 @@ impl Seating {
                     to: model.name(link.to),
                 });
             }
-            let from = self.seat(link.from).partition as usize;
-            distances.shorten(from, self.seat(link.to).partition as usize, link.lookahead);
+            let from = self.locate(link.from).partition as usize;
+            distances.shorten(
+                from,
+                self.locate(link.to).partition as usize,
+                link.lookahead,
+            );
         }
         distances.close();
         Ok(distances)
@@ -186,8 +193,8 @@ impl Distances {
         *known = (*known).min(delay);
     }
 
-    /// Floyd and Warshall's all-pairs shortest paths. Paths from a partition to itself count:
-    /// its own messages may come back as answers.
+    /// Floyd and Warshall's all-pairs shortest paths. Paths from a partition to itself count,
+    /// because its own messages may cause replies.
     fn close(&mut self) {
         for middle in 0..self.count {
             for from in 0..self.count {

@@ -1,4 +1,4 @@
-//! What a logical process is.
+//! The definition of a logical process.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,11 +7,11 @@ use crate::{Context, Forward, Mode, Saved, Time};
 
 /// A logical process: a state that changes only by handling events.
 ///
-/// A model with several kinds of process makes this an `enum` of them, and `Event` and `Undo`
-/// enums as well: no event is ever boxed.
+/// A model with several kinds of process makes this an `enum` of them, and `Event` and `Undo` enums
+/// as well. So no event is ever boxed.
 ///
-/// The process is `Serialize` for the digest of its final state and for the checker, which names
-/// the field that an undo does not restore. Fields with `#[serde(skip)]` are in neither.
+/// The process is `Serialize` for the digest of its final state and for the checker, which names a
+/// field that an undo does not restore. Neither covers fields with `#[serde(skip)]`.
 ///
 /// # Rules that make every executor give the same results
 ///
@@ -21,18 +21,18 @@ use crate::{Context, Forward, Mode, Saved, Time};
 ///
 /// [`check`](crate::check) finds violations of the second rule.
 pub trait Process: Serialize + Send + Sized + 'static {
-    /// What one process tells another, or itself.
+    /// A message from one process to another, or to itself.
     type Event: Serialize + DeserializeOwned + Send + 'static;
-    /// What `undo` needs to take one event back. `()` for a process that keeps no state.
+    /// The data that `undo` needs for one event. `()` for a process without state.
     type Undo: Send + 'static;
-    /// What a handled event has to say to the outside once it is certain. `()` if nothing.
+    /// The output of a committed event. `()` if there is none.
     type Output: Send + 'static;
 
     /// Runs once at time zero; sends the first events.
     fn start(&mut self, ctx: &mut Context<'_, Self, Forward>);
 
-    /// Handles one event. `ctx` sends events, draws random numbers, emits output, and saves what
-    /// `undo` will need.
+    /// Handles one event. `ctx` sends events, draws random numbers, emits outputs, and saves the
+    /// undo.
     fn handle<M: Mode>(
         &mut self,
         now: Time,
@@ -40,12 +40,12 @@ pub trait Process: Serialize + Send + Sized + 'static {
         ctx: &mut Context<'_, Self, M>,
     ) -> Saved<M, Self::Undo>;
 
-    /// Takes the latest event that has not been undone back. The engine itself takes back what was
-    /// sent, drawn and emitted.
+    /// Undoes the latest event that has not been undone. The engine itself undoes sent events,
+    /// random draws and outputs.
     fn undo(&mut self, undo: Self::Undo);
 
-    /// Receives what `handle` emitted, once, when the event can no longer be rolled back; in the
-    /// order of the process's events.
+    /// Receives an output of `handle`, once, when the event is certain; in the order of the events
+    /// of the process.
     fn commit(&mut self, _now: Time, _output: Self::Output) {}
 
     /// Runs once after the last event.

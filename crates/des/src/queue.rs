@@ -5,8 +5,9 @@ use crate::event::{Event, EventKey, Head};
 /// A priority queue of events by key.
 ///
 /// A 4-ary heap (Johnson, "Priority queues with update and finding minimum spanning trees",
-/// Information Processing Letters 4(3), 1975): half as deep as a binary one, and four children
-/// share one or two cache lines. It moves 24-byte entries only; payloads stay where they were put.
+/// Information Processing Letters 4(3), 1975). It is half as deep as a binary one, and four
+/// children share one or two cache lines. It moves 24-byte entries only; payloads stay in their
+/// slots.
 #[derive(Debug)]
 pub(crate) struct Queue<E> {
     heap: Vec<Entry>,
@@ -16,7 +17,7 @@ pub(crate) struct Queue<E> {
 
 const ARITY: usize = 4;
 
-/// A head whose destination field is lent to the payload's place where payloads have a size.
+/// A head whose destination field holds the slot of the payload, unless payloads have size zero.
 type Entry = Head;
 
 impl<E> Queue<E> {
@@ -32,7 +33,7 @@ impl<E> Queue<E> {
         self.heap.len()
     }
 
-    /// The most events that were ever pending at once.
+    /// The most events that were ever pending.
     pub fn peak(&self) -> usize {
         self.peak
     }
@@ -59,7 +60,7 @@ impl<E> Queue<E> {
         self.sift_up(self.heap.len() - 1, entry);
     }
 
-    /// Takes the first event out if `wanted` says so.
+    /// Removes the first event if `wanted` accepts it.
     #[inline]
     pub fn pop_if(&mut self, wanted: impl FnOnce(&Head) -> bool) -> Option<Event<E>> {
         let first = *self.heap.first()?;
@@ -77,23 +78,23 @@ impl<E> Queue<E> {
         })
     }
 
-    /// Moves `entry` from the hole at `place` towards the root.
+    /// Moves `entry` from `hole` towards the root.
     #[inline]
-    fn sift_up(&mut self, mut place: usize, entry: Entry) {
-        let heap = &mut self.heap[..=place];
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
+    fn sift_up(&mut self, mut hole: usize, entry: Entry) {
+        let heap = &mut self.heap[..=hole];
+        while hole > 0 {
+            let parent = (hole - 1) / ARITY;
             if !entry.is_before(&heap[parent]) {
                 break;
             }
-            heap[place] = heap[parent];
-            place = parent;
+            heap[hole] = heap[parent];
+            hole = parent;
         }
-        heap[place] = entry;
+        heap[hole] = entry;
     }
 
-    /// Closes the hole at the root: moves it down to a leaf along the first children, and
-    /// `entry`, which came from a leaf and mostly belongs near one, up from there.
+    /// Closes the hole at the root. The hole moves down to a leaf along the first children. Then
+    /// `entry`, which came from a leaf and mostly belongs near one, moves up from there.
     #[inline]
     fn fill_root(&mut self, entry: Entry) {
         let heap = &mut self.heap[..];
@@ -111,7 +112,7 @@ impl<E> Queue<E> {
     }
 }
 
-/// Which of four entries comes first, as a knock-out of two rounds.
+/// The first of four entries, by a knock-out of two rounds.
 #[inline]
 fn first_of_four(entries: &[Entry]) -> usize {
     let left = usize::from(entries[1].is_before(&entries[0]));
@@ -123,7 +124,7 @@ fn first_of_four(entries: &[Entry]) -> usize {
     }
 }
 
-/// The place of the first entry from `start` on, where fewer than four are left.
+/// The position of the first entry from `start` on, where fewer than four are left.
 #[inline]
 fn first_of_few(heap: &[Entry], start: usize) -> Option<usize> {
     let mut best = start;
@@ -138,7 +139,7 @@ fn first_of_few(heap: &[Entry], start: usize) -> Option<usize> {
     Some(best)
 }
 
-/// Payloads by place. Payloads without a size have no place, and the destination is kept instead.
+/// Payloads by slot. Payloads of size zero have no slot, and the destination is stored instead.
 #[derive(Debug)]
 struct Store<E> {
     cells: Vec<Option<(u32, E)>>,
@@ -164,9 +165,9 @@ impl<E> Store<E> {
             return destination;
         }
         match self.free.pop() {
-            Some(place) => {
-                self.cells[place as usize] = Some((destination, payload));
-                place
+            Some(slot) => {
+                self.cells[slot as usize] = Some((destination, payload));
+                slot
             }
             None => {
                 self.cells.push(Some((destination, payload)));
@@ -175,22 +176,22 @@ impl<E> Store<E> {
         }
     }
 
-    fn get(&self, place: u32) -> Option<(u32, &E)> {
+    fn get(&self, slot: u32) -> Option<(u32, &E)> {
         if Self::SIZELESS {
-            return self.sizeless.last().map(|payload| (place, payload));
+            return self.sizeless.last().map(|payload| (slot, payload));
         }
-        self.cells[place as usize]
+        self.cells[slot as usize]
             .as_ref()
             .map(|(destination, payload)| (*destination, payload))
     }
 
     #[inline]
-    fn take(&mut self, place: u32) -> Option<(u32, E)> {
+    fn take(&mut self, slot: u32) -> Option<(u32, E)> {
         if Self::SIZELESS {
-            return self.sizeless.pop().map(|payload| (place, payload));
+            return self.sizeless.pop().map(|payload| (slot, payload));
         }
-        let cell = self.cells[place as usize].take();
-        self.free.push(place);
+        let cell = self.cells[slot as usize].take();
+        self.free.push(slot);
         cell
     }
 }

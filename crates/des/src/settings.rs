@@ -1,4 +1,4 @@
-//! How to run a model.
+//! The settings of a run.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::watch::resident_bytes;
 use crate::{Error, Placement, Time, Watch};
 
-/// Who runs the events. All give the same results, bit by bit.
+/// The executor of the events. All give the same results, bit by bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Executor {
@@ -16,25 +16,25 @@ pub enum Executor {
     Sequential,
     /// Threads that run no further than the lookahead allows.
     Conservative,
-    /// Threads that run ahead and take back what turns out to be wrong (Time Warp).
+    /// Threads that execute speculatively and undo wrong events (Time Warp).
     Optimistic,
 }
 
 /// The most threads of a process.
 pub const THREADS_MAX: u32 = 1024;
 
-/// How to run a model: where, how far, and with which random numbers.
+/// The settings of a run of a model: its executor, its end, and its random numbers.
 ///
-/// Only `seed`, `end` and `zero_delay_depth` have an influence on the results.
+/// Only `seed`, `end` and `zero_delay_depth` affect the results.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who runs the events.
+    /// The executor.
     pub executor: Executor,
     /// Threads in this process; the sequential executor uses one, on the first rank.
     pub threads: u32,
-    /// How processes are spread over threads and ranks.
+    /// The distribution of processes over threads and ranks.
     pub placement: Placement,
-    /// Chooses all random streams.
+    /// The seed of all random streams.
     pub seed: u64,
     /// Events at this time and later do not take place.
     pub end: Time,
@@ -43,12 +43,13 @@ pub struct Settings {
     /// Optimistic: events that a thread executes between two computations of the global virtual
     /// time.
     pub gvt_interval: u32,
-    /// Optimistic: what a thread may keep of events that are not yet certain, in bytes. Without it
-    /// the engine keeps as much as is useful.
+    /// Optimistic: the memory of a thread for events that are not yet certain, in bytes. Without it
+    /// the engine uses as much as is useful.
     pub history_limit_bytes: Option<u64>,
-    /// Keep the keys of all committed events for [`Outcome::trace`](crate::Outcome::trace).
+    /// Whether to record the keys of all committed events for
+    /// [`Outcome::trace`](crate::Outcome::trace).
     pub trace: bool,
-    /// Where to show progress while running.
+    /// The watch for progress reports.
     pub watch: Option<Arc<Watch>>,
 }
 
@@ -71,14 +72,14 @@ impl Default for Settings {
 
 impl Settings {
     /// Limits the histories of the optimistic executor so that this operating-system process uses
-    /// no more memory than this, in bytes; the model itself must fit, of course.
+    /// at most `bytes` of memory. The model itself must fit.
     ///
-    /// Each thread's history gets its share of a third of what is left now: growing buffers may
-    /// hold two copies for a moment, and what a history has sent waits elsewhere.
+    /// The history of each thread gets its share of a third of the free memory. Growing buffers may
+    /// hold two copies for a moment, and events sent by a history are stored elsewhere.
     ///
     /// # Errors
     ///
-    /// If this process uses as much already.
+    /// If this process already uses that much memory.
     pub fn stay_within(&mut self, bytes: u64) -> Result<(), Error> {
         let used = resident_bytes().unwrap_or(0);
         if bytes <= used {
@@ -90,7 +91,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Threads that will have something to do on a rank.
+    /// The threads with work on a rank.
     pub(crate) fn threads_in_use(&self) -> u32 {
         match self.executor {
             Executor::Sequential => 1,

@@ -1,28 +1,28 @@
-//! The undo for those who do not want to write one.
+//! A generic undo by copies of the state.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Context, Forward, Mode, Process, Saved, Time};
 
-/// A process that is undone by putting back a copy of its state.
+/// A process whose undo restores a copy of its state.
 ///
 /// The state is cloned before every speculative event, and never in the sequential and the
-/// conservative executor. That suits states up to a few hundred bytes; a large store implements
-/// [`Process`] and records what it changes.
+/// conservative executor. That suits states up to a few hundred bytes. A process with a large state
+/// implements [`Process`] and records its changes.
 pub trait Cloneable: Clone + Serialize + Send + Sized + 'static {
     /// As [`Process::Event`].
     type Event: Serialize + DeserializeOwned + Send + 'static;
     /// As [`Process::Output`].
     type Output: Send + 'static;
-    /// What committed events leave behind. It is apart from the state because it is never rolled
-    /// back. `()` if nothing.
+    /// The results of committed events. They are separate from the state because they are never
+    /// rolled back. `()` if there are none.
     type Record: Default + Serialize + Send + 'static;
 
     /// As [`Process::start`].
     fn start(&mut self, ctx: &mut Context<'_, Snapshot<Self>, Forward>);
 
-    /// As [`Process::handle`], without having to save anything.
+    /// As [`Process::handle`], without an explicit undo.
     fn handle<M: Mode>(
         &mut self,
         now: Time,
@@ -40,9 +40,9 @@ pub trait Cloneable: Clone + Serialize + Send + Sized + 'static {
 /// Makes a [`Process`] of a [`Cloneable`] state.
 #[derive(Clone, Debug, Serialize)]
 pub struct Snapshot<S: Cloneable> {
-    /// What events change and a rollback puts back.
+    /// The state, which a rollback restores.
     pub state: S,
-    /// What committed events have left behind.
+    /// The results of committed events.
     pub record: S::Record,
 }
 

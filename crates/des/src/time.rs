@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A simulated instant, or a span between two, in ticks.
 ///
-/// A model chooses what a tick is. The conversions from and to seconds take it as a nanosecond,
+/// A model chooses the unit of a tick. The conversions from and to seconds take it as a nanosecond,
 /// which leaves room for 584 simulated years. Integers make "at the same time" exact.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -60,7 +60,7 @@ impl Time {
         Time(self.0.saturating_add(span.0))
     }
 
-    /// The span from `earlier` to here; zero if `earlier` is later.
+    /// The span from `earlier` to this time; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))

@@ -1,4 +1,4 @@
-//! Who may send to whom across partitions, and the lookahead of every link.
+//! The links between processes, and the lookahead of every link.
 
 use crate::Time;
 use crate::event::ProcessId;

@@ -1,13 +1,13 @@
-//! Undo as a compile-time mode: kept where events are speculative, nothing at all elsewhere.
+//! Undo as a compile-time mode: saved for speculative events, absent otherwise.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-/// How an executor runs handlers: [`Forward`] only, or [`Speculative`]ly with a way back.
+/// The mode of handlers: [`Forward`] only, or [`Speculative`] with undo.
 pub trait Mode: sealed::Slots {}
 
-/// Events are executed in their final order and never undone: an undo is not even built.
+/// Events are executed in their final order and never undone, so no undo is built.
 #[derive(Debug)]
 pub enum Forward {}
 
@@ -18,11 +18,11 @@ pub enum Speculative {}
 impl Mode for Forward {}
 impl Mode for Speculative {}
 
-/// What a handler returns: its undo in a [`Speculative`] run, a value of size zero in a
+/// The return value of a handler: its undo in a [`Speculative`] run, a value of size zero in a
 /// [`Forward`] one.
 ///
-/// Made by [`Context::save`](crate::Context::save) *before* the handler changes the process, so
-/// that a process whose speculative handler panics can be put back as well.
+/// Made by [`Context::save`](crate::Context::save) *before* the handler changes the process. So a
+/// process whose speculative handler panics can be restored as well.
 #[derive(Debug)]
 #[must_use = "a handler returns what it saved"]
 pub struct Saved<M: Mode, U: 'static>(M::Slot<U>);
@@ -33,7 +33,7 @@ impl<M: Mode, U: 'static> Saved<M, U> {
         Saved(M::fill(make))
     }
 
-    /// The undo, to be added to; `None` in a [`Forward`] run.
+    /// The undo, to be extended; `None` in a [`Forward`] run.
     #[inline]
     pub fn as_mut(&mut self) -> Option<&mut U> {
         M::get(&mut self.0)
@@ -55,9 +55,9 @@ impl<U: 'static> Saved<Speculative, U> {
     }
 }
 
-/// An undo on its handler's stack. If the handler panics, dropping it hands it to the engine.
+/// An undo on the stack of its handler. If the handler panics, dropping it passes it to the engine.
 #[derive(Debug)]
-pub struct Held<U: 'static> {
+pub struct StackUndo<U: 'static> {
     undo: Option<U>,
 }
 
@@ -65,7 +65,7 @@ thread_local! {
     static RESCUED: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
 }
 
-impl<U: 'static> Drop for Held<U> {
+impl<U: 'static> Drop for StackUndo<U> {
     #[inline]
     fn drop(&mut self) {
         if let Some(undo) = self.undo.take()
@@ -76,7 +76,7 @@ impl<U: 'static> Drop for Held<U> {
     }
 }
 
-/// The undo that the handler which panicked on this thread had saved, if it got that far.
+/// The undo of the handler that panicked on this thread, if it had saved one.
 pub(crate) fn take_rescued<U: 'static>() -> Option<U> {
     RESCUED
         .take()
@@ -85,7 +85,7 @@ pub(crate) fn take_rescued<U: 'static>() -> Option<U> {
 }
 
 mod sealed {
-    use super::{Forward, Held, PhantomData, Speculative};
+    use super::{Forward, PhantomData, Speculative, StackUndo};
 
     pub trait Slots: Sized + 'static {
         type Slot<U: 'static>;
@@ -108,15 +108,15 @@ mod sealed {
     }
 
     impl Slots for Speculative {
-        type Slot<U: 'static> = Held<U>;
+        type Slot<U: 'static> = StackUndo<U>;
 
         #[inline]
-        fn fill<U: 'static>(make: impl FnOnce() -> U) -> Held<U> {
-            Held { undo: Some(make()) }
+        fn fill<U: 'static>(make: impl FnOnce() -> U) -> StackUndo<U> {
+            StackUndo { undo: Some(make()) }
         }
 
         #[inline]
-        fn get<U: 'static>(slot: &mut Held<U>) -> Option<&mut U> {
+        fn get<U: 'static>(slot: &mut StackUndo<U>) -> Option<&mut U> {
             slot.undo.as_mut()
         }
     }

@@ -1,4 +1,4 @@
-//! What `futago des` prints and writes.
+//! The output of `futago des`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -29,7 +29,7 @@ fn lines(path: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Runs the model with this executor and everything that watches a run; returns its trace.
+/// Runs the model with this executor and all observers of a run; returns its trace.
 fn watched_trace(model: &str, executor: &str, threads: u32) -> Vec<String> {
     let name = model.split(' ').next().unwrap_or_default();
     let series = file(&format!("{name}-{executor}-{threads}.series"));
@@ -140,7 +140,7 @@ fn models_report_what_they_measured_beside_what_is_expected() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named() {
+fn invalid_arguments_are_named() {
     for (arguments, named) in [
         ("phold --lookahead 2 --mean 1", "--lookahead"),
         ("phold --remote 1.5", "--remote"),

@@ -60,16 +60,16 @@ fn assert_agreement<M: Model>(model: &M, end_s: f64) {
                     };
                     let outcomes = run_ranks(model, &settings, ranks);
                     let found = &outcomes[0].statistics;
-                    let place = format!("{executor:?} {threads}x{ranks} {placement:?} {seed}");
-                    assert_eq!(found.digest, expected.statistics.digest, "{place}");
+                    let case = format!("{executor:?} {threads}x{ranks} {placement:?} {seed}");
+                    assert_eq!(found.digest, expected.statistics.digest, "{case}");
                     let committed = expected.statistics.events_committed;
-                    assert_eq!(found.events_committed, committed, "{place}");
+                    assert_eq!(found.events_committed, committed, "{case}");
                     let mut trace: Vec<_> = outcomes
                         .iter()
                         .flat_map(|outcome| outcome.trace.clone())
                         .collect();
                     trace.sort();
-                    assert!(trace == expected.trace, "{place}: another trace");
+                    assert!(trace == expected.trace, "{case}: another trace");
                 }
             }
         }
@@ -165,7 +165,7 @@ fn ring() -> Chord {
 }
 
 #[test]
-fn what_ranks_have_seen_adds_up() {
+fn results_of_ranks_add_up() {
     let ring = ring();
     let queues = Queueing {
         stations: 12,
@@ -211,10 +211,10 @@ fn a_skewed_model_rolls_back_and_agrees() {
     assert_eq!(found.statistics.digest, expected.statistics.digest);
 }
 
-/// Ranks hear from each other only when GVT is computed. With a thread each, what they do depends
-/// on nothing else.
+/// Ranks communicate only when GVT is computed. With one thread each, their behaviour depends on
+/// nothing else.
 #[test]
-fn ranks_that_seldom_hear_from_each_other_do_not_run_off() {
+fn ranks_that_seldom_communicate_do_not_run_ahead() {
     let model = ring();
     for ranks in [2, 4] {
         let optimistic = Settings {

@@ -1,4 +1,4 @@
-//! What goes wrong in a model is named, alike by all executors, and only if it really happens.
+//! Defects of a model are named, alike by all executors, and only if they really occur.
 
 use futago_des::{
     Context, Error, Executor, Forward, Link, Mode, Model, Process, ProcessId, Saved, Settings,
@@ -6,7 +6,7 @@ use futago_des::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What the processes of the model do wrong.
+/// The defect of the processes of the model.
 #[derive(Clone, Copy, Debug, Serialize, PartialEq)]
 enum Flaw {
     None,
@@ -29,7 +29,7 @@ struct Worker {
     flaw: Flaw,
     count: u64,
     last: u64,
-    /// The latest thing that happened to it was an undo.
+    /// Whether its last action was an undo.
     #[serde(skip)]
     undone: bool,
 }
@@ -61,7 +61,7 @@ impl Process for Worker {
         let other = ProcessId(1 - ctx.me().0);
         self.count += 1;
         self.undone = false;
-        // Process 0 tells process 1 in time that its next tick is nothing to panic about.
+        // Process 0 notifies process 1 in time that its next tick is no reason to panic.
         assert!(
             self.flaw != Flaw::Speculative || self.last + 1 >= now.ticks() / 100 || ctx.me().0 == 0,
             "a state that never is"
@@ -246,7 +246,7 @@ fn the_checker_names_the_field_that_is_not_restored() {
         ..Settings::default()
     };
     let lookahead = Time::from_ticks(5);
-    // The second flaw shows only when a process goes back by several events.
+    // The second flaw shows only when a process rolls back by several events.
     for (flaw, process) in [(Flaw::Undo, "left"), (Flaw::SecondUndo, "right")] {
         let broken = check(&Flawed { flaw, lookahead }, &settings).expect_err("is broken");
         let text = broken.to_string();

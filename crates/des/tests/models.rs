@@ -7,8 +7,8 @@ use futago_des::{Settings, Time, check, run};
 
 const REPLICATIONS: u64 = 20;
 
-/// Two-sided 99.9 % quantile of Student's t with 19 degrees of freedom. Seeds are fixed, so a test
-/// that passes keeps passing.
+/// The two-sided 99.9 % quantile of Student's t with 19 degrees of freedom. Seeds are fixed, so a
+/// passing test keeps passing.
 const QUANTILE: f64 = 3.883;
 
 /// Independent runs: each has its own seed.
@@ -62,7 +62,7 @@ fn assert_open_queue(servers: u32, arrivals_per_s: f64) {
         Measured::mean_customers,
         arrivals_per_s * (wait + 1.0),
     );
-    // Little's law, from quantities that are measured apart from each other.
+    // Little's law, from quantities that are measured separately.
     for run in &runs {
         let time_in_station = run.mean_wait_s() + run.mean_busy() / run.throughput_per_s();
         let ratio = run.mean_customers() / (run.throughput_per_s() * time_in_station);
@@ -126,7 +126,7 @@ fn a_ring_with_churn_still_finds_most() {
     };
     let found = lookups(settings, 600.0);
     let share = found.found as f64 / (found.found + found.failed) as f64;
-    assert!(share > 0.9, "{share} of the lookups found somebody");
+    assert!(share > 0.9, "{share} of the lookups found an owner");
 }
 
 #[test]

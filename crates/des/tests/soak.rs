@@ -54,7 +54,7 @@ fn run_with(executor: Executor, threads: u32) -> Outcome<Holder> {
     run(&model, &settings).expect("runs")
 }
 
-/// One test, in a process of its own: the operating system tells a process's memory, not a test's.
+/// One test in its own process, because the operating system reports memory per process.
 #[test]
 #[ignore = "takes minutes; crates/des/proof.sh soak runs it"]
 fn a_badly_balanced_run_stays_within_its_memory() {
@@ -62,7 +62,7 @@ fn a_badly_balanced_run_stays_within_its_memory() {
         let found = run_with(Executor::Optimistic, threads).statistics;
         let peak_bytes = peak_resident_bytes().expect("Linux tells");
         println!(
-            "{threads} threads: {} events by partition, {} rolled back, at most {} kept, {} GVT \
+            "{threads} threads: {} events by partition, {} rolled back, at most {} records, {} GVT \
              rounds, {} of {} MiB",
             found
                 .events_by_partition

@@ -1,4 +1,4 @@
-//! `futago des` as a program of its own.
+//! `futago des` as a separate program.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -19,14 +19,14 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_broken_pipe(&error) => ExitCode::from(READER_GONE),
         Err(error) => {
-            // The exit code tells those whom the reason does not reach.
+            // The exit code also reports the failure if the message cannot be written.
             let _ = writeln!(io::stderr(), "futago-des: {error:#}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// The exit code when the reader of the output has gone, as shells count SIGPIPE.
+/// The exit code when the reader of the output has closed it, as shells count SIGPIPE.
 const READER_GONE: u8 = 141;
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::digest::{Leaf, Sink, WalkError, walk};
 
-/// Every leaf of a value: its path and what it holds.
+/// Every leaf of a value: its path and its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields {
     leaves: Vec<(String, String)>,

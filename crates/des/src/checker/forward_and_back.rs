@@ -33,7 +33,7 @@ pub(super) fn check<M: Model>(model: &M, settings: &Settings) -> Result<(u64, St
     Ok((events, format!("{:016x}", partition.tally.digest)))
 }
 
-/// Leaves the process as after the event, and in the outbox what it sent.
+/// Leaves the process in its state after the event, and the sent events in the outbox.
 fn check_event<M: Model>(
     model: &M,
     partition: &mut Partition<M::Process>,
@@ -61,7 +61,7 @@ fn check_event<M: Model>(
     undo.into_iter().for_each(|undo| slot.process.undo(undo));
     slot.random.rewind(slot.random.draws() - draws);
     slot.events_sent = sent;
-    let place = |(field, first, second)| {
+    let difference_of = |(field, first, second)| {
         let event = describe();
         Box::new(Difference {
             process: process.clone(),
@@ -73,7 +73,7 @@ fn check_event<M: Model>(
         })
     };
     if let Some(found) = before.difference(&fields(&slot.process)?) {
-        return Err(Broken::NotRestored(place(found)));
+        return Err(Broken::NotRestored(difference_of(found)));
     }
     let _unused = slot.handle::<Speculative>(key, &event.payload, outbox);
     let second = fields(&slot.process)?;
@@ -82,7 +82,7 @@ fn check_event<M: Model>(
         .difference(&second)
         .or_else(|| first_sent.difference(&second_sent));
     if let Some(found) = difference {
-        return Err(Broken::NotRepeatable(place(found)));
+        return Err(Broken::NotRepeatable(difference_of(found)));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Finds undos that do not restore, before an optimistic run is silently wrong.
+//! Finds undos that do not restore the state, before an optimistic run is silently wrong.
 
 mod fields;
 mod forward_and_back;
@@ -8,18 +8,18 @@ use serde::Serialize;
 
 use crate::{Error, Model, Settings, Time};
 
-/// What a model withstood.
+/// The results of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// Events that were executed, undone and executed again.
     pub events: u64,
-    /// Events that were taken back by injected rollbacks.
+    /// Events that injected rollbacks have undone.
     pub events_rolled_back: u64,
-    /// The digest, which all of it left unchanged.
+    /// The digest, the same after all runs.
     pub digest: String,
 }
 
-/// Where a process is not what it should be.
+/// A difference in the state of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The process.
@@ -28,7 +28,7 @@ pub struct Difference {
     pub event: String,
     /// Its time.
     pub time: Time,
-    /// The path of the field in the process, or in what it sent.
+    /// The path of the field in the process, or in the events that it sent.
     pub field: String,
     /// Its value at first.
     pub first: String,
@@ -36,23 +36,23 @@ pub struct Difference {
     pub second: String,
 }
 
-/// What is wrong with a model.
+/// A defect of a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// `undo` leaves something different from what was there before `handle`.
+    /// `undo` leaves a state that differs from the state before `handle`.
     #[error(
         "{} does not restore `{}` when it takes back {} of {}: it was {} and became {}",
         .0.process, .0.field, .0.event, .0.time, .0.first, .0.second
     )]
     NotRestored(Box<Difference>),
-    /// `handle` does something else the second time: it depends on what is not in the process, or
-    /// on what `#[serde(skip)]` hides and `undo` does not restore.
+    /// `handle` behaves differently the second time. It depends on a state outside of the process,
+    /// or on a field with `#[serde(skip)]` that `undo` does not restore.
     #[error(
         "{} handles {} of {} differently the second time: `{}` was {} and became {}",
         .0.process, .0.event, .0.time, .0.field, .0.first, .0.second
     )]
     NotRepeatable(Box<Difference>),
-    /// Rollbacks change the results, though no field tells where.
+    /// Rollbacks change the results, but no field differs.
     #[error("random rollbacks change the digest from {expected} to {found}")]
     Digest {
         /// Without rollbacks.
@@ -70,7 +70,7 @@ pub enum Broken {
 ///
 /// # Errors
 ///
-/// The first thing that is [`Broken`].
+/// The first defect, as [`Broken`].
 pub fn check<M: Model>(model: &M, settings: &Settings) -> Result<Checked, Broken> {
     let (events, expected) = forward_and_back::check(model, settings)?;
     let (events_rolled_back, found) = random_rollbacks::check(model, settings)?;

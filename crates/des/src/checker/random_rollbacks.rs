@@ -1,4 +1,4 @@
-//! A sequential run in which random processes go back by random numbers of events.
+//! A sequential run in which random processes roll back by random numbers of events.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,28 @@ use crate::event::{EventKey, ProcessId};
 use crate::executor::Job;
 use crate::executor::optimistic::{Post, TimeWarp};
 use crate::fault::{Error, FailedEvent};
-use crate::placement::Seating;
+use crate::placement::PartitionMap;
 use crate::{Model, Process, RandomStream, Settings};
 
-/// Events between two injected rollbacks, on average; less would hardly get anywhere.
+/// The mean number of events between two injected rollbacks; with fewer, the run would make little
+/// progress.
 const EVENTS_BETWEEN_ROLLBACKS: u64 = 8;
-/// The most events that one process is taken back by.
+/// The most events that one rollback undoes.
 const LONGEST_ROLLBACK: u64 = 6;
 /// Events between two commits.
 const EVENTS_BETWEEN_COMMITS: u64 = 200;
 
-/// A run and what the processes looked like.
+/// A run and the former states of its processes.
 struct Rehearsal<'a, M: Model> {
     model: &'a M,
     warp: TimeWarp<M::Process>,
     post: Post<'a, <M::Process as Process>::Event>,
-    /// By event executed since the last commit: the process before it, and the event.
+    /// For each event since the last commit: the process before it, and the event.
     before: BTreeMap<EventKey, (Fields, String)>,
     random: RandomStream,
 }
 
-/// Returns the number of events taken back, and the digest.
+/// Returns the number of undone events, and the digest.
 pub(super) fn check<M: Model>(model: &M, settings: &Settings) -> Result<(u64, String), Broken> {
     let topology = model.topology();
     let job = Job {
@@ -36,10 +37,10 @@ pub(super) fn check<M: Model>(model: &M, settings: &Settings) -> Result<(u64, St
         settings,
         topology: &topology,
     };
-    let seating = Seating::new(model, &topology, settings.placement, 1);
+    let partition_map = PartitionMap::new(model, &topology, settings.placement, 1);
     let failed = |failed: FailedEvent| Broken::Run(failed.into_error(model));
-    let mut post = Post::new(&seating, 0);
-    let mut partition = job.partition(seating.members(0));
+    let mut post = Post::new(&partition_map, 0);
+    let mut partition = job.partition(partition_map.members(0));
     partition.start(&mut post).map_err(failed)?;
     let mut rehearsal = Rehearsal {
         model,
@@ -52,7 +53,7 @@ pub(super) fn check<M: Model>(model: &M, settings: &Settings) -> Result<(u64, St
         rehearsal.step()?;
         if rehearsal.random.below(EVENTS_BETWEEN_COMMITS) == 0 {
             rehearsal.warp.commit_before(first, 0).map_err(failed)?;
-            // What commits leave in a process is not for undos to take away.
+            // Undos do not restore the effects of commits.
             rehearsal.before.clear();
         }
     }
@@ -69,7 +70,7 @@ pub(super) fn check<M: Model>(model: &M, settings: &Settings) -> Result<(u64, St
 }
 
 impl<M: Model> Rehearsal<'_, M> {
-    /// Executes an event, and perhaps takes some back.
+    /// Executes an event, and may undo some.
     fn step(&mut self) -> Result<(), Broken> {
         let Some((head, payload)) = self.warp.first_event() else {
             return Ok(());
@@ -78,7 +79,7 @@ impl<M: Model> Rehearsal<'_, M> {
         let event = fields(payload)?.line();
         let state = fields(&self.warp.partition().slots[index].process)?;
         if self.warp.has_executed_after(index, head.key()) {
-            // The process is about to go back to before this event; how it looks then is unknown.
+            // The process is about to roll back to before this event; its state there is unknown.
             self.before.remove(&head.key());
         } else {
             self.before.insert(head.key(), (state, event));
@@ -92,13 +93,13 @@ impl<M: Model> Rehearsal<'_, M> {
             } else {
                 index
             };
-            self.take_back(chosen, count)?;
+            self.undo_last(chosen, count)?;
         }
         Ok(())
     }
 
-    fn take_back(&mut self, index: usize, count: u64) -> Result<(), Broken> {
-        let Some(key) = self.warp.take_back(index, count, &mut self.post) else {
+    fn undo_last(&mut self, index: usize, count: u64) -> Result<(), Broken> {
+        let Some(key) = self.warp.undo_last(index, count, &mut self.post) else {
             return Ok(());
         };
         let Some((before, event)) = self.before.get(&key) else {

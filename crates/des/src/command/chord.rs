@@ -25,7 +25,7 @@ pub(super) struct ChordArguments {
     /// Mean time between two lookups of a node, in seconds.
     #[arg(long, default_value_t = 60.0)]
     lookup_every: f64,
-    /// Mean time that a node is there, and away, in seconds; without it nobody leaves.
+    /// Mean time that a node is present, and away, in seconds; without it no node leaves.
     #[arg(long)]
     lifetime: Option<f64>,
     #[command(flatten)]
@@ -38,10 +38,10 @@ struct Results {
     failed: u64,
     found_right: u64,
     mean_hops: f64,
-    /// log2(N)/2, what the paper derives.
+    /// log2(N)/2, as the paper derives.
     expected_hops: f64,
     mean_latency_s: f64,
-    /// Simulated seconds a second.
+    /// Simulated seconds per second.
     times_real_time: f64,
 }
 

@@ -1,4 +1,4 @@
-//! `futago des phold --compare`: all executors beside the bare loop, in one invocation.
+//! `futago des phold --compare`: all executors and the bare loop, in one invocation.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ struct Comparison {
     ratios: Ratios,
 }
 
-/// Events a second in every round, and their median.
+/// Events per second in every round, and their median.
 #[derive(Default, Serialize)]
 struct Measured {
     events_per_s: f64,
@@ -31,7 +31,7 @@ struct Measured {
     efficiency: Vec<f64>,
 }
 
-/// Medians of the ratios within each round, which a noisy machine disturbs least.
+/// Medians of the ratios within each round, which are least sensitive to noise.
 #[derive(Serialize)]
 struct Ratios {
     sequential_to_bare_loop: f64,
@@ -167,7 +167,7 @@ impl Comparison {
     }
 }
 
-/// The middle of some numbers; of an even count, the upper one of the two.
+/// The median; of an even count, the upper one of the two in the middle.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);

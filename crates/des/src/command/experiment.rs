@@ -1,4 +1,4 @@
-//! Runs a model as the options say, and prints what came of it.
+//! Runs a model with the given options, and prints the results.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use crate::ranks::{Alone, Ranks, share};
 use crate::watch::{Sample, Series, Statistics, TraceRow};
 use crate::{Model, Outcome, ProcessId, Settings, run_on};
 
-/// A model, and what is to be printed about it besides the statistics.
+/// A model, and its results besides the statistics.
 pub(super) struct Experiment<'a, M, P> {
-    /// What the model is called.
+    /// The name of the model.
     pub name: &'static str,
     pub model: &'a M,
     pub parameters: &'a P,
 }
 
 impl<M: Model, P: Serialize> Experiment<'_, M, P> {
-    /// Runs the model on the ranks that the options ask for. `see` sums up what the processes of
-    /// one rank have seen, `conclude` what those of all ranks have.
+    /// Runs the model on the requested ranks. `see` summarizes the processes of one rank,
+    /// `conclude` those of all ranks.
     pub fn run<S, R>(
         &self,
         options: &RunOptions,
@@ -43,7 +43,8 @@ impl<M: Model, P: Serialize> Experiment<'_, M, P> {
         }
         let mut ranks = ranks(options)?;
         let (outcome, samples) = watched_run(self.model, options, &settings, &mut *ranks)?;
-        // Before anything that may fail on one rank alone, so that no other waits for it.
+        // Shares the results before any step that may fail on one rank alone, so that no other rank
+        // waits for it.
         let seen = share(&mut *ranks, &see(&outcome.processes))?;
         if let Some(path) = &options.series {
             let lines = samples.iter().map(serde_json::to_string);
@@ -66,7 +67,7 @@ impl<M: Model, P: Serialize> Experiment<'_, M, P> {
     }
 }
 
-/// Runs the model, shows its progress, and returns the time series if anybody wants it.
+/// Runs the model, shows its progress, and returns the time series if it is requested.
 fn watched_run<M: Model>(
     model: &M,
     options: &RunOptions,
@@ -86,10 +87,10 @@ fn watched_run<M: Model>(
     Ok((outcome?, samples))
 }
 
-/// Time between two looks at a run.
+/// Time between two samples of a run.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Checks that the model's events can be undone, and says what was found.
+/// Checks that the events of the model can be undone, and prints the result.
 fn check<M: Model>(
     model: &M,
     settings: &Settings,
@@ -110,7 +111,7 @@ fn check<M: Model>(
     Ok(())
 }
 
-/// This process among those that mpirun started, or alone.
+/// The ranks of the mpirun that started this process, or this process alone.
 pub(super) fn ranks(options: &RunOptions) -> anyhow::Result<Box<dyn Ranks>> {
     if !options.mpi {
         return Ok(Box::new(Alone));

@@ -1,4 +1,4 @@
-//! `futago des matrix`: do all executors agree here?
+//! `futago des matrix`: the agreement of all executors on this machine.
 
 use std::io::{self, Write};
 
@@ -127,8 +127,8 @@ fn print_row(
 }
 
 impl Row<'_> {
-    /// Runs and prints the cells of one model and returns how many runs that took; an error names
-    /// the first that disagrees.
+    /// Runs and prints the cells of one model. Returns the number of runs; an error names the first
+    /// run that disagrees.
     fn fill<M: Model>(
         &self,
         model: &M,
@@ -173,7 +173,7 @@ impl Row<'_> {
             "{}: too few events to tell",
             self.name
         );
-        // Placements take turns, so that all are there in a few seeds.
+        // Placements alternate, so that a few seeds cover all of them.
         let placement = PLACEMENTS[(seed % PLACEMENTS.len() as u64) as usize];
         let settings = Settings {
             executor,

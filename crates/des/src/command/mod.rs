@@ -33,7 +33,7 @@ enum ModelCommand {
 }
 
 impl DesArguments {
-    /// Runs the chosen model and prints what it did to `out`.
+    /// Runs the chosen model and prints the results to `out`.
     ///
     /// # Errors
     ///

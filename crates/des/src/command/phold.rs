@@ -30,8 +30,8 @@ pub(super) struct PholdArguments {
     /// How many times slower the second half of the processes is.
     #[arg(long, default_value_t = 1.0)]
     skew: f64,
-    /// Measure the bare loop, the sequential, the conservative and the optimistic executor in
-    /// turn; --threads (2 if not given) is for the last two.
+    /// Measure the bare loop, the sequential, the conservative and the optimistic executor one
+    /// after the other; --threads (2 if not given) is for the last two.
     #[arg(long)]
     compare: bool,
     /// Rounds of --compare.

@@ -1,4 +1,4 @@
-//! Shows on standard error how a run is getting on.
+//! Shows the progress of a run on standard error.
 
 use std::io::{IsTerminal, Write};
 
@@ -7,7 +7,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use super::run_options::RunOptions;
 use crate::watch::Sample;
 
-/// Where progress is shown.
+/// The form of the progress.
 pub(super) enum Progress {
     /// On a terminal.
     Bar(ProgressBar),
@@ -18,7 +18,7 @@ pub(super) enum Progress {
 }
 
 impl Progress {
-    /// As the options and the terminal of this rank suggest.
+    /// The form that suits the options and the terminal of this rank.
     pub fn new(options: &RunOptions, rank: u32) -> Progress {
         let on_terminal = std::io::stderr().is_terminal();
         if rank == 0 && on_terminal {
@@ -44,7 +44,7 @@ impl Progress {
             Progress::Lines { next_s, end_s } => {
                 if sample.wall_s >= *next_s || sample.gvt_s >= *end_s {
                     *next_s = sample.wall_s + 1.0;
-                    // A run goes on also when nobody sees how it gets on.
+                    // A run continues even if its progress cannot be shown.
                     let _ = writeln!(
                         std::io::stderr(),
                         "{:3.0}% {}",

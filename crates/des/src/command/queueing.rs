@@ -37,7 +37,7 @@ pub(super) struct QueueingArguments {
     run: RunOptions,
 }
 
-/// What was seen, beside what should be seen.
+/// The measured and the expected results.
 #[derive(Serialize)]
 struct Results {
     throughput_per_s: f64,

@@ -1,4 +1,4 @@
-//! What all models have in common on the command line.
+//! The common command-line options of all models.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{Executor, Placement, Settings, Time, Watch};
 /// How to run a model.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RunOptions {
-    /// Who runs the events; the results are the same.
+    /// The executor of the events; the results are the same.
     #[arg(long, value_enum, default_value = "sequential")]
     pub executor: ExecutorName,
     /// Threads (a rank) of the conservative and the optimistic executor.
@@ -32,7 +32,7 @@ pub(super) struct RunOptions {
     /// Optimistic: events a thread executes between two computations of GVT.
     #[arg(long, default_value_t = 1024)]
     pub gvt_interval: u32,
-    /// Optimistic: keep this process within so much memory, in MiB.
+    /// Optimistic: limit the memory of this process, in MiB.
     #[arg(long)]
     pub memory_mib: Option<u64>,
     /// Print the statistics as JSON.
@@ -41,7 +41,8 @@ pub(super) struct RunOptions {
     /// Show progress even if standard error is not a terminal: a line a second.
     #[arg(long)]
     pub progress: bool,
-    /// Write a time series of the run to this file, one JSON object a line (`.<rank>` is added under
+    /// Write a time series of the run to this file, one JSON object a line (`.<rank>` is added
+    /// under
     /// --mpi).
     #[arg(long)]
     pub series: Option<PathBuf>,
@@ -68,7 +69,7 @@ pub(super) enum PlacementName {
 }
 
 impl RunOptions {
-    /// The engine's settings, with gauges.
+    /// The settings of the engine, with gauges.
     pub fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = Settings {
             executor: match self.executor {

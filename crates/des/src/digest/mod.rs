@@ -1,4 +1,4 @@
-//! The digest: one number that changes if any process commits anything else, or in another order.
+//! The digest: one number that changes if any process commits other events, or in another order.
 
 mod walk;
 
@@ -41,7 +41,7 @@ impl Digest {
         walk(value, self)
     }
 
-    /// This process's share of the run's digest. Shares are added up, in any order.
+    /// The share of this process in the digest of the run. Shares are added, in any order.
     pub fn share(mut self, id: ProcessId) -> u64 {
         self.word(u64::from(id.0));
         self.word(START);
@@ -69,7 +69,8 @@ impl Digest {
 }
 
 impl Sink for Digest {
-    // Whoever serializes a value knows the sort of each leaf; left to itself, the compiler has it looked up again.
+    // A caller that serializes a value knows the sort of each leaf. Without inlining, the compiler
+    // would test it again.
     #[inline(always)]
     fn leaf(&mut self, leaf: Leaf<'_>) {
         match leaf {

@@ -1,4 +1,4 @@
-//! A serde serializer that visits the leaves of a value without making bytes of them.
+//! A serde serializer that visits the leaves of a value without encoding them.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(crate) enum Leaf<'a> {
     Length(usize),
 }
 
-/// What a walk reports to.
+/// The receiver of a walk.
 pub(crate) trait Sink {
     fn leaf(&mut self, leaf: Leaf<'_>);
     #[inline]
@@ -28,7 +28,7 @@ pub(crate) trait Sink {
     fn leave(&mut self) {}
 }
 
-/// A `Serialize` implementation gave up.
+/// A `Serialize` implementation failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WalkError(String);

@@ -7,11 +7,11 @@ use crate::fault::Error;
 use crate::ranks::{Ranks, decode, encode};
 use crate::sync::MailGrid;
 
-/// Where this rank's partitions are among all.
+/// The position of the partitions of this rank among all.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Station {
     pub rank: usize,
-    /// Partitions a rank.
+    /// Partitions per rank.
     pub threads: usize,
     pub ranks: usize,
 }
@@ -30,7 +30,7 @@ impl Station {
         self.threads * self.ranks
     }
 
-    /// The number, among all partitions, of this rank's `thread`.
+    /// The number, among all partitions, of the partition of `thread` on this rank.
     pub fn partition(&self, thread: usize) -> usize {
         self.rank * self.threads + thread
     }
@@ -40,7 +40,7 @@ impl Station {
     }
 }
 
-/// What precedes a rank's mail in each exchange.
+/// The header of the mail of a rank in each exchange.
 #[derive(Serialize, Deserialize)]
 struct Cover<C> {
     note: C,
@@ -84,7 +84,7 @@ where
         .collect()
 }
 
-/// All mail for a rank, each piece with the thread that it is for.
+/// All mail for a rank, each piece with the number of its thread.
 fn take<T>(station: Station, mail: &MailGrid<T>, rank: usize) -> Vec<(u32, T)> {
     let mut addressed = Vec::new();
     let mut batch = Vec::new();
@@ -97,8 +97,8 @@ fn take<T>(station: Station, mail: &MailGrid<T>, rank: usize) -> Vec<(u32, T)> {
     addressed
 }
 
-/// Puts another rank's mail into the boxes of this one's first thread. Mail from one partition
-/// stays in order: it always comes this way.
+/// Puts the mail of another rank into the boxes of the first thread of this one. Mail from one
+/// partition stays in order, because it always takes this path.
 fn deliver<T, C>(station: Station, mail: &MailGrid<T>, bytes: &[u8]) -> Result<C, Error>
 where
     T: DeserializeOwned,

@@ -1,12 +1,12 @@
-//! What has gone wrong on this rank, in any of its threads.
+//! The failure of this rank, in any of its threads.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::Model;
 use crate::fault::{Error, FailedEvent};
 
-/// The failure that a run reports: the first event in the total order that failed, so that it is
-/// the same however threads are scheduled.
+/// The reported failure of a run: the first failed event in the total order, so that it does not
+/// depend on the scheduling of threads.
 #[derive(Debug, Default)]
 pub(super) struct Failure {
     event: Mutex<Option<FailedEvent>>,

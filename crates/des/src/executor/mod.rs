@@ -1,4 +1,4 @@
-//! Three ways to run the same events.
+//! Three executors for the same events.
 
 mod carrier;
 mod conservative;
@@ -13,19 +13,19 @@ use crate::context::Limits;
 use crate::event::ProcessId;
 use crate::fault::{Error, FailedEvent};
 use crate::partition::{Partition, Route, Slot};
-use crate::placement::Seating;
+use crate::placement::PartitionMap;
 use crate::ranks::{Alone, Ranks, share};
 use crate::settings::{Executor, Settings};
 use crate::watch::{Reading, RunShape, Statistics, Tally, TraceRow};
 use crate::{Model, Process, Time, Topology};
 
-/// Events after which a run that need not stop for anything shows how far it has come.
+/// The number of events between two progress reports of a run without other interruptions.
 const STRIDE: u32 = 16_384;
 
-/// What a run leaves behind.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Outcome<P> {
-    /// What the run has done, over all ranks.
+    /// The statistics of the run, over all ranks.
     pub statistics: Statistics,
     /// The processes of this rank in their final state, by number.
     pub processes: Vec<(ProcessId, P)>,
@@ -37,7 +37,7 @@ pub struct Outcome<P> {
 ///
 /// # Errors
 ///
-/// If the settings cannot be used, or an event fails: see [`Error`].
+/// If the settings are invalid, or an event fails: see [`Error`].
 pub fn run<M: Model>(model: &M, settings: &Settings) -> Result<Outcome<M::Process>, Error> {
     run_on(model, settings, &mut Alone)
 }
@@ -60,7 +60,7 @@ pub fn run_on<M: Model>(
         settings,
         topology: &topology,
     };
-    let (seating, finished) = match settings.executor {
+    let (partition_map, finished) = match settings.executor {
         Executor::Sequential => sequential::run(&job, ranks),
         Executor::Conservative => conservative::run(&job, ranks),
         Executor::Optimistic => optimistic::run(&job, ranks),
@@ -72,7 +72,8 @@ pub fn run_on<M: Model>(
     } = finished;
     let local: Vec<Tally> = partitions.iter().map(|part| part.tally.clone()).collect();
     let tallies = gather_tallies(ranks, error, local)?;
-    let lookahead = seating.and_then(|seating| seating.effective_lookahead(model, &topology));
+    let lookahead =
+        partition_map.and_then(|partition_map| partition_map.effective_lookahead(model, &topology));
     let shape = RunShape {
         settings,
         ranks: ranks.count(),
@@ -126,7 +127,7 @@ impl<P: Process> Outcome<P> {
     }
 }
 
-/// What to run.
+/// The model and the settings of a run.
 pub(crate) struct Job<'a, M> {
     pub model: &'a M,
     pub settings: &'a Settings,
@@ -149,8 +150,8 @@ impl<M: Model> Job<'_, M> {
         Partition::new(slots, self.limits(), self.settings.trace)
     }
 
-    fn seating(&self, partitions: u32) -> Seating {
-        Seating::new(
+    fn partition_map(&self, partitions: u32) -> PartitionMap {
+        PartitionMap::new(
             self.model,
             self.topology,
             self.settings.placement,
@@ -158,8 +159,8 @@ impl<M: Model> Job<'_, M> {
         )
     }
 
-    /// Executes the partition's events before `bound`, all of them certain, and shows how far the
-    /// thread has come.
+    /// Executes the certain events of the partition before `bound`, and reports the progress of the
+    /// thread.
     fn run_before(
         &self,
         bound: Time,
@@ -175,7 +176,7 @@ impl<M: Model> Job<'_, M> {
         Ok(())
     }
 
-    /// Ends the partition's run, and shows that nothing is left to come.
+    /// Ends the run of the partition, and reports that no event remains.
     fn finish(
         &self,
         thread: usize,
@@ -186,7 +187,7 @@ impl<M: Model> Job<'_, M> {
         Ok(())
     }
 
-    /// Shows what a thread has to report, if anybody watches.
+    /// Reports the progress of a thread, if a watch is set.
     fn show(&self, thread: usize, reading: impl FnOnce() -> Reading) {
         if let Some(watch) = &self.settings.watch {
             watch.report(thread, reading());
@@ -194,7 +195,7 @@ impl<M: Model> Job<'_, M> {
     }
 }
 
-/// This rank's part of a run.
+/// The part of a run on this rank.
 struct Finished<P: Process> {
     partitions: Vec<Partition<P>>,
     wall_s: f64,

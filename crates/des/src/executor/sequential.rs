@@ -1,4 +1,4 @@
-//! One thread, one queue: the reference for the others.
+//! One thread, one queue: the reference for the other executors.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use super::{Finished, Job, seconds_since};
 use crate::event::{Event, ProcessId};
 use crate::fault::{Error, FailedEvent, Fault};
 use crate::partition::{Partition, Route};
-use crate::placement::Seating;
+use crate::placement::PartitionMap;
 use crate::queue::Queue;
 use crate::ranks::Ranks;
 use crate::{Model, Time};
@@ -14,7 +14,7 @@ use crate::{Model, Time};
 pub(super) fn run<M: Model>(
     job: &Job<'_, M>,
     ranks: &mut dyn Ranks,
-) -> Result<(Option<Seating>, Finished<M::Process>), Error> {
+) -> Result<(Option<PartitionMap>, Finished<M::Process>), Error> {
     let count = if ranks.rank() == 0 {
         job.model.process_count()
     } else {
@@ -40,7 +40,7 @@ fn run_all<M: Model>(
     job.finish(0, partition)
 }
 
-/// Every process is here, and its index is its number.
+/// The route of a single partition: the index of a process is its number.
 pub(crate) struct Here;
 
 impl<E> Route<E> for Here {

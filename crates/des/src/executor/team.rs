@@ -1,4 +1,4 @@
-//! What the threads of a rank have in common in every executor that has several.
+//! The common part of the threads of a rank in every parallel executor.
 
 use std::time::Instant;
 
@@ -8,21 +8,21 @@ use super::{Finished, Job, seconds_since};
 use crate::Model;
 use crate::fault::{Error, FailedEvent};
 use crate::partition::Partition;
-use crate::placement::Seating;
+use crate::placement::PartitionMap;
 use crate::ranks::Ranks;
 use crate::sync::{Barrier, MailGrid};
 
-/// The threads of a rank, one for each of its partitions, which send each other `T`.
+/// The threads of a rank, one for each of its partitions; `T` is their message.
 pub(super) struct Team<'a, M, T> {
     pub job: &'a Job<'a, M>,
-    pub seating: Seating,
+    pub partition_map: PartitionMap,
     pub station: Station,
     pub mail: MailGrid<T>,
     barrier: Barrier,
     failure: Failure,
 }
 
-/// The ranks, for the one thread that talks to them.
+/// The ranks, for the one thread that communicates with them.
 pub(super) type Line<'r> = Option<&'r mut dyn Ranks>;
 
 impl<'a, M: Model, T: Send> Team<'a, M, T> {
@@ -30,7 +30,7 @@ impl<'a, M: Model, T: Send> Team<'a, M, T> {
         let station = Station::new(ranks, job.settings.threads);
         Team {
             job,
-            seating: job.seating(station.partitions() as u32),
+            partition_map: job.partition_map(station.partitions() as u32),
             station,
             mail: MailGrid::new(station.threads, station.partitions()),
             barrier: Barrier::new(station.threads),
@@ -38,8 +38,8 @@ impl<'a, M: Model, T: Send> Team<'a, M, T> {
         }
     }
 
-    /// Has every thread `work` on its partition; the first one gets the line to the ranks. Returns
-    /// the partitions, and the seconds that it took without building them.
+    /// Makes every thread `work` on its partition; the first one gets the ranks. Returns the
+    /// partitions, and the seconds without building them.
     pub fn run<W>(&self, ranks: &mut dyn Ranks, work: W) -> (Vec<Partition<M::Process>>, f64)
     where
         W: Fn(usize, Partition<M::Process>, Line<'_>) -> Partition<M::Process> + Sync,
@@ -51,7 +51,8 @@ impl<'a, M: Model, T: Send> Team<'a, M, T> {
                 .collect();
             let (leader, wall_s) = self.time(0, Some(ranks), work);
             let mut partitions = vec![leader];
-            // Workers catch the panics of models: a thread that is gone is a defect of the engine.
+            // Workers catch the panics of models, so the panic of a thread is a defect of the
+            // engine.
             partitions.extend(others.into_iter().map(|worker| match worker.join() {
                 Ok(partition) => partition,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -65,14 +66,14 @@ impl<'a, M: Model, T: Send> Team<'a, M, T> {
         W: Fn(usize, Partition<M::Process>, Line<'_>) -> Partition<M::Process>,
     {
         let me = self.station.partition(thread) as u32;
-        let partition = self.job.partition(self.seating.members(me));
+        let partition = self.job.partition(self.partition_map.members(me));
         self.barrier.wait();
         let start = Instant::now();
         (work(thread, partition, line), seconds_since(start))
     }
 
-    /// Waits for all threads. If there are other ranks, the thread with the line then has `carry`
-    /// talk to them while the rest waits, and if that fails the run is to `give_up`.
+    /// Waits for all threads. If there are other ranks, the thread with the ranks then runs `carry`
+    /// while the rest waits. If that fails, it runs `give_up`.
     pub fn meet(
         &self,
         line: &mut Line<'_>,
@@ -92,7 +93,7 @@ impl<'a, M: Model, T: Send> Team<'a, M, T> {
         self.barrier.wait();
     }
 
-    /// Hands all mail for `thread` to `deliver`; `batch` is empty before and after.
+    /// Passes all mail for `thread` to `deliver`; `batch` is empty before and after.
     pub fn take_mail(&self, thread: usize, batch: &mut Vec<T>, mut deliver: impl FnMut(T)) {
         let me = self.station.partition(thread);
         for from in 0..self.station.threads {
@@ -101,24 +102,24 @@ impl<'a, M: Model, T: Send> Team<'a, M, T> {
         }
     }
 
-    /// Remembers a failure; true if it is one.
+    /// Records a failure; returns true if there is one.
     pub fn has_failed(&self, outcome: Result<(), FailedEvent>) -> bool {
         outcome
             .map_err(|failed| self.failure.of_event(failed))
             .is_err()
     }
 
-    /// Closes the run.
+    /// Ends the run.
     pub fn finish(
         self,
         (partitions, wall_s): (Vec<Partition<M::Process>>, f64),
-    ) -> (Option<Seating>, Finished<M::Process>) {
+    ) -> (Option<PartitionMap>, Finished<M::Process>) {
         let error = self.failure.into_error(self.job.model);
         let finished = Finished {
             partitions,
             wall_s,
             error,
         };
-        (Some(self.seating), finished)
+        (Some(self.partition_map), finished)
     }
 }

@@ -1,4 +1,4 @@
-//! Example models, which are also what the engine is tested and measured with.
+//! Example models, which also serve to test and measure the engine.
 
 pub mod chord;
 pub mod phold;

@@ -3,7 +3,8 @@ use super::{Distribution, RandomStream};
 /// A distribution given by measured values and their weights.
 ///
 /// Walker's alias method, built as by Vose ("A linear algorithm for generating random numbers with
-/// a given distribution", IEEE TSE 17(9), 1991): two draws a sample, whatever the table's length.
+/// a given distribution", IEEE TSE 17(9), 1991). It needs two draws per sample, for any length of
+/// the table.
 #[derive(Clone, Debug)]
 pub struct Empirical {
     cells: Vec<Cell>,
@@ -56,7 +57,7 @@ fn pair_up(cells: &mut [Cell]) {
             small.push(donor);
         }
     }
-    // What is left is full but for rounding.
+    // The remaining cells are full but for rounding.
     for index in small.into_iter().chain(large) {
         cells[index].keep = 1.0;
     }

@@ -7,14 +7,14 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    /// With this mean, in whatever unit the caller uses.
+    /// An exponential distribution with this mean, in the unit of the caller.
     pub const fn with_mean(mean: f64) -> Exponential {
         Exponential { mean }
     }
 }
 
 impl Distribution for Exponential {
-    /// `libm`, not the platform's logarithm: the same bits on every machine.
+    /// `libm`, not the logarithm of the platform: the same bits on every machine.
     #[inline]
     fn sample(&self, random: &mut RandomStream) -> f64 {
         -self.mean * libm::log(random.positive_unit())

@@ -1,4 +1,4 @@
-//! Counter-based randomness: rolling a process back is setting a counter.
+//! Counter-based random numbers: a rollback of a process only resets a counter.
 
 mod empirical;
 mod exponential;
@@ -30,16 +30,16 @@ const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 impl RandomStream {
     /// The stream of `process` in the run with this `seed`.
     pub fn new(seed: u64, process: ProcessId) -> RandomStream {
-        let place = u64::from(process.0) + 1;
-        let base = mix(mix(seed ^ GOLDEN_GAMMA).wrapping_add(place.wrapping_mul(GOLDEN_GAMMA)));
+        let number = u64::from(process.0) + 1;
+        let base = mix(mix(seed ^ GOLDEN_GAMMA).wrapping_add(number.wrapping_mul(GOLDEN_GAMMA)));
         RandomStream {
             origin: mix(base),
-            gamma: mix_gamma(base ^ place),
+            gamma: mix_gamma(base ^ number),
             draws: 0,
         }
     }
 
-    /// How many numbers have been drawn.
+    /// The number of draws.
     #[inline]
     pub fn draws(&self) -> u64 {
         self.draws
@@ -120,7 +120,7 @@ fn mix_gamma(z: u64) -> u64 {
     }
 }
 
-/// Something that numbers can be drawn from.
+/// A distribution of random numbers.
 pub trait Distribution {
     /// One number.
     fn sample(&self, random: &mut RandomStream) -> f64;

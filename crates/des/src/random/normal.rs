@@ -2,8 +2,8 @@ use super::{Distribution, RandomStream};
 
 /// The normal distribution, by the polar method (Marsaglia and Bray, SIAM Review 6(3), 1964).
 ///
-/// Only one of the two numbers that the method makes is used: keeping the other would be state
-/// that a rollback has to restore.
+/// The method makes two numbers and only one is used, because the other would be state that a
+/// rollback has to restore.
 #[derive(Clone, Copy, Debug)]
 pub struct Normal {
     mean: f64,

@@ -3,7 +3,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use super::Ranks;
 use crate::fault::Error;
 
-/// A rank that is a thread of this process: for tests of models and of the engine without MPI.
+/// A rank that is a thread of this process, for tests of models and of the engine without MPI.
 #[derive(Debug)]
 pub struct InProcess {
     rank: u32,
@@ -11,7 +11,7 @@ pub struct InProcess {
     from: Vec<Receiver<Vec<u8>>>,
 }
 
-/// `count` ranks that know each other. Each belongs on a thread of its own.
+/// `count` connected ranks. Each belongs on a thread of its own.
 pub fn in_process(count: u32) -> Vec<InProcess> {
     let mut ranks: Vec<InProcess> = (0..count)
         .map(|rank| InProcess {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::fault::Error;
 
-/// The ranks of a run, as one of them sees the others.
+/// The ranks of a run, from the view of one of them.
 ///
 /// Executors need a single collective operation. It is called by one thread of each rank, the
 /// one that called [`run_on`](crate::run_on).
@@ -21,15 +21,15 @@ pub trait Ranks {
     /// The number of this rank.
     fn rank(&self) -> u32;
 
-    /// How many ranks there are.
+    /// The number of ranks.
     fn count(&self) -> u32;
 
-    /// Sends `outgoing[r]` to every rank *r*, and returns what each has sent here. All ranks must
+    /// Sends `outgoing[r]` to every rank *r*, and returns the messages from each. All ranks must
     /// call this; it returns when all have.
     ///
     /// # Errors
     ///
-    /// If another rank is gone.
+    /// If another rank has ended.
     fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Error>;
 }
 
@@ -51,11 +51,11 @@ impl Ranks for Alone {
     }
 }
 
-/// Tells every rank `value`, and returns those of all ranks.
+/// Sends `value` to every rank, and returns those of all ranks.
 ///
 /// # Errors
 ///
-/// If another rank is gone, or the value cannot be encoded.
+/// If another rank has ended, or the value cannot be encoded.
 pub fn share<T: Serialize + DeserializeOwned>(
     ranks: &mut dyn Ranks,
     value: &T,

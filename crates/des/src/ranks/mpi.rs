@@ -19,7 +19,7 @@ impl MpiRanks {
     ///
     /// # Errors
     ///
-    /// If this process has initialized MPI before, or MPI cannot live with threads.
+    /// If this process has initialized MPI before, or MPI does not support threads.
     pub fn start() -> Result<MpiRanks, Error> {
         let (universe, threading) = mpi::initialize_with_threading(Threading::Funneled)
             .ok_or_else(|| Error::Ranks("MPI is already initialized".into()))?;
@@ -75,7 +75,7 @@ fn counts(batches: &[Vec<u8>]) -> Result<Vec<Count>, Error> {
         .collect()
 }
 
-/// Where each batch starts, and the length of all.
+/// The start of each batch, and the total length.
 fn offsets(counts: &[Count]) -> Result<(Vec<Count>, usize), Error> {
     let mut next: Count = 0;
     let mut starts = Vec::new();

@@ -3,22 +3,22 @@ use std::sync::PoisonError;
 use super::Padded;
 use super::primitives::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, spin_loop};
 
-/// A barrier that threads spin on for a while: windows are much shorter than the 20 µs that waking
-/// a sleeping core takes. Then they sleep. To yield instead would be cheap on an idle machine; on a
-/// busy one every turn waits for the time slices of everybody else.
+/// A barrier that threads spin on for a while, because windows are much shorter than the 20 µs for
+/// waking a sleeping core. Then they block. Yielding instead would be cheap on an idle machine. On
+/// a busy one, every yield waits for the time slices of all other threads.
 ///
-/// All that a thread did before `wait` is visible to all others after it.
+/// All writes of a thread before `wait` are visible to all others after it.
 #[derive(Debug)]
 pub(crate) struct Barrier {
     count: usize,
     arrived: Padded<AtomicUsize>,
     generation: Padded<AtomicUsize>,
-    /// How many threads sleep.
+    /// How many threads are blocked.
     sleepers: Mutex<usize>,
     opened: Condvar,
 }
 
-/// Turns before a waiting thread sleeps. Under loom it does so at once.
+/// Spins before a waiting thread blocks. Under loom it blocks at once.
 const SPINS: u32 = if cfg!(loom) { 0 } else { 2_000 };
 
 impl Barrier {
@@ -34,7 +34,7 @@ impl Barrier {
 
     /// Returns once all threads have called it.
     pub fn wait(&self) {
-        // Cannot change before this thread has arrived.
+        // The generation cannot change before this thread has arrived.
         let generation = self.generation.0.load(Ordering::Relaxed);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
             self.arrived.0.store(0, Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl Barrier {
         }
     }
 
-    /// Takes a turn of waiting; false if the barrier has opened.
+    /// Spins once; returns false if the barrier has opened.
     #[inline]
     fn spin(&self, generation: usize) -> bool {
         spin_loop();

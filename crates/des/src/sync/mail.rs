@@ -5,9 +5,9 @@ use super::primitives::{AtomicBool, Mutex, Ordering};
 
 /// A mailbox for every pair of a sending and a receiving partition.
 ///
-/// Mail from one sender arrives in the order it was sent; an anti-message relies on arriving after
-/// its message. Senders hand over whole batches, so a lock is taken once a batch, and by at most
-/// two threads.
+/// Mail from one sender arrives in sending order, because an anti-message must arrive after its
+/// message. Senders pass whole batches, so a lock is taken once per batch, and by at most two
+/// threads.
 #[derive(Debug)]
 pub(crate) struct MailGrid<T> {
     receivers: usize,
@@ -16,7 +16,7 @@ pub(crate) struct MailGrid<T> {
 
 #[derive(Debug)]
 struct MailBox<T> {
-    /// Lets a receiver pass an empty box without taking the lock.
+    /// Lets a receiver skip an empty box without the lock.
     full: AtomicBool,
     mail: Mutex<Vec<T>>,
 }
@@ -38,7 +38,7 @@ impl<T> MailGrid<T> {
         &self.boxes[from * self.receivers + to].0
     }
 
-    /// Hands over a batch, which is empty afterwards.
+    /// Sends a batch, which is empty afterwards.
     pub fn send(&self, from: usize, to: usize, batch: &mut Vec<T>) {
         if batch.is_empty() {
             return;

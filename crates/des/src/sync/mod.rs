@@ -1,4 +1,4 @@
-//! The few places where threads meet. Each, here and in the executors, is tested with loom:
+//! The synchronization of threads. Each primitive, here and in the executors, is tested with loom:
 //! `RUSTFLAGS="--cfg loom" cargo test -p futago-des --release --lib every_interleaving`.
 
 mod barrier;
@@ -21,8 +21,8 @@ pub(crate) mod primitives {
     pub use std::sync::{Condvar, Mutex, MutexGuard};
 }
 
-/// A value on cache lines of its own (two: processors fetch them in pairs), so that neighbours
-/// written by other threads do not slow it down.
+/// A value on its own cache lines (two, because processors fetch them in pairs), so that writes to
+/// adjacent values do not slow it down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub T);

@@ -1,4 +1,4 @@
-//! What a run shows while it runs.
+//! Gauges of a running simulation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::partition::Partition;
 use crate::sync::Padded;
 use crate::{Process, Settings, Time};
 
-/// Gauges that a run keeps up to date, once a window or a round of GVT, and anybody may read.
+/// Gauges that a run updates once per window or GVT round, and any thread may read.
 #[derive(Debug)]
 pub struct Watch {
     started: Instant,
@@ -27,7 +27,7 @@ struct Gauges {
     uncertain: AtomicU64,
 }
 
-/// What one partition reports.
+/// The report of one partition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     pub time: Time,
@@ -39,7 +39,8 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Of a partition of which all is certain up to here, and nothing executed that is later.
+    /// The report of a partition whose events are certain up to `time`, without later executed
+    /// events.
     pub fn certain<P: Process>(time: Time, partition: &Partition<P>) -> Reading {
         Reading {
             time,
@@ -55,30 +56,30 @@ impl Reading {
 /// The state of a run at one moment.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sample {
-    /// Since the watch was made.
+    /// Time since the watch was made.
     pub wall_s: f64,
-    /// How far the slowest partition has come, in seconds of 10⁹ ticks.
+    /// The time of the slowest partition, in seconds of 10⁹ ticks.
     pub simulated_s: f64,
-    /// The time before which nothing can change any more (GVT), likewise.
+    /// The time before which no event can change (GVT), in seconds of 10⁹ ticks.
     pub gvt_s: f64,
     /// Events that are certain.
     pub events_committed: u64,
-    /// Events that were taken back.
+    /// Undone events.
     pub events_rolled_back: u64,
-    /// Committed events a second, since the start.
+    /// Committed events per second, since the start.
     pub events_per_s: f64,
-    /// The share of executed events that was not taken back.
+    /// The share of executed events that was not undone.
     pub efficiency: f64,
-    /// Events waiting.
+    /// Pending events.
     pub events_pending: u64,
     /// Executed events that are not yet certain.
     pub events_uncertain: u64,
-    /// Memory of this process.
+    /// The memory of this process.
     pub resident_bytes: Option<u64>,
 }
 
 impl Watch {
-    /// For a run with these settings.
+    /// A watch for a run with these settings.
     pub fn new(settings: &Settings) -> Watch {
         let partitions = (0..settings.threads_in_use())
             .map(|_| Padded(Gauges::default()))

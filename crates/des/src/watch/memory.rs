@@ -1,17 +1,17 @@
-//! What the operating system says about this process's memory.
+//! The memory of this process according to the operating system.
 
-/// The memory in use now; `None` where the system has no `/proc`.
+/// The memory in use, in bytes; `None` where the system has no `/proc`.
 pub fn resident_bytes() -> Option<u64> {
     status_field("VmRSS:")
 }
 
-/// The most memory that was ever in use; `None` where the system has no `/proc`.
+/// The peak memory, in bytes; `None` where the system has no `/proc`.
 pub fn peak_resident_bytes() -> Option<u64> {
     status_field("VmHWM:")
 }
 
 fn status_field(name: &str) -> Option<u64> {
-    // Miri simulates a machine that has none.
+    // Miri simulates a machine without `/proc`.
     if cfg!(miri) {
         return None;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Sample, Watch};
 
-/// Samples a [`Watch`] on a thread of its own until it is asked for the samples.
+/// Samples a [`Watch`] on its own thread until it is finished.
 #[derive(Debug)]
 pub struct Series {
     stop: Sender<()>,
@@ -15,7 +15,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Takes a sample every `interval` and one at the end, and shows each to `show`.
+    /// Takes a sample every `interval` and one at the end, and passes each to `show`.
     pub fn start(
         watch: Arc<Watch>,
         interval: Duration,

@@ -1,4 +1,4 @@
-//! What a run has done, for people and for programs.
+//! The statistics of a run, for people and for programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::placement::EffectiveLookahead;
 use crate::settings::{Executor, Settings};
 use crate::{Model, Placement};
 
-/// What one partition has done.
+/// The statistics of one partition.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub events_committed: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Tally {
     pub busiest: Vec<(ProcessId, u64, u32)>,
 }
 
-/// How a run was set up.
+/// The configuration of a run.
 #[derive(Debug)]
 pub(crate) struct RunShape<'a> {
     pub settings: &'a Settings,
@@ -34,49 +34,49 @@ pub(crate) struct RunShape<'a> {
     pub wall_s: f64,
 }
 
-/// A process with much to do.
+/// A process with many events.
 #[derive(Clone, Debug, Serialize)]
 pub struct HotSpot {
     /// Its name.
     pub process: String,
-    /// Events it committed.
+    /// Committed events.
     pub events_committed: u64,
-    /// Events it took back.
+    /// Undone events.
     pub events_rolled_back: u32,
 }
 
-/// What a run has done, over all its threads and ranks.
+/// The statistics of a run, over all its threads and ranks.
 #[derive(Clone, Debug, Serialize)]
 pub struct Statistics {
-    /// Who ran the events.
+    /// The executor.
     pub executor: Executor,
-    /// Threads a rank.
+    /// Threads per rank.
     pub threads: u32,
     /// Operating-system processes.
     pub ranks: u32,
-    /// How processes were spread.
+    /// The placement of processes.
     pub placement: Placement,
     /// The seed.
     pub seed: u64,
     /// The number of processes.
     pub processes: u32,
-    /// Events that took place.
+    /// Committed events.
     pub events_committed: u64,
-    /// Events that were executed and taken back; none but in the optimistic executor.
+    /// Executed and undone events; zero except in the optimistic executor.
     pub events_rolled_back: u64,
     /// Committed events as a share of the executed ones.
     pub efficiency: f64,
-    /// Committed events a second of wall-clock time.
+    /// Committed events per second of wall-clock time.
     pub events_per_s: f64,
     /// Wall-clock time from the first to the last event, without building the model.
     pub wall_s: f64,
-    /// The most memory this process has ever used, on this rank.
+    /// The peak memory of this process, on this rank.
     pub peak_rss_bytes: Option<u64>,
-    /// Covers every committed event and the final state of every process.
+    /// A digest of every committed event and the final state of every process.
     pub digest: String,
     /// Events that arrived too late and caused a rollback.
     pub stragglers: u64,
-    /// Events that were called back by an anti-message.
+    /// Events that an anti-message cancelled.
     pub cancellations: u64,
     /// Events from one partition to another.
     pub events_between_partitions: u64,
@@ -84,13 +84,13 @@ pub struct Statistics {
     pub windows: u64,
     /// Computations of the global virtual time.
     pub gvt_rounds: u64,
-    /// The share of all threads' time that these took, waiting for each other included.
+    /// The share of the time of all threads for these, including waiting.
     pub gvt_share: f64,
     /// The most events that were pending in one partition.
     pub queue_peak: u64,
-    /// The most executed events that one partition kept because they were not certain.
+    /// The most uncertain events in the history of one partition.
     pub history_peak: u64,
-    /// The link that limits the conservative executor; none if no link joins two partitions.
+    /// The link that limits the conservative executor; `None` if no link joins two partitions.
     pub effective_lookahead: Option<EffectiveLookahead>,
     /// Committed events of every partition.
     pub events_by_partition: Vec<u64>,
@@ -130,7 +130,7 @@ impl Statistics {
             events_between_partitions: sum(|tally| tally.events_sent_away),
             windows: most(|tally| tally.windows),
             gvt_rounds: most(|tally| tally.gvt_rounds),
-            // The time of a run is its first thread's; others may have begun a moment before.
+            // The time of a run is that of its first thread; others may have begun a moment before.
             gvt_share: (agreeing_s / (shape.wall_s * tallies.len() as f64).max(1e-9)).min(1.0),
             queue_peak: most(|tally| tally.queue_peak),
             history_peak: most(|tally| tally.history_peak),

@@ -1,4 +1,4 @@
-//! A record of which events took place.
+//! A record of the committed events.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::event::{EventKey, ProcessId};
 /// One committed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TraceRow {
-    /// Its place in the total order.
+    /// Its position in the total order.
     pub key: EventKey,
     /// The process that handled it.
     pub destination: ProcessId,

@@ -1,10 +1,10 @@
 //! Windows from the lookahead.
 //!
 //! Every partition promises the time of its next event. From the promises and the delays between
-//! partitions each computes how far it can go without anything reaching it, and goes there; then
+//! partitions each computes the time before which no message can arrive, and runs up to it. Then
 //! all exchange mail and promise again. Nicol, "The cost of conservative synchronization in
-//! parallel discrete event simulations", JACM 40(2), 1993 (YAWNS), with a bound for every
-//! partition instead of one for all.
+//! parallel discrete event simulations", JACM 40(2), 1993 (YAWNS), with a bound for every partition
+//! instead of one for all.
 
 mod promises;
 
@@ -14,29 +14,29 @@ use super::{Finished, Job};
 use crate::event::{Event, ProcessId};
 use crate::fault::{Error, Fault};
 use crate::partition::{Partition, Route};
-use crate::placement::{Distances, Seating};
+use crate::placement::{Distances, PartitionMap};
 use crate::queue::Queue;
 use crate::ranks::Ranks;
 use crate::{Model, Process, Time, Topology};
 use promises::Promises;
 
-/// What the partitions of a rank share.
+/// The shared state of the partitions of a rank.
 struct Shared<'a, M: Model> {
     team: Team<'a, M, Event<<M::Process as Process>::Event>>,
     distances: Distances,
-    /// Of the even and of the odd windows: a fast thread may promise again while a slow one still
-    /// reads.
+    /// Promises of the even and of the odd windows: a fast thread may promise again while a slow
+    /// one still reads.
     promises: [Promises; 2],
 }
 
 pub(super) fn run<M: Model>(
     job: &Job<'_, M>,
     ranks: &mut dyn Ranks,
-) -> Result<(Option<Seating>, Finished<M::Process>), Error> {
+) -> Result<(Option<PartitionMap>, Finished<M::Process>), Error> {
     let team = Team::new(job, ranks);
     let total = team.station.partitions();
     let shared = Shared {
-        distances: team.seating.distances(job.model, job.topology)?,
+        distances: team.partition_map.distances(job.model, job.topology)?,
         promises: [Promises::new(total), Promises::new(total)],
         team,
     };
@@ -47,7 +47,7 @@ pub(super) fn run<M: Model>(
 }
 
 impl<M: Model> Shared<'_, M> {
-    /// Exchanges this rank's promises and mail for those of the others.
+    /// Exchanges the promises and mail of this rank for those of the others.
     fn carry(&self, promises: &Promises, ranks: &mut dyn Ranks) -> Result<(), Error> {
         let station = self.team.station;
         let rows = (0..station.threads).map(|thread| promises.row(station.partition(thread)));
@@ -83,7 +83,7 @@ impl<'a, M: Model> Worker<'a, M> {
             thread,
             partition,
             post: Post::new(
-                &team.seating,
+                &team.partition_map,
                 team.job.topology,
                 team.station.partition(thread),
             ),
@@ -113,7 +113,7 @@ impl<'a, M: Model> Worker<'a, M> {
         self.partition
     }
 
-    /// Executes this partition's events before `bound`.
+    /// Executes the events of this partition before `bound`.
     fn run_window(&mut self, bound: Time) {
         let team = &self.shared.team;
         let queue = &mut self.partition.queue;
@@ -126,7 +126,7 @@ impl<'a, M: Model> Worker<'a, M> {
         self.partition.tally.windows += 1;
     }
 
-    /// Posts this partition's mail and says when it has the next event itself.
+    /// Sends the mail of this partition and promises the time of its own next event.
     fn promise(&mut self, promises: &Promises) {
         let next = self
             .partition
@@ -145,7 +145,7 @@ impl<'a, M: Model> Worker<'a, M> {
         }
     }
 
-    /// How far this partition may go; `None` if the run is over.
+    /// The time up to which this partition may run; `None` if the run has ended.
     fn bound(&self, promises: &Promises) -> Option<Time> {
         if promises.given_up() {
             return None;
@@ -162,9 +162,9 @@ impl<'a, M: Model> Worker<'a, M> {
     }
 }
 
-/// Keeps what leaves the partition until the window is over.
+/// Buffers the events that leave the partition until the end of the window.
 struct Post<'a, E> {
-    seating: &'a Seating,
+    partition_map: &'a PartitionMap,
     topology: &'a Topology,
     me: usize,
     bags: Vec<Bag<E>>,
@@ -178,15 +178,15 @@ struct Bag<E> {
 }
 
 impl<'a, E> Post<'a, E> {
-    fn new(seating: &'a Seating, topology: &'a Topology, me: usize) -> Self {
-        let bags = (0..seating.partitions())
+    fn new(partition_map: &'a PartitionMap, topology: &'a Topology, me: usize) -> Self {
+        let bags = (0..partition_map.partitions())
             .map(|_| Bag {
                 events: Vec::new(),
                 earliest: Time::MAX,
             })
             .collect();
         Post {
-            seating,
+            partition_map,
             topology,
             me,
             bags,
@@ -194,7 +194,7 @@ impl<'a, E> Post<'a, E> {
         }
     }
 
-    /// Checks the link that an event has taken.
+    /// Checks the delay of an event against the lookahead of its link.
     fn check_lookahead(&self, now: Time, event: &Event<E>) -> Result<(), Fault> {
         let to = ProcessId(event.head.destination);
         let declared = self.topology.lookahead(event.head.key().source(), to);
@@ -213,15 +213,15 @@ impl<'a, E> Post<'a, E> {
 impl<E> Route<E> for Post<'_, E> {
     #[inline]
     fn route(&mut self, queue: &mut Queue<E>, now: Time, mut event: Event<E>) -> Result<(), Fault> {
-        let seat = self.seating.seat(ProcessId(event.head.destination));
-        if seat.partition as usize == self.me {
-            event.head.destination = seat.index;
+        let locate = self.partition_map.locate(ProcessId(event.head.destination));
+        if locate.partition as usize == self.me {
+            event.head.destination = locate.index;
             queue.push(event);
             return Ok(());
         }
         self.check_lookahead(now, &event)?;
-        event.head.destination = seat.index;
-        let bag = &mut self.bags[seat.partition as usize];
+        event.head.destination = locate.index;
+        let bag = &mut self.bags[locate.partition as usize];
         bag.earliest = bag.earliest.min(event.head.time());
         bag.events.push(event);
         self.sent_away += 1;

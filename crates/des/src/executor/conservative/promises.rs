@@ -2,8 +2,8 @@ use crate::Time;
 use crate::sync::Padded;
 use crate::sync::primitives::{AtomicBool, AtomicU64, Ordering};
 
-/// What all partitions promise for one window. Written before a barrier and read after it, which
-/// is what orders the accesses.
+/// The promises of all partitions for one window. They are written before a barrier and read after
+/// it, so the barrier orders the accesses.
 #[derive(Debug)]
 pub(super) struct Promises {
     count: usize,
@@ -11,7 +11,7 @@ pub(super) struct Promises {
     given_up: AtomicBool,
 }
 
-/// What one partition promises.
+/// The promises of one partition.
 #[derive(Debug)]
 struct Row {
     next_event: AtomicU64,
@@ -43,7 +43,7 @@ impl Promises {
         self.rows[from].0.earliest_mail[to].store(time.ticks(), Ordering::Relaxed);
     }
 
-    /// When the partition has its next event, mail to it included.
+    /// The time of the next event of the partition, including mail to it.
     pub fn next_event(&self, partition: usize) -> Time {
         let own = self.rows[partition].0.next_event.load(Ordering::Relaxed);
         let mail = self
@@ -53,7 +53,7 @@ impl Promises {
         Time::from_ticks(mail.fold(own, u64::min))
     }
 
-    /// Ends the run after this window; no partition ever takes this back.
+    /// Ends the run after this window; it cannot be resumed.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
@@ -62,7 +62,7 @@ impl Promises {
         self.given_up.load(Ordering::Relaxed)
     }
 
-    /// A partition's promises as words, for other ranks.
+    /// The promises of a partition as words, for other ranks.
     pub fn row(&self, partition: usize) -> Vec<u64> {
         let row = &self.rows[partition].0;
         let mail = row
@@ -74,7 +74,7 @@ impl Promises {
             .collect()
     }
 
-    /// Takes over what [`Promises::row`] returned on another rank.
+    /// Adopts the result of [`Promises::row`] on another rank.
     pub fn set_row(&self, partition: usize, words: &[u64]) {
         let mut times = words.iter().map(|&ticks| Time::from_ticks(ticks));
         self.set_next_event(partition, times.next().unwrap_or(Time::ZERO));
@@ -91,7 +91,7 @@ mod every_interleaving {
     use super::*;
     use crate::sync::Barrier;
 
-    /// As the executor does it: two sets in turn, one barrier a window.
+    /// Like the executor: two alternating sets, one barrier per window.
     fn promise_and_read(me: usize, barrier: &Barrier, promises: &[Promises; 2]) {
         for window in 0..3 {
             let (mine, others) = (10 * window + me as u64, 10 * window + 1 - me as u64);

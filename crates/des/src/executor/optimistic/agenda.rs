@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 use crate::event::{Event, EventKey, Head};
 use crate::queue::Queue;
 
-/// Pending events that may be called back.
+/// Pending events that may be cancelled.
 ///
-/// A heap cannot find an event in its middle, so a cancelled one stays until it comes up. If its
-/// sender, having rolled back, sends an event with the same key again, that one takes its place.
+/// A heap cannot find an event in its middle, so a cancelled event stays until it comes up. After a
+/// rollback its sender may send an event with the same key again, which then replaces it.
 #[derive(Debug)]
 pub(super) struct Agenda<E> {
     pub queue: Queue<E>,
-    /// For keys in the queue: what is there instead, which may be nothing.
+    /// The replacement of each cancelled key in the queue; `None` if there is no replacement.
     revised: BTreeMap<EventKey, Option<Event<E>>>,
 }
 
@@ -33,7 +33,7 @@ impl<E> Agenda<E> {
         self.queue.push(event);
     }
 
-    /// Takes back an event that has been inserted and not been popped.
+    /// Cancels an event that has been inserted and not been popped.
     pub fn cancel(&mut self, key: EventKey) {
         self.revised.insert(key, None);
     }
@@ -60,7 +60,7 @@ impl<E> Agenda<E> {
         }
     }
 
-    /// Takes the first event out if `wanted` says so.
+    /// Removes the first event if `wanted` accepts it.
     #[inline]
     pub fn pop_if(&mut self, wanted: impl FnOnce(&Head) -> bool) -> Option<Event<E>> {
         if self.revised.is_empty() {

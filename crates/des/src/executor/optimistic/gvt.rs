@@ -2,20 +2,20 @@ use crate::event::EventKey;
 use crate::sync::Padded;
 use crate::sync::primitives::{AtomicBool, AtomicU64, Ordering};
 
-/// Where threads put together the global virtual time: the key before which nothing can change.
+/// The computation of the global virtual time: the key before which no event can change.
 ///
-/// Synchronous: everybody stops, takes in all mail, and says what its first event is and what the
-/// first of the messages is that it has only just sent (compare Fujimoto and Hybinette, "Computing
-/// global virtual time in shared-memory multiprocessors", ACM TOMACS 7(4), 1997). Values are
-/// written before a barrier and read after it, which is what orders the accesses.
+/// It is synchronous: all threads stop, receive all mail, and vote with their first event and the
+/// first message that they have just sent. (Compare Fujimoto and Hybinette, "Computing global
+/// virtual time in shared-memory multiprocessors", ACM TOMACS 7(4), 1997.) Values are written
+/// before a barrier and read after it, so the barrier orders the accesses.
 #[derive(Debug)]
 pub(super) struct Gvt {
-    /// The latest round that anybody wants.
+    /// The latest requested round.
     wanted: Padded<AtomicU64>,
     votes: Vec<Padded<Vote>>,
 }
 
-/// What one thread, or all the other ranks together, contribute.
+/// The vote of one thread, or of all other ranks together.
 #[derive(Debug, Default)]
 struct Vote {
     key: [AtomicU64; 3],
@@ -26,12 +26,12 @@ struct Vote {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Agreed {
     pub gvt: EventKey,
-    /// Somebody has found that an event which is certain has failed.
+    /// Whether a certain event has failed.
     pub failed: bool,
 }
 
 impl Gvt {
-    /// For this many threads; voter number `threads` stands for the other ranks.
+    /// Votes of `threads` threads; voter number `threads` represents the other ranks.
     pub fn new(threads: usize) -> Gvt {
         let gvt = Gvt {
             wanted: Padded(AtomicU64::new(0)),
@@ -41,7 +41,7 @@ impl Gvt {
         gvt
     }
 
-    /// Asks all threads for a round.
+    /// Requests a round from all threads.
     pub fn want(&self, round: u64) {
         self.wanted.0.store(round, Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ mod every_interleaving {
         EventKey::new(Time::from_ticks(ticks), 0, ProcessId(0), 0)
     }
 
-    /// As the executor does it: a barrier before the votes and one after them.
+    /// Like the executor: a barrier before the votes and one after them.
     fn vote_and_read(me: usize, barrier: &Barrier, gvt: &Gvt) {
         for round in 0..2 {
             barrier.wait();

@@ -5,12 +5,11 @@ use crate::event::{EventKey, Head};
 use crate::fault::Fault;
 use crate::{Process, Time};
 
-/// What a partition has executed and may have to take back, in the order of execution.
+/// The executed events of a partition that may be undone, in the order of execution.
 ///
-/// One log for all processes of the partition: appending to it and dropping its beginning touch
-/// memory in order, and a process finds its own records through their links. Records are known by
-/// numbers that never change; a record that has been taken back stays, empty, until it is the
-/// oldest.
+/// The history is one log for all processes of the partition. Appends and removals at the front
+/// access memory in order, and links connect the records of each process. The number of a record
+/// never changes. An undone record stays, empty, until it is the oldest.
 pub(super) struct History<P: Process> {
     records: VecDeque<Record<P>>,
     sent: VecDeque<Head>,
@@ -23,28 +22,29 @@ pub(super) struct History<P: Process> {
 /// One executed event.
 pub(super) struct Record<P: Process> {
     pub head: Head,
-    /// The number of the record of the same process before this; maybe gone.
+    /// The number of the previous record of the same process, which may be removed.
     pub previous: u64,
     first_sent: u64,
-    /// `None` once the event has been taken back.
+    /// `None` once the event has been undone.
     pub content: Option<Content<P>>,
     pub fault: Option<Box<Fault>>,
     pub draws: u32,
     sent_count: u32,
-    /// Events that the process's counter moved on by; more than were sent if some were beyond the
-    /// end of the run.
+    /// How far the event counter of the process advanced. It exceeds the number of sent events if
+    /// some were beyond the end of the run.
     pub counted: u32,
     output_count: u32,
 }
 
-/// What it takes to undo an event, and to execute it again.
+/// The data to undo an event, and to execute it again.
 pub(super) struct Content<P: Process> {
     pub payload: P::Event,
-    /// `None` if the handler panicked before it saved anything, and so before it changed anything.
+    /// `None` if the handler panicked before it saved an undo, and so before it changed the
+    /// process.
     pub undo: Option<P::Undo>,
 }
 
-/// What one event has emitted, at the front of what all have. Dropping it drops what is left.
+/// The outputs of one event, at the front of all outputs. Dropping it drops the remaining ones.
 pub(super) struct Outputs<'a, P: Process> {
     all: &'a mut VecDeque<P::Output>,
     count: u32,
@@ -89,7 +89,7 @@ impl<P: Process> Record<P> {
 }
 
 impl<P: Process> History<P> {
-    /// Bytes that a record takes, with one event sent and two growing buffers.
+    /// The memory of a record, in bytes, with one sent event and two growing buffers.
     pub const RECORD_BYTES: usize = 2 * (size_of::<Record<P>>() + size_of::<Head>());
 
     /// The number of no record.
@@ -113,7 +113,7 @@ impl<P: Process> History<P> {
         self.records.front().map(|record| record.head.time())
     }
 
-    /// The record with this number, unless it is no longer here.
+    /// The record with this number, unless it is removed.
     #[inline]
     pub fn get(&self, number: u64) -> Option<&Record<P>> {
         let index = number.checked_sub(self.first_record)?;
@@ -126,7 +126,7 @@ impl<P: Process> History<P> {
         self.records.get_mut(index as usize)
     }
 
-    /// Appends a record, with what it sent and emitted; returns its number.
+    /// Appends a record with its sent events and outputs; returns its number.
     #[inline]
     pub fn push(
         &mut self,
@@ -144,14 +144,14 @@ impl<P: Process> History<P> {
         self.first_record + self.records.len() as u64 - 1
     }
 
-    /// The heads that a record here names with [`Record::sent`].
+    /// The heads of the events that a record sent; see [`Record::sent`].
     pub fn sent(&self, numbers: Range<u64>) -> impl Iterator<Item = Head> + '_ {
         let start = (numbers.start - self.first_sent) as usize;
         let end = (numbers.end - self.first_sent) as usize;
         self.sent.range(start..end).copied()
     }
 
-    /// Whether the oldest record is in nobody's way: taken back, or before `certain`.
+    /// Whether the oldest record can be removed: it is undone, or before `certain`.
     #[inline]
     fn oldest_is_done(&self, certain: EventKey) -> bool {
         self.records
@@ -159,8 +159,8 @@ impl<P: Process> History<P> {
             .is_some_and(|record| record.content.is_none() || record.head.key() < certain)
     }
 
-    /// Takes out the oldest record if it has been taken back or is before `certain`, and hands it
-    /// and what it emitted to `commit`, unless it has been taken back. False if there is none.
+    /// Removes the oldest record if it is undone or before `certain`. Passes a record that is not
+    /// undone to `commit`, with its outputs. Returns false if there is no such record.
     #[inline]
     pub fn retire(
         &mut self,
@@ -188,10 +188,10 @@ impl<P: Process> History<P> {
         true
     }
 
-    /// Takes out all records that have been taken back or are before `certain`, wherever they are,
-    /// and hands the latter to `commit` in order. `latest` has each process's latest record.
+    /// Removes all records that are undone or before `certain`, and passes the latter to `commit`
+    /// in order. `latest` has the latest record of each process.
     ///
-    /// [`History::retire`] is cheaper, but one early record of a far event holds it up.
+    /// [`History::retire`] is cheaper, but one early record of a distant event blocks it.
     pub fn compact(
         &mut self,
         certain: EventKey,
@@ -201,7 +201,7 @@ impl<P: Process> History<P> {
         let records = std::mem::take(&mut self.records);
         let mut sent = std::mem::take(&mut self.sent);
         let mut outputs = std::mem::take(&mut self.outputs);
-        // What stays gets new numbers, and so all old ones are of records no longer here.
+        // The remaining records get new numbers, so that all old numbers are invalid.
         self.first_record += records.len() as u64;
         self.first_sent += sent.len() as u64;
         for mut record in records {

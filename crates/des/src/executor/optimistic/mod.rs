@@ -1,9 +1,9 @@
-//! Time Warp: threads run ahead, and take back what turns out to be wrong.
+//! Time Warp: threads execute speculatively, and undo wrong events.
 //!
-//! Every thread executes the events of its partition as they come and keeps what it takes to undo
-//! them. An event that arrives late rolls its process back, and anti-messages call back what the
-//! process had sent. Now and then all threads compute the global virtual time (GVT); what is
-//! before it is committed and forgotten.
+//! Every thread executes the events of its partition immediately and saves the data to undo them.
+//! An event that arrives late rolls its process back, and anti-messages cancel the events that the
+//! process had sent. From time to time all threads compute the global virtual time (GVT). Events
+//! before it are committed and removed.
 
 mod agenda;
 mod gvt;
@@ -23,14 +23,14 @@ use super::carrier::carry;
 use super::team::Team;
 use super::{Finished, Job};
 use crate::fault::Error;
-use crate::placement::Seating;
+use crate::placement::PartitionMap;
 use crate::ranks::{Ranks, share};
 use crate::{Model, Process};
 use gvt::{Agreed, Gvt};
 use post::Message;
 use worker::Worker;
 
-/// What the partitions of a rank share.
+/// The shared state of the partitions of a rank.
 struct Shared<'a, M: Model> {
     team: Team<'a, M, Message<<M::Process as Process>::Event>>,
     gvt: Gvt,
@@ -39,7 +39,7 @@ struct Shared<'a, M: Model> {
 pub(super) fn run<M: Model>(
     job: &Job<'_, M>,
     ranks: &mut dyn Ranks,
-) -> Result<(Option<Seating>, Finished<M::Process>), Error> {
+) -> Result<(Option<PartitionMap>, Finished<M::Process>), Error> {
     quiet::install();
     let team = Team::new(job, ranks);
     let shared = Shared {
@@ -53,12 +53,12 @@ pub(super) fn run<M: Model>(
 }
 
 impl<M: Model> Shared<'_, M> {
-    /// Takes mail to the other ranks, and theirs here.
+    /// Exchanges mail with the other ranks.
     fn carry_mail(&self, ranks: &mut dyn Ranks) -> Result<(), Error> {
         carry(ranks, self.team.station, &self.team.mail, &()).map(drop)
     }
 
-    /// Votes for the other ranks what they have agreed on among themselves.
+    /// Votes for the other ranks with their common result.
     fn carry_votes(&self, ranks: &mut dyn Ranks) -> Result<(), Error> {
         let others = self.team.station.threads;
         self.gvt.vote(others, crate::EventKey::MAX, false);

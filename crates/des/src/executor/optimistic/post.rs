@@ -5,14 +5,14 @@ use crate::Time;
 use crate::event::{Event, EventKey, Head, ProcessId};
 use crate::fault::Fault;
 use crate::partition::Route;
-use crate::placement::Seating;
+use crate::placement::PartitionMap;
 use crate::queue::Queue;
 
-/// What one partition tells another.
+/// A message from one partition to another.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Message<E> {
     Event(Event<E>),
-    /// An anti-message: the event with this head, sent before, was a mistake.
+    /// An anti-message: cancels the event with this head, which was sent before.
     Cancel(Head),
 }
 
@@ -25,48 +25,50 @@ impl<E> Message<E> {
     }
 }
 
-/// Sorts what a partition sends: its own events stay, the rest waits in bags.
+/// Sorts the events that a partition sends: its own stay, the rest waits in bags.
 pub(crate) struct Post<'a, E> {
-    seating: &'a Seating,
+    partition_map: &'a PartitionMap,
     me: u32,
     pub(super) bags: Vec<Vec<Message<E>>>,
-    /// The first of all keys sent away since this was last reset.
+    /// The first of all keys sent away since the last reset.
     pub(super) earliest: EventKey,
     pub(super) events_sent_away: u64,
 }
 
 impl<'a, E> Post<'a, E> {
-    pub fn new(seating: &'a Seating, me: usize) -> Self {
+    pub fn new(partition_map: &'a PartitionMap, me: usize) -> Self {
         Post {
-            seating,
+            partition_map,
             me: me as u32,
-            bags: (0..seating.partitions()).map(|_| Vec::new()).collect(),
+            bags: (0..partition_map.partitions())
+                .map(|_| Vec::new())
+                .collect(),
             earliest: EventKey::MAX,
             events_sent_away: 0,
         }
     }
 
-    /// Sends an event on its way; its destination is a process number.
+    /// Sends an event; its destination is a process number.
     #[inline]
     pub(super) fn send(&mut self, agenda: &mut Agenda<E>, mut event: Event<E>) {
-        let seat = self.seating.seat(ProcessId(event.head.destination));
-        event.head.destination = seat.index;
-        if seat.partition == self.me {
+        let locate = self.partition_map.locate(ProcessId(event.head.destination));
+        event.head.destination = locate.index;
+        if locate.partition == self.me {
             agenda.insert(event);
         } else {
             self.events_sent_away += 1;
-            self.bag(seat.partition, Message::Event(event));
+            self.bag(locate.partition, Message::Event(event));
         }
     }
 
-    /// Calls an event back; if it went to this partition itself, leaves that in `here`.
+    /// Cancels an event. If its destination is in this partition, its head is added to `here`.
     pub(super) fn cancel(&mut self, here: &mut Vec<Head>, mut head: Head) {
-        let seat = self.seating.seat(ProcessId(head.destination));
-        head.destination = seat.index;
-        if seat.partition == self.me {
+        let locate = self.partition_map.locate(ProcessId(head.destination));
+        head.destination = locate.index;
+        if locate.partition == self.me {
             here.push(head);
         } else {
-            self.bag(seat.partition, Message::Cancel(head));
+            self.bag(locate.partition, Message::Cancel(head));
         }
     }
 
@@ -77,16 +79,16 @@ impl<'a, E> Post<'a, E> {
     }
 }
 
-/// For the first events, before there is anything to undo.
+/// For the first events, which are never undone.
 impl<E> Route<E> for Post<'_, E> {
     fn route(&mut self, queue: &mut Queue<E>, _: Time, mut event: Event<E>) -> Result<(), Fault> {
-        let seat = self.seating.seat(ProcessId(event.head.destination));
-        event.head.destination = seat.index;
-        if seat.partition == self.me {
+        let locate = self.partition_map.locate(ProcessId(event.head.destination));
+        event.head.destination = locate.index;
+        if locate.partition == self.me {
             queue.push(event);
         } else {
             self.events_sent_away += 1;
-            self.bag(seat.partition, Message::Event(event));
+            self.bag(locate.partition, Message::Event(event));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! No noise from panics of events that may never have happened.
+//! Suppresses the output of panics in speculative events.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -10,7 +10,7 @@ thread_local! {
     static SPECULATING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has the panic hook say nothing about panics in [`speculate`]; all others go where they went.
+/// Makes the panic hook ignore panics in [`speculate`]; all others reach the former hook.
 pub(super) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -23,7 +23,7 @@ pub(super) fn install() {
     });
 }
 
-/// Runs the model's code; a panic becomes a fault.
+/// Runs code of the model; a panic becomes a fault.
 #[inline]
 pub(super) fn speculate<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
     SPECULATING.set(true);

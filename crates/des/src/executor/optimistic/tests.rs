@@ -1,4 +1,4 @@
-//! A partition of Time Warp by itself, where a test decides what comes when.
+//! A single Time Warp partition, for which a test chooses the order of arrivals.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use super::{Post, TimeWarp, quiet};
 use crate::event::{Event, EventKey, Head, ProcessId};
 use crate::executor::Job;
 use crate::fault::FailedEvent;
-use crate::placement::{Placement, Seating};
+use crate::placement::{PartitionMap, Placement};
 use crate::{Context, Forward, Mode, Model, Process, Saved, Settings, Time, Topology};
 
-/// Panics at the event that it has scheduled for itself, unless it has been warned before.
+/// Panics at the event that it has scheduled for itself, unless a warning arrives before.
 #[derive(Debug, Serialize)]
 struct Walker {
     warned: bool,
@@ -41,7 +41,7 @@ impl Process for Walker {
         let saved = ctx.save(|| self.warned);
         match event {
             Happening::Warning => self.warned = true,
-            Happening::Trap => assert!(self.warned, "nobody warned me"),
+            Happening::Trap => assert!(self.warned, "no warning came"),
         }
         saved
     }
@@ -71,8 +71,8 @@ impl Model for Walk {
     }
 }
 
-/// Runs into the trap; then a warning comes for an earlier time, or does not. Returns what
-/// committing everything says, and how many events were rolled back.
+/// Runs into the trap; then a warning arrives for an earlier time, or does not. Returns the result
+/// of committing everything, and the number of rolled back events.
 fn walk(is_warned: bool) -> (Result<(), FailedEvent>, u64) {
     quiet::install();
     let (settings, topology) = (Settings::default(), Walk.topology());
@@ -81,9 +81,9 @@ fn walk(is_warned: bool) -> (Result<(), FailedEvent>, u64) {
         settings: &settings,
         topology: &topology,
     };
-    let seating = Seating::new(&Walk, &topology, Placement::Block, 1);
-    let mut post = Post::new(&seating, 0);
-    let mut partition = job.partition(seating.members(0));
+    let partition_map = PartitionMap::new(&Walk, &topology, Placement::Block, 1);
+    let mut post = Post::new(&partition_map, 0);
+    let mut partition = job.partition(partition_map.members(0));
     partition.start(&mut post).expect("starts");
     let mut warp = TimeWarp::new(partition);
     assert!(warp.execute_next(|_| true, &mut post), "the trap");
@@ -112,7 +112,7 @@ fn a_panic_of_an_event_that_commits_is_reported() {
     let error = committed.expect_err("panicked").into_error(&Walk);
     let text = error.to_string();
     assert_eq!(rolled_back, 0);
-    for part in ["process 0", "0.000000100 s", "nobody warned me"] {
+    for part in ["process 0", "0.000000100 s", "no warning came"] {
         assert!(text.contains(part), "{text}");
     }
 }

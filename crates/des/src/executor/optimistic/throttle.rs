@@ -1,32 +1,33 @@
 use crate::Time;
 
-/// Keeps a partition from running too far ahead.
+/// Limits the optimism of a partition.
 ///
-/// A window above the global virtual time (GVT) begins narrow. It is halved as soon as more than one
-/// event in five has been taken back (compare Ferscha, "Probabilistic adaptive direct optimism
-/// control in Time Warp", PADS 1995). It is widened only when GVT has passed all that was executed
-/// when it was last judged, as TCP does when a window's data has been acknowledged: that nobody has
-/// objected yet means nothing while those who might are far behind. And it is widened only if it
-/// was what held the partition back (compare Handley, Padhye and Floyd, "TCP congestion window
-/// validation", RFC 2861): who has had little to do must not run off once there is more.
+/// A window above the global virtual time (GVT) begins narrow. It is halved as soon as more than
+/// one event in five has been undone (compare Ferscha, "Probabilistic adaptive direct optimism
+/// control in Time Warp", PADS 1995). It is widened only when GVT has passed all events that were
+/// executed at the last judgement, as TCP does when the data of a window has been acknowledged.
+/// Without that, the absence of rollbacks means nothing, because slower partitions may still send
+/// earlier events. And it is widened only if it has held the partition back (compare Handley,
+/// Padhye and Floyd, "TCP congestion window validation", RFC 2861). So a partition with little work
+/// does not run away once it has more.
 ///
-/// Apart from it the history is limited: when it is full only the very next event of the whole
-/// model may run, which is always possible and always makes room.
+/// Besides, the history is limited. When it is full only the next event of the whole model may run,
+/// which is always possible and always makes room.
 #[derive(Debug)]
 pub(super) struct Throttle {
     window: Time,
     history_limit: usize,
-    /// GVT at which the window may be judged good.
+    /// The GVT at which the window may be widened.
     due: Time,
-    /// Totals when it was last judged.
+    /// Totals at the last judgement.
     executed: u64,
     rolled_back: u64,
-    /// What has been seen since then: the time of the farthest event, and whether any had to wait.
+    /// Observations since then: the time of the farthest event, and whether any event had to wait.
     farthest: Time,
     held_back: bool,
 }
 
-/// What a partition has done in a round, and in all.
+/// The progress of a partition in a round, and in total.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     /// GVT before the round and after it.
@@ -35,13 +36,13 @@ pub(super) struct Progress {
     pub farthest: Time,
     /// Whether an event had to wait.
     pub held_back: bool,
-    /// All events that were ever executed, and those that were taken back.
+    /// Totals of executed and of undone events.
     pub executed: u64,
     pub rolled_back: u64,
 }
 
 impl Throttle {
-    /// The least window, which can still grow.
+    /// The smallest window that can still grow.
     const NARROW: Time = Time::from_ticks(8);
 
     pub fn new(history_limit: usize) -> Throttle {
@@ -60,25 +61,26 @@ impl Throttle {
         gvt.saturating_add(self.window)
     }
 
-    /// The number of records from which on a history should be cleared thoroughly.
-    pub fn crowded(&self) -> usize {
+    /// The number of records from which on a history is compacted.
+    pub fn compact_at(&self) -> usize {
         self.history_limit / 2
     }
 
-    /// Events at this time or later have to wait, now that so many records are kept. A history
-    /// that is half full is for what is before its `oldest` record: catching up, not running ahead.
+    /// The time from which on events have to wait, with `history` records. A history that is half
+    /// full admits only events before its `oldest` record: the partition catches up and does not
+    /// run ahead.
     #[inline]
     pub fn horizon_with(&self, gvt: Time, history: usize, oldest: impl FnOnce() -> Time) -> Time {
         if history >= self.history_limit {
             gvt
-        } else if history >= self.crowded() {
+        } else if history >= self.compact_at() {
             self.horizon(gvt).min(oldest())
         } else {
             self.horizon(gvt)
         }
     }
 
-    /// Takes note of a round, and judges the window if enough is known.
+    /// Notes a round, and judges the window if enough is known.
     pub fn adapt(&mut self, round: Progress) {
         self.farthest = self.farthest.max(round.farthest);
         self.held_back |= round.held_back;
@@ -116,7 +118,7 @@ mod tests {
     /// The time of the farthest event in all rounds.
     const FAR: Time = Time::from_ticks(1_000);
 
-    /// A round that went as far as `FAR`, with GVT at `gvt` after it.
+    /// A round that reached `FAR`, with GVT at `gvt` after it.
     fn round(gvt: Time, held_back: bool, executed: u64, rolled_back: u64) -> Progress {
         Progress {
             gvt: [NOW, gvt],
@@ -127,7 +129,7 @@ mod tests {
         }
     }
 
-    /// A throttle whose window has been halved to 500 ticks, for what may run up to `FAR`.
+    /// A throttle whose window has been halved to 500 ticks, for events up to `FAR`.
     fn halved() -> Throttle {
         let mut throttle = Throttle::new(10);
         throttle.window = Time::MAX;

@@ -12,16 +12,16 @@ use crate::undo::{Speculative, take_rescued};
 use crate::watch::TraceRow;
 use crate::{Process, Time};
 
-/// A partition that executes events before they are certain, and takes them back.
+/// A partition that executes events before they are certain, and undoes them.
 ///
 /// Jefferson, "Virtual time", ACM TOPLAS 7(3), 1985.
 pub(crate) struct TimeWarp<P: Process> {
     partition: Partition<P>,
     agenda: Agenda<P::Event>,
     history: History<P>,
-    /// By process: the number of its latest record.
+    /// The number of the latest record of each process.
     latest: Vec<u64>,
-    /// Events of this partition that are to be cancelled yet.
+    /// Events of this partition that are still to be cancelled.
     cancelled: Vec<Head>,
     executed: u64,
 }
@@ -49,12 +49,12 @@ impl<P: Process> TimeWarp<P> {
         &mut self.partition
     }
 
-    /// Events executed, whatever became of them.
+    /// All executed events, including those that were undone.
     pub fn executed(&self) -> u64 {
         self.executed
     }
 
-    /// The time of the record that is held longest.
+    /// The time of the oldest record.
     pub fn oldest_record_time(&self) -> Time {
         self.history.oldest_time().unwrap_or(Time::MAX)
     }
@@ -76,18 +76,18 @@ impl<P: Process> TimeWarp<P> {
         self.agenda.first()
     }
 
-    /// Takes in an event from another partition.
+    /// Inserts an event from another partition.
     pub fn insert(&mut self, event: Event<P::Event>) {
         self.agenda.insert(event);
     }
 
-    /// Takes back an event that another partition had sent; what has been done with it is undone.
+    /// Cancels an event from another partition, and undoes it if it was executed.
     pub fn cancel(&mut self, head: Head, post: &mut Post<'_, P::Event>) {
         self.cancelled.push(head);
         self.cancel_all(post);
     }
 
-    /// Executes the first event if `wanted` says so.
+    /// Executes the first event if `wanted` accepts it.
     #[inline]
     pub fn execute_next(
         &mut self,
@@ -138,8 +138,8 @@ impl<P: Process> TimeWarp<P> {
         self.executed += 1;
     }
 
-    /// Takes back all events of a process from `key` on; they are pending again. What they had sent
-    /// within this partition is left in `cancelled`.
+    /// Undoes all events of a process from `key` on; they are pending again. Events that they had
+    /// sent within this partition are added to `cancelled`.
     fn roll_back(&mut self, index: usize, key: EventKey, post: &mut Post<'_, P::Event>) {
         let slot = &mut self.partition.slots[index];
         while let Some(record) = self.history.get_mut(self.latest[index])
@@ -167,7 +167,7 @@ impl<P: Process> TimeWarp<P> {
         }
     }
 
-    /// Cancels until nothing is left; each may lead to rollbacks and further cancellations.
+    /// Cancels events until none is left; each may lead to rollbacks and further cancellations.
     fn cancel_all(&mut self, post: &mut Post<'_, P::Event>) {
         while let Some(head) = self.cancelled.pop() {
             let index = head.destination as usize;
@@ -179,7 +179,7 @@ impl<P: Process> TimeWarp<P> {
         }
     }
 
-    /// Whether a process has gone past `key`.
+    /// Whether a process has executed an event after `key`.
     #[inline]
     pub fn has_executed_after(&self, index: usize, key: EventKey) -> bool {
         self.history
@@ -187,9 +187,9 @@ impl<P: Process> TimeWarp<P> {
             .is_some_and(|record| record.head.key() > key)
     }
 
-    /// Takes back the last `count` events of a process, or as many as are kept. Returns the key of
-    /// the first of them.
-    pub fn take_back(
+    /// Undoes the last `count` events of a process, or as many as the history holds. Returns the
+    /// key of the first of them.
+    pub fn undo_last(
         &mut self,
         index: usize,
         count: u64,
@@ -218,9 +218,13 @@ impl<P: Process> TimeWarp<P> {
         false
     }
 
-    /// Commits events before `certain`, and forgets how to undo them: all of them if `crowded`
-    /// records or more would stay otherwise, and those that are easy to get at if not.
-    pub fn commit_before(&mut self, certain: EventKey, crowded: usize) -> Result<(), FailedEvent> {
+    /// Commits events before `certain`, and removes their undos. It removes all of them if
+    /// `compact_at` or more records would stay otherwise, else only those at the front.
+    pub fn commit_before(
+        &mut self,
+        certain: EventKey,
+        compact_at: usize,
+    ) -> Result<(), FailedEvent> {
         let history_peak = &mut self.partition.tally.history_peak;
         *history_peak = (*history_peak).max(self.history.len() as u64);
         let (partition, history) = (&mut self.partition, &mut self.history);
@@ -232,7 +236,7 @@ impl<P: Process> TimeWarp<P> {
                     outcome = commit(partition, record, outputs);
                 })
             {}
-            if outcome.is_ok() && history.len() >= crowded {
+            if outcome.is_ok() && history.len() >= compact_at {
                 history.compact(certain, latest, |record, outputs| {
                     if outcome.is_ok() {
                         outcome = commit(partition, record, outputs);

@@ -15,15 +15,15 @@ use crate::ranks::Ranks;
 use crate::watch::Reading;
 use crate::{Model, Process, Time};
 
-/// Events between two looks at the mail.
+/// Events between two polls of the mail.
 const BATCH: u32 = 64;
 
-/// Looks at the mail that an idle thread takes before it asks for GVT: a round stops everybody,
-/// and those that are behind should rather catch up. In between it yields: with more threads than
-/// cores, those that are behind wait for its core.
-const PATIENCE: u32 = 64;
+/// The number of idle mail polls after which a thread requests a GVT round. A round stops all
+/// threads, so slower threads should catch up first. Between polls the thread yields the CPU: with
+/// more threads than cores, a slower thread may need its core.
+const IDLE_POLLS_MAX: u32 = 64;
 
-/// Rounds' worth of events that a history may hold if no limit is given.
+/// The default limit of a history, in events per round.
 const DEFAULT_HISTORY_ROUNDS: usize = 16;
 
 /// One thread and its partition.
@@ -37,7 +37,7 @@ pub(super) struct Worker<'a, M: Model> {
     gvt: EventKey,
     rounds: u64,
     executed_before_round: u64,
-    idle_turns: u32,
+    idle_polls: u32,
     /// The time of the farthest event executed since the last round.
     reach: Time,
     /// Whether an event had to wait since the last round.
@@ -53,7 +53,10 @@ impl<'a, M: Model> Worker<'a, M> {
         thread: usize,
         mut partition: Partition<M::Process>,
     ) -> Self {
-        let mut post = Post::new(&shared.team.seating, shared.team.station.partition(thread));
+        let mut post = Post::new(
+            &shared.team.partition_map,
+            shared.team.station.partition(thread),
+        );
         let started = partition.start(&mut post);
         Worker {
             shared,
@@ -65,7 +68,7 @@ impl<'a, M: Model> Worker<'a, M> {
             gvt: EventKey::new(Time::ZERO, 0, ProcessId(0), 0),
             rounds: 0,
             executed_before_round: 0,
-            idle_turns: 0,
+            idle_polls: 0,
             reach: Time::ZERO,
             held_back: false,
             agreeing_s: 0.0,
@@ -99,10 +102,10 @@ impl<'a, M: Model> Worker<'a, M> {
         let executed = self.warp.executed() - self.executed_before_round;
         let company = self.shared.team.station.threads > 1;
         executed >= u64::from(self.shared.team.job.settings.gvt_interval)
-            || self.idle_turns > if company { PATIENCE } else { 0 }
+            || self.idle_polls > if company { IDLE_POLLS_MAX } else { 0 }
     }
 
-    /// Takes in mail, executes some events, and sends mail.
+    /// Receives mail, executes some events, and sends mail.
     fn work(&mut self) {
         self.take_mail();
         let mut executed = 0;
@@ -110,8 +113,8 @@ impl<'a, M: Model> Worker<'a, M> {
             executed += 1;
         }
         self.send_mail();
-        self.idle_turns = if executed == 0 {
-            self.idle_turns + 1
+        self.idle_polls = if executed == 0 {
+            self.idle_polls + 1
         } else {
             0
         };
@@ -120,7 +123,7 @@ impl<'a, M: Model> Worker<'a, M> {
         }
     }
 
-    /// Executes the next event if it is not too far ahead. The very first of the whole model never
+    /// Executes the next event if it is not too far ahead. The first event of the whole model never
     /// is.
     #[inline]
     fn execute_next(&mut self) -> bool {
@@ -156,15 +159,15 @@ impl<'a, M: Model> Worker<'a, M> {
         }
     }
 
-    /// Computes GVT together with all others and commits what is before it. True if the run is
-    /// over.
+    /// Computes GVT together with all others and commits the events before it. Returns true if the
+    /// run has ended.
     fn round(&mut self, line: &mut Line<'_>) -> bool {
         let start = Instant::now();
         let Agreed { gvt, failed } = self.agree(line);
         self.agreeing_s += seconds_since(start);
         self.adapt_to(gvt);
         self.gvt = gvt;
-        let committed = self.warp.commit_before(gvt, self.throttle.crowded());
+        let committed = self.warp.commit_before(gvt, self.throttle.compact_at());
         self.failed |= self.shared.team.has_failed(committed);
         self.end_round();
         failed || gvt == EventKey::MAX
@@ -174,7 +177,7 @@ impl<'a, M: Model> Worker<'a, M> {
     fn agree(&mut self, line: &mut Line<'_>) -> Agreed {
         self.send_mail();
         self.meet(line, Shared::carry_mail);
-        // From here on nothing is under way but what is sent now, in answer to the mail.
+        // From here on the only messages under way are those that the mail causes.
         self.post.earliest = EventKey::MAX;
         self.take_mail();
         self.send_mail();
@@ -197,7 +200,7 @@ impl<'a, M: Model> Worker<'a, M> {
         shared.team.meet(line, carry, give_up);
     }
 
-    /// Has the throttle learn from the round that has led to this GVT.
+    /// Adjusts the throttle to the round that has led to this GVT.
     fn adapt_to(&mut self, gvt: EventKey) {
         let rolled_back = self.warp.partition().tally.events_rolled_back;
         self.throttle.adapt(Progress {
@@ -211,7 +214,7 @@ impl<'a, M: Model> Worker<'a, M> {
 
     fn end_round(&mut self) {
         self.rounds += 1;
-        self.idle_turns = 0;
+        self.idle_polls = 0;
         self.executed_before_round = self.warp.executed();
         let time = self.reach;
         let tally = &self.warp.partition().tally;
@@ -230,7 +233,7 @@ impl<'a, M: Model> Worker<'a, M> {
     }
 }
 
-/// How many records a partition's history may hold.
+/// The most records in the history of a partition.
 fn history_limit<M: Model>(shared: &Shared<'_, M>) -> usize {
     let settings = shared.team.job.settings;
     let useful = DEFAULT_HISTORY_ROUNDS * settings.gvt_interval as usize;

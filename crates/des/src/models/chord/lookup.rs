@@ -11,17 +11,17 @@ pub(super) struct Lookup {
     key: u64,
     purpose: Purpose,
     started: Time,
-    /// Nodes asked that have answered.
+    /// Nodes that have replied.
     hops: u32,
     asked: u32,
-    /// Who named the node that was asked; `None` if this node knew it itself.
+    /// The node that named the last asked node; `None` if this node knew it itself.
     named_by: Option<u32>,
-    /// The question that was asked last; older answers are ignored.
+    /// The number of the last question; replies to earlier ones are ignored.
     question: u32,
     failures: u8,
 }
 
-/// What a lookup is for.
+/// The purpose of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) enum Purpose {
     User,
@@ -29,10 +29,10 @@ pub(super) enum Purpose {
     Join,
 }
 
-/// Time-outs after which a lookup is given up.
-const PATIENCE: u8 = 8;
+/// Time-outs after which a lookup fails.
+const RETRIES_MAX: u8 = 8;
 
-/// Nodes after which a lookup is given up: it goes round in circles.
+/// Nodes after which a lookup fails, because it goes round in circles.
 const LONGEST_PATH: u32 = 128;
 
 impl Node {
@@ -95,11 +95,11 @@ impl Node {
     }
 
     fn take_lookup(&mut self, question: u32) -> Option<Lookup> {
-        let place = self
+        let index = self
             .lookups
             .iter()
             .position(|lookup| lookup.question == question)?;
-        Some(self.lookups.swap_remove(place))
+        Some(self.lookups.swap_remove(index))
     }
 
     pub(super) fn hear_next<M: Mode>(
@@ -123,7 +123,7 @@ impl Node {
         }
     }
 
-    /// Asks whoever named the node that does not answer for another one, or chooses one itself.
+    /// Asks the node that named the unresponsive one for another node, or chooses one itself.
     pub(super) fn overdue<M: Mode>(&mut self, question: u32, ctx: &mut NodeContext<'_, M>) {
         let Some(mut lookup) = self.take_lookup(question) else {
             return;
@@ -135,7 +135,7 @@ impl Node {
             Some(teller) => (teller, false),
             None => self.next_for(lookup.key),
         };
-        if lookup.failures >= PATIENCE || node == self.me {
+        if lookup.failures >= RETRIES_MAX || node == self.me {
             self.give_up(&lookup, ctx);
         } else {
             self.ask(lookup, node, Some(gone), ctx);

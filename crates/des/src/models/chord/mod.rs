@@ -1,8 +1,8 @@
 //! A Chord ring with lookups and churn.
 //!
 //! Stoica, Morris, Karger, Kaashoek and Balakrishnan, "Chord: a scalable peer-to-peer lookup
-//! service for internet applications", SIGCOMM 2001. Lookups are iterative: the node that looks
-//! something up asks one node after the other. The undo is the engine's snapshot.
+//! service for internet applications", SIGCOMM 2001. Lookups are iterative: the node that starts a
+//! lookup asks one node after the other. The undo is the snapshot of the engine.
 
 mod lookup;
 mod node;
@@ -20,7 +20,7 @@ use crate::random::{Distribution, Exponential};
 use crate::{Context, Mode, Model, ProcessId, Snapshot, Time, Topology};
 use ring::Ring;
 
-/// How many successors a node knows.
+/// The number of successors that a node knows.
 pub const SUCCESSORS: usize = 8;
 
 /// A Chord ring.
@@ -29,7 +29,7 @@ pub struct Chord {
     world: Arc<World>,
 }
 
-/// What all nodes have in common.
+/// The common data of all nodes.
 #[derive(Debug)]
 struct World {
     settings: Settings,
@@ -49,11 +49,11 @@ pub struct Settings {
     pub lookup_every_s: f64,
     /// Time between two rounds of stabilization of a node.
     pub stabilize_every_s: f64,
-    /// Time between two repairs of a node's fingers, one at a time.
+    /// Time between two repairs of fingers of a node, one finger at a time.
     pub fix_finger_every_s: f64,
     /// Mean time that a node lives, and that it is away; `None` for a ring without churn.
     pub lifetime_s: Option<f64>,
-    /// How long a node waits for an answer.
+    /// How long a node waits for a reply.
     pub timeout_s: f64,
 }
 
@@ -73,29 +73,29 @@ impl Default for Settings {
     }
 }
 
-/// What nodes tell each other and themselves.
+/// The messages between nodes, and the timers of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ChordEvent {
     /// Time to look up a random key.
     LookUp,
-    /// Time to ask the successor for news.
+    /// Time to ask the successor for its neighbours.
     Stabilize,
     /// Time to repair a finger.
     FixFinger,
     /// The node fails, or comes back.
     Churn,
-    /// Who is next on the way to this key?
+    /// Asks for the next node on the way to a key.
     Find {
         /// The key.
         key: u64,
-        /// Names the question to the asker.
+        /// The number of the question.
         question: u32,
-        /// Who asks.
+        /// The asking node.
         asker: u32,
-        /// The node named last time, if it did not answer.
+        /// The node in the last reply, if it did not reply itself.
         gone: Option<u32>,
     },
-    /// The answer.
+    /// The reply to [`ChordEvent::Find`].
     Next {
         /// The question.
         question: u32,
@@ -104,34 +104,35 @@ pub enum ChordEvent {
         /// Whether it is the owner.
         is_owner: bool,
     },
-    /// No answer so far.
+    /// The time-out of a question.
     Overdue {
         /// The question.
         question: u32,
     },
-    /// Who is before you, and who comes after you? The asker is your predecessor, it thinks.
+    /// Asks for the predecessor and the successors. The asking node takes itself for the
+    /// predecessor.
     Neighbours {
-        /// Who asks.
+        /// The asking node.
         asker: u32,
     },
-    /// The answer.
+    /// The reply to [`ChordEvent::Neighbours`].
     AreNeighbours {
-        /// Who answers.
+        /// The replying node.
         from: u32,
-        /// Before the node that answers.
+        /// The predecessor of the replying node.
         predecessor: Option<u32>,
-        /// After it.
+        /// Its successors.
         successors: [u32; SUCCESSORS],
     },
-    /// The successor has not answered.
+    /// The time-out of the successor.
     SuccessorOverdue {
-        /// Which round of stabilization it was.
+        /// The round of stabilization.
         round: u32,
     },
 }
 
 impl Chord {
-    /// A ring in which everybody is there and knows their place.
+    /// A complete ring in which all nodes know their neighbours.
     pub fn new(settings: Settings) -> Chord {
         let ring = Ring::new(settings.nodes);
         Chord {
@@ -153,7 +154,7 @@ impl Settings {
     }
 }
 
-/// What a node's handlers get.
+/// The context of the handlers of a node.
 type NodeContext<'a, M> = Context<'a, Snapshot<Node>, M>;
 
 /// A random time with this mean.

@@ -18,7 +18,7 @@ pub struct Node {
     /// `fingers[i]`: the first node at least 2^(64 - i - 1) after this one, as far as known.
     pub(super) fingers: Vec<u32>,
     next_finger: u8,
-    /// The round of stabilization whose answer is awaited.
+    /// The round of stabilization whose reply is pending.
     stabilizing: u32,
     answered: bool,
     pub(super) lookups: Vec<Lookup>,
@@ -55,7 +55,7 @@ impl Node {
         }
     }
 
-    /// Whom to ask about a key: its owner, or the closest node before it that is known.
+    /// The node to ask about a key: its owner, or the closest known node before it.
     pub(super) fn next_for(&self, key: u64) -> (u32, bool) {
         let here = position(self.me);
         let successor = self.successors[0];
@@ -74,7 +74,7 @@ impl Node {
         )
     }
 
-    /// Forgets a node that does not answer.
+    /// Removes a node that does not reply.
     pub(super) fn forget(&mut self, gone: u32) {
         if self.predecessor == Some(gone) {
             self.predecessor = None;
@@ -82,8 +82,8 @@ impl Node {
         for finger in self.fingers.iter_mut().filter(|finger| **finger == gone) {
             *finger = self.me;
         }
-        if let Some(place) = self.successors.iter().position(|&node| node == gone) {
-            self.successors.copy_within(place + 1.., place);
+        if let Some(index) = self.successors.iter().position(|&node| node == gone) {
+            self.successors.copy_within(index + 1.., index);
         }
     }
 
@@ -113,8 +113,8 @@ impl Node {
         }
     }
 
-    /// Somebody thinks to be the predecessor, and asks.
-    fn tell_neighbours<M: Mode>(&mut self, asker: u32, ctx: &mut NodeContext<'_, M>) {
+    /// Replies to a node that takes itself for the predecessor.
+    fn send_neighbours<M: Mode>(&mut self, asker: u32, ctx: &mut NodeContext<'_, M>) {
         let answer = ChordEvent::AreNeighbours {
             from: self.me,
             predecessor: self.predecessor,
@@ -164,7 +164,7 @@ impl Node {
         self.alive = !self.alive;
         self.lookups.clear();
         if self.alive {
-            // Comes back with what it knew, and asks where it belongs now.
+            // The node returns with its former knowledge, and asks for its position now.
             self.predecessor = None;
             self.look_up(position(self.me).wrapping_add(1), Purpose::Join, ctx);
         }
@@ -176,7 +176,7 @@ impl Node {
     }
 }
 
-/// Where a finger begins.
+/// The start of a finger.
 fn finger_start(node: u32, finger: u8) -> u64 {
     position(node).wrapping_add(1 << (63 - finger))
 }
@@ -212,7 +212,7 @@ impl Cloneable for Node {
             ChordEvent::Stabilize => self.stabilize(ctx),
             ChordEvent::FixFinger => self.fix_finger(ctx),
             ChordEvent::Churn => self.churn(ctx),
-            // A node that is away hears nothing.
+            // A node that is away receives nothing.
             _ if !self.alive => {}
             ChordEvent::Find {
                 key,
@@ -240,7 +240,7 @@ impl Cloneable for Node {
                 self.hear_next(now, question, (node, is_owner), ctx);
             }
             ChordEvent::Overdue { question } => self.overdue(question, ctx),
-            ChordEvent::Neighbours { asker } => self.tell_neighbours(asker, ctx),
+            ChordEvent::Neighbours { asker } => self.send_neighbours(asker, ctx),
             ChordEvent::AreNeighbours {
                 from,
                 predecessor,

@@ -1,10 +1,10 @@
-/// Who is where on the ring, as somebody would see it who knows everything.
+/// The positions of all nodes on the ring.
 ///
-/// Nodes know it of nobody but those they have heard of; it makes their first neighbours and
-/// fingers, and checks their lookups.
+/// Nodes know only the nodes that they have communicated with. The ring provides their first
+/// neighbours and fingers, and checks their lookups.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
-    /// Positions in ascending order, and whose they are.
+    /// Positions in ascending order, with their nodes.
     sorted: Vec<(u64, u32)>,
 }
 

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 use super::Node;
 use crate::{ProcessId, Snapshot, Time};
 
-/// How a lookup ended.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Result {
-    /// With an owner of the key.
+    /// The lookup found an owner of the key.
     Found {
         /// Nodes on the way, the owner included.
         hops: u32,
-        /// From the first question to the last answer.
+        /// The time from the first question to the last reply.
         latency: Time,
         /// Whether it is the owner if all nodes are there.
         right: bool,
     },
-    /// Without.
+    /// The lookup found none.
     Failed,
 }
 
@@ -26,13 +26,13 @@ pub enum Result {
 pub struct Lookups {
     /// Lookups that found an owner.
     pub found: u64,
-    /// Those among them that found the owner which is right if all nodes are there.
+    /// Lookups that found the right owner of a complete ring.
     pub found_right: u64,
     /// Lookups that found none.
     pub failed: u64,
-    /// The sum of the hops of those that found one.
+    /// The sum of the hops of successful lookups.
     pub hops: u64,
-    /// The sum of their latencies.
+    /// The sum of their latencies, in ticks.
     pub latency_ticks: u128,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Sum<&'a Lookups> for Lookups {
     }
 }
 
-/// All these nodes together.
+/// The sum over these nodes.
 pub fn measure(processes: &[(ProcessId, Snapshot<Node>)]) -> Lookups {
     processes.iter().map(|(_, node)| &node.record).sum()
 }

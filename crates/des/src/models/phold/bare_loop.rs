@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use super::Phold;
 
-/// PHOLD as the plainest loop that can be written, the yardstick of a machine: the standard
-/// library's binary heap, 40-byte events, one SplitMix generator, and no guarantees at all: no
-/// order of simultaneous events, no streams per process, no digest, no check of anything.
+/// PHOLD as the plainest possible loop, the yardstick of a machine. It uses the binary heap of the
+/// standard library, 40-byte events and one SplitMix generator. It guarantees nothing: no order of
+/// simultaneous events, no streams per process, no digest, no checks.
 ///
-/// Returns the number of events and the seconds they took. Not to be used for results.
+/// Returns the number of events and the seconds. The results are for measurements only.
 pub fn bare_loop(model: &Phold, end_s: f64, seed: u64) -> (u64, f64) {
     let mut random = SplitMix(seed);
     let mut handled = vec![0u64; model.processes as usize];

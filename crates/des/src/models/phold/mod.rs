@@ -26,8 +26,8 @@ pub struct Phold {
     pub mean_s: f64,
     /// The probability that an event goes to a random process and not back to its sender.
     pub remote: f64,
-    /// How many times longer the second half of the processes waits, lookahead apart: 1 for
-    /// the usual PHOLD, more to let parts of the model run away from each other.
+    /// The factor by which the second half of the processes waits longer, apart from the lookahead.
+    /// 1 is the usual PHOLD; more lets parts of the model run away from each other.
     pub skew: f64,
 }
 
@@ -44,7 +44,7 @@ impl Default for Phold {
     }
 }
 
-/// The one event there is.
+/// The only event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Token;
 

@@ -1,7 +1,7 @@
 //! Queueing stations with known answers: M/M/1, M/M/c and a closed network.
 //!
-//! Two kinds of process in one model, and an incremental undo: a station remembers what an event
-//! took from its queue, not the queue.
+//! One model with two kinds of process, and an incremental undo: a station saves the change of its
+//! queue, not the queue.
 
 mod station;
 mod summary;
@@ -17,8 +17,8 @@ use crate::{Context, Forward, Link, Mode, Model, Process, ProcessId, Saved, Time
 
 /// A set of equal stations, each with some servers and one queue, first come first served.
 ///
-/// With an arrival rate every station has a Poisson source of its own and customers leave after
-/// service; without, customers travel on to a random station for ever.
+/// With an arrival rate every station has its own Poisson source, and customers leave after
+/// service. Without one, customers travel to a random station for ever.
 #[derive(Clone, Debug, Serialize)]
 pub struct Queueing {
     /// The number of stations.
@@ -27,13 +27,13 @@ pub struct Queueing {
     pub servers: u32,
     /// Mean service time, exponential.
     pub service_s: f64,
-    /// Customers a second from each source; `None` makes the network closed.
+    /// Customers per second from each source; `None` makes the network closed.
     pub arrivals_per_s: Option<f64>,
     /// Customers that each station of a closed network starts with.
     pub customers: u32,
-    /// How long customers travel to a station: the lookahead, which may be zero.
+    /// The travel time of customers to a station: the lookahead, which may be zero.
     pub travel_s: f64,
-    /// What happens earlier is not measured.
+    /// The start of the measurement.
     pub warm_up_s: f64,
 }
 
@@ -51,25 +51,25 @@ impl Default for Queueing {
     }
 }
 
-/// What happens in a queueing network.
+/// The events of a queueing network.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum QueueingEvent {
     /// A source makes a customer.
     Create,
-    /// A customer comes to a station.
+    /// A customer arrives at a station.
     Arrive,
-    /// A customer's service ends.
+    /// The service of a customer ends.
     Depart,
 }
 
-/// What a station has seen: one change of the number of customers in it.
+/// The output of a station: one change of the number of its customers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Change {
     /// Customers before the change.
     pub customers_before: u32,
     /// Servers busy before the change.
     pub busy_before: u32,
-    /// How long the customer waited whose service this change begins.
+    /// The waiting time of the customer whose service begins with this change.
     pub wait: Option<Time>,
 }
 
@@ -80,7 +80,7 @@ pub enum QueueingProcess {
     Source {
         /// Its station.
         station: ProcessId,
-        /// How long customers travel there.
+        /// The travel time of customers to it.
         travel: Time,
         /// Mean ticks between customers.
         between_ticks: f64,
@@ -91,7 +91,7 @@ pub enum QueueingProcess {
     Station(Station),
 }
 
-/// How to undo an event.
+/// The undo of an event.
 #[derive(Debug)]
 pub enum QueueingUndo {
     /// Of a source.
@@ -143,7 +143,7 @@ impl Process for QueueingProcess {
         match (self, undo) {
             (QueueingProcess::Station(station), QueueingUndo::Station(undo)) => station.undo(undo),
             (QueueingProcess::Source { created, .. }, _) => *created -= 1,
-            // A station's undo is always a station's.
+            // The undo of a station belongs to a station.
             (QueueingProcess::Station(_), QueueingUndo::Created) => {}
         }
     }

@@ -10,9 +10,9 @@ use crate::{Context, Forward, Mode, ProcessId, Saved, Time};
 #[derive(Clone, Debug, Serialize)]
 pub struct Station {
     busy: u32,
-    /// When those who wait came.
+    /// The arrival times of the waiting customers.
     waiting: VecDeque<Time>,
-    /// What committed events left behind.
+    /// The results of committed events.
     pub measured: Measured,
     #[serde(skip)]
     settings: StationSettings,
@@ -27,16 +27,16 @@ struct StationSettings {
     travel: Time,
 }
 
-/// What an event did to a station.
+/// The change of a station by an event.
 #[derive(Debug)]
 pub enum StationUndo {
-    /// A customer came and was served at once.
+    /// A customer arrived and was served at once.
     Served,
-    /// A customer came and waits at the end of the queue.
+    /// A customer arrived and waits at the end of the queue.
     Queued,
-    /// A customer left and nobody was waiting.
+    /// A customer left and none was waiting.
     Left,
-    /// A customer left, and the one who came at this time took the server.
+    /// A customer left, and the customer who arrived at this time took the server.
     Replaced(Time),
 }
 
@@ -64,7 +64,7 @@ impl Station {
         }
     }
 
-    /// Saves what `undo` needs first: it depends on the state alone.
+    /// Saves the undo first: it depends on the state alone.
     pub(super) fn handle<M: Mode>(
         &mut self,
         now: Time,

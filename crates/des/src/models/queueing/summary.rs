@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Change, QueueingProcess};
 use crate::{ProcessId, Time};
 
-/// What was seen of one station, or of several put together; times in ticks.
+/// The results of one station, or of several together; times in ticks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
     since: Time,
@@ -18,12 +18,12 @@ pub struct Measured {
     pub customer_ticks: u128,
     /// The integral of the number of busy servers over time.
     pub busy_ticks: u128,
-    /// The time over which was measured.
+    /// The measured time.
     pub observed_ticks: u128,
 }
 
 impl Measured {
-    /// Nothing yet, and nothing from before `since`.
+    /// No results yet, from `since` on.
     pub(super) fn from(since: Time) -> Measured {
         Measured {
             since,
@@ -62,7 +62,7 @@ impl Measured {
         self.busy_ticks as f64 / self.observed_ticks.max(1) as f64
     }
 
-    /// Customers a second through a station.
+    /// Customers per second through a station.
     pub fn throughput_per_s(&self) -> f64 {
         self.served as f64 / (self.observed_ticks.max(1) as f64 / 1e9)
     }
@@ -81,7 +81,7 @@ impl<'a> Sum<&'a Measured> for Measured {
     }
 }
 
-/// All these stations together.
+/// The sum over these stations.
 pub fn measure(processes: &[(ProcessId, QueueingProcess)]) -> Measured {
     let stations = processes.iter().filter_map(|(_, process)| match process {
         QueueingProcess::Station(station) => Some(&station.measured),

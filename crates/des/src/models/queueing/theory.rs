@@ -1,10 +1,10 @@
-//! What the models must agree with.
+//! Theoretical results for the models.
 
 /// The probability of having to wait in M/M/c with `offered` = arrival rate × mean service time,
 /// below `servers` (Erlang's C formula; Kleinrock, "Queueing Systems", volume 1, 1975, section
 /// 3.5).
 ///
-/// By way of the recursion for Erlang's B formula, which is stable for any number of servers.
+/// It uses the recursion for Erlang's B formula, which is stable for any number of servers.
 pub fn erlang_c(servers: u32, offered: f64) -> f64 {
     let blocking = (1..=servers).fold(1.0, |blocking, k| {
         offered * blocking / (f64::from(k) + offered * blocking)
@@ -21,7 +21,7 @@ pub fn mean_wait(servers: u32, arrival_rate: f64, service: f64) -> f64 {
 }
 
 /// The throughput and the mean number of customers of each of `stations` equal stations with one
-/// exponential server, among which `customers` move at random and travel for `travel` in between.
+/// exponential server. `customers` move between them at random and travel for `travel` in between.
 ///
 /// Exact mean-value analysis (Reiser and Lavenberg, "Mean-value analysis of closed multichain
 /// queuing networks", JACM 27(2), 1980). Travelling is a station with infinitely many servers,
