@@ -13,7 +13,7 @@ use futago_base::{
     Space, limits, record::Header,
 };
 use futago_client::Context as _;
-use futago_node::{Client, Cluster, Futago, Options, ServerEntry};
+use futago_node::{Cluster, Futago, Options, RecordedClient, ServerEntry};
 use futago_wire::{
     Failure, ListedEntry, Reply, Request,
     check::{Inspected, Repair},
@@ -53,7 +53,7 @@ impl Connection {
     fn run<T>(
         &self,
         what: impl FnOnce() -> String,
-        operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
+        operation: impl AsyncFnOnce(&RecordedClient) -> Result<T, Errno>,
     ) -> anyhow::Result<T> {
         self.futago
             .run_blocking(operation)?
@@ -128,7 +128,7 @@ impl Connection {
 
     /// The directory and the name that a path ends in.
     pub fn locate(&self, path: &RemotePath) -> anyhow::Result<(FileId, Name)> {
-        let locate = async |client: &Client| client.locate(path.bytes()).await;
+        let locate = async |client: &RecordedClient| client.locate(path.bytes()).await;
         let place = self.run(|| path.to_string(), locate)?;
         Ok((place.directory, place.name))
     }
@@ -140,7 +140,7 @@ impl Connection {
         directory: FileId,
         name: &Name,
     ) -> anyhow::Result<Attributes> {
-        let lookup = async |client: &Client| client.lookup(directory, name).await;
+        let lookup = async |client: &RecordedClient| client.lookup(directory, name).await;
         Ok(self.run(|| path.to_string(), lookup)?.attributes)
     }
 
@@ -157,11 +157,12 @@ impl Connection {
         if let Some(attributes) = entry.attributes {
             return Ok(Some(attributes));
         }
-        let lookup = async |client: &Client| match client.lookup(directory, &entry.name).await {
-            Ok(state) => Ok(Some(state.attributes)),
-            Err(Errno::ENOENT) => Ok(None),
-            Err(errno) => Err(errno),
-        };
+        let lookup =
+            async |client: &RecordedClient| match client.lookup(directory, &entry.name).await {
+                Ok(state) => Ok(Some(state.attributes)),
+                Err(Errno::ENOENT) => Ok(None),
+                Err(errno) => Err(errno),
+            };
         self.run(|| path.to_string(), lookup)
     }
 
@@ -175,7 +176,7 @@ impl Connection {
     ) -> anyhow::Result<()> {
         let mut after = NameHash(0);
         loop {
-            let list = async |client: &Client| {
+            let list = async |client: &RecordedClient| {
                 client.read_directory(directory, after, ENTRIES, true).await
             };
             let entries = self.run(|| format!("listing {path}"), list)?;
@@ -194,7 +195,7 @@ impl Connection {
         name: &Name,
         mode: u16,
     ) -> anyhow::Result<FileId> {
-        let make = async |client: &Client| {
+        let make = async |client: &RecordedClient| {
             let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
             match client.make_directory(directory, name, mode, uid, gid).await {
                 Err(Errno::EEXIST) => client.lookup(directory, name).await,
@@ -212,7 +213,7 @@ impl Connection {
     /// Writes at an offset.
     pub fn write(&self, id: FileId, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
         let data = Payload::from(Bytes::from(data));
-        let write = async |client: &Client| client.write(id, offset, data, false).await;
+        let write = async |client: &RecordedClient| client.write(id, offset, data, false).await;
         self.run(|| format!("writing at {offset}"), write)?;
         Ok(())
     }
@@ -227,8 +228,9 @@ impl Connection {
         let id = file.id;
         let mut offset = 0;
         loop {
-            let read =
-                async |client: &Client| client.read(id, offset, limits::PAYLOAD_BYTES as u32).await;
+            let read = async |client: &RecordedClient| {
+                client.read(id, offset, limits::PAYLOAD_BYTES as u32).await
+            };
             let data = self.run(|| format!("reading {path} at {offset}"), read)?;
             if data.is_empty() {
                 return Ok(());
@@ -245,7 +247,7 @@ impl Connection {
         directory: FileId,
         name: &Name,
     ) -> anyhow::Result<bool> {
-        let unlink = async |client: &Client| match client.unlink(directory, name).await {
+        let unlink = async |client: &RecordedClient| match client.unlink(directory, name).await {
             Ok(()) => Ok(true),
             Err(Errno::EISDIR) => Ok(false),
             Err(errno) => Err(errno),

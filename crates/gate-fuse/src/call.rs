@@ -18,7 +18,7 @@ use crate::unsynchronized::Unsynchronized;
 use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
 use futago_client::Context;
 use futago_fuse_kernel::{Entry, Forget, Header};
-use futago_node::{Client, Starter};
+use futago_node::{RecordedClient, Starter};
 use std::fs;
 use std::io;
 use std::pin::Pin;
@@ -130,7 +130,7 @@ impl Shared {
 /// A request's surroundings.
 pub struct Call {
     /// The client that does the work.
-    pub client: Arc<Client>,
+    pub client: Arc<RecordedClient>,
     /// What the mount's requests share.
     pub shared: Arc<Shared>,
     /// Who asks, and about what.

@@ -124,7 +124,7 @@ impl Handler for Gateway {
         let waits = starter.begin(async move {
             let work = pin!(serve(call, operation, reply));
             // It is a system call, and other threads need not wait for it.
-            if let Some((outcome, reply)) = client.context().in_turns(work).await {
+            if let Some((outcome, reply)) = client.context().poll_with_lock(work).await {
                 answer::send(outcome, reply);
                 sender.names.answers.sent(caller);
             }

@@ -13,7 +13,7 @@ use crate::call::Shared;
 use crate::kept_pages::Recalled;
 use futago_base::FileId;
 use futago_fuse_kernel::{Connection, EXPIRES_ALL_NAMES, Notifier};
-use futago_node::{Kept, Options};
+use futago_node::{Invalidation, Options};
 use std::sync::{Arc, OnceLock};
 use tokio::task::spawn_blocking;
 
@@ -35,7 +35,7 @@ impl KernelCaches {
         let caches = self.clone();
         Options {
             leases: true,
-            kept: Some(Kept(Arc::new(move |node| caches.forget(node)))),
+            invalidation: Some(Invalidation(Arc::new(move |node| caches.forget(node)))),
             ..options
         }
     }

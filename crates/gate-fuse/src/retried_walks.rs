@@ -12,7 +12,7 @@ use crate::operations::data::synchronize_file;
 use futago_base::{Duration, Errno, FileId, SessionId};
 use futago_client::Context;
 use futago_fuse_kernel::Operation;
-use futago_node::Client;
+use futago_node::RecordedClient;
 use std::collections::HashMap;
 use std::mem;
 use std::pin::pin;
@@ -183,16 +183,16 @@ fn end_later(call: &Call, number: u64) {
     });
 }
 
-async fn close_all(shared: &Shared, client: &Client, held: Vec<Held>) {
+async fn close_all(shared: &Shared, client: &RecordedClient, held: Vec<Held>) {
     for held in held {
         let close = pin!(close(shared, client, held));
-        if let Err(error) = client.context().in_turns(close).await {
+        if let Err(error) = client.context().poll_with_lock(close).await {
             tracing::debug!(?held, %error, "cannot close a file that was held for a walk");
         }
     }
 }
 
-async fn close(shared: &Shared, client: &Client, held: Held) -> Result<(), Errno> {
+async fn close(shared: &Shared, client: &RecordedClient, held: Held) -> Result<(), Errno> {
     // Who wrote to it is told of what is lost, and nobody else.
     synchronize_file(shared, client, held.file).await;
     let core = client.core();

@@ -6,7 +6,7 @@ use fixture::hold::{do_with, hold, let_go, make_directory, make_file, name, unti
 use fixture::{Twins, client};
 use futago_base::{FileId, Name};
 use futago_client::RenameFlags;
-use futago_node::Client;
+use futago_node::RecordedClient;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -26,7 +26,7 @@ struct Scene {
 }
 
 /// Where a subdirectory lives depends on the directory's identity, so several are tried.
-async fn make_scene(client: &Client) -> Scene {
+async fn make_scene(client: &RecordedClient) -> Scene {
     let map = client.map();
     let mut number = 0;
     loop {
@@ -42,7 +42,7 @@ async fn make_scene(client: &Client) -> Scene {
     }
 }
 
-async fn try_scene(client: &Client, at: &Name) -> Scene {
+async fn try_scene(client: &RecordedClient, at: &Name) -> Scene {
     let parent = make_directory(client, FileId::ROOT, at).await;
     let mut names = ["one", "two"].map(name);
     names.sort_by_key(Name::hash);
@@ -59,7 +59,7 @@ async fn try_scene(client: &Client, at: &Name) -> Scene {
     }
 }
 
-async fn exchange(client: &Client, scene: &Scene) {
+async fn exchange(client: &RecordedClient, scene: &Scene) {
     let flags = RenameFlags {
         exchange: true,
         ..RenameFlags::default()

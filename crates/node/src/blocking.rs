@@ -1,23 +1,23 @@
-//! The library for programs: paths and files, one call at a time.
+//! The blocking library for programs: paths and files, one call at a time.
 //!
-//! Any number of threads may use one [`FileSystem`]. For many operations at once from one thread use
-//! [`Futago::run`].
+//! Any number of threads may use one [`FileSystem`]. [`Futago::run`] runs many operations at once
+//! from one thread.
 
-use crate::{Client, Cluster, Futago, Options};
+use crate::{Cluster, Futago, Options, RecordedClient};
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, SessionId, Space};
 use futago_client::Context;
 use futago_wire::{AttributeChange, ListedEntry, NewContent, NewNode};
 use std::{io, pin::pin};
 
-/// How a file is opened.
+/// The mode of opening a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Make the file if it does not exist.
+    /// Create the file if it does not exist.
     pub create: bool,
-    /// Make the file, and fail if it exists.
+    /// Create the file, and fail if it exists.
     pub create_new: bool,
-    /// Cut it to nothing.
+    /// Truncate it to size 0.
     pub truncate: bool,
     /// Permission bits of a new file.
     pub mode: u16,
@@ -31,10 +31,11 @@ pub struct FileSystem {
     chunk_bytes: u32,
 }
 
-/// An open file. It is closed when it is dropped; [`File::close`] also tells whether that worked.
+/// An open file. It is closed when it is dropped; [`File::close`] also returns the error of
+/// closing.
 ///
-/// Everything fails with `ESTALE` once servers have given up on the client's session: they had not
-/// heard of it for a lease.
+/// All operations fail with `ESTALE` after the client's session has expired, because servers had
+/// not heard of it for a lease.
 pub struct File {
     file_system: FileSystem,
     id: FileId,
@@ -42,7 +43,7 @@ pub struct File {
     open: bool,
 }
 
-/// An error of the file system as one of the operating system.
+/// Converts an error of the file system to one of the operating system.
 fn os_error(errno: Errno) -> io::Error {
     io::Error::from_raw_os_error(errno.number())
 }
@@ -76,23 +77,17 @@ impl FileSystem {
     /// The operation's, as an error of the operating system.
     pub fn run<T>(
         &self,
-        operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
+        operation: impl AsyncFnOnce(&RecordedClient) -> Result<T, Errno>,
     ) -> io::Result<T> {
         self.futago.run_blocking(operation)?.map_err(os_error)
     }
 
-    /// What `stat` tells; of a symbolic link's target if `follow`.
-    ///
-    /// # Errors
-    /// Those of `stat`.
+    /// The attributes as `stat` returns them; with `follow` those of a symbolic link's target.
     pub fn metadata(&self, path: &[u8], follow: bool) -> io::Result<Attributes> {
         self.run(async |client| Ok(client.resolve(path, follow).await?.attributes))
     }
 
-    /// Opens, or makes and opens, a regular file.
-    ///
-    /// # Errors
-    /// Those of `open`.
+    /// Opens, or creates and opens, a regular file.
     pub fn open(&self, path: &[u8], options: OpenOptions) -> io::Result<File> {
         let (owner, chunk_bytes) = (self.owner, self.chunk_bytes);
         let (id, session) = self.run(async |client| {
@@ -108,10 +103,7 @@ impl FileSystem {
         })
     }
 
-    /// Makes a directory.
-    ///
-    /// # Errors
-    /// Those of `mkdir`.
+    /// Creates a directory.
     pub fn create_directory(&self, path: &[u8], mode: u16) -> io::Result<()> {
         let (uid, gid) = self.owner;
         self.run(async |client| {
@@ -159,10 +151,7 @@ impl FileSystem {
         })
     }
 
-    /// Makes a symbolic link.
-    ///
-    /// # Errors
-    /// Those of `symlink`.
+    /// Creates a symbolic link.
     pub fn symlink(&self, target: &[u8], path: &[u8]) -> io::Result<()> {
         let target = Bytes::copy_from_slice(target);
         let (uid, gid) = self.owner;
@@ -223,19 +212,16 @@ impl FileSystem {
         })
     }
 
-    /// How full the cluster is.
-    ///
-    /// # Errors
-    /// Those of `statfs`.
+    /// The occupancy of the cluster.
     pub fn space(&self) -> io::Result<Space> {
         self.run(async |client| client.space().await)
     }
 }
 
-/// Does something with what a path leads to. If others have replaced that meanwhile, the path is
-/// walked again; one that leads to the same file again leads to one that is lost.
+/// Applies `work` to the target of a path. If another client has replaced the target meanwhile, the
+/// path is resolved again. A path that leads to the same file again leads to a lost file.
 async fn at_path<T, F: Future<Output = Result<T, Errno>>>(
-    client: &Client,
+    client: &RecordedClient,
     path: &[u8],
     follow: bool,
     work: impl Fn(Attributes) -> F,
@@ -251,7 +237,7 @@ async fn at_path<T, F: Future<Output = Result<T, Errno>>>(
 }
 
 async fn open(
-    client: &Client,
+    client: &RecordedClient,
     path: &[u8],
     options: OpenOptions,
     (uid, gid): (u32, u32),
@@ -292,8 +278,11 @@ async fn open(
 }
 
 impl File {
-    /// Runs an operation on the file, in the session that has opened it.
-    fn run<T>(&self, operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>) -> io::Result<T> {
+    /// Runs an operation on the file, in the session that opened it.
+    fn run<T>(
+        &self,
+        operation: impl AsyncFnOnce(&RecordedClient) -> Result<T, Errno>,
+    ) -> io::Result<T> {
         let session = self.session;
         self.file_system.run(async |client| {
             let operation = pin!(operation(client));
@@ -329,29 +318,23 @@ impl File {
         })
     }
 
-    /// Writes at the end of the file, wherever that is, and returns the offset.
-    ///
-    /// # Errors
-    /// Those of `write`, and `EFBIG` for 4 GiB and more.
+    /// Writes at the current end of the file and returns the offset.
     pub fn append(&self, data: Bytes) -> io::Result<u64> {
         let id = self.id;
         self.run(async |client| client.append(id, Payload::from(data), false).await)
     }
 
-    /// What `fsync` does: all that was written to the file through this client is on its servers when it returns. Without
-    /// [`Options::leases`] it was there before.
+    /// Stores all data that this client has written to the file at its servers, as `fsync` does.
+    /// Without [`Options::leases`] the data is there already.
     ///
     /// # Errors
-    /// Why something of what was written before was lost, once.
+    /// The reason why earlier written data was lost, reported once.
     pub fn synchronize(&self) -> io::Result<()> {
         let id = self.id;
         self.run(async |client| client.synchronize(id).await)
     }
 
-    /// What `fstat` tells.
-    ///
-    /// # Errors
-    /// Those of `fstat`.
+    /// The attributes as `fstat` returns them.
     pub fn metadata(&self) -> io::Result<Attributes> {
         let id = self.id;
         self.run(async |client| Ok(client.attributes(id).await?.attributes))
@@ -373,10 +356,7 @@ impl File {
         })
     }
 
-    /// Closes the file. All that was written is at the servers already.
-    ///
-    /// # Errors
-    /// Those of `close`.
+    /// Closes the file. Buffered writes are sent first.
     pub fn close(mut self) -> io::Result<()> {
         self.open = false;
         let id = self.id;
@@ -388,7 +368,7 @@ impl Drop for File {
     fn drop(&mut self) {
         if self.open {
             let (id, session) = (self.id, self.session);
-            // The end of the session closes it otherwise.
+            // If this fails, the end of the session closes the file.
             self.file_system.futago.spawn(move |client| async move {
                 let close = pin!(client.close(id));
                 client.in_session(session, close).await.ok();

@@ -7,26 +7,26 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-/// What a server or client reads the time from. Clones step together.
+/// The source of time of a server or client. Clones step together.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     wall_ahead_ns: Arc<AtomicI64>,
 }
 
 impl Clock {
-    /// By a clock that never steps and goes on while the host sleeps. Spans are measured by it.
+    /// A monotonic clock that never steps and continues while the host is suspended. It measures
+    /// spans.
     pub fn steady(&self) -> Time {
         Time(read_ns(ClockId::Boottime))
     }
 
-    /// By the host's wall clock, which may step. Files are stamped with it.
+    /// The host's wall clock, which may step. It stamps files.
     pub fn wall(&self) -> Time {
         let ahead_ns = self.wall_ahead_ns.load(Ordering::Relaxed);
         Time(read_ns(ClockId::Realtime).saturating_add_signed(ahead_ns))
     }
 
-    /// Steps the wall clock as it is seen here, in nanoseconds, so that tests need not step the
-    /// host's.
+    /// Steps the wall clock of this value, in nanoseconds, so that tests need not step the host's.
     pub fn step_wall(&self, by_ns: i64) {
         self.wall_ahead_ns.fetch_add(by_ns, Ordering::Relaxed);
     }
@@ -40,24 +40,24 @@ fn read_ns(clock: ClockId) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-/// The time in which a process could do something. A process that is stopped, or whose host gives
-/// it no core, hears nothing meanwhile: what it waits for may have come long ago. So the time that
-/// it missed does not count for its timeouts.
+/// The time in which a process could run. A process that is stopped, or whose host gives it no
+/// core, receives nothing meanwhile, although messages may have arrived. So the missed time does
+/// not count for its timeouts.
 #[derive(Debug, Default)]
 pub(crate) struct AwakeTime {
     missed: Duration,
     looked: Time,
 }
 
-/// A process that acts later than this after it was due was not awake.
+/// A process that acts later than this after a deadline was not awake.
 const LATE_MAX: Duration = Duration::from_millis(100);
 
-/// What it has for taking in what has come, before what was due is due again.
+/// The time for receiving messages that have arrived, before a missed deadline expires again.
 const TAKING_IN: Duration = Duration::from_millis(50);
 
 impl AwakeTime {
-    /// The time when the steady clock says `steady`. `due` is the time when the process was to act
-    /// at the latest.
+    /// The awake time when the steady clock reads `steady`. `due` is the latest time at which the
+    /// process should have acted.
     pub fn at(&mut self, steady: Time, due: Option<Time>) -> Time {
         let now = steady - self.missed;
         if let Some(due) = due

@@ -1,4 +1,4 @@
-//! The cluster file: who the servers are, and the secret that opens them.
+//! The cluster file: the servers, and the secret key.
 
 use futago_base::{ClusterMap, ServerId, limits, map::Policy};
 use futago_transport::{Address, ClusterKey};
@@ -14,36 +14,36 @@ use zeroize::Zeroizing;
 
 /// The version of the file's format.
 const FORMAT: u32 = 1;
-/// A cluster file is never larger, in bytes.
+/// The largest cluster file, in bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// One cluster: everything that servers and clients must agree on.
+/// One cluster: all settings that servers and clients must agree on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
     format: u32,
     /// A name for people.
     pub name: String,
-    /// Drawn when the cluster is made: tells it from all others.
+    /// Drawn when the cluster is created; distinguishes it from all others.
     pub id: ClusterId,
-    /// The secret that opens every connection.
+    /// The secret that every connection proves.
     pub key: ClusterKey,
     /// Whether connections over TCP are encrypted and authenticated.
     #[serde(default)]
     pub secure: bool,
     /// The version of the cluster map.
     pub epoch: u32,
-    /// How partitions are dealt out to servers.
+    /// How partitions are assigned to servers.
     #[serde(default)]
     pub policy: Policy,
     /// How many partitions there are.
     pub partitions: usize,
     /// The chunk size of new files, in bytes.
     pub chunk_bytes: u32,
-    /// Where the processes of this cluster keep sockets, logs and process numbers.
+    /// The folder for sockets, logs and process numbers of this cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_directory: Option<PathBuf>,
-    /// How programs are started on the hosts, as a template; none for this host only.
+    /// The template of the command that starts programs on hosts; `None` for this host only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<String>,
     /// Bounds.
@@ -53,7 +53,7 @@ pub struct Cluster {
     pub servers: Vec<ServerEntry>,
 }
 
-/// A random number that names a cluster, written as 16 hexadecimal digits.
+/// A random number that identifies a cluster, written as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClusterId(pub u64);
@@ -78,16 +78,16 @@ impl From<ClusterId> for String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerEntry {
-    /// Where it listens.
+    /// The address that it listens at.
     pub address: Address,
-    /// The host that it runs on; none for the host of the cluster file.
+    /// The host that it runs on; `None` for the host of the cluster file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The process that hosts it, numbered from 0: servers of one process are its threads.
     pub process: u32,
 }
 
-/// Bounds of what servers take and how long clients wait.
+/// Limits of the servers' resources and of the clients' waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -95,10 +95,10 @@ pub struct Limits {
     pub memory_bytes: u64,
     /// How long a client tries to reach a server before its operations fail with EIO, in seconds.
     pub give_up_seconds: f64,
-    /// How many connections a server accepts.
+    /// The most connections of a server.
     pub connections: usize,
-    /// How many requests one connection may have under way; half of them may wait for other
-    /// clients. At least 2.
+    /// The most requests in flight on one connection; half of them may wait for other clients. At
+    /// least 2.
     pub credits: u32,
 }
 
@@ -120,40 +120,41 @@ impl Limits {
     }
 }
 
-/// Why a cluster file cannot be used.
+/// The reason why a cluster file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("cluster file {}: {reason}", path.display())]
 pub struct ClusterError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The fault.
     pub reason: Reason,
 }
 
-/// What is wrong with a cluster file.
+/// The fault of a cluster file.
 #[derive(Debug, thiserror::Error)]
 pub enum Reason {
     /// It cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Others could read the secret.
+    /// Other users could read the secret.
     #[error("mode {0:04o} lets others read the secret key; run chmod 600 on it")]
     Mode(u32),
-    /// It is not a cluster file. The line is named and not shown: it may hold the key.
+    /// It is not a cluster file. The message contains the line's number and not its text, because
+    /// the line may hold the key.
     #[error("line {line}: {message}")]
     Syntax {
-        /// Where, from 1.
+        /// The line, from 1.
         line: usize,
-        /// What.
+        /// The parser's message.
         message: String,
     },
     /// It cannot be written as TOML.
     #[error("{0}")]
     Serialize(#[from] toml::ser::Error),
-    /// A value that makes no sense.
+    /// A value is invalid.
     #[error("{0}")]
     Value(String),
-    /// It is there already.
+    /// The file exists already.
     #[error("it exists already; is the cluster running? (futago down removes it)")]
     Exists,
 }
@@ -189,20 +190,20 @@ impl Cluster {
         read(path).map_err(|reason| named(path, reason))
     }
 
-    /// Writes a new file, atomically and readable by its owner only.
+    /// Writes a new file atomically, readable only by its owner.
     ///
     /// # Errors
-    /// [`Reason::Exists`] if there is one; [`Reason::Value`] if this cluster makes no sense.
+    /// [`Reason::Exists`] if it exists; [`Reason::Value`] if this cluster is invalid.
     pub fn create(&self, path: &Path) -> Result<(), ClusterError> {
         let persist = |file: tempfile::NamedTempFile| file.persist_noclobber(path);
         self.write(path, persist)
             .map_err(|reason| named(path, reason))
     }
 
-    /// Replaces the file, atomically and readable by its owner only.
+    /// Replaces the file atomically, readable only by its owner.
     ///
     /// # Errors
-    /// As [`Cluster::create`], but for a file that is there.
+    /// As [`Cluster::create`], except for an existing file.
     pub fn replace(&self, path: &Path) -> Result<(), ClusterError> {
         let persist = |file: tempfile::NamedTempFile| file.persist(path);
         self.write(path, persist)
@@ -314,7 +315,8 @@ fn read(path: &Path) -> Result<Cluster, Reason> {
     if metadata.size() > FILE_BYTES_MAX {
         return Err(Reason::Value("it is too large for a cluster file".into()));
     }
-    // It holds the key, and leaves no copy where it grows.
+    // The text contains the key. The buffer has its final size, because a growing one would leave
+    // copies in memory.
     let mut text = Zeroizing::new(String::with_capacity(metadata.size() as usize + 1));
     file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
     let cluster: Cluster = toml::from_str(&text).map_err(|error| syntax(&text, &error))?;

@@ -1,9 +1,9 @@
-//! Cores: on which of them something runs.
+//! CPU cores: binding of threads.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::{fmt::Display, io};
 
-/// The cores that the calling thread may use; none if the system does not tell.
+/// The cores that the calling thread may use; empty if the system does not report them.
 #[must_use]
 pub fn allowed() -> Vec<usize> {
     sched_getaffinity(None).map_or_else(|_| Vec::new(), |allowed| numbers(&allowed))
@@ -20,7 +20,7 @@ fn only(core: usize) -> CpuSet {
     one
 }
 
-/// Has the calling thread stay on a core. Who may not be bound stays where it is.
+/// Binds the calling thread to a core. A failure is ignored.
 pub fn bind(core: usize) {
     let _ = sched_setaffinity(None, &only(core));
 }
@@ -29,15 +29,16 @@ fn failed(what: &str, why: impl Display) -> io::Error {
     io::Error::other(format!("{what}: {why}"))
 }
 
-/// This thread, and the processes and threads that it starts, stay on one core while this lives.
+/// Binds this thread, and the processes and threads that it starts, to one core until it is
+/// dropped.
 #[derive(Debug)]
 pub struct OnOneCore(CpuSet);
 
 impl OnOneCore {
-    /// Takes one of the cores that this thread may use, counted from 0 and around.
+    /// Binds to one of the cores that this thread may use, counted from 0 and wrapping around.
     ///
     /// # Errors
-    /// When the system does not tell the cores, or does not let the thread be bound.
+    /// The system does not report the cores, or forbids the binding.
     pub fn bind(number: usize) -> io::Result<Self> {
         let before =
             sched_getaffinity(None).map_err(|error| failed("asking for the cores", error))?;
@@ -52,7 +53,7 @@ impl OnOneCore {
 
 impl Drop for OnOneCore {
     fn drop(&mut self) {
-        // What was allowed before is allowed.
+        // The previous cores are allowed.
         let _ = sched_setaffinity(None, &self.0);
     }
 }

@@ -1,4 +1,5 @@
-//! The real runtime: what runs servers and clients of a cluster on real sockets, clocks and memory.
+//! The real runtime, which runs servers and clients of a cluster on real sockets, clocks and
+//! memory.
 
 pub mod blocking;
 pub mod client;
@@ -9,7 +10,7 @@ pub mod metrics;
 mod reachable;
 pub mod server;
 
-pub use client::{Client, Futago, Kept, Options, Starter};
+pub use client::{Futago, Invalidation, Options, RecordedClient, Starter};
 pub use clock::Clock;
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
 pub use futago_trace::Recorder;

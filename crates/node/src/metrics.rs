@@ -1,14 +1,14 @@
-//! Figures for Prometheus, over HTTP.
+//! Metrics for Prometheus, over HTTP.
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use std::{io, net::SocketAddr, sync::mpsc, thread};
 use tokio::runtime::Builder;
 
-/// Offers the metrics of this process at `http://address/metrics` from now on, on a thread of its
-/// own. To be called once, before servers are started.
+/// Serves the metrics of this process at `http://address/metrics` on a thread of its own. It must
+/// be called once, before servers are started.
 ///
 /// # Errors
-/// The address cannot be listened on, the thread cannot be started, or metrics are offered already.
+/// The address cannot be listened on, the thread cannot be started, or metrics are served already.
 pub fn serve(address: SocketAddr) -> io::Result<()> {
     let (report, reported) = mpsc::channel();
     thread::Builder::new()
@@ -16,7 +16,7 @@ pub fn serve(address: SocketAddr) -> io::Result<()> {
         .spawn(move || {
             if let Err(error) = run(address, &report) {
                 let text = format!("cannot offer metrics at {address}: {error}");
-                // Nobody listens any more if it had been running.
+                // The receiver is gone if the server had been running.
                 if report.send(Err(io::Error::other(text.clone()))).is_err() {
                     tracing::error!("{text}");
                 }
@@ -31,7 +31,7 @@ fn run(address: SocketAddr, report: &mpsc::Sender<io::Result<()>>) -> io::Result
         let builder = PrometheusBuilder::new().with_http_listener(address);
         let (recorder, exporter) = builder.build().map_err(io::Error::other)?;
         metrics::set_global_recorder(recorder).map_err(io::Error::other)?;
-        // The starter has gone if nobody hears it.
+        // The receiver may be gone.
         let _ = report.send(Ok(()));
         exporter
             .await

@@ -1,4 +1,4 @@
-//! Whether the servers of a cluster can be reached from here.
+//! Reachability of the servers of a cluster.
 
 use crate::{Cluster, ServerEntry};
 use futago_base::ServerId;

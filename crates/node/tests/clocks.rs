@@ -1,4 +1,4 @@
-//! Clocks that step or differ: leases and locks go by a steady clock, stamps by the wall clock.
+//! Clocks that step or differ: leases and locks depend on a steady clock, stamps on the wall clock.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 const HOUR_NS: i64 = 3_600_000_000_000;
 
-/// Names the cluster file for a process that is to hold a lock.
+/// The variable with the cluster file for a process that holds a lock.
 const HOLDER: &str = "FUTAGO_TEST_HOLDER_OF";
 
 const NEW: OpenOptions = OpenOptions {
@@ -87,7 +87,7 @@ impl Running {
     }
 }
 
-/// Takes a lock that nobody else may have meanwhile.
+/// Takes an exclusive lock.
 fn lock(client: &FileSystem, id: FileId) -> io::Result<()> {
     let lock = LockChange {
         space: LockSpace::Whole,
@@ -156,7 +156,7 @@ impl Drop for Holder {
     }
 }
 
-/// What such a process does; no test of its own.
+/// The program of such a process; it is not a test by itself.
 #[test]
 fn a_process_that_holds_a_lock() {
     let Some(file) = env::var_os(HOLDER) else {

@@ -62,7 +62,7 @@ const NEW: OpenOptions = OpenOptions {
     mode: 0o644,
 };
 
-/// One operation moves more than one message carries, and bytes that fill no chunk at either end.
+/// One operation transfers more than one message carries, and partial chunks at both ends.
 #[test]
 fn transfers_are_as_large_as_programs_like() {
     let running = start(3);
@@ -137,9 +137,10 @@ fn two_clients_share_files_that_span_servers() {
     assert!(two.read_directory(b"/").unwrap().is_empty());
 }
 
-/// A client keeps what it writes, over several chunks and servers; another finds it, and then they write in turns.
+/// A client buffers its writes to several chunks and servers. Another client reads them, and then
+/// both write alternately.
 #[test]
-fn what_a_client_keeps_of_its_writes_others_find() {
+fn buffered_writes_are_found_by_other_clients() {
     const PIECE: usize = 100_000;
     const PIECES: usize = 25;
     let running = start(3);
@@ -151,7 +152,7 @@ fn what_a_client_keeps_of_its_writes_others_find() {
     let (one, two) = (connect(), connect());
     let file = one.open(b"/f", NEW).unwrap();
     let mut expected = vec![0; PIECE * PIECES];
-    // Every seventh piece first, so that they lie apart.
+    // Every seventh piece first, so that the pieces are apart.
     for number in 0..PIECES {
         let (at, byte) = (number * 7 % PIECES * PIECE, number as u8 + 1);
         expected[at..at + PIECE].fill(byte);
@@ -161,15 +162,15 @@ fn what_a_client_keeps_of_its_writes_others_find() {
     let other = two.open(b"/f", OpenOptions::default()).unwrap();
     assert_eq!(other.metadata().unwrap().size, expected.len() as u64);
     assert!(other.read_at(0, u32::MAX).unwrap() == expected);
-    for turn in 0..6_u8 {
-        let writer = [&file, &other][usize::from(turn % 2)];
-        let at = usize::from(turn) * 350_000;
-        expected[at..at + 5].fill(turn);
-        let data = Bytes::from(vec![turn; 5]);
+    for round in 0..6_u8 {
+        let writer = [&file, &other][usize::from(round % 2)];
+        let at = usize::from(round) * 350_000;
+        expected[at..at + 5].fill(round);
+        let data = Bytes::from(vec![round; 5]);
         writer.write_at(at as u64, data).unwrap();
         for reader in [&file, &other] {
             let seen = reader.read_at(at as u64, 10).unwrap();
-            assert!(seen == expected[at..at + 10], "{turn}: {seen:?}");
+            assert!(seen == expected[at..at + 10], "{round}: {seen:?}");
         }
     }
     file.synchronize().unwrap();
@@ -233,9 +234,9 @@ fn what_a_lost_server_held_fails_and_the_rest_goes_on() {
 }
 
 #[test]
-fn who_has_another_key_is_not_served_and_told_at_once() {
+fn a_client_with_another_key_is_refused_at_once() {
     let mut running = start(1);
-    // Who waited for that would hang here.
+    // An operation that waited for the limit would hang here.
     running.cluster.limits.give_up_seconds = 1e6;
     running.cluster.key = ClusterKey::generate().unwrap();
     let error = client(&running).metadata(b"/", true).unwrap_err();
@@ -243,7 +244,7 @@ fn who_has_another_key_is_not_served_and_told_at_once() {
 }
 
 #[test]
-fn threads_that_call_and_spawned_operations_take_turns_at_one_client() {
+fn calling_threads_and_spawned_operations_share_one_client() {
     let running = start(2);
     let fs = client(&running);
     let (report, reports) = mpsc::channel();
@@ -268,9 +269,10 @@ fn threads_that_call_and_spawned_operations_take_turns_at_one_client() {
     assert_eq!(fs.read_directory(b"/").unwrap().len(), 400);
 }
 
-/// Some of these operations wait for a server and end on the client's thread, others end where they begin.
+/// Some of these operations wait for a server and end on the client's thread, others end where they
+/// begin.
 #[test]
-fn what_threads_begin_ends_although_they_do_not_wait_for_it() {
+fn operations_end_although_the_beginning_threads_do_not_wait() {
     let running = start(2);
     let fs = FileSystem::connect(&running.cluster, leasing()).unwrap();
     drop(fs.open(b"/f", NEW).unwrap());
@@ -289,7 +291,7 @@ fn what_threads_begin_ends_although_they_do_not_wait_for_it() {
     let ends: Vec<_> = reports.iter().collect();
     assert_eq!(ends.len(), 400);
     assert!(ends.iter().all(|(found, _)| *found));
-    // The last one needs no server: the thread that begins it has its result before it goes on.
+    // The last one needs no server: the thread that begins it has its result before it continues.
     let (report, reports) = mpsc::channel();
     assert!(!begin_to_resolve(&fs.futago().starter(), report));
     assert_eq!(reports.try_recv(), Ok((true, thread::current().id())));
@@ -326,13 +328,13 @@ fn leasing() -> Options {
     }
 }
 
-/// Returns whether the result has to be waited for.
+/// Returns whether the operation has to wait.
 fn begin_to_resolve(starter: &Starter, report: mpsc::Sender<(bool, ThreadId)>) -> bool {
     let client = Arc::clone(starter.client());
     starter.begin(async move {
         let resolving = pin!(client.core().resolve(b"/f", true));
-        let found = client.context().in_turns(resolving).await.is_ok();
-        // A test that has failed hears of nothing.
+        let found = client.context().poll_with_lock(resolving).await.is_ok();
+        // A failed test has dropped the receiver.
         let _ = report.send((found, thread::current().id()));
     })
 }
@@ -344,7 +346,7 @@ fn calls_fail_once_the_client_s_thread_has_panicked() {
     fs.metadata(b"/", true).unwrap();
     fs.futago()
         .spawn(|_| -> Ready<()> { panic!("a gateway's mistake") });
-    // Who waited in vain for an answer would hang here.
+    // An operation that waited for a lost reply would hang here.
     while fs.metadata(b"/", true).is_ok() {}
     let error = fs.metadata(b"/", true).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BrokenPipe);

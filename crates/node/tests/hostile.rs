@@ -1,5 +1,5 @@
-//! Strangers, silent crowds and peers that break the rules, against a live server that goes on
-//! serving others.
+//! Strangers, many idle connections and peers that violate the protocol, against a live server that
+//! continues to serve others.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -37,7 +37,7 @@ struct Running {
     directory: TempDir,
 }
 
-/// One server that accepts so many connections.
+/// One server that accepts this many connections.
 fn start(connections: usize) -> Running {
     let directory = tempfile::tempdir().unwrap();
     let entry = ServerEntry {
@@ -73,7 +73,7 @@ impl Running {
         FileSystem::connect(&self.cluster, Options::default()).unwrap()
     }
 
-    /// Others are served.
+    /// Other clients are served.
     fn works(&self) {
         self.client().metadata(b"/", true).unwrap();
     }
@@ -102,7 +102,7 @@ impl Running {
         (receiver, sender)
     }
 
-    /// What the server tells of itself, over a connection of its own.
+    /// The server's status, over a connection of its own.
     fn status(&self) -> Status {
         on_one_thread(async {
             let (receiver, sender) = self.proven(Role::Client).await;
@@ -146,7 +146,7 @@ fn frame(header: Header, body: Body, payload_bytes: usize) -> Frame {
     }
 }
 
-/// The next answers to requests, with their numbers.
+/// The next replies, with the numbers of their requests.
 async fn outcomes(receiver: &Receiver, count: usize) -> Vec<(u64, Outcome)> {
     let (mut frames, mut outcomes) = (Vec::new(), Vec::new());
     while outcomes.len() < count {
@@ -166,7 +166,7 @@ async fn ended(receiver: Receiver) {
 }
 
 #[test]
-fn a_silent_crowd_keeps_nobody_out() {
+fn many_silent_connections_exclude_no_client() {
     let running = start(4000);
     let crowd: Vec<UnixStream> = (0..5000)
         .map(|_| UnixStream::connect(running.socket()).unwrap())
@@ -178,7 +178,7 @@ fn a_silent_crowd_keeps_nobody_out() {
 }
 
 #[test]
-fn thousands_of_idle_members_keep_nobody_out() {
+fn thousands_of_idle_members_exclude_no_client() {
     let running = start(4000);
     let members = on_one_thread(async {
         let mut members = Vec::new();
@@ -194,7 +194,7 @@ fn thousands_of_idle_members_keep_nobody_out() {
 }
 
 #[test]
-fn more_members_than_configured_are_told_so() {
+fn more_members_than_configured_are_refused_with_a_reason() {
     let running = start(1);
     on_one_thread(async {
         let (receiver, sender) = running.proven(Role::Client).await;
@@ -226,7 +226,7 @@ fn strangers_bytes_end_their_own_connection_only() {
         let noise: Vec<u8> = (0..seed * 7)
             .map(|n| (n.wrapping_mul(seed ^ 0x9e37_79b9) >> 5) as u8)
             .collect();
-        // The server may have hung up already.
+        // The server may have closed the connection already.
         let _ = stranger.write_all(&noise);
         client.metadata(b"/", true).unwrap();
     }
@@ -279,7 +279,7 @@ fn more_waits_than_allowed_are_answered_busy() {
     let running = start(4000);
     on_one_thread(async {
         let (receiver, sender) = running.proven(Role::Client).await;
-        // Requests are answered one by one, so that only what waits for a lock can pile up.
+        // Requests are answered one by one, so that only requests that wait for a lock can pile up.
         let lock = |sequence, owner, wait| {
             let id = FileId::ROOT;
             let lock = LockChange {
@@ -310,7 +310,7 @@ fn more_waits_than_allowed_are_answered_busy() {
 }
 
 #[test]
-fn who_does_not_read_answers_holds_nobody_up() {
+fn a_client_that_does_not_read_replies_delays_no_other() {
     let running = start(4000);
     let client = running.client();
     let file = client.open(
@@ -354,7 +354,7 @@ fn metrics_are_offered_over_http() {
     metrics::serve(address).unwrap();
     let running = start(4000);
     running.works();
-    // The first figures come with the first tick.
+    // The first figures appear with the first tick.
     let found = (0..100_000).any(|_| {
         let mut stream = TcpStream::connect(address).unwrap();
         stream

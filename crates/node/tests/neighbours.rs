@@ -1,5 +1,6 @@
-//! Client processes on the server's host that die or stop: others are served, and what was theirs
-//! comes back. The processes are this test program itself, told by its environment to be a client.
+//! Client processes on the server's host that die or stop. Other clients are served, and the locks
+//! and opens of the dead ones are released. The processes are this test program itself, which an
+//! environment variable makes a client.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +22,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// Names the cluster file for a process that is to be a client.
+/// The variable with the cluster file for a process that is a client.
 const CLIENT: &str = "FUTAGO_TEST_CLIENT_OF";
 
 struct Running {
@@ -54,11 +55,11 @@ fn start() -> Running {
     }
 }
 
-/// A process that writes and reads files until it is ended.
+/// A process that writes and reads files until it is killed.
 struct ClientProcess(Child);
 
 impl ClientProcess {
-    /// Starts one, and returns when it has done something.
+    /// Starts one, and returns after its first operation.
     fn start(running: &Running) -> Self {
         let mut child = Command::new(env::current_exe().unwrap())
             .args(["a_client_process", "--exact", "--nocapture"])
@@ -83,7 +84,7 @@ impl Drop for ClientProcess {
     }
 }
 
-/// What a client process does; no test of its own.
+/// The program of a client process; it is not a test by itself.
 #[test]
 fn a_client_process() {
     let Some(file) = env::var_os(CLIENT) else {
@@ -114,7 +115,7 @@ fn write_and_read(client: &FileSystem, path: &[u8]) {
     client.remove_file(path).unwrap();
 }
 
-/// How many connections through memory this process has: each maps one file.
+/// The number of connections through shared memory of this process: each maps one file.
 fn mapped() -> usize {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines()

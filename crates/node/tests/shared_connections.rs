@@ -5,7 +5,7 @@
 use futago_base::{Errno, Payload, ServerId};
 use futago_client::Context;
 use futago_node::{
-    Client, Cluster, Options, ServerEntry,
+    Cluster, Options, RecordedClient, ServerEntry,
     blocking::{FileSystem, OpenOptions},
     server::{Config, Servers, Status},
 };
@@ -60,7 +60,7 @@ fn start_servers(cluster: &Cluster) -> Servers {
     Servers::start(&config).unwrap()
 }
 
-async fn status(client: &Client, server: u16) -> Result<Status, Errno> {
+async fn status(client: &RecordedClient, server: u16) -> Result<Status, Errno> {
     let context = client.context();
     let number = context.next_sequence();
     let asked = context.call(
@@ -75,7 +75,7 @@ async fn status(client: &Client, server: u16) -> Result<Status, Errno> {
     }
 }
 
-/// Asks all servers at once.
+/// Sends a request to all servers at once.
 fn ask_all(files: &FileSystem) -> Vec<Status> {
     let all = files.run(async |client| {
         let answers = tokio::join!(
@@ -89,14 +89,14 @@ fn ask_all(files: &FileSystem) -> Vec<Status> {
     all.unwrap().to_vec()
 }
 
-/// How many threads serve, each with connections of its own.
+/// The number of server threads, each with connections of its own.
 fn server_threads() -> u64 {
     let cores = thread::available_parallelism().unwrap().get();
     let of_a_thread = usize::from(SERVERS).div_ceil(cores.div_ceil(2));
     usize::from(SERVERS).div_ceil(of_a_thread) as u64
 }
 
-/// Asks until the connections of a client that came too late are gone.
+/// Polls until the superfluous connections of a client are closed.
 fn has_one_connection_a_thread(files: &FileSystem) -> bool {
     let connections = |statuses: Vec<Status>| statuses.iter().map(|at| at.connections).sum();
     (0..10_000).any(|_| {
@@ -120,7 +120,7 @@ fn a_connection_that_breaks_is_made_again_for_all_its_servers() {
     assert!(has_one_connection_a_thread(&files));
 }
 
-/// Names that move from directory to directory, and with them files that stay where they are.
+/// Names that move between directories, while their files stay.
 #[test]
 fn servers_of_a_thread_tell_each_other_without_connections() {
     let running = Running::start();
@@ -147,11 +147,11 @@ fn servers_of_a_thread_tell_each_other_without_connections() {
         assert!(other.metadata(&path(n, "old"), true).is_err());
         other.remove_file(&path(n, "new")).unwrap();
     }
-    let told: u64 = ask_all(&files)
+    let peer_messages: u64 = ask_all(&files)
         .iter()
         .filter_map(|status| status.requests.get("peer"))
         .sum();
-    assert!(told > 0, "no message from server to server");
+    assert!(peer_messages > 0, "no message from server to server");
     if server_threads() == 1 {
         drop(other);
         assert!(has_one_connection_a_thread(&files));

@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
 use futago_client::NameLocation;
-use futago_node::{Client, Cluster, Futago, Options};
+use futago_node::{Cluster, Futago, Options, RecordedClient};
 use futago_wire::{NewContent, NewNode};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use rustix::process::{getegid, geteuid};
@@ -31,7 +31,7 @@ pub struct Library {
 struct Caller<'a> {
     system: &'a Library,
     /// The client of a caller with many calls under way on its thread; none if its calls block.
-    within: Option<&'a Client>,
+    within: Option<&'a RecordedClient>,
 }
 
 /// A file that is open.
@@ -125,7 +125,7 @@ async fn perform(caller: Caller<'_>, part: &Part<'_>, in_flight: u32) -> Measure
 impl Caller<'_> {
     async fn run<T>(
         &self,
-        operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
+        operation: impl AsyncFnOnce(&RecordedClient) -> Result<T, Errno>,
     ) -> anyhow::Result<T> {
         Ok(match self.within {
             Some(client) => operation(client).await?,
@@ -148,7 +148,7 @@ impl Caller<'_> {
             return Ok(id);
         }
         let whole = format!("/{path}").into_bytes();
-        let resolve = async |client: &Client| client.resolve(&whole, true).await;
+        let resolve = async |client: &RecordedClient| client.resolve(&whole, true).await;
         let found = self.run(resolve).await.with_context(|| path.to_owned())?;
         let id = found.attributes.id;
         let mut known = self.system.known_directories();
@@ -159,7 +159,7 @@ impl Caller<'_> {
     async fn make_directory(&self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path).await?;
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-        let make = async |client: &Client| match client
+        let make = async |client: &RecordedClient| match client
             .make_directory(place.directory, &place.name, 0o755, uid, gid)
             .await
         {
@@ -172,15 +172,17 @@ impl Caller<'_> {
 
     async fn remove_directory(&self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path).await?;
-        let remove =
-            async |client: &Client| client.remove_directory(place.directory, &place.name).await;
+        let remove = async |client: &RecordedClient| {
+            client.remove_directory(place.directory, &place.name).await
+        };
         let removed = self.run(remove).await;
         removed.with_context(|| format!("removing {path}"))
     }
 
     async fn lookup(&self, path: &str) -> anyhow::Result<Attributes> {
         let place = self.place(path).await?;
-        let lookup = async |client: &Client| client.lookup(place.directory, &place.name).await;
+        let lookup =
+            async |client: &RecordedClient| client.lookup(place.directory, &place.name).await;
         let file = self.run(lookup).await.with_context(|| path.to_owned())?;
         ensure!(
             file.attributes.kind == Kind::File,
@@ -196,7 +198,7 @@ impl Session for Caller<'_> {
     async fn create(&self, path: &str, contents: Vec<u8>) -> anyhow::Result<()> {
         let (place, node) = (self.place(path).await?, self.system.node.clone());
         let data = Payload::from(Bytes::from(contents));
-        let create = async |client: &Client| {
+        let create = async |client: &RecordedClient| {
             client
                 .create(place.directory, &place.name, node, true, false, data)
                 .await
@@ -212,7 +214,7 @@ impl Session for Caller<'_> {
 
     async fn read(&self, path: &str, length: u32) -> anyhow::Result<Bytes> {
         let id = self.lookup(path).await?.id;
-        let read = async |client: &Client| client.read(id, 0, length).await;
+        let read = async |client: &RecordedClient| client.read(id, 0, length).await;
         let data = self.run(read).await;
         let data = data.with_context(|| format!("reading {path}"))?;
         Ok(data.bytes())
@@ -220,14 +222,15 @@ impl Session for Caller<'_> {
 
     async fn unlink(&self, path: &str) -> anyhow::Result<()> {
         let place = self.place(path).await?;
-        let unlink = async |client: &Client| client.unlink(place.directory, &place.name).await;
+        let unlink =
+            async |client: &RecordedClient| client.unlink(place.directory, &place.name).await;
         let removed = self.run(unlink).await;
         removed.with_context(|| format!("removing {path}"))
     }
 
     async fn open(&self, path: &str, write: bool) -> anyhow::Result<OpenFile> {
         let (place, node) = (self.place(path).await?, self.system.node.clone());
-        let open = async |client: &Client| {
+        let open = async |client: &RecordedClient| {
             let (directory, name) = (place.directory, &place.name);
             let file = if write {
                 client
@@ -249,25 +252,25 @@ impl Session for Caller<'_> {
 
     async fn write_at(&self, file: &OpenFile, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
         let (id, data) = (file.id, Payload::from(Bytes::from(data)));
-        let write = async |client: &Client| client.write(id, offset, data, false).await;
+        let write = async |client: &RecordedClient| client.write(id, offset, data, false).await;
         self.run(write).await.map(drop)
     }
 
     async fn read_at(&self, file: &OpenFile, offset: u64, length: u32) -> anyhow::Result<Bytes> {
         let id = file.id;
-        let read = async |client: &Client| client.read(id, offset, length).await;
+        let read = async |client: &RecordedClient| client.read(id, offset, length).await;
         Ok(self.run(read).await?.bytes())
     }
 
     async fn flush(&self, file: &OpenFile) -> anyhow::Result<()> {
         let id = file.id;
-        self.run(async |client: &Client| client.synchronize(id).await)
+        self.run(async |client: &RecordedClient| client.synchronize(id).await)
             .await
     }
 
     async fn close(&self, file: OpenFile) -> anyhow::Result<()> {
         if file.registered {
-            let close = async |client: &Client| client.close(file.id).await;
+            let close = async |client: &RecordedClient| client.close(file.id).await;
             self.run(close).await?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use super::{Connection, RemotePath};
 use bytes::Bytes;
 use futago_base::{Errno, FileId, Name, Payload, XattrName};
 use futago_client::{RenameFlags, XattrMode};
-use futago_node::Client;
+use futago_node::RecordedClient;
 use futago_wire::{AttributeChange, NewContent, NewNode};
 use rustix::process::{getegid, geteuid};
 
@@ -36,7 +36,7 @@ impl Connection {
             uid: geteuid().as_raw(),
             gid: getegid().as_raw(),
         };
-        let create = async |client: &Client| {
+        let create = async |client: &RecordedClient| {
             let data = Payload::empty();
             client
                 .create(directory, name, node, true, false, data)
@@ -48,7 +48,7 @@ impl Connection {
 
     /// The node of a name, if the name exists.
     pub fn find(&self, directory: FileId, name: &Name) -> anyhow::Result<Option<FileId>> {
-        let find = async |client: &Client| match client.lookup(directory, name).await {
+        let find = async |client: &RecordedClient| match client.lookup(directory, name).await {
             Ok(state) => Ok(Some(state.attributes.id)),
             Err(Errno::ENOENT) => Ok(None),
             Err(errno) => Err(errno),
@@ -58,13 +58,13 @@ impl Connection {
 
     /// Gives a file one more name.
     pub fn link(&self, id: FileId, directory: FileId, name: &Name) -> anyhow::Result<()> {
-        let link = async |client: &Client| client.link(id, directory, name).await;
+        let link = async |client: &RecordedClient| client.link(id, directory, name).await;
         self.run(|| format!("linking {name}"), link).map(drop)
     }
 
     /// Renames within a directory and replaces a file of the new name.
     pub fn rename(&self, directory: FileId, from: &Name, to: &Name) -> anyhow::Result<()> {
-        let rename = async |client: &Client| {
+        let rename = async |client: &RecordedClient| {
             let flags = RenameFlags::default();
             client.rename(directory, from, directory, to, flags).await
         };
@@ -73,20 +73,20 @@ impl Connection {
 
     /// Removes a name that is not a directory's.
     pub fn remove_name(&self, directory: FileId, name: &Name) -> anyhow::Result<()> {
-        let unlink = async |client: &Client| client.unlink(directory, name).await;
+        let unlink = async |client: &RecordedClient| client.unlink(directory, name).await;
         self.run(|| format!("removing {name}"), unlink)
     }
 
     /// Changes attributes.
     pub fn set_attributes(&self, id: FileId, change: AttributeChange) -> anyhow::Result<()> {
-        let set = async |client: &Client| client.set_attributes(id, change).await;
+        let set = async |client: &RecordedClient| client.set_attributes(id, change).await;
         self.run(|| "setting attributes".to_owned(), set).map(drop)
     }
 
     /// Sets an extended attribute.
     pub fn set_xattr(&self, id: FileId, name: &[u8], value: Vec<u8>) -> anyhow::Result<()> {
         let name = XattrName::new(name.to_vec())?;
-        let set = async |client: &Client| {
+        let set = async |client: &RecordedClient| {
             let value = Bytes::from(value);
             client.set_xattr(id, &name, value, XattrMode::Set).await
         };
@@ -98,7 +98,7 @@ impl Connection {
 
     /// The extended attributes: names and values.
     pub fn xattrs(&self, id: FileId) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let get = async |client: &Client| {
+        let get = async |client: &RecordedClient| {
             let mut all = Vec::new();
             for name in client.list_xattrs(id).await? {
                 let value = client.get_xattr(id, &name).await?;
@@ -111,7 +111,7 @@ impl Connection {
 
     /// The target of a symbolic link.
     pub fn read_link(&self, path: &RemotePath, id: FileId) -> anyhow::Result<Bytes> {
-        let read = async |client: &Client| client.read_link(id).await;
+        let read = async |client: &RecordedClient| client.read_link(id).await;
         self.run(|| format!("reading {path}"), read)
     }
 
@@ -123,7 +123,7 @@ impl Connection {
         offset: u64,
         length: u32,
     ) -> anyhow::Result<Bytes> {
-        let read = async |client: &Client| client.read(id, offset, length).await;
+        let read = async |client: &RecordedClient| client.read(id, offset, length).await;
         let data = self.run(|| format!("reading {path} at {offset}"), read)?;
         Ok(data.bytes())
     }
@@ -135,7 +135,7 @@ impl Connection {
         id: FileId,
         offset: u64,
     ) -> anyhow::Result<Option<u64>> {
-        let seek = async |client: &Client| match client.seek_data(id, offset).await {
+        let seek = async |client: &RecordedClient| match client.seek_data(id, offset).await {
             Ok(begin) => Ok(Some(begin)),
             Err(Errno::ENXIO) => Ok(None),
             Err(errno) => Err(errno),
@@ -145,7 +145,7 @@ impl Connection {
 
     /// Where the next hole begins, or the file ends.
     pub fn next_hole(&self, path: &RemotePath, id: FileId, offset: u64) -> anyhow::Result<u64> {
-        let seek = async |client: &Client| client.seek_hole(id, offset).await;
+        let seek = async |client: &RecordedClient| client.seek_hole(id, offset).await;
         self.run(|| format!("reading {path} at {offset}"), seek)
     }
 }

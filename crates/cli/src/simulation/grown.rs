@@ -6,7 +6,7 @@ use crate::connection::{Connection, RemotePath};
 use anyhow::{Context, ensure};
 use futago_base::{BucketStart, Errno, FileId, Name};
 use futago_client::join_all;
-use futago_node::{Client, Cluster, Futago, Options};
+use futago_node::{Cluster, Futago, Options, RecordedClient};
 use futago_twin::world::{NameWork, OperationKind, Place, Setup, WideDirectories, directory_name};
 use std::{collections::BTreeSet, ffi::OsString};
 
@@ -39,7 +39,7 @@ pub fn make_directories(
 pub fn learn_buckets(futago: &Futago, directory: FileId, buckets: u64) -> anyhow::Result<()> {
     let level = buckets.ilog2() as u8;
     let mut unknown: BTreeSet<BucketStart> = BucketStart::tiling(level).collect();
-    perform(futago, async |client: &Client| {
+    perform(futago, async |client: &RecordedClient| {
         let mut number = 0_u64;
         while !unknown.is_empty() {
             let name = Name::new(format!("nothing.{number}"))?;

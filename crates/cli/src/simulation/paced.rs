@@ -4,7 +4,7 @@
 use super::part::Part;
 use super::real::{RealClient, perform, window};
 use futago_des::RandomStream;
-use futago_node::Client;
+use futago_node::RecordedClient;
 use futago_twin::world::{Latency, Phase};
 use rustix::thread::set_current_timer_slack;
 use std::{
@@ -100,7 +100,7 @@ pub fn run(
             break;
         };
         part.begin(1, began.elapsed() >= warm);
-        let outcome = perform(&client.futago, async |core: &Client| {
+        let outcome = perform(&client.futago, async |core: &RecordedClient| {
             Ok(work.perform(core, number, &shared, data).await)
         })?;
         part.ended = began.elapsed();

@@ -15,7 +15,7 @@ use futago_base::{Errno, FileId, Payload};
 use futago_client::join_all;
 use futago_des::{ProcessId, RandomStream};
 use futago_lab::{results::PhaseResult, workload::IoPhase};
-use futago_node::{Client, Cluster, Futago, Options, cores::OnOneCore};
+use futago_node::{Cluster, Futago, Options, RecordedClient, cores::OnOneCore};
 use futago_transport::busy;
 use futago_twin::{
     scenario::Body,
@@ -162,7 +162,7 @@ pub struct RealClient {
 /// Lets a client perform an operation.
 pub fn perform<T>(
     futago: &Futago,
-    operation: impl AsyncFnOnce(&Client) -> Result<T, Errno>,
+    operation: impl AsyncFnOnce(&RecordedClient) -> Result<T, Errno>,
 ) -> anyhow::Result<T> {
     Ok(futago.run_blocking(operation)??)
 }
@@ -212,7 +212,7 @@ impl RealClient {
         ];
         for directory in &setup.directories {
             let path = format!("/{}", directory.name).into_bytes();
-            let find = async |client: &Client| client.resolve(&path, true).await;
+            let find = async |client: &RecordedClient| client.resolve(&path, true).await;
             let found = perform(&self.futago, find)?.attributes.id;
             if directory.known {
                 learn_buckets(&self.futago, found, directory.buckets)?;
@@ -280,7 +280,8 @@ impl RealClient {
             return Ok(());
         };
         let (place, number, shared) = (phase.place, self.number, self.shared.clone());
-        let find = async |client: &Client| find_file(client, number, place, &data, &shared).await;
+        let find =
+            async |client: &RecordedClient| find_file(client, number, place, &data, &shared).await;
         let file = perform(&self.futago, find)?;
         let (_, _, most) = window(phase.amount);
         let turns = 0..most.min(data.workload.transfer_count());

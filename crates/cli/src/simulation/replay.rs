@@ -4,7 +4,7 @@ use super::part::Part;
 use super::real::perform;
 use futago_base::{Errno, FileId, Payload};
 use futago_lab::workload::Trace;
-use futago_node::{Client, Futago};
+use futago_node::{Futago, RecordedClient};
 use futago_trace::ROOT;
 use futago_twin::world::{Directory, Done, Phase, TraceWork};
 use rustix::thread::set_current_timer_slack;
@@ -80,7 +80,7 @@ impl Replay<'_> {
             number => self.files.get(&number).copied(),
         });
         let (client, phase, shared) = (self.client, self.phase, self.shared);
-        let timed = perform(self.futago, async |core: &Client| {
+        let timed = perform(self.futago, async |core: &RecordedClient| {
             let started = Instant::now();
             let outcome = work.perform(core, client, phase, shared, data).await;
             Ok((outcome, started.elapsed()))

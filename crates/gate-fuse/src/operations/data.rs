@@ -8,7 +8,7 @@ use crate::direct_changes::Way;
 use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
-use futago_node::Client;
+use futago_node::RecordedClient;
 use futago_wire::AttributeChange;
 use std::ops::Range;
 use std::pin::pin;
@@ -131,7 +131,7 @@ pub async fn synchronize_all(call: &Call) -> Outcome {
 }
 
 /// The same of one file.
-pub async fn synchronize_file(shared: &Shared, client: &Client, id: FileId) {
+pub async fn synchronize_file(shared: &Shared, client: &RecordedClient, id: FileId) {
     let files = &shared.unsynchronized;
     if files.has(id)
         && let Err(why) = client.synchronize(id).await

@@ -9,7 +9,7 @@ use crate::translate;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
 use futago_client::Context;
 use futago_fuse_kernel::{Create, Header, Release};
-use futago_node::Client;
+use futago_node::RecordedClient;
 use futago_wire::AttributeChange;
 use std::pin::pin;
 
@@ -176,7 +176,7 @@ pub async fn take_part(call: &Call, id: FileId, end: u64) -> Result<(), Errno> {
     call.client.register_opens(id).await
 }
 
-async fn release_locks_of(client: &Client, holders: &[Holder]) {
+async fn release_locks_of(client: &RecordedClient, holders: &[Holder]) {
     for &holder in holders {
         if let Err(error) = release_locks(client, holder).await {
             tracing::debug!(?holder, %error, "cannot release locks of a file that is closed");
@@ -184,7 +184,7 @@ async fn release_locks_of(client: &Client, holders: &[Holder]) {
     }
 }
 
-async fn release_locks(client: &Client, holder: Holder) -> Result<(), Errno> {
+async fn release_locks(client: &RecordedClient, holder: Holder) -> Result<(), Errno> {
     let Holder { file, space, owner } = holder;
     client.release_locks(file, space, owner).await
 }

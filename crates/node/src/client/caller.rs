@@ -1,4 +1,4 @@
-//! A thread that calls and waits: it does the work of the client itself meanwhile.
+//! A thread that blocks in a call and does the work of the client meanwhile.
 
 use super::{NodeContext, context::Lead};
 use futago_transport::{
@@ -20,8 +20,8 @@ struct Caller {
     woken: AtomicBool,
 }
 
-/// Runs an operation on this thread. Of several threads that do so, one looks for the answers of all; the
-/// client's thread does it when that one has its own, and while all sleep.
+/// Runs an operation on this thread. Of several such threads, one polls for the replies of all. The
+/// client's thread takes over when that thread has its own reply, and while all are blocked.
 pub fn run<T>(context: &NodeContext, mut operation: Pin<&mut impl Future<Output = T>>) -> T {
     let caller = Arc::new(Caller {
         thread: thread::current(),
@@ -31,7 +31,7 @@ pub fn run<T>(context: &NodeContext, mut operation: Pin<&mut impl Future<Output 
     let mut lead = None;
     busy::begin(now());
     loop {
-        let polled = context.in_caller_s_turn(|| {
+        let polled = context.with_lock_of_caller(|| {
             let polled = operation.as_mut().poll(&mut Context::from_waker(&waker));
             if polled.is_pending() && lead.is_none() {
                 lead = context.lead();
@@ -44,13 +44,13 @@ pub fn run<T>(context: &NodeContext, mut operation: Pin<&mut impl Future<Output 
                 return value;
             }
             (Poll::Pending, Some(leading)) => {
-                if !caller.look(leading) {
+                if !caller.poll(leading) {
                     lead = None;
                 }
             }
             (Poll::Pending, None) => {
                 busy::end(now());
-                caller.sleep();
+                caller.block();
                 busy::begin(now());
             }
         }
@@ -58,21 +58,21 @@ pub fn run<T>(context: &NodeContext, mut operation: Pin<&mut impl Future<Output 
 }
 
 impl Caller {
-    /// Looks for answers until this caller's has come, or for too long; then sleeps until it comes.
-    /// Returns whether it still leads.
-    fn look(&self, lead: &Lead<'_>) -> bool {
-        let look = || {
-            lead.look();
+    /// Polls until this caller's reply has arrived or the spin limit is reached, then blocks until
+    /// it arrives. Returns whether the caller still leads.
+    fn poll(&self, lead: &Lead<'_>) -> bool {
+        let poll = || {
+            lead.poll();
             self.was_woken().then_some(true)
         };
-        wait(look, || {
+        wait(poll, || {
             lead.end();
-            self.sleep();
+            self.block();
             false
         })
     }
 
-    fn sleep(&self) {
+    fn block(&self) {
         while !self.was_woken() {
             thread::park();
         }

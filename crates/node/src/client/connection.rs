@@ -1,4 +1,4 @@
-//! One connection of a client to a server, from its beginning to its end.
+//! One connection of a client to a server, from its start to its end.
 
 use super::NodeContext;
 use futago_base::ServerId;
@@ -6,11 +6,11 @@ use futago_transport::{Channel, HandshakeError, Hello, Receiver, Role, reach, sp
 use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
-/// A connection that takes longer to make is given up.
+/// The longest time for connecting.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// Connects, passes messages on until the connection breaks, and reports its end. Servers that share the connection of
-/// another one are not connected by themselves.
+/// Connects, passes messages on until the connection breaks, and reports its end. Servers that
+/// share another connection are not connected separately.
 pub async fn run(context: NodeContext, server: ServerId) {
     match timeout(CONNECT_MAX, connect(&context, server)).await {
         Ok(Ok((channel, here))) => {
@@ -25,7 +25,8 @@ pub async fn run(context: NodeContext, server: ServerId) {
             }
             return;
         }
-        // Another program, key or cluster map: to wait does not help.
+        // The server is another program, or has another key or cluster map: retrying cannot
+        // succeed.
         Ok(Err(error)) if is_final(&error) => {
             tracing::warn!(%server, %error, "cannot connect");
             return context.refused(server);
@@ -36,7 +37,7 @@ pub async fn run(context: NodeContext, server: ServerId) {
     context.not_connected(server);
 }
 
-/// Whether to try again is in vain.
+/// Whether a retry cannot succeed.
 const fn is_final(error: &HandshakeError) -> bool {
     !matches!(
         error,

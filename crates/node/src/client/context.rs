@@ -1,7 +1,7 @@
-//! The world as a client's operations see it: real time, real randomness, calls over connections.
+//! The environment of a client's operations: real time, real randomness, requests over connections.
 
 use super::runtime::Setup;
-use super::{Kept, connection};
+use super::{Invalidation, connection};
 use crate::{Clock, clock::AwakeTime};
 use atomic_refcell::AtomicRefCell;
 use futago_base::{Duration, Errno, FileId, Moment, Payload, ServerId, SessionId, Time};
@@ -23,52 +23,53 @@ use tokio::{
     task::{AbortHandle, spawn_local, yield_now},
 };
 
-/// The real [`Context`]. Clones are the same.
+/// The real [`Context`]. Clones share the state.
 ///
-/// Threads take turns at a client ([`NodeContext::in_turn`]): operations, connections and all that is in
-/// here are only touched by the thread whose turn it is.
+/// A lock serializes the threads of a client ([`NodeContext::with_lock`]), because the core assumes
+/// that no other thread runs between two awaits. Only the holder of the lock accesses operations,
+/// connections and the state here.
 #[derive(Clone)]
 pub struct NodeContext(Arc<Shared>);
 
 struct Shared {
     setup: Arc<Setup>,
-    /// Of the client's thread.
+    /// The runtime of the client's thread.
     runtime: Handle,
     /// The client's thread, once it runs.
     thread: OnceLock<ThreadId>,
-    turn: Mutex<()>,
+    lock: Mutex<()>,
     state: AtomicRefCell<State>,
-    /// Told when the next deadline is earlier than the timer.
+    /// Notified when the next deadline is earlier than the timer.
     deadline_changed: Notify,
-    /// Told when there are servers to be connected.
+    /// Notified when servers must be connected.
     wanted: Notify,
-    /// Told when servers have called leases back.
+    /// Notified when servers have recalled leases.
     was_recalled: Notify,
-    /// Told when there is something to send, unless a thread that calls sends it itself.
+    /// Notified when messages are queued, unless a calling thread sends them itself.
     queued: Notify,
 }
 
 struct State {
     calls: Calls,
     awake: AwakeTime,
-    /// Who waits for which call.
+    /// The receivers of replies, by request.
     waiting: BTreeMap<u64, oneshot::Sender<(Outcome, Payload)>>,
     links: BTreeMap<ServerId, Link>,
-    /// Those that are to be connected.
+    /// The servers to connect.
     wanted: Vec<ServerId>,
-    /// Leases that servers have called back.
+    /// Leases that servers have recalled.
     recalled: Vec<LeaseRecall>,
-    /// Those with something to send.
-    unsent: Vec<Arc<Sender>>,
-    /// A thread that calls has its turn.
+    /// Connections with queued messages.
+    queued_senders: Vec<Arc<Sender>>,
+    /// A calling thread holds the lock.
     is_called: bool,
-    /// Connections through memory.
+    /// Connections through shared memory.
     nearby: Vec<Nearby>,
-    /// A thread attends to those.
+    /// A thread polls those connections.
     is_led: bool,
-    /// When the timer wakes up.
+    /// When the timer expires.
     armed: Option<Time>,
-    /// The client's thread is gone.
+    /// The client's thread has ended.
     stopped: bool,
 }
 
@@ -84,8 +85,8 @@ struct Nearby {
 }
 
 impl State {
-    /// The present time for calls: they do not time out while this process is stopped.
-    fn look_at_clocks(&mut self, clock: &Clock) -> Moment {
+    /// The current time for requests, which do not time out while this process is stopped.
+    fn read_clocks(&mut self, clock: &Clock) -> Moment {
         let due = self.calls.next_deadline();
         Moment {
             steady: self.awake.at(clock.steady(), due),
@@ -100,8 +101,8 @@ impl State {
     }
 }
 
-/// How long to wait before somebody is asked again to forget something.
-const KEPT_POLL: Duration = Duration::from_millis(1);
+/// The pause before an invalidation is retried.
+const INVALIDATION_PAUSE: Duration = Duration::from_millis(1);
 
 fn random(clock: &Clock) -> u64 {
     getrandom::u64().unwrap_or_else(|_| clock.wall().0)
@@ -125,7 +126,7 @@ impl NodeContext {
             links: BTreeMap::new(),
             wanted: Vec::new(),
             recalled: Vec::new(),
-            unsent: Vec::new(),
+            queued_senders: Vec::new(),
             is_called: false,
             nearby: Vec::new(),
             is_led: false,
@@ -136,7 +137,7 @@ impl NodeContext {
             setup,
             runtime,
             thread: OnceLock::new(),
-            turn: Mutex::new(()),
+            lock: Mutex::new(()),
             state: AtomicRefCell::new(state),
             deadline_changed: Notify::new(),
             wanted: Notify::new(),
@@ -145,9 +146,9 @@ impl NodeContext {
         }))
     }
 
-    /// The calling thread is the client's.
+    /// Marks the calling thread as the client's.
     pub(super) fn begin_thread(&self) {
-        // It is called once.
+        // The cell is empty, because this is called once.
         let _ = self.0.thread.set(thread::current().id());
     }
 
@@ -156,43 +157,44 @@ impl NodeContext {
         self.0.thread.get() == Some(&thread::current().id())
     }
 
-    /// Goes on with an operation whenever it is ready to, in a turn of the thread that does so. Not to be waited for
-    /// within a turn, which would wait for itself.
-    pub async fn in_turns<T>(&self, mut operation: Pin<&mut impl Future<Output = T>>) -> T {
+    /// Polls an operation with the lock whenever it is ready, on any thread. A holder of the lock
+    /// must not await it, because it would deadlock.
+    pub async fn poll_with_lock<T>(&self, mut operation: Pin<&mut impl Future<Output = T>>) -> T {
         poll_fn(|task| {
             let work = || operation.as_mut().poll(task);
             if self.is_own_thread() {
-                self.in_turn(work)
+                self.with_lock(work)
             } else {
                 let _of_client = self.0.runtime.enter();
-                self.in_caller_s_turn(work)
+                self.with_lock_of_caller(work)
             }
         })
         .await
     }
 
-    /// Does something while no other thread does anything with the client.
-    pub(super) fn in_turn<T>(&self, work: impl FnOnce() -> T) -> T {
-        // What somebody panicked in has failed; the rest of the client goes on.
-        let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Runs `work` in a critical section of the client.
+    pub(super) fn with_lock<T>(&self, work: impl FnOnce() -> T) -> T {
+        // The lock outlives a panic: only the operation that panicked has failed.
+        let _guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
         work()
     }
 
-    /// The same on a thread that calls, which then sends what has been queued, too.
-    pub(super) fn in_caller_s_turn<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.in_turn(|| {
+    /// Runs `work` in a critical section on a calling thread, which then sends the queued messages
+    /// itself.
+    pub(super) fn with_lock_of_caller<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.with_lock(|| {
             let _sending = SendingItself::begin(self);
             work()
         })
     }
 
-    fn send_unsent(&self) {
-        for sender in self.0.state.borrow_mut().unsent.drain(..) {
+    fn flush_queued(&self) {
+        for sender in self.0.state.borrow_mut().queued_senders.drain(..) {
             sender.flush();
         }
     }
 
-    /// Gives the calls their time, for as long as the client lives.
+    /// Drives the timers of requests for as long as the client lives.
     pub(super) async fn keep_time(self) {
         loop {
             let deadline = self.0.state.borrow().calls.next_deadline();
@@ -201,7 +203,7 @@ impl NodeContext {
             match deadline {
                 None => changed.await,
                 Some(at) => tokio::select! {
-                    () = self.sleep(at.since(self.look_at_clocks().steady)) => {
+                    () = self.sleep(at.since(self.read_clocks().steady)) => {
                         self.take_in_all().await;
                         self.change(|calls, now| calls.tick(now));
                     }
@@ -211,28 +213,28 @@ impl NodeContext {
         }
     }
 
-    fn look_at_clocks(&self) -> Moment {
+    fn read_clocks(&self) -> Moment {
         let mut state = self.0.state.borrow_mut();
-        state.look_at_clocks(&self.0.setup.options.clock)
+        state.read_clocks(&self.0.setup.options.clock)
     }
 
-    /// Takes in what has arrived already: it is no longer waited for.
+    /// Receives all messages that have arrived already, so that their requests do not time out.
     async fn take_in_all(&self) {
-        // Sockets are read by tasks of their own, which are ready now.
+        // Tasks read the sockets, and are ready now.
         yield_now().await;
         self.take_in();
     }
 
-    /// Sends what operations on the client's thread have queued since the last time: it runs after all of
-    /// them that were ready, so that requests of one wake-up leave together.
+    /// Sends the messages that operations on the client's thread have queued. It runs after all
+    /// ready operations, so that requests of one wake-up leave together.
     pub(super) async fn keep_sending(self) {
         loop {
             self.0.queued.notified().await;
-            self.send_unsent();
+            self.flush_queued();
         }
     }
 
-    /// Connects the servers that are to be connected, for as long as the client lives.
+    /// Connects servers on demand, for as long as the client lives.
     pub(super) async fn keep_connecting(self) {
         loop {
             self.0.wanted.notified().await;
@@ -241,7 +243,7 @@ impl NodeContext {
                 let context = self.clone();
                 let connection = async move {
                     let connection = pin!(connection::run(context.clone(), server));
-                    context.in_turns(connection).await;
+                    context.poll_with_lock(connection).await;
                 };
                 let task = spawn_local(connection).abort_handle();
                 let mut state = self.0.state.borrow_mut();
@@ -250,14 +252,15 @@ impl NodeContext {
         }
     }
 
-    /// Waits until servers call leases back.
+    /// Waits until servers recall leases.
     pub(super) async fn recalled(&self) -> Vec<LeaseRecall> {
         self.0.was_recalled.notified().await;
         std::mem::take(&mut self.0.state.borrow_mut().recalled)
     }
 
-    /// A connection to a server has been made, over which those that are `here` are reached, too. Returns whether it is
-    /// used: not if the server has been reached over another one meanwhile.
+    /// Registers a connection to a server that also reaches the servers in `here`. Returns whether
+    /// it is used, which it is not if the server has been reached over another connection
+    /// meanwhile.
     pub(super) fn connected(
         &self,
         server: ServerId,
@@ -299,7 +302,7 @@ impl NodeContext {
         true
     }
 
-    /// A connection did not come about.
+    /// A connection attempt failed.
     pub(super) fn not_connected(&self, server: ServerId) {
         self.change(|calls, now| calls.disconnected(server, now));
     }
@@ -322,8 +325,8 @@ impl NodeContext {
         }
     }
 
-    /// Has the calling thread, which waits, look for messages of the servers that share memory with this
-    /// process; none if another one does.
+    /// Lets the calling thread, which waits, poll the servers that share memory with this process.
+    /// `None` if another thread does.
     pub(super) fn lead(&self) -> Option<Lead<'_>> {
         let mut state = self.0.state.borrow_mut();
         if state.is_led || state.nearby.is_empty() {
@@ -349,7 +352,7 @@ impl NodeContext {
         }
     }
 
-    /// Takes in the messages that have come through memory, and sends what is left over.
+    /// Receives the messages in shared memory, and sends the rest of queued ones.
     fn take_in(&self) {
         let mut arrived = Vec::new();
         for nearby in &self.0.state.borrow().nearby {
@@ -364,21 +367,21 @@ impl NodeContext {
         }
     }
 
-    /// Whether there may be a session to be ended.
+    /// Whether there may be a session to end.
     pub(super) fn is_used(&self) -> bool {
         !self.0.state.borrow().links.is_empty()
     }
 
-    /// The client's thread is gone: all that is under way fails, and all that comes.
+    /// The client's thread has ended: all pending and future requests fail.
     pub(super) fn stop(&self) {
-        self.in_turn(|| {
+        self.with_lock(|| {
             let mut state = self.0.state.borrow_mut();
             state.stopped = true;
             state.waiting.clear();
         });
     }
 
-    /// The server is not one that this client can ever talk to.
+    /// The server can never be reached by this client.
     pub(super) fn refused(&self, server: ServerId) {
         self.change(|calls, now| calls.refused(server, now));
     }
@@ -412,8 +415,8 @@ impl NodeContext {
         }
     }
 
-    /// A server has given up on the session: all that is under way fails, and what comes next
-    /// belongs to a new session.
+    /// A server has given up the session: all pending requests fail, and later ones belong to a new
+    /// session.
     fn start_anew(&self, expired: SessionId) {
         let mut state = self.0.state.borrow_mut();
         if state.calls.session() != expired {
@@ -425,7 +428,7 @@ impl NodeContext {
         state.calls.observe(heard);
         state.nearby.clear();
         state.wanted.clear();
-        // What has been called back is over; the next session's leases have numbers of their own.
+        // Pending recalls are void; the leases of the next session have new numbers.
         state.recalled.clear();
         for link in std::mem::take(&mut state.links).into_values() {
             if let Some(task) = link.task {
@@ -435,22 +438,22 @@ impl NodeContext {
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         for done in waiting.into_values() {
-            // Whoever waited may have gone.
+            // The waiting operation may have been dropped.
             let _ = done.send((Err(Failure::SessionExpired), Payload::empty()));
         }
         self.0.deadline_changed.notify_one();
     }
 
-    /// Changes the calls and does what comes of it.
+    /// Changes the requests and performs the resulting actions.
     fn change(&self, change: impl FnOnce(&mut Calls, Moment)) {
         let mut state = self.0.state.borrow_mut();
-        let now = state.look_at_clocks(&self.0.setup.options.clock);
+        let now = state.read_clocks(&self.0.setup.options.clock);
         change(&mut state.calls, now);
         while let Some(output) = state.calls.next_output() {
             self.perform(&mut state, output);
         }
         let next = state.calls.next_deadline();
-        // A timer that wakes up too early costs less than one that is set anew with every call.
+        // A timer that expires too early costs less than resetting it with every request.
         if next.is_some_and(|next| state.armed.is_none_or(|armed| next < armed)) {
             self.0.deadline_changed.notify_one();
         }
@@ -467,7 +470,7 @@ impl NodeContext {
                 if let Some(sender) = state.links.get(&to).and_then(|link| link.sender.as_ref()) {
                     let is_first = sender.queued_bytes() == 0;
                     if sender.post(&frame) && is_first {
-                        state.unsent.push(Arc::clone(sender));
+                        state.queued_senders.push(Arc::clone(sender));
                         if !state.is_called {
                             self.0.queued.notify_one();
                         }
@@ -480,7 +483,7 @@ impl NodeContext {
                 payload,
             } => {
                 if let Some(done) = state.waiting.remove(&sequence) {
-                    // Whoever waited may have gone.
+                    // The waiting operation may have been dropped.
                     let _ = done.send((outcome, payload));
                 }
             }
@@ -492,7 +495,7 @@ impl NodeContext {
     }
 }
 
-/// The turn of a thread that calls.
+/// The critical section of a calling thread.
 struct SendingItself<'a>(&'a NodeContext);
 
 impl<'a> SendingItself<'a> {
@@ -504,27 +507,27 @@ impl<'a> SendingItself<'a> {
 
 impl Drop for SendingItself<'_> {
     fn drop(&mut self) {
-        self.0.send_unsent();
+        self.0.flush_queued();
         self.0.0.state.borrow_mut().is_called = false;
     }
 }
 
-/// The thread that looks for messages, for as long as this lives or until it is ended.
+/// The right to poll, until it is dropped or ended.
 pub(super) struct Lead<'a> {
     context: &'a NodeContext,
     ended: Cell<bool>,
 }
 
 impl Lead<'_> {
-    /// Looks for messages once.
-    pub fn look(&self) {
-        self.context.in_caller_s_turn(|| self.context.take_in());
+    /// Polls once.
+    pub fn poll(&self) {
+        self.context.with_lock_of_caller(|| self.context.take_in());
     }
 
-    /// Leaves it to the client's thread.
+    /// Leaves polling to the client's thread.
     pub fn end(&self) {
         if !self.ended.replace(true) {
-            self.context.in_turn(|| self.context.end_lead());
+            self.context.with_lock(|| self.context.end_lead());
         }
     }
 }
@@ -536,7 +539,7 @@ impl Drop for Lead<'_> {
 }
 
 impl Context for NodeContext {
-    /// Goes on while this process is stopped, as what servers have granted does.
+    /// This clock continues while this process is stopped, as leases do.
     fn now(&self) -> Time {
         self.0.setup.options.clock.steady()
     }
@@ -547,9 +550,9 @@ impl Context for NodeContext {
     }
 
     async fn forget(&self, node: FileId) {
-        if let Some(Kept(forget)) = &self.0.setup.options.kept {
+        if let Some(Invalidation(forget)) = &self.0.setup.options.invalidation {
             while !forget(node) {
-                self.sleep(KEPT_POLL).await;
+                self.sleep(INVALIDATION_PAUSE).await;
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Clients: handles with which threads run operations over real connections, and the thread of each
-//! client that does what is to be done while nobody waits.
+//! client that does the background work.
 
 mod caller;
 mod connection;
@@ -11,6 +11,6 @@ mod runtime;
 mod starter;
 
 pub use context::NodeContext;
-pub use handle::{Futago, Kept, Options};
-pub use recorded::Client;
+pub use handle::{Futago, Invalidation, Options};
+pub use recorded::RecordedClient;
 pub use starter::Starter;

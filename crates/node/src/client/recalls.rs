@@ -1,17 +1,18 @@
-//! Gives leases back that servers call back.
+//! Returns leases that servers recall.
 
-use super::Client;
+use super::RecordedClient;
 use std::{pin::pin, sync::Arc};
 use tokio::task::spawn_local;
 
-/// Answers recalls for as long as the client lives. Each is by itself: one that takes long keeps no other one waiting.
-pub async fn answer(client: Arc<Client>) {
+/// Answers recalls for as long as the client lives. Recalls are independent: a slow one does not
+/// delay others.
+pub async fn answer(client: Arc<RecordedClient>) {
     loop {
         for recall in client.context().recalled().await {
             let client = Arc::clone(&client);
             spawn_local(async move {
                 let answer = pin!(client.recalled(recall));
-                client.context().in_turns(answer).await
+                client.context().poll_with_lock(answer).await
             });
         }
     }

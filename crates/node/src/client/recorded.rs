@@ -9,30 +9,30 @@ use futago_wire::{AttributeChange, FileState, ListedEntry, NewContent, NewNode};
 use rustix::thread::gettid;
 use std::{ops::Deref, sync::Arc};
 
-/// The core of a client.
+/// The client of the protocol.
 type Core = futago_client::Client<NodeContext>;
 
-/// A client as its operations see it: all that the core does, and a recorder that hears of it if there is one.
+/// A client whose operations are recorded, if there is a recorder.
 ///
-/// The operations that a trace can tell of are methods of this. Through [`Client::core`] they leave no mark,
-/// which is for what no program asked for.
+/// The operations that a trace can contain are methods of this type. Operations through
+/// [`RecordedClient::core`] are not recorded, which is for work that no program requested.
 #[derive(Clone)]
-pub struct Client {
+pub struct RecordedClient {
     core: Arc<Core>,
     recorder: Option<Recorder>,
     caller: Caller,
 }
 
-/// Who asks for operations.
+/// The thread that requests operations.
 #[derive(Clone, Copy)]
 enum Caller {
     /// The thread that they run on.
     This,
-    /// Another thread, if it is known which.
+    /// Another thread, if it is known.
     Other(Option<u64>),
 }
 
-impl Deref for Client {
+impl Deref for RecordedClient {
     type Target = Core;
 
     fn deref(&self) -> &Core {
@@ -53,7 +53,7 @@ fn met(directory: FileId, name: &Name, of: &Attributes) -> Met {
     }
 }
 
-/// The same where its attributes are not known.
+/// A file that has been found, without its attributes.
 fn met_entry(directory: FileId, name: &Name, id: FileId, kind: futago_base::Kind) -> Met {
     Met {
         file: number(id),
@@ -68,18 +68,18 @@ fn found(state: Option<&FileState>) -> Option<u64> {
     state.map(|state| number(state.attributes.id))
 }
 
-/// What an operation was, and the files that it met.
-type Told = (Operation, Vec<Met>);
+/// An operation, and the files that it found.
+type RecordedOperation = (Operation, Vec<Met>);
 
-/// The record of an operation that is under way, if there is a recorder. One that is dropped leaves no mark.
+/// The record of an operation in progress, if there is a recorder. A dropped one records nothing.
 struct Recording<'a>(Option<Begun<'a>>);
 
 impl Recording<'_> {
-    /// The operation has ended; `tell` says what it was and what it found. Returns its result.
+    /// Ends the operation; `tell` describes it and the files that it found. Returns its result.
     fn end<T>(
         self,
         result: Result<T, Errno>,
-        tell: impl FnOnce(Option<&T>) -> Told,
+        tell: impl FnOnce(Option<&T>) -> RecordedOperation,
     ) -> Result<T, Errno> {
         if let Some(mut begun) = self.0 {
             let (operation, met) = tell(result.as_ref().ok());
@@ -88,7 +88,7 @@ impl Recording<'_> {
         result
     }
 
-    /// The same for an operation that finds nothing, whatever comes of it.
+    /// Ends an operation that finds no files.
     fn end_plain<T>(
         self,
         result: Result<T, Errno>,
@@ -98,7 +98,7 @@ impl Recording<'_> {
     }
 }
 
-impl Client {
+impl RecordedClient {
     pub(super) fn new(core: Core, recorder: Option<Recorder>) -> Self {
         Self {
             core: Arc::new(core),
@@ -107,7 +107,7 @@ impl Client {
         }
     }
 
-    /// The same client, for what a thread of another process has asked for; 0 if it is not known which.
+    /// The same client on behalf of a thread of another process; 0 if the thread is not known.
     #[must_use]
     pub fn on_behalf_of(self: &Arc<Self>, thread: u32) -> Arc<Self> {
         if self.recorder.is_none() {
@@ -120,12 +120,13 @@ impl Client {
         })
     }
 
-    /// The operations without a record of them.
+    /// The client without recording.
     pub fn core(&self) -> &Core {
         &self.core
     }
 
-    /// Begins to record an operation, if there is a recorder. The operation itself is not handed on (docs/design/polling.md).
+    /// Begins to record an operation, if there is a recorder. The operation itself is not passed as
+    /// an argument (docs/design/polling.md).
     fn recording(&self) -> Recording<'_> {
         Recording(self.begin())
     }
@@ -140,10 +141,10 @@ impl Client {
         recorder.begin(process.unwrap_or_else(this_thread))
     }
 
-    /// [`futago_client::Client::lookup`].
+    /// Runs and records [`futago_client::Client::lookup`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn lookup(&self, directory: FileId, name: &Name) -> Result<FileState, Errno> {
         let recording = self.recording();
         let result = self.core.lookup(directory, name).await;
@@ -159,10 +160,10 @@ impl Client {
         recording.end(result, tell)
     }
 
-    /// [`futago_client::Client::create`].
+    /// Runs and records [`futago_client::Client::create`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn create(
         &self,
         directory: FileId,
@@ -208,10 +209,10 @@ impl Client {
         recording.end(result, tell)
     }
 
-    /// [`futago_client::Client::make_directory`].
+    /// Runs and records [`futago_client::Client::make_directory`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn make_directory(
         &self,
         directory: FileId,
@@ -236,10 +237,10 @@ impl Client {
         recording.end(result, tell)
     }
 
-    /// [`futago_client::Client::link`].
+    /// Runs and records [`futago_client::Client::link`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn link(
         &self,
         id: FileId,
@@ -256,10 +257,10 @@ impl Client {
         recording.end_plain(result, tell)
     }
 
-    /// [`futago_client::Client::unlink`].
+    /// Runs and records [`futago_client::Client::unlink`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn unlink(&self, directory: FileId, name: &Name) -> Result<(), Errno> {
         let tell = || Operation::Unlink {
             directory: number(directory),
@@ -270,10 +271,10 @@ impl Client {
         recording.end_plain(result, tell)
     }
 
-    /// [`futago_client::Client::remove_directory`].
+    /// Runs and records [`futago_client::Client::remove_directory`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn remove_directory(&self, directory: FileId, name: &Name) -> Result<(), Errno> {
         let tell = || Operation::RemoveDirectory {
             directory: number(directory),
@@ -284,10 +285,7 @@ impl Client {
         recording.end_plain(result, tell)
     }
 
-    /// [`futago_client::Client::rename`]. A trace knows nothing of whiteouts.
-    ///
-    /// # Errors
-    /// As there.
+    /// Runs and records [`futago_client::Client::rename`]. A trace does not contain whiteouts.
     pub async fn rename(
         &self,
         directory: FileId,
@@ -312,10 +310,10 @@ impl Client {
         recording.end_plain(result, tell)
     }
 
-    /// [`futago_client::Client::attributes`].
+    /// Runs and records [`futago_client::Client::attributes`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn attributes(&self, id: FileId) -> Result<FileState, Errno> {
         let file = number(id);
         let recording = self.recording();
@@ -323,10 +321,10 @@ impl Client {
         recording.end_plain(result, || Operation::GetAttributes { file })
     }
 
-    /// [`futago_client::Client::set_attributes`].
+    /// Runs and records [`futago_client::Client::set_attributes`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn set_attributes(
         &self,
         id: FileId,
@@ -342,10 +340,10 @@ impl Client {
         recording.end_plain(result, tell)
     }
 
-    /// [`futago_client::Client::open`].
+    /// Runs and records [`futago_client::Client::open`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn open(&self, id: FileId) -> Result<FileState, Errno> {
         let file = number(id);
         let recording = self.recording();
@@ -353,10 +351,10 @@ impl Client {
         recording.end_plain(result, || Operation::Open { file })
     }
 
-    /// [`futago_client::Client::close`].
+    /// Runs and records [`futago_client::Client::close`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn close(&self, id: FileId) -> Result<(), Errno> {
         let file = number(id);
         let recording = self.recording();
@@ -364,10 +362,10 @@ impl Client {
         recording.end_plain(result, || Operation::Close { file })
     }
 
-    /// [`futago_client::Client::read`].
+    /// Runs and records [`futago_client::Client::read`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn read(&self, id: FileId, offset: u64, length: u32) -> Result<Payload, Errno> {
         let tell = || Operation::Read {
             file: number(id),
@@ -379,10 +377,10 @@ impl Client {
         recording.end_plain(result, tell)
     }
 
-    /// [`futago_client::Client::write`].
+    /// Runs and records [`futago_client::Client::write`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn write(
         &self,
         id: FileId,
@@ -401,10 +399,10 @@ impl Client {
         recording.end_plain(result, tell)
     }
 
-    /// [`futago_client::Client::append`].
+    /// Runs and records [`futago_client::Client::append`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn append(
         &self,
         id: FileId,
@@ -421,10 +419,10 @@ impl Client {
         recording.end_plain(result, tell)
     }
 
-    /// [`futago_client::Client::copy_range`].
+    /// Runs and records [`futago_client::Client::copy_range`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn copy_range(
         &self,
         source: FileId,
@@ -451,10 +449,10 @@ impl Client {
         recording.end(result, tell)
     }
 
-    /// [`futago_client::Client::read_link`].
+    /// Runs and records [`futago_client::Client::read_link`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn read_link(&self, id: FileId) -> Result<Bytes, Errno> {
         let file = number(id);
         let recording = self.recording();
@@ -462,10 +460,10 @@ impl Client {
         recording.end_plain(result, || Operation::ReadLink { file })
     }
 
-    /// [`futago_client::Client::read_directory`].
+    /// Runs and records [`futago_client::Client::read_directory`].
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn read_directory(
         &self,
         directory: FileId,
@@ -500,10 +498,10 @@ impl Client {
         recording.end(result, tell)
     }
 
-    /// [`futago_client::Client::resolve`]; every step on the way is recorded.
+    /// Runs and records [`futago_client::Client::resolve`]; every step on the way is recorded.
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn resolve(&self, path: &[u8], follow_last: bool) -> Result<FileState, Errno> {
         let Some(mut begun) = self.begin() else {
             return self.core.resolve(path, follow_last).await;
@@ -524,7 +522,7 @@ impl Client {
             .core
             .resolve_watched(path, follow_last, &mut watch)
             .await?;
-        // The way may have gone on to a directory that it did not find by a name, such as `..`.
+        // The path may end at a directory without a name of its own, such as `..`.
         match last.filter(|(.., id)| *id == state.attributes.id) {
             Some((directory, name, _)) => begun.add(met(directory, &name, &state.attributes)),
             None => {
@@ -535,10 +533,10 @@ impl Client {
         Ok(state)
     }
 
-    /// [`futago_client::Client::locate`]; every step on the way is recorded.
+    /// Runs and records [`futago_client::Client::locate`]; every step on the way is recorded.
     ///
     /// # Errors
-    /// As there.
+    /// As the operation itself.
     pub async fn locate(&self, path: &[u8]) -> Result<NameLocation, Errno> {
         let Some(mut begun) = self.begin() else {
             return self.core.locate(path).await;
@@ -548,7 +546,7 @@ impl Client {
     }
 }
 
-/// Records a step on the way to where a path leads.
+/// Records one step of a path resolution.
 fn tell_step(begun: &mut Begun<'_>, step: PathStep<'_>) {
     match step {
         PathStep::Name {

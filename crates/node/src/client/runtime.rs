@@ -1,7 +1,7 @@
 //! The client's thread.
 
 use super::handle::{Job, Options};
-use super::{Client, NodeContext, recalls};
+use super::{NodeContext, RecordedClient, recalls};
 use crate::Cluster;
 use futago_base::{ClusterMap, Duration};
 use futago_transport::{Budget, shared_memory::poll_streams};
@@ -13,20 +13,20 @@ use tokio::{
     time::{interval, timeout},
 };
 
-/// What a client is made of.
+/// The configuration of a client.
 #[derive(Debug)]
 pub struct Setup {
     pub cluster: Cluster,
     pub map: ClusterMap,
     pub options: Options,
-    /// Memory for answers on their way in.
+    /// Memory for incoming replies.
     pub budget: Budget,
 }
 
-/// Memory for large answers on their way in, all servers together.
+/// Memory for incoming large replies, for all servers together.
 const INCOMING_BYTES: usize = 256 << 20;
 
-/// How long a client that leaves waits for servers that are connected and do not answer.
+/// How long a leaving client waits for connected servers that do not reply.
 const LEAVE_MAX: time::Duration = time::Duration::from_secs(2);
 
 impl Setup {
@@ -50,19 +50,19 @@ pub fn new() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// Runs jobs until all handles are gone, then ends the session. What this thread does with the client it does in its
-/// turns.
-pub fn run(runtime: &Runtime, client: &Arc<Client>, jobs: mpsc::UnboundedReceiver<Job>) {
+/// Runs jobs until all handles are dropped, then ends the session. This thread accesses the client
+/// only with its lock.
+pub fn run(runtime: &Runtime, client: &Arc<RecordedClient>, jobs: mpsc::UnboundedReceiver<Job>) {
     let context = client.context();
     let _ending = Ending(context.clone());
     context.begin_thread();
     let local = LocalSet::new();
     runtime.block_on(local.run_until(serve(client, jobs)));
-    // Operations are left in it, and what they drop is of the client.
-    context.in_turn(|| drop(local));
+    // Operations are left in it, and their drop accesses the client.
+    context.with_lock(|| drop(local));
 }
 
-/// Tells that the thread has ended, also when it has panicked.
+/// Reports the end of the thread, even after a panic.
 struct Ending(NodeContext);
 
 impl Drop for Ending {
@@ -71,14 +71,14 @@ impl Drop for Ending {
     }
 }
 
-async fn serve(client: &Arc<Client>, mut jobs: mpsc::UnboundedReceiver<Job>) {
+async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<Job>) {
     let context = client.context();
     begin(context, context.clone().keep_time());
     begin(context, context.clone().keep_sending());
     begin(context, context.clone().keep_connecting());
     begin(context, recalls::answer(Arc::clone(client)));
     let of_watch = context.clone();
-    spawn_local(poll_streams(move |look| of_watch.in_turn(look)));
+    spawn_local(poll_streams(move |look| of_watch.with_lock(look)));
     let mut keep_alive = interval(keep_alive_period());
     keep_alive.tick().await;
     loop {
@@ -89,7 +89,7 @@ async fn serve(client: &Arc<Client>, mut jobs: mpsc::UnboundedReceiver<Job>) {
             },
             _ = keep_alive.tick() => {
                 let client = Arc::clone(client);
-                // Who does not answer is found by the operations that need it.
+                // An operation that needs a silent server detects it.
                 begin(context, async move {
                     client.keep_alive().await.ok();
                 });
@@ -97,30 +97,30 @@ async fn serve(client: &Arc<Client>, mut jobs: mpsc::UnboundedReceiver<Job>) {
         }
     }
     if context.is_used() {
-        // A server that does not hear of it finds out when the lease ends.
+        // A server that misses this detects the end when the lease expires.
         let leaving = pin!(async {
             context.leave();
             client.end_session().await
         });
-        let _ = timeout(LEAVE_MAX, context.in_turns(leaving)).await;
+        let _ = timeout(LEAVE_MAX, context.poll_with_lock(leaving)).await;
     }
 }
 
-/// Has this thread, which is the client's, do something in its turns.
+/// Runs work on the client's thread with the lock.
 fn begin(context: &NodeContext, work: impl Future<Output = ()> + 'static) {
     let context = context.clone();
     let mut work = Box::pin(work);
-    spawn_local(async move { context.in_turns(work.as_mut()).await });
+    spawn_local(async move { context.poll_with_lock(work.as_mut()).await });
 }
 
-/// A server takes seven eighths of its lease or more to give up on a client that it has heard of.
-/// The rest is for clocks that do not run at quite the same speed.
+/// A server takes at least seven eighths of its lease to give up a client that it has heard of. The
+/// rest is a margin for clocks of different speeds.
 fn lease_trust() -> Duration {
     let lease = futago_server::Config::default().lease;
     Duration(lease.0 / 4 * 3)
 }
 
-/// Several times a lease, so that one lost message does not cost the session.
+/// The period is a fraction of the lease, so that one lost message does not cost the session.
 fn keep_alive_period() -> time::Duration {
     let lease = futago_server::Config::default().lease;
     time::Duration::from_nanos(lease.0 / 4)

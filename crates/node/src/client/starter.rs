@@ -1,6 +1,6 @@
-//! Beginning operations on any thread, and going on with them on the client's.
+//! Begins operations on any thread, and continues them on the client's thread.
 
-use super::{Client, handle::Job};
+use super::{RecordedClient, handle::Job};
 use std::{
     fmt,
     future::Future,
@@ -10,10 +10,11 @@ use std::{
 };
 use tokio::{sync::mpsc, task::spawn_local};
 
-/// For threads that begin operations and do not wait for them. It does not keep the client alive.
+/// A starter for threads that begin operations and do not wait for them. It does not keep the
+/// client alive.
 #[derive(Clone)]
 pub struct Starter {
-    client: Arc<Client>,
+    client: Arc<RecordedClient>,
     jobs: mpsc::WeakUnboundedSender<Job>,
 }
 
@@ -26,20 +27,24 @@ impl fmt::Debug for Starter {
 }
 
 impl Starter {
-    pub(super) const fn new(client: Arc<Client>, jobs: mpsc::WeakUnboundedSender<Job>) -> Self {
+    pub(super) const fn new(
+        client: Arc<RecordedClient>,
+        jobs: mpsc::WeakUnboundedSender<Job>,
+    ) -> Self {
         Self { client, jobs }
     }
 
     /// The client.
     #[must_use]
-    pub const fn client(&self) -> &Arc<Client> {
+    pub const fn client(&self) -> &Arc<RecordedClient> {
         &self.client
     }
 
-    /// Begins something that takes its turns at the client itself
-    /// ([`NodeContext::in_turns`](super::NodeContext::in_turns)): what can be done without waiting is done on this thread before this returns, the
-    /// rest on the client's thread. Returns whether there is a rest. The calling thread must not have a turn. A client that has
-    /// stopped drops it.
+    /// Begins a future that takes the lock itself
+    /// ([`NodeContext::poll_with_lock`](super::NodeContext::poll_with_lock)). It runs on this
+    /// thread until it has to wait, and on the client's thread afterwards. Returns whether it has
+    /// to wait. The calling thread must not hold the lock. A client that has stopped drops the
+    /// future.
     pub fn begin(&self, work: impl Future<Output = ()> + Send + 'static) -> bool {
         if self.jobs.strong_count() == 0 {
             return false;
@@ -53,7 +58,8 @@ impl Starter {
         has_to_wait
     }
 
-    /// Does something on the client's thread that takes its turns at the client itself. A client that has stopped drops it.
+    /// Runs a future on the client's thread that takes the lock itself. A client that has stopped
+    /// drops it.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.go_on(Box::pin(work));
     }
@@ -65,7 +71,7 @@ impl Starter {
             let job: Job = Box::new(|_| {
                 spawn_local(work);
             });
-            // Dropped, it tells whoever waits for it.
+            // A dropped job notifies the operation that waits for it.
             let _ = jobs.send(job);
         }
     }

@@ -1,4 +1,4 @@
-//! Connections that others make to the servers of a thread.
+//! Incoming connections to the servers of a thread.
 
 use super::peers::Siblings;
 use futago_base::ServerId;
@@ -18,22 +18,22 @@ use tokio::{sync::mpsc, task::spawn_local};
 /// A connection to servers of this thread, numbered in the order of arrival.
 pub type ConnectionId = u64;
 
-/// A peer that leaves so many bytes unread is not listened to until it has taken them.
+/// A peer with this many unread bytes is not read from until it has read them.
 const UNREAD_BYTES_MAX: usize = 16 << 20;
 
-/// What happens on connections.
+/// An event on connections.
 pub enum Arrival {
-    /// Somebody has proved the key.
+    /// A peer has proven the key.
     Opened(ConnectionId, Connection),
-    /// Messages, all that had arrived.
+    /// All messages that had arrived.
     Messages(ConnectionId, Vec<Frame>),
-    /// The connection is gone.
+    /// The connection has ended.
     Closed(ConnectionId),
-    /// Somebody did not prove the key to this server.
+    /// A peer failed to prove the key to this server.
     TurnedAway(ServerId),
 }
 
-/// Who sends messages.
+/// The sender of messages.
 #[derive(Clone, Copy)]
 pub enum Origin {
     /// A client, over this connection.
@@ -42,9 +42,9 @@ pub enum Origin {
     Server(ServerId),
 }
 
-/// A connection that others have made.
+/// An incoming connection.
 pub struct Connection {
-    /// The server at whose address it was made.
+    /// The server at whose address it arrived.
     door: ServerId,
     origin: Origin,
     sender: Arc<Sender>,
@@ -54,7 +54,7 @@ pub struct Connection {
 #[derive(Default)]
 pub struct Connections {
     open: BTreeMap<ConnectionId, Connection>,
-    /// Those with something to send.
+    /// Connections with queued messages.
     queued: BTreeSet<ConnectionId>,
 }
 
@@ -67,17 +67,18 @@ impl Connections {
         self.open.remove(&id);
     }
 
-    /// The server at whose address a connection was made, and who is at its other end.
+    /// The server at whose address a connection arrived, and its peer.
     pub fn ends(&self, id: ConnectionId) -> Option<(ServerId, Origin)> {
         self.open.get(&id).map(|at| (at.door, at.origin))
     }
 
-    /// How many were made at a server's address.
+    /// The number of connections at a server's address.
     pub fn at(&self, door: ServerId) -> usize {
         self.open.values().filter(|at| at.door == door).count()
     }
 
-    /// Sends a message, at the latest with [`Connections::flush`]. Returns whether there is such a connection.
+    /// Sends a message, at the latest with [`Connections::flush`]. Returns whether the connection
+    /// exists.
     pub fn post(&mut self, id: ConnectionId, frame: &Frame) -> bool {
         let Some(connection) = self.open.get(&id) else {
             return false;
@@ -88,7 +89,7 @@ impl Connections {
         true
     }
 
-    /// Sends what is left.
+    /// Sends all queued messages.
     pub fn flush(&mut self) {
         for id in std::mem::take(&mut self.queued) {
             if let Some(connection) = self.open.get(&id) {
@@ -97,7 +98,7 @@ impl Connections {
         }
     }
 
-    /// Ends a connection that brought what its other end may not send.
+    /// Ends a connection after a forbidden message.
     pub fn cut_off(&self, id: ConnectionId) {
         tracing::warn!(connection = id, "cut off: a message out of place");
         if let Some(connection) = self.open.get(&id) {
@@ -106,7 +107,7 @@ impl Connections {
     }
 }
 
-/// Lets those in who mean this server, and passes on what they send.
+/// Admits peers that address this server, and passes their messages on.
 pub struct Door {
     pub id: ServerId,
     pub siblings: Rc<Siblings>,
@@ -156,7 +157,7 @@ impl ConnectionHandler for Door {
 
     fn rejected(&self, error: &HandshakeError) {
         tracing::debug!(server = self.id.0, %error, "connection refused");
-        // With so much to do already the count does not matter.
+        // The count does not matter under such a load.
         let _ = self.arrived.try_send(Arrival::TurnedAway(self.id));
     }
 }
@@ -171,11 +172,11 @@ async fn serve(
         () = read(id, receiver, sender, arrived) => {}
         error = sender.drive() => tracing::debug!(connection = id, %error, "connection closed"),
     }
-    // The server is gone if it does not take this.
+    // The server has ended if it does not receive this.
     let _ = arrived.send(Arrival::Closed(id)).await;
 }
 
-/// Takes in messages for as long as the peer takes what it is sent.
+/// Receives messages for as long as the peer reads its own.
 async fn read(
     id: ConnectionId,
     receiver: Receiver,

@@ -2,7 +2,8 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of open files to what the system allows, so that connections do not run out.
+/// Raises the limit of open files to the system's maximum, so that connections do not run out of
+/// descriptors.
 pub fn raise_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

@@ -1,8 +1,8 @@
 //! Servers: receive, decide, commit, release.
 //!
-//! Every server has its own listener, store and core; those of a thread share its connections. A thread
-//! takes in everything that has arrived, has the server decide that each input is for, applies its batch, and
-//! sends all that came of it at once.
+//! Every server has its own listener, store and core; the servers of a thread share its
+//! connections. A thread receives all messages that have arrived. The addressed server decides
+//! about each one and applies the batch. Then the thread sends all resulting messages at once.
 
 mod connections;
 mod files;

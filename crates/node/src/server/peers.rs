@@ -1,7 +1,8 @@
-//! The ways to other servers: to those of the same thread none is needed, to each other one a connection is made when there is
-//! something to say.
+//! Connections to other servers. Servers of the same thread need none; to each other server one is
+//! made on demand.
 //!
-//! What cannot be sent is dropped: the channels between servers send again what is not confirmed.
+//! Messages that cannot be sent are dropped, because the channels between servers retry unconfirmed
+//! messages.
 
 use crate::{Cluster, cluster::ClusterId};
 use futago_base::ServerId;
@@ -20,35 +21,35 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// A connection that takes longer to make is given up.
+/// The longest time for connecting.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// How long to wait after a failed attempt.
+/// The pause after a failed attempt.
 const CONNECT_PAUSE: Duration = Duration::from_millis(200);
-/// How many messages are kept for a server that is being connected.
+/// The most messages queued for a server that is being connected.
 const WAITING_MAX: usize = 4096;
 
-/// A server that leaves so many bytes unread gets no more until it has taken them.
+/// A server with this many unread bytes gets no more until it has read them.
 const UNREAD_BYTES_MAX: usize = 64 << 20;
 
-/// The servers of a thread, and what they have told each other.
+/// The servers of a thread, and their messages to each other.
 pub struct Siblings {
     pub servers: Vec<ServerId>,
-    told: RefCell<VecDeque<(ServerId, Frame)>>,
+    messages: RefCell<VecDeque<(ServerId, Frame)>>,
 }
 
 impl Siblings {
     pub fn new(servers: Vec<ServerId>) -> Self {
-        let told = RefCell::default();
-        Self { servers, told }
+        let messages = RefCell::default();
+        Self { servers, messages }
     }
 
-    /// The next message, and who has sent it.
+    /// The next message, and its sender.
     pub fn next_message(&self) -> Option<(ServerId, Frame)> {
-        self.told.borrow_mut().pop_front()
+        self.messages.borrow_mut().pop_front()
     }
 }
 
-/// The ways to the other servers.
+/// The connections to the other servers.
 pub struct Peers {
     id: ServerId,
     siblings: Rc<Siblings>,
@@ -68,7 +69,7 @@ struct Link {
     hello: Hello,
     budget: Budget,
     state: RefCell<State>,
-    /// There is something to send and no connection.
+    /// There are messages to send and no connection.
     wanted: Notify,
 }
 
@@ -99,10 +100,13 @@ impl Peers {
         }
     }
 
-    /// Queues a frame for a server; it leaves with [`Peers::flush`].
+    /// Queues a frame for a server; [`Peers::flush`] sends it.
     pub fn send(&mut self, to: ServerId, frame: Frame) {
         if self.siblings.servers.contains(&to) {
-            self.siblings.told.borrow_mut().push_back((self.id, frame));
+            self.siblings
+                .messages
+                .borrow_mut()
+                .push_back((self.id, frame));
             return;
         }
         let Some(link) = self.link(to) else { return };
@@ -117,7 +121,7 @@ impl Peers {
         }
     }
 
-    /// Sends everything that was queued.
+    /// Sends all queued frames.
     pub fn flush(&mut self) {
         for link in self.links.values() {
             if let Some(sender) = &link.state.borrow().sender
@@ -153,7 +157,7 @@ impl Peers {
     }
 }
 
-/// Connects whenever there is something to send and no connection.
+/// Connects whenever there are messages to send and no connection.
 async fn keep_connected(link: Rc<Link>) {
     loop {
         link.wanted.notified().await;
@@ -169,8 +173,7 @@ async fn keep_connected(link: Rc<Link>) {
     }
 }
 
-/// Sends over a connection until it breaks. What the other server has to say comes over a connection
-/// of its own.
+/// Sends over a connection until it breaks. The other server sends over a connection of its own.
 async fn run(link: &Link, channel: Channel) {
     let (receiver, sender) = split(channel, link.budget.clone());
     let waiting = std::mem::take(&mut link.state.borrow_mut().waiting);

@@ -16,21 +16,22 @@ use tokio::{
     sync::{Notify, watch},
 };
 
-/// What a server process needs to know.
+/// The configuration of a server process.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The cluster.
     pub cluster: Cluster,
-    /// The servers that this process hosts. They share nothing but threads and their connections. There is no more
-    /// than one thread for every two cores: who looks for messages in vain holds up those who have work.
+    /// The servers that this process hosts. They share only threads and connections. There is at
+    /// most one thread for every two cores, because a thread that polls without success delays
+    /// threads with work.
     pub servers: Vec<ServerId>,
     /// The memory for records and data of each of them, in bytes.
     pub memory_bytes: u64,
-    /// Who owns the root directory, as (user, group).
+    /// The owner of the root directory, as (user, group).
     pub root_owner: (u32, u32),
 }
 
-/// Memory for large messages on their way in, all connections of the process together.
+/// Memory for incoming large messages, for all connections of the process together.
 const INCOMING_BYTES: usize = 256 << 20;
 
 impl Config {
@@ -43,10 +44,8 @@ impl Config {
     }
 }
 
-/// Serves until SIGTERM or SIGINT, or until one of the servers has panicked. Calls `ready` once, when every server of the process listens.
-///
-/// # Errors
-/// As [`Servers::start`] and [`Servers::stop`].
+/// Serves until SIGTERM or SIGINT, or until a server has panicked. Calls `ready` once, when every
+/// server of the process listens.
 pub fn run(config: &Config, ready: impl FnOnce()) -> io::Result<()> {
     pages::keep_small();
     let servers = Servers::start(config)?;
@@ -66,8 +65,7 @@ impl Servers {
     /// Starts the servers, and returns when all of them listen.
     ///
     /// # Errors
-    /// A cluster map that cannot be made, an address that cannot be listened on, or a thread that
-    /// cannot be started.
+    /// The cluster map is invalid, an address cannot be listened on, or a thread cannot be started.
     pub fn start(config: &Config) -> io::Result<Self> {
         Self::start_by(config, &Clock::default())
     }
@@ -124,10 +122,10 @@ impl Servers {
         Ok(())
     }
 
-    /// Stops them and waits until they have.
+    /// Stops the servers and waits for their end.
     ///
     /// # Errors
-    /// If one of them had panicked.
+    /// A server has panicked.
     pub fn stop(mut self) -> io::Result<()> {
         self.stop.send_replace(true);
         for thread in self.threads.drain(..) {
@@ -139,12 +137,12 @@ impl Servers {
     }
 }
 
-/// How many threads serve at most: one for every two cores, since those who ask need some, too.
+/// The most server threads: one for every two cores, because clients need cores, too.
 fn threads_max() -> usize {
     thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
 }
 
-/// Tells that a thread has ended, also when it has panicked.
+/// Reports the end of a thread, even after a panic.
 struct Ending(Arc<Notify>);
 
 impl Drop for Ending {
@@ -176,7 +174,7 @@ fn wait_for_the_end(servers: &Servers, ready: impl FnOnce()) -> io::Result<()> {
         })
 }
 
-/// How a length of time is said to the system.
+/// Converts a span to the standard library's type.
 pub fn std_duration(span: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(span.0)
 }

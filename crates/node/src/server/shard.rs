@@ -1,4 +1,4 @@
-//! One server: its core, its store and its clock, and what it does with a message.
+//! One server: its core, its store and its clock, and the handling of messages.
 
 use super::connections::{ConnectionId, Connections, Origin};
 use super::peers::{Peers, Siblings};
@@ -17,32 +17,33 @@ use futago_wire::{
 };
 use std::{cell::RefCell, collections::BTreeMap, io, rc::Rc};
 
-/// What a server is made of.
+/// The parts of a server.
 pub struct Setup {
     pub id: ServerId,
     pub cluster: Cluster,
     pub core: futago_server::Config,
     pub memory_bytes: u64,
     pub clock: Clock,
-    /// Memory for messages on their way in, shared by the servers of the process.
+    /// Memory for incoming messages, shared by the servers of the process.
     pub budget: Budget,
-    /// How many servers share the thread: each tells an equal part of its time as its own.
+    /// The number of servers that share the thread. Each reports an equal part of the thread's
+    /// time.
     pub sharing: u64,
 }
 
-/// Metrics are refreshed once in so many ticks.
+/// The number of ticks between two updates of metrics.
 const TICKS_PER_PUBLICATION: u32 = 10;
 
-/// A server in the making of its next answers.
+/// A running server.
 pub struct Shard {
     core: Server,
     store: MemoryStore,
     cluster: Cluster,
     clock: Clock,
     awake: AwakeTime,
-    /// What the clocks said when the latest message or tick was taken.
+    /// The readings of the clocks at the latest message or tick.
     now: Moment,
-    /// The steady time of the latest decision: no two are of one moment.
+    /// The steady time of the latest decision. No two decisions have the same time.
     decided: HybridClock,
     stamps: HybridClock,
     /// When the next tick is due.
@@ -52,12 +53,12 @@ pub struct Shard {
     counters: Counters,
     sharing: u64,
     peers: Peers,
-    /// Those of its thread.
+    /// The connections of its thread.
     connections: Rc<RefCell<Connections>>,
-    /// Where each session was last heard from: its answers go there.
+    /// The connection of each session's latest request, which its replies use.
     sessions: BTreeMap<SessionId, ConnectionId>,
     ticks_passed: u32,
-    /// Whether it has done something since [`Shard::flush`].
+    /// Whether it has worked since [`Shard::flush`].
     has_worked: bool,
 }
 
@@ -105,21 +106,21 @@ impl Shard {
         })
     }
 
-    /// Tells a client or server that has just connected how much it may ask at a time.
+    /// Sends the number of credits to a peer that has just connected.
     pub fn greet(&mut self, connection: ConnectionId) {
         let credits = Push::Credits(self.admission.credits());
         let frame = self.frame(Header::new(MessageKind::Push), Body::Push(credits));
         self.connections.borrow_mut().post(connection, &frame);
     }
 
-    /// Somebody did not prove the key.
+    /// Counts a peer that failed to prove the key.
     pub const fn turned_away(&mut self) {
         self.counters.turned_away += 1;
     }
 
-    /// A server that was stopped has not heard of its clients meanwhile, and does not hold it
-    /// against them.
-    fn look_at_clocks(&mut self) {
+    /// A server that was stopped could not hear of its clients meanwhile, so that time does not
+    /// count against them.
+    fn read_clocks(&mut self) {
         let steady = self.clock.steady();
         self.now = Moment {
             steady: self.awake.at(steady, Some(self.next_tick)),
@@ -127,9 +128,9 @@ impl Shard {
         };
     }
 
-    /// Does what is to be done because time has passed.
+    /// Handles a tick of the clock.
     pub fn tick(&mut self) {
-        self.look_at_clocks();
+        self.read_clocks();
         self.next_tick = self.now.steady + self.core.config().tick;
         self.handle(Input::Tick);
         if self.ticks_passed.is_multiple_of(TICKS_PER_PUBLICATION) {
@@ -138,8 +139,8 @@ impl Shard {
         self.ticks_passed = self.ticks_passed.wrapping_add(1);
     }
 
-    /// Nobody waits on this connection any more; what is under way goes on, and a client that comes
-    /// back asks again.
+    /// The connection has ended. Requests in progress continue, and a client that reconnects
+    /// retries them.
     pub fn forget_sessions_of(&mut self, connection: ConnectionId) {
         let (admission, waiting) = (&mut self.admission, &mut self.waiting);
         self.sessions.retain(|session, at| {
@@ -152,10 +153,10 @@ impl Shard {
         });
     }
 
-    /// Takes a message. Returns whether it was one that its sender may send.
+    /// Handles a message. Returns whether its sender may send it.
     pub fn receive(&mut self, from: Origin, frame: Frame) -> bool {
         self.has_worked = true;
-        self.look_at_clocks();
+        self.read_clocks();
         self.stamps.observe(frame.header.clock, self.now.stamp);
         self.counters.received_bytes += frame.payload.len() as u64;
         match (frame.body, from) {
@@ -210,13 +211,13 @@ impl Shard {
         }
     }
 
-    /// Answers a request that is one too many.
+    /// Refuses a request beyond the limits.
     fn refuse(&mut self, id: RequestId) {
         self.counters.busy += 1;
         self.answer(id, Err(Failure::Busy), Payload::empty());
     }
 
-    /// Lets the core decide, and does what it decides.
+    /// Lets the core decide, and performs the decision.
     fn handle(&mut self, input: Input) {
         let decision = self.decide(input);
         self.perform(decision);
@@ -232,7 +233,7 @@ impl Shard {
         self.core.handle(&self.store, input, now)
     }
 
-    /// Makes the change, and keeps what is to be sent until [`Shard::flush`].
+    /// Applies the change, and queues the messages until [`Shard::flush`].
     fn perform(&mut self, decision: Decision) {
         self.store.apply(decision.batch);
         for output in decision.outputs {
@@ -302,7 +303,7 @@ impl Shard {
         self.send(request.session, &frame);
     }
 
-    /// Sends something to a client, if it is connected.
+    /// Sends a message to a client, if it is connected.
     fn send(&mut self, session: SessionId, frame: &Frame) {
         let Some(&connection) = self.sessions.get(&session) else {
             return;
@@ -312,7 +313,7 @@ impl Shard {
         }
     }
 
-    /// Sends what has come for other servers of what it has done since the last time.
+    /// Sends the queued messages for other servers.
     pub fn flush(&mut self) {
         if std::mem::take(&mut self.has_worked) {
             self.counters.wake_ups += 1;
@@ -335,7 +336,7 @@ impl Shard {
     }
 }
 
-/// The server that a message says it is from.
+/// The server that a message claims to be from.
 const fn sender_of(message: &Peer) -> ServerId {
     match message {
         Peer::Deliver { sender, .. } | Peer::Ask { sender, .. } | Peer::Fence { sender, .. } => {

@@ -1,4 +1,4 @@
-//! What a server tells of itself.
+//! The statistics of a server.
 
 use super::waiting::{Waiting, WaitingRequest};
 use futago_base::{ServerId, Space, Time};
@@ -6,19 +6,19 @@ use futago_transport::busy;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Instant};
 
-/// What has been counted since the server started.
+/// Counts since the server started.
 pub struct Counters {
     started: Instant,
     requests: BTreeMap<&'static str, u64>,
-    /// Requests that were refused because there was too much to do.
+    /// Requests that were refused because of overload.
     pub busy: u64,
-    /// Data that came in, in bytes.
+    /// Received data, in bytes.
     pub received_bytes: u64,
-    /// Data that went out, in bytes.
+    /// Sent data, in bytes.
     pub sent_bytes: u64,
-    /// How often the server woke up to work.
+    /// The number of wake-ups with work.
     pub wake_ups: u64,
-    /// Connections that did not prove the key or sent what they may not.
+    /// Connections that failed to prove the key or sent a forbidden message.
     pub turned_away: u64,
 }
 
@@ -43,7 +43,7 @@ impl Counters {
     }
 }
 
-/// The state of one server, as it is answered to [`Request::GetStatus`](futago_wire::Request).
+/// The state of one server, which is the reply to [`Request::GetStatus`](futago_wire::Request).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Its number.
@@ -52,14 +52,14 @@ pub struct Status {
     pub process_id: u32,
     /// Seconds since it started.
     pub uptime_s: f64,
-    /// CPU time of its thread, in microseconds; looking for messages in vain is part of it. Servers that share a
-    /// thread tell equal parts, here and in `busy_us`.
+    /// CPU time of its thread, in microseconds, polling included. Servers that share a thread
+    /// report equal parts, here and in `busy_us`.
     pub cpu_us: u64,
-    /// How long it has had something to do, in microseconds.
+    /// Busy time of its thread, in microseconds.
     pub busy_us: u64,
     /// Memory for records and data in use, in bytes.
     pub used_bytes: u64,
-    /// The limit of it.
+    /// The limit of that memory, in bytes.
     pub limit_bytes: u64,
     /// Resident memory of the process, in bytes.
     pub resident_bytes: u64,
@@ -67,26 +67,27 @@ pub struct Status {
     pub files: u64,
     /// Connections that have proved the key.
     pub connections: u64,
-    /// Sessions heard of on them.
+    /// Sessions on these connections.
     pub sessions: u64,
-    /// Requests that are being served.
+    /// Requests in progress.
     pub under_way: u64,
-    /// Requests that were refused because there was too much to do.
+    /// Requests that were refused because of overload.
     pub busy: u64,
-    /// Data that came in, in bytes.
+    /// Received data, in bytes.
     pub received_bytes: u64,
-    /// Data that went out, in bytes.
+    /// Sent data, in bytes.
     pub sent_bytes: u64,
-    /// How often the server woke up to work.
+    /// The number of wake-ups with work.
     pub wake_ups: u64,
-    /// Connections that did not prove the key or sent what they may not.
+    /// Connections that failed to prove the key or sent a forbidden message.
     pub turned_away: u64,
     /// Requests since the start, by operation.
     pub requests: BTreeMap<String, u64>,
-    /// How long those of them waited in all that could not be answered at once, in microseconds.
+    /// The total waiting time of requests that could not be answered at once, by operation, in
+    /// microseconds.
     #[serde(default)]
     pub waited_us: BTreeMap<String, u64>,
-    /// The requests that have been waiting for longest.
+    /// The requests that have waited longest.
     #[serde(default)]
     pub waiting: Vec<WaitingRequest>,
 }
@@ -127,7 +128,7 @@ impl Status {
         }
     }
 
-    /// Gives the metrics of this process their present values.
+    /// Updates the metrics of this process.
     pub(super) fn publish(&self) {
         let server = self.server.to_string();
         for (kind, &count) in &self.requests {

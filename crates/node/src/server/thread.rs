@@ -1,4 +1,5 @@
-//! A thread that hosts servers: they share its connections, and each message goes to the server that it is for.
+//! A thread that hosts servers, which share its connections. Each message goes to the server that
+//! it addresses.
 
 use super::connections::{Arrival, ConnectionId, Connections, Door, Origin};
 use super::peers::Siblings;
@@ -15,18 +16,19 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-/// How many messages may wait for the servers; then the connections wait.
+/// The most messages that may wait for the servers; beyond it, connections are not read.
 const ARRIVALS_MAX: usize = 1024;
-/// How many messages are handled before the answers leave.
+/// The most messages that are handled before the replies are sent.
 const BATCH_MAX: usize = 256;
 
-/// Runs servers on this thread until they are told to stop, or one of them fails. Reports once for each that listens.
+/// Runs servers on this thread until they are stopped, or one of them fails. Reports once for each
+/// server that listens.
 pub fn run(
     setups: Vec<Setup>,
     report: &mpsc::Sender<io::Result<()>>,
     stopped: &watch::Receiver<bool>,
 ) {
-    // While the thread sleeps it has nothing to do; who looks for messages tells the rest.
+    // The thread is idle while it is parked; polling reports the other transitions.
     let runtime = Builder::new_current_thread()
         .enable_all()
         .on_thread_park(|| busy::end(busy::now()))
@@ -35,8 +37,8 @@ pub fn run(
     let outcome = runtime.and_then(|runtime| {
         LocalSet::new().block_on(&runtime, async {
             spawn_local(poll_streams(|look| look()));
-            // As one of the thread's tasks they handle messages right after they are read, and before the thread
-            // looks for more.
+            // As a task of the thread it handles messages right after they are read, and before the
+            // thread polls for more.
             let serving = spawn_local(serve(setups, report.clone(), stopped.clone()));
             let ended = serving.await;
             ended.unwrap_or_else(|failed| match failed.try_into_panic() {
@@ -46,7 +48,7 @@ pub fn run(
         })
     });
     if let Err(error) = outcome {
-        // Nobody listens for a second report.
+        // The receiver of a second report is gone.
         let _ = report.send(Err(error));
     }
 }
@@ -92,7 +94,7 @@ struct Shards {
 }
 
 impl Shards {
-    /// Makes the servers, and has each of them listen.
+    /// Creates the servers, and makes each of them listen.
     async fn open(setups: Vec<Setup>, arrived: &channel::Sender<Arrival>) -> io::Result<Self> {
         let servers = setups.iter().map(|setup| setup.id).collect();
         let siblings = Rc::new(Siblings::new(servers));
@@ -138,7 +140,7 @@ impl Shards {
         }
     }
 
-    /// Hands each message to the server that it is for.
+    /// Passes each message to the server that it addresses.
     fn receive(&mut self, id: ConnectionId, frames: Vec<Frame>) {
         let ends = self.connections.borrow().ends(id);
         let Some((door, from)) = ends else { return };
@@ -151,7 +153,7 @@ impl Shards {
         }
     }
 
-    /// Has servers do what others of the thread have told them.
+    /// Passes messages between servers of the thread.
     fn pass_on(&mut self) {
         while let Some((from, frame)) = self.siblings.next_message() {
             if let Some(shard) = self.shards.get_mut(&frame.header.server) {
@@ -166,7 +168,7 @@ impl Shards {
         }
     }
 
-    /// Sends what has come of the messages since the last time, each connection's at once.
+    /// Sends the messages that resulted since the last call, those of each connection at once.
     fn flush(&mut self) {
         self.pass_on();
         self.connections.borrow_mut().flush();
@@ -174,7 +176,7 @@ impl Shards {
     }
 }
 
-/// Has a server listen at its address and, for processes of this host, beside it.
+/// Makes a server listen at its address and, for processes of this host, beside it.
 async fn listen(setup: &Setup, door: Door) -> io::Result<()> {
     let address = address(setup)?;
     let listener = Listener::bind(&address)

@@ -1,24 +1,24 @@
-//! Requests that could not be answered at once, and for how long.
+//! Requests that could not be answered at once, and their waiting times.
 
 use futago_base::{Duration, RequestId, SessionId, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How many of the requests that wait a server tells of.
-const TOLD_MAX: usize = 16;
+/// The most waiting requests that a server reports.
+const REPORTED_MAX: usize = 16;
 
 /// A request that waits for other clients or servers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingRequest {
-    /// What it asks for.
+    /// Its operation.
     pub operation: String,
-    /// The session of the client that asks.
+    /// The session of the requesting client.
     pub session: u64,
-    /// For how long it has been waiting, in microseconds.
+    /// Its waiting time so far, in microseconds.
     pub age_us: u64,
 }
 
-/// The requests of one server that wait.
+/// The waiting requests of one server.
 #[derive(Debug, Default)]
 pub struct Waiting {
     since: BTreeMap<RequestId, (&'static str, Time)>,
@@ -39,25 +39,26 @@ impl Waiting {
         }
     }
 
-    /// Nobody waits for the answers of a session any more.
+    /// The session's replies are no longer needed.
     pub fn forget(&mut self, session: SessionId) {
         self.since.retain(|request, _| request.session != session);
     }
 
-    /// The oldest requests that wait.
+    /// The requests that have waited longest.
     pub fn oldest(&self, now: Time) -> Vec<WaitingRequest> {
         let mut requests: Vec<_> = self.since.iter().collect();
         requests.sort_by_key(|(_, (_, since))| *since);
-        let told = requests.into_iter().take(TOLD_MAX);
-        told.map(|(request, (operation, since))| WaitingRequest {
-            operation: (*operation).to_owned(),
-            session: request.session.0,
-            age_us: now.0.saturating_sub(since.0) / 1000,
-        })
-        .collect()
+        let reported = requests.into_iter().take(REPORTED_MAX);
+        reported
+            .map(|(request, (operation, since))| WaitingRequest {
+                operation: (*operation).to_owned(),
+                session: request.session.0,
+                age_us: now.0.saturating_sub(since.0) / 1000,
+            })
+            .collect()
     }
 
-    /// How long requests have waited in all, by operation, in microseconds.
+    /// The total waiting time of requests, by operation, in microseconds.
     pub fn waited_us(&self) -> BTreeMap<String, u64> {
         let waited = self.waited.iter();
         waited
@@ -79,14 +80,14 @@ mod tests {
         let mut waiting = Waiting::default();
         waiting.begin(request(1), "set_lock", Time(5_000));
         waiting.begin(request(2), "write", Time(1_000));
-        // It asks again, and has waited since the first time.
+        // A retry has waited since the first attempt.
         waiting.begin(request(2), "write", Time(9_000));
-        let told = waiting.oldest(Time(11_000));
-        let told: Vec<_> = told
+        let reported = waiting.oldest(Time(11_000));
+        let reported: Vec<_> = reported
             .iter()
-            .map(|told| (told.operation.as_str(), told.age_us))
+            .map(|reported| (reported.operation.as_str(), reported.age_us))
             .collect();
-        assert_eq!(told, [("write", 10), ("set_lock", 6)]);
+        assert_eq!(reported, [("write", 10), ("set_lock", 6)]);
         waiting.end(request(2), Time(21_000));
         waiting.end(request(3), Time(21_000));
         assert_eq!(waiting.oldest(Time(21_000)).len(), 1);
