@@ -1,4 +1,4 @@
-//! What an operation answers, in the kernel's terms.
+//! The results of operations, in the kernel's terms.
 
 use crate::operations::pages::UNCACHED;
 use crate::translate;
@@ -8,28 +8,28 @@ use futago_fuse_kernel::{DirectoryList, Entry, FileSystemUsage, Forget, Lock, Op
 use futago_wire::LockChange;
 use std::time::Duration;
 
-/// Open directories need no numbers.
+/// Open directories need no handles.
 const NO_HANDLE: u64 = 0;
 
-/// What became of an operation.
+/// The outcome of an operation.
 pub type Outcome = Result<Answer, Errno>;
 
-/// What an operation answers.
+/// The result of an operation.
 #[derive(Debug)]
 pub enum Answer {
-    /// It is done.
+    /// Success without content.
     Done,
-    /// A lock is taken or given up.
+    /// A lock is acquired or released.
     Locked(LockChange),
     /// A name's node.
     Entry(Entry),
-    /// There is no such name, and for how long that may be kept.
+    /// The name does not exist; the kernel may cache that for this long.
     Absent(Duration),
-    /// What `stat` shows, and for how long it may be kept.
+    /// The attributes for `stat`, and how long the kernel may cache them.
     Attributes(Attributes, Duration),
-    /// What `statx` shows, with the birth time, and for how long it may be kept.
+    /// The attributes for `statx`, with the birth time, and how long the kernel may cache them.
     Statx(Attributes, Duration),
-    /// An open file, its number, and how the kernel is to treat it.
+    /// An open file, its handle, and how the kernel must treat it.
     Opened(FileId, u64, OpenFlags),
     /// An open directory.
     OpenedDirectory,
@@ -39,24 +39,24 @@ pub enum Answer {
     Data(Payload),
     /// A symbolic link's target.
     Target(Bytes),
-    /// An extended attribute, or names of them, and the room that the caller has; 0 asks for the
-    /// length alone.
+    /// An extended attribute, or a list of names, and the caller's buffer size; 0 requests only the
+    /// length.
     Xattr(Bytes, u32),
-    /// So many bytes were written.
+    /// The number of written bytes.
     Written(u32),
-    /// So many bytes were copied.
+    /// The number of copied bytes.
     Copied(u64),
-    /// A place in a file.
+    /// An offset in a file.
     Offset(u64),
-    /// How full the file system is.
+    /// The occupancy of the file system.
     Usage(FileSystemUsage),
-    /// The lock in the way, or one of kind `F_UNLCK`.
+    /// The conflicting lock, or one of kind `F_UNLCK`.
     Lock(Lock),
     /// Names of a directory.
     Listing(DirectoryList),
 }
 
-/// Gives the kernel what became of its request.
+/// Replies to a request of the kernel.
 pub fn send(outcome: Outcome, reply: Reply) {
     match outcome {
         Ok(answer) => answer.send(reply),
@@ -87,7 +87,7 @@ impl Answer {
         }
     }
 
-    /// The node that the kernel would know, had it been there to be answered.
+    /// The node whose lookup must be undone if the caller is gone.
     pub const fn node(&self) -> Option<Forget> {
         match self {
             Self::Entry(Entry { node, .. }) | Self::Created(Entry { node, .. }, _) => {
@@ -100,7 +100,7 @@ impl Answer {
         }
     }
 
-    /// What gives up the lock that the caller would hold, had it been there to be answered.
+    /// The change that releases the lock again if the caller is gone.
     pub fn unlock(&self) -> Option<LockChange> {
         match self {
             Self::Locked(change) => Some(LockChange {
@@ -111,7 +111,7 @@ impl Answer {
         }
     }
 
-    /// The file that the caller would have open, had it been there to be answered, and its number.
+    /// The opened file, and its handle, to close if the caller is gone.
     pub const fn opened_file(&self) -> Option<(FileId, u64)> {
         match self {
             Self::Opened(id, handle, _) => Some((*id, *handle)),

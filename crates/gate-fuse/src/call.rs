@@ -1,18 +1,18 @@
 //! One request on its way through the adapter.
 
 use crate::answer::Answer;
+use crate::cached_listings::CachedListings;
+use crate::cached_pages::CachedPages;
 use crate::direct_changes::DirectChanges;
 use crate::directory_nodes::DirectoryNodes;
 use crate::gone_directories::GoneDirectories;
 use crate::interruption::{Interruption, Interruptions};
-use crate::kept_listings::KeptListings;
-use crate::kept_pages::KeptPages;
 use crate::kernel_names::KernelNames;
+use crate::known_nodes::KnownNodes;
 use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
 use crate::open_files::OpenFiles;
 use crate::retried_walks::RetriedWalks;
-use crate::told_nodes::ToldNodes;
 use crate::translate;
 use crate::unsynchronized::Unsynchronized;
 use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
@@ -27,53 +27,54 @@ use std::time;
 
 const ZERO: time::Duration = time::Duration::ZERO;
 
-/// The kernel counts from when it takes an answer in; that it may do so late must not make it use something for too long.
+/// The kernel counts from the time at which it processes a reply. Half of the trusted time allows
+/// for a late kernel.
 const fn validity(trust: Duration) -> time::Duration {
     time::Duration::from_nanos(trust.0 / 2)
 }
 
-/// How often a request whose caller got a signal looks whether the caller is being killed.
+/// How often an interrupted request checks whether its caller is being killed.
 const KILLED_POLL: Duration = Duration::from_millis(100);
-/// How long a caller that got a signal waits to hear what became of its wait for a lock.
+/// How long an interrupted caller waits for the outcome of its wait for a lock.
 const CANCEL_MAX: Duration = Duration::from_secs(1);
 /// SIGKILL's bit in the masks of `/proc/PID/status`.
 const KILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
 
-/// What a mount's requests share.
+/// The state that a mount's requests share.
 #[derive(Debug)]
 pub struct Shared {
     /// Begins operations of the mount's client.
     pub starter: Starter,
-    /// Requests under way.
+    /// Requests in progress.
     pub interruptions: Interruptions,
-    /// Locks that were asked for.
+    /// Requested locks.
     pub locks: LockNotes,
-    /// Listings that were cut between names of one hash.
+    /// Positions of listings that were split between names of one hash.
     pub cuts: Cuts,
     /// Directories that the kernel knows.
     pub directories: DirectoryNodes,
-    /// Files that the kernel may keep attributes of.
-    pub told: ToldNodes,
-    /// Names that the kernel may use without asking.
+    /// Files whose attributes the kernel may cache.
+    pub known_nodes: KnownNodes,
+    /// Names that the kernel may use without a request.
     pub names: KernelNames,
-    /// Files that the kernel may keep pages of.
-    pub pages: KeptPages,
-    /// Changes of data past these pages.
+    /// Files whose pages the kernel may cache.
+    pub pages: CachedPages,
+    /// Changes of data that bypass these pages.
     pub direct_changes: DirectChanges,
-    /// Directories that the kernel may keep listings of.
-    pub listings: KeptListings,
-    /// Which open files were written to.
+    /// Directories whose listings the kernel may cache.
+    pub listings: CachedListings,
+    /// Open files with unsynchronized writes.
     pub unsynchronized: Unsynchronized,
-    /// Which session has which file open.
+    /// The session of each open file.
     pub open_files: OpenFiles,
-    /// Attributes of directories, for when these are gone.
+    /// Attributes of removed directories.
     pub gone_directories: GoneDirectories,
-    /// Threads for which the kernel walks a path again.
+    /// Threads for which the kernel retries a path.
     pub retried_walks: RetriedWalks,
 }
 
 impl Shared {
-    /// What a mount begins with.
+    /// The state of a new mount.
     pub fn new(starter: Starter) -> Self {
         Self {
             starter,
@@ -81,11 +82,11 @@ impl Shared {
             locks: LockNotes::default(),
             cuts: Cuts::default(),
             directories: DirectoryNodes::default(),
-            told: ToldNodes::default(),
+            known_nodes: KnownNodes::default(),
             names: KernelNames::default(),
-            pages: KeptPages::default(),
+            pages: CachedPages::default(),
             direct_changes: DirectChanges::default(),
-            listings: KeptListings::default(),
+            listings: CachedListings::default(),
             unsynchronized: Unsynchronized::default(),
             open_files: OpenFiles::default(),
             gone_directories: GoneDirectories::default(),
@@ -93,59 +94,59 @@ impl Shared {
         }
     }
 
-    /// The kernel forgets nodes, or was not told of them after all.
+    /// The kernel forgets nodes, or did not receive the reply that named them.
     pub fn forget(&self, forgotten: &[Forget]) {
         self.directories.forget(forgotten, |directory| {
             self.listings.forget(directory);
             self.cuts.forget(directory);
             self.gone_directories.forget(directory);
         });
-        self.told.forget(forgotten);
+        self.known_nodes.forget(forgotten);
         for forget in forgotten {
             if !self.knows(forget.node) {
                 self.names.forget(forget.node);
             }
-            if !self.told.contains(forget.node) {
+            if !self.known_nodes.contains(forget.node) {
                 self.pages.forget(forget.node);
             }
         }
     }
 
-    /// Has the kernel drop what it keeps of a listing. Blocks while somebody lists the directory from it. Returns how many parts had
-    /// been told.
+    /// Makes the kernel drop its cached listing. Blocks while a process reads the directory from
+    /// it. Returns the number of parts that had been sent.
     ///
     /// # Errors
-    /// When the mount is gone.
+    /// The mount is gone.
     pub fn drop_listing(&self, directory: FileId) -> io::Result<u64> {
         let nodes = self.directories.nodes(directory);
         self.listings.drop_pages(directory, &nodes)
     }
 
-    /// Whether the kernel knows a node that it was told of, or is about to.
+    /// Whether the kernel knows a node, or a reply that names it is under way.
     pub fn knows(&self, node: u64) -> bool {
-        self.told.contains(node) || self.directories.contains(node)
+        self.known_nodes.contains(node) || self.directories.contains(node)
     }
 }
 
-/// A request's surroundings.
+/// A request and its environment.
 pub struct Call {
     /// The client that does the work.
     pub client: Arc<RecordedClient>,
-    /// What the mount's requests share.
+    /// The state that the mount's requests share.
     pub shared: Arc<Shared>,
-    /// Who asks, and about what.
+    /// The caller and the node.
     pub header: Header,
     /// The file that the request is about; for names, their directory.
     pub file: FileId,
-    /// Whether the caller got a signal.
+    /// Whether the caller received a signal.
     pub interruption: Arc<Interruption>,
 }
 
 impl Call {
-    /// Does something with an open file, in the session that has opened it.
+    /// Runs an operation on an open file, in the session that opened it.
     ///
     /// # Errors
-    /// `ESTALE` if that session is over, and those of the operation.
+    /// `ESTALE` if that session has expired, and those of the operation.
     pub async fn on_open_file<T>(
         &self,
         handle: u64,
@@ -156,19 +157,20 @@ impl Call {
         self.client.in_session(session, operation).await
     }
 
-    /// What a name of the request's directory leads to, with a node, and for how long it may be kept.
+    /// The target of a name of the request's directory, with a node, and how long the kernel may
+    /// cache it.
     pub fn entry(&self, name: &Name, of: &Attributes) -> Entry {
-        let told = &self.shared.told;
+        let known = &self.shared.known_nodes;
         let entry = Entry {
-            entry_valid: self.keep_name(name, Some(of.id)),
+            entry_valid: self.cache_name(name, Some(of.id)),
             attributes_valid: self.attributes_valid(of),
             ..self.node(name, of)
         };
-        told.tell(entry.node, entry.attributes_valid > ZERO);
+        known.tell(entry.node, entry.attributes_valid > ZERO);
         entry
     }
 
-    /// A node that the kernel has a handle of.
+    /// A node that the kernel refers to by a file handle.
     pub fn unnamed_entry(&self, of: &Attributes) -> Entry {
         let nodes = &self.shared.directories;
         let node = match of.kind {
@@ -179,16 +181,16 @@ impl Call {
             }
             _ => of.id.0,
         };
-        self.shared.told.tell(node, false);
+        self.shared.known_nodes.tell(node, false);
         Entry {
             generation: nodes.generation(node),
             ..translate::entry(node, of)
         }
     }
 
-    /// Lets the kernel keep that a name of the request's directory leads to a file, or to none, and
-    /// says for how long.
-    pub fn keep_name(&self, name: &Name, id: Option<FileId>) -> time::Duration {
+    /// Lets the kernel cache the target of a name of the request's directory, or its absence.
+    /// Returns for how long.
+    pub fn cache_name(&self, name: &Name, id: Option<FileId>) -> time::Duration {
         let valid = self.name_valid(name, id);
         if valid > ZERO {
             let at = (self.header.node, name);
@@ -198,9 +200,9 @@ impl Call {
     }
 
     fn name_valid(&self, name: &Name, id: Option<FileId>) -> time::Duration {
-        let (told, directories) = (&self.shared.told, &self.shared.directories);
+        let (known, directories) = (&self.shared.known_nodes, &self.shared.directories);
         let are_expired = self.shared.names.are_expired(self.header.node);
-        if told.keeps_names() && directories.is_single(self.file) && are_expired {
+        if known.caches_names() && directories.is_single(self.file) && are_expired {
             validity(self.client.name_trust(self.file, name, id))
         } else {
             ZERO
@@ -223,8 +225,8 @@ impl Call {
         }
     }
 
-    /// To be called before [`Call::entry`] for what was looked up: has the kernel forget what it keeps of a directory
-    /// that it is about to know in a further place.
+    /// Must be called before [`Call::entry`] after a lookup. It invalidates the kernel's cache of a
+    /// directory that the kernel is about to know at another location, too.
     pub async fn prepare_entry(&self, name: &Name, of: &Attributes) {
         let nodes = &self.shared.directories;
         let parent = self.header.node;
@@ -233,15 +235,17 @@ impl Call {
         }
     }
 
-    /// The same as an answer.
+    /// The entry as a result.
     pub fn answer_entry(&self, name: &Name, of: &Attributes) -> Answer {
         Answer::Entry(self.entry(name, of))
     }
 
-    /// For how long the kernel may keep attributes, and use pages without asking for them.
+    /// How long the kernel may cache attributes, and use pages without a request.
     pub fn attributes_valid(&self, of: &Attributes) -> time::Duration {
         let is_single = || self.shared.directories.is_single(of.id);
-        if !self.shared.told.keeps_attributes() || of.kind == Kind::Directory && !is_single() {
+        if !self.shared.known_nodes.caches_attributes()
+            || of.kind == Kind::Directory && !is_single()
+        {
             return ZERO;
         }
         let may_keep = match of.kind {
@@ -264,20 +268,20 @@ impl Call {
         nodes.into_iter().all(|node| names.are_expired(node))
     }
 
-    /// Whether the kernel may use what it has of a listing.
+    /// Whether the kernel may use its cached listing.
     pub fn allow_listing(&self, directory: FileId) -> bool {
         let period = self.listing_period(directory);
         self.shared.listings.allow_attributes(directory, period)
     }
 
-    /// The time in which a lease has covered a directory that the kernel may keep a listing of.
+    /// The lease epoch of a directory whose listing the kernel may cache.
     pub fn listing_period(&self, directory: FileId) -> Option<u64> {
         let is_single = self.shared.directories.is_single(directory);
         let period = || self.client.lease_epoch(directory);
         is_single.then(period).flatten()
     }
 
-    /// Waits until the caller is not to be kept waiting any longer.
+    /// Waits until the caller must be released.
     pub async fn caller_is_let_go(&self, waits_for_lock: bool) {
         if waits_for_lock {
             self.caller_waited_in_vain().await;
@@ -286,7 +290,7 @@ impl Call {
         }
     }
 
-    /// Waits until the caller has got a signal and what it waits for has had the time to end well.
+    /// Waits until the caller has received a signal and its wait for a lock has had time to end.
     async fn caller_waited_in_vain(&self) {
         self.interruption.raised().await;
         self.client.context().sleep(CANCEL_MAX).await;
@@ -301,8 +305,8 @@ impl Call {
     }
 }
 
-/// Whether a thread has a SIGKILL pending, as every thread of a process that a signal ends, or is
-/// gone. Of a thread in another pid namespace (0) nothing is known.
+/// Whether a thread has a SIGKILL pending, as every thread of a killed process has, or is gone. Of
+/// a thread in another pid namespace (0) nothing is known.
 fn is_being_killed(thread: u32) -> bool {
     if thread == 0 {
         return false;

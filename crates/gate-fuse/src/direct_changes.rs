@@ -1,13 +1,14 @@
-//! Changes of files' data past the kernel's pages, beside write-backs of these pages.
+//! Changes of files' data that bypass the kernel's pages, concurrent with write-backs of these
+//! pages.
 //!
 //! A page that the kernel read before a direct change holds old bytes. If a process stores to that
 //! page through a shared mapping, the kernel writes the whole page back, and the old bytes with it.
-//! So a write-back leaves out the bytes that a direct change has changed, until the kernel has read
-//! the page anew or dropped it. It has dropped it before the direct change is answered.
+//! So a write-back omits the bytes that a direct change has changed, until the kernel has read the
+//! page anew or dropped it. It has dropped it before the direct change is answered.
 //!
 //! Direct changes and write-backs of the same bytes reach the servers one after the other, in the
-//! order in which the kernel has sent them. Each waits for earlier ones, and these wait for servers
-//! only: so no wait is a circle.
+//! order in which the kernel has sent them. Each waits for earlier ones, and these wait only for
+//! servers. So no wait is circular.
 
 use crate::interruption::locked;
 use futago_base::FileId;
@@ -16,20 +17,20 @@ use std::pin::pin;
 use std::sync::Mutex;
 use tokio::sync::Notify;
 
-/// Which way data comes.
+/// The path of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Past the kernel's pages.
+    /// Bypasses the kernel's pages.
     Direct,
-    /// From the kernel's pages.
+    /// Comes from the kernel's pages.
     WriteBack,
 }
 
-/// The changes of a mount that are not answered yet.
+/// The unanswered changes of a mount.
 #[derive(Debug, Default)]
 pub struct DirectChanges {
     changes: Mutex<Changes>,
-    /// A change does not make others wait any more.
+    /// Notified when a change no longer blocks others.
     passed: Notify,
 }
 
@@ -46,9 +47,9 @@ struct Change {
     way: Way,
     /// The bytes that it may change.
     range: Range<u64>,
-    /// Whether the servers have made it.
+    /// Whether the servers have applied it.
     is_made: bool,
-    /// What the kernel has read into pages since the change was made.
+    /// The ranges that the kernel has read into pages since the servers applied it.
     read_since: Vec<Range<u64>>,
 }
 
@@ -59,7 +60,7 @@ impl Change {
         is_earlier && concerns && overlap(&self.range, &later.range)
     }
 
-    /// The bytes of which the kernel's pages may be older.
+    /// The bytes that may be older in the kernel's pages.
     fn outdated(&self) -> Vec<Range<u64>> {
         self.read_since
             .iter()
@@ -73,7 +74,7 @@ impl Changes {
         own.is_some_and(|own| self.unanswered.iter().any(|other| other.makes_wait(own)))
     }
 
-    /// The direct changes of a file that are made.
+    /// The direct changes of a file that the servers have applied.
     fn made(&mut self, file: FileId) -> impl Iterator<Item = &mut Change> {
         let changes = self.unanswered.iter_mut();
         changes.filter(move |change| {
@@ -88,7 +89,7 @@ impl Changes {
 }
 
 impl DirectChanges {
-    /// Begins a change of these bytes, once those that it has to wait for are made.
+    /// Begins a change of these bytes after the changes that block it are applied.
     pub async fn begin(&self, file: FileId, way: Way, range: Range<u64>) -> Begun<'_> {
         let begun = self.enter(file, way, range);
         loop {
@@ -132,7 +133,7 @@ impl DirectChanges {
     }
 }
 
-/// A change that is not answered yet. It ends when this is dropped.
+/// An unanswered change. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Begun<'a> {
     of: &'a DirectChanges,
@@ -180,7 +181,7 @@ mod tests {
     const FILE: FileId = FileId(5);
     const PAGE: Range<u64> = 4096..8192;
 
-    /// Begins a change that must not have to wait.
+    /// Begins a change that must not wait.
     fn begin(changes: &DirectChanges, way: Way, range: Range<u64>) -> Begun<'_> {
         let begun = pin!(changes.begin(FILE, way, range));
         let Poll::Ready(begun) = begun.poll(&mut Context::from_waker(Waker::noop())) else {
@@ -189,7 +190,7 @@ mod tests {
         begun
     }
 
-    /// Whether a change would have to wait.
+    /// Whether a change would wait.
     fn waits(changes: &DirectChanges, file: FileId, way: Way, range: Range<u64>) -> bool {
         let begun = pin!(changes.begin(file, way, range));
         begun

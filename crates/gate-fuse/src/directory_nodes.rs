@@ -1,13 +1,13 @@
 //! Which of the kernel's nodes are which directories.
 //!
 //! The kernel wants a directory in one place: it takes a node that it finds elsewhere away from
-//! where it knew it. It cannot do so within a rename from one directory to another, which would fail
-//! with `ESTALE` if another mount had moved the directory. So a directory that is found in another
-//! place than its node gets a further node. Everything but a directory has its file id for a node,
-//! and so has a directory that is found for the first time.
+//! where it knew it. It cannot do so within a rename from one directory to another, which would
+//! fail with `ESTALE` if another mount had moved the directory. So a directory that is found in
+//! another place than its node gets a further node. Everything but a directory has its file id for
+//! a node, and so has a directory that is found for the first time.
 //!
-//! What is done through one node of a directory the kernel does not notice under another one: it keeps nothing of a
-//! directory, its names included, while that has several.
+//! What is done through one node of a directory the kernel does not notice under another one: it
+//! keeps nothing of a directory, its names included, while that has several.
 
 use crate::interruption::locked;
 use futago_base::{Errno, FileId, Name, limits};
@@ -95,7 +95,8 @@ impl DirectoryNodes {
         table.nodes.get(&node).map(|known| known.directory)
     }
 
-    /// The nodes of a directory, none of anything else. The root has one that the kernel was never told of.
+    /// The nodes of a directory, none of anything else. The root has one that the kernel was never
+    /// told of.
     pub fn nodes(&self, directory: FileId) -> Vec<u64> {
         let table = locked(&self.table);
         let is_known = directory == FileId::ROOT || table.is(directory.0, directory);
@@ -127,8 +128,8 @@ impl DirectoryNodes {
         }
     }
 
-    /// A directory was found in a place, of which the kernel has not been told yet. Returns whether it knows the
-    /// directory elsewhere: then it must forget what it keeps of it first.
+    /// A directory was found in a place, of which the kernel has not been told yet. Returns whether
+    /// it knows the directory elsewhere: then it must forget what it keeps of it first.
     pub fn is_found_elsewhere(&self, parent: u64, name: &Name, directory: FileId) -> bool {
         let mut table = locked(&self.table);
         let node = table.node_at((parent, name.clone()), directory);
@@ -168,8 +169,8 @@ impl DirectoryNodes {
         table.enter(owned(to), moving);
     }
 
-    /// A directory was removed through this mount. The kernel takes the node that it knew there for dead, which
-    /// may be a directory that another mount has moved away, and back later.
+    /// A directory was removed through this mount. The kernel takes the node that it knew there for
+    /// dead, which may be a directory that another mount has moved away, and back later.
     pub fn removed(&self, place: (u64, &Name)) {
         locked(&self.table).leave(&owned(place));
     }
@@ -182,8 +183,8 @@ impl DirectoryNodes {
         table.enter(owned(one), second);
     }
 
-    /// The kernel forgets nodes, or was not told of them after all. Calls `gone` for each directory that it does not know any more, before it can be
-    /// told of it again.
+    /// The kernel forgets nodes, or was not told of them after all. Calls `gone` for each directory
+    /// that it does not know any more, before it can be told of it again.
     pub fn forget(&self, forgotten: &[Forget], gone: impl Fn(FileId)) {
         let mut table = locked(&self.table);
         for forget in forgotten {
@@ -267,7 +268,8 @@ impl Table {
         directory.0
     }
 
-    /// Takes the node in a place, if any, out of it. One that the kernel has not been told of is none.
+    /// Takes the node in a place, if any, out of it. One that the kernel has not been told of is
+    /// none.
     fn leave(&mut self, place: &Place) -> Option<u64> {
         let node = self.places.remove(place)?;
         let known = self.nodes.get_mut(&node)?;

@@ -6,7 +6,8 @@ use crate::operations::{attributes, data, directories, locks, names, nodes, open
 use futago_base::Errno;
 use futago_fuse_kernel::Operation;
 
-/// Runs an operation. Those that take much more place than the frequent ones get it apart, or every request would have to have it.
+/// Runs an operation. Those that take much more place than the frequent ones get it apart, or every
+/// request would have to have it.
 pub async fn run(call: &Call, operation: Operation) -> Outcome {
     match operation {
         Operation::Lookup { name } => names::lookup(call, name).await,

@@ -2,10 +2,10 @@
 
 use crate::answer::{self, Outcome};
 use crate::call::Call;
-use crate::crew::Crew;
 use crate::lock_notes::Holder;
-use crate::lookout::Lookout;
 use crate::operations::{directories, locks, open};
+use crate::polling::AdaptivePolling;
+use crate::thread_pool::ThreadPool;
 use crate::{dispatch, local, retried_walks};
 use futago_base::{Errno, FileId, Name};
 use futago_client::{Context as _, first_of};
@@ -25,19 +25,20 @@ const TURN_REQUESTS: usize = 64;
 
 /// A thread's end of the kernel's connection.
 pub struct Gateway {
-    crew: Arc<Crew>,
+    pool: Arc<ThreadPool>,
 }
 
 impl Gateway {
-    pub const fn new(crew: Arc<Crew>) -> Self {
-        Self { crew }
+    pub const fn new(pool: Arc<ThreadPool>) -> Self {
+        Self { pool }
     }
 
-    /// Looks for requests, beside other work of the thread, whenever no other threads take them, until the end of the mount.
+    /// Looks for requests, beside other work of the thread, whenever no other threads take them,
+    /// until the end of the mount.
     pub async fn look(self, mut incoming: Incoming) -> io::Result<()> {
         while let Some(left) = self.look_for_a_while(incoming).await? {
             incoming = left;
-            self.crew.returned().await;
+            self.pool.returned().await;
         }
         Ok(())
     }
@@ -49,26 +50,27 @@ impl Gateway {
         // SAFETY: `incoming` keeps its one descriptor open for as long as it lives.
         let registered = unsafe { AsyncFd::register_with_interest(incoming, interest) };
         let mut incoming = registered.map_err(io::Error::from)?;
-        let mut lookout = Lookout::default();
+        let mut polling = AdaptivePolling::default();
         loop {
             let mut ready = incoming.ready_mut(interest).await?;
             let Some(found) = self.take_turn(ready.get_inner_mut())? else {
                 return Ok(None);
             };
-            if self.crew.hands_over() {
+            if self.pool.hands_over() {
                 return Ok(Some(incoming.into_inner()));
             }
-            if !lookout.looks_again(found > 0) {
+            if !polling.keeps_polling(found > 0) {
                 ready.clear_ready();
             }
             yield_now().await;
         }
     }
 
-    /// Takes requests on a thread that does nothing else and sleeps until they come, until the end of the mount or until the client's
-    /// thread had better take them. Then it gives back what they come from.
+    /// Takes requests on a thread that does nothing else and sleeps until they come, until the end
+    /// of the mount or until the client's thread had better take them. Then it gives back what they
+    /// come from.
     pub fn sleep(self, mut incoming: Incoming) -> io::Result<Option<Incoming>> {
-        while self.crew.sleepers_stay() {
+        while self.pool.workers_stay() {
             match incoming.take_one(&self)? {
                 Taken::Request => {}
                 // It shares its descriptor with the client's thread.
@@ -95,7 +97,7 @@ impl Gateway {
 
 impl Handler for Gateway {
     fn handle(&self, request: Request, reply: Reply) {
-        let shared = Arc::clone(&self.crew.shared);
+        let shared = Arc::clone(&self.pool.shared);
         let Request { header, operation } = request;
         shared.names.answers.heard(header.pid);
         let file = match shared.directories.file(header.node) {
@@ -103,7 +105,7 @@ impl Handler for Gateway {
             Err(errno) => return answer::send(Err(errno), reply),
         };
         if let Some(outcome) = local::answer(&shared, file, &operation) {
-            self.crew.note(header.pid, false);
+            self.pool.note(header.pid, false);
             return answer::send(outcome, reply);
         }
         let caller = header.pid;
@@ -118,9 +120,9 @@ impl Handler for Gateway {
             file,
             interruption,
         };
-        let starter = &self.crew.shared.starter;
+        let starter = &self.pool.shared.starter;
         let client = Arc::clone(starter.client());
-        let sender = Arc::clone(&self.crew.shared);
+        let sender = Arc::clone(&self.pool.shared);
         let waits = starter.begin(async move {
             let work = pin!(serve(call, operation, reply));
             // It is a system call, and other threads need not wait for it.
@@ -129,15 +131,15 @@ impl Handler for Gateway {
                 sender.names.answers.sent(caller);
             }
         });
-        self.crew.note(caller, waits);
+        self.pool.note(caller, waits);
     }
 
     fn interrupt(&self, unique: u64) {
-        self.crew.shared.interruptions.raise(unique);
+        self.pool.shared.interruptions.raise(unique);
     }
 
     fn forget(&self, nodes: &[Forget]) {
-        self.crew.shared.forget(nodes);
+        self.pool.shared.forget(nodes);
     }
 
     fn malformed(&self, error: &ParseError) {
@@ -145,8 +147,9 @@ impl Handler for Gateway {
     }
 }
 
-/// Runs an operation and answers, or returns what is to be answered after its turn. A caller that is being killed is let
-/// go, and so is one that got a signal and waits for a lock; the operation goes on.
+/// Runs an operation and answers, or returns what is to be answered after its turn. A caller that
+/// is being killed is let go, and so is one that got a signal and waits for a lock; the operation
+/// goes on.
 async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcome, Reply)> {
     let unique = reply.unique();
     let name = operation.name();
@@ -195,8 +198,9 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     answer
 }
 
-/// Whether the kernel keeps the attributes that it is told in answer, whatever it has been told to forget since it asked. So it is when
-/// it has had them or names changed (`fuse_do_setattr`, `create_new_entry` in fs/fuse/dir.c); other answers it compares with that
+/// Whether the kernel keeps the attributes that it is told in answer, whatever it has been told to
+/// forget since it asked. So it is when it has had them or names changed (`fuse_do_setattr`,
+/// `create_new_entry` in fs/fuse/dir.c); other answers it compares with that
 /// (`fuse_change_attributes_i`). Names of a listing it takes in whenever it comes to it.
 const fn is_believed(operation: &Operation) -> bool {
     matches!(
@@ -252,7 +256,8 @@ fn renamed_directories(call: &Call, rename: &Rename) -> Vec<FileId> {
     directories.chain(moved).collect()
 }
 
-/// Has the kernel forget what it keeps of directories: it does not hear whether an operation has changed them.
+/// Has the kernel forget what it keeps of directories: it does not hear whether an operation has
+/// changed them.
 async fn forget(call: &Call, directories: &[FileId]) {
     for &directory in directories {
         call.client.context().forget(directory).await;

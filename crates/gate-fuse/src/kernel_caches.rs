@@ -9,16 +9,16 @@
 //! would, the answer is given before anybody else can have a lease called back
 //! ([`gateway`](crate::gateway)).
 
+use crate::cached_pages::Recalled;
 use crate::call::Shared;
-use crate::kept_pages::Recalled;
 use futago_base::FileId;
 use futago_fuse_kernel::{Connection, EXPIRES_ALL_NAMES, Notifier};
 use futago_node::{Invalidation, Options};
 use std::sync::{Arc, OnceLock};
 use tokio::task::spawn_blocking;
 
-/// What the kernel of one mount keeps of files and directories. Made before the mount's client, which tells it what
-/// servers call back.
+/// What the kernel of one mount keeps of files and directories. Made before the mount's client,
+/// which tells it what servers call back.
 #[derive(Clone, Debug, Default)]
 pub struct KernelCaches(Arc<OnceLock<Attached>>);
 
@@ -48,9 +48,9 @@ impl KernelCaches {
         };
         // A second mount with the same caches keeps nothing.
         if self.0.set(attached).is_ok() {
-            let keeps_names = connection.granted().kernel_minor >= EXPIRES_ALL_NAMES;
-            shared.told.keep(keeps_names);
-            shared.told.tell_changes_by(connection.notifier());
+            let caches_names = connection.granted().kernel_minor >= EXPIRES_ALL_NAMES;
+            shared.known_nodes.keep(caches_names);
+            shared.known_nodes.set_notifier(connection.notifier());
             shared.names.keep(connection.notifier());
             shared.pages.keep();
             shared.listings.keep(connection.notifier());
@@ -78,7 +78,8 @@ impl Attached {
         is_forgotten && self.drops_pages(id) && self.drops_listing(id)
     }
 
-    /// Has the kernel drop the pages of a file. Returns whether that is done, or has taken too long.
+    /// Has the kernel drop the pages of a file. Returns whether that is done, or has taken too
+    /// long.
     fn drops_pages(&self, id: FileId) -> bool {
         let recalled = self.shared.pages.recalled(id.0);
         if recalled == Recalled::Drop {

@@ -1,7 +1,8 @@
 //! Where a listing goes on.
 //!
 //! The place after a name is its hash, which holds for ever and on every server. Names of one hash
-//! have one place; where the kernel stops between them, the name is remembered for as long as the kernel knows the directory.
+//! have one place; where the kernel stops between them, the name is remembered for as long as the
+//! kernel knows the directory.
 
 use crate::interruption::locked;
 use futago_base::{Errno, FileId, Name, NameHash};
@@ -12,8 +13,9 @@ use std::sync::Mutex;
 pub const AFTER_SELF: u64 = 1;
 /// The place after `..`.
 pub const AFTER_PARENT: u64 = 2;
-/// The place after the last name, which is no name's hash. It is always the same, so that a kernel which has filled pages up to there finds it again
-/// (`fuse_readdir_cache_end` in fs/fuse/readdir.c).
+/// The place after the last name, which is no name's hash. It is always the same, so that a kernel
+/// which has filled pages up to there finds it again (`fuse_readdir_cache_end` in
+/// fs/fuse/readdir.c).
 pub const AFTER_LAST: u64 = i64::MAX as u64;
 /// The first place between names of one hash; they go up to [`NameHash::FIRST`].
 const FIRST_CUT: u64 = 3;

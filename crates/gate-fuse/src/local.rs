@@ -18,8 +18,8 @@ pub fn answer(shared: &Shared, file: FileId, operation: &Operation) -> Option<Ou
             let is_done = !has_locks && !shared.unsynchronized.has(file);
             is_done.then_some(Ok(Answer::Done))
         }
-        // A directory need not be registered as open: listing one that was removed finds nothing. Once this is refused, the
-        // kernel keeps listings and opens directories without asking.
+        // A directory need not be registered as open: listing one that was removed finds nothing.
+        // Once this is refused, the kernel keeps listings and opens directories without asking.
         Operation::OpenDirectory { .. } if shared.listings.are_kept() => Some(Err(Errno::ENOSYS)),
         Operation::OpenDirectory { .. } => Some(Ok(Answer::OpenedDirectory)),
         Operation::ReleaseDirectory { .. } => Some(Ok(Answer::Done)),

@@ -87,8 +87,9 @@ impl State {
 }
 
 impl LockNotes {
-    /// Notes that a holder is about to ask for a lock through `handle`. Returns `false` if something is still being taken back from it: were
-    /// the request to go ahead now, what it gets might be taken back as well.
+    /// Notes that a holder is about to ask for a lock through `handle`. Returns `false` if
+    /// something is still being taken back from it: were the request to go ahead now, what it gets
+    /// might be taken back as well.
     pub fn note(&self, holder: Holder, handle: u64) -> bool {
         let mut state = locked(&self.state);
         if state.unsettled.contains(&holder) {
@@ -116,8 +117,8 @@ impl LockNotes {
         locked(&self.state).take(holder.file, |note| note.is_of(holder));
     }
 
-    /// Forgets an open file and returns the holders that asked through it. They are unsettled until the caller, who takes their locks back,
-    /// calls them settled.
+    /// Forgets an open file and returns the holders that asked through it. They are unsettled until
+    /// the caller, who takes their locks back, calls them settled.
     pub fn forget_handle(&self, file: FileId, handle: u64) -> Vec<Holder> {
         let mut state = locked(&self.state);
         let taken = state.take(file, |note| note.handle == handle);

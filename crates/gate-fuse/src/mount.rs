@@ -1,8 +1,8 @@
 //! Mounting and unmounting.
 
 use crate::call::Shared;
-use crate::crew::Crew;
 use crate::kernel_caches::KernelCaches;
+use crate::thread_pool::ThreadPool;
 use futago_fuse_kernel::{
     Connection, MountEntry, MountFlags, MountOptions, SessionError, UnmountMode, Unmounter, Wanted,
     mounts,
@@ -16,8 +16,8 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use thiserror::Error;
 
-/// The most sleepers that a mount has unless it is told otherwise.
-const SLEEPERS_DEFAULT_MAX: usize = 8;
+/// The most workers that a mount has unless it is told otherwise.
+const WORKERS_DEFAULT_MAX: usize = 8;
 
 /// How a mount is to look.
 #[derive(Clone, Debug)]
@@ -32,8 +32,8 @@ pub struct Options {
     pub flags: MountFlags,
     /// Take the mount away when this process ends, however it ends.
     pub auto_unmount: bool,
-    /// How many threads the mount has, 1 to [`Options::THREADS_MAX`]: one that serves a caller that is alone, and others for several
-    /// callers.
+    /// How many threads the mount has, 1 to [`Options::THREADS_MAX`]: one that serves a caller that
+    /// is alone, and others for several callers.
     pub threads: usize,
     /// What the kernel keeps under the leases of the mount's client; nothing if there is none.
     pub caches: Option<KernelCaches>,
@@ -66,7 +66,7 @@ impl Default for Options {
 /// The client's own thread, and one for each core, though at least two as several callers are.
 fn default_threads() -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    1 + cores.clamp(2, SLEEPERS_DEFAULT_MAX)
+    1 + cores.clamp(2, WORKERS_DEFAULT_MAX)
 }
 
 /// Why nothing was mounted.
@@ -125,7 +125,7 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
     if let Some(caches) = &options.caches {
         caches.attach(&connection, &shared);
     }
-    let ended = Crew::start(&client, &shared, incoming, options.all_threads)
+    let ended = ThreadPool::start(&client, &shared, incoming, options.all_threads)
         .map_err(MountFailure::Device)?;
     Ok(Mounted {
         connection,

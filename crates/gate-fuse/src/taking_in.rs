@@ -24,7 +24,7 @@ pub struct TakingIn(Mutex<HashMap<u32, Answer>>);
 struct Answer {
     /// The directory of the name.
     node: u64,
-    told: Instant,
+    sent_at: Instant,
     is_sent: bool,
     /// What the thread had run when it was first looked at.
     run: Option<String>,
@@ -32,7 +32,7 @@ struct Answer {
 
 impl Answer {
     fn is_old(&self) -> bool {
-        self.told.elapsed() >= TAKE_IN_MAX
+        self.sent_at.elapsed() >= TAKE_IN_MAX
     }
 
     /// Whether the thread may still have to take it in.
@@ -58,7 +58,7 @@ impl TakingIn {
         }
         let answer = Answer {
             node,
-            told: Instant::now(),
+            sent_at: Instant::now(),
             is_sent: false,
             run: None,
         };
@@ -135,7 +135,7 @@ mod tests {
         let answers = TakingIn::default();
         let (end, wait) = std::sync::mpsc::channel::<()>();
         let (tell, told) = std::sync::mpsc::channel();
-        let sleeper = std::thread::spawn(move || {
+        let worker = std::thread::spawn(move || {
             tell.send(this_thread()).expect("heard");
             wait.recv().ok();
         });
@@ -148,7 +148,7 @@ mod tests {
         answers.sent(thread);
         assert!(!answers.is_awaited(NODE));
         drop(end);
-        sleeper.join().expect("joined");
+        worker.join().expect("joined");
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! What requests come, as all threads of a mount see them.
+//! The pattern of requests, over all threads of a mount.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// So many requests are judged together: what callers of several threads do for a few milliseconds.
+/// The number of requests that are judged together, a few milliseconds of several threads' work.
 const WINDOW: u32 = 128;
-/// Several callers are at work at once if a request comes from another one than the request before so often.
+/// Several callers are active at once if at least this many requests come from another caller than
+/// the request before.
 const CHANGES_MIN: u32 = WINDOW / 8;
-/// Servers are needed seldom if no more requests than these have to wait.
+/// Servers are rarely needed if at most this many requests have to wait.
 const WAITS_MAX: u32 = WINDOW / 8;
 
 /// Fields of [`Traffic::window`].
@@ -19,24 +20,24 @@ const FIELD_MASK: u32 = ONE_CHANGE - 1;
 #[derive(Debug, Default)]
 pub struct Traffic {
     last_caller: AtomicU32,
-    /// Who has called since requests were judged last: a bit for each remainder of a caller's number.
+    /// The callers since the last judgement: a bit for each remainder of a caller's number.
     callers: AtomicU64,
     /// The requests since then, in fields.
     window: AtomicU32,
 }
 
-/// What requests have in common.
+/// The common properties of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nature {
-    /// From how many callers at once they come, in 1 to 64: some may be missing.
+    /// The number of concurrent callers, from 1 to 64; some may be missing.
     pub callers: u32,
     /// Many of them have to wait for servers.
     pub needs_servers: bool,
 }
 
 impl Traffic {
-    /// A request has come from a thread of that number, 0 if from the kernel itself, and has or has not had to wait for a
-    /// server. Returns what the last requests were like when it is time to judge them.
+    /// Records a request from a thread of this number, 0 for the kernel itself, and whether it had
+    /// to wait for a server. Returns the properties of the last requests at the end of a window.
     pub fn note(&self, caller: u32, waits: bool) -> Option<Nature> {
         let changes = caller != 0 && self.last_caller.swap(caller, Ordering::Relaxed) != caller;
         if changes {
@@ -44,7 +45,7 @@ impl Traffic {
         }
         let more = ONE_REQUEST + u32::from(changes) * ONE_CHANGE + u32::from(waits) * ONE_WAIT;
         let window = self.window.fetch_add(more, Ordering::Relaxed) + more;
-        // Those that other threads note before it begins anew are as good as never noted.
+        // Requests that other threads record before the reset are lost, which does not matter.
         (window & FIELD_MASK == WINDOW).then(|| {
             self.window.store(0, Ordering::Relaxed);
             Nature::of(window, self.callers.swap(0, Ordering::Relaxed))
@@ -66,7 +67,7 @@ impl Nature {
 mod tests {
     use super::*;
 
-    /// What is made of requests from those callers, of which every so-manieth waits.
+    /// The judgement of requests from those callers, of which every `waits_every`-th waits.
     fn nature(callers: &[u32], waits_every: u32) -> Nature {
         let traffic = Traffic::default();
         let callers = callers.iter().cycle();

@@ -1,7 +1,7 @@
 //! Which open files were written to: the client may keep what it is told to write.
 //!
-//! If something is lost, every open file description through which the file was written is told once, as on Linux
-//! (`errseq_t`).
+//! If something is lost, every open file description through which the file was written is told
+//! once, as on Linux (`errseq_t`).
 
 use crate::interruption::locked;
 use futago_base::{Errno, FileId};

@@ -16,7 +16,8 @@ use std::time::Duration;
 /// Much longer than either takes.
 const END_MAX: Duration = Duration::from_secs(10);
 
-/// A directory with a file, a subdirectory after it, and a file that lives on another server than the subdirectory.
+/// A directory with a file, a subdirectory after it, and a file that lives on another server than
+/// the subdirectory.
 struct Scene {
     parent: FileId,
     first: Name,
@@ -82,8 +83,9 @@ fn begin(
     });
 }
 
-/// The listing knows the subdirectory under the name that it had before; the look-up finds it under the other one. Did the
-/// kernel take nodes from the listing, it would wait there for the look-up, whose answer waits until the kernel knows the subdirectory.
+/// The listing knows the subdirectory under the name that it had before; the look-up finds it under
+/// the other one. Did the kernel take nodes from the listing, it would wait there for the look-up,
+/// whose answer waits until the kernel knows the subdirectory.
 #[test]
 fn a_listing_does_not_wait_for_a_look_up() {
     let Some(twins) = Twins::start() else { return };

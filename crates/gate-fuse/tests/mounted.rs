@@ -39,8 +39,8 @@ fn what_one_mount_changes_the_other_sees_at_once() {
     );
 }
 
-/// Both in one chunk and in several, with pages that the kernel of the reader has, and although nothing but the data and the change
-/// time tells of it.
+/// Both in one chunk and in several, with pages that the kernel of the reader has, and although
+/// nothing but the data and the change time tells of it.
 #[test]
 fn what_is_read_again_is_what_was_written_last() {
     let Some(twins) = Twins::start() else { return };
@@ -165,7 +165,8 @@ fn a_directory_in_use_stays_usable_when_the_other_mount_moves_it() {
     assert!(twins.path(0, "low/file").exists());
 }
 
-/// Mount 1 moves the directory above one that somebody has open through mount 0, and looks at by its new path, too.
+/// Mount 1 moves the directory above one that somebody has open through mount 0, and looks at by
+/// its new path, too.
 #[test]
 fn a_directory_that_a_mount_knows_in_two_places_is_one() {
     let Some(twins) = Twins::start() else { return };
@@ -206,7 +207,8 @@ fn an_open_file_outlives_its_name_that_the_other_mount_removes() {
     );
 }
 
-/// The home of a file need not know that it is open, but hears of it before the last name goes, whoever removes it and however.
+/// The home of a file need not know that it is open, but hears of it before the last name goes,
+/// whoever removes it and however.
 #[test]
 fn an_open_file_outlives_its_name_whoever_removes_it() {
     type Remove = fn(&Path, &Path) -> io::Result<()>;
@@ -394,7 +396,8 @@ fn names_from(directory: &File, place: u64) -> Vec<(String, u64)> {
     names
 }
 
-/// As a server does that hands a mount on: who goes on somewhere in a listing asks for no attributes before.
+/// As a server does that hands a mount on: who goes on somewhere in a listing asks for no
+/// attributes before.
 #[test]
 fn who_goes_on_with_a_listing_finds_what_is_there() {
     let Some(twins) = Twins::start() else { return };

@@ -1,4 +1,5 @@
-//! A mount whose threads change places: one looks for the requests of a single caller, the others sleep until several callers ask.
+//! A mount whose threads change places: one looks for the requests of a single caller, the others
+//! sleep until several callers ask.
 
 mod fixture;
 
@@ -14,10 +15,10 @@ use tempfile::TempDir;
 /// How often they change places and back.
 const ROUNDS: usize = 20;
 /// How many threads sleep until requests come.
-const SLEEPERS: usize = 2;
+const WORKERS: usize = 2;
 
 /// Whether a thread of this process sleeps until requests come.
-fn has_sleepers() -> bool {
+fn has_workers() -> bool {
     let threads = fs::read_dir("/proc/self/task").expect("threads");
     let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm"));
     let mut names = threads.map_while(Result::ok).flat_map(name);
@@ -29,8 +30,8 @@ fn ask(directory: &Path) {
     File::open(directory.join("file")).expect("open");
 }
 
-/// Several callers ask until sleepers answer them.
-fn have_sleepers_called(directory: &Path) {
+/// Several callers ask until workers answer them.
+fn have_workers_started(directory: &Path) {
     let are_called = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..2 {
@@ -40,7 +41,7 @@ fn have_sleepers_called(directory: &Path) {
                 }
             });
         }
-        while !has_sleepers() {
+        while !has_workers() {
             thread::yield_now();
         }
         are_called.store(true, Ordering::Relaxed);
@@ -59,7 +60,7 @@ fn threads_sleep_for_several_callers_and_one_looks_for_a_single_one() {
     let (cluster, _servers) = start_servers(sockets.path());
     let caches = KernelCaches::default();
     let options = Options {
-        threads: 1 + SLEEPERS,
+        threads: 1 + WORKERS,
         caches: Some(caches.clone()),
         ..Options::default()
     };
@@ -67,13 +68,13 @@ fn threads_sleep_for_several_callers_and_one_looks_for_a_single_one() {
         Futago::connect(&cluster, caches.with_leases(Default::default())).expect("a client");
     let mounted = mount(client, point.path(), &options).expect("a mount");
     File::create(point.path().join("file")).expect("made");
-    assert!(!has_sleepers());
+    assert!(!has_workers());
     for _ in 0..ROUNDS {
-        have_sleepers_called(point.path());
-        while has_sleepers() {
+        have_workers_started(point.path());
+        while has_workers() {
             ask(point.path());
         }
     }
-    have_sleepers_called(point.path());
+    have_workers_started(point.path());
     mounted.unmount(UnmountMode::Lazy).expect("unmounted");
 }

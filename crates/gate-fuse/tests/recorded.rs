@@ -1,4 +1,5 @@
-//! What is done through a mount that several threads serve is recorded once, as what its callers did.
+//! What is done through a mount that several threads serve is recorded once, as what its callers
+//! did.
 
 mod fixture;
 

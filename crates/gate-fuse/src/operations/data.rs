@@ -95,7 +95,7 @@ async fn write_data(call: &Call, write: Write) -> Result<Range<u64>, Errno> {
     }
     if drops_set_id {
         // The kernel keeps the mode, by which it would start programs.
-        call.shared.told.changed(id.0);
+        call.shared.known_nodes.changed(id.0);
     }
     Ok(span(offset, bytes))
 }
@@ -111,7 +111,7 @@ async fn drop_set_id(call: &Call, id: FileId) -> Result<(), Errno> {
         ..AttributeChange::default()
     };
     call.client.set_attributes(id, change).await?;
-    call.shared.told.changed(id.0);
+    call.shared.known_nodes.changed(id.0);
     Ok(())
 }
 

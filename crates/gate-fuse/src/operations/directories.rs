@@ -1,14 +1,15 @@
 //! Listings.
 //!
-//! The kernel asks for attributes with the names (READDIRPLUS) at the beginning of a directory and as long as it looks up
-//! what was listed. It gets none: the mount's client takes them in, under leases, and answers look-ups by itself. A
-//! listing that told of nodes would be taken in name by name, and wait at each that somebody looks up; the answer of
-//! that look-up may have to wait until the kernel knows a node that the same listing tells of further down. And the kernel
-//! would keep what it takes in then, although it had been told to forget it meanwhile.
+//! The kernel asks for attributes with the names (READDIRPLUS) at the beginning of a directory and
+//! as long as it looks up what was listed. It gets none: the mount's client takes them in, under
+//! leases, and answers look-ups by itself. A listing that told of nodes would be taken in name by
+//! name, and wait at each that somebody looks up; the answer of that look-up may have to wait until
+//! the kernel knows a node that the same listing tells of further down. And the kernel would keep
+//! what it takes in then, although it had been told to forget it meanwhile.
 
 use crate::answer::{Answer, Outcome};
+use crate::cached_listings::{Start, Telling};
 use crate::call::Call;
-use crate::kept_listings::{Start, Telling};
 use crate::listing::{AFTER_LAST, AFTER_PARENT, AFTER_SELF};
 use crate::translate::{bare_entry, file_type};
 use futago_base::{Duration, Errno, FileId, Kind};
@@ -64,7 +65,8 @@ async fn kept(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
     Ok(Answer::Listing(list))
 }
 
-/// Whether the kernel may be told of a part of a listing as it is. Then it is to be told in the same turn.
+/// Whether the kernel may be told of a part of a listing as it is. Then it is to be told in the
+/// same turn.
 async fn may_tell(call: &Call, start: Start, is_end: bool) -> bool {
     let (listings, directory) = (&call.shared.listings, call.file);
     let period = || {
@@ -150,7 +152,7 @@ async fn add_names(
 ) -> Result<(), Errno> {
     let cuts = &call.shared.cuts;
     let place = cuts.place(call.file, offset)?;
-    let attributes = form.with_attributes && call.shared.told.keeps_attributes();
+    let attributes = form.with_attributes && call.shared.known_nodes.caches_attributes();
     let page = (call.client)
         .read_directory(call.file, place.after, names_max, attributes)
         .await?;

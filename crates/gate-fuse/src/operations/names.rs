@@ -74,7 +74,7 @@ async fn look_up_and_hold(call: &Call, name: &Name) -> Result<FileState, Errno> 
 }
 
 fn absent(call: &Call, name: &Name) -> Outcome {
-    match call.keep_name(name, None) {
+    match call.cache_name(name, None) {
         Duration::ZERO => Err(Errno::ENOENT),
         valid => Ok(Answer::Absent(valid)),
     }

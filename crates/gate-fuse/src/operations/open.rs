@@ -107,7 +107,7 @@ async fn truncate_or_close(
         Ok(state) => {
             if drops_set_id {
                 // The answer to `open` tells no mode, and the kernel keeps the one that it has.
-                call.shared.told.changed(id.0);
+                call.shared.known_nodes.changed(id.0);
             }
             Ok(state.attributes)
         }
@@ -125,14 +125,14 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     let made = call.client.create_unnamed(directory, node).await?;
     // It has no name that could be kept.
     let entry = translate::entry(made.attributes.id.0, &made.attributes);
-    call.shared.told.tell(entry.node, false);
+    call.shared.known_nodes.tell(entry.node, false);
     let handle = call.shared.open_files.opened(session);
     call.shared.pages.opened_to_write(entry.node, handle);
     Ok(Answer::Created(entry, handle))
 }
 
-/// Every close of a descriptor ends the `fcntl` locks that its process has on the file, after what was written is on its
-/// servers, and tells what of that is lost.
+/// Every close of a descriptor ends the `fcntl` locks that its process has on the file, after what
+/// was written is on its servers, and tells what of that is lost.
 pub async fn flush(call: &Call, handle: u64, lock_owner: u64) -> Outcome {
     let synchronized = data::synchronize(call, handle).await;
     let holder = Holder::of_ranges(call.file, lock_owner);
@@ -166,9 +166,9 @@ pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     call.client.in_session(session, close).await
 }
 
-/// Has an open file registered with its home before its data is changed up to `end`: who
-/// writes beyond the first chunk may write ahead of the size, as far as servers allow those of whom they know that they have
-/// the file open.
+/// Has an open file registered with its home before its data is changed up to `end`: who writes
+/// beyond the first chunk may write ahead of the size, as far as servers allow those of whom they
+/// know that they have the file open.
 pub async fn take_part(call: &Call, id: FileId, end: u64) -> Result<(), Errno> {
     if end <= call.client.chunk_bytes(id).await?.into() {
         return Ok(());

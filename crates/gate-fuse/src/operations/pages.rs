@@ -1,7 +1,8 @@
-//! Which open files are read through the kernel's pages, and that these are never older than the file.
+//! Which open files are read through the kernel's pages, and that these are never older than the
+//! file.
 
+use crate::cached_pages::DROP_LATER;
 use crate::call::{Call, Shared};
-use crate::kept_pages::DROP_LATER;
 use futago_base::{Attributes, Duration, Errno, FileId, Payload};
 use futago_client::Context;
 use futago_fuse_kernel::{OpenFlags, Read};
@@ -10,8 +11,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// Reads and writes go past the kernel's pages, which would be changed before the file is, and could not be dropped
-/// while they are being written.
+/// Reads and writes go past the kernel's pages, which would be changed before the file is, and
+/// could not be dropped while they are being written.
 pub const UNCACHED: OpenFlags = OpenFlags::DIRECT_IO.union(OpenFlags::PARALLEL_DIRECT_WRITES);
 
 /// How the kernel is to treat a file that was opened with `flags`.

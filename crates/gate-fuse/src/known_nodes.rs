@@ -1,4 +1,4 @@
-//! Files that the kernel was told of and may keep attributes of.
+//! Files that the kernel knows and whose attributes it may cache.
 
 use crate::interruption::locked;
 use futago_fuse_kernel::{Forget, Notifier};
@@ -7,46 +7,47 @@ use std::collections::hash_map::Entry;
 use std::sync::Mutex;
 use std::sync::OnceLock;
 
-/// How often the kernel was told of each node since it was first let keep the node's attributes, and has not forgotten it.
+/// The number of lookups of each node that the kernel has not forgotten, since the node's
+/// attributes were first cacheable.
 #[derive(Debug, Default)]
-pub struct ToldNodes {
+pub struct KnownNodes {
     lookups: Mutex<HashMap<u64, u64>>,
-    keeps_names: OnceLock<bool>,
+    caches_names: OnceLock<bool>,
     notifier: OnceLock<Notifier>,
 }
 
-impl ToldNodes {
-    /// From now on the kernel may keep attributes, and perhaps names.
+impl KnownNodes {
+    /// Allows the kernel to cache attributes, and with `names` also names.
     pub fn keep(&self, names: bool) {
-        let _ = self.keeps_names.set(names);
+        let _ = self.caches_names.set(names);
     }
 
-    /// From now on the kernel can be told that attributes have changed.
-    pub fn tell_changes_by(&self, notifier: Notifier) {
+    /// Sets the notifier of changed attributes.
+    pub fn set_notifier(&self, notifier: Notifier) {
         let _ = self.notifier.set(notifier);
     }
 
-    /// The attributes of a node have changed, and the kernel does not know.
+    /// Invalidates the attributes of a node, which have changed without the kernel's knowledge.
     pub fn changed(&self, node: u64) {
         if let Some(notifier) = self.notifier.get() {
-            // It fails when the mount is gone, and all attributes with it.
+            // It fails when the mount is gone, and all cached attributes with it.
             notifier.invalidate_inode(node, -1, 0).ok();
         }
     }
 
-    /// Whether the kernel may keep attributes.
-    pub fn keeps_attributes(&self) -> bool {
-        self.keeps_names.get().is_some()
+    /// Whether the kernel may cache attributes.
+    pub fn caches_attributes(&self) -> bool {
+        self.caches_names.get().is_some()
     }
 
-    /// Whether the kernel may keep names.
-    pub fn keeps_names(&self) -> bool {
-        self.keeps_names.get() == Some(&true)
+    /// Whether the kernel may cache names.
+    pub fn caches_names(&self) -> bool {
+        self.caches_names.get() == Some(&true)
     }
 
-    /// The kernel is told of a node, and whether it may keep its attributes.
+    /// Counts a lookup of a node, and whether the kernel may cache its attributes.
     pub fn tell(&self, node: u64, is_kept: bool) {
-        if !self.keeps_attributes() {
+        if !self.caches_attributes() {
             return;
         }
         match locked(&self.lookups).entry(node) {
@@ -58,9 +59,9 @@ impl ToldNodes {
         }
     }
 
-    /// The kernel forgets nodes, or was not told of them after all.
+    /// The kernel forgets nodes, or did not receive the reply that named them.
     pub fn forget(&self, forgotten: &[Forget]) {
-        if !self.keeps_attributes() {
+        if !self.caches_attributes() {
             return;
         }
         let mut told = locked(&self.lookups);
@@ -74,7 +75,7 @@ impl ToldNodes {
         }
     }
 
-    /// Whether the kernel knows a node or is about to.
+    /// Whether the kernel knows a node, or a reply that names it is under way.
     pub fn contains(&self, node: u64) -> bool {
         locked(&self.lookups).contains_key(&node)
     }
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_node_counts_from_the_first_time_that_it_is_kept() {
-        let told = ToldNodes::default();
+        let told = KnownNodes::default();
         told.tell(7, true);
         assert!(!told.contains(7), "nothing is kept yet");
         told.keep(false);

@@ -1,15 +1,16 @@
 //! Files of which the kernel keeps pages, and when it must drop them.
 //!
-//! A file that is opened to be read, while a lease covers its data and nobody writes to it through this mount, is read
-//! through the kernel's pages. The kernel compares size and modification time whenever it has asked for attributes, and
-//! uses pages without asking while it may keep these (`AUTO_INVAL_DATA`). That alone is not enough: it may have read
-//! a page just before somebody else changed it, answers that arrive side by side with changes are passed over, and a
-//! time can be set back. So whatever may have made pages old is counted here, and pages are dropped explicitly before
-//! attributes are told that let them be used.
+//! A file that is opened to be read, while a lease covers its data and nobody writes to it through
+//! this mount, is read through the kernel's pages. The kernel compares size and modification time
+//! whenever it has asked for attributes, and uses pages without asking while it may keep these
+//! (`AUTO_INVAL_DATA`). That alone is not enough: it may have read a page just before somebody else
+//! changed it, answers that arrive side by side with changes are passed over, and a time can be set
+//! back. So whatever may have made pages old is counted here, and pages are dropped explicitly
+//! before attributes are told that let them be used.
 //!
-//! Dropping waits for pages that are being read. It is done by a thread of its own, and reads wait for nobody who waits
-//! for it. What is read while no lease covers it is not dropped at once, as a reader whose page is gone before it has seen it
-//! reads it again, and again.
+//! Dropping waits for pages that are being read. It is done by a thread of its own, and reads wait
+//! for nobody who waits for it. What is read while no lease covers it is not dropped at once, as a
+//! reader whose page is gone before it has seen it reads it again, and again.
 
 use crate::interruption::locked;
 use futago_base::{Duration, Timestamp};
@@ -21,11 +22,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{self, Instant};
 
-/// How long a lease that is called back is kept because pages cannot be dropped. They are used no more without
-/// asking, but by whom has them mapped, and of a directory by who goes on with a listing.
+/// How long a lease that is called back is kept because pages cannot be dropped. They are used no
+/// more without asking, but by whom has them mapped, and of a directory by who goes on with a
+/// listing.
 pub const DROP_MAX: time::Duration = time::Duration::from_millis(200);
 
-/// How long pages stay that were read while no lease covered them, unless somebody reads again before.
+/// How long pages stay that were read while no lease covered them, unless somebody reads again
+/// before.
 pub const DROP_LATER: Duration = Duration::from_millis(100);
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
@@ -33,13 +36,14 @@ const NANOS_PER_SECOND: u32 = 1_000_000_000;
 /// How many other times of modification a file gets in turn.
 const OTHER_TIMES: u32 = 1 << 20;
 
-/// What is larger than this is worth the pages only if it is read more than once: to fill new pages costs more than to
-/// read past them in large pieces, half a millisecond for 1 MiB. What is smaller is often read in small pieces or again.
+/// What is larger than this is worth the pages only if it is read more than once: to fill new pages
+/// costs more than to read past them in large pieces, half a millisecond for 1 MiB. What is smaller
+/// is often read in small pieces or again.
 const LARGE_BYTES: u64 = 1 << 20;
 
 /// The files, by their nodes.
 #[derive(Debug, Default)]
-pub struct KeptPages {
+pub struct CachedPages {
     files: Mutex<HashMap<u64, File>>,
     are_kept: AtomicBool,
     notifier: OnceLock<Notifier>,
@@ -59,7 +63,8 @@ struct File {
     dropped: u64,
     /// Something may have been read since the last drop was begun.
     is_filled: bool,
-    /// The kernel has pages of the time before the file was opened, unless it has dropped them by now, as it was told.
+    /// The kernel has pages of the time before the file was opened, unless it has dropped them by
+    /// now, as it was told.
     is_opening: bool,
     /// A drop is going to begin after [`DROP_LATER`]. Others that begin before leave it to that:
     /// otherwise each of them would have one more follow, for as long as somebody reads.
@@ -127,7 +132,7 @@ pub enum Recalled {
     Waits,
 }
 
-impl KeptPages {
+impl CachedPages {
     /// From now on there is a kernel that can drop pages. Files that are mapped always have some.
     pub fn drop_by(&self, notifier: Notifier) {
         let _ = self.notifier.set(notifier);
@@ -138,8 +143,8 @@ impl KeptPages {
         self.are_kept.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a file that is opened to be read may be read through pages: nobody has it open to write to it, and if
-    /// it is large, it has been read before.
+    /// Whether a file that is opened to be read may be read through pages: nobody has it open to
+    /// write to it, and if it is large, it has been read before.
     pub fn may_open(&self, node: u64, size: u64) -> bool {
         if !self.are_kept.load(Ordering::Relaxed) {
             return false;
@@ -156,8 +161,9 @@ impl KeptPages {
         files.entry(node).or_default().writers.insert(handle);
     }
 
-    /// A file is opened that is read through pages, whose data a lease covers for some time. Returns whether pages that
-    /// the kernel has may stay; if not, it drops them before anybody reads.
+    /// A file is opened that is read through pages, whose data a lease covers for some time.
+    /// Returns whether pages that the kernel has may stay; if not, it drops them before anybody
+    /// reads.
     pub fn opened_to_read(&self, node: u64, handle: u64, trust: Duration) -> bool {
         let mut files = locked(&self.files);
         let file = files.entry(node).or_default();
@@ -218,8 +224,8 @@ impl KeptPages {
         })
     }
 
-    /// A read is about to be answered; a lease covers the data for some time. Returns whether the pages that the kernel
-    /// fills with it are to be dropped after [`DROP_LATER`].
+    /// A read is about to be answered; a lease covers the data for some time. Returns whether the
+    /// pages that the kernel fills with it are to be dropped after [`DROP_LATER`].
     pub fn end_read(&self, node: u64, start: ReadStart, trust: Duration) -> bool {
         let mut files = locked(&self.files);
         let Some(file) = files.get_mut(&node) else {
@@ -242,8 +248,8 @@ impl KeptPages {
         })
     }
 
-    /// Whether attributes may be told that let pages be used for as long as a lease covers the data. If pages are to be
-    /// dropped before: `None`.
+    /// Whether attributes may be told that let pages be used for as long as a lease covers the
+    /// data. If pages are to be dropped before: `None`.
     pub fn trust(&self, node: u64, trust: Duration) -> Option<bool> {
         let mut files = locked(&self.files);
         let Some(file) = files.get_mut(&node) else {
@@ -316,7 +322,7 @@ impl KeptPages {
         Recalled::Waits
     }
 
-    /// The drop that [`KeptPages::end_read`] has asked for begins.
+    /// The drop that [`CachedPages::end_read`] has asked for begins.
     pub fn begin_due(&self, node: u64) {
         if let Some(file) = locked(&self.files).get_mut(&node) {
             file.is_due = false;
@@ -357,7 +363,7 @@ mod tests {
     const TRUST: Duration = Duration::from_secs(1000);
     const NONE: Duration = Duration(0);
 
-    impl KeptPages {
+    impl CachedPages {
         fn drop_now(&self) {
             let aged = self.begin_drop(NODE).expect("a file");
             self.end_drop(NODE, aged);
@@ -370,8 +376,8 @@ mod tests {
         }
     }
 
-    fn opened() -> KeptPages {
-        let pages = KeptPages::default();
+    fn opened() -> CachedPages {
+        let pages = CachedPages::default();
         assert!(
             !pages.opened_to_read(NODE, 1, TRUST),
             "who knows of when they are"

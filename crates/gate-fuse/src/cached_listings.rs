@@ -1,18 +1,20 @@
 //! Listings that the kernel keeps in its pages, and when it must drop them.
 //!
-//! The kernel fills pages with whatever it is told of a directory, and lists it from there once it has been told of the end by
-//! an empty answer; before it begins, it asks for attributes if it may not keep them, and begins anew if it has changed
-//! names itself or sees another modification time. That is not enough: a time can be set back, and who goes on with a
-//! listing asks for nothing. So it is told of the end by a piece of a record, which it passes over, unless one lease
-//! has covered all that may be in its pages; and pages are dropped before that lease is given back, before
-//! this kernel has names changed, and before attributes may be kept under another lease.
+//! The kernel fills pages with whatever it is told of a directory, and lists it from there once it
+//! has been told of the end by an empty answer; before it begins, it asks for attributes if it may
+//! not keep them, and begins anew if it has changed names itself or sees another modification time.
+//! That is not enough: a time can be set back, and who goes on with a listing asks for nothing. So
+//! it is told of the end by a piece of a record, which it passes over, unless one lease has covered
+//! all that may be in its pages; and pages are dropped before that lease is given back, before this
+//! kernel has names changed, and before attributes may be kept under another lease.
 //!
-//! The kernel locks no page while it is told of a part: it may take a part in after pages were dropped. For a while it is
-//! believed to be about to do so. It begins anew only after an end that it takes for one, at the place where it has stopped
-//! filling pages: that it finds this place again is why the place after the last name is always the same ([`listing`](crate::listing)).
+//! The kernel locks no page while it is told of a part: it may take a part in after pages were
+//! dropped. For a while it is believed to be about to do so. It begins anew only after an end that
+//! it takes for one, at the place where it has stopped filling pages: that it finds this place
+//! again is why the place after the last name is always the same ([`listing`](crate::listing)).
 
+use crate::cached_pages::{DROP_MAX, Recalled};
 use crate::interruption::locked;
-use crate::kept_pages::{DROP_MAX, Recalled};
 use futago_base::FileId;
 use futago_fuse_kernel::Notifier;
 use std::collections::HashMap;
@@ -23,12 +25,13 @@ use std::time::{Duration, Instant};
 /// For how long the kernel may be about to take in what it was told.
 const TAKE_IN_MAX: Duration = Duration::from_secs(1);
 
-/// A time in which a lease is held without a gap ([`lease_epoch`](futago_client::Client::lease_epoch)).
+/// A time in which a lease is held without a gap
+/// ([`lease_epoch`](futago_client::Client::lease_epoch)).
 type Period = u64;
 
 /// The listings, by their directories.
 #[derive(Debug, Default)]
-pub struct KeptListings {
+pub struct CachedListings {
     listings: Mutex<HashMap<FileId, Listing>>,
     notifier: OnceLock<Notifier>,
 }
@@ -41,7 +44,8 @@ struct Listing {
     parts: u64,
     /// When it was told of the last one, and the lease that covered that.
     told: Option<(Instant, Option<Period>)>,
-    /// When it was last told of a part that may be in pages beside those that the present lease covers.
+    /// When it was last told of a part that may be in pages beside those that the present lease
+    /// covers.
     mixed: Option<Instant>,
     /// How often the kernel was told to forget it.
     forgotten: u64,
@@ -63,7 +67,7 @@ pub enum Telling {
     Plainly,
     /// It is the end, and what is in pages is not to be used again.
     WithoutEnd,
-    /// It is the end, but pages are to be dropped first ([`KeptListings::tell_end`]).
+    /// It is the end, but pages are to be dropped first ([`CachedListings::tell_end`]).
     AfterDrop,
 }
 
@@ -97,7 +101,7 @@ impl Listing {
     }
 }
 
-impl KeptListings {
+impl CachedListings {
     /// From now on the kernel may keep listings.
     pub fn keep(&self, notifier: Notifier) {
         let _ = self.notifier.set(notifier);
@@ -115,7 +119,8 @@ impl KeptListings {
         Start { period, forgotten }
     }
 
-    /// It is about to be told of that part, perhaps of the end. `period` is that of a lease under which all names are known.
+    /// It is about to be told of that part, perhaps of the end. `period` is that of a lease under
+    /// which all names are known.
     pub fn tell(
         &self,
         directory: FileId,
@@ -124,7 +129,8 @@ impl KeptListings {
         is_end: bool,
     ) -> Telling {
         let mut listings = locked(&self.listings);
-        // Without a listing the kernel has forgotten the directory meanwhile, and the caller is gone.
+        // Without a listing the kernel has forgotten the directory meanwhile, and the caller is
+        // gone.
         let covering = listings.get_mut(&directory).map(|listing| {
             let period = listing.covering(start, period);
             listing.tell(period);
@@ -137,8 +143,8 @@ impl KeptListings {
         }
     }
 
-    /// Pages were dropped while `parts` of the listing had been told. Returns whether the kernel may be told of the end: it finds no
-    /// pages then, and begins anew.
+    /// Pages were dropped while `parts` of the listing had been told. Returns whether the kernel
+    /// may be told of the end: it finds no pages then, and begins anew.
     pub fn tell_end(
         &self,
         directory: FileId,
@@ -157,8 +163,8 @@ impl KeptListings {
         })
     }
 
-    /// Whether the kernel may keep the attributes of a directory of which a lease is held in that period, and list from pages
-    /// with them. If not, these are to be dropped first.
+    /// Whether the kernel may keep the attributes of a directory of which a lease is held in that
+    /// period, and list from pages with them. If not, these are to be dropped first.
     pub fn allow_attributes(&self, directory: FileId, period: Option<Period>) -> bool {
         let listings = locked(&self.listings);
         let kept = listings.get(&directory).and_then(|listing| listing.kept);
@@ -192,8 +198,8 @@ impl KeptListings {
         Recalled::Done
     }
 
-    /// Drops the pages of a directory, which the kernel knows by these nodes. Blocks while somebody lists it from them. Returns how many parts
-    /// had been told.
+    /// Drops the pages of a directory, which the kernel knows by these nodes. Blocks while somebody
+    /// lists it from them. Returns how many parts had been told.
     ///
     /// # Errors
     /// When the mount is gone.
@@ -235,7 +241,7 @@ mod tests {
     const FIRST: Option<Period> = Some(1);
     const SECOND: Option<Period> = Some(2);
 
-    impl KeptListings {
+    impl CachedListings {
         /// The kernel asks for a part and is told.
         fn part(&self, period: Option<Period>, is_end: bool) -> Telling {
             let start = self.begin(DIRECTORY, period);
@@ -272,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_listing_is_kept_as_long_as_its_lease() {
-        let listings = KeptListings::default();
+        let listings = CachedListings::default();
         assert_eq!(listings.list(FIRST), Telling::Plainly);
         assert_eq!(listings.list(FIRST), Telling::Plainly);
         assert!(listings.allow_attributes(DIRECTORY, FIRST));
@@ -287,7 +293,7 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_on_the_way_has_no_end() {
-        let listings = KeptListings::default();
+        let listings = CachedListings::default();
         let start = listings.begin(DIRECTORY, FIRST);
         listings.forget(DIRECTORY);
         let telling = listings.tell(DIRECTORY, start, FIRST, true);
@@ -297,7 +303,7 @@ mod tests {
 
     #[test]
     fn what_changes_on_the_way_is_not_kept() {
-        let listings = KeptListings::default();
+        let listings = CachedListings::default();
         let start = listings.begin(DIRECTORY, FIRST);
         let telling = listings.tell(DIRECTORY, start, SECOND, true);
         assert_eq!(telling, Telling::WithoutEnd, "another lease");
@@ -310,7 +316,7 @@ mod tests {
 
     #[test]
     fn nothing_is_dropped_before_there_is_an_end() {
-        let listings = KeptListings::default();
+        let listings = CachedListings::default();
         listings.part(FIRST, false);
         assert!(!listings.has(DIRECTORY));
         assert_eq!(listings.recalled(DIRECTORY), Recalled::Done);
@@ -319,7 +325,7 @@ mod tests {
 
     #[test]
     fn what_no_lease_covers_has_no_end_and_keeps_no_attributes_away() {
-        let listings = KeptListings::default();
+        let listings = CachedListings::default();
         assert_eq!(listings.list(None), Telling::WithoutEnd);
         assert!(listings.allow_attributes(DIRECTORY, None));
         assert_eq!(listings.recalled(DIRECTORY), Recalled::Done);
@@ -328,7 +334,7 @@ mod tests {
     #[test]
     fn parts_of_two_times_have_no_end_together() {
         for before in [None, FIRST] {
-            let listings = KeptListings::default();
+            let listings = CachedListings::default();
             listings.part(before, false);
             assert_eq!(listings.list(SECOND), Telling::WithoutEnd, "{before:?}");
             listings.pass();
@@ -341,7 +347,7 @@ mod tests {
 
     #[test]
     fn what_was_told_before_a_recall_may_come_after_it() {
-        let listings = KeptListings::default();
+        let listings = CachedListings::default();
         listings.list(FIRST);
         listings.recalled(DIRECTORY);
         listings.drop_now();
@@ -352,7 +358,7 @@ mod tests {
 
     #[test]
     fn what_is_told_beside_a_drop_is_not_ended_after_it() {
-        let listings = KeptListings::default();
+        let listings = CachedListings::default();
         listings.part(None, false);
         listings.pass();
         assert_eq!(listings.list(FIRST), Telling::AfterDrop);
@@ -367,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_drop_does_not_count_for_what_is_told_meanwhile() {
-        let listings = KeptListings::default();
+        let listings = CachedListings::default();
         listings.list(FIRST);
         let parts = listings.parts(DIRECTORY);
         listings.list(SECOND);
@@ -379,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_recall_waits_no_longer_than_it_may() {
-        let listings = KeptListings::default();
+        let listings = CachedListings::default();
         listings.list(FIRST);
         assert_eq!(listings.recalled(DIRECTORY), Recalled::Drop);
         locked(&listings.listings)
