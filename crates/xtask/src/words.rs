@@ -21,6 +21,7 @@ const DONE: &[&str] = &[
     "base",
     "fuse-kernel",
     "hammer",
+    "node",
     "store",
     "trace",
     "transport",

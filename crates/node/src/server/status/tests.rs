@@ -1,4 +1,5 @@
-//! The names of the metrics in the rules, in the dashboard and in the documents are those that servers offer.
+//! The names of the metrics in the rules, in the dashboard and in the documents are those that
+//! servers offer.
 
 use super::Status;
 use metrics_exporter_prometheus::PrometheusBuilder;
