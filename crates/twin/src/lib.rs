@@ -1,10 +1,10 @@
 //! The simulated cluster: the real server and client cores over a virtual network, in virtual time,
-//! with everything drawn from a seed, so that whatever happens happens again.
+//! with all randomness drawn from a seed, so that every run can be repeated.
 //!
-//! [`cluster`] holds the parties and the network and knows no event loop; [`sequential`] is the
-//! plain one. [`model`] is what a file system should do, [`check`] compares, [`fuzz`] draws
-//! scenarios, runs them and makes failing ones small. [`machine`] reads what hosts and networks cost,
-//! and [`world`] measures a cluster on such a machine.
+//! [`cluster`] holds the parties and the network, without an event loop; [`sequential`] is the
+//! plain loop. [`model`] is the reference file system, [`check`] compares with it, [`fuzz`] draws
+//! scenarios, runs them and reduces failing ones. [`machine`] reads the costs of hosts and
+//! networks, and [`world`] measures a cluster on such a machine.
 
 pub mod check;
 pub mod cluster;

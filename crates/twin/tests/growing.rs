@@ -1,5 +1,4 @@
-//! Whoever follows a file that others make longer sees what they write, and never zeros in its
-//! place.
+//! A reader that follows a growing file sees the written data, and never zeros in its place.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,5 @@
-//! Whether the search for an order refuses what no file system may show, and accepts what a kernel does by itself.
+//! The search for an order refuses histories that no file system may show, and accepts effects of a
+//! kernel.
 
 use bytes::Bytes;
 use futago_base::{Duration, Errno, FileId, Name, Time};
@@ -145,8 +146,8 @@ fn what_is_read_once_is_not_unread_by_a_failure() {
     assert!(!is_explained(&history, 0));
 }
 
-/// The kernel has found the file under its first name, another client moves it, and the kernel finds it under
-/// the second one: for a kernel, there is nothing to do then.
+/// The kernel has found the file under its first name, another client moves it, and the kernel
+/// finds it under the second one: for a kernel, there is nothing to do then.
 #[test]
 fn a_kernel_may_find_one_file_under_both_names() {
     let history = [
@@ -163,7 +164,8 @@ fn a_kernel_may_find_one_file_under_both_names() {
     assert!(!is_explained(&alone, 1));
 }
 
-/// A close that nobody waits for leaves it open how long the file lives; one that is waited for does not.
+/// A close without a wait leaves the lifetime of the file undecided; a close that a client waits
+/// for does not.
 #[test]
 fn a_released_file_may_be_gone_or_not() {
     let unlink = Operation::Unlink {

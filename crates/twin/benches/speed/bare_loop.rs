@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-/// What a run has done.
+/// The counts of a run.
 pub struct Ran {
     /// Operations of all clients.
     pub operations: u64,
@@ -47,7 +47,7 @@ enum Message {
     Answer(RequestId, Outcome, Payload),
 }
 
-/// What the loop and the clients share.
+/// State that the loop and the clients share.
 #[derive(Default)]
 struct Post {
     sent: RefCell<VecDeque<Message>>,
@@ -155,7 +155,7 @@ struct Known {
     shared: Rc<[Directory]>,
 }
 
-/// What a simulated client does: it asks for the directory, and performs its operations.
+/// The work of a simulated client: it asks for the directory and performs its operations.
 async fn perform(
     core: Client<Way>,
     client: u32,
@@ -184,7 +184,7 @@ struct Bare {
     requests: u64,
 }
 
-/// What passes from one message to the next.
+/// The time from one message to the next.
 const STEP: Duration = Duration::from_micros(1);
 
 impl Bare {

@@ -1,10 +1,10 @@
-//! How fast a world of PPMDSsim's largest figures runs: all executors beside a bare loop over the
-//! same handlers, in turns, each in a process of its own.
+//! The speed of a world of PPMDSsim's largest figures: all executors beside a bare loop over the
+//! same handlers, interleaved, each in a process of its own.
 //!
 //!     cargo bench -p futago-twin --bench speed -- [CLIENTS [OPERATIONS [ROUNDS]]]
 //!
-//! prints a line of JSON: medians of all rounds, and of the ratios within each round, which a noisy machine
-//! disturbs least. Every client creates OPERATIONS files in one directory of 128 servers.
+//! prints a line of JSON: medians of all rounds, and of the ratios within each round, which a noisy
+//! machine disturbs least. Every client creates OPERATIONS files in one directory of 128 servers.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -28,7 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SCENARIO: &str = "../../experiments/ppmds/fig9.toml";
 
-/// Who runs the handlers.
+/// The executors of the handlers.
 const RUNNERS: [(&str, Option<(Executor, u32)>); 4] = [
     ("bare-loop", None),
     ("sequential", Some((Executor::Sequential, 1))),

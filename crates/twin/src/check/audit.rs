@@ -8,7 +8,7 @@ use futago_base::{
 use futago_store::MemoryStore;
 use std::collections::BTreeMap;
 
-/// What is wrong, one line each.
+/// Faults, one line each.
 pub fn audit(map: &ClusterMap, stores: &[&MemoryStore]) -> Vec<String> {
     let mut audit = Audit::default();
     for (server, store) in map.servers().zip(stores) {

@@ -1,4 +1,4 @@
-//! What the check of the file system finds, which must be nothing while servers are at rest.
+//! Findings of the file-system check; there must be none while servers are at rest.
 
 use futago_base::{ClusterMap, Overlay};
 use futago_lab::check::{Listing, Records, check};

@@ -1,4 +1,4 @@
-//! What clients did and saw, and when.
+//! Operations of clients with their results and times.
 
 use crate::model::{Observed, Operation};
 use futago_base::Time;
@@ -8,11 +8,11 @@ use futago_base::Time;
 pub struct Record {
     /// The client that asked.
     pub client: usize,
-    /// What it asked for.
+    /// The operation.
     pub operation: Operation,
     /// When.
     pub called: Time,
-    /// What it saw, and when; nothing if it died first.
+    /// The result and its time; none if the client died first.
     pub returned: Option<(Time, Observed)>,
 }
 

@@ -12,7 +12,7 @@ use futago_base::{Duration, Time};
 use std::collections::{BTreeMap, BTreeSet, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
 
-/// What the search found.
+/// The result of the search.
 #[derive(Debug)]
 pub enum Verdict {
     /// An order explains everything.
@@ -28,21 +28,22 @@ const STATES_MAX: usize = 400_000;
 /// The most parts that a history may have.
 const PARTS_MAX: usize = 1024;
 
-/// What the operations of a history ran in.
+/// The circumstances of a history.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Bytes a chunk.
     pub chunk_bytes: u64,
     /// Whether servers may be full.
     pub limited: bool,
-    /// So many clients, the first ones, ask through a kernel, which looks at names before it passes operations on.
+    /// How many clients, the first ones, send requests through a kernel, which checks names before
+    /// it passes operations on.
     pub kernels: usize,
     /// How long an operation waits for servers that cannot be reached.
     pub grace: Duration,
 }
 
-/// Looks for an order of `history` that leads from `before` to `after`, or anywhere if it is not known what
-/// the servers hold afterwards.
+/// Searches an order of `history` that leads from `before` to `after`, or to any state if the final
+/// state of the servers is unknown.
 pub fn linearize(
     history: &History,
     before: &Tree,
@@ -76,7 +77,7 @@ pub fn linearize(
     }
 }
 
-/// What a client saw of an operation that was done as a whole, or not at all.
+/// The result of an operation that was done as a whole, or not at all.
 fn observed(record: &Record) -> Option<&Observed> {
     let (_, observed) = record.returned.as_ref()?;
     (!is_partial(record)).then_some(observed)
@@ -159,8 +160,8 @@ impl Search<'_> {
             .is_some_and(|next| self.explore(next))
     }
 
-    /// The state after a part that changes nothing, wherever it comes. If it may come now, no order is lost by
-    /// letting it come now: it is in nobody's way afterwards.
+    /// The state after a part that changes nothing in any place. If it may come now, doing so loses
+    /// no order, because it never hinders a later part.
     fn advance_idle(&mut self, state: &State, frontier: Time) -> Option<State> {
         (0..self.parts.len()).find_map(|index| {
             let record = &self.history[self.parts[index].operation];

@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) struct Part {
     /// The operation.
     pub operation: usize,
-    /// What of it.
+    /// The part of the operation.
     pub slice: Slice,
     /// Whether it must have taken effect.
     pub required: bool,
@@ -75,8 +75,8 @@ pub(super) fn parts(history: &History, setting: Setting) -> Vec<Part> {
     parts
 }
 
-/// Whether a kernel may have judged a rename by itself: it looks at its two names one after the other, and
-/// others may have changed the first one meanwhile.
+/// Whether a kernel may have decided on a rename by itself. It looks up the two names one after the
+/// other, and other clients may have changed the first one meanwhile.
 fn looks_first(history: &History, record: &Record, setting: Setting) -> bool {
     let judged = matches!(
         record.returned,
@@ -106,8 +106,8 @@ pub(super) fn is_partial(record: &Record) -> bool {
     }
 }
 
-/// Whether a message to another server that the operation has caused may arrive after its return: it
-/// returns after a grace time even if that server cannot be reached.
+/// Whether a message of the operation to another server may arrive after the operation has
+/// returned: it returns after a grace time even if that server cannot be reached.
 fn may_follow(record: &Record, slice: Slice, setting: Setting) -> bool {
     slice == Slice::Links && record.end().since(record.called) >= setting.grace
 }
@@ -127,8 +127,7 @@ const fn is_write(operation: &Operation) -> bool {
     )
 }
 
-/// Whether a file may have been cut, to a smaller size or to the one that it has, while an operation
-/// was under way.
+/// Whether a file may have been truncated, to a smaller size or to its size, during an operation.
 fn may_be_cut(history: &History, record: &Record) -> bool {
     let cuts = |other: &&Record| {
         matches!(
@@ -204,8 +203,8 @@ fn slices(record: &Record, setting: Setting) -> Vec<Slice> {
     std::iter::once(Slice::Home).chain(chunks).collect()
 }
 
-/// The pieces that this part of a copy is done in: each lies within one chunk of either file. A piece
-/// grows the file, and is copied.
+/// The pieces of this part of a copy: each lies within one chunk of either file. A piece first
+/// grows the file, and is then copied.
 fn copied_pieces(from: u64, offset: u64, part: Range<u64>, chunk_bytes: u64) -> Vec<Slice> {
     let mut slices = Vec::new();
     let mut at = part.start;

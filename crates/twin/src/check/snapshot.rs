@@ -12,8 +12,8 @@ use std::rc::Rc;
 /// A file, a client that has it open without its home's knowing, and how often.
 pub type UnregisteredOpen = (FileId, usize, u32);
 
-/// Reads the tree from the records of all servers, which must be at rest, and what clients tell of open files. `clients`
-/// says which client has which session.
+/// Reads the tree from the records of all servers, which must be at rest, and from the clients'
+/// tables of open files. `clients` maps sessions to clients.
 pub fn snapshot(
     stores: &[&MemoryStore],
     clients: &BTreeMap<SessionId, usize>,

@@ -33,8 +33,8 @@ pub fn backwards(
     })
 }
 
-/// What an operation has seen of a file, as far as its times are exact: a directory's are put together
-/// by those that ask for its attributes.
+/// The attributes of a file in a result, as far as its times are exact. The times of a directory
+/// are combined by the client that asks for them.
 fn attributes(record: &Record) -> Option<&Attributes> {
     let (_, Ok(Outcome::File(state, _))) = record.returned.as_ref()? else {
         return None;

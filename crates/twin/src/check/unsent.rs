@@ -1,11 +1,11 @@
-//! What a client that died may have kept to itself.
+//! Buffered writes of a client that died.
 
 use super::{History, Record};
 use crate::model::Operation;
 use futago_base::{FileId, Time};
 
-/// The history as those may see it who live: whether a write of a client that died has happened is open, unless the client
-/// has sent it before; what it read of its own writes nobody knows.
+/// The history for the living clients. A write of a client that died may or may not have happened,
+/// unless the client has sent it before; its reads of own writes are unknown.
 pub fn without_unsent(history: &History) -> History {
     let died = |client| {
         let mut records = history.iter();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// What wakes a task: it is run again when its client is.
+/// The waker of a task: the task runs again when its client does.
 struct Flag(AtomicBool);
 
 impl Wake for Flag {
@@ -179,7 +179,7 @@ impl ClientNode {
             self.keep_alive = (period, now + period);
             let core = Rc::clone(&self.core);
             self.spawn(async move {
-                // Who does not answer is found by the operations that need it.
+                // Operations notice by themselves that a server does not reply.
                 let _ = core.keep_alive().await;
             });
         }
@@ -189,7 +189,7 @@ impl ClientNode {
         self.tasks[at].flag.0.swap(false, Ordering::Relaxed)
     }
 
-    /// What it has sent; it dies if that was its last message.
+    /// The messages that it has sent. The client dies if one of them was its last.
     pub(super) fn take_sent(&mut self) -> Vec<(ServerId, Frame)> {
         let mut sent = self.core.context().take_sent();
         if !self.alive {

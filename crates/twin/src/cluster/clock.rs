@@ -1,4 +1,4 @@
-//! The wall clocks of simulated parties, which may step. What never steps is the time of the world.
+//! The wall clocks of simulated parties, which may step. The time of the world never does.
 
 use futago_base::{Duration, Moment, Time};
 
@@ -17,13 +17,13 @@ impl WallClock {
         self.stepped_ns += by_ns;
     }
 
-    /// What it shows.
+    /// The wall-clock time at the world's time `now`.
     pub fn read(self, now: Time) -> Time {
         let shown = now + AHEAD;
         Time(shown.0.saturating_add_signed(self.stepped_ns))
     }
 
-    /// What a party's clocks show.
+    /// The times of a party's clocks.
     pub fn moment(self, now: Time) -> Moment {
         Moment {
             steady: now,

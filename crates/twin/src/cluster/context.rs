@@ -34,7 +34,7 @@ enum Wait {
     Over(Box<(Outcome, Payload)>),
 }
 
-/// What a client's operations share.
+/// State that a client's operations share.
 pub(super) struct Shared {
     /// The time of the world.
     pub now: Time,
@@ -42,7 +42,7 @@ pub(super) struct Shared {
     /// Whether leases and timeouts go by the wall clock, which is a defect.
     pub measures_by_wall: bool,
     calls: Calls,
-    /// What is to be sent.
+    /// Messages to send.
     sent: Vec<(ServerId, Frame)>,
     random: Random,
     waiting: BTreeMap<u64, Wait>,
@@ -157,7 +157,7 @@ impl SimulatedContext {
         sleepers.chain(shared.calls.next_deadline()).min()
     }
 
-    /// What is to be sent since the last time.
+    /// The messages to send since the last call.
     pub(super) fn take_sent(&self) -> Vec<(ServerId, Frame)> {
         std::mem::take(&mut self.0.borrow_mut().sent)
     }

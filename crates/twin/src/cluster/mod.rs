@@ -56,9 +56,9 @@ pub struct Cluster {
     pub sessions: BTreeMap<SessionId, usize>,
     /// The network.
     pub network: Network,
-    /// What servers held that have begun a new life.
+    /// The stores of servers before they began a new incarnation.
     pub lost: Vec<MemoryStore>,
-    /// What was wrong after an event, one line each, although it may be right by now.
+    /// Faults after single events, one line each; later events may have hidden them.
     pub damages: Vec<String>,
     config: Config,
     defect: Option<Defect>,
@@ -111,13 +111,13 @@ impl Cluster {
         ids.map(|id| (self.config.tick, Event::Tick(id))).collect()
     }
 
-    /// What the servers hold.
+    /// The stores of the servers.
     pub fn stores(&self) -> Vec<&MemoryStore> {
         self.servers.iter().map(|server| &server.store).collect()
     }
 
-    /// Adds a client and returns its number. It shows that it lives four times a lease, as real ones
-    /// do.
+    /// Adds a client and returns its number. It sends a keep-alive four times a lease, as real
+    /// clients do.
     pub fn add_client(&mut self, config: futago_client::Config, seed: u64, now: Time) -> usize {
         let number = self.clients.len();
         let session = SessionId(number as u64 + 1);

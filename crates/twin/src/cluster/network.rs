@@ -37,7 +37,7 @@ pub struct Pause {
     pub to: Duration,
 }
 
-/// What goes wrong.
+/// Faults of the network.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// So many of 1,000 messages are lost.
@@ -48,9 +48,9 @@ pub struct Faults {
     pub late_permille: u32,
     /// How late, at most.
     pub late: Duration,
-    /// Who cannot reach whom.
+    /// Pairs of parties that cannot reach each other.
     pub partitions: Vec<Partition>,
-    /// Who stops for a while.
+    /// Parties that stop for a while.
     pub pauses: Vec<Pause>,
 }
 

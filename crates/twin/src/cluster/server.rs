@@ -24,7 +24,7 @@ pub enum Receiver {
 /// A server and what it holds.
 pub struct ServerNode {
     server: Server,
-    /// What it holds.
+    /// Its store.
     pub store: MemoryStore,
     memory_bytes: u64,
     /// Whether it runs.

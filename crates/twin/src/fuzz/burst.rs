@@ -1,4 +1,4 @@
-//! What clients do side by side, and what goes wrong meanwhile.
+//! Concurrent operations of clients, and the faults meanwhile.
 
 use super::step::{Reach, Step, Work};
 use crate::cluster::{Faults, Partition, Party, Pause};
@@ -6,14 +6,14 @@ use crate::random::Random;
 use futago_base::{Duration, Incarnation, ServerId};
 use std::ops::Range;
 
-/// What clients do side by side.
+/// The concurrent scripts of clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Burst {
     /// The steps of each client.
     pub scripts: Vec<Vec<Step>>,
-    /// What goes wrong meanwhile.
+    /// The faults meanwhile.
     pub faults: Faults,
-    /// Who dies.
+    /// The client that dies.
     pub death: Option<Death>,
     /// Whose wall clocks step.
     pub clock_steps: Vec<ClockStep>,
@@ -300,8 +300,8 @@ impl Burst {
     }
 }
 
-/// Scripts that have much to do with one file. What a client has changed in data before its session
-/// ends may have happened in part: there it does little, as an order is hard to find.
+/// Scripts with many operations on one file. Changes of data by a client whose session ends may
+/// happen in part, so such a client does little: an order would be hard to find.
 fn draw_mixed(random: &mut Random, clients: usize, work: Work, absent: usize) -> Vec<Vec<Step>> {
     let file = random.next() as u16;
     let mut script = |client| {

@@ -1,4 +1,4 @@
-//! What must work on every server when all faults are over.
+//! Operations that must work on every server once all faults are over.
 
 use super::perform;
 use crate::cluster::SimulatedContext;
@@ -30,7 +30,7 @@ pub(super) async fn exercise(core: &Core) -> Result<(), String> {
     for pair in directories.windows(2) {
         move_all(core, pair[0], pair[1]).await?;
     }
-    // What is left lies in the last one.
+    // The remaining nodes lie in the last one.
     for (directory, name) in &made[..made.len() - 1] {
         listed(core, *directory, 0).await?;
         let (directory, name) = (FileId::ROOT, name.clone());
@@ -141,7 +141,7 @@ async fn listed(core: &Core, directory: FileId, count: usize) -> Result<(), Stri
     }
 }
 
-/// What all servers list for a check of the file system.
+/// The listings of all servers for a check of the file system.
 pub(super) async fn inspect(core: &Core, map: &ClusterMap) -> Result<Vec<Listing>, String> {
     let mut listings = Vec::new();
     for server in map.servers() {

@@ -20,7 +20,7 @@ const OPERATION_MAX: Duration = Duration::from_secs(200);
 /// Until all have heard of a new life, and what sessions held is given up.
 const SETTLING: Duration = Duration(3 * LEASE.0 + GRACE.0 + NETWORK.0);
 
-/// What has happened since a server stopped.
+/// Events since a server stopped.
 struct Since {
     history: Rc<RefCell<History>>,
     marks: Rc<RefCell<Marks>>,
@@ -169,7 +169,7 @@ impl Run {
         })
     }
 
-    /// What is made anew works on all servers.
+    /// New nodes work on all servers.
     fn everything_works(&mut self) -> Result<(), Failure> {
         let done = self.finish(|core| async move { exercise(&core).await });
         self.world.run(SETTLING, |_| false);
@@ -199,7 +199,7 @@ impl Run {
     }
 }
 
-/// What there was, and what has been made since.
+/// The nodes before, and the nodes created since.
 fn known(tree: &Tree, history: &History) -> Known {
     let mut known = Known::of(tree);
     for record in history {

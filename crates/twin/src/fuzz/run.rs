@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// What sort of mistake was found.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// Code panicked.
@@ -42,7 +42,7 @@ pub enum FailureKind {
 pub struct Failure {
     /// Its sort.
     pub kind: FailureKind,
-    /// What it is, and what led to it.
+    /// The fault and its history.
     pub text: String,
 }
 
@@ -66,7 +66,7 @@ pub(super) const NO_PLACE: usize = usize::MAX;
 /// No operation takes longer, whatever happens.
 const END: Duration = Duration::from_secs(100);
 
-/// What was checked of a scenario in which nothing went wrong.
+/// The extent of the checks of a scenario without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// The histories of bursts.
@@ -380,7 +380,7 @@ impl Run {
         ))
     }
 
-    /// What living clients have open under leases. That their files exist is for the tree to tell.
+    /// The files that living clients have open under leases. The tree tells whether they exist.
     fn unregistered_opens(&self) -> Vec<UnregisteredOpen> {
         let clients = self.clients.iter().copied();
         let clients = clients.filter(|&client| self.world.cluster.clients[client].is_alive());

@@ -1,4 +1,4 @@
-//! What is to happen: drawn from a seed, or what is left of that when it has been made small.
+//! A scenario: drawn from a seed, or reduced from such a one.
 
 use super::burst::{Burst, ClockStep, Stop};
 use crate::cluster::{Defect, Faults, Party};
@@ -25,13 +25,14 @@ pub struct Scenario {
     pub leases_max: Vec<usize>,
     /// How long a node is not leased again after a recall.
     pub lease_pause: Duration,
-    /// Clients with leases have room for data that they have read; without it they ask the servers again.
+    /// Whether clients with leases cache data that they have read; otherwise they ask the servers
+    /// again.
     pub keeps_data: bool,
     /// How clients with leases keep what they write.
     pub write_back: WriteBack,
     /// How many requests each server takes on at a time.
     pub admission: AdmissionConfig,
-    /// What happens, one burst after the other. Between them everything comes to rest.
+    /// The bursts, one after the other. Between them everything comes to rest.
     pub bursts: Vec<Burst>,
     /// The mistake that is planted.
     pub defect: Option<Defect>,
@@ -80,7 +81,8 @@ impl Scenario {
         let memory_bytes = draw_memory(&mut random);
         bursts.extend(draw_rare(seed, servers, clients, memory_bytes));
         let lossy = draw_loss(seed, servers, clients, memory_bytes);
-        // What sessions have kept is lost with them: what files must hold then would be open.
+        // The buffered writes of a session are lost with it, so the content of files would be
+        // unknown.
         let keeps_unsent = memory_bytes == Self::MEMORY_UNLIMITED && lossy.is_empty();
         let write_back = WriteBack::draw(&mut Random::new(seed, 6), keeps_unsent);
         bursts.extend(lossy);
@@ -114,7 +116,7 @@ impl Scenario {
         scenario
     }
 
-    /// What surrounds the operations, in few words.
+    /// The circumstances of the operations, in few words.
     pub fn circumstances(&self) -> String {
         let mut text = format!(
             "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
@@ -263,7 +265,8 @@ fn draw_loss(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
     vec![planting, lossy, after]
 }
 
-/// In every third scenario nobody takes leases; else most clients do, some of them more than they have room for.
+/// In every third scenario no client takes leases; else most clients do, some of them more than
+/// they have room for.
 fn draw_leases(random: &mut Random, clients: usize) -> Vec<usize> {
     let is_leased = random.chance(667);
     let most = || {

@@ -1,4 +1,4 @@
-//! What a client does in a burst.
+//! The operations of a client in a burst.
 
 use super::{Known, Step, perform};
 use crate::check::{History, Marks, Record};

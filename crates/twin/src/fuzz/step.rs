@@ -8,7 +8,7 @@ use futago_base::{
 };
 use futago_client::{AllocateMode, Owner, RenameFlags, XattrMode};
 
-/// What sort of operation it is.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
     Lookup,
@@ -114,7 +114,7 @@ const CUTTING_WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Read, 5),
 ];
 
-/// What a client works on most.
+/// The main subject of a client's operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Names of files and directories.
@@ -155,7 +155,7 @@ pub struct Step {
     reach: Reach,
 }
 
-/// What a client can name.
+/// The names and nodes that a client knows.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     directories: Vec<FileId>,

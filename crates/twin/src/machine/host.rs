@@ -15,8 +15,8 @@ pub struct Host {
     /// Cores. A handler's time occupies one.
     #[serde(default = "one", deserialize_with = "bounds::count")]
     pub cores: u32,
-    /// What all its cores together copy of file data, in units of 10^6 bytes a second. Without it
-    /// they do not get in each other's way.
+    /// The rate at which all its cores together copy file data, in units of 10^6 bytes a second.
+    /// Without it, the cores do not slow each other.
     #[serde(
         default,
         deserialize_with = "bounds::some_positive",
@@ -26,15 +26,17 @@ pub struct Host {
     /// How much longer its cores take to copy where they do it through many connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub many_connections: Option<ManyConnections>,
-    /// What a cache line took from one of its cores to another when costs were measured, in nanoseconds. It is part of
-    /// those costs and charged nowhere else: whoever measures the same host again knows by it whether it is as it was.
+    /// The time of a cache line from one of its cores to another during the measurement of costs,
+    /// in nanoseconds. It is part of those costs and not charged again; a later measurement of the
+    /// same host compares it to notice a change.
     #[serde(
         default,
         deserialize_with = "bounds::some_positive",
         skip_serializing_if = "Option::is_none"
     )]
     pub handover_ns: Option<f64>,
-    /// What a fixed piece of computation took its cores then, in nanoseconds. The same holds for it.
+    /// The time of a fixed computation on its cores during that measurement, in nanoseconds, for
+    /// the same purpose.
     #[serde(
         default,
         deserialize_with = "bounds::some_positive",
@@ -45,18 +47,20 @@ pub struct Host {
     pub nic: Nic,
 }
 
-/// How the cores of a host take longer to copy file data the more connections there are among its processes: each has memory of its own,
-/// through which data goes, and the caches do not hold all of it.
+/// The growth of the cost of copied file data with the number of connections among the host's
+/// processes. Each connection has memory of its own, and the caches do not hold all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManyConnections {
-    /// Up to so many, each of a client with a server, a byte costs as usual.
+    /// The number of connections, each of a client with a server, up to which a byte costs as
+    /// usual.
     #[serde(deserialize_with = "bounds::count")]
     pub from: u32,
-    /// From so many on, more than the former, it costs [`Self::times`] as much; between both, the more the larger their number.
+    /// The number of connections, larger than the former, from which it costs [`Self::times`] as
+    /// much; between both, the cost grows with their number.
     #[serde(deserialize_with = "bounds::count")]
     pub until: u32,
-    /// How many times as much.
+    /// The factor.
     #[serde(deserialize_with = "bounds::positive")]
     pub times: f64,
 }

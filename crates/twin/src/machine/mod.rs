@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// What it is, in a few words.
+    /// A short description.
     #[serde(default)]
     pub description: String,
     /// The hosts that clients run on. Without them, clients run on the servers' hosts.
@@ -27,12 +27,12 @@ pub struct Machine {
     pub clients: Option<Host>,
     /// The hosts that servers run on.
     pub servers: Host,
-    /// What lies between hosts.
+    /// The network between hosts.
     pub network: Network,
     /// Processor time of servers and clients.
     #[serde(default)]
     pub costs: world::Costs,
-    /// What storing a change takes.
+    /// The cost of storing a change.
     #[serde(default)]
     pub store: world::Store,
     /// The same on the servers' disks.

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 /// An operation of a history.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// What was asked for.
+    /// The operation.
     pub operation: &'a Operation,
     /// Its number within the history.
     pub index: usize,
     /// The client that asked.
     pub client: usize,
-    /// What the client saw; `None` if it died first.
+    /// The result; `None` if the client died first.
     pub observed: Option<&'a Observed>,
     /// Whether servers may be full.
     pub limited: bool,
@@ -28,14 +28,15 @@ pub struct Call<'a> {
 pub enum Slice {
     /// All of it.
     Whole,
-    /// What happens at a file's home: size, attributes and the first chunk.
+    /// The effects at a file's home: size, attributes and the first chunk.
     Home,
-    /// What happens to one chunk that is not the first; for an append counted from its offset's.
+    /// The effects on one chunk other than the first; for an append, counted from the chunk of its
+    /// offset.
     Chunk(u64),
     /// The size of a file covers an append that others have not waited for.
     Finished,
-    /// What happens to one chunk before the home has had its part; it happens again afterwards if the
-    /// file has been cut meanwhile.
+    /// The effects on one chunk before those at the home; they happen again afterwards if the file
+    /// has been truncated meanwhile.
     Early(u64),
     /// The target of a copy grows by so much.
     Grown(u64),
@@ -49,7 +50,7 @@ pub enum Slice {
     Links,
 }
 
-/// What an operation must return.
+/// The expected result of an operation.
 pub(super) enum Expected {
     /// Anything.
     Any,

@@ -7,7 +7,7 @@ pub struct Run {
     pub from: u64,
     /// The position after the last.
     pub to: u64,
-    /// What is there; never 0, which is what holes read as.
+    /// The byte value; never 0, the value of holes.
     pub tag: u8,
 }
 

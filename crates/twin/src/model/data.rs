@@ -59,7 +59,7 @@ fn file_mut(tree: &mut Tree, id: FileId) -> Result<&mut File, Errors> {
     file.ok_or_else(|| vec![Errno::ENOENT])
 }
 
-/// What was placed before is cut, too, whenever its chunks follow.
+/// Writes whose home has done its part are truncated, too, whenever their chunks follow.
 fn truncate(tree: &mut Tree, id: FileId, size: u64) -> Result<Expected, Errors> {
     let node = regular(tree, id)?;
     let file = file_mut(tree, id)?;
@@ -116,7 +116,7 @@ fn seek_hole(tree: &Tree, call: &Call<'_>, id: FileId, offset: u64) -> Result<Ex
     }
 }
 
-/// What of an operation is to take effect.
+/// The part of an operation that takes effect.
 struct Part<'a> {
     call: &'a Call<'a>,
     slice: Slice,

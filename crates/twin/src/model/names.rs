@@ -277,7 +277,7 @@ fn link(tree: &mut Tree, id: FileId, parent: FileId, name: &Name) -> Result<Expe
     Ok(Expected::File(node, false))
 }
 
-/// What a rename finds at its two ends.
+/// The nodes at the two ends of a rename.
 struct Ends<'a> {
     from: (NodeId, &'a Name),
     to: (NodeId, &'a Name),
@@ -352,8 +352,9 @@ pub(super) fn look(tree: &mut Tree, call: &Call<'_>) -> Option<()> {
     Some(())
 }
 
-/// Whether a kernel that has found `moved` under the first name, and now looks at the second one, does not
-/// pass the rename on: both are names of one file, or one is a directory and the other is not.
+/// Whether a kernel that has found `moved` under the first name, and now looks up the second one,
+/// does not pass the rename on: both are names of one file, or one is a directory and the other is
+/// not.
 pub(super) fn refused_by_kernel(tree: &Tree, call: &Call<'_>, moved: NodeId) -> bool {
     let Operation::Rename {
         new_directory,

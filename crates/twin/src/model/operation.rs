@@ -1,4 +1,4 @@
-//! What clients do and what they see of it.
+//! Operations of clients and their results.
 
 use bytes::Bytes;
 use futago_base::{
@@ -8,7 +8,7 @@ use futago_base::{
 use futago_client::{AllocateMode, RenameFlags, XattrMode};
 use futago_wire::{FileState, ListedEntry};
 
-/// What a new node is.
+/// The kind of a new node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewKind {
     /// A regular file with so many first bytes.
@@ -194,7 +194,7 @@ impl Operation {
 #[allow(missing_docs)]
 pub struct LockRequest {
     pub space: LockSpace,
-    /// What to take; `None` gives up.
+    /// The lock to take; `None` releases.
     pub kind: Option<LockKind>,
     pub owner: u64,
     pub from: u64,
@@ -220,7 +220,7 @@ impl LockRequest {
     }
 }
 
-/// What an operation returned.
+/// The value that an operation returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Success, and the caller is told no more.
@@ -241,5 +241,5 @@ pub enum Outcome {
     Lock(Option<RangeLock>),
 }
 
-/// What an operation returned, or why it failed.
+/// The value that an operation returned, or its error.
 pub type Observed = Result<Outcome, Errno>;

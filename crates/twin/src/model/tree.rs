@@ -5,14 +5,14 @@ use futago_base::{Attributes, FileId, Kind, Name, XattrName};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What `stat` counts data in, in bytes.
+/// The unit in which `stat` counts data, in bytes.
 const STAT_BLOCK_BYTES: u64 = 512;
 
 /// A node within a tree: known before the file system has told the file's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// Who holds a lock: family, client and owner.
+/// The holder of a lock: family, client and owner.
 pub type Locker = (u8, usize, u64);
 
 /// A file, directory or other node.
@@ -28,11 +28,11 @@ pub struct Node {
     pub gid: u32,
     /// Extended attributes.
     pub xattrs: BTreeMap<XattrName, Vec<u8>>,
-    /// What only its kind has.
+    /// The state that depends on its kind.
     pub body: Body,
 }
 
-/// What a node of some kind has.
+/// The state of a node that depends on its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
     /// A directory.
@@ -46,7 +46,7 @@ pub enum Body {
     File(File),
 }
 
-/// What a node that is not a directory has.
+/// The state of a node other than a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct File {
     /// Its kind.
@@ -89,14 +89,14 @@ pub struct Tree {
     pub nodes: BTreeMap<NodeId, Rc<Node>>,
     /// Files that have lost a name by an operation, but whose count of links does not say so yet.
     pub dropping: BTreeMap<usize, NodeId>,
-    /// What renames have found under their first names.
+    /// The nodes that renames have found under their first names.
     pub looked: BTreeMap<usize, NodeId>,
-    /// What operations that change chunks have had done at the home.
+    /// The parts at the home of operations that change chunks.
     pub placed: BTreeMap<usize, Placed>,
 }
 
 impl Node {
-    /// What it is.
+    /// Its kind.
     pub const fn kind(&self) -> Kind {
         match &self.body {
             Body::Directory { .. } => Kind::Directory,
@@ -120,7 +120,7 @@ impl Node {
         }
     }
 
-    /// What a node that is not a directory has.
+    /// The state of a node other than a directory.
     pub const fn file(&self) -> Option<&File> {
         match &self.body {
             Body::Directory { .. } => None,
@@ -128,7 +128,7 @@ impl Node {
         }
     }
 
-    /// What a node that is not a directory has.
+    /// The state of a node other than a directory.
     pub const fn file_mut(&mut self) -> Option<&mut File> {
         match &mut self.body {
             Body::Directory { .. } => None,

@@ -1,4 +1,4 @@
-//! What a scenario says, its sweep apart.
+//! The content of a scenario without its sweep.
 
 use super::{Cluster, Medium, Workload, traces::Traces};
 use crate::{
@@ -13,22 +13,22 @@ use serde::{Deserialize, Deserializer};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Body {
-    /// What it is for, in a few words.
+    /// Its purpose, in a few words.
     #[serde(default)]
     pub description: String,
     /// The servers and clients.
     pub cluster: Cluster,
-    /// What they run on.
+    /// The machine.
     pub machine: Machine,
-    /// What the clients do.
+    /// The work of the clients.
     pub workload: Workload,
-    /// What goes wrong.
+    /// The faults.
     #[serde(default)]
     pub faults: world::Faults,
     /// How to run it.
     #[serde(default)]
     pub run: Run,
-    /// What is too much.
+    /// The limits.
     #[serde(default)]
     pub limits: Limits,
 }
@@ -40,7 +40,7 @@ pub struct Run {
     /// Every point is run once with each of these.
     #[serde(deserialize_with = "seeds")]
     pub seeds: Vec<u64>,
-    /// Who runs the events.
+    /// The executor.
     #[serde(deserialize_with = "executor")]
     pub executor: Executor,
     /// Threads of the conservative and the optimistic executor.
@@ -100,8 +100,8 @@ fn seeds<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
     Ok(seeds)
 }
 
-/// The key of a scenario that a part of a setup, such as `hosts[3].cores`, comes from. What changes are
-/// stored on has a key of its own.
+/// The key of a scenario for a part of a setup, such as `hosts[3].cores`. The medium of changes has
+/// a key of its own.
 fn key_of(part: &str, medium: Medium) -> String {
     let part = part.replace('[', ".").replace(']', "");
     let (first, rest) = part.split_once('.').unwrap_or((&part, ""));
@@ -134,7 +134,7 @@ impl Body {
         workload.map_err(|problem| problem.inside("workload"))
     }
 
-    /// What storing a change takes.
+    /// The cost of storing a change.
     fn store(&self) -> Result<world::Store, Problem> {
         match (self.cluster.store, self.machine.disk) {
             (Medium::Memory, _) => Ok(self.machine.store),
@@ -146,7 +146,7 @@ impl Body {
         }
     }
 
-    /// What is to be simulated with this seed.
+    /// The simulation's setup with this seed.
     pub(super) fn setup(&self, seed: u64, traces: &Traces<'_>) -> Result<Setup, Problem> {
         let Cluster {
             servers, clients, ..

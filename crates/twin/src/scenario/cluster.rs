@@ -29,8 +29,9 @@ pub struct Cluster {
     /// Memory of each server's store.
     #[serde(default = "memory")]
     pub memory: ByteSize,
-    /// Whether every process stays on one core of its host: they are dealt out to the cores, servers first. Where the machine has no
-    /// `costs.looking`, processes have no core of their own, and nothing changes.
+    /// Whether every process stays on one core of its host. Cores are assigned in order, servers
+    /// first. Without `costs.looking` of the machine, processes have no core of their own, and
+    /// nothing changes.
     #[serde(default)]
     pub bind_to_core: bool,
     /// Where servers keep what they store.

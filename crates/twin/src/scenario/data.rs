@@ -6,7 +6,7 @@ use futago_lab::document::Problem;
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload};
 use serde::Deserialize;
 
-/// What of large files is transferred, and in which pieces.
+/// The transfers of large files.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Data {
@@ -24,8 +24,8 @@ pub struct Data {
     /// The data of one operation.
     #[serde(default = "transfer")]
     pub transfer: ByteSize,
-    /// What lies together of one client in a shared file, and what strided transfers pass by; as much
-    /// as a transfer if nothing is said.
+    /// The bytes of one client that lie together in a shared file, and that strided transfers skip;
+    /// by default the size of a transfer.
     #[serde(default)]
     pub block: Option<ByteSize>,
 }
@@ -65,8 +65,8 @@ impl Data {
         }
     }
 
-    /// For so many clients, after other phases: what none of them has written is written before it is
-    /// read.
+    /// The activity for this number of clients, after other phases. Data that no earlier phase has
+    /// written is written before it is read.
     pub(super) fn activity(
         &self,
         clients: u32,

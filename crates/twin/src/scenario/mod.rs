@@ -37,14 +37,14 @@ pub struct Scenario {
 /// One combination of parameters.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// What tells it from other points, by the keys of the scenario file: the number of servers and
-    /// clients, the seed, what was varied and what was set on the command line.
+    /// The parameters that distinguish it from other points, by the keys of the scenario file: the
+    /// number of servers and clients, the seed, swept values and values from the command line.
     pub parameters: BTreeMap<String, serde_json::Value>,
     /// All of the scenario with these parameters in their places.
     pub document: serde_json::Value,
-    /// What the scenario says.
+    /// The scenario.
     pub body: Body,
-    /// What is to be simulated.
+    /// The setup of the simulation.
     pub setup: Setup,
 }
 

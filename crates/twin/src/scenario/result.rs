@@ -10,7 +10,7 @@ use futago_lab::results::{
     TransactionResult,
 };
 
-/// What came of a point.
+/// The results of a point.
 pub fn summarize(point: &Point, measured: &Measured) -> PointResult {
     let clients = point.body.cluster.clients;
     let phases = measured.phases.iter();

@@ -49,7 +49,7 @@ impl Axis {
     }
 }
 
-/// What is varied, without the keys that were set by hand.
+/// The swept values, without the keys that were set by hand.
 pub(super) fn axes(sweep: Option<&Node>, set: &[Assignment]) -> Result<Vec<Axis>, Problem> {
     let Some(sweep) = sweep else {
         return Ok(Vec::new());
@@ -63,8 +63,8 @@ pub(super) fn axes(sweep: Option<&Node>, set: &[Assignment]) -> Result<Vec<Axis>
     Ok(axes)
 }
 
-/// A table `sweep` has one axis for each key; a list of tables `[[sweep]]` one for each table, whose
-/// keys change together.
+/// A table `sweep` has one axis for each key. A list of tables `[[sweep]]` has one axis for each
+/// table, whose keys change together.
 fn all_axes(sweep: &Node) -> Result<Vec<Axis>, Problem> {
     let inside = |problem: Problem| problem.inside("sweep");
     if let Value::List(tables) = &sweep.value {

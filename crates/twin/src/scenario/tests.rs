@@ -191,7 +191,7 @@ fn a_trace_lies_beside_the_scenario_and_tells_points_apart() {
     insta::assert_snapshot!(mistakes);
 }
 
-/// What an earlier phase has written whole is read as it is; the rest is written before.
+/// Data that an earlier phase has written is read as it is; the rest is written before.
 #[test]
 fn what_is_read_is_written_before_once() {
     let text = |written: &str| {

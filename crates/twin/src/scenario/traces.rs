@@ -24,7 +24,7 @@ impl<'a> Traces<'a> {
         }
     }
 
-    /// What a file says. A mistake in it is told with its place in the file.
+    /// The trace in a file. An error names the location in the file.
     pub fn get(&self, file: &Path) -> Result<Arc<Trace>, Problem> {
         if let Some(trace) = self.read.borrow().get(file) {
             return Ok(Arc::clone(trace));

@@ -1,4 +1,4 @@
-//! What clients do, phase by phase.
+//! The work of clients, phase by phase.
 
 use super::{data::Data, traces::Traces};
 use crate::world::{
@@ -43,7 +43,7 @@ pub struct Directory {
     /// Clients know the buckets from the start.
     #[serde(default)]
     pub known: bool,
-    /// What clients call their files in it.
+    /// The names of the clients' files in it.
     #[serde(default)]
     pub names: FileNames,
 }
@@ -59,10 +59,11 @@ const fn one() -> u64 {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// What reports call it; the operation's name if there is one operation.
+    /// The name in reports; the operation's name if there is one operation.
     #[serde(default)]
     pub name: Option<String>,
-    /// The directory that all clients use, by its name, or `/` for the root; without it each has its own.
+    /// The directory that all clients use, by its name, or `/` for the root; without it each client
+    /// has its own.
     #[serde(default)]
     pub directory: Option<String>,
     /// The operations on names, with weights.
@@ -80,8 +81,8 @@ pub struct Phase {
     /// The file of a recorded run, instead of all that says what is done, how often and when.
     #[serde(default)]
     pub trace: Option<PathBuf>,
-    /// How many operations each client performs; all of the phase is measured. Of transfers it makes
-    /// each once, if nothing is said.
+    /// How many operations each client performs; all of the phase is measured. By default, each
+    /// transfer is made once.
     #[serde(default)]
     pub operations: Option<u64>,
     /// For how long it is measured, in milliseconds, instead of a number of operations.

@@ -6,7 +6,7 @@ use futago_des::{
 };
 use serde::{Deserialize, Serialize};
 
-/// An open system: operations arrive at a rate, and wait while their client is busy with another one.
+/// An open system: operations arrive at a rate, and wait while their client is busy with another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {

@@ -12,7 +12,7 @@ pub enum Error {
     Setup {
         /// Such as `hosts[3].cores`.
         part: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The engine could not run it.
@@ -23,7 +23,7 @@ pub enum Error {
     Undo(#[from] futago_des::checker::Broken),
 }
 
-/// What latencies must be.
+/// The rule for latencies.
 const LATENCY: &str =
     "times must be between 0 and an hour, and the first of a span not above the second";
 

@@ -1,4 +1,4 @@
-//! Who lets all clients begin a round together.
+//! The conductor, which lets all clients begin a round together.
 
 use super::event::Event;
 use super::process::{World, WorldUndo};
@@ -19,7 +19,7 @@ pub struct Conductor {
     pub state: ConductorState,
 }
 
-/// What events change.
+/// State that events change.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct ConductorState {
     round: u32,

@@ -1,4 +1,4 @@
-//! What happens to hosts, links and the conductor.
+//! Events of hosts, links and the conductor.
 
 use super::message::Message;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub enum Event {
     Packet(Packet),
     /// The last byte of a message has been received.
     Delivered(Arc<Message>),
-    /// What a server decided is stored: its messages leave.
+    /// A server's decision is stored: its messages leave.
     Release {
         /// The server, by its place on the host.
         server: u32,

@@ -14,7 +14,7 @@ use futago_des::watch::Statistics;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What the processes of a rank, or of all ranks, have counted.
+/// The counts of the processes of a rank, or of all ranks.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Gathered {
     operations: OperationTable,
@@ -68,7 +68,7 @@ impl Gathered {
         }
     }
 
-    /// What all ranks have counted.
+    /// The counts of all ranks.
     pub fn share(self, ranks: &mut dyn Ranks) -> Result<Self, futago_des::Error> {
         if ranks.count() == 1 {
             return Ok(self);

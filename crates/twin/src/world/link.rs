@@ -19,12 +19,12 @@ pub struct Link {
     #[serde(skip)]
     bytes_per_s: u64,
     pub state: LinkState,
-    /// What certain events have left behind.
+    /// Statistics of events that are certain.
     #[serde(skip)]
     pub usage: UsageTable,
 }
 
-/// What events change.
+/// State that events change.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct LinkState {
     idle_ns: u64,

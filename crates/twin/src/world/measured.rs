@@ -1,20 +1,20 @@
-//! What a run has measured.
+//! The measurements of a run.
 
 use super::OperationKind;
 use futago_des::watch::Statistics;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// Phase by phase.
     pub phases: Vec<MeasuredPhase>,
-    /// What the engine did: events, wall time, digest.
+    /// The engine's statistics: events, wall time, digest.
     pub engine: Statistics,
 }
 
-/// What came of a phase.
+/// The results of a phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct MeasuredPhase {
     /// Its name.
@@ -25,7 +25,7 @@ pub struct MeasuredPhase {
     pub measured_s: f64,
     /// By kind of operation; those that never occurred are not there.
     pub operations: BTreeMap<OperationKind, MeasuredOperation>,
-    /// What became of changes that several servers take part in.
+    /// The outcomes of changes on several servers.
     pub transactions: MeasuredTransactions,
     /// Operations that had arrived and had not begun when the measured part ended.
     pub left: u64,
@@ -54,7 +54,7 @@ pub struct MeasuredOperation {
     pub max_us: f64,
 }
 
-/// What became of transactions in the measured part. What one server does alone is none.
+/// The outcomes of transactions in the measured part. A change on one server is no transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeasuredTransactions {
     /// How many have begun.

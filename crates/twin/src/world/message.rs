@@ -1,4 +1,4 @@
-//! What processes say to each other, and how large it is on the network.
+//! Messages between processes, and their sizes on the network.
 
 use super::MessageSize;
 use futago_base::{Payload, RequestId, ServerId, SessionId, Time};
@@ -32,17 +32,18 @@ pub fn session_of(client: u32, expired: u32) -> SessionId {
 /// A message from one process to another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
-    /// Who sends it.
+    /// The sender.
     pub from: Party,
-    /// Who gets it.
+    /// The receiver.
     pub to: Party,
     /// The sender's hybrid clock.
     pub clock: Time,
-    /// What it says.
+    /// The content.
     pub content: Content,
     /// File data that goes with it.
     pub payload: Payload,
-    /// When its sender puts it in, if the receiver may find the first of it before the last is there.
+    /// When its sender puts it in, if the receiver may find the first part before the last has
+    /// arrived.
     pub put_in: Option<PutIn>,
 }
 
@@ -58,7 +59,7 @@ pub struct PutIn {
 /// How much of a message is told at a time, as by the rings of crate `futago-transport`.
 pub const TOLD_BYTES: usize = 64 << 10;
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Content {
     /// From a client.
@@ -69,7 +70,7 @@ pub enum Content {
         acknowledged: u64,
         /// Whether the session may be one that the server does not know yet.
         introduces: bool,
-        /// What it asks.
+        /// The request.
         request: Request,
     },
     /// To a client.

@@ -3,7 +3,7 @@
 use futago_des::{Executor, Watch};
 use std::sync::Arc;
 
-/// Who runs the events.
+/// The executor.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The executor.

@@ -20,7 +20,7 @@ pub enum World {
     Conductor(Conductor),
 }
 
-/// What it takes to bring a process back.
+/// The undo of an event at a process.
 #[derive(Debug)]
 pub enum WorldUndo {
     /// A host.

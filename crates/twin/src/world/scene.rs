@@ -1,4 +1,4 @@
-//! What never changes during a run, resolved for quick look-up.
+//! The constants of a run, resolved for quick look-up.
 
 use super::client::directory_name;
 use super::{Amount, Error, FileNames, Path, Phase, Setup, WideDirectories};
@@ -40,7 +40,7 @@ pub struct Scene {
     pub first: Vec<(u32, u32)>,
     server_hosts: Vec<u32>,
     client_hosts: Vec<u32>,
-    /// What a message of the conductor takes.
+    /// The latency of a message of the conductor.
     pub barrier_ns: u64,
     /// The smallest delay of an event from one process to another.
     pub lookahead_ns: u64,
@@ -121,7 +121,7 @@ impl Scene {
         &self.setup.network.paths[group(from)][group(to)]
     }
 
-    /// What all packets of a path pass at most, in bytes a second.
+    /// The largest rate of a path, in bytes a second.
     pub fn slowest_bytes_per_s(&self, from: u32, to: u32) -> u64 {
         let sender = self.setup.hosts[from as usize].send_bytes_per_s;
         self.path(from, to)
@@ -157,7 +157,7 @@ impl Scene {
         self.setup.phases.get(Stage::phase_of(round) as usize)
     }
 
-    /// What of a round is measured: the phase, from when and until when.
+    /// The measured part of a round: the phase, its begin and its end.
     pub fn window(&self, round: u32, began_ns: u64) -> Option<Window> {
         let performs = Stage::of(round) == Stage::Perform;
         let phase = self.phase_of(round).filter(|_| performs)?;
@@ -179,7 +179,7 @@ impl Scene {
     }
 }
 
-/// What the rounds of a phase are for, in their order. All clients begin each together.
+/// The purposes of a phase's rounds, in order. All clients begin each round together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Making what the phase needs.

@@ -1,4 +1,4 @@
-//! What is counted as events become certain.
+//! Counts of events that become certain.
 
 use super::scene::Window;
 use super::{MeasuredTransactions, OperationKind, ResourceClass};
@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What an event has to tell once it is certain.
+/// The output of an event, once it is certain.
 #[derive(Clone, Copy, Debug)]
 pub enum Output {
     /// An operation has ended.
@@ -80,7 +80,7 @@ fn overlap_ns(window: Window, from: u64, until: u64) -> u64 {
 /// The uses of one host's or link's resources, by phase and class.
 pub type UsageTable = BTreeMap<(u32, ResourceClass), Usage>;
 
-/// What became of the transactions that one host's servers keep, by phase.
+/// The outcomes of the transactions of one host's servers, by phase.
 pub type TransactionTable = BTreeMap<u32, MeasuredTransactions>;
 
 impl MeasuredTransactions {

@@ -1,11 +1,11 @@
-//! Whoever runs a world, it is the same world.
+//! A world is the same under every executor.
 
 use crate::setups::{faulty, looking, mixed, recorded, run_by};
 use futago_des::{Executor, ranks::in_process};
 use futago_twin::world::{Measured, RunOptions, Setup, run_on};
 use std::thread;
 
-/// What every rank of several says.
+/// The results of all ranks.
 fn run_on_ranks(setup: &Setup, options: &RunOptions, ranks: u32) -> Vec<Measured> {
     thread::scope(|scope| {
         let ranks = in_process(ranks).into_iter();

@@ -11,7 +11,7 @@ use futago_twin::world::{
 const LOCAL_NS: f64 = 300.0;
 const PASS_NS: f64 = 2_000.0;
 const WAKE_UP_NS: f64 = 20_000.0;
-/// What each side pays for an operation: the client before it sends and after it has the answer.
+/// The costs of an operation: of the client before it sends and after it has the reply.
 const CLIENT_NS: [f64; 2] = [1_200.0, 800.0];
 const SERVER_NS: f64 = 3_000.0;
 
@@ -52,7 +52,7 @@ fn creates(setup: &Setup) -> MeasuredOperation {
         .expect("files are created")
 }
 
-/// What one client and one server on a core each take.
+/// The latency with one client and one server on a core each.
 const ALONE_NS: f64 = CLIENT_NS[0] + LOCAL_NS + SERVER_NS + LOCAL_NS + CLIENT_NS[1];
 
 #[test]
@@ -87,7 +87,8 @@ fn three_of_them_on_two_cores_do_not_starve_each_other() {
         .partition(|create| create.per_s > 1e9 / (CLIENT_NS[1] + CLIENT_NS[0] + 1.1 * PASS_NS));
     assert!(alone.len() > 3 && beside.len() > 3, "{alone:?} {beside:?}");
     for create in alone {
-        // The server has a core. The clients pass theirs to each other, and each finds its answer in its turn.
+        // The server has a core. The clients share the other one, and each finds its reply in its
+        // time slice.
         let turn_ns = CLIENT_NS[1] + CLIENT_NS[0] + PASS_NS;
         assert_near(create.per_s, 1e9 / turn_ns, 0.02);
         assert_near(create.p50_us, (2.0 * turn_ns - 1.0) / 1e3, 0.03);
@@ -107,7 +108,7 @@ fn who_shares_a_core_with_a_busy_server_gets_its_turn() {
     let work_ns = 80_000.0;
     setup.costs.server.input_ns = work_ns;
     let create = creates(&setup);
-    // The server handles what it has found of all three, and makes way between two of them at the latest.
+    // The server handles the messages of all three, and yields between two of them at the latest.
     assert!(create.max_us * 1e3 < 6.0 * work_ns, "{create:?}");
 }
 
@@ -128,7 +129,8 @@ fn work_after_a_while_without_is_dearer() {
         creates(&setup).p50_us * 1e3
     };
     assert_near(p50_ns(1), ALONE_NS, 0.001);
-    // Half of the way from 10 us to 1 ms, by their logarithms: for the server, and for the client as it begins.
+    // Half of the way from 10 us to 1 ms, by logarithms: for the server, and for the client as it
+    // begins.
     let think_ns = 100_000.0 - (ALONE_NS - SERVER_NS);
     let more_ns = 0.25 * (SERVER_NS + CLIENT_NS[0]);
     assert_near(p50_ns(think_ns as u64) - ALONE_NS, more_ns, 0.02);
@@ -149,7 +151,7 @@ fn work_after_others_of_the_core_is_dearer() {
     assert_near(p50_ns(2, 0.5), ALONE_NS, 0.001);
 }
 
-/// What writing 1 MiB takes beside what creating a file does, in nanoseconds.
+/// The time of a write of 1 MiB, without that of creating a file, in nanoseconds.
 fn data_ns([sent_ns, received_ns]: [f64; 2]) -> f64 {
     let mut setup = setup(1, 2, 1);
     setup.costs.client.byte_sent_ns = sent_ns;
@@ -168,7 +170,7 @@ fn written_ns(mut setup: Setup, times: u64) -> f64 {
     write.p50_us * 1e3 - ALONE_NS
 }
 
-/// Each end copies 1 MiB, and the slower one all of it but the first or the last 64 KiB with the other.
+/// Each end copies 1 MiB; the slower one shares only the first or the last 64 KiB with the other.
 #[test]
 fn the_other_end_takes_out_what_is_large_while_it_is_put_in() {
     let (first, later) = (65_536.0, 1_048_576.0 - 65_536.0);

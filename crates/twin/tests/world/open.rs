@@ -1,5 +1,5 @@
-//! Operations that arrive by themselves: what queueing theory says of them, and what becomes of those
-//! that nobody gets to.
+//! Operations that arrive by themselves: results of queueing theory, and operations that no client
+//! begins.
 
 use crate::predictions::assert_near;
 use crate::setups::ppmds;
@@ -9,13 +9,12 @@ use futago_twin::world::{
 };
 
 const STARTUP_NS: u64 = 32_000;
-/// What one client needs for a create: six start-ups, the slowest link twice, and the store.
+/// The time of a create by one client: six start-ups, the slowest link twice, and the store.
 const SERVICE_US: f64 = 6.0 * 32.0 + 2.0 * 4.096 + 500.0;
 const WARM_UP_S: f64 = 0.02;
 const MEASURED_S: f64 = 0.5;
 
-/// At clients that could do one operation after the other, operations arrive that take this share of
-/// their time.
+/// A phase in which operations arrive that take this share of the clients' time.
 fn phase(clients: u32, load: f64, process: ArrivalProcess) -> MeasuredPhase {
     let mut setup = ppmds(1, clients, STARTUP_NS, (MEASURED_S * 1e9) as u64);
     setup.phases[0].arrivals = Some(Arrivals {

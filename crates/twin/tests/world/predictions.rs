@@ -1,4 +1,4 @@
-//! What a world predicts agrees with what can be computed.
+//! The predictions of a world agree with computed values.
 
 use crate::setups::{CLIENT_BYTES_PER_S, ppmds};
 use futago_twin::world::{
@@ -160,8 +160,8 @@ pub fn assert_balanced(phase: &MeasuredPhase) {
     }
 }
 
-/// Names in turn let each server have its share at every moment; at random, servers are now and then
-/// idle while others have too much to do.
+/// Names in sequence give each server its share at every moment; with random names, servers are
+/// idle at times while others are overloaded.
 #[test]
 fn names_in_turn_reach_the_bound_that_random_names_miss() {
     let mut setup = ppmds(2, 33, STARTUP_NS, 3 * MEASURED_NS);

@@ -236,8 +236,8 @@ pub fn looking(mut setup: Setup) -> Setup {
     setup
 }
 
-/// Small pieces that cross the borders of chunks: of one file, written in a random order and read in
-/// another, and of a file each, which is only read.
+/// Small pieces that cross the borders of chunks: of one file, written and read in different random
+/// orders, and of a file for each client, which is only read.
 fn small_transfers(clients: u32) -> [Phase; 3] {
     let phase = |name: &str, phase, file, access| {
         let place = match file {
@@ -363,7 +363,7 @@ pub fn faulty(servers: u32, clients: u32, seed: u64) -> Setup {
     setup
 }
 
-/// What a world comes to under one executor.
+/// The results of a world under one executor.
 pub fn run_by(setup: &Setup, executor: Executor, threads: u32) -> Measured {
     let options = RunOptions {
         executor,

@@ -1,4 +1,5 @@
-//! Recorded runs: what was done is done again, with the time between, in the simulated cluster's own time.
+//! Recorded runs: the operations are repeated, with the recorded pauses, in the simulated cluster's
+//! own time.
 
 use crate::predictions::assert_near;
 use crate::setups::{ppmds, recorded, trace_phase};
@@ -120,7 +121,7 @@ fn any_number_of_operations_may_need_no_server() {
     assert_eq!(phase.operations[&OperationKind::Read].count, 20_000);
 }
 
-/// What is there from the first time is found.
+/// The files of the first run are found.
 #[test]
 fn a_trace_can_be_replayed_again() {
     let lines = r#"{"futago_trace":1}

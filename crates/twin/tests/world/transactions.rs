@@ -56,8 +56,8 @@ fn clients_with_files_of_their_own_never_abort() {
     }
 }
 
-/// A few files that all clients exchange, again and again, beginning in the same moment. Nobody waits until
-/// the grace time is over; afterwards all files are still there.
+/// A few files that all clients exchange repeatedly, beginning at the same moment. No client waits
+/// until the grace time is over; afterwards all files are still there.
 #[test]
 fn clients_that_want_the_same_abort_and_try_again_until_all_have_had_their_way() {
     let mut setup = setup(SERVERS, 11, OperationKind::Stat);

@@ -51,7 +51,7 @@ fn takes_away(record: &Record, file: FileId) -> bool {
     ) && operation.file() == Some(file)
 }
 
-/// What a file must hold when an operation begins.
+/// The content that a file must have when an operation begins.
 fn written_before(loss: &Loss<'_>, record: &Record, file: FileId) -> Content {
     let node = loss
         .before

@@ -8,7 +8,7 @@ use std::rc::Rc;
 /// Which value the bytes of each file have, so that bytes of another file are seen as such.
 #[derive(Debug)]
 pub struct Marks {
-    /// What files held before files had values of their own.
+    /// The content of files before each file had values of its own.
     before: BTreeMap<FileId, BTreeSet<u8>>,
     /// The value that clients write to each file.
     of: BTreeMap<FileId, u8>,

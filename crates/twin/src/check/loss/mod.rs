@@ -1,6 +1,6 @@
-//! What may be seen once a server has lost all that it held and has begun a new life.
+//! Permitted results after a server has lost its data and has begun a new incarnation.
 //!
-//! The reference does not hold then: what is lost depends on what happened when. These rules do:
+//! The reference model does not apply then, because the loss depends on timing. These rules do:
 //! - [`identities`]: no new file has the identity of another one.
 //! - [`names`]: a name leads to what it was made for, or nowhere; where the loss has no part in it,
 //!   it leads there all the time.
@@ -31,19 +31,19 @@ pub struct Loss<'a> {
     pub map: &'a ClusterMap,
     /// The server.
     pub server: ServerId,
-    /// What it held when it stopped.
+    /// The store of the server when it stopped.
     pub lost: &'a MemoryStore,
-    /// What all servers hold now.
+    /// The stores of all servers now.
     pub stores: &'a [&'a MemoryStore],
     /// When the server stopped, and when its new life began.
     pub away: (Time, Time),
     /// The tree before anything of this happened.
     pub before: &'a Tree,
-    /// What clients have done and seen since.
+    /// The operations of clients since then.
     pub history: &'a History,
     /// The clients that have lost their sessions.
     pub expired: &'a [usize],
-    /// What the operations ran in.
+    /// The circumstances of the operations.
     pub setting: Setting,
     /// Whether clients send at once what they write.
     pub sends_at_once: bool,
@@ -59,7 +59,7 @@ impl Loss<'_> {
             .or_else(|| untouched::mistake(self))
     }
 
-    /// What a check of all records has found that the loss does not explain.
+    /// Findings of a check of all records that the loss does not explain.
     pub fn unexplained(&self, listings: &[Listing]) -> Vec<String> {
         records::unexplained(self, listings)
     }

@@ -15,12 +15,12 @@ pub(super) fn unexplained(loss: &Loss<'_>, listings: &[Listing]) -> Vec<String> 
         .collect()
 }
 
-/// What the loss explains.
+/// The findings that the loss explains.
 struct Causes<'a> {
     loss: &'a Loss<'a>,
-    /// What names led to that are lost, or whose directories are.
+    /// The nodes whose names, or whose directories, are lost.
     unnamed: BTreeSet<FileId>,
-    /// What operations were about that were under way while the server was away.
+    /// The nodes of operations that were under way while the server was down.
     busy: BTreeSet<FileId>,
     busy_names: BTreeSet<Spot>,
 }
@@ -83,8 +83,8 @@ impl<'a> Causes<'a> {
     }
 }
 
-/// What entries lead to that other servers still have although the directories are lost. No client
-/// need have seen them: a rename does not tell what it moves.
+/// The nodes of entries that other servers still have although the directories are lost. A client
+/// need not have seen them, because a rename does not return the node that it moves.
 fn stranded(loss: &Loss<'_>, findings: &[Finding]) -> impl Iterator<Item = FileId> {
     findings.iter().filter_map(|finding| match &finding.fault {
         Fault::EntryWithoutBucket(directory, _, entry) => {

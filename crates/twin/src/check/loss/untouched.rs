@@ -9,7 +9,7 @@ use crate::model::{Node, Operation, Tree};
 use futago_base::{ChunkId, FileId, Key, Kind, Time, Value, View};
 use std::collections::BTreeSet;
 
-/// What of a file cannot be explained that the server had no part in.
+/// An unexplained result of a file that the server did not serve.
 pub(super) fn mistake(loss: &Loss<'_>) -> Option<String> {
     let renamed = renamed(loss);
     let files = loss.before.nodes.values();
@@ -47,7 +47,7 @@ fn renamed(loss: &Loss<'_>) -> BTreeSet<FileId> {
     targets.collect()
 }
 
-/// What was done to a file by its identity, and the ends of sessions.
+/// The operations on a file by its identity, and the ends of sessions.
 fn history_of(loss: &Loss<'_>, id: FileId) -> History {
     let own = loss.history.iter();
     let own = own.filter(|record| record.operation.file() == Some(id));

@@ -71,7 +71,7 @@ pub enum Defect {
     /// Small writes that a client has kept are sent without their data.
     #[strum(props(kind = "client"))]
     LosesKeptWrites,
-    /// What is copied within a server stays as it was.
+    /// A copy within a server leaves its target unchanged.
     #[strum(props(kind = "client"))]
     SkipsCopies,
     /// A client gives a lease back at once and goes on to rely on it.
@@ -137,7 +137,7 @@ pub enum Defect {
     /// A server does not keep who has files open.
     #[strum(props(kind = "sessions"))]
     ForgetsOpens,
-    /// What an expired session had open stays open.
+    /// The open files of an expired session stay open.
     #[strum(props(kind = "sessions"))]
     KeepsOpensOfDead,
     /// A client that leaves keeps what it holds.
@@ -250,7 +250,7 @@ impl Defect {
         self.get_str("kind").unwrap_or_default()
     }
 
-    /// What is wrong, as a sentence.
+    /// The fault, as a sentence.
     pub fn description(self) -> &'static str {
         self.get_documentation().unwrap_or_default()
     }

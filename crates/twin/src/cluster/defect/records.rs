@@ -8,7 +8,7 @@ use futago_base::{
 use futago_server::Input;
 use futago_wire::{Peer, PeerChange, Request};
 
-/// What a batch comes from.
+/// The cause of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Another server removes a name.
@@ -26,7 +26,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// What a decision about this input comes from.
+    /// The cause of a decision about this input.
     pub const fn of(input: &Input) -> Self {
         match input {
             Input::Tick => Self::Tick,

@@ -9,15 +9,15 @@ use futago_wire::Request;
 /// A store of which some records are not seen.
 pub struct PartialView<'a> {
     store: &'a MemoryStore,
-    /// Who asks.
+    /// The session of the request.
     session: SessionId,
     hides: fn(&Key, SessionId) -> bool,
-    /// What is seen where it is not told how much a server has heard of a file.
+    /// The value for files of which a server has heard nothing.
     heard: Option<Value>,
 }
 
 impl Defect {
-    /// What a server sees while it decides about an input.
+    /// The view of a server while it decides about an input.
     pub const fn view<'a>(self, store: &'a MemoryStore, input: &Input) -> PartialView<'a> {
         let whole = PartialView {
             store,
@@ -48,7 +48,7 @@ impl Defect {
         }
     }
 
-    /// What a server has heard of files that nobody has told it of, if that is not nothing.
+    /// The admission of all files that the server was not admitted to, if the defect pretends one.
     const fn heard_of_all(self, request: &Request) -> Option<Value> {
         match (self, request) {
             (Self::ShowsLostChunks, Request::ReadChunk { .. }) => Some(Value::Number(0)),

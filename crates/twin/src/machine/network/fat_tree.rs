@@ -20,7 +20,7 @@ pub struct FatTree {
     /// Rate of every link in each direction, in units of 10^6 bytes a second.
     #[serde(deserialize_with = "bounds::positive")]
     pub bandwidth_mb_per_s: f64,
-    /// What every switch adds, in nanoseconds; the network's start-up if absent.
+    /// The latency of every switch, in nanoseconds; the network's start-up if absent.
     #[serde(
         default,
         deserialize_with = "bounds::some_time_ns",
@@ -103,7 +103,7 @@ impl FatTree {
         .collect()
     }
 
-    /// What lies between two hosts: one, three or five switches and the links between them.
+    /// The path between two hosts: one, three or five switches and the links between them.
     pub(super) fn path(&self, switch_ns: u64, from: u32, to: u32) -> Path {
         let links = self.links(from, to);
         let mut hops = vec![delay(switch_ns)];

@@ -1,8 +1,8 @@
-//! What lies between hosts: switches and links in a tree, a fat tree, or a latency alone.
+//! The network between hosts: switches and links in a tree, a fat tree, or a latency alone.
 //!
-//! A switch delays by its start-up and serialises nothing, neither between ports nor on a link,
-//! unless it is told to: a back plane is shared by all traffic through a switch, a trunk by all
-//! traffic of one direction of a link.
+//! A switch delays packets by its start-up and serializes nothing, neither between ports nor on a
+//! link, unless it is configured so: all traffic through a switch shares a back plane, and all
+//! traffic in one direction of a link shares a trunk.
 
 mod fat_tree;
 mod tree;
@@ -23,10 +23,10 @@ pub struct Network {
     /// Start-up of a packet at every NIC and switch that does not name its own, in nanoseconds.
     #[serde(default, deserialize_with = "bounds::time_ns")]
     pub startup_ns: u64,
-    /// What every message takes besides, in nanoseconds.
+    /// The additional latency of every message, in nanoseconds.
     #[serde(default, deserialize_with = "bounds::time_ns")]
     pub latency_ns: u64,
-    /// What a message between two processes of one host takes, in nanoseconds.
+    /// The latency of a message between two processes of one host, in nanoseconds.
     #[serde(default, deserialize_with = "bounds::time_ns")]
     pub local_ns: u64,
     /// Bytes of the largest packet; a message is cut into so many as it needs.

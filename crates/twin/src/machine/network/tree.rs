@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Switch {
     /// Its name, for links.
     pub name: String,
-    /// What it adds to a packet's way, in nanoseconds; the network's start-up if absent.
+    /// The latency that it adds to a packet, in nanoseconds; the network's start-up if absent.
     #[serde(
         default,
         deserialize_with = "bounds::some_time_ns",
@@ -40,7 +40,7 @@ pub struct Link {
     /// Its rate in each direction, in units of 10^6 bytes a second.
     #[serde(deserialize_with = "bounds::positive")]
     pub bandwidth_mb_per_s: f64,
-    /// What it adds to a message's way, in nanoseconds.
+    /// The latency that it adds to a message, in nanoseconds.
     #[serde(default, deserialize_with = "bounds::time_ns")]
     pub latency_ns: u64,
     /// Whether messages of one direction wait for each other.
@@ -136,7 +136,7 @@ pub(super) struct Graph {
     switches: Vec<Hop>,
     /// From each switch: the link, its rate, and the switch at its other end.
     links: Vec<Vec<(Hop, u64, u32)>>,
-    /// What messages of several hosts wait for.
+    /// Links that messages of several hosts share.
     pub shared_links: Vec<SharedLink>,
 }
 

@@ -17,7 +17,7 @@ pub struct DataWork {
     pub file: FileId,
     /// Where, and how much.
     pub transfer: Transfer,
-    /// What the file holds, or will.
+    /// The content of the file.
     pub contents: Pattern,
 }
 
@@ -97,8 +97,8 @@ pub async fn find_file<C: Context>(
         .map(|state| state.attributes.id)
 }
 
-/// The path of a place's directory, which may be one client's own; `shared` are the directories that
-/// [`Place::Shared`] counts.
+/// The path of a place's directory, which may be one client's own; `shared` are the directories
+/// that [`Place::Shared`] counts.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What the numbers of files in traces stand for.
+//! The files of the numbers in traces.
 
 use futago_base::FileId;
 use serde::Serialize;
@@ -11,12 +11,12 @@ pub struct Files(BTreeMap<Key, FileId>);
 /// The phase of a trace, and the number of a file in it.
 type Key = (u32, u64);
 
-/// What it takes to forget a file again: the file that was known before.
+/// The undo of a remembered file: the file that was known before.
 #[derive(Debug)]
 pub struct FoundFile(Key, Option<FileId>);
 
 impl Files {
-    /// What a number stands for, if its file has been found.
+    /// The file of a number, if it has been found.
     pub fn get(&self, phase: u32, number: u64) -> Option<FileId> {
         self.0.get(&(phase, number)).copied()
     }

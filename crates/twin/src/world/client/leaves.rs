@@ -53,8 +53,7 @@ impl<'a> Leaves<'a> {
         }))
     }
 
-    /// Begins a step: this is the time, and perhaps an answer has come. What is called in a live
-    /// step is really called.
+    /// Begins a step at this time, perhaps with a reply. Calls of a live step are really made.
     pub fn begin(&self, now: Time, session: SessionId, answer: Option<Answer>, live: bool) {
         let mut state = self.0.borrow_mut();
         state.now = now;

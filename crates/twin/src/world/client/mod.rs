@@ -115,7 +115,7 @@ fn new_calls(number: u32, expired: u32, scene: &Scene) -> Calls {
     Calls::new(session, scene.map.epoch(), scene.setup.protocol.calls)
 }
 
-/// What happens to a client, in the order of time.
+/// The events of a client, in the order of time.
 impl ClientProcess {
     /// A round begins.
     pub fn begin_round(
@@ -156,7 +156,7 @@ impl ClientProcess {
             _ => 0,
         };
         let messages = at.client_messages(message.from);
-        // Who has its turn has paid for it.
+        // A process in its time slice has paid for it.
         let turn_ns = if at.has_turn { 0.0 } else { messages.turn_ns };
         at.occupy_and_copy(
             turn_ns
@@ -438,8 +438,8 @@ impl ClientProcess {
             at.used(ResourceClass::Client, times);
         }
         let next_ns = workload.next_ns(at.scene, self.number, at.ns, at.random);
-        // An operation that has not waited for anything takes a moment all the same: nobody knows how many of
-        // them would otherwise end within each other.
+        // An operation without a wait takes one nanosecond all the same; otherwise any number of
+        // operations could end at one time.
         let next_ns = next_ns.max(at.ns + u64::from(!waited));
         self.state.next_ns = Some(next_ns);
         if next_ns <= at.ns {

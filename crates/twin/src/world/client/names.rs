@@ -10,7 +10,7 @@ use serde::Serialize;
 /// An operation on names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct NameWork {
-    /// What it does.
+    /// The operation.
     pub kind: OperationKind,
     /// Where.
     pub place: Place,
@@ -27,12 +27,12 @@ pub struct NameWork {
 /// How many names a listing asks for.
 const LISTED_NAMES: u32 = 1000;
 
-/// What a client calls a directory.
+/// The name of a client's directory.
 pub fn directory_name(client: u32, number: u64) -> Result<Name, Errno> {
     Name::new(format!("{client}.d{number}"))
 }
 
-/// Who a file belongs to.
+/// The owner of a file.
 #[derive(Clone, Copy, Debug)]
 enum Owner {
     Client(u32),
@@ -40,7 +40,7 @@ enum Owner {
 }
 
 impl Owner {
-    /// What its names begin with.
+    /// The prefix of its names.
     fn prefix(self) -> String {
         match self {
             Self::Client(client) => client.to_string(),
@@ -167,7 +167,7 @@ impl NameWork {
 }
 
 impl NameWork {
-    /// What a file of the directory is called.
+    /// The name of a file in the directory.
     fn file_name(
         &self,
         map: &ClusterMap,

@@ -1,4 +1,4 @@
-//! What a client does with the real client core, simulated or real.
+//! Operations of a client with the real client core, simulated or real.
 
 use super::data::{DataWork, find_file, make_file};
 use super::names::NameWork;
@@ -28,7 +28,7 @@ pub enum Operation {
     Trace(TraceWork),
 }
 
-/// What an operation that succeeded has come to.
+/// The result of a successful operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// The directory or file that it was to make or find.
@@ -61,7 +61,7 @@ pub enum Work {
     Data(DataWork),
 }
 
-/// What a client calls its own directory.
+/// The name of a client's own directory.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ impl Operation {
         }
     }
 
-    /// What it is measured as; `None` if it is not.
+    /// The kind under which it is measured; `None` if it is not.
     pub const fn kind(self) -> Option<OperationKind> {
         match self {
             Self::Work(work) => Some(work.kind()),
@@ -125,7 +125,7 @@ impl Operation {
 }
 
 impl Work {
-    /// What it is measured as.
+    /// The kind under which it is measured.
     pub const fn kind(&self) -> OperationKind {
         match self {
             Self::Names(work) => work.kind,

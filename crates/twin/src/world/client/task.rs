@@ -57,7 +57,7 @@ pub struct Ended {
     pub retries: u32,
 }
 
-/// What an operation works with.
+/// The tools of an operation.
 pub struct Tools<'a> {
     pub client: u32,
     pub map: &'a ClusterMap,

@@ -19,7 +19,7 @@ fn scene() -> Scene {
     Scene::new(scenario.points().unwrap().remove(0).setup).unwrap()
 }
 
-/// What the digest covers of a client.
+/// The state of a client that the digest covers.
 fn state(client: &ClientProcess) -> Vec<u8> {
     postcard::to_extend(client, Vec::new()).unwrap()
 }

@@ -22,7 +22,7 @@ pub struct TraceWork {
     pub prepares: bool,
     /// The number of the step among those of its kind and client.
     pub turn: u64,
-    /// What the step is measured as.
+    /// The kind under which the step is measured.
     pub kind: OperationKind,
     /// The files that it is about, as far as they are known.
     pub files: StepFiles,
@@ -30,8 +30,7 @@ pub struct TraceWork {
     pub finds: Option<u64>,
 }
 
-/// The files that a step is about, in the order of [`Operation::files`]; `None` for those that have not
-/// been found.
+/// The files of a step, in the order of [`Operation::files`]; `None` for those that were not found.
 pub type StepFiles = [Option<FileId>; 2];
 
 impl TraceWork {
@@ -54,8 +53,8 @@ impl TraceWork {
         step.map_or_else(Payload::empty, step_data)
     }
 
-    /// Performs it for a client, with what [`TraceWork::data`] said; `shared` are the directories that
-    /// [`Place::Shared`](crate::world::Place::Shared) counts.
+    /// Performs it for a client, with the data of [`TraceWork::data`]; `shared` are the directories
+    /// that [`Place::Shared`](crate::world::Place::Shared) counts.
     ///
     /// # Errors
     ///
@@ -113,7 +112,7 @@ fn step_files(step: &Step, files: impl Fn(u64) -> Option<FileId>) -> StepFiles {
     found
 }
 
-/// What a step writes. It depends on nothing but the file's number in the trace.
+/// The data of a step that writes. It depends only on the file's number in the trace.
 fn step_data(step: &Step) -> Payload {
     let Action::Perform(operation) = &step.action else {
         return Payload::empty();
@@ -131,7 +130,7 @@ fn step_data(step: &Step) -> Payload {
     Payload::of_pattern(contents(0, file), offset, length as usize)
 }
 
-/// What a step is measured as.
+/// The kind under which a step is measured.
 const fn step_kind(step: &Step) -> OperationKind {
     let Action::Perform(operation) = &step.action else {
         return OperationKind::Lookup;
@@ -159,7 +158,7 @@ const fn step_kind(step: &Step) -> OperationKind {
     }
 }
 
-/// Performs a step in the directory of the path `root`. What is about a file that has not been found fails
+/// Performs a step in the directory of the path `root`. A step on a file that was not found fails
 /// with `ESTALE`.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use super::{ClientProcess, Names, State};
 use futago_client::MemoryUndo;
 use futago_driver::{Calls, CallsUndo};
 
-/// What it takes to bring a client back to where it was.
+/// The undo of an event at a client.
 #[derive(Debug)]
 pub struct ClientUndo {
     pub(super) state: State,
@@ -20,7 +20,7 @@ pub struct ClientUndo {
     pub(super) keep_alive: TaskUndo,
 }
 
-/// What it takes to bring a task back.
+/// The undo of a step of a task.
 #[derive(Debug)]
 pub(super) enum TaskUndo {
     /// There was none.
@@ -58,7 +58,7 @@ impl TaskUndo {
 }
 
 impl ClientProcess {
-    /// What is needed to take back the next event; to be asked for before it.
+    /// The undo of the next event; to be called before it.
     pub fn begin_undo(&mut self) -> ClientUndo {
         self.calls.record_changes();
         ClientUndo {
@@ -82,7 +82,7 @@ impl ClientProcess {
         for found in undo.files.into_iter().rev() {
             self.files.forget(found);
         }
-        // What an event has left unfinished that broke off.
+        // The unfinished changes of an event that broke off.
         let unfinished = self.calls.take_changes();
         self.calls.take_back(unfinished);
         let unfinished = self.memory.take_changes();

@@ -117,7 +117,7 @@ impl Workload {
         trace.think_ns(client, self.begun)
     }
 
-    /// Whoever waits for an arrival beyond the end of the phase waits for that end.
+    /// A client that waits for an arrival beyond the end of the phase waits for that end.
     fn arrived_by_the_end(&self, scene: &Scene) -> u64 {
         let window = scene.window(self.round, self.began_ns);
         window.map_or(self.arrival_ns, |window| {
@@ -189,9 +189,9 @@ impl Workload {
         }
     }
 
-    /// Makes what the phase needs: first the client's own directory, then its share of the common
-    /// files, the file of its data and what is to be read from it, or what a trace begins with. What fails
-    /// twice is left.
+    /// Prepares the phase: the client's own directory, then its share of the common files, the file
+    /// of its data with the data to read, or the initial files of a trace. A preparation that fails
+    /// twice is left out.
     fn prepare(
         &mut self,
         scene: &Scene,
@@ -315,7 +315,7 @@ impl Names {
         }
     }
 
-    /// What an operation is about that does not choose; it counts as done from now on.
+    /// The subject of an operation without a choice; it counts as used from now on.
     fn take(&mut self, kind: OperationKind, random: &mut RandomStream) -> (u64, u64) {
         match kind {
             OperationKind::Create => (added(&mut self.files), 0),

@@ -52,7 +52,7 @@ impl Host {
         }
     }
 
-    /// What the servers hold together, if it makes a difference.
+    /// The data that the servers hold together, if it matters.
     fn held(&self) -> Held {
         if !self.scene.setup.costs.depend_on_held() {
             return Held::default();
@@ -131,7 +131,8 @@ impl Host {
     }
 }
 
-/// What a process does with what it has found before it acts on it: all of that, where it takes out a part.
+/// The work of a process on a found message before it acts on it; if it takes out a part, that is
+/// all of its work.
 fn take_in(at: &mut Moment<'_>, found: &Found, concerned: Concerned) {
     if found.is_woken {
         let looking = at.scene.setup.costs.looking;
@@ -145,7 +146,7 @@ fn take_in(at: &mut Moment<'_>, found: &Found, concerned: Concerned) {
     }
 }
 
-/// What an event's message costs the process that it concerns; nothing if it brings none.
+/// The cost of an event's message for its process; none without a message.
 fn message_costs(at: &Moment<'_>, event: &Event, concerned: Concerned) -> MessageCosts {
     let Event::Delivered(message) = event else {
         return MessageCosts::default();

@@ -9,12 +9,12 @@ use serde::Serialize;
 pub struct Cores {
     /// When each is free.
     free_ns: Vec<u64>,
-    /// What the present event has replaced.
+    /// The values that the present event has replaced.
     #[serde(skip)]
     replaced: Vec<(usize, u64)>,
 }
 
-/// What it takes to bring [`Cores`] back.
+/// The undo of changes of [`Cores`].
 #[derive(Debug, Default)]
 pub struct CoresUndo(Vec<(usize, u64)>);
 
@@ -43,7 +43,7 @@ impl Cores {
         started_ns
     }
 
-    /// What takes back the changes since the last time.
+    /// The undo of the changes since the last call.
     pub fn take_changes(&mut self) -> CoresUndo {
         CoresUndo(std::mem::take(&mut self.replaced))
     }

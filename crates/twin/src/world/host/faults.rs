@@ -1,4 +1,4 @@
-//! What goes wrong at a host and with what it sends.
+//! Faults of a host and of its messages.
 
 use crate::world::event::Event;
 use crate::world::message::Party;
@@ -6,7 +6,7 @@ use crate::world::scene::Scene;
 use futago_base::ServerId;
 use futago_des::RandomStream;
 
-/// What happens to the processes of a host in the course of time.
+/// The faults of a host's processes over time.
 pub fn of_host(scene: &Scene, host: u32) -> Vec<(u64, Event)> {
     let faults = &scene.setup.faults;
     let (first_server, _) = scene.first[host as usize];

@@ -46,7 +46,7 @@ pub struct Host {
     turns: Option<Turns>,
     pub servers: Vec<ServerProcess>,
     clients: Vec<ClientProcess>,
-    /// What certain events have left behind.
+    /// Statistics of events that are certain.
     #[serde(skip)]
     pub usage: UsageTable,
     #[serde(skip)]
@@ -71,7 +71,7 @@ struct State {
     finished: u32,
 }
 
-/// What it takes to bring a host back to where it was.
+/// The undo of an event at a host.
 #[derive(Debug)]
 pub struct HostUndo {
     state: State,
@@ -80,7 +80,7 @@ pub struct HostUndo {
     process: ProcessUndo,
 }
 
-/// What an event changes beside the host itself.
+/// The changes of an event besides the host itself.
 #[derive(Debug)]
 enum ProcessUndo {
     Nothing,
@@ -173,7 +173,7 @@ impl Host {
     }
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Clone, Copy, Debug)]
 enum Concerned {
     Server(u32),
@@ -355,7 +355,7 @@ enum Part {
     Receive,
 }
 
-/// What a part of a host is measured as.
+/// The class under which a part of a host is measured.
 fn class(scene: &Scene, host: u32, part: Part) -> ResourceClass {
     let serves = scene.setup.hosts[host as usize].servers > 0;
     match (serves, part) {

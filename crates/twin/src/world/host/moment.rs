@@ -14,7 +14,7 @@ use futago_server::TransactionCounts;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What a process's event leads to.
+/// The results of a process's event.
 #[derive(Debug, Default)]
 pub struct Consequences {
     /// Messages, and when they reach the network interface.
@@ -23,13 +23,13 @@ pub struct Consequences {
     pub timers: Vec<(u64, u32)>,
     /// Events of this host, and when.
     pub events: Vec<(u64, Event)>,
-    /// What there is to count.
+    /// Counts to record.
     pub outputs: Vec<Output>,
     /// How many clients have come to the end of their round.
     pub finished: u32,
 }
 
-/// What the cores of a host copy file data through, one after the other.
+/// The memory through which the cores of a host copy file data, one after the other.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Memory {
     free_ns: u64,
@@ -45,7 +45,7 @@ pub struct Moment<'a> {
     pub host: u32,
     pub cores: &'a mut Cores,
     pub memory: &'a mut Memory,
-    /// What the host's servers hold, where that matters.
+    /// The data that the host's servers hold, where that matters.
     pub held: Held,
     /// By how much work is dearer, as the process has had nothing to do.
     pub more: f64,
@@ -55,26 +55,26 @@ pub struct Moment<'a> {
     pub has_turn: bool,
     /// Until when it has worked.
     pub worked_until_ns: u64,
-    /// What is measured at this time.
+    /// The measurement at this time.
     pub window: Option<Window>,
     pub cpu: ResourceClass,
     pub out: &'a mut Consequences,
 }
 
 impl Moment<'_> {
-    /// What something costs that costs so much where caches are warm.
+    /// The cost of work that costs `span_ns` with warm caches.
     pub fn dear(&self, span_ns: f64) -> f64 {
         span_ns * (1.0 + self.more)
     }
 
-    /// What messages from and to somebody cost a server.
+    /// The costs of messages from and to a party for a server.
     pub fn server_messages(&self, other: Party) -> MessageCosts {
         let costs = &self.scene.setup.costs.server;
         let messages = costs.messages(self.is_remote(other), self.held.bytes);
         self.through_connections(messages, other)
     }
 
-    /// What messages from and to somebody cost a client.
+    /// The costs of messages from and to a party for a client.
     pub fn client_messages(&self, other: Party) -> MessageCosts {
         let costs = &self.scene.setup.costs.client;
         let messages = costs.messages(self.is_remote(other), self.held.bytes);
@@ -105,8 +105,8 @@ impl Moment<'_> {
         self.used(self.cpu, [arrived_ns, started_ns, self.ns]);
     }
 
-    /// Works for a span of CPU time in which so much file data is copied, once a core is free: it takes
-    /// longer if the memory cannot bring the data in that time.
+    /// Works for a span of CPU time in which `bytes` of file data are copied, once a core is free.
+    /// The work takes longer if the memory cannot supply the data in that time.
     pub fn occupy_and_copy(&mut self, span_ns: f64, bytes: usize) {
         let of_memory = self.scene.setup.hosts[self.host as usize].memory_bytes_per_s;
         let Some(bytes_per_s) = of_memory.filter(|_| bytes > 0) else {
@@ -127,8 +127,8 @@ impl Moment<'_> {
         self.occupy(span_ns.max(until_copied_ns));
     }
 
-    /// When a message with so much data was put in that just has been, if the other end has been told of it part
-    /// by part.
+    /// When a message with `bytes` of data was put in that has just been sent, if the other end is
+    /// notified part by part.
     pub fn put_in(&self, to: Party, bytes: usize, byte_sent_ns: f64) -> Option<PutIn> {
         let later_bytes = bytes.saturating_sub(TOLD_BYTES);
         if later_bytes == 0 || !self.has_turn || self.is_remote(to) {
@@ -151,8 +151,9 @@ impl Moment<'_> {
         message.payload.len() - self.taken_bytes
     }
 
-    /// What it takes to take in the rest of a message's data, which costs `found_whole` times as much if all is there. Who is alone on its core
-    /// waits for what the other end still puts in.
+    /// The cost of receiving the rest of a message's data, which is `found_whole` times as much if
+    /// all of it is there. A process alone on its core waits for the data that the other end still
+    /// puts in.
     pub fn receive_ns(
         &self,
         message: &Message,

@@ -41,18 +41,18 @@ struct State {
     stopped: bool,
 }
 
-/// What it takes to bring a server back to where it was.
+/// The undo of an event at a server.
 #[derive(Debug)]
 pub struct ServerUndo {
     state: State,
     batch: Option<Batch>,
     admission: AdmissionUndo,
     store_free_ns: Option<(usize, u64)>,
-    /// What it has lost by stopping.
+    /// The state that it has lost by stopping.
     lost: Option<Box<(MemoryStore, Admission)>>,
 }
 
-/// What an input comes from.
+/// The origin of an input.
 #[derive(Clone, Copy, Debug, Default)]
 struct Origin<'a> {
     /// The request's name, if it is one.
@@ -81,12 +81,12 @@ impl ServerProcess {
         }
     }
 
-    /// What its store holds.
+    /// The space of its store.
     pub fn space(&self) -> Space {
         self.store.space()
     }
 
-    /// What is needed to take back the next event; to be asked for before it.
+    /// The undo of the next event; to be called before it.
     pub fn begin_undo(&mut self) -> ServerUndo {
         self.admission.record_changes();
         ServerUndo {
@@ -155,7 +155,7 @@ impl ServerProcess {
         }
     }
 
-    /// What was decided is stored: messages leave.
+    /// The decision is stored: its messages leave.
     pub fn release(
         &mut self,
         life: u32,
@@ -239,7 +239,7 @@ impl ServerProcess {
         }
     }
 
-    /// What is decided, or a refusal if the request would be one too many to wait.
+    /// The decision, or a refusal if one request too many would wait.
     fn or_refusal(&mut self, decision: Decision, origin: Origin<'_>) -> Decision {
         let Some(Content::Request { id, .. }) = origin.message.map(|message| &message.content)
         else {
@@ -333,7 +333,7 @@ impl ServerProcess {
         if let Some(lost) = undo.lost {
             (self.store, self.admission) = *lost;
         }
-        // What an event has left unfinished that broke off.
+        // The unfinished changes of an event that broke off.
         let unfinished = self.admission.take_changes();
         self.admission.take_back(unfinished);
         self.admission.take_back(undo.admission);
@@ -385,11 +385,11 @@ fn sent_data(output: &Output) -> (Party, usize) {
     }
 }
 
-/// What a message that came in and those that go out cost.
+/// The costs of an incoming message and of the outgoing ones.
 fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -> f64 {
     let received_ns = message.map_or(0.0, |message| {
         let costs = at.server_messages(message.from);
-        // Who has its turn has paid for it.
+        // A process in its time slice has paid for it.
         let turn_ns = if at.has_turn { 0.0 } else { costs.turn_ns };
         let found_whole = at.scene.setup.costs.server.found_whole;
         turn_ns + at.receive_ns(message, costs.byte_received_ns, found_whole)
@@ -426,7 +426,7 @@ const fn answer(request: RequestId, outcome: Outcome, payload: Payload) -> Outpu
     }
 }
 
-/// An output as it goes over the network; clients here take no leases, so that nothing is called back.
+/// The message of an output. Simulated clients take no leases, so nothing is recalled.
 fn message(from: Party, clock: futago_base::Time, output: Output) -> Option<Message> {
     let (to, content, payload) = match output {
         Output::Reply {

@@ -1,4 +1,4 @@
-//! What work costs.
+//! The costs of work.
 
 use crate::world::Latency;
 use futago_lab::document::{Problem, bounds};
@@ -11,9 +11,9 @@ use strum::VariantNames;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Costs {
-    /// What a server pays.
+    /// The costs of a server.
     pub server: ServerCosts,
-    /// What a client pays.
+    /// The costs of a client.
     pub client: ClientCosts,
     /// From a message's arrival at a process that sleeps until it runs.
     #[serde(deserialize_with = "bounds::time_ns")]
@@ -23,8 +23,8 @@ pub struct Costs {
     pub looking: Option<Looking>,
 }
 
-/// What it costs to look for messages. A process that waits occupies a core in its turn; after a look in vain
-/// the next process of the core has its turn.
+/// The costs of polling. A process that waits occupies a core in its slice; after a poll that finds
+/// nothing the next process of the core runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Looking {
@@ -34,25 +34,25 @@ pub struct Looking {
     /// For who has slept to be woken: of both ends.
     #[serde(default, deserialize_with = "bounds::cost_ns")]
     pub woken_ns: f64,
-    /// What it costs to have had nothing to do for a while.
+    /// The costs after a period of idleness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_idle: Option<AfterIdle>,
-    /// By what part messages and requests cost more for each other process that its core has when a turn begins: they leave their own
-    /// code and data in the caches.
+    /// By what part messages and requests cost more for each other process on the core when a slice
+    /// begins, because these leave their own code and data in the caches.
     #[serde(default, deserialize_with = "bounds::growth")]
     pub after_other: f64,
 }
 
-/// By how much work is dearer for a process that has had nothing to do and finds caches as others have left them: those of
-/// this host, and of others that share them.
+/// By how much work costs more for a process that has been idle, because other processes have used
+/// the caches: those of this host, and of other hosts that share them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AfterIdle {
     /// After so long it costs as usual.
     #[serde(deserialize_with = "bounds::time_ns")]
     pub from_ns: u64,
-    /// From so long on, longer than the former, it is dearer by [`Self::more`]; between both, the more the larger the logarithm
-    /// of the time.
+    /// The time, longer than the former, from which it costs [`Self::more`] more; between both, the
+    /// cost grows with the logarithm of the time.
     #[serde(deserialize_with = "bounds::time_ns")]
     pub until_ns: u64,
     /// A part of what messages and requests cost, whatever data and listings they bring.
@@ -67,7 +67,7 @@ impl AfterIdle {
     }
 }
 
-/// What a server pays for a message that it handles, by the work that its core reports.
+/// The costs of a handled message at a server, by the work that its core reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerCosts {
@@ -89,7 +89,7 @@ pub struct ServerCosts {
     /// For each record that it passes in a range.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub record_scanned_ns: f64,
-    /// What that becomes where the servers of a host hold more files than its caches do.
+    /// The cost where the servers of a host hold more files than its caches do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub many_files: Option<ManyFiles>,
     /// For each record that it puts or deletes.
@@ -101,7 +101,8 @@ pub struct ServerCosts {
     /// For each byte of file data that comes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_received_ns: f64,
-    /// How many times as much it costs if all of the message is there when it is found: no other core puts it in meanwhile.
+    /// How many times as much it costs if the whole message is there when it is found, because no
+    /// other core puts it in meanwhile.
     #[serde(
         deserialize_with = "bounds::some_positive",
         skip_serializing_if = "Option::is_none"
@@ -110,7 +111,7 @@ pub struct ServerCosts {
     /// For each byte of file data that goes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
-    /// What these two become where the servers of this host hold more than its caches do.
+    /// Both costs where the servers of this host hold more data than its caches do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub much_data: Option<MuchData>,
     /// Besides, for messages from and to other hosts: they go through sockets.
@@ -124,8 +125,8 @@ pub struct ServerCosts {
 pub struct ManyFiles {
     /// Up to so many files it costs as usual.
     pub from: u64,
-    /// From so many on, more than the former, it costs [`Self::record_scanned_ns`]; between both, the more the larger their
-    /// number.
+    /// The number, larger than the former, from which it costs [`Self::record_scanned_ns`]; between
+    /// both, the cost grows with their number.
     pub until: u64,
     /// For each record that is passed in a range.
     #[serde(deserialize_with = "bounds::cost_ns")]
@@ -139,8 +140,8 @@ pub struct MuchData {
     /// Up to so much it costs as usual, in MiB.
     #[serde(deserialize_with = "bounds::mib")]
     pub from_mib: u64,
-    /// From so much on, more than the former, it costs what is said here; between both, the more the larger the logarithm of
-    /// what they hold. In MiB.
+    /// The amount in MiB, larger than the former, from which these costs apply; between both, the
+    /// cost grows with the logarithm of the amount.
     #[serde(deserialize_with = "bounds::mib")]
     pub until_mib: u64,
     /// For each byte of file data that comes with a message.
@@ -151,7 +152,7 @@ pub struct MuchData {
     pub byte_sent_ns: f64,
 }
 
-/// What the servers of a host hold together, which fits its caches or does not.
+/// The data that the servers of a host hold together, which fits its caches or does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::world) struct Held {
     pub files: u64,
@@ -169,7 +170,7 @@ impl Costs {
 }
 
 impl ServerCosts {
-    /// What each record costs that is passed in a range, where the host's servers hold so many files.
+    /// The cost of each scanned record, where the host's servers hold `files` files.
     pub(in crate::world) fn scanned_ns(&self, files: u64) -> f64 {
         let Some(many) = self.many_files else {
             return self.record_scanned_ns;
@@ -191,7 +192,7 @@ fn share_of_logarithm(range: [u64; 2], at: u64) -> f64 {
     ((at / from).ln() / (until / from).ln()).clamp(0.0, 1.0)
 }
 
-/// What messages cost a process, whatever they say.
+/// The costs of messages for a process, independent of their content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MessageCosts {
@@ -253,7 +254,8 @@ impl MessageCosts {
 }
 
 impl ServerCosts {
-    /// What messages cost whose other end may be on another host, where the servers of this one hold so many bytes.
+    /// The costs of messages whose other end may be on another host, where the servers of this one
+    /// hold `held_bytes`.
     pub(in crate::world) fn messages(&self, is_remote: bool, held_bytes: u64) -> MessageCosts {
         let plain = MessageCosts {
             turn_ns: self.turn_ns,
@@ -266,7 +268,8 @@ impl ServerCosts {
 }
 
 impl ClientCosts {
-    /// What messages cost whose other end may be on another host, where the servers of this one hold so many bytes.
+    /// The costs of messages whose other end may be on another host, where the servers of this one
+    /// hold `held_bytes`.
     pub(in crate::world) fn messages(&self, is_remote: bool, held_bytes: u64) -> MessageCosts {
         let plain = MessageCosts {
             turn_ns: self.turn_ns,
@@ -278,7 +281,7 @@ impl ClientCosts {
     }
 }
 
-/// What a client pays.
+/// The costs of a client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientCosts {
@@ -288,7 +291,8 @@ pub struct ClientCosts {
     /// For all messages together that it finds of one sender when it looks.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub turn_ns: f64,
-    /// For each request that it sends, by its name, such as `create`: to make it, and to take in its answer.
+    /// For each request that it sends, by its name, such as `create`: to make it, and to receive
+    /// its reply.
     #[serde(deserialize_with = "requests_ns")]
     pub request_ns: BTreeMap<String, f64>,
     /// The same for requests of any other name.
@@ -303,7 +307,8 @@ pub struct ClientCosts {
     /// For each byte of file data that comes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_received_ns: f64,
-    /// How many times as much it costs if all of the message is there when it is found: no other core puts it in meanwhile.
+    /// How many times as much it costs if the whole message is there when it is found, because no
+    /// other core puts it in meanwhile.
     #[serde(
         deserialize_with = "bounds::some_positive",
         skip_serializing_if = "Option::is_none"
@@ -312,7 +317,7 @@ pub struct ClientCosts {
     /// For each byte of file data that goes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_sent_ns: f64,
-    /// What these two become where the servers of this host hold more than its caches do.
+    /// Both costs where the servers of this host hold more data than its caches do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub much_data: Option<MuchData>,
     /// Besides, for messages from and to other hosts: they go through sockets.
@@ -320,7 +325,7 @@ pub struct ClientCosts {
     pub sockets: MessageCosts,
 }
 
-/// What requests cost, by their names. A name that no request has is a mistake.
+/// The costs of requests, by their names. An unknown name is an error.
 fn requests_ns<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, f64>, D::Error> {
     let costs = BTreeMap::<RequestName, Cost>::deserialize(from)?;
     let costs = costs.into_iter();

@@ -1,8 +1,8 @@
-//! What goes wrong.
+//! Faults.
 
 use serde::{Deserialize, Serialize};
 
-/// What goes wrong. Probabilities are those of a message between hosts.
+/// The faults. Probabilities are those of a message between hosts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Faults {

@@ -1,4 +1,4 @@
-//! What a world is made of: plain data, written by hand, by a scenario file or by a preset.
+//! The setup of a world: plain data, written by hand, by a scenario file or by a preset.
 
 mod costs;
 mod faults;
@@ -28,12 +28,12 @@ pub struct Setup {
     pub seed: u64,
     /// The hosts and what runs on them.
     pub hosts: Vec<Host>,
-    /// Every process that looks for messages stays on one core of its host: they are dealt out to the cores, servers first. If not, they
-    /// move as on Linux.
+    /// Whether every polling process stays on one core of its host. Cores are assigned in order,
+    /// servers first. Otherwise processes move as on Linux.
     pub bind_to_core: bool,
-    /// What lies between the hosts.
+    /// The network between the hosts.
     pub network: Network,
-    /// What work costs in CPU time.
+    /// The costs of work in CPU time.
     pub costs: Costs,
     /// How long a change takes to be stored.
     pub store: Store,
@@ -43,9 +43,9 @@ pub struct Setup {
     pub directories: Vec<Directory>,
     /// Empty directories of the clients that exist from the start.
     pub wide: WideDirectories,
-    /// What the clients do, phase by phase; all begin a phase together.
+    /// The work of the clients, phase by phase; all begin a phase together.
     pub phases: Vec<Phase>,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Faults,
 }
 
@@ -54,16 +54,17 @@ pub struct Setup {
 pub struct Host {
     /// Its place in the network: row and column of [`Network::paths`].
     pub group: u32,
-    /// What its network interface sends, in bytes a second.
+    /// The send rate of its network interface, in bytes a second.
     pub send_bytes_per_s: u64,
-    /// What its network interface receives, in bytes a second.
+    /// The receive rate of its network interface, in bytes a second.
     pub receive_bytes_per_s: u64,
     /// Cores, shared by all that runs here.
     pub cores: u32,
-    /// What its cores together copy of file data, in bytes a second; `None` if they do not get in each
-    /// other's way.
+    /// The rate at which its cores together copy file data, in bytes a second; `None` if they do
+    /// not slow each other.
     pub memory_bytes_per_s: Option<u64>,
-    /// How many times as much a byte of file data costs that goes through a connection between its processes, as there are so many.
+    /// How many times as much a byte of file data costs on a connection between its processes,
+    /// because of the number of connections.
     pub byte_times: f64,
     /// How many servers run here.
     pub servers: u32,

@@ -1,15 +1,16 @@
-//! What lies between hosts.
+//! The network between hosts.
 
 use serde::{Deserialize, Serialize};
 
-/// What lies between the hosts.
+/// The network between the hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
     /// The most bytes that travel as one packet; each pays its own start-up.
     pub packet_bytes: u32,
     /// How large a message is.
     pub message_size: MessageSize,
-    /// What a message between two processes of one host takes; it does not use the interface.
+    /// The latency of a message between two processes of one host, which does not use the
+    /// interface.
     pub local_ns: u64,
     /// `paths[from][to]`: the way from a host of one group to a host of another, or of the same.
     pub paths: Vec<Vec<Path>>,
@@ -32,9 +33,10 @@ pub enum MessageSize {
 pub struct Path {
     /// Start-up of the sender's interface: it occupies the interface, for every packet.
     pub startup_ns: u64,
-    /// What comes after it.
+    /// The hops after it.
     pub hops: Vec<Hop>,
-    /// The slowest link between the two interfaces, in bytes a second, if it may be slower than both.
+    /// The slowest link between the two interfaces, in bytes a second, if it may be slower than
+    /// both.
     pub bytes_per_s: Option<u64>,
 }
 
@@ -50,7 +52,7 @@ pub struct Hop {
 /// A link, back plane or trunk that serves one packet at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedLink {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// Bytes a second.
     pub bytes_per_s: u64,

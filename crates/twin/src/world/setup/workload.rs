@@ -1,4 +1,4 @@
-//! What clients find and what they do.
+//! The files of clients and their work.
 
 use crate::world::{Arrivals, Latency};
 use futago_des::{
@@ -20,7 +20,7 @@ pub struct Directory {
     pub buckets: u64,
     /// Clients know the buckets from the start and need not learn them by asking the wrong one.
     pub known: bool,
-    /// What clients call their files in it.
+    /// The names of the clients' files in it.
     pub names: FileNames,
 }
 
@@ -44,7 +44,7 @@ impl Default for WideDirectories {
     }
 }
 
-/// What clients call the files of a directory.
+/// The names of clients' files in a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileNames {
@@ -56,7 +56,7 @@ pub enum FileNames {
     InTurn,
 }
 
-/// What a client does.
+/// An operation of a client.
 #[derive(
     Clone,
     Copy,
@@ -145,7 +145,7 @@ impl Place {
 pub enum Amount {
     /// Each client performs so many operations; all of the phase is measured.
     Operations(u64),
-    /// Clients begin operations for this long. What happens after the warm-up is measured.
+    /// Clients begin operations for this long. Operations after the warm-up are measured.
     Duration {
         /// From the beginning of the phase until it is measured.
         warm_up_ns: u64,
@@ -154,7 +154,7 @@ pub enum Amount {
     },
 }
 
-/// What clients do in a phase.
+/// The work of clients in a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Activity {
@@ -166,8 +166,8 @@ pub enum Activity {
     Trace(Arc<Trace>),
 }
 
-/// Operations on names. A client that has nothing to unlink, stat or rename creates a file instead, and
-/// one that has no directory to remove makes one.
+/// Operations on names. A client without a file to unlink, stat or rename creates one instead, and
+/// a client without a directory to remove makes one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mix {
     /// The operations, with weights.
@@ -246,11 +246,11 @@ pub struct Data {
 /// One phase of the workload. A client has one operation under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// Where.
     pub place: Place,
-    /// What.
+    /// The activity.
     pub activity: Activity,
     /// How much.
     pub amount: Amount,

@@ -1,9 +1,10 @@
-//! How processes that look for messages before they sleep share the cores of a host.
+//! How processes that poll for messages before they block share the cores of a host.
 //!
-//! As on Linux, every core has a queue of its own. Whose turn begins looks once. Who finds something works on
-//! it and looks again until it has worked for long enough, who finds nothing goes to the end of the queue
-//! (`sched_yield`), and who has looked for longer than its spin_limit, or finds that others need the core, sleeps.
-//! While nobody finds anything, nothing is computed: whose turn it is follows from the time.
+//! As on Linux, every core has a run queue of its own. A process polls once at the beginning of its
+//! time slice. If it finds a message, it works on it and polls again until it has worked long
+//! enough; otherwise it goes to the end of the queue (`sched_yield`). A process that has polled for
+//! longer than its spin limit, or finds the core contended, blocks. While no process finds a
+//! message nothing is computed: the running process follows from the time.
 
 mod process;
 #[cfg(test)]
@@ -20,12 +21,12 @@ use process::Process;
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// How often a process is moved from a longer queue to a shorter one. Linux tries it at `busy_factor` times an
-/// interval of 2 ms, and then of 4 ms, and moves one of two equal processes when it has failed before
-/// (kernel/sched/topology.c, `detach_tasks` in kernel/sched/fair.c).
+/// How often a process is moved from a longer queue to a shorter one. Linux tries it at
+/// `busy_factor` times an interval of 2 ms, and then of 4 ms, and moves one of two equal processes
+/// when it has failed before (kernel/sched/topology.c, `detach_tasks` in kernel/sched/fair.c).
 const BALANCE_NS: u64 = (2 + 4) * 16 * 1_000_000;
 
-/// What the kernel of a host does with processes.
+/// The scheduler of a host.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Kernel {
     /// How long it takes to wake one up.
@@ -72,7 +73,7 @@ struct Core {
     working_since_ns: u64,
     /// The first works, and finds nothing before it ends.
     works: bool,
-    /// Who works next and when, and the number of the event that begins it.
+    /// The process that works next, its time, and the number of the event that begins it.
     next: Option<(u64, u32)>,
     number: u64,
 }
@@ -84,7 +85,7 @@ impl Core {
     }
 }
 
-/// What it takes to bring [`Turns`] back.
+/// The undo of changes of [`Turns`].
 #[derive(Debug, Default)]
 pub struct TurnsUndo {
     state: State,
@@ -189,7 +190,8 @@ impl Turns {
         process.is_awake
     }
 
-    /// Those who wait in the queue of a core find out how long the first has kept them from it, and may go to sleep.
+    /// The waiting processes of a core learn how long the first has kept them from the core, and
+    /// may block.
     fn tell_others(&mut self, core: usize, ns: u64) {
         let lost = Duration(ns - self.cores[core].working_since_ns);
         if lost <= PREEMPTION_MIN {
@@ -237,8 +239,8 @@ impl Turns {
         }
     }
 
-    /// One of the cores with the shortest queue, if the process is not bound to one. Who wakes several is where the last one was woken;
-    /// what begins by itself may be put anywhere.
+    /// One of the cores with the shortest queue, if the process is not bound to one. A process that
+    /// wakes several is where the last one was woken; work that begins by itself may run anywhere.
     fn core_to_wake_at(&mut self, process: u32, is_woken: bool) -> usize {
         if self.kernel.bind_to_core {
             return self.processes[process as usize].core;
@@ -259,7 +261,7 @@ impl Turns {
         let is_woken = self.processes[process as usize].waits_since_ns.is_some();
         let to = self.core_to_wake_at(process, is_woken);
         self.state.woken_at = to;
-        // What a client begins by itself is its own time, and it is awake.
+        // A client begins this by itself, in its own time, and is awake.
         let woken_ns = match self.processes[process as usize].waits_since_ns {
             // The message wakes the client's own thread, and that the one that has called.
             Some(_) if process >= self.servers => ns + 2 * self.kernel.wake_up_ns,
@@ -278,8 +280,8 @@ impl Turns {
         process.is_woken = is_woken;
     }
 
-    /// Moves one process from a long queue to a short one: at once to an empty one, else from time to
-    /// time.
+    /// Moves one process from a long queue to a short one: immediately to an empty one, else
+    /// periodically.
     fn balance(&mut self, ns: u64) {
         let lengths = self.cores.iter().map(|core| core.queue.len()).enumerate();
         let short = lengths.clone().min_by_key(|&(_, length)| length);
@@ -320,7 +322,8 @@ impl Turns {
         self.begin_at(core, process, at_ns)
     }
 
-    /// Who of a core's queue finds something first, and when; none while somebody works.
+    /// The process of a core's queue that finds a message first, and the time; none while a process
+    /// works.
     fn first_to_find(&self, core: usize, ns: u64) -> Option<(u64, u32)> {
         let core = &self.cores[core];
         let finds = (0_u64..).zip(&core.queue).filter_map(|(turn, &process)| {
@@ -330,8 +333,8 @@ impl Turns {
         finds.filter(|_| !core.works).min()
     }
 
-    /// When the process whose turn is so many turns away looks from this time on. Each looks once, when its turn begins; who
-    /// is alone does nothing else.
+    /// When the process whose slice is `turn` slices away polls from this time on. Each polls once
+    /// at the beginning of its slice; a process alone does nothing else.
     fn look_ns(&self, core: &Core, turn: u64, ns: u64) -> u64 {
         let at_ns = core.since_ns + turn * self.pass_ns;
         if at_ns >= ns {
@@ -366,7 +369,7 @@ impl Turns {
         });
     }
 
-    /// What takes back the changes since then.
+    /// The undo of the changes since then.
     pub fn take_changes(&mut self) -> Option<TurnsUndo> {
         self.kept.take()
     }

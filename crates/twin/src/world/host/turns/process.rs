@@ -24,12 +24,12 @@ pub struct Process {
     pub waits_since_ns: Option<u64>,
     pub spin_limit: SpinLimit,
     pub contention: Contention,
-    /// What it has not found yet, or found together with what it works on.
+    /// Messages that it has not found yet, or has found together with its present work.
     #[serde(skip)]
     inbox: VecDeque<Coming>,
     /// How much of it was found together.
     found: usize,
-    /// Who sent the last that it has worked on.
+    /// The sender of its latest work.
     last_from: Option<Party>,
 }
 
@@ -41,13 +41,14 @@ struct Coming {
     taken_bytes: usize,
 }
 
-/// What a process works on next.
+/// The next work of a process.
 #[derive(Debug)]
 pub struct Found {
     pub event: Event,
     /// How much of the message's data it has taken out in earlier turns.
     pub taken_bytes: usize,
-    /// It takes out so much more in this one and leaves the rest to later ones, as that is not there yet.
+    /// It takes out this many more bytes in this slice and leaves the rest to later ones, because
+    /// that has not arrived.
     pub part_bytes: Option<usize>,
     /// It is the first of what it has found together from the same sender.
     pub is_first: bool,
@@ -70,7 +71,8 @@ impl Coming {
         }
     }
 
-    /// What is there and has not been taken out, in bytes, if the rest of the message is still to come.
+    /// The bytes that are there and have not been taken out, if the rest of the message is still to
+    /// come.
     fn part_bytes(&self, ns: u64) -> Option<usize> {
         let Event::Delivered(message) = &self.event else {
             return None;
@@ -108,8 +110,8 @@ impl Process {
         from_ns.map(|from_ns| from_ns.max(self.works_until_ns))
     }
 
-    /// What it works on now, after others had their turn. Who is alone on its core takes out all of a message in one turn, as fast as it
-    /// comes.
+    /// Its work now, after other processes had their slices. A process alone on its core takes out
+    /// a whole message in one slice, as fast as it arrives.
     pub fn find(&mut self, ns: u64, is_alone: bool, others_before: usize) -> Option<Found> {
         let place = self.inbox.iter().position(|at| at.found_from_ns() <= ns)?;
         let part_bytes = self.inbox[place].part_bytes(ns).filter(|_| !is_alone);
@@ -132,7 +134,8 @@ impl Process {
         })
     }
 
-    /// Whether what comes at this place is the first of all that it finds together from the same sender.
+    /// Whether the message at this place is the first of those from the same sender that it finds
+    /// together.
     fn is_first(&mut self, place: usize, ns: u64) -> bool {
         let finds_anew = self.found == 0;
         if finds_anew {
@@ -149,7 +152,7 @@ impl Process {
         finds_anew || is_other
     }
 
-    /// It works until then. What it has taken out in part is no work yet.
+    /// It works until then. A message that is taken out in part is no work yet.
     pub fn work_until(&mut self, ns: u64) {
         self.works_until_ns = ns;
         if self.inbox.iter().all(|coming| coming.taken_bytes == 0) {

@@ -61,7 +61,8 @@ fn request(to: u16, bytes: usize, put_in: Option<PutIn>) -> Event {
     }))
 }
 
-/// Does what is planned until nothing is left: every find takes so long. Returns who found how much, and when.
+/// Runs the plan to its end; every find takes `work_ns`. Returns each find with its time, process
+/// and size.
 fn finds(
     turns: &mut Turns,
     mut planned: Vec<Planned>,
@@ -155,7 +156,7 @@ fn who_is_bound_to_a_core_never_leaves_it() {
         ..Kernel::default()
     };
     let mut turns = turns_of(2, 3, kernel);
-    // The third one would find the second core empty, then, and again when it is time to move somebody.
+    // The third one finds the second core empty, then, and again when it is time to move a process.
     for (number, ns) in (0..).zip([0, 10_000, 2 * BALANCE_NS]) {
         let mut planned = Vec::new();
         for process in [0, 2] {
