@@ -110,7 +110,8 @@ impl<V: View> DecisionBuilder<'_, V> {
         let SessionState::Fenced {
             since,
             notified: sent,
-        } = session.state else {
+        } = session.state
+        else {
             return;
         };
         if self.now.since(since) > config.lease {

@@ -154,8 +154,13 @@ impl<V: View> DecisionBuilder<'_, V> {
         let since = known.map_or(now, |recall| recall.since);
         let resend = self.server.config().resend;
         if known.is_none_or(|recall| now.since(recall.notified) >= resend) {
-            self.state
-                .put(Key::Recall(node), Recall { since, notified: now });
+            self.state.put(
+                Key::Recall(node),
+                Recall {
+                    since,
+                    notified: now,
+                },
+            );
             self.notify_holders(node);
         }
         true

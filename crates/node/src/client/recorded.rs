@@ -3,7 +3,7 @@
 use super::NodeContext;
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Name, NameHash, Payload, record::Entry};
-use futago_client::{PathStep, NameLocation, RenameFlags};
+use futago_client::{NameLocation, PathStep, RenameFlags};
 use futago_trace::{Begun, Met, Operation, ROOT, Recorder};
 use futago_wire::{AttributeChange, FileState, ListedEntry, NewContent, NewNode};
 use rustix::thread::gettid;
