@@ -1,4 +1,4 @@
-//! What a change must pass.
+//! The checks that a change must pass.
 
 use crate::step::{self, Step, always};
 use crate::tally::Tally;

@@ -1,10 +1,9 @@
-//! What continuous integration and developers run: `cargo xtask ci`, `cargo xtask proof`,
-//! `cargo xtask docs`, `cargo xtask suite NAME DIRECTORY...`.
+//! Commands for continuous integration and developers: `cargo xtask ci`, `cargo xtask proof`,
+//! `cargo xtask docs`, `cargo xtask words`, `cargo xtask suite NAME DIRECTORY...`.
 //!
-//! A check is a *step*: a command with a time limit, whose output says how many cases passed, failed
-//! and were skipped. The steps stand in two tables, [`ci::STEPS`] and [`proof::STEPS`]. A *suite*
-//! takes directories, so that it runs on tmpfs or ext4 as well as on a Futago that
-//! `tests/with-futago` has mounted.
+//! A check is a *step*: a command with a time limit, which prints how many cases passed, failed and
+//! were skipped. Two tables hold the steps, [`ci::STEPS`] and [`proof::STEPS`]. A *suite* takes
+//! directories, so that it runs on tmpfs or ext4 as well as on a mount of `tests/with-futago`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -45,7 +44,8 @@ enum Command {
         /// Names of the steps to run (all of them by default)
         steps: Vec<String>,
     },
-    /// Check the documents and build the book; `UPDATE_GOLDEN=1` writes the reference of the commands anew
+    /// Check the documents and build the book; `UPDATE_GOLDEN=1` rewrites the reference of the
+    /// commands
     Docs,
     /// Run one suite on directories of the file system under test
     #[command(subcommand)]
@@ -57,7 +57,7 @@ enum Command {
     },
     /// Build the programs that the suites run, at their pinned versions
     Tools,
-    /// What one directory's process of the `mounts` suite runs
+    /// Serve one directory of the `mounts` suite
     #[command(hide = true)]
     Agent {
         /// The directory in which the operations happen

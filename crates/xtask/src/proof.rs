@@ -1,4 +1,4 @@
-//! What takes longer than a change can wait for. Its report is committed.
+//! Checks that take too long for every change. Their reports are committed.
 
 use std::fmt::Write;
 use std::fs;

@@ -17,7 +17,7 @@ use crate::workspace;
 
 /// One line of a table of steps.
 pub struct Step {
-    /// What it is called in reports, on the command line and in the name of its log.
+    /// Its name in reports, on the command line and in its log's file name.
     pub name: &'static str,
     /// How long it may take; then it is ended and has failed.
     pub limit_s: u64,
@@ -32,7 +32,7 @@ pub fn always() -> bool {
     true
 }
 
-/// What came of a step.
+/// The outcome of a step.
 pub struct Outcome {
     /// The step's name.
     pub name: &'static str,
@@ -42,7 +42,7 @@ pub struct Outcome {
     pub tally: Tally,
     /// Why it failed, if it did.
     pub failure: Option<String>,
-    /// What it wrote to its output and error output.
+    /// Its standard output and standard error.
     pub output: String,
     /// How long it took.
     pub took: Duration,
@@ -170,7 +170,8 @@ fn interrupted() {
     std::process::exit(130);
 }
 
-/// One line about the step, its tables and what it skipped; of a failed one also the end of its output.
+/// Prints a line about the step, its tables and its skipped cases; for a failed step also the end
+/// of its output.
 fn report(outcome: &Outcome) {
     let sign = if outcome.failure.is_none() {
         "ok  "

@@ -40,7 +40,7 @@ struct Target {
 }
 
 impl Target {
-    /// What a link in the page at `from` leads to; nothing if it leaves the repository.
+    /// The target of a link in the page at `from`; none if it leaves the repository.
     fn of(from: &Path, link: &str) -> Option<Self> {
         if link.contains("://") || link.starts_with("mailto:") {
             return None;

@@ -12,7 +12,7 @@ use crate::workspace;
 /// The page in the repository.
 const PAGE: &str = "docs/reference.md";
 
-/// What differs between the program and the page; nothing after a run with `UPDATE_GOLDEN=1`.
+/// The differences between the program and the page; none after a run with `UPDATE_GOLDEN=1`.
 pub fn faults() -> anyhow::Result<Vec<String>> {
     let written = fs::read_to_string(write()?.join("reference.md"))?;
     let page = workspace::root().join(PAGE);

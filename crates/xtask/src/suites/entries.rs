@@ -1,4 +1,5 @@
-//! One directory with very many entries, created, listed and removed through several mounts at once.
+//! One directory with very many entries: created, listed and removed through several mounts at
+//! once.
 
 use std::fs::{self, File};
 use std::num::NonZeroUsize;
@@ -112,7 +113,7 @@ impl Entries {
     }
 }
 
-/// What a thread has ended with.
+/// The result of a thread.
 fn joined(thread: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
     let ended = thread.join();
     ended.unwrap_or_else(|_| Err(anyhow!("it panicked")))

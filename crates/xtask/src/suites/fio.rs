@@ -55,7 +55,7 @@ impl Fio {
         fs::remove_dir_all(&place).with_context(|| format!("cannot remove {}", place.display()))?;
         let errors = String::from_utf8_lossy(&ran.stderr);
         let output = String::from_utf8_lossy(&ran.stdout);
-        // What fio says about failed checks stands before and after the report.
+        // Messages of fio about failed checks stand before and after the report.
         let json = output
             .find('{')
             .zip(output.rfind('}'))

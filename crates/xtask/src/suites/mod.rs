@@ -1,4 +1,4 @@
-//! Suites: each takes directories of the file system under test and ends with a line that counts cases.
+//! Suites: each takes directories of the file system under test and ends with a count of cases.
 
 mod entries;
 mod fio;

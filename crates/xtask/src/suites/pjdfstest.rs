@@ -12,7 +12,7 @@ use crate::workspace;
 const CASES: u64 = 398;
 const SKIPPED_AT_MOST: u64 = 16;
 
-/// What came of one case.
+/// The outcome of one case.
 #[derive(Debug, PartialEq, Eq)]
 struct Case<'output> {
     name: &'output str,

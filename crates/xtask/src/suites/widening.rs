@@ -1,5 +1,5 @@
-//! How a directory spreads over the servers as it grows, and how many servers hear of it when a small
-//! one goes.
+//! How a directory spreads over the servers as it grows, and how many servers are involved in the
+//! removal of a small one.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -32,7 +32,7 @@ const THREADS: usize = 8;
 /// Requests that a client or this suite makes for itself.
 const NOT_COUNTED: [&str; 3] = ["get_status", "keep_alive", "end_session"];
 
-/// What `futago status --json` tells.
+/// The output of `futago status --json`.
 #[derive(Deserialize)]
 struct Status {
     servers: Vec<Server>,
@@ -66,7 +66,8 @@ struct Bucket {
 type Messages = BTreeMap<u16, BTreeMap<String, u64>>;
 
 impl Widening {
-    /// Looks at a directory while it is small, and when it is large, and removes a small one; each is a case.
+    /// Checks a directory while it is small, and when it is large, and removes a small one; each is
+    /// a case.
     pub fn run(&self) -> anyhow::Result<Tally> {
         let cases = [
             ("few entries", self.narrow()),
@@ -131,8 +132,8 @@ impl Widening {
         Ok(placed.describe())
     }
 
-    /// The directory lies deep enough to be beside the one above it. The kernel begins at that one, so that
-    /// nobody looks up the path.
+    /// The directory lies deep enough to be on the server of its parent. The kernel starts at the
+    /// parent, so that no path is walked.
     fn remove_small(&self) -> anyhow::Result<String> {
         let above = self.directory.join("a/b/c");
         let small = above.join("small");
@@ -172,8 +173,8 @@ fn placed(path: &str) -> anyhow::Result<(usize, Placed)> {
     Ok((status.servers.len(), placed))
 }
 
-/// What every server was asked since it started. Files are closed after the call that closes them has
-/// returned, so it looks until nothing changes any more.
+/// The requests of every server since it started. Files are closed after the closing call has
+/// returned, so this polls until nothing changes any more.
 fn messages() -> anyhow::Result<Messages> {
     let mut before = look()?;
     loop {
@@ -195,7 +196,7 @@ fn look() -> anyhow::Result<Messages> {
     Ok(counted.collect())
 }
 
-/// What has come since, without the servers that nothing came to.
+/// The requests since then, without servers that received none.
 fn since(before: &Messages, now: &Messages) -> Messages {
     let count = |messages: &Messages, server: &u16, kind: &str| {
         let counts = messages.get(server);

@@ -179,7 +179,7 @@ pub fn idle(target: &Target) -> anyhow::Result<String> {
             Err(_) => refused += 1,
         }
     }
-    // Whoever opens a connection after all these must be served.
+    // A connection after all these must be served.
     let output = target.list_with(&target.file)?;
     ensure!(
         output.status.success(),

@@ -1,5 +1,5 @@
-//! Hostile bytes against the servers of a mounted Futago: after each attack the servers must be the same
-//! processes with bounded memory, and the mount must have gone on working all the time.
+//! Hostile bytes against the servers of a mounted Futago. After each attack the servers must be the
+//! same processes with bounded memory, and the mount must have worked all the time.
 
 mod attack;
 mod proxy;
@@ -30,14 +30,14 @@ pub struct Hostile {
     directory: PathBuf,
 }
 
-/// What the attacks need to know.
+/// The target of the attacks.
 struct Target {
     program: PathBuf,
     /// The cluster file.
     file: PathBuf,
     text: String,
     addresses: Vec<Address>,
-    /// What a rightful client has sent to each server.
+    /// The bytes that a rightful client has sent to each server.
     recorded: Vec<Vec<u8>>,
     seed: u64,
     idle: usize,

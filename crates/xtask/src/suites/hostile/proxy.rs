@@ -10,10 +10,10 @@ use anyhow::ensure;
 use super::Target;
 use super::socket::{Listener, Socket};
 
-/// What is done to each piece that the client sends, together with the offset at which it begins.
+/// A change of each piece from the client, with the offset at which the piece begins.
 pub type Change = Arc<dyn Fn(usize, &mut Vec<u8>) + Send + Sync>;
 
-/// Whoever sends nothing for so long has ended.
+/// The silence after which a connection counts as ended.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Lets the program list the root directory, and returns what it sent to each server.

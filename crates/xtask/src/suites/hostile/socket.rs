@@ -25,7 +25,7 @@ pub enum Socket {
     Unix(UnixStream),
 }
 
-/// What accepts connections.
+/// A listening socket.
 pub enum Listener {
     /// Over TCP.
     Tcp(TcpListener),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
 
-/// What a server may grow by under attack.
+/// The growth of a server under attack that is allowed.
 const GROWTH_MIB_AT_MOST: u64 = 256;
 /// How long somebody on the mount may wait for one file's life.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Processes(Vec<(u32, u64)>);
 
 impl Processes {
-    /// Those that run `program` and name a file of the cluster file's directory on their command line.
+    /// The processes that run `program` and name a file of the cluster file's directory on their
+    /// command line.
     pub fn of(cluster: &Path, program: &Path) -> anyhow::Result<Self> {
         let program = program.canonicalize()?;
         let place = cluster

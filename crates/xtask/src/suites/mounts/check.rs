@@ -256,8 +256,8 @@ impl Checker {
     }
 }
 
-/// Tries every order of the round's operations, after those of `order` up to `depth`, which have led from one of the `states`
-/// to the next, and collects the states in which it ends.
+/// Tries every order of the round's operations, after those of `order` up to `depth`, which have
+/// led from one of the `states` to the next. Collects the states in which it ends.
 fn follow_orders(
     states: &mut Vec<Model>,
     round: &Round,
@@ -284,7 +284,7 @@ fn follow_orders(
     }
 }
 
-/// The states in which an operation may have left the tree, if it comes after those that have led through
+/// The states in which an operation may have left the tree, after those that have led through
 /// `states`.
 fn explanations(
     states: &[Model],
@@ -311,8 +311,8 @@ fn explanations(
     walked.collect()
 }
 
-/// A path is walked before its last name is made: if the directory is removed or replaced meanwhile,
-/// ENOENT is right although a directory was there under that path all the time.
+/// A path is walked before its last name is created. If the directory is removed or replaced
+/// meanwhile, ENOENT is right although a directory was under that path all the time.
 fn in_removed_directory(round: &Round, number: usize, seen: &Outcome) -> bool {
     let makes_name = matches!(
         round[number].1,
@@ -333,10 +333,10 @@ fn in_removed_directory(round: &Round, number: usize, seen: &Outcome) -> bool {
         && others(round, number).any(|other| removes(&round[other].1))
 }
 
-/// Names are looked up one after another, by the kernel of each mount as in any file system: a path that is
-/// walked while others rename may find some of its names before that and some after it, and lead where it
-/// led at no time, or the places that it has found may no longer go together. Then it fails and
-/// nothing has happened.
+/// The kernel of each mount looks up names one after another, as in any file system. A path walk
+/// beside renames may find some names before a rename and others after it, lead to a location that
+/// never existed, or find locations that no longer fit together. Then it fails, and nothing has
+/// happened.
 fn walked_amid_renames(round: &Round, outcomes: &[Outcome], number: usize) -> bool {
     const OF_WALKS: [Errno; 7] = [
         Errno::ENOENT,
@@ -384,7 +384,7 @@ fn attributes_agree(model: &Attributes, seen: &Attributes) -> bool {
             == (seen.kind, seen.mode, seen.links, seen.size)
 }
 
-/// What differs between two outcomes, of trees only the entries that do.
+/// The differences between two outcomes; of trees only the entries that differ.
 fn difference(seen: &Outcome, expected: &Outcome) -> (String, String) {
     let (Outcome::Tree(seen), Outcome::Tree(expected)) = (seen, expected) else {
         return (short(seen), short(expected));
@@ -447,8 +447,8 @@ mod tests {
         assert_eq!(states(&vec![(0, link())], &[exists()]), 0);
     }
 
-    /// In "x" lies "a", "b" is another directory: the two are exchanged while x/a gets the name x/c. The link
-    /// may be in the one or in the other, or be made from the one to the other.
+    /// "x" contains "a", and "b" is another directory. The two are exchanged while x/a gets the
+    /// name x/c. The link may be in either of them, or be made from one to the other.
     #[test]
     fn the_two_paths_of_an_operation_may_be_walked_at_two_times() {
         let path = |path: &str| path.to_owned();

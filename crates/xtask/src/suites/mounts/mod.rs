@@ -2,10 +2,10 @@
 //! compared with a plain model.
 //!
 //! Each directory has a process of its own (an [`agent`]), because locks belong to processes. A
-//! [`generate`]d round is one operation through one directory, or one through each of them at the same
-//! time. What they return must be explained by the [`model`]: for operations at the same time, by one
-//! of the orders in which they can have happened. So whatever one mount has done must be seen at once
-//! through the others. The operations depend on the seed alone.
+//! [`generate`]d round is one operation through one directory, or one through each of them at the
+//! same time. The [`model`] must explain the results: for concurrent operations, by one of their
+//! possible orders. So a change through one mount must be visible at once through the others. The
+//! operations depend only on the seed.
 
 pub mod agent;
 mod check;

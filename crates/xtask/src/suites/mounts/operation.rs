@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// How many files each agent can hold open.
 pub const SLOTS: usize = 3;
 
-/// What an agent is asked to do. Paths are relative to its directory.
+/// A request to an agent. Paths are relative to its directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operation {
     /// Create a file that must not exist.
@@ -96,7 +96,7 @@ pub enum Operation {
     Tree,
 }
 
-/// What `rename` does about a target that exists.
+/// The treatment of an existing target by `rename`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Replace {
     /// Replaces it.
@@ -107,7 +107,7 @@ pub enum Replace {
     Exchange,
 }
 
-/// What is done with a lock.
+/// An action on a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Lock {
     /// Taken together with other readers.
@@ -118,7 +118,7 @@ pub enum Lock {
     Unlock,
 }
 
-/// What an operation returned.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It succeeded.
@@ -127,7 +127,7 @@ pub enum Outcome {
     Error(i32),
     /// The slot holds no open file.
     NotOpen,
-    /// What was read.
+    /// The data of a read.
     Data(Content),
     /// A symbolic link's target.
     Target(String),
@@ -195,6 +195,6 @@ pub struct Attributes {
 pub struct Entry {
     /// Its attributes.
     pub attributes: Attributes,
-    /// What is in it: a regular file's bytes, a symbolic link's target.
+    /// Its content: a regular file's bytes, a symbolic link's target.
     pub content: Content,
 }

@@ -13,12 +13,12 @@ pub struct Place {
     pub directory: Id,
     /// The last name.
     pub name: String,
-    /// What has that name.
+    /// The node of that name.
     pub node: Option<Id>,
 }
 
 impl Model {
-    /// What a path leads to.
+    /// The node of a path.
     pub fn find(&self, path: &str, follow: bool) -> Result<Id, Errno> {
         if path.is_empty() {
             return Ok(ROOT);
@@ -26,8 +26,8 @@ impl Model {
         self.place(path, follow)?.node.ok_or(Errno::ENOENT)
     }
 
-    /// Where a path's last name is. With `follow`, a symbolic link there is followed, even to a name
-    /// that does not exist.
+    /// The location of a path's last name. With `follow`, a symbolic link there is followed, even
+    /// to a name that does not exist.
     pub fn place(&self, path: &str, follow: bool) -> Result<Place, Errno> {
         let mut symlinks = 0;
         self.walk(ROOT, path, follow, &mut symlinks)

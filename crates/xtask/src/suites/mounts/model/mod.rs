@@ -19,7 +19,7 @@ pub type Id = u64;
 /// The directory in which everything happens.
 pub const ROOT: Id = 0;
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// A regular file's bytes.
@@ -33,7 +33,7 @@ pub enum Body {
 /// A file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What is in it.
+    /// Its content.
     pub body: Body,
     mode: u32,
     links: u64,
@@ -70,8 +70,8 @@ impl Model {
             .unwrap_or_else(|errno| Outcome::Error(errno as i32))
     }
 
-    /// As [`apply`](Self::apply) for an operation with two paths, which were walked before: the first in
-    /// state `one`, the second in state `other`. What the last names lead to is looked up now.
+    /// As [`apply`](Self::apply) for an operation with two paths, which were walked before: the
+    /// first in state `one`, the second in state `other`. Their last names are looked up now.
     pub fn apply_walked(&mut self, operation: &Operation, one: &Self, other: &Self) -> Outcome {
         let outcome = match operation {
             Operation::Rename { from, to, how } => one.place(from, false).and_then(|old| {

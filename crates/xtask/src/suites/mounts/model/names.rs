@@ -1,4 +1,4 @@
-//! What makes, moves and removes names.
+//! Operations that create, move and remove names.
 
 use super::{Body, Id, Model, Result};
 use crate::suites::mounts::operation::{Kind, Outcome, Replace};

@@ -4,8 +4,8 @@ use super::{Body, Id, Model, ROOT};
 use std::collections::BTreeMap;
 
 impl Model {
-    /// The same state with its files numbered in the order in which a walk meets them: states that differ
-    /// in what was made first only are one state.
+    /// The same state with its files numbered in the order of a walk, so that states that differ
+    /// only in the order of creation are equal.
     pub fn renumbered(&self) -> Self {
         let mut numbers = BTreeMap::new();
         self.number(ROOT, &mut numbers);
