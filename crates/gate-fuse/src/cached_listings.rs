@@ -53,7 +53,7 @@ struct Listing {
     recalled_until: Option<Instant>,
 }
 
-/// What was true when a part of a listing was asked for.
+/// The state when a part of a listing was requested.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     period: Option<Period>,

@@ -1,16 +1,16 @@
-//! Files of which the kernel keeps pages, and when it must drop them.
+//! Files of which the kernel caches pages, and when it must drop them.
 //!
-//! A file that is opened to be read, while a lease covers its data and nobody writes to it through
-//! this mount, is read through the kernel's pages. The kernel compares size and modification time
-//! whenever it has asked for attributes, and uses pages without asking while it may keep these
-//! (`AUTO_INVAL_DATA`). That alone is not enough: it may have read a page just before somebody else
-//! changed it, answers that arrive side by side with changes are passed over, and a time can be set
-//! back. So whatever may have made pages old is counted here, and pages are dropped explicitly
-//! before attributes are told that let them be used.
+//! A file that is opened for reading is read through the kernel's pages while a lease covers its
+//! data and no writer uses this mount. The kernel compares size and modification time whenever it
+//! gets attributes, and uses pages without a request while the attributes are valid
+//! (`AUTO_INVAL_DATA`). That alone is not enough: the kernel may have read a page just before
+//! another client changed it, it ignores replies that arrive beside changes, and a program can set
+//! a time back. So events that may have made pages stale are counted here, and pages are dropped
+//! explicitly before the kernel gets attributes that make them valid.
 //!
-//! Dropping waits for pages that are being read. It is done by a thread of its own, and reads wait
-//! for nobody who waits for it. What is read while no lease covers it is not dropped at once, as a
-//! reader whose page is gone before it has seen it reads it again, and again.
+//! Dropping waits for pages that are being read. A thread of its own does it, and no read waits for
+//! that thread. Pages that are read without a lease are not dropped at once, because a reader whose
+//! page vanishes before it has used it would read again and again.
 
 use crate::interruption::locked;
 use futago_base::{Duration, Timestamp};
@@ -36,9 +36,9 @@ const NANOS_PER_SECOND: u32 = 1_000_000_000;
 /// How many other times of modification a file gets in turn.
 const OTHER_TIMES: u32 = 1 << 20;
 
-/// What is larger than this is worth the pages only if it is read more than once: to fill new pages
-/// costs more than to read past them in large pieces, half a millisecond for 1 MiB. What is smaller
-/// is often read in small pieces or again.
+/// Files larger than this profit from pages only if they are read more than once: filling new pages
+/// costs more than reading past them in large pieces, half a millisecond for 1 MiB. Smaller files
+/// are often read in small pieces or again.
 const LARGE_BYTES: u64 = 1 << 20;
 
 /// The files, by their nodes.
@@ -114,14 +114,14 @@ impl File {
     }
 }
 
-/// What was true when a read through pages began.
+/// The state when a read through pages began.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadStart {
     aged: u64,
     is_trusted: bool,
 }
 
-/// What becomes of a lease that is called back.
+/// The outcome of a recalled lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recalled {
     /// It may be given back.
@@ -256,7 +256,7 @@ impl CachedPages {
             return Some(true);
         };
         if file.readers.is_empty() && (trust == Duration(0) || !file.is_trusted()) {
-            // Who opens the file next has them dropped.
+            // The next open drops them.
             file.trusted_until = None;
             return Some(true);
         }

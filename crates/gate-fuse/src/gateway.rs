@@ -264,7 +264,7 @@ async fn forget(call: &Call, directories: &[FileId]) {
     }
 }
 
-/// What a request for a lock concerns.
+/// The subject of a lock request.
 #[derive(Clone, Copy)]
 struct Lock {
     holder: Holder,

@@ -1,12 +1,12 @@
-//! What the kernel keeps under the client's leases, and how it is taken back.
+//! The kernel's caches under the client's leases, and their invalidation.
 //!
-//! The kernel is told for how long it may use attributes and names without asking. A lease that is
-//! called back ends that at once, by messages for which the kernel waits for no lock, as operations
-//! on the same files may be under way, or for which others wait and not for long
-//! ([`kernel_names`](crate::kernel_names)). If the kernel does not know a node that it was told of,
-//! it is about to take the answer in that tells of it: the message is sent again until it knows the
-//! node, or has forgotten it. What it had asked for before the message it does not keep; where it
-//! would, the answer is given before anybody else can have a lease called back
+//! Replies tell the kernel how long it may use attributes and names without a request. A recalled
+//! lease ends that at once, by notifications. For some of them the kernel needs no lock, because
+//! operations on the same files may be under way; for others a thread waits, and not for long
+//! ([`kernel_names`](crate::kernel_names)). If the kernel does not know a node of a reply, it is
+//! about to process that reply: the notification is repeated until the kernel knows the node, or
+//! has forgotten it. The kernel does not cache replies to requests from before the notification;
+//! where it would, the reply is given before another client can have a lease recalled
 //! ([`gateway`](crate::gateway)).
 
 use crate::cached_pages::Recalled;
@@ -17,8 +17,8 @@ use futago_node::{Invalidation, Options};
 use std::sync::{Arc, OnceLock};
 use tokio::task::spawn_blocking;
 
-/// What the kernel of one mount keeps of files and directories. Made before the mount's client,
-/// which tells it what servers call back.
+/// The kernel's caches of one mount. They are created before the mount's client, which reports
+/// recalled leases to them.
 #[derive(Clone, Debug, Default)]
 pub struct KernelCaches(Arc<OnceLock<Attached>>);
 

@@ -1,16 +1,17 @@
-//! Names that the kernel may use without asking, and how they are taken back.
+//! Names that the kernel may use without a request, and their invalidation.
 //!
-//! The kernel is told to look up again each name that it was told of in a directory; what it uses
-//! stays as it is if the answer is the same. It waits for the directory's lock to do so. Whoever
-//! changes the directory holds that until the answer, which may wait until another mount has given
-//! a lease back, and that one may wait for the same here. So nobody who gives a lease back waits
-//! for such a lock. A thread of its own does, and meanwhile the kernel has no attributes of the
-//! directory: it asks for them whenever a path leads through the directory, before it looks at
-//! names (`fuse_permission` in fs/fuse/dir.c), and is answered once the names are expired.
+//! A notification makes the kernel look up each cached name of a directory again; names in use stay
+//! as they are if the reply is the same. For this the kernel waits for the directory's lock. An
+//! operation that changes the directory holds that lock until its reply, which may wait until
+//! another mount has returned a lease, and that mount may wait for the same here. So no return of a
+//! lease waits for such a lock. A thread of its own does, and meanwhile the kernel has no
+//! attributes of the directory: it requests them whenever a path leads through the directory,
+//! before it looks at names (`fuse_permission` in fs/fuse/dir.c), and gets the reply once the names
+//! are expired.
 //!
-//! The thread that asks for attributes may hold the lock itself: no request is under way then.
-//! After a moment all names of the mount are expired at once, for which no lock is needed; but a
-//! directory in use has no place then until it is looked up again.
+//! The thread that requests attributes may hold the lock itself, without a request under way. After
+//! a moment all names of the mount are expired at once, which needs no lock; but then a directory
+//! in use has no path until it is looked up again.
 
 use crate::interruption::locked;
 use crate::kernel_locks::KernelLocks;

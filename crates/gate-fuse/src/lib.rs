@@ -1,28 +1,26 @@
-//! Futago as a mounted file system: what the kernel asks becomes operations of a client.
+//! Futago as a mounted file system: requests of the kernel become operations of a client.
 //!
-//! The adapter is thin and keeps next to nothing: the kernel's node ids are file ids, and what the
-//! kernel keeps it keeps under the client's leases. It remembers where the kernel knows which
-//! directory, so that one that another mount has moved gets a node of its own there; which locks
-//! were asked for through this mount, so that closing a file without locks costs nothing; and where
-//! a listing was cut between names of one hash.
+//! The adapter is thin and has little state: the kernel's node ids are file ids, and the kernel
+//! caches under the client's leases. The adapter remembers three things: the directories that the
+//! kernel knows and where, so that a directory that another mount has moved gets a node of its own
+//! there; the locks of this mount, so that closing a file without locks costs nothing; and where a
+//! listing was cut between names of one hash.
 //!
-//! ```text
-//! mount            mounting and unmounting pool             the threads that take requests, and
-//! who does when; traffic: what requests come polling          how a thread looks for the next
-//! request gateway          requests in, answers out, interruptions directory_nodes  which of the
-//! kernel's nodes are which directories retried_walks    what the kernel looks up for the second
-//! time; gone_directories: what others removed kernel_caches    what the kernel keeps, and how it
-//! is taken back; known_nodes: which files it knows kernel_names     which names it may use without
-//! asking; taking_in: answers on their way to it;
-//!                  kernel_locks: which directories it has locked
-//! cached_pages       which files it reads through its pages, and when they are dropped; cached_listings: the same of directories
-//! direct_changes   what is changed past these pages, so that write-backs do not undo it
-//! local            what is answered without asking anybody
-//! dispatch         a table: which function does which operation
-//! operations/      the operations, by kind
-//! answer           what an operation answers, in the kernel's terms
-//! translate        attributes, times and locks in both vocabularies
-//! ```
+//! | modules | subject |
+//! |---|---|
+//! | `mount` | mounting and unmounting |
+//! | `thread_pool`, `traffic` | the threads that serve requests, and the recent requests |
+//! | `polling` | how a thread polls for the next request |
+//! | `gateway`, `interruption` | requests in, replies out, interruptions |
+//! | `dispatch`, `operations`, `answer` | the operations by kind, and their replies |
+//! | `directory_nodes` | the kernel's nodes of directories |
+//! | `retried_walks`, `gone_directories` | path walks that the kernel repeats, and removed directories |
+//! | `kernel_caches`, `known_nodes` | the kernel's caches and nodes, and their invalidation |
+//! | `kernel_names`, `taking_in`, `kernel_locks` | cached names, replies on their way, locks |
+//! | `cached_pages`, `cached_listings` | files and directories that the kernel has pages of |
+//! | `direct_changes` | changes past these pages, so that write-backs do not undo them |
+//! | `local` | requests that need no server |
+//! | `translate` | attributes, times and locks in both vocabularies |
 #![warn(missing_docs)]
 
 mod answer;

@@ -1,4 +1,4 @@
-//! What is answered without asking anybody.
+//! Requests that need no server.
 
 use crate::answer::{Answer, Outcome};
 use crate::call::Shared;

@@ -132,7 +132,7 @@ impl LockNotes {
         locked(&self.state).unsettled.push(holder);
     }
 
-    /// What was to be taken back from a holder once is taken back.
+    /// A pending release of a holder has been done.
     pub fn settle(&self, holder: Holder) {
         let unsettled = &mut locked(&self.state).unsettled;
         if let Some(index) = unsettled.iter().position(|of| *of == holder) {

@@ -22,20 +22,19 @@ const WORKERS_DEFAULT_MAX: usize = 8;
 /// How a mount is to look.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the mount table says is mounted, such as the cluster file's path.
+    /// The source in the mount table, such as the cluster file's path.
     pub source: String,
     /// Let other users than the mounting one in. An ordinary user needs `user_allow_other` in
     /// `/etc/fuse.conf`.
     pub allow_other: bool,
-    /// What the kernel allows without asking; only root may do without
-    /// [`MountFlags::UNPRIVILEGED`].
+    /// The flags of the mount; only root may omit [`MountFlags::UNPRIVILEGED`].
     pub flags: MountFlags,
     /// Take the mount away when this process ends, however it ends.
     pub auto_unmount: bool,
     /// How many threads the mount has, 1 to [`Options::THREADS_MAX`]: one that serves a caller that
     /// is alone, and others for several callers.
     pub threads: usize,
-    /// What the kernel keeps under the leases of the mount's client; nothing if there is none.
+    /// The kernel's caches under the leases of the mount's client; `None` without leases.
     pub caches: Option<KernelCaches>,
     /// Have all threads serve all the time: slower, and what a test of them wants.
     pub all_threads: bool,
@@ -80,7 +79,7 @@ pub enum MountFailure {
     Busy {
         /// Where.
         path: PathBuf,
-        /// What is mounted there.
+        /// The present mount there.
         mounted: String,
     },
     /// The mount point is no directory.
@@ -104,7 +103,8 @@ pub struct Mounted {
     _client: Futago,
 }
 
-/// Mounts on `directory` what a client sees. What a dead process left there is taken away first.
+/// Mounts a client's file system on `directory`. The mount of a dead process there is taken away
+/// first.
 ///
 /// # Errors
 /// When a mount is there already, or mounting is refused.

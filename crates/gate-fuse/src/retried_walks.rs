@@ -19,8 +19,8 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// How long a walk and what it leads to may take. What a thread looked up and does not use, as by
-/// `O_PATH`, is let go then.
+/// The longest time of a walk with its final operation. A node that a thread has looked up and does
+/// not use, as with `O_PATH`, is released then.
 const WALK_MAX: Duration = Duration::from_secs(10);
 /// A walk follows 40 symbolic links at most, and a system call has two paths at most.
 const HELD_MAX: usize = 82;
@@ -117,7 +117,7 @@ impl RetriedWalks {
     }
 }
 
-/// What a request means for the walk of its thread.
+/// The effect of a request on the walk of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The walk goes on with it.
@@ -129,7 +129,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// What an operation means.
+    /// The effect of an operation.
     pub const fn of(operation: &Operation) -> Self {
         match operation {
             Operation::Lookup { .. } | Operation::ReadLink => Self::Within,
@@ -193,7 +193,7 @@ async fn close_all(shared: &Shared, client: &RecordedClient, held: Vec<Held>) {
 }
 
 async fn close(shared: &Shared, client: &RecordedClient, held: Held) -> Result<(), Errno> {
-    // Who wrote to it is told of what is lost, and nobody else.
+    // Only writers of the file get the error of lost data.
     synchronize_file(shared, client, held.file).await;
     let core = client.core();
     let close = pin!(core.close(held.file));

@@ -26,7 +26,7 @@ struct Answer {
     node: u64,
     sent_at: Instant,
     is_sent: bool,
-    /// What the thread had run when it was first looked at.
+    /// The scheduler's statistics of the thread when it was first examined.
     run: Option<String>,
 }
 
@@ -85,7 +85,7 @@ impl TakingIn {
     }
 }
 
-/// What a thread that runs, or waits for a processor, has run; `None` if it sleeps or is gone.
+/// The scheduler's statistics of a runnable thread; `None` if it sleeps or has ended.
 fn runnable(thread: u32) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
     let (_, fields) = status.rsplit_once(") ")?;

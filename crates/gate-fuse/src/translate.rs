@@ -36,7 +36,7 @@ const fn timestamp(time: Timestamp) -> kernel::Timestamp {
     }
 }
 
-/// What `stat` shows.
+/// The attributes for `stat`.
 pub fn attributes(of: &Attributes) -> kernel::Attributes {
     let blocks = match of.kind {
         Kind::File => of.allocated_bytes.unwrap_or(of.size).div_ceil(BLOCK_BYTES),
@@ -90,7 +90,7 @@ pub const fn permissions(mode: u32) -> u16 {
     (mode & 0o7777) as u16
 }
 
-/// What SETATTR changes. A change of owner takes set-user-id away, whoever asks for it.
+/// The change of a SETATTR request. A change of owner clears set-user-id for every caller.
 pub fn change(set: &kernel::SetAttributes) -> AttributeChange {
     AttributeChange {
         mode: set.mode.map(permissions),

@@ -41,7 +41,7 @@ impl Unsynchronized {
         }
     }
 
-    /// What a description is to be told, once.
+    /// The pending error of a file description, returned once.
     pub fn take_lost(&self, file: FileId, handle: u64) -> Result<(), Errno> {
         let mut files = locked(&self.0);
         let told = files

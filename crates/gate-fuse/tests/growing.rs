@@ -45,7 +45,7 @@ fn what_was_appended_is_read_at_once() {
     assert_eq!(found.collect::<Vec<_>>(), [10; APPENDS]);
 }
 
-/// What the kernel is told for a read is nothing that anybody is shown.
+/// The attributes in a reply for a read are not visible to programs.
 #[test]
 fn times_stay_those_of_the_file_while_it_is_read_on() {
     let Some(twins) = Twins::start() else { return };

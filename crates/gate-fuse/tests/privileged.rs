@@ -1,5 +1,4 @@
-//! What only root can try: an overlay file system whose changes are kept on a mount, and programs'
-//! capabilities.
+//! Tests for root: an overlay file system whose changes are on a mount, and programs' capabilities.
 #![allow(clippy::print_stdout, reason = "tests say what they skip")]
 
 mod fixture;
@@ -99,7 +98,7 @@ fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("a path")
 }
 
-/// What lies below the overlay.
+/// The lower directory of the overlay.
 fn lower() -> TempDir {
     let lower = TempDir::new().expect("folder");
     for name in ["changed", "moved", "removed"] {
@@ -163,7 +162,7 @@ fn an_overlay_file_system_keeps_its_changes_on_a_mount() {
 
 const CAPABILITY: &str = "security.capability";
 
-/// What `setcap cap_net_bind_service=ep` gives a program.
+/// Sets the attribute of `setcap cap_net_bind_service=ep`.
 fn give_capabilities(path: &Path) {
     let mut value = [0; 20];
     value[..6].copy_from_slice(&[1, 0, 0, 2, 0, 4]);

@@ -1,5 +1,5 @@
-//! What is done through a mount that several threads serve is recorded once, as what its callers
-//! did.
+//! Operations through a mount with several threads are recorded once, as operations of their
+//! callers.
 
 mod fixture;
 

@@ -19,7 +19,7 @@ const ROUNDS: usize = 60;
 /// Does something by path.
 type Use = fn(&Path) -> rustix::io::Result<()>;
 
-/// What only needs that the name leads somewhere.
+/// Operations that only need an existing name.
 const USES: [(&str, Use); 9] = [
     ("stat", |path| raw::stat(path).map(drop)),
     ("lstat", |path| raw::lstat(path).map(drop)),

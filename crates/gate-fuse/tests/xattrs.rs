@@ -6,7 +6,7 @@ use fixture::Twins;
 use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
 use std::fs;
 
-/// What other file systems take for names, too.
+/// Names that other file systems accept, too.
 const NAMES: [&str; 3] = ["user.name", "user.a/b", "user./"];
 
 #[test]

@@ -12,7 +12,7 @@ use std::pin::pin;
 
 /// The unit in which space is told, in bytes.
 const BLOCK_BYTES: u32 = 4096;
-/// What an empty file takes, roughly, for the number of files that there is room for.
+/// The rough memory of an empty file, for the estimate of free inodes.
 const FILE_BYTES: u64 = 1024;
 
 /// The kernel asks for callers, and `for_read`, by an open file, when it is about to read.

@@ -122,7 +122,7 @@ pub async fn synchronize(call: &Call, handle: u64) -> Outcome {
     Ok(Answer::Done)
 }
 
-/// The same of all files. What is lost is told to whoever has written it.
+/// As above for all files. A loss is reported to the writer of the lost data.
 pub async fn synchronize_all(call: &Call) -> Outcome {
     for file in call.shared.unsynchronized.files() {
         synchronize_file(&call.shared, &call.client, file).await;

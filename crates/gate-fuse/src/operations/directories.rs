@@ -21,11 +21,11 @@ use tokio::task::spawn_blocking;
 /// How often a caller looks whether names are expired before it is told attributes.
 const EXPIRY_POLL: Duration = Duration::from_micros(200);
 
-/// What the kernel asks for.
+/// The form of a listing that the kernel requests.
 struct Form {
     /// The least that a name takes, in bytes.
     record_bytes: u32,
-    /// What was listed will be looked up.
+    /// The kernel looks up the listed names afterwards.
     with_attributes: bool,
     /// Adds a name; returns whether it fits.
     push: fn(&mut DirectoryList, FileId, Kind, u64, &[u8]) -> bool,

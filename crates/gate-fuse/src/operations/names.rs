@@ -131,9 +131,8 @@ fn rename_flags(call: &Call, flags: u32) -> Result<RenameFlags, Errno> {
     })
 }
 
-/// What was moved the kernel may use as long as it might have where it was. Without a lease on
-/// where it is now no recall would expire it. The kernel holds the directory's lock until it has
-/// the answer.
+/// The kernel may use a moved name as long as it could use the old one. Without a lease on the new
+/// directory no recall would expire it. The kernel holds the directory's lock until the reply.
 fn expire_unleased(call: &Call, node: u64, directory: FileId) {
     if call.client.lease_epoch(directory).is_none() {
         call.shared.names.begin_to_expire(node);
