@@ -195,7 +195,7 @@ impl<P: Process> Partition<P> {
         Ok(())
     }
 
-    /// Turns a panic of the model into a failure of the current event.
+    /// Converts a panic of the model into a failure of the current event.
     fn guarded<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, FailedEvent>,

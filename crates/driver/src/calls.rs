@@ -88,7 +88,7 @@ pub struct Calls {
     counters: Counters,
     /// The counters when changes were last taken, if changes are recorded.
     #[serde(skip)]
-    kept: Option<Counters>,
+    saved: Option<Counters>,
     calls: ReversibleMap<u64, Call>,
     links: ReversibleMap<ServerId, Link>,
     timers: ReversibleMap<(Time, Timer), ()>,
@@ -126,7 +126,7 @@ impl Calls {
             map_epoch,
             config,
             counters: Counters::default(),
-            kept: None,
+            saved: None,
             calls: ReversibleMap::new(),
             links: ReversibleMap::new(),
             timers: ReversibleMap::new(),
@@ -136,7 +136,7 @@ impl Calls {
 
     /// Records changes from now on, so that they can be undone.
     pub fn record_changes(&mut self) {
-        self.kept.get_or_insert(self.counters);
+        self.saved.get_or_insert(self.counters);
         self.calls.record_changes();
         self.links.record_changes();
         self.timers.record_changes();
@@ -146,9 +146,9 @@ impl Calls {
     /// before.
     pub fn take_changes(&mut self) -> CallsUndo {
         CallsUndo {
-            counters: self.kept.map_or(self.counters, |kept| {
-                self.kept = Some(self.counters);
-                kept
+            counters: self.saved.map_or(self.counters, |saved| {
+                self.saved = Some(self.counters);
+                saved
             }),
             calls: self.calls.take_changes(),
             links: self.links.take_changes(),
@@ -159,7 +159,7 @@ impl Calls {
     /// Undoes changes: the latest that have not been undone.
     pub fn take_back(&mut self, undo: CallsUndo) {
         self.counters = undo.counters;
-        self.kept = self.kept.map(|_| undo.counters);
+        self.saved = self.saved.map(|_| undo.counters);
         self.calls.take_back(undo.calls);
         self.links.take_back(undo.links);
         self.timers.take_back(undo.timers);

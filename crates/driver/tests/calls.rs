@@ -377,9 +377,9 @@ fn a_client_tells_servers_what_others_have_shown_and_not_its_own_clock() {
     calls.received(SERVER, &header, Ok(Reply::Done), Payload::empty(), ahead);
     let second = calls.next_sequence();
     calls.start(second, SERVER, request(second), Payload::empty(), ahead);
-    let told = send_with(0, second, 1, 700);
+    let seen = send_with(0, second, 1, 700);
     assert_eq!(
         outputs(&mut calls),
-        [completed(first, Ok(Reply::Done)), told]
+        [completed(first, Ok(Reply::Done)), seen]
     );
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const SESSION: SessionId = SessionId(1);
 const SERVERS: u16 = 3;
 
-/// What happens to a message or a connection, by a drawn number.
+/// The fate of a message or a connection, by a drawn number.
 #[derive(Clone, Debug)]
 struct Fate {
     lost: bool,

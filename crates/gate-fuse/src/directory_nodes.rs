@@ -1,13 +1,13 @@
-//! Which of the kernel's nodes are which directories.
+//! The directories of the kernel's nodes.
 //!
-//! The kernel wants a directory in one place: it takes a node that it finds elsewhere away from
-//! where it knew it. It cannot do so within a rename from one directory to another, which would
-//! fail with `ESTALE` if another mount had moved the directory. So a directory that is found in
-//! another place than its node gets a further node. Everything but a directory has its file id for
-//! a node, and so has a directory that is found for the first time.
+//! The kernel knows a directory in one place: it moves a node that it finds elsewhere. It cannot do
+//! so within a rename from one directory to another, which would fail with `ESTALE` if another
+//! mount had moved the directory. So a directory that is found in another place than its node gets
+//! a further node. Everything but a directory has its file id for a node, and so has a directory
+//! that is found for the first time.
 //!
-//! What is done through one node of a directory the kernel does not notice under another one: it
-//! keeps nothing of a directory, its names included, while that has several.
+//! The kernel does not notice changes through one node of a directory under another one. So it
+//! caches nothing of a directory, its names included, while that has several nodes.
 
 use crate::interruption::locked;
 use futago_base::{Errno, FileId, Name, limits};

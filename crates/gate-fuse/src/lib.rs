@@ -14,7 +14,7 @@
 //! | `gateway`, `interruption` | requests in, replies out, interruptions |
 //! | `dispatch`, `operations`, `answer` | the operations by kind, and their replies |
 //! | `directory_nodes` | the kernel's nodes of directories |
-//! | `retried_walks`, `gone_directories` | path walks that the kernel repeats, and removed directories |
+//! | `retried_walks`, `gone_directories` | repeated path walks, and removed directories |
 //! | `kernel_caches`, `known_nodes` | the kernel's caches and nodes, and their invalidation |
 //! | `kernel_names`, `taking_in`, `kernel_locks` | cached names, replies on their way, locks |
 //! | `cached_pages`, `cached_listings` | files and directories that the kernel has pages of |

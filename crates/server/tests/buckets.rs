@@ -71,11 +71,11 @@ fn a_request_for_the_wrong_bucket_is_redirected_and_an_early_one_is_refused() {
         bucket: UPPER,
         ..old.clone()
     };
-    let told = Failure::Moved {
+    let seen = Failure::Moved {
         bucket: BucketStart(0),
         level: 1,
     };
-    assert_eq!(cluster.ask(0, Request::Lookup(old)), Err(told));
+    assert_eq!(cluster.ask(0, Request::Lookup(old)), Err(seen));
     assert_eq!(
         cluster.ask(1, Request::Lookup(new.clone())),
         Err(Failure::NoBucket)

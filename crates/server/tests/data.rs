@@ -221,8 +221,8 @@ fn only_sessions_that_have_the_file_open_may_write_ahead() {
     let mut writable = |session| {
         let mut request = cluster.next_id();
         request.session = SessionId(session);
-        let told = cluster.request(0, request, read(id, 0, 0));
-        match told.as_slice() {
+        let seen = cluster.request(0, request, read(id, 0, 0));
+        match seen.as_slice() {
             [
                 Output::Reply {
                     outcome: Ok(Reply::Extent { writable, .. }),
@@ -318,7 +318,7 @@ fn truncate_then_extend_never_shows_stale_bytes_even_before_the_cut_arrives() {
         ),
     ] = &peers(&outputs)[..]
     else {
-        panic!("server 1 is not told: {outputs:?}");
+        panic!("server 1 is not seen: {outputs:?}");
     };
     assert_eq!(outputs.len(), 1, "the caller waits until the chunk is cut");
     let (_, known) = truncations(cluster.ask(0, write(id, 0, u64::from(CHUNK_BYTES) + 4)));
@@ -340,7 +340,7 @@ fn a_server_takes_chunks_of_a_file_only_while_it_is_admitted() {
     let early = cluster
         .ask_with(1, write_chunk(chunk, 0, &known), b"data")
         .0;
-    assert_eq!(early, changed, "the home has not told of the file");
+    assert_eq!(early, changed, "the home has not seen of the file");
     cluster.run(0, write(id, 0, 5000)).unwrap();
     let request = write_chunk(chunk, 0, &known);
     cluster.ask_with(1, request.clone(), b"data").0.unwrap();
@@ -516,9 +516,9 @@ fn announced_changes_begin_at_the_home() {
     assert_eq!(cluster.settle(0, outputs), [(asked, Ok(Reply::Done))]);
     let stale = cluster.ask_with(1, write_chunk(chunk, 4, &known), b"late");
     assert_eq!(stale.0, Err(Failure::Changed));
-    let told = cluster.run(0, read(id, 0, 0));
-    assert_eq!(writable(&told), 0, "the home wants to hear of it first");
-    let (_, known) = truncations(told);
+    let seen = cluster.run(0, read(id, 0, 0));
+    assert_eq!(writable(&seen), 0, "the home wants to hear of it first");
+    let (_, known) = truncations(seen);
     assert!(writable(&cluster.run(0, write(id, 0, 0))) > 0);
     let fresh = cluster.ask_with(1, write_chunk(chunk, 4, &known), b"good");
     assert_eq!(fresh.0, Ok(Reply::Done));

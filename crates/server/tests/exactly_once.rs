@@ -215,7 +215,7 @@ fn a_lost_message_is_resent_while_others_follow_it() {
     let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
     let lost = cluster.next_id();
     let outputs = cluster.request(0, lost, write(file));
-    assert_eq!(peers(&outputs).len(), 1, "server 1 is told of the file");
+    assert_eq!(peers(&outputs).len(), 1, "server 1 is seen of the file");
     let mut answers = Vec::new();
     for round in 0..10 {
         cluster.now = cluster.now + Duration::from_millis(100);

@@ -200,8 +200,8 @@ fn answers(cluster: &mut Cluster, input: Input) -> Vec<PeerAnswer> {
 fn messages_of_a_new_incarnation_count_and_those_of_the_last_do_not() {
     let mut cluster = Cluster::new(2, Config::default());
     for number in 1..=3 {
-        let told = answers(&mut cluster, admit(0, Some(0), number, number));
-        assert_eq!(told, [delivered(0, number)]);
+        let seen = answers(&mut cluster, admit(0, Some(0), number, number));
+        assert_eq!(seen, [delivered(0, number)]);
     }
     assert_eq!(
         answers(&mut cluster, admit(NEXT_INCARNATION, None, 1, 9)),

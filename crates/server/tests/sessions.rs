@@ -125,10 +125,10 @@ fn fenced(receiver: u16) -> Input {
 fn locks_are_released_once_no_server_serves_their_session() {
     let mut room = Room::new(3);
     assert!(room.serves(STOPPED, 1, true));
-    let told = room.let_a_lease_pass();
+    let seen = room.let_a_lease_pass();
     let to_others = [(ServerId(1), fence()), (ServerId(2), fence())];
-    assert_eq!(peers(&told), to_others);
-    assert!(outcomes(&told).is_empty(), "others may still serve it");
+    assert_eq!(peers(&seen), to_others);
+    assert!(outcomes(&seen).is_empty(), "others may still serve it");
     assert!(!room.serves(STOPPED, HOME, false));
     // Server 1 knew the session, server 2 did not: neither serves it from now on.
     for server in [1, 2] {
@@ -154,11 +154,11 @@ fn locks_are_released_once_no_server_serves_their_session() {
 #[test]
 fn a_fenced_server_with_locks_fences_the_others() {
     let mut room = Room::new(2);
-    let told_by_other = Peer::Fence {
+    let seen_by_other = Peer::Fence {
         sender: ServerId(1),
         session: STOPPED,
     };
-    let outputs = room.cluster.input(HOME, Input::Peer(told_by_other));
+    let outputs = room.cluster.input(HOME, Input::Peer(seen_by_other));
     assert_eq!(peers(&outputs), [(ServerId(1), fence())]);
     room.send(WAITING, HOME, room.lock(), true);
     let granted = room.cluster.input(HOME, fenced(1));

@@ -136,12 +136,12 @@ fn a_committed_transaction_is_seen_at_once_even_where_it_is_not_resolved() {
             commit: true,
         },
     );
-    let told = PeerChange::Resolve {
+    let seen = PeerChange::Resolve {
         transaction,
         committed: true,
     };
     assert!(
-        matches!(&peers(&outputs)[..], [(ServerId(1), Peer::Deliver { change, .. })] if *change == told)
+        matches!(&peers(&outputs)[..], [(ServerId(1), Peer::Deliver { change, .. })] if *change == seen)
     );
     assert_eq!(lookups(&mut cluster, directory), (false, true));
 }
@@ -265,8 +265,8 @@ fn a_copy_of_a_request_that_waits_for_a_lock_does_not_wait_for_a_transaction() {
         sequence: waiting.sequence,
     };
     let cancelling = cluster.next_id();
-    let told = cluster.request(0, cancelling, cancel);
-    assert_eq!(told.len(), 2, "both have answers: {told:?}");
+    let seen = cluster.request(0, cancelling, cancel);
+    assert_eq!(seen.len(), 2, "both have answers: {seen:?}");
     let abort = Request::Decide {
         transaction,
         commit: false,

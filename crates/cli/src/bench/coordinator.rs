@@ -11,7 +11,7 @@ pub struct Plan<'a> {
     pub clients: u32,
     /// How many times everything is done, in directories of their own.
     pub rounds: u32,
-    /// Whom to ask what the servers have done.
+    /// The connection that asks for the servers' work.
     pub servers: Option<&'a Connection>,
 }
 

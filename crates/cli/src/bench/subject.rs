@@ -13,8 +13,8 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Makes the directories and starts the client processes. `number` distinguishes the subjects of
-    /// a run, because two of them may be the same file system.
+    /// Makes the directories and starts the client processes. `number` distinguishes the subjects
+    /// of a run, because two of them may be the same file system.
     pub fn prepare(job: &'a Job, number: usize, clients: u32) -> anyhow::Result<Self> {
         let directory = format!("futago-bench-{}-{number}", std::process::id());
         let file_system = client::open(&job.target)?;

@@ -89,7 +89,7 @@ pub struct Leases {
     counters: Counters,
     /// The counters when changes were last taken, if changes are recorded.
     #[serde(skip)]
-    kept: Option<Counters>,
+    saved: Option<Counters>,
     /// The send time of the latest request that each server has answered.
     last_reply: ReversibleMap<ServerId, Time>,
     /// Leases to return because the cache was full; bounded by the number that servers grant.
@@ -134,7 +134,7 @@ impl Leases {
             settled: ReversibleMap::new(),
             under_way: ReversibleMap::new(),
             counters: Counters::default(),
-            kept: None,
+            saved: None,
             last_reply: ReversibleMap::new(),
             dropped: ReversibleMap::new(),
             opens: ReversibleMap::new(),
@@ -146,7 +146,7 @@ impl Leases {
 
     /// Records changes from now on, so that they can be undone.
     pub fn record_changes(&mut self) {
-        self.kept.get_or_insert(self.counters);
+        self.saved.get_or_insert(self.counters);
         self.held.record_changes();
         self.names.record_changes();
         self.changing.record_changes();
@@ -166,9 +166,9 @@ impl Leases {
             changing: self.changing.take_changes(),
             settled: self.settled.take_changes(),
             under_way: self.under_way.take_changes(),
-            counters: self.kept.map_or(self.counters, |kept| {
-                self.kept = Some(self.counters);
-                kept
+            counters: self.saved.map_or(self.counters, |saved| {
+                self.saved = Some(self.counters);
+                saved
             }),
             last_reply: self.last_reply.take_changes(),
             dropped: self.dropped.take_changes(),
@@ -185,7 +185,7 @@ impl Leases {
         self.settled.take_back(undo.settled);
         self.under_way.take_back(undo.under_way);
         self.counters = undo.counters;
-        self.kept = self.kept.map(|_| undo.counters);
+        self.saved = self.saved.map(|_| undo.counters);
         self.last_reply.take_back(undo.last_reply);
         self.dropped.take_back(undo.dropped);
         self.opens.take_back(undo.opens);

@@ -81,7 +81,7 @@ fn a_table_laid_over_another_replaces_what_it_names() {
 }
 
 #[test]
-fn mistakes_are_told_with_line_key_and_suggestion() {
+fn mistakes_are_reported_with_line_key_and_suggestion() {
     let errors = [
         house("[[rooms]]\nwindow = 2"),
         house("[[rooms]]\nwindows = 2\nwallpaper = 1"),

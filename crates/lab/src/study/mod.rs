@@ -145,7 +145,7 @@ mod tests {
         "title = 'T'\n[[figure]]\nname = 'a'\ntitle = 'A'\nscenario = 'a.toml'\nx = 'x'\ny = 'y'\n";
 
     #[test]
-    fn a_study_is_read_and_its_mistakes_are_told() {
+    fn a_study_is_read_and_its_mistakes_are_reported() {
         let study = Study::parse("study.toml", STUDY).unwrap();
         assert_eq!(study.figures[0].scenario, "a.toml");
         let error = |text: &str| Study::parse("study.toml", text).unwrap_err().to_string();

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_a_shared_file_take_turns() {
+    fn blocks_of_a_shared_file_are_interleaved() {
         let shared = IoWorkload {
             file: FileLayout::Shared,
             block_bytes: 200,

@@ -8,7 +8,7 @@ impl Room {
     fn take_exclusive(&mut self, file: FileId) -> (bool, Lease) {
         let (number, taken) = self.ask(HOLDER, Request::TakeExclusive(file));
         let Ok(Reply::File(state)) = taken else {
-            panic!("not told: {taken:?}");
+            panic!("not seen: {taken:?}");
         };
         let node = file;
         (state.exclusive, Lease { node, number })
@@ -55,8 +55,8 @@ fn the_holder_of_an_exclusive_lease_sees_the_files_that_it_names() {
         chmod(file),
         Request::Close(file),
     ] {
-        let (_, told) = room.ask(HOLDER, request.clone());
-        assert!(told.is_ok(), "{request:?}: {told:?}");
+        let (_, seen) = room.ask(HOLDER, request.clone());
+        assert!(seen.is_ok(), "{request:?}: {seen:?}");
     }
     // The holder cannot know that the reply would disclose the file, so it has not sent its dirty
     // data before.

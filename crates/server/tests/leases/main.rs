@@ -83,8 +83,8 @@ impl Room {
 
     /// Whether the holder gets a lease on a file with a request for its attributes.
     fn is_leased_to_holder(&mut self, file: FileId) -> bool {
-        let (_, told) = self.ask(HOLDER, Request::GetAttributes(vec![file]));
-        matches!(told, Ok(Reply::Files(files)) if files[0].is_ok_and(|state| state.leased))
+        let (_, seen) = self.ask(HOLDER, Request::GetAttributes(vec![file]));
+        matches!(seen, Ok(Reply::Files(files)) if files[0].is_ok_and(|state| state.leased))
     }
 
     /// Reads a file. Returns the state of the file in the reply.
@@ -159,7 +159,7 @@ fn a_change_waits_until_the_lease_is_returned() {
     assert_eq!(outputs, [recall(lease)]);
     let (_, seen) = room.ask(HOLDER, Request::GetAttributes(vec![file]));
     let Ok(Reply::Files(files)) = seen else {
-        panic!("not told: {seen:?}");
+        panic!("not seen: {seen:?}");
     };
     let seen = files[0].expect("the file is there");
     assert_eq!((seen.attributes.mode, seen.leased), (0o644, false));
@@ -262,8 +262,8 @@ fn a_read_recalls_no_lease() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
     room.cluster.now = room.cluster.now + Duration::from_secs(1);
-    let told = room.read(OTHER, file).expect("the first time").attributes;
-    assert_eq!(told.accessed, told.born);
+    let seen = room.read(OTHER, file).expect("the first time").attributes;
+    assert_eq!(seen.accessed, seen.born);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn the_only_holder_sees_the_access_time_that_it_sets() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();
     room.cluster.now = room.cluster.now + Duration::from_secs(1);
-    let accessed = |told: FileState| told.attributes.accessed;
+    let accessed = |seen: FileState| seen.attributes.accessed;
     let first = room.read(HOLDER, file).map(accessed);
     assert_eq!(first, Some(Timestamp::from(room.cluster.now)));
     assert_eq!(room.read(HOLDER, file).map(accessed), None);
@@ -285,7 +285,7 @@ fn a_reader_gets_a_lease_once_the_pause_is_over() {
     let (file, ..) = room.leased_file();
     room.request(OTHER, chmod(file));
     room.give_back(HOLDER, &[file]);
-    let leased = |told: FileState| told.leased;
+    let leased = |seen: FileState| seen.leased;
     room.read(HOLDER, file);
     assert_eq!(room.read(HOLDER, file).map(leased), None);
     room.pass(Duration(config.lease_pause.0 + config.tick.0));
@@ -327,7 +327,7 @@ fn the_lease_on_a_file_of_one_chunk_covers_its_data() {
     let (file, ..) = room.leased_file();
     let covers = |room: &mut Room| match room.ask(HOLDER, Request::GetAttributes(vec![file])).1 {
         Ok(Reply::Files(files)) => files[0].expect("it is there").data_leased,
-        other => panic!("not told: {other:?}"),
+        other => panic!("not seen: {other:?}"),
     };
     assert!(covers(&mut room));
     let write = Request::Write {

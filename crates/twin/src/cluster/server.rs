@@ -12,7 +12,7 @@ use futago_store::MemoryStore;
 use futago_wire::{Body, Failure, Frame, Header, MessageKind, header::features};
 use std::collections::BTreeSet;
 
-/// Whom a server's message is for.
+/// The receiver of a server's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
     /// The client whose session it is.

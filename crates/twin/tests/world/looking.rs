@@ -244,7 +244,7 @@ fn sockets_cost_more_and_nobody_looks_at_them() {
 }
 
 #[test]
-fn who_waits_for_longer_than_its_patience_is_woken() {
+fn a_client_that_waits_beyond_its_spin_limit_is_woken() {
     let mut setup = setup(1, 2, 500);
     setup.phases[0].think = Latency::Constant(8_000_000);
     setup.costs.looking = Some(Looking {

@@ -365,7 +365,7 @@ fn a_truncation_that_the_home_does_not_know_is_forgotten() {
 }
 
 #[test]
-fn data_on_a_server_that_was_not_told_of_the_file_is_served_again() {
+fn data_on_a_server_without_an_admission_is_served_again() {
     let mut cluster = Cluster::new();
     cluster.remove(ServerId(3), &InspectedKey::Admitted(FILE));
     assert_eq!(cluster.found_and_repaired(), [FaultKind::UnservedChunk]);
@@ -448,8 +448,8 @@ fn many_kinds_of_damage_at_once_are_mended_together() {
     assert!(cluster.found_and_repaired().len() >= 4);
 }
 
-/// Each record of a sound cluster in turn is lost, copied to a second server, or moved there. A
-/// lost chunk is a hole.
+/// Each record of a sound cluster is lost, copied to a second server, or moved there, one after the
+/// other. A lost chunk is a hole.
 #[test]
 fn every_lost_or_misplaced_record_is_repaired() {
     for server in (0..4).map(ServerId) {

@@ -1,6 +1,6 @@
 //! Recorded runs as workloads: the operations of the processes of a [trace](futago_trace).
 //!
-//! [`Trace::parse`] turns a trace into [`Step`]s for each process, with the time in which the
+//! [`Trace::parse`] converts a trace into [`Step`]s for each process, with the time in which the
 //! program itself was busy before each.
 
 mod program;

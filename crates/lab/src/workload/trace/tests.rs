@@ -21,7 +21,7 @@ fn program(trace: &Trace, process: usize) -> Vec<String> {
 }
 
 #[test]
-fn the_time_between_operations_is_kept_and_that_within_is_not() {
+fn the_time_between_operations_is_recorded_and_that_within_is_not() {
     let trace = parse(&[
         r#"{"process":7,"begin_ns":100,"took_ns":50,"operation":{"get-attributes":{"file":0}}}"#,
         r#"{"process":7,"begin_ns":175,"took_ns":30,"operation":{"open":{"file":0}}}"#,
@@ -94,7 +94,7 @@ fn files_found_by_operations_are_prepared() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let open = |rest: &str| {
         let line = format!(r#"{{"process":1,"begin_ns":0,"took_ns":1,{rest}}}"#);
         parse(&["", &line])

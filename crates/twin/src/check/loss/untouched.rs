@@ -1,7 +1,7 @@
 //! Files that have nothing to do with the server behave as in the reference.
 //!
-//! What is done to one file by its identity does not depend on other files. So each file is judged
-//! by itself, if nobody changes its names meanwhile.
+//! Operations on one file by its identity do not depend on other files. So each file is checked by
+//! itself, if no operation changes its names meanwhile.
 
 use super::{Loss, changed_names, entries};
 use crate::check::{History, Record, Verdict, linearize};

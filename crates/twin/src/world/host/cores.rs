@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-/// Cores that are given to whoever comes first.
+/// Cores that are assigned in the order of arrival.
 ///
-/// Who comes is told at once when a core will be free: nobody who comes later is served earlier.
+/// A process learns on arrival when a core will be free, because no later process is served
+/// earlier.
 #[derive(Debug, Serialize)]
 pub struct Cores {
     /// When each is free.

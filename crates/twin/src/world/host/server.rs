@@ -374,7 +374,7 @@ fn cost_ns(at: &Moment<'_>, name: Option<&str>, work: Work) -> f64 {
         + costs.byte_ns * work.data_bytes as f64
 }
 
-/// Whom a message goes to, and the file data that goes with it.
+/// The receiver of a message, and the file data that goes with it.
 fn sent_data(output: &Output) -> (Party, usize) {
     match output {
         Output::Reply {
