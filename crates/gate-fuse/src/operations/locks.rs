@@ -46,9 +46,9 @@ pub async fn set(call: &Call, request: &LockRequest, wait: bool, flock: bool) ->
     Ok(Answer::Locked(change))
 }
 
-/// Whose locks a request changes. A lock of `flock` belongs to an open file: the kernel may name
-/// one that is opened next by the owner of one whose last close it has not told of yet, and that
-/// close must not end the new one's lock.
+/// The holder of the locks that a request changes. A lock of `flock` belongs to an open file: the
+/// kernel may give the next opened file the owner of a file whose last close it has not reported
+/// yet, and that close must not end the new file's lock.
 pub const fn holder(file: FileId, request: &LockRequest, flock: bool) -> Holder {
     match flock {
         true => Holder::of_whole(file, request.handle),
