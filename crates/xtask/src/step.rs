@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::statvfs::statvfs;
 use nix::unistd::Pid;
 
 use crate::tally::Tally;
@@ -188,7 +189,10 @@ fn report(outcome: &Outcome) {
         println!("       {line}");
     }
     let Some(why) = &outcome.failure else { return };
-    println!("     {why}; what failed, and the end of what it wrote:");
+    println!(
+        "     {why}; {}; what failed, and the end of what it wrote:",
+        disk()
+    );
     for line in failures(&outcome.output) {
         println!("     ! {line}");
     }
@@ -199,6 +203,17 @@ fn report(outcome: &Outcome) {
         .collect();
     for line in &lines[lines.len().saturating_sub(60)..] {
         println!("     | {line}");
+    }
+}
+
+/// The free space of the disk that holds the repository: on a full one a step fails without a word.
+fn disk() -> String {
+    match statvfs(workspace::root()) {
+        Ok(disk) => {
+            let free_bytes = disk.blocks_available() * disk.fragment_size();
+            format!("{} MiB of the disk are free", free_bytes >> 20)
+        }
+        Err(error) => format!("the disk's free space is not known: {error}"),
     }
 }
 
