@@ -1,6 +1,8 @@
-//! `cargo xtask docs`: the reference of the commands is current, links work, the book builds.
+//! `cargo xtask docs`: the reference of the commands is current, links and places in the code that
+//! pages name are there, the book builds.
 
 mod book;
+mod code_paths;
 mod links;
 mod pages;
 mod reference;
@@ -25,6 +27,10 @@ pub fn run() -> anyhow::Result<bool> {
         name: "links",
         faults: links::faults(&pages),
     };
+    let code_paths = Check {
+        name: "code paths",
+        faults: code_paths::faults(&pages),
+    };
     let summary = Check {
         name: "summary",
         faults: summary::faults(&pages)?,
@@ -33,7 +39,7 @@ pub fn run() -> anyhow::Result<bool> {
         name: "book",
         faults: book::build(&pages)?,
     };
-    Ok(report(&[reference, links, summary, book]))
+    Ok(report(&[reference, links, code_paths, summary, book]))
 }
 
 fn report(checks: &[Check]) -> bool {
