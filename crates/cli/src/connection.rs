@@ -16,7 +16,7 @@ use futago_client::Context as _;
 use futago_node::{Cluster, Futago, Options, RecordedClient, ServerEntry};
 use futago_wire::{
     Failure, ListedEntry, Reply, Request,
-    check::{Inspected, Repair},
+    inspection::{Inspected, Repair},
 };
 use rustix::process::{getegid, geteuid};
 

@@ -6,7 +6,7 @@ pub mod client;
 mod clock;
 pub mod cluster;
 pub mod cores;
-pub mod metrics;
+pub mod metrics_exporter;
 mod reachable;
 pub mod server;
 

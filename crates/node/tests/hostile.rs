@@ -11,7 +11,7 @@ use futago_base::{
 use futago_node::{
     Cluster, Options, ServerEntry,
     blocking::{FileSystem, OpenOptions},
-    metrics,
+    metrics_exporter,
     server::{Config, Servers, Status},
 };
 use futago_transport::{
@@ -351,7 +351,7 @@ fn metrics_are_offered_over_http() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
     drop(free);
-    metrics::serve(address).unwrap();
+    metrics_exporter::serve(address).unwrap();
     let running = start(4000);
     running.works();
     // The first figures appear with the first tick.
@@ -365,7 +365,7 @@ fn metrics_are_offered_over_http() {
         text.contains("futago_limit_bytes{server=\"0\"}")
     });
     assert!(found);
-    let again = metrics::serve(address).unwrap_err();
+    let again = metrics_exporter::serve(address).unwrap_err();
     assert!(again.to_string().contains(&address.to_string()), "{again}");
 }
 

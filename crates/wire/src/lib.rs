@@ -7,9 +7,9 @@
 
 extern crate alloc;
 
-pub mod check;
 pub mod codec;
 pub mod header;
+pub mod inspection;
 pub mod peer;
 pub mod reply;
 pub mod request;

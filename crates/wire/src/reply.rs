@@ -1,6 +1,6 @@
 //! The replies of a server to a client.
 
-use crate::check::{Inspected, InspectedKey};
+use crate::inspection::{Inspected, InspectedKey};
 use crate::step::{Inherited, NewDirectory};
 use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;

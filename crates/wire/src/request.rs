@@ -481,12 +481,12 @@ pub enum Request {
     /// [`Reply::Records`](crate::Reply::Records).
     Inspect {
         /// Continue after this position; start with `None`.
-        after: Option<crate::check::InspectedKey>,
+        after: Option<crate::inspection::InspectedKey>,
         /// Stop after about this many records.
         records_max: u32,
     },
     /// Repairs one damage that a check has found. To the server that holds it.
-    Repair(crate::check::Repair),
+    Repair(crate::inspection::Repair),
     /// Returns leases that were recalled or are no longer needed. To the nodes' home.
     ///
     /// Of each node it returns the lease of this number or an earlier one.

@@ -74,7 +74,7 @@ impl Serve {
         let record = ProcessRecord::of(std::process::id(), Role::Server(self.process))?;
         record.save(&directory)?;
         if let Some(address) = self.metrics {
-            futago_node::metrics::serve(address)?;
+            futago_node::metrics_exporter::serve(address)?;
         }
         let config = server::Config {
             cluster,

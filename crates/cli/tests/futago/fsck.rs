@@ -11,7 +11,7 @@ use futago_lab::check::FaultKind;
 use futago_node::{Futago, Options};
 use futago_wire::{
     Reply, Request,
-    check::{Inspected, InspectedKey, Repair},
+    inspection::{Inspected, InspectedKey, Repair},
 };
 use strum::IntoEnumIterator;
 

@@ -3,7 +3,7 @@
 
 use super::{Fault, Finding, Records, records::Node};
 use futago_base::{ChunkId, FileId, Kind, ServerId};
-use futago_wire::check::{Inspected, InspectedKey, Repair};
+use futago_wire::inspection::{Inspected, InspectedKey, Repair};
 
 pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     for (&(file, server), &heard) in &records.admissions {

@@ -2,7 +2,7 @@
 
 use super::{Fault, Finding, Records, records::Bucket};
 use futago_base::{BucketStart, FileId, Kind, ServerId, record::Header};
-use futago_wire::check::{Inspected, InspectedKey, Repair};
+use futago_wire::inspection::{Inspected, InspectedKey, Repair};
 
 pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     for (&(directory, start, server), header) in &records.headers {

@@ -5,7 +5,7 @@ use super::{
     records::{Node, StoredChunk},
 };
 use futago_base::Kind;
-use futago_wire::check::{InspectedKey, Repair};
+use futago_wire::inspection::{InspectedKey, Repair};
 
 pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     for stored in &records.chunks {

@@ -1,7 +1,7 @@
 //! The findings of a check.
 
 use futago_base::{BucketStart, ChunkId, FileId, Kind, Name, ServerId, record::Entry};
-use futago_wire::check::Repair;
+use futago_wire::inspection::Repair;
 use std::fmt;
 
 /// One inconsistency, and its repair.

@@ -6,7 +6,7 @@ use super::{
     tree,
 };
 use futago_base::{FileId, Kind};
-use futago_wire::check::{Inspected, InspectedKey, Repair};
+use futago_wire::inspection::{Inspected, InspectedKey, Repair};
 
 pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     if records.root_is_missing {

@@ -1,7 +1,7 @@
 //! The check of a whole file system: the consistency of the records of all servers.
 //!
-//! A pure function from the listed records ([`Inspected`](futago_wire::check::Inspected)) to
-//! [`Finding`]s, each with its [`Repair`](futago_wire::check::Repair)s. It requires that no
+//! A pure function from the listed records ([`Inspected`](futago_wire::inspection::Inspected)) to
+//! [`Finding`]s, each with its [`Repair`](futago_wire::inspection::Repair)s. It requires that no
 //! operation is under way, because an operation may change one record before another.
 //!
 //! One file for each rule:

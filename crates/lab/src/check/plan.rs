@@ -2,7 +2,7 @@
 
 use super::Finding;
 use futago_base::ServerId;
-use futago_wire::check::{Inspected, InspectedKey, Repair};
+use futago_wire::inspection::{Inspected, InspectedKey, Repair};
 
 /// The repairs of all findings, each once. The order ensures that no repair undoes another, and
 /// that no node is without a name in between. Inodes and buckets move first, then names are added,

@@ -5,7 +5,7 @@ use futago_base::{
     BucketStart, ChunkId, ClusterMap, FileId, Kind, Name, NameHash, ServerId, Timestamp,
     record::{Entry, Header, Inode, Truncations},
 };
-use futago_wire::check::{Inspected, InspectedKey, Repair};
+use futago_wire::inspection::{Inspected, InspectedKey, Repair};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The records of one server.

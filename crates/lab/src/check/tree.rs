@@ -5,7 +5,7 @@ use super::{
     records::{NamedEntry, Node, put_entry},
 };
 use futago_base::{FileId, Kind, Name, ServerId, record::Entry};
-use futago_wire::check::Repair;
+use futago_wire::inspection::Repair;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {

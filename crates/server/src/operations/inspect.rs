@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use futago_base::{FileId, Key, Overlay, Value, View};
 use futago_wire::{
     Reply,
-    check::{Inspected, InspectedKey},
+    inspection::{Inspected, InspectedKey},
 };
 
 /// The most records in one reply: even symbolic links of the largest size, about 4,500 bytes each,

@@ -10,7 +10,7 @@ use futago_base::{
 };
 use futago_wire::{
     Reply,
-    check::{Inspected, InspectedKey, Repair},
+    inspection::{Inspected, InspectedKey, Repair},
 };
 
 pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, repair: &Repair) -> Result {

@@ -9,7 +9,7 @@ use futago_base::{
     map::Policy,
     record::{DirectoryPlace, Entry, Header, Inode, Truncations},
 };
-use futago_wire::check::{Inspected, InspectedKey, Repair};
+use futago_wire::inspection::{Inspected, InspectedKey, Repair};
 
 const CHUNK_BYTES: u32 = 4096;
 const HALF: BucketStart = BucketStart(1 << 62);
