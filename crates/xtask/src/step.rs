@@ -1,4 +1,4 @@
-//! Steps: commands with a time limit whose output is kept and counted.
+//! Steps: commands with a time limit whose output is recorded and counted.
 
 use std::fs::{self, File};
 use std::io::{IsTerminal, Write};

@@ -38,7 +38,7 @@ fn is_missing(path: &str, exists: &impl Fn(&str) -> bool) -> bool {
     is_crate && !candidates.iter().any(is_there)
 }
 
-/// `a/{b,c}` as `a/b` and `a/c`. An ellipsis stands for names that are not told.
+/// `a/{b,c}` as `a/b` and `a/c`. An ellipsis stands for names that are not listed.
 fn expanded(code: &str) -> Vec<String> {
     let Some((before, rest)) = code.split_once('{') else {
         return vec![code.to_owned()];

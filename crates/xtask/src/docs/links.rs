@@ -121,12 +121,12 @@ fn anchors(text: &str) -> BTreeSet<String> {
 }
 
 fn anchor_of(heading: &str) -> String {
-    let kept = |letter: &char| letter.is_alphanumeric() || " -_".contains(*letter);
-    let letters = heading.trim().chars().filter(kept);
+    let is_of_anchor = |letter: &char| letter.is_alphanumeric() || " -_".contains(*letter);
+    let letters = heading.trim().chars().filter(is_of_anchor);
     letters.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// Headings of the same words are told apart by numbers.
+/// Numbers distinguish headings of the same words.
 fn numbered(anchor: &str, number: u32) -> String {
     match number {
         0 => anchor.to_owned(),

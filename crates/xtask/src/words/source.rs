@@ -80,7 +80,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn comments_and_identifiers_are_told_from_strings() {
+    fn comments_and_identifiers_are_distinguished_from_strings() {
         let source = parse("//! One.\nlet a = \"// b\"; // two\n/* three\n four */ r#type");
         let comments = source.comments.iter();
         let comments: Vec<_> = comments

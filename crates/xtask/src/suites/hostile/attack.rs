@@ -13,7 +13,7 @@ use super::socket::Address;
 use super::{Target, proxy};
 
 /// How long an attacker waits for a server to say or take something.
-const PATIENCE: Duration = Duration::from_millis(200);
+const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
 /// How long slow senders go on.
 const SLOWLY: Duration = Duration::from_secs(10);
 const ROUNDS: usize = 50;
@@ -26,7 +26,7 @@ pub fn allow_many_files() -> anyhow::Result<()> {
 
 /// Sends the bytes and listens for a moment. That the server ends the connection is right.
 fn send(address: &Address, bytes: &[u8]) -> io::Result<usize> {
-    let mut socket = address.connect(PATIENCE)?;
+    let mut socket = address.connect(REPLY_TIMEOUT)?;
     if socket.write_all(bytes).is_err() {
         return Ok(0);
     }
@@ -119,7 +119,7 @@ pub fn wrong_key(target: &Target) -> anyhow::Result<String> {
     ))
 }
 
-/// Somebody on the way changes bits of a proven connection, later and later. The listing may fail.
+/// A proxy on the way changes bits of a proven connection, later and later. The listing may fail.
 pub fn between(target: &Target) -> anyhow::Result<String> {
     let mut failed = 0;
     for round in 0..8 {
@@ -152,7 +152,7 @@ pub fn slow(target: &Target) -> anyhow::Result<String> {
         .context("nothing")?;
     let mut senders = Vec::new();
     for number in 0..200 {
-        senders.push(target.addresses[number % target.addresses.len()].connect(PATIENCE)?);
+        senders.push(target.addresses[number % target.addresses.len()].connect(REPLY_TIMEOUT)?);
     }
     let mut sent = 0;
     for byte in longest.iter().cycle() {
@@ -174,7 +174,7 @@ pub fn idle(target: &Target) -> anyhow::Result<String> {
     let mut open = Vec::new();
     let mut refused = 0;
     for number in 0..target.idle {
-        match target.addresses[number % target.addresses.len()].connect(PATIENCE) {
+        match target.addresses[number % target.addresses.len()].connect(REPLY_TIMEOUT) {
             Ok(socket) => open.push(socket),
             Err(_) => refused += 1,
         }

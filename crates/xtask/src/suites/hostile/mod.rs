@@ -23,7 +23,7 @@ pub struct Hostile {
     /// Draws the hostile bytes
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many connections are kept open without a word
+    /// How many connections stay open without a word
     #[arg(long, default_value_t = 10_000)]
     idle: usize,
     /// A mount of the cluster

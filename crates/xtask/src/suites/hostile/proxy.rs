@@ -14,7 +14,7 @@ use super::socket::{Listener, Socket};
 pub type Change = Arc<dyn Fn(usize, &mut Vec<u8>) + Send + Sync>;
 
 /// The silence after which a connection counts as ended.
-const PATIENCE: Duration = Duration::from_secs(20);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Lets the program list the root directory, and returns what it sent to each server.
 pub fn record(target: &Target) -> anyhow::Result<Vec<Vec<u8>>> {
@@ -69,7 +69,7 @@ pub fn through(
 
 fn serve(listener: &Listener, address: &super::socket::Address, change: &Change) {
     while let Ok(client) = listener.accept() {
-        let Ok(server) = address.connect(PATIENCE) else {
+        let Ok(server) = address.connect(IDLE_TIMEOUT) else {
             return;
         };
         let (Ok(back_from), Ok(back_to)) = (server.again(), client.again()) else {
@@ -85,7 +85,7 @@ fn serve(listener: &Listener, address: &super::socket::Address, change: &Change)
 fn pass(mut from: Socket, mut to: Socket, change: &dyn Fn(usize, &mut Vec<u8>)) {
     let mut buffer = vec![0; 1 << 16];
     let mut offset = 0;
-    let _ = from.set_patience(PATIENCE);
+    let _ = from.set_timeout(IDLE_TIMEOUT);
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         let mut piece = buffer[..count].to_vec();
         change(offset, &mut piece);

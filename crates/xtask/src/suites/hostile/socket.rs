@@ -43,13 +43,13 @@ impl Address {
         }
     }
 
-    /// Connects; neither reading nor writing waits longer than `patience` afterwards.
-    pub fn connect(&self, patience: Duration) -> io::Result<Socket> {
+    /// Connects; neither reading nor writing waits longer than `timeout` afterwards.
+    pub fn connect(&self, timeout: Duration) -> io::Result<Socket> {
         let socket = match self {
             Self::Tcp(address) => Socket::Tcp(TcpStream::connect(address)?),
             Self::Unix(path) => Socket::Unix(UnixStream::connect(path)?),
         };
-        socket.set_patience(patience)?;
+        socket.set_timeout(timeout)?;
         Ok(socket)
     }
 
@@ -94,15 +94,15 @@ impl Listener {
 
 impl Socket {
     /// Neither reading nor writing waits longer than this.
-    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
+    pub fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => {
-                stream.set_read_timeout(Some(patience))?;
-                stream.set_write_timeout(Some(patience))
+                stream.set_read_timeout(Some(timeout))?;
+                stream.set_write_timeout(Some(timeout))
             }
             Self::Unix(stream) => {
-                stream.set_read_timeout(Some(patience))?;
-                stream.set_write_timeout(Some(patience))
+                stream.set_read_timeout(Some(timeout))?;
+                stream.set_write_timeout(Some(timeout))
             }
         }
     }

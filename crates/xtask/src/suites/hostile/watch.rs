@@ -1,4 +1,4 @@
-//! Watches what an attack does to others: the processes, and somebody who works on the mount.
+//! Watches what an attack does to others: the processes, and a user of the mount.
 
 use std::fs;
 use std::io::Write;
@@ -12,8 +12,8 @@ use anyhow::{Context, anyhow, bail, ensure};
 
 /// The growth of a server under attack that is allowed.
 const GROWTH_MIB_AT_MOST: u64 = 256;
-/// How long somebody on the mount may wait for one file's life.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a user of the mount may wait for one file's life.
+const LIFE_MAX: Duration = Duration::from_secs(10);
 
 /// The processes of a cluster.
 pub struct Processes(Vec<(u32, u64)>);
@@ -107,7 +107,7 @@ impl Canary {
             .map_err(|_| anyhow!("the canary panicked"))?;
         let (lives, longest) = result.context("somebody else's work on the mount failed")?;
         ensure!(
-            longest < PATIENCE,
+            longest < LIFE_MAX,
             "somebody else on the mount had to wait {longest:?}"
         );
         Ok(format!(

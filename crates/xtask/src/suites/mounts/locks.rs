@@ -44,7 +44,7 @@ impl Locks {
 
     /// Takes the range out of the agent's locks; a lock that contains it becomes two.
     fn cut(&mut self, agent: usize, start: u64, end: u64) {
-        let (own, mut kept): (Vec<_>, Vec<_>) =
+        let (own, mut others): (Vec<_>, Vec<_>) =
             self.ranges.drain(..).partition(|lock| lock.agent == agent);
         for lock in own {
             let before = RangeLock {
@@ -55,13 +55,13 @@ impl Locks {
                 start: lock.start.max(end),
                 ..lock
             };
-            kept.extend(
+            others.extend(
                 [before, after]
                     .into_iter()
                     .filter(|part| part.start < part.end),
             );
         }
-        self.ranges = kept;
+        self.ranges = others;
     }
 
     /// An agent that closes the file, through whatever descriptor, loses its range locks of it.
