@@ -1,14 +1,15 @@
 //! Listings that the kernel keeps in its pages, and when it must drop them.
 //!
-//! The kernel fills pages with whatever it is told of a directory, and lists it from there once it
-//! has been told of the end by an empty answer; before it begins, it asks for attributes if it may
-//! not keep them, and begins anew if it has changed names itself or sees another modification time.
-//! That is not enough: a time can be set back, and who goes on with a listing asks for nothing. So
-//! it is told of the end by a piece of a record, which it passes over, unless one lease has covered
-//! all that may be in its pages; and pages are dropped before that lease is given back, before this
-//! kernel has names changed, and before attributes may be kept under another lease.
+//! The kernel fills pages with the parts of a listing that it receives, and lists the directory
+//! from there once an empty reply has marked the end. Before it begins, it asks for attributes if
+//! it may not keep them, and begins anew if it has changed names itself or sees another
+//! modification time. That is not enough: a time can be set back, and a caller that continues a
+//! listing asks for nothing. So a piece of a record, which the kernel passes over, stands for the
+//! end unless one lease has covered all that may be in its pages. Pages are dropped before that
+//! lease is returned, before this kernel has names changed, and before attributes may be cached
+//! under another lease.
 //!
-//! The kernel locks no page while it is told of a part: it may take a part in after pages were
+//! The kernel locks no page while it receives a part: it may take a part in after pages were
 //! dropped. For a while it is believed to be about to do so. It begins anew only after an end that
 //! it takes for one, at the place where it has stopped filling pages: that it finds this place
 //! again is why the place after the last name is always the same ([`listing`](crate::listing)).
@@ -22,7 +23,7 @@ use std::io;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// For how long the kernel may be about to take in what it was told.
+/// For how long the kernel may be about to take in a part that was sent.
 const TAKE_IN_MAX: Duration = Duration::from_secs(1);
 
 /// A time in which a lease is held without a gap
@@ -38,16 +39,15 @@ pub struct CachedListings {
 
 #[derive(Debug, Default)]
 struct Listing {
-    /// The lease that covers what the kernel may list from, if it was told of an end.
-    kept: Option<Period>,
-    /// How many parts it was told of.
+    /// The lease that covers what the kernel may list from, if an end was sent.
+    cached: Option<Period>,
+    /// How many parts were sent.
     parts: u64,
-    /// When it was told of the last one, and the lease that covered that.
-    told: Option<(Instant, Option<Period>)>,
-    /// When it was last told of a part that may be in pages beside those that the present lease
-    /// covers.
+    /// When the last one was sent, and the lease that covered that.
+    last_part: Option<(Instant, Option<Period>)>,
+    /// When a part was last sent that may be in pages beside those that the present lease covers.
     mixed: Option<Instant>,
-    /// How often the kernel was told to forget it.
+    /// How often the kernel was to forget it.
     forgotten: u64,
     /// Until when a lease that is called back waits for the drop.
     recalled_until: Option<Instant>,
@@ -60,7 +60,7 @@ pub struct Start {
     forgotten: u64,
 }
 
-/// How the kernel is to be told of a part of a listing.
+/// How a part of a listing is to be sent to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Telling {
     /// As it is.
@@ -80,7 +80,7 @@ impl Listing {
 
     fn tell(&mut self, period: Option<Period>) {
         let now = Instant::now();
-        match self.told.replace((now, period)) {
+        match self.last_part.replace((now, period)) {
             _ if period.is_none() => self.mixed = Some(now),
             Some((before, other)) if other != period => self.mixed = Some(before),
             _ => {}
@@ -92,10 +92,10 @@ impl Listing {
         match self.mixed {
             _ if period.is_none() => Telling::WithoutEnd,
             None => {
-                self.kept = period;
+                self.cached = period;
                 Telling::Plainly
             }
-            Some(told) if told.elapsed() < TAKE_IN_MAX => Telling::WithoutEnd,
+            Some(sent_at) if sent_at.elapsed() < TAKE_IN_MAX => Telling::WithoutEnd,
             Some(_) => Telling::AfterDrop,
         }
     }
@@ -108,7 +108,7 @@ impl CachedListings {
     }
 
     /// Whether the kernel may keep listings.
-    pub fn are_kept(&self) -> bool {
+    pub fn are_cached(&self) -> bool {
         self.notifier.get().is_some()
     }
 
@@ -119,8 +119,8 @@ impl CachedListings {
         Start { period, forgotten }
     }
 
-    /// It is about to be told of that part, perhaps of the end. `period` is that of a lease under
-    /// which all names are known.
+    /// That part is about to be sent, perhaps the end. `period` is that of a lease under which all
+    /// names are known.
     pub fn tell(
         &self,
         directory: FileId,
@@ -143,8 +143,8 @@ impl CachedListings {
         }
     }
 
-    /// Pages were dropped while `parts` of the listing had been told. Returns whether the kernel
-    /// may be told of the end: it finds no pages then, and begins anew.
+    /// Pages were dropped while `parts` of the listing had been sent. Returns whether the end may
+    /// be sent: the kernel finds no pages then, and begins anew.
     pub fn tell_end(
         &self,
         directory: FileId,
@@ -157,7 +157,7 @@ impl CachedListings {
             let period = listing.covering(start, period);
             let may_end = listing.parts == parts && period.is_some();
             if may_end {
-                (listing.mixed, listing.kept) = (None, period);
+                (listing.mixed, listing.cached) = (None, period);
             }
             may_end
         })
@@ -167,8 +167,8 @@ impl CachedListings {
     /// period, and list from pages with them. If not, these are to be dropped first.
     pub fn allow_attributes(&self, directory: FileId, period: Option<Period>) -> bool {
         let listings = locked(&self.listings);
-        let kept = listings.get(&directory).and_then(|listing| listing.kept);
-        kept.is_none() || kept == period
+        let cached = listings.get(&directory).and_then(|listing| listing.cached);
+        cached.is_none() || cached == period
     }
 
     /// Whether the kernel may list a directory from pages.
@@ -184,9 +184,9 @@ impl CachedListings {
         };
         let now = Instant::now();
         listing.forgotten += 1;
-        listing.mixed = listing.told.map(|(told, _)| told);
+        listing.mixed = listing.last_part.map(|(sent_at, _)| sent_at);
         match listing.recalled_until {
-            _ if listing.kept.is_none() => {}
+            _ if listing.cached.is_none() => {}
             None => {
                 listing.recalled_until = Some(now + DROP_MAX);
                 return Recalled::Drop;
@@ -198,8 +198,8 @@ impl CachedListings {
         Recalled::Done
     }
 
-    /// Drops the pages of a directory, which the kernel knows by these nodes. Blocks while somebody
-    /// lists it from them. Returns how many parts had been told.
+    /// Drops the pages of a directory, which the kernel knows by these nodes. Blocks while a
+    /// thread lists it from them. Returns how many parts had been sent.
     ///
     /// # Errors
     /// When the mount is gone.
@@ -223,7 +223,7 @@ impl CachedListings {
         if let Some(listing) = locked(&self.listings).get_mut(&directory)
             && listing.parts == parts
         {
-            listing.kept = None;
+            listing.cached = None;
         }
     }
 
@@ -242,7 +242,7 @@ mod tests {
     const SECOND: Option<Period> = Some(2);
 
     impl CachedListings {
-        /// The kernel asks for a part and is told.
+        /// The kernel asks for a part and receives it.
         fn part(&self, period: Option<Period>, is_end: bool) -> Telling {
             let start = self.begin(DIRECTORY, period);
             self.tell(DIRECTORY, start, period, is_end)
@@ -266,18 +266,20 @@ mod tests {
             self.tell_end(DIRECTORY, start, period, parts)
         }
 
-        /// So much time passes that the kernel has taken in all that it was told.
+        /// So much time passes that the kernel has taken in all that was sent.
         fn pass(&self) {
             let mut listings = locked(&self.listings);
             let listing = listings.get_mut(&DIRECTORY).expect("a listing");
             let earlier = |time: Instant| time.checked_sub(TAKE_IN_MAX).expect("a time");
-            listing.told = listing.told.map(|(time, period)| (earlier(time), period));
+            listing.last_part = listing
+                .last_part
+                .map(|(time, period)| (earlier(time), period));
             listing.mixed = listing.mixed.map(earlier);
         }
     }
 
     #[test]
-    fn a_listing_is_kept_as_long_as_its_lease() {
+    fn a_listing_is_cached_as_long_as_its_lease() {
         let listings = CachedListings::default();
         assert_eq!(listings.list(FIRST), Telling::Plainly);
         assert_eq!(listings.list(FIRST), Telling::Plainly);
@@ -302,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_on_the_way_is_not_kept() {
+    fn what_changes_on_the_way_is_not_cached() {
         let listings = CachedListings::default();
         let start = listings.begin(DIRECTORY, FIRST);
         let telling = listings.tell(DIRECTORY, start, SECOND, true);
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_before_a_recall_may_come_after_it() {
+    fn what_was_sent_before_a_recall_may_arrive_after_it() {
         let listings = CachedListings::default();
         listings.list(FIRST);
         listings.recalled(DIRECTORY);
@@ -357,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_beside_a_drop_is_not_ended_after_it() {
+    fn what_is_sent_beside_a_drop_is_not_ended_after_it() {
         let listings = CachedListings::default();
         listings.part(None, false);
         listings.pass();
@@ -372,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drop_does_not_count_for_what_is_told_meanwhile() {
+    fn a_drop_does_not_count_for_what_is_sent_meanwhile() {
         let listings = CachedListings::default();
         listings.list(FIRST);
         let parts = listings.parts(DIRECTORY);

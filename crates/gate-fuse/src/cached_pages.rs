@@ -22,18 +22,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{self, Instant};
 
-/// How long a lease that is called back is kept because pages cannot be dropped. They are used no
+/// How long a recalled lease is held because pages cannot be dropped. They are used no
 /// more without asking, but by whom has them mapped, and of a directory by who goes on with a
 /// listing.
 pub const DROP_MAX: time::Duration = time::Duration::from_millis(200);
 
-/// How long pages stay that were read while no lease covered them, unless somebody reads again
+/// How long pages stay that were read while no lease covered them, unless a process reads again
 /// before.
 pub const DROP_LATER: Duration = Duration::from_millis(100);
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// How many other times of modification a file gets in turn.
+/// How many other times of modification a file gets before they repeat.
 const OTHER_TIMES: u32 = 1 << 20;
 
 /// Files larger than this profit from pages only if they are read more than once: filling new pages
@@ -45,7 +45,7 @@ const LARGE_BYTES: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub struct CachedPages {
     files: Mutex<HashMap<u64, File>>,
-    are_kept: AtomicBool,
+    are_used: AtomicBool,
     notifier: OnceLock<Notifier>,
 }
 
@@ -64,16 +64,16 @@ struct File {
     /// Something may have been read since the last drop was begun.
     is_filled: bool,
     /// The kernel has pages of the time before the file was opened, unless it has dropped them by
-    /// now, as it was told.
+    /// now, as the reply asked.
     is_opening: bool,
     /// A drop is going to begin after [`DROP_LATER`]. Others that begin before leave it to that:
-    /// otherwise each of them would have one more follow, for as long as somebody reads.
+    /// otherwise each of them would have one more follow, for as long as a process reads.
     is_due: bool,
     /// It was opened to be read before.
     is_read_again: bool,
     /// Until when a lease that is called back waits for the drop.
     recalled_until: Option<Instant>,
-    /// How often the kernel was told another time of modification.
+    /// How often the kernel got another time of modification.
     other_times: u32,
     /// When it last was.
     other_time_at: Option<Instant>,
@@ -140,13 +140,13 @@ impl CachedPages {
 
     /// From now on files may be read through pages.
     pub fn keep(&self) {
-        self.are_kept.store(true, Ordering::Relaxed);
+        self.are_used.store(true, Ordering::Relaxed);
     }
 
     /// Whether a file that is opened to be read may be read through pages: nobody has it open to
     /// write to it, and if it is large, it has been read before.
     pub fn may_open(&self, node: u64, size: u64) -> bool {
-        if !self.are_kept.load(Ordering::Relaxed) {
+        if !self.are_used.load(Ordering::Relaxed) {
             return false;
         }
         let mut files = locked(&self.files);
@@ -211,7 +211,7 @@ impl CachedPages {
             .is_some_and(|file| !file.readers.is_empty())
     }
 
-    /// A read begins that may fill pages which are kept.
+    /// A read begins that may fill pages which stay.
     pub fn begin_read(&self, node: u64, handle: u64) -> Option<ReadStart> {
         let mut files = locked(&self.files);
         let file = files.get_mut(&node)?;
@@ -248,7 +248,7 @@ impl CachedPages {
         })
     }
 
-    /// Whether attributes may be told that let pages be used for as long as a lease covers the
+    /// Whether attributes may be sent that let pages be used for as long as a lease covers the
     /// data. If pages are to be dropped before: `None`.
     pub fn trust(&self, node: u64, trust: Duration) -> Option<bool> {
         let mut files = locked(&self.files);
@@ -273,7 +273,7 @@ impl CachedPages {
         Some(trust > Duration(0))
     }
 
-    /// A time of modification that the kernel was not told yet, so that it drops the pages itself:
+    /// A time of modification that the kernel did not get yet, so that it drops the pages itself:
     /// one of the same second.
     pub fn another_time(&self, node: u64, modified: Timestamp) -> Timestamp {
         let mut files = locked(&self.files);
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_of_a_file_that_nobody_reads_may_be_kept() {
+    fn attributes_of_a_file_that_nobody_reads_may_be_cached() {
         let pages = opened();
         assert!(!pages.read(1, TRUST));
         assert_eq!(pages.recalled(NODE), Recalled::Drop);

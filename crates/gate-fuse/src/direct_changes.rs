@@ -129,7 +129,7 @@ impl DirectChanges {
     pub fn without_outdated(&self, file: FileId, range: Range<u64>) -> Vec<Range<u64>> {
         let mut changes = locked(&self.changes);
         let outdated = changes.made(file).flat_map(|change| change.outdated());
-        outdated.fold(vec![range], |kept, outdated| without(kept, &outdated))
+        outdated.fold(vec![range], |current, outdated| without(current, &outdated))
     }
 }
 
@@ -203,8 +203,8 @@ mod tests {
         let changes = DirectChanges::default();
         let direct = begin(&changes, Way::Direct, 5000..6000);
         direct.made(5000..5500);
-        let kept = changes.without_outdated(FILE, PAGE);
-        assert_eq!(kept, [4096..5000, 5500..8192]);
+        let current = changes.without_outdated(FILE, PAGE);
+        assert_eq!(current, [4096..5000, 5500..8192]);
         assert_eq!(changes.without_outdated(FileId(6), PAGE), [PAGE]);
         drop(direct);
         assert_eq!(changes.without_outdated(FILE, PAGE), [PAGE]);

@@ -47,7 +47,7 @@ struct Node {
     directory: FileId,
     /// Where the kernel knows it, unless something else has been found there since.
     place: Option<Place>,
-    /// How often the kernel was told of it, and has not forgotten it. None: it is about to be told.
+    /// How often a reply named it and the kernel has not forgotten it. None: a reply is about to.
     lookups: u64,
     /// The kernel has a handle of it, and has not found it anywhere yet.
     is_unplaced: bool,
@@ -95,8 +95,8 @@ impl DirectoryNodes {
         table.nodes.get(&node).map(|known| known.directory)
     }
 
-    /// The nodes of a directory, none of anything else. The root has one that the kernel was never
-    /// told of.
+    /// The nodes of a directory, none of anything else. The root has one that no reply ever
+    /// named.
     pub fn nodes(&self, directory: FileId) -> Vec<u64> {
         let table = locked(&self.table);
         let is_known = directory == FileId::ROOT || table.is(directory.0, directory);
@@ -110,7 +110,7 @@ impl DirectoryNodes {
         locked(&self.table).is_single(directory)
     }
 
-    /// Whether the kernel was told of a node, a directory's, and has not forgotten it.
+    /// Whether a reply named a node, a directory's, and the kernel has not forgotten it.
     pub fn contains(&self, node: u64) -> bool {
         let table = locked(&self.table);
         table
@@ -128,8 +128,8 @@ impl DirectoryNodes {
         }
     }
 
-    /// A directory was found in a place, of which the kernel has not been told yet. Returns whether
-    /// it knows the directory elsewhere: then it must forget what it keeps of it first.
+    /// A directory was found in a place, which no reply has named yet. Returns whether the kernel
+    /// knows the directory elsewhere: then it must forget what it keeps of it first.
     pub fn is_found_elsewhere(&self, parent: u64, name: &Name, directory: FileId) -> bool {
         let mut table = locked(&self.table);
         let node = table.node_at((parent, name.clone()), directory);
@@ -137,7 +137,7 @@ impl DirectoryNodes {
         is_new && !table.is_single(directory)
     }
 
-    /// The node of a directory that was found in a place; the kernel is told of it.
+    /// The node of a directory that was found in a place; the reply names it.
     pub fn found(&self, parent: u64, name: &Name, directory: FileId) -> u64 {
         let mut table = locked(&self.table);
         let node = table.node_at((parent, name.clone()), directory);
@@ -147,7 +147,7 @@ impl DirectoryNodes {
         node
     }
 
-    /// A directory was found without a name: the kernel is told of one of its nodes. A new one is
+    /// A directory was found without a name: the reply names one of its nodes. A new one is
     /// that of the first place in which the directory is found.
     pub fn found_unnamed(&self, directory: FileId) -> u64 {
         if directory == FileId::ROOT {
@@ -183,8 +183,8 @@ impl DirectoryNodes {
         table.enter(owned(one), second);
     }
 
-    /// The kernel forgets nodes, or was not told of them after all. Calls `gone` for each directory
-    /// that it does not know any more, before it can be told of it again.
+    /// The kernel forgets nodes, or did not receive the reply that named them. Calls `gone` for
+    /// each directory that it does not know any more, before another reply can name it.
     pub fn forget(&self, forgotten: &[Forget], gone: impl Fn(FileId)) {
         let mut table = locked(&self.table);
         for forget in forgotten {
@@ -268,7 +268,7 @@ impl Table {
         directory.0
     }
 
-    /// Takes the node in a place, if any, out of it. One that the kernel has not been told of is
+    /// Takes the node in a place, if any, out of it. One that no reply has named is
     /// none.
     fn leave(&mut self, place: &Place) -> Option<u64> {
         let node = self.places.remove(place)?;
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_the_kernel_was_not_told_of_goes_with_its_place() {
+    fn a_node_that_no_reply_named_goes_with_its_place() {
         let nodes = DirectoryNodes::default();
         nodes.found(ROOT, &name("a"), DIRECTORY);
         assert!(nodes.is_found_elsewhere(ROOT, &name("b"), DIRECTORY));

@@ -20,8 +20,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::yield_now;
 
-/// How many requests are taken before what they have started gets its turn.
-const TURN_REQUESTS: usize = 64;
+/// How many requests are taken before the operations that they have started go on.
+const BATCH_REQUESTS_MAX: usize = 64;
 
 /// A thread's end of the kernel's connection.
 pub struct Gateway {
@@ -53,7 +53,7 @@ impl Gateway {
         let mut polling = AdaptivePolling::default();
         loop {
             let mut ready = incoming.ready_mut(interest).await?;
-            let Some(found) = self.take_turn(ready.get_inner_mut())? else {
+            let Some(found) = self.take_batch(ready.get_inner_mut())? else {
                 return Ok(None);
             };
             if self.pool.hands_over() {
@@ -83,15 +83,15 @@ impl Gateway {
 
     /// Takes the requests that are there, up to a limit. Returns how many, `None` at the end of the
     /// mount.
-    fn take_turn(&self, incoming: &mut Incoming) -> io::Result<Option<usize>> {
-        for found in 0..TURN_REQUESTS {
+    fn take_batch(&self, incoming: &mut Incoming) -> io::Result<Option<usize>> {
+        for found in 0..BATCH_REQUESTS_MAX {
             match incoming.take_one(self)? {
                 Taken::Request => {}
                 Taken::Nothing => return Ok(Some(found)),
                 Taken::End => return Ok(None),
             }
         }
-        Ok(Some(TURN_REQUESTS))
+        Ok(Some(BATCH_REQUESTS_MAX))
     }
 }
 
@@ -147,7 +147,7 @@ impl Handler for Gateway {
     }
 }
 
-/// Runs an operation and answers, or returns what is to be answered after its turn. A caller that
+/// Runs an operation and answers, or returns what is to be answered after its poll. A caller that
 /// is being killed is let go, and so is one that got a signal and waits for a lock; the operation
 /// goes on.
 async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcome, Reply)> {
@@ -155,7 +155,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     let name = operation.name();
     let lock = Lock::of(&operation, call.file);
     let changed = changed_directories(&call, &operation);
-    let in_turn = !changed.is_empty() || is_believed(&operation);
+    let replies_in_poll = !changed.is_empty() || is_believed(&operation);
     let locked = locked_nodes(&call, &operation);
     let step = retried_walks::Step::of(&operation);
     let _held = call.shared.names.locks.hold(locked);
@@ -172,7 +172,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
             }
             retried_walks::note(&call, step, outcome.as_ref());
             tracing::trace!(name, header = ?call.header, ?outcome, "answered");
-            if in_turn {
+            if replies_in_poll {
                 answer::send(outcome, reply);
                 call.shared.names.answers.sent(call.header.pid);
                 None
@@ -198,10 +198,10 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     answer
 }
 
-/// Whether the kernel keeps the attributes that it is told in answer, whatever it has been told to
-/// forget since it asked. So it is when it has had them or names changed (`fuse_do_setattr`,
-/// `create_new_entry` in fs/fuse/dir.c); other answers it compares with that
-/// (`fuse_change_attributes_i`). Names of a listing it takes in whenever it comes to it.
+/// Whether the kernel keeps the attributes of the reply, whatever it had to forget since it asked.
+/// So it is when it has had them or names changed (`fuse_do_setattr`, `create_new_entry` in
+/// fs/fuse/dir.c). Other answers it compares with that (`fuse_change_attributes_i`). Names of a
+/// listing it takes in whenever it comes to it.
 const fn is_believed(operation: &Operation) -> bool {
     matches!(
         operation,
@@ -289,7 +289,7 @@ impl Lock {
 }
 
 /// Takes back what an operation did for a caller that is gone: closes what it opened, gives up what
-/// it locked, and forgets what the kernel was not told of.
+/// it locked, and forgets nodes of replies that the kernel did not receive.
 async fn undo(call: &Call, outcome: Outcome) {
     let Ok(answer) = outcome else { return };
     call.shared.forget(answer.node().as_slice());

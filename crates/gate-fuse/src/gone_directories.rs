@@ -13,7 +13,7 @@ use futago_wire::{AttributeChange, SetTime};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// The attributes of the directories that the kernel knows, as it was told of them last.
+/// The attributes of the directories that the kernel knows, as of the last reply.
 #[derive(Debug, Default)]
 pub struct GoneDirectories(Mutex<HashMap<FileId, Attributes>>);
 

@@ -66,7 +66,7 @@ impl Interruptions {
         }
     }
 
-    /// The mount is gone, and whoever waits for a lock with it.
+    /// The mount is gone, and with it all callers that wait for a lock.
     pub fn raise_all(&self) {
         for interruption in locked(&self.0).values() {
             interruption.raise();

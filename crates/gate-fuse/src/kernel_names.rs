@@ -30,7 +30,7 @@ const LOCKED_MAX: Duration = Duration::from_millis(20);
 /// How long who asks for attributes waits for names to be expired, although no request is known
 /// that holds the lock.
 const SELF_LOCKED_MAX: Duration = Duration::from_millis(5);
-/// How much later than it was told the kernel may begin to count a validity.
+/// How much later than the reply is sent the kernel may begin to count a validity.
 const TAKE_IN_MAX: Duration = Duration::from_secs(1);
 /// Directories are looked through for names that are not valid any more when they have grown to
 /// this, and then twice as large.
@@ -152,7 +152,8 @@ impl KernelNames {
         let _ = self.notifier.set(notifier);
     }
 
-    /// A thread is about to be told that it may use a name in a directory for some time.
+    /// A thread is about to receive a reply, by which it may use a name in a directory for some
+    /// time.
     pub fn tell(&self, (node, name): (u64, &Name), valid: Duration, thread: u32) {
         let mut directories = locked(&self.directories);
         let until = Instant::now() + valid + TAKE_IN_MAX;
@@ -231,7 +232,7 @@ impl KernelNames {
         directory.is_none_or(|directory| directory.expiry.left() == 0)
     }
 
-    /// Somebody who asks for attributes of a directory waits until its names are expired. Returns
+    /// A caller that asks for attributes of a directory waits until its names are expired. Returns
     /// whether they are.
     pub fn press(&self, node: u64) -> bool {
         let mut directories = locked(&self.directories);

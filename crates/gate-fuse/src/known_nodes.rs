@@ -46,13 +46,13 @@ impl KnownNodes {
     }
 
     /// Counts a lookup of a node, and whether the kernel may cache its attributes.
-    pub fn tell(&self, node: u64, is_kept: bool) {
+    pub fn tell(&self, node: u64, is_cached: bool) {
         if !self.caches_attributes() {
             return;
         }
         match locked(&self.lookups).entry(node) {
             Entry::Occupied(mut lookups) => *lookups.get_mut() += 1,
-            Entry::Vacant(new) if is_kept => {
+            Entry::Vacant(new) if is_cached => {
                 new.insert(1);
             }
             Entry::Vacant(_) => {}
@@ -64,9 +64,9 @@ impl KnownNodes {
         if !self.caches_attributes() {
             return;
         }
-        let mut told = locked(&self.lookups);
+        let mut counts = locked(&self.lookups);
         for forget in forgotten {
-            if let Entry::Occupied(mut lookups) = told.entry(forget.node) {
+            if let Entry::Occupied(mut lookups) = counts.entry(forget.node) {
                 *lookups.get_mut() = lookups.get().saturating_sub(forget.lookups);
                 if *lookups.get() == 0 {
                     lookups.remove();
@@ -86,24 +86,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_counts_from_the_first_time_that_it_is_kept() {
-        let told = KnownNodes::default();
-        told.tell(7, true);
-        assert!(!told.contains(7), "nothing is kept yet");
-        told.keep(false);
-        told.tell(7, false);
-        assert!(!told.contains(7));
-        told.tell(7, true);
-        told.tell(7, false);
-        told.forget(&[Forget {
+    fn a_node_counts_from_the_first_time_that_it_is_cached() {
+        let nodes = KnownNodes::default();
+        nodes.tell(7, true);
+        assert!(!nodes.contains(7), "nothing is cached yet");
+        nodes.keep(false);
+        nodes.tell(7, false);
+        assert!(!nodes.contains(7));
+        nodes.tell(7, true);
+        nodes.tell(7, false);
+        nodes.forget(&[Forget {
             node: 7,
             lookups: 1,
         }]);
-        assert!(told.contains(7));
-        told.forget(&[Forget {
+        assert!(nodes.contains(7));
+        nodes.forget(&[Forget {
             node: 7,
             lookups: 2,
         }]);
-        assert!(!told.contains(7));
+        assert!(!nodes.contains(7));
     }
 }

@@ -20,7 +20,7 @@ pub fn answer(shared: &Shared, file: FileId, operation: &Operation) -> Option<Ou
         }
         // A directory need not be registered as open: listing one that was removed finds nothing.
         // Once this is refused, the kernel keeps listings and opens directories without asking.
-        Operation::OpenDirectory { .. } if shared.listings.are_kept() => Some(Err(Errno::ENOSYS)),
+        Operation::OpenDirectory { .. } if shared.listings.are_cached() => Some(Err(Errno::ENOSYS)),
         Operation::OpenDirectory { .. } => Some(Ok(Answer::OpenedDirectory)),
         Operation::ReleaseDirectory { .. } => Some(Ok(Answer::Done)),
         Operation::GetXattr { name, .. } | Operation::RemoveXattr { name } => refused(name),

@@ -16,7 +16,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use thiserror::Error;
 
-/// The most workers that a mount has unless it is told otherwise.
+/// The most workers that a mount has by default.
 const WORKERS_DEFAULT_MAX: usize = 8;
 
 /// How a mount is to look.

@@ -16,7 +16,7 @@ const TAKE_IN_MAX: Duration = Duration::from_secs(1);
 /// Answers are looked through for old ones when there are more than this.
 const ANSWERS_MAX: usize = 256;
 
-/// The last answer that told each thread of a name.
+/// The last answer to each thread that named something.
 #[derive(Debug, Default)]
 pub struct TakingIn(Mutex<HashMap<u32, Answer>>);
 
@@ -50,7 +50,7 @@ impl Answer {
 }
 
 impl TakingIn {
-    /// A thread is about to be told of a name in a directory.
+    /// A thread is about to be sent a name in a directory.
     pub fn tell(&self, thread: u32, node: u64) {
         let mut answers = locked(&self.0);
         if answers.len() > ANSWERS_MAX {
@@ -134,12 +134,12 @@ mod tests {
     fn a_thread_that_sleeps_awaits_an_answer_that_was_not_sent() {
         let answers = TakingIn::default();
         let (end, wait) = std::sync::mpsc::channel::<()>();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let worker = std::thread::spawn(move || {
-            tell.send(this_thread()).expect("heard");
+            sender.send(this_thread()).expect("heard");
             wait.recv().ok();
         });
-        let thread = told.recv().expect("a thread");
+        let thread = receiver.recv().expect("a thread");
         while runnable(thread).is_some() {
             std::thread::yield_now();
         }

@@ -55,9 +55,9 @@ impl Traffic {
 
 impl Nature {
     const fn of(window: u32, callers: u64) -> Self {
-        let take_turns = (window / ONE_CHANGE) & FIELD_MASK >= CHANGES_MIN;
+        let alternate = (window / ONE_CHANGE) & FIELD_MASK >= CHANGES_MIN;
         Self {
-            callers: if take_turns { callers.count_ones() } else { 1 },
+            callers: if alternate { callers.count_ones() } else { 1 },
             needs_servers: window / ONE_WAIT > WAITS_MAX,
         }
     }
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn callers_one_after_the_other_are_not_several() {
-        let in_turn: Vec<u32> = (1..=32).flat_map(|caller| [caller; 12]).collect();
-        assert_eq!(nature(&in_turn, 1).callers, 1);
+        let consecutive: Vec<u32> = (1..=32).flat_map(|caller| [caller; 12]).collect();
+        assert_eq!(nature(&consecutive, 1).callers, 1);
     }
 
     #[test]

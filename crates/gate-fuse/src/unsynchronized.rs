@@ -1,14 +1,14 @@
-//! Which open files were written to: the client may keep what it is told to write.
+//! Which open files were written to: the client may buffer their data.
 //!
-//! If something is lost, every open file description through which the file was written is told
-//! once, as on Linux (`errseq_t`).
+//! If something is lost, every open file description through which the file was written gets the
+//! error once, as on Linux (`errseq_t`).
 
 use crate::interruption::locked;
 use futago_base::{Errno, FileId};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// The descriptions that have written to a file, with what they are to be told.
+/// The descriptions that have written to a file, with their pending errors.
 type Writers = HashMap<u64, Option<Errno>>;
 
 /// The files that are open and were written to.
@@ -35,8 +35,8 @@ impl Unsynchronized {
     /// Something that was written to a file is lost.
     pub fn lost(&self, file: FileId, why: Errno) {
         if let Some(writers) = locked(&self.0).get_mut(&file) {
-            writers.values_mut().for_each(|told| {
-                told.get_or_insert(why);
+            writers.values_mut().for_each(|pending| {
+                pending.get_or_insert(why);
             });
         }
     }
@@ -44,10 +44,10 @@ impl Unsynchronized {
     /// The pending error of a file description, returned once.
     pub fn take_lost(&self, file: FileId, handle: u64) -> Result<(), Errno> {
         let mut files = locked(&self.0);
-        let told = files
+        let pending = files
             .get_mut(&file)
             .and_then(|writers| writers.get_mut(&handle));
-        told.and_then(Option::take).map_or(Ok(()), Err)
+        pending.and_then(Option::take).map_or(Ok(()), Err)
     }
 
     /// A description is closed.
@@ -69,7 +69,7 @@ mod tests {
     const FILE: FileId = FileId(5);
 
     #[test]
-    fn every_writer_is_told_once_of_what_is_lost() {
+    fn every_writer_gets_the_error_of_a_loss_once() {
         let files = Unsynchronized::default();
         files.written(FILE, 1);
         files.written(FILE, 2);

@@ -67,7 +67,7 @@ fn what_is_read_again_is_what_was_written_last() {
     }
 }
 
-/// A mount keeps small writes; whoever looks, and however, finds them.
+/// A mount keeps small writes; every reader, in every way, finds them.
 #[test]
 fn what_a_mount_keeps_of_its_writes_everybody_finds() {
     const PIECE: &[u8] = b"a piece of the file";
@@ -165,8 +165,8 @@ fn a_directory_in_use_stays_usable_when_the_other_mount_moves_it() {
     assert!(twins.path(0, "low/file").exists());
 }
 
-/// Mount 1 moves the directory above one that somebody has open through mount 0, and looks at by
-/// its new path, too.
+/// Mount 1 moves the directory above one that is open through mount 0, and that is looked at by its
+/// new path, too.
 #[test]
 fn a_directory_that_a_mount_knows_in_two_places_is_one() {
     let Some(twins) = Twins::start() else { return };
@@ -208,9 +208,9 @@ fn an_open_file_outlives_its_name_that_the_other_mount_removes() {
 }
 
 /// The home of a file need not know that it is open, but hears of it before the last name goes,
-/// whoever removes it and however.
+/// through any client and in any way.
 #[test]
-fn an_open_file_outlives_its_name_whoever_removes_it() {
+fn an_open_file_outlives_its_name_through_any_client() {
     type Remove = fn(&Path, &Path) -> io::Result<()>;
     let unlink: Remove = |path, _| fs::remove_file(path);
     let replace: Remove =
@@ -482,17 +482,17 @@ fn a_signal_ends_the_wait_for_a_lock_at_a_server_that_is_gone() {
     let waiter = File::open(twins.path(1, "file")).expect("open");
     fixture::let_signals_interrupt();
     let servers = twins.servers.take().expect("servers");
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let waiting = std::thread::spawn(move || {
         // SAFETY: pthread_self has no preconditions.
-        tell.send(unsafe { libc::pthread_self() }).expect("heard");
+        sender.send(unsafe { libc::pthread_self() }).expect("heard");
         // SAFETY: the descriptor is open.
         match unsafe { libc::flock(waiter.as_raw_fd(), libc::LOCK_EX) } {
             0 => None,
             _ => io::Error::last_os_error().raw_os_error(),
         }
     });
-    let thread = told.recv().expect("told");
+    let thread = receiver.recv().expect("sent");
     servers.stop().expect("stopped");
     while !waiting.is_finished() {
         // SAFETY: the thread has not been joined.

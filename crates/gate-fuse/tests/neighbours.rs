@@ -22,7 +22,7 @@ fn place(directory: &File) -> String {
     fs::read_link(link).expect("a place").display().to_string()
 }
 
-/// Somebody else changes a directory; while a directory in it is looked up again, who has it open
+/// Another client changes a directory; while a directory in it is looked up again, who has it open
 /// still finds it there.
 #[test]
 fn a_directory_in_use_keeps_its_place_while_it_is_looked_up_again() {
@@ -95,8 +95,8 @@ fn a_working_directory_keeps_its_place_beside_another_mount() {
     work_beside_a_mover(1);
 }
 
-/// A name is moved to a directory on which its mount has no lease, and replaced there by somebody
-/// else.
+/// A name is moved to a directory on which its mount has no lease, and replaced there by another
+/// client.
 #[test]
 fn a_moved_name_is_not_found_in_its_new_place_once_it_was_moved_on() {
     let Some(twins) = Twins::start() else { return };

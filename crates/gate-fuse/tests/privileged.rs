@@ -228,10 +228,10 @@ fn a_write_that_a_mount_keeps_takes_capabilities_away() {
     }
 }
 
-/// Somebody who owns nothing.
+/// A user who owns nothing.
 const NOBODY: u32 = 65_534;
 
-/// Has somebody else than root change a file.
+/// Has another user than root change a file.
 fn as_nobody(script: &str, path: &Path) {
     let changed = Command::new("sh")
         .args(["-c", script, "sh"])

@@ -202,17 +202,17 @@ fn a_signal_ends_the_wait_for_a_lock_and_leaves_nobody_waiting() {
 /// Waits for a lock until a signal comes. Returns the error.
 fn interrupted_wait(file: &File) -> Option<i32> {
     let file = file.try_clone().expect("the same open file");
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let waiting = thread::spawn(move || {
         // SAFETY: pthread_self has no preconditions.
-        tell.send(unsafe { libc::pthread_self() }).expect("heard");
+        sender.send(unsafe { libc::pthread_self() }).expect("heard");
         // SAFETY: the descriptor is open.
         match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } {
             0 => None,
             _ => io::Error::last_os_error().raw_os_error(),
         }
     });
-    let waiter = told.recv().expect("told");
+    let waiter = receiver.recv().expect("sent");
     while !waiting.is_finished() {
         // SAFETY: the thread has not been joined.
         unsafe { libc::pthread_kill(waiter, libc::SIGUSR1) };

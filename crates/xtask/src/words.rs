@@ -24,6 +24,7 @@ const DONE: &[&str] = &[
     "des",
     "driver",
     "fuse-kernel",
+    "gate-fuse",
     "hammer",
     "lab",
     "node",

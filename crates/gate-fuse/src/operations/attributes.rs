@@ -10,7 +10,7 @@ use futago_fuse_kernel::{FileSystemUsage, SetAttributes};
 use futago_wire::AttributeChange;
 use std::pin::pin;
 
-/// The unit in which space is told, in bytes.
+/// The unit in which space is reported, in bytes.
 const BLOCK_BYTES: u32 = 4096;
 /// The rough memory of an empty file, for the estimate of free inodes.
 const FILE_BYTES: u64 = 1024;

@@ -46,11 +46,11 @@ async fn write_back(call: &Call, write: Write) -> Outcome {
     let (changes, id) = (&call.shared.direct_changes, call.file);
     let range = span(write.offset, write.data.len() as u64);
     let _change = changes.begin(id, Way::WriteBack, range.clone()).await;
-    for kept in changes.without_outdated(id, range) {
-        let from = (kept.start - write.offset) as usize;
-        let to = (kept.end - write.offset) as usize;
+    for current in changes.without_outdated(id, range) {
+        let from = (current.start - write.offset) as usize;
+        let to = (current.end - write.offset) as usize;
         let part = Write {
-            offset: kept.start,
+            offset: current.start,
             data: write.data.slice(from..to),
             ..write.clone()
         };

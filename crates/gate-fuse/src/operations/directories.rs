@@ -2,10 +2,10 @@
 //!
 //! The kernel asks for attributes with the names (READDIRPLUS) at the beginning of a directory and
 //! as long as it looks up what was listed. It gets none: the mount's client takes them in, under
-//! leases, and answers look-ups by itself. A listing that told of nodes would be taken in name by
-//! name, and wait at each that somebody looks up; the answer of that look-up may have to wait until
-//! the kernel knows a node that the same listing tells of further down. And the kernel would keep
-//! what it takes in then, although it had been told to forget it meanwhile.
+//! leases, and answers look-ups by itself. A listing with nodes would be taken in name by
+//! name, and wait at each that another thread looks up; the answer of that look-up may have to wait
+//! until the kernel knows a node that the same listing names further down. And the kernel would
+//! keep what it takes in then, although it had to forget it meanwhile.
 
 use crate::answer::{Answer, Outcome};
 use crate::cached_listings::{Start, Telling};
@@ -18,7 +18,7 @@ use futago_fuse_kernel::DirectoryList;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// How often a caller looks whether names are expired before it is told attributes.
+/// How often a caller looks whether names are expired before attributes are sent to it.
 const EXPIRY_POLL: Duration = Duration::from_micros(200);
 
 /// The form of a listing that the kernel requests.
@@ -44,17 +44,17 @@ const PLUS: Form = Form {
 };
 
 pub async fn read(call: &Call, offset: u64, size: u32) -> Outcome {
-    kept(call, offset, size, &PLAIN).await
+    read_as(call, offset, size, &PLAIN).await
 }
 
 pub async fn read_plus(call: &Call, offset: u64, size: u32) -> Outcome {
-    kept(call, offset, size, &PLUS).await
+    read_as(call, offset, size, &PLUS).await
 }
 
 /// Lists for a kernel that keeps listings, if it does.
-async fn kept(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
+async fn read_as(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
     let listings = &call.shared.listings;
-    if !listings.are_kept() {
+    if !listings.are_cached() {
         return list(call, offset, size, form).await.map(Answer::Listing);
     }
     let start = listings.begin(call.file, call.listing_period(call.file));
@@ -65,8 +65,8 @@ async fn kept(call: &Call, offset: u64, size: u32, form: &Form) -> Outcome {
     Ok(Answer::Listing(list))
 }
 
-/// Whether the kernel may be told of a part of a listing as it is. Then it is to be told in the
-/// same turn.
+/// Whether a part of a listing may be sent to the kernel as it is. Then it is to be sent in the
+/// same poll.
 async fn may_tell(call: &Call, start: Start, is_end: bool) -> bool {
     let (listings, directory) = (&call.shared.listings, call.file);
     let period = || {
@@ -83,7 +83,7 @@ async fn may_tell(call: &Call, start: Start, is_end: bool) -> bool {
     }
 }
 
-/// Before a caller is told attributes under which its kernel may use names or a listing, these must
+/// Before a caller gets attributes under which its kernel may use names or a listing, these must
 /// not be old ones.
 pub async fn settle(call: &Call) {
     settle_names(call).await;
@@ -108,7 +108,7 @@ pub async fn prepare_changes(call: &Call, directories: &[FileId]) {
     }
 }
 
-/// Returns how many parts had been told.
+/// Returns how many parts had been sent.
 async fn drop_listing(call: &Call, directory: FileId) -> Option<u64> {
     let shared = Arc::clone(&call.shared);
     // It fails when the mount is gone, and its pages with it.

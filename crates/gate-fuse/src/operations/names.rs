@@ -62,7 +62,7 @@ async fn look_up_and_hold(call: &Call, name: &Name) -> Result<FileState, Errno> 
         }
         let (file, session) = (found.attributes.id, call.client.context().session());
         match call.client.core().open(file).await {
-            // Somebody has replaced it: a look-up never finds what is gone.
+            // Another client has replaced it: a look-up never finds what is gone.
             Err(Errno::ESTALE) => {}
             opened => {
                 let opened = opened?;

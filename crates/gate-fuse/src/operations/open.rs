@@ -25,7 +25,7 @@ pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
 }
 
 /// The kernel found no such name, so it has not checked the caller's rights to an existing file.
-/// If somebody else has made the file meanwhile and these rights are not plain to see, `ESTALE`
+/// If another client has made the file meanwhile and these rights are not plain to see, `ESTALE`
 /// has the kernel look and check again.
 pub async fn create(call: &Call, create: Create) -> Outcome {
     let name = Name::new(create.name)?;
@@ -123,7 +123,7 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     let (directory, node) = (call.file, new_file(call, create.mode));
     let session = call.client.context().session();
     let made = call.client.create_unnamed(directory, node).await?;
-    // It has no name that could be kept.
+    // It has no name that could be cached.
     let entry = translate::entry(made.attributes.id.0, &made.attributes);
     call.shared.known_nodes.tell(entry.node, false);
     let handle = call.shared.open_files.opened(session);

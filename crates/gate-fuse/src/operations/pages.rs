@@ -46,12 +46,12 @@ async fn cover_data(call: &Call, attributes: &Attributes) {
     }
 }
 
-/// Before a reader is told attributes it must not find old pages any more. Returns the attributes
+/// Before a reader gets attributes it must not find old pages any more. Returns the attributes
 /// anew, as those that were asked for before may be old meanwhile.
 ///
 /// The kernel passes over what it is answered if pages were dropped while it asked. Callers are
 /// shown the answer all the same, but a read would go by an old size and find nothing behind it.
-/// For a read, which shows times to nobody, the kernel is told another time of modification
+/// For a read, which shows times to nobody, the kernel gets another time of modification
 /// instead, so that it drops the pages itself with the answer.
 pub async fn settle(
     call: &Call,

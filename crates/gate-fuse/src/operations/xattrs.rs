@@ -7,8 +7,8 @@ use futago_base::{Errno, XattrName};
 use futago_client::XattrMode;
 use futago_fuse_kernel::SetXattr;
 
-/// Whether attributes of this name are kept: those of users and of administrators, and
-/// capabilities, which the kernel obeys. Access control lists and labels would be kept without
+/// Whether attributes of this name are stored: those of users and of administrators, and
+/// capabilities, which the kernel obeys. Access control lists and labels would be stored without
 /// being obeyed.
 pub fn is_supported(name: &[u8]) -> bool {
     let is_free = name.starts_with(b"user.") || name.starts_with(b"trusted.");
@@ -30,7 +30,7 @@ pub async fn set(call: &Call, set: SetXattr) -> Outcome {
         0 => XattrMode::Set,
         _ => return Err(Errno::EINVAL),
     };
-    // The request's buffer is larger than what is kept.
+    // The request's buffer is larger than what is stored.
     let value = Bytes::copy_from_slice(&set.value);
     let (client, name) = (&call.client, XattrName::new(set.name)?);
     client.set_xattr(call.file, &name, value, mode).await?;
