@@ -1,7 +1,7 @@
 //! `futago twin compare`: a workload on a real cluster on this host and in the twin, side by side.
 
-mod kept;
 mod markdown;
+mod progress;
 
 use super::{calibrate::Calibration, spread::Spread};
 use crate::{
@@ -20,7 +20,7 @@ use anyhow::Context;
 use clap::Args;
 use futago_lab::results::{OperationResult, PhaseResult, PointResult};
 use futago_twin::{scenario::Point, world::Phase};
-use kept::Kept;
+use progress::Kept;
 use serde::Serialize;
 use serde_json::Value;
 use std::{
