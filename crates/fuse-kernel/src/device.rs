@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The device node.
 pub(crate) const PATH: &CStr = c"/dev/fuse";
 /// `_IOR(229, 0, uint32_t)`: joins a new descriptor to the connection of an old one.
-const IOCTL_CLONE: libc::c_ulong = 0x8004_e500;
+const IOCTL_CLONE: libc::Ioctl = 0x8004_e500_u32 as libc::Ioctl;
 /// Requests up to this size are copied out of the large buffer, so that a request that waits long
 /// does not retain a megabyte.
 const COPY_LIMIT_BYTES: usize = 16 << 10;

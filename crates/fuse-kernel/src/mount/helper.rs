@@ -111,7 +111,8 @@ fn receive_descriptor(socket: &UnixStream) -> io::Result<OwnedFd> {
     message.msg_iov = &raw mut vector;
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = control.0.len();
+    // The C libraries disagree about the type of this length.
+    message.msg_controllen = control.0.len() as _;
     let received = loop {
         // SAFETY: all buffers of the message outlive the call and have the given lengths.
         let received =
@@ -138,7 +139,7 @@ fn descriptor_in(message: &libc::msghdr) -> io::Result<OwnedFd> {
         let is_descriptor = !header.is_null()
             && (*header).cmsg_level == libc::SOL_SOCKET
             && (*header).cmsg_type == libc::SCM_RIGHTS
-            && (*header).cmsg_len >= libc::CMSG_LEN(size_of::<RawFd>() as u32) as usize;
+            && (*header).cmsg_len >= libc::CMSG_LEN(size_of::<RawFd>() as u32) as _;
         if !is_descriptor {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
