@@ -8,11 +8,11 @@ const SEEDS: u64 = 200;
 /// Further seeds, which have found mistakes: in a rename's errors, in the model of copies, in waits
 /// for locks of files that go, in requests that had waited together, in sessions that end side by
 /// side, in unnamed files of directories that are about to go, in listings of directories that are
-/// gone, in writes that are kept where a file has no chunk yet, in files that go with a session, in
-/// truncations that are done when their file goes, in what a loss explains of names that were
-/// moved into a lost directory, in requests that wait for a lease of their own client, in data that
-/// a dead client wrote ahead of the size, in appends that others do not wait for any more, and in
-/// what a client has open that dies while it leaves.
+/// gone, in writes that are buffered where a file has no chunk yet, in files that go with a
+/// session, in truncations that are done when their file goes, in what a loss explains of names
+/// that were moved into a lost directory, in requests that wait for a lease of their own client, in
+/// data that a dead client wrote ahead of the size, in appends that others do not wait for any
+/// more, and in what a client has open that dies while it leaves.
 const FOUND: [u64; 15] = [
     17_181, 38_836, 61_309, 2185, 9328, 18_100, 885, 52_216, 503, 6023, 8796, 12_168, 14_679,
     18_750, 7736,

@@ -112,7 +112,7 @@ fn a_read_shows_the_last_write_before_it() {
 }
 
 #[test]
-fn a_read_beside_a_write_shows_it_or_not_but_not_in_turn() {
+fn a_read_beside_a_write_shows_it_or_not_but_does_not_alternate() {
     let begin = [create(0, "a", FILE), write((10, 11), 1), write((20, 90), 2)];
     let history = |reads: [&'static [u8]; 2]| {
         let reads = [read((30, 31), reads[0]), read((40, 41), reads[1])];

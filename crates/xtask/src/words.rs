@@ -32,6 +32,7 @@ const DONE: &[&str] = &[
     "store",
     "trace",
     "transport",
+    "twin",
     "wire",
     "xtask",
 ];

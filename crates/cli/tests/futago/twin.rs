@@ -361,7 +361,7 @@ workload.wide = { each = 3, buckets = 2 }
 name = "shared"
 buckets = 2
 known = true
-names = "in-turn"
+names = "round-robin"
 
 [[workload.phases]]
 mix = { create = 1 }

@@ -1,6 +1,7 @@
 //! Whether what clients saw, and what is left on the servers, is right.
 
 mod audit;
+mod dirty_data;
 mod findings;
 mod hearing;
 mod history;
@@ -9,10 +10,10 @@ mod loss;
 mod slices;
 mod snapshot;
 mod times;
-mod unsent;
 mod watch;
 
 pub use audit::audit;
+pub use dirty_data::without_dirty_data;
 pub use findings::findings;
 pub use hearing::{heard_of, missed_truncations};
 pub use history::{History, Record};
@@ -20,4 +21,3 @@ pub use linearize::{Setting, Verdict, linearize};
 pub use loss::{Loss, Marks};
 pub use snapshot::{UnregisteredOpen, snapshot};
 pub use times::backwards;
-pub use unsent::without_unsent;

@@ -86,7 +86,7 @@ impl ClientNode {
         self.alive
     }
 
-    /// Whether a server has told it that its session is over. It is as good as dead then: what it
+    /// Whether a server has replied that its session is over. It is as good as dead then: what it
     /// does next belongs to another session.
     pub const fn has_expired(&self) -> bool {
         self.expired

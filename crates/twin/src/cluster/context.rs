@@ -28,7 +28,7 @@ pub(super) const CALLS: CallsConfig = CallsConfig {
     leases: false,
 };
 
-/// Where a call stands for whoever waits for it.
+/// The state of a call for the task that waits for it.
 enum Wait {
     For(Option<Waker>),
     Over(Box<(Outcome, Payload)>),
@@ -150,7 +150,7 @@ impl SimulatedContext {
         self.change(Calls::tick);
     }
 
-    /// The next time at which somebody wants to be woken.
+    /// The next time at which a task is to be woken.
     pub(super) fn next_due(&self) -> Option<Time> {
         let shared = self.0.borrow();
         let sleepers = shared.due.iter().map(|(at, _)| *at);

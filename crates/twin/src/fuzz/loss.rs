@@ -165,7 +165,7 @@ impl Run {
             history,
             expired: &since.expired,
             setting: self.setting,
-            sends_at_once: self.write_back.unsent_bytes_max == 0,
+            sends_at_once: self.write_back.dirty_bytes_max == 0,
         })
     }
 
@@ -187,8 +187,8 @@ impl Run {
         let client = self.add_client(NO_PLACE);
         let node = &mut self.world.cluster.clients[client];
         let result = Rc::new(RefCell::new(None));
-        let (told, future) = (result.clone(), task(node.core.clone()));
-        node.spawn(async move { *told.borrow_mut() = Some(future.await) });
+        let (slot, future) = (result.clone(), task(node.core.clone()));
+        node.spawn(async move { *slot.borrow_mut() = Some(future.await) });
         self.world.run_client(client);
         let is_idle = |_: &Cluster| result.borrow().is_some();
         self.world.run(END, is_idle);

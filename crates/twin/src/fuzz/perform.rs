@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 /// After so long a client stops waiting for a lock.
-const PATIENCE: Duration = Duration::from_millis(300);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Does an operation and returns what a user would see.
 ///
@@ -268,7 +268,7 @@ const fn change(lock: &LockRequest) -> LockChange {
     }
 }
 
-/// Takes a lock; a wait ends when patience does.
+/// Takes a lock; a wait ends after [`LOCK_TIMEOUT`].
 async fn set_lock<C: Context>(
     core: &Client<C>,
     id: FileId,
@@ -280,9 +280,9 @@ async fn set_lock<C: Context>(
     }
     let cancel = Cancel::new();
     let mut locking = pin!(core.set_lock(id, lock, Some(&cancel)));
-    let mut patience = pin!(core.context().sleep(PATIENCE));
+    let mut timeout = pin!(core.context().sleep(LOCK_TIMEOUT));
     poll_fn(|task| {
-        if !cancel.is_cancelled() && patience.as_mut().poll(task) == Poll::Ready(()) {
+        if !cancel.is_cancelled() && timeout.as_mut().poll(task) == Poll::Ready(()) {
             cancel.cancel();
         }
         locking.as_mut().poll(task)

@@ -5,7 +5,7 @@ use super::script::Script;
 use super::{Burst, ClockStep, Known, Scenario, WriteBack};
 use crate::check::{
     History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, findings, linearize,
-    snapshot, without_unsent,
+    snapshot, without_dirty_data,
 };
 use crate::cluster::{Cluster, Event, Faults, Network, Party};
 use crate::model::{Observed, Operation, Outcome, Tree};
@@ -184,7 +184,7 @@ impl Run {
             names_max: 4 * leases_max,
             // With none, a client would ask for no lease that covers data.
             data_bytes_max: 1 + blocks_max * u64::from(futago_client::Config::DATA_BLOCK_BYTES),
-            dirty_bytes_max: self.write_back.unsent_bytes_max,
+            dirty_bytes_max: self.write_back.dirty_bytes_max,
             exclusive_after: self.write_back.exclusive_after,
             retry: self.retry,
             ..futago_client::Config::default()
@@ -218,7 +218,7 @@ impl Run {
         let dead = self.rest(&history);
         let history = history.take();
         let verdict = if ended {
-            self.kept_sessions(&dead, burst)
+            self.check_sessions(&dead, burst)
                 .and_then(|()| self.judge(&history, burst))
         } else {
             Err(failure(FailureKind::Slow, "an operation does not end\n"))
@@ -307,7 +307,7 @@ impl Run {
     }
 
     /// Whether only clients that were away have lost their sessions.
-    fn kept_sessions(&self, dead: &[usize], burst: &Burst) -> Result<(), Failure> {
+    fn check_sessions(&self, dead: &[usize], burst: &Burst) -> Result<(), Failure> {
         let clients = &self.world.cluster.clients;
         let lost = dead.iter().find(|&&client| clients[client].has_expired());
         match lost {
@@ -349,7 +349,7 @@ impl Run {
             return Err(failure(FailureKind::Time, text));
         }
         let after = self.check_records()?;
-        let seen = without_unsent(history);
+        let seen = without_dirty_data(history);
         let verdict = linearize(&seen, &self.tree, Some(&after), self.setting);
         self.tree = after;
         self.checked.histories += 1;

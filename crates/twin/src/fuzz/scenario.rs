@@ -42,7 +42,7 @@ pub struct Scenario {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBack {
     /// How much a client keeps before it sends, in bytes; 0 if it sends all at once.
-    pub unsent_bytes_max: u64,
+    pub dirty_bytes_max: u64,
     /// With which write to a file it asks for an exclusive lease.
     pub exclusive_after: u32,
 }
@@ -83,8 +83,8 @@ impl Scenario {
         let lossy = draw_loss(seed, servers, clients, memory_bytes);
         // The buffered writes of a session are lost with it, so the content of files would be
         // unknown.
-        let keeps_unsent = memory_bytes == Self::MEMORY_UNLIMITED && lossy.is_empty();
-        let write_back = WriteBack::draw(&mut Random::new(seed, 6), keeps_unsent);
+        let buffers_writes = memory_bytes == Self::MEMORY_UNLIMITED && lossy.is_empty();
+        let write_back = WriteBack::draw(&mut Random::new(seed, 6), buffers_writes);
         bursts.extend(lossy);
         draw_clock_steps(&mut Random::new(seed, 14), servers, clients, &mut bursts);
         Self {
@@ -159,7 +159,7 @@ impl Scenario {
         text
     }
 
-    /// How many operations clients are told to do.
+    /// How many operations clients are to do.
     pub fn operations(&self) -> usize {
         let scripts = self.bursts.iter().flat_map(|burst| &burst.scripts);
         scripts.map(Vec::len).sum()
@@ -167,12 +167,12 @@ impl Scenario {
 }
 
 impl WriteBack {
-    /// A server that gets full has clients lose what they kept, and tell it late: there they keep
+    /// Clients of a server that gets full lose dirty data, and report it late. There they buffer
     /// nothing.
-    fn draw(random: &mut Random, keeps_unsent: bool) -> Self {
+    fn draw(random: &mut Random, buffers_writes: bool) -> Self {
         let most = *random.pick(&[0, 5000, 20_000, 1 << 20, 1 << 20]);
         Self {
-            unsent_bytes_max: if keeps_unsent { most } else { 0 },
+            dirty_bytes_max: if buffers_writes { most } else { 0 },
             exclusive_after: 1 + random.below(2) as u32,
         }
     }
@@ -232,7 +232,7 @@ fn draw_clock_steps(random: &mut Random, servers: u16, clients: usize, bursts: &
     }
 }
 
-/// Often so few requests at a time that clients are told to come again.
+/// Often so few requests at a time that servers ask clients to try again.
 fn draw_admission(random: &mut Random) -> AdmissionConfig {
     let usual = AdmissionConfig::default();
     AdmissionConfig {

@@ -181,7 +181,7 @@ fn every_receiver_of_a_fat_tree_has_last_links_of_its_own() {
 }
 
 #[test]
-fn mistakes_of_machines_are_told() {
+fn mistakes_of_machines_are_reported() {
     let two = "switches = [{ name = 'a' }, { name = 'b' }]\nclients = ['a']\nservers = ['b']\n";
     let link = |rate: &str| format!("{{ between = ['a', 'b'], bandwidth_mb_per_s = {rate} }}");
     let small = parse("fat_tree = { ports = 4, bandwidth_mb_per_s = 1 }").unwrap();

@@ -223,7 +223,7 @@ impl LockRequest {
 /// The value that an operation returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Success, and the caller is told no more.
+    /// Success without further results.
     Done,
     /// A file, and whether it is new.
     File(FileState, bool),
@@ -231,7 +231,7 @@ pub enum Outcome {
     Bytes(Bytes),
     /// A size, an offset or a length.
     Number(u64),
-    /// A file of which nothing else is told.
+    /// A file, by its identity alone.
     Identity(FileId),
     /// A listing.
     Listing(Vec<ListedEntry>),

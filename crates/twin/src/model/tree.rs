@@ -8,7 +8,7 @@ use std::rc::Rc;
 /// The unit in which `stat` counts data, in bytes.
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// A node within a tree: known before the file system has told the file's identity.
+/// A node within a tree: known before the file system has reported the file's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
@@ -63,9 +63,9 @@ pub struct File {
     pub target: Vec<u8>,
     /// How often each client has it open.
     pub opens: BTreeMap<usize, u32>,
-    /// Whether somebody has let it go without waiting until the servers have heard of it, or it was
-    /// nobody's any more when a session ended: that waits for no lease, so whoever has one goes on
-    /// to read the file.
+    /// Whether a client has let it go without waiting until the servers have heard of it, or it was
+    /// nobody's any more when a session ended. That waits for no lease, so a client with a lease
+    /// continues to read the file.
     pub released: bool,
     /// Locks: a tag of 1 is shared, 2 exclusive.
     pub locks: BTreeMap<Locker, Content>,
@@ -290,8 +290,8 @@ impl Tree {
         let data_bytes: u64 = data.runs().iter().map(|run| run.to - run.from).sum();
         let blocks = |bytes: u64| bytes.div_ceil(STAT_BLOCK_BYTES);
         let possible = blocks(data_bytes)..=blocks(file.size);
-        let told = seen.allocated_bytes.map(blocks);
-        told.is_none_or(|told| possible.contains(&told))
+        let reported = seen.allocated_bytes.map(blocks);
+        reported.is_none_or(|reported| possible.contains(&reported))
     }
 
     fn subdirectories(&self, entries: &BTreeMap<Name, NodeId>) -> u32 {

@@ -114,7 +114,7 @@ fn what_is_set_is_not_varied() {
 }
 
 #[test]
-fn the_whole_machine_is_part_of_a_point_so_that_points_can_be_told_apart() {
+fn the_whole_machine_is_part_of_a_point_so_that_points_differ() {
     let point = &load(SMALL, &[]).unwrap()[0];
     assert_eq!(point.document["machine"]["network"]["startup_ns"], 32_000);
 }
@@ -238,7 +238,7 @@ fn what_is_read_again_has_been_written() {
 }
 
 #[test]
-fn mistakes_of_scenarios_are_told() {
+fn mistakes_of_scenarios_are_reported() {
     let replaced = |from: &str, to: &str| load(&SMALL.replace(from, to), &[]);
     let errors = [
         with("[clusters]\n"),
@@ -280,7 +280,7 @@ fn mistakes_of_scenarios_are_told() {
 }
 
 #[test]
-fn mistakes_of_workloads_are_told() {
+fn mistakes_of_workloads_are_reported() {
     let replaced = |from: &str, to: &str| load(&SMALL.replace(from, to), &[]);
     let phases = SMALL.find("[[workload.phases]]").unwrap();
     let data = |keys: &str| {
@@ -302,11 +302,11 @@ fn mistakes_of_workloads_are_told() {
         data("operation = \"write\", file = \"shared\""),
         replaced(
             "name = \"shared\"",
-            "name = \"shared\"\nnames = \"in-turns\"",
+            "name = \"shared\"\nnames = \"round-robbin\"",
         ),
         replaced(
             "name = \"shared\"",
-            "name = \"shared\"\nnames = \"in-turn\"",
+            "name = \"shared\"\nnames = \"round-robin\"",
         ),
         replaced("directory = \"shared\"", "common = 3"),
         with_phase("common = 3"),
@@ -329,7 +329,7 @@ fn mistakes_of_workloads_are_told() {
 }
 
 #[test]
-fn impossible_sizes_and_costs_are_told() {
+fn impossible_sizes_and_costs_are_reported() {
     let replaced = |from: &str, to: &str| load(&SMALL.replace(from, to), &[]);
     let errors = [
         replaced("clients = 3", "clients = 3\nchunk = \"5000\""),

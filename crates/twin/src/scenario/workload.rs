@@ -114,9 +114,10 @@ impl Workload {
             if !directory.buckets.is_power_of_two() {
                 return Err(problem("this must be a power of two", "buckets"));
             }
-            if directory.names == FileNames::InTurn && directory.buckets < u64::from(servers) {
-                let text =
-                    format!("files take turns only if each of {servers} servers has a bucket");
+            if directory.names == FileNames::RoundRobin && directory.buckets < u64::from(servers) {
+                let text = format!(
+                    "files alternate between servers only if each of {servers} servers has a bucket"
+                );
                 let wide = servers.next_power_of_two();
                 let problem = Problem::new(text).suggest(format!("say `buckets = {wide}` or more"));
                 return Err(below("directories", number, problem, "names"));

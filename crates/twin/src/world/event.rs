@@ -30,7 +30,7 @@ pub enum Event {
         life: u32,
     },
     /// A process that has looked for something to do has found it.
-    Turn {
+    TimeSlice {
         /// The process: servers, then clients, by their places on the host.
         process: u32,
         /// Which of the core's plans this is; only the latest counts.

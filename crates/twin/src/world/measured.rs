@@ -62,7 +62,7 @@ pub struct MeasuredTransactions {
     /// How many took effect.
     pub committed: u64,
     /// How many were given up: because something was no longer as expected, for an older one that
-    /// wanted the same, or because they had kept others waiting for too long.
+    /// wanted the same, or because others had waited for them for too long.
     pub aborted: u64,
     /// How often a request met what a transaction had reserved, and waited for it.
     pub conflicts: u64,

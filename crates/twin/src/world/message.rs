@@ -47,17 +47,17 @@ pub struct Message {
     pub put_in: Option<PutIn>,
 }
 
-/// When a sender puts in a large message of which it tells part by part.
+/// When a sender puts in a large message that it publishes part by part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutIn {
-    /// The first part is told.
+    /// The first part is published.
     pub from_ns: u64,
-    /// The last part is told.
+    /// The last part is published.
     pub until_ns: u64,
 }
 
-/// How much of a message is told at a time, as by the rings of crate `futago-transport`.
-pub const TOLD_BYTES: usize = 64 << 10;
+/// How much of a message is published at a time, as by the rings of crate `futago-transport`.
+pub const PUBLISH_BYTES: usize = 64 << 10;
 
 /// The content of a message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,45 +87,46 @@ pub enum Content {
 }
 
 impl PutIn {
-    /// How much of a message with so much data has been told.
-    fn told_bytes(self, bytes: usize, ns: u64) -> usize {
+    /// How much of a message with so much data has been published.
+    fn published_bytes(self, bytes: usize, ns: u64) -> usize {
         if ns >= self.until_ns {
             return bytes;
         }
         let elapsed_ns = ns.saturating_sub(self.from_ns);
         let later_parts = u128::from(elapsed_ns) * later_bytes(bytes) / self.part_weight();
-        bytes.min(TOLD_BYTES * (1 + later_parts as usize))
+        bytes.min(PUBLISH_BYTES * (1 + later_parts as usize))
     }
 
-    /// When more has been told than these whole parts of a message with so much data.
-    fn told_beyond_ns(self, bytes: usize, parts: usize) -> u64 {
+    /// When more has been published than these whole parts of a message with so much data.
+    fn published_beyond_ns(self, bytes: usize, parts: usize) -> u64 {
         let later_ns = (parts as u128 * self.part_weight()).div_ceil(later_bytes(bytes));
         self.until_ns.min(self.from_ns + later_ns as u64)
     }
 
     const fn part_weight(self) -> u128 {
-        (self.until_ns - self.from_ns) as u128 * TOLD_BYTES as u128
+        (self.until_ns - self.from_ns) as u128 * PUBLISH_BYTES as u128
     }
 }
 
 /// The data after the first part.
 fn later_bytes(bytes: usize) -> u128 {
-    bytes.saturating_sub(TOLD_BYTES).max(1) as u128
+    bytes.saturating_sub(PUBLISH_BYTES).max(1) as u128
 }
 
 impl Message {
-    /// How much of its data has been told.
-    pub fn told_bytes(&self, ns: u64) -> usize {
+    /// How much of its data has been published.
+    pub fn published_bytes(&self, ns: u64) -> usize {
         let bytes = self.payload.len();
         self.put_in
-            .map_or(bytes, |put_in| put_in.told_bytes(bytes, ns))
+            .map_or(bytes, |put_in| put_in.published_bytes(bytes, ns))
     }
 
-    /// When more of its data has been told than so much, which are whole parts.
-    pub fn told_beyond_ns(&self, bytes: usize) -> u64 {
-        let parts = bytes / TOLD_BYTES;
-        self.put_in
-            .map_or(0, |put_in| put_in.told_beyond_ns(self.payload.len(), parts))
+    /// When more of its data has been published than so much, which are whole parts.
+    pub fn published_beyond_ns(&self, bytes: usize) -> u64 {
+        let parts = bytes / PUBLISH_BYTES;
+        self.put_in.map_or(0, |put_in| {
+            put_in.published_beyond_ns(self.payload.len(), parts)
+        })
     }
 
     /// Its size on the network, in bytes.
@@ -162,20 +163,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_told_part_by_part_while_it_is_put_in() {
-        let bytes = 4 * TOLD_BYTES + 1;
+    fn a_message_is_published_part_by_part_while_it_is_put_in() {
+        let bytes = 4 * PUBLISH_BYTES + 1;
         let put_in = PutIn {
             from_ns: 1_000,
             until_ns: 1_101,
         };
-        let told = |ns| put_in.told_bytes(bytes, ns);
-        assert_eq!([told(1_000), told(1_033)], [TOLD_BYTES; 2]);
-        assert_eq!(told(1_100), 3 * TOLD_BYTES);
-        assert_eq!(told(1_101), bytes);
+        let published = |ns| put_in.published_bytes(bytes, ns);
+        assert_eq!([published(1_000), published(1_033)], [PUBLISH_BYTES; 2]);
+        assert_eq!(published(1_100), 3 * PUBLISH_BYTES);
+        assert_eq!(published(1_101), bytes);
         for parts in 1..=4 {
-            let beyond_ns = put_in.told_beyond_ns(bytes, parts);
-            assert!(told(beyond_ns - 1) <= parts * TOLD_BYTES);
-            assert!(told(beyond_ns) > parts * TOLD_BYTES);
+            let beyond_ns = put_in.published_beyond_ns(bytes, parts);
+            assert!(published(beyond_ns - 1) <= parts * PUBLISH_BYTES);
+            assert!(published(beyond_ns) > parts * PUBLISH_BYTES);
         }
     }
 }

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The world, and where its hosts put what they measure.
 pub struct WorldModel {
     pub scene: Arc<Scene>,
-    /// The place of each host among those of its kind.
-    turns: Vec<u32>,
+    /// The rank of each host among those of its kind.
+    ranks: Vec<u32>,
     /// Histograms are large: many hosts share one table, but few threads.
     tables: Vec<Arc<Mutex<OperationTable>>>,
 }
@@ -24,7 +24,7 @@ const TABLES: usize = 16;
 impl WorldModel {
     pub fn new(scene: Scene) -> Self {
         Self {
-            turns: turns(&scene),
+            ranks: ranks(&scene),
             scene: Arc::new(scene),
             tables: (0..TABLES).map(|_| Arc::default()).collect(),
         }
@@ -43,14 +43,15 @@ impl WorldModel {
     }
 }
 
-/// Hosts with servers take turns, and so do those without: every partition gets its share of both.
-fn turns(scene: &Scene) -> Vec<u32> {
+/// The rank of each host, counted apart for hosts with and without servers: so every partition gets
+/// its share of both.
+fn ranks(scene: &Scene) -> Vec<u32> {
     let (mut serving, mut others) = (0.., 0..);
-    let turns = scene.setup.hosts.iter().map(|host| match host.servers {
+    let ranks = scene.setup.hosts.iter().map(|host| match host.servers {
         0 => others.next(),
         _ => serving.next(),
     });
-    turns.flatten().collect()
+    ranks.flatten().collect()
 }
 
 impl Model for WorldModel {
@@ -96,8 +97,8 @@ impl Model for WorldModel {
     }
 
     fn partition_hint(&self, id: ProcessId, partitions: u32) -> u32 {
-        self.turns
+        self.ranks
             .get(id.index())
-            .map_or(0, |turn| turn % partitions)
+            .map_or(0, |rank| rank % partitions)
     }
 }

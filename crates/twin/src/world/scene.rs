@@ -64,7 +64,7 @@ impl Scene {
             reason: error.to_string(),
         })?;
         let planted: Vec<PlantedDirectory> = planted(&setup, map.partition_count());
-        check_turns(&setup, &map, &planted)?;
+        check_round_robin(&setup, &map, &planted)?;
         let mut server = protocol.server.clone();
         if !protocol.keep_alive {
             server.lease = Duration::MAX;
@@ -241,16 +241,20 @@ fn planted(setup: &Setup, partitions: usize) -> Vec<PlantedDirectory> {
 }
 
 /// Names can only be dealt out to all servers if each has a bucket.
-fn check_turns(setup: &Setup, map: &ClusterMap, planted: &[PlantedDirectory]) -> Result<(), Error> {
+fn check_round_robin(
+    setup: &Setup,
+    map: &ClusterMap,
+    planted: &[PlantedDirectory],
+) -> Result<(), Error> {
     for (index, (directory, planted)) in setup.directories.iter().zip(planted).enumerate() {
         let buckets = BucketStart::tiling(planted.level);
         let servers = buckets.map(|bucket| map.bucket_server(planted.id, bucket));
         let servers: BTreeSet<ServerId> = servers.collect();
         let all = servers.len() == usize::from(map.server_count());
-        if directory.names == FileNames::InTurn && !all {
+        if directory.names == FileNames::RoundRobin && !all {
             return Err(Error::Setup {
                 part: format!("directories[{index}].names"),
-                reason: "files take turns only if every server has a bucket".into(),
+                reason: "files alternate between servers only if every server has a bucket".into(),
             });
         }
     }

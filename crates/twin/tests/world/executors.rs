@@ -95,7 +95,7 @@ fn no_combination_makes_a_difference() {
     }
 }
 
-/// A dozen seeds, and numbers of threads in turn.
+/// A dozen seeds, and numbers of threads that alternate.
 fn seeds() -> impl Iterator<Item = (u64, u32)> {
     (1..=12).zip([4, 2, 1].into_iter().cycle())
 }

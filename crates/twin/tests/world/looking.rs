@@ -35,8 +35,8 @@ fn setup(clients: u32, cores: u32, operations: u64) -> Setup {
     costs.looking = Some(LOOKING);
     costs.wake_up_ns = WAKE_UP_NS as u64;
     costs.client.operation_ns = CLIENT_NS[0];
-    costs.client.turn_ns = CLIENT_NS[1];
-    costs.server.turn_ns = 500.0;
+    costs.client.batch_ns = CLIENT_NS[1];
+    costs.server.batch_ns = 500.0;
     costs.server.input_ns = SERVER_NS - 500.0;
     setup.phases[0].place = Place::Shared(0);
     setup.phases[0].amount = Amount::Operations(operations);
@@ -65,7 +65,7 @@ fn a_server_and_a_client_on_a_core_each_find_messages_at_once() {
 }
 
 #[test]
-fn on_one_core_they_take_turns() {
+fn on_one_core_they_alternate() {
     let create = creates(&setup(1, 1, 500));
     // A message is there before the core is passed on.
     let cycle_ns = CLIENT_NS[0] + PASS_NS + SERVER_NS + PASS_NS + CLIENT_NS[1];
@@ -89,21 +89,21 @@ fn three_of_them_on_two_cores_do_not_starve_each_other() {
     for create in alone {
         // The server has a core. The clients share the other one, and each finds its reply in its
         // time slice.
-        let turn_ns = CLIENT_NS[1] + CLIENT_NS[0] + PASS_NS;
-        assert_near(create.per_s, 1e9 / turn_ns, 0.02);
-        assert_near(create.p50_us, (2.0 * turn_ns - 1.0) / 1e3, 0.03);
+        let cycle_ns = CLIENT_NS[1] + CLIENT_NS[0] + PASS_NS;
+        assert_near(create.per_s, 1e9 / cycle_ns, 0.02);
+        assert_near(create.p50_us, (2.0 * cycle_ns - 1.0) / 1e3, 0.03);
         assert_near(create.max_us, create.p50_us, 0.2);
     }
     for create in beside {
         // The server passes its core to a client and back for every other operation at least.
-        let turns_ns = 2.0 * (SERVER_NS + PASS_NS) + CLIENT_NS[1] + CLIENT_NS[0];
-        assert!(create.max_us * 1e3 < 2.0 * turns_ns, "{create:?}");
+        let cycles_ns = 2.0 * (SERVER_NS + PASS_NS) + CLIENT_NS[1] + CLIENT_NS[0];
+        assert!(create.max_us * 1e3 < 2.0 * cycles_ns, "{create:?}");
     }
 }
 
 /// Two clients on one core keep the server on the other one busy all the time.
 #[test]
-fn who_shares_a_core_with_a_busy_server_gets_its_turn() {
+fn who_shares_a_core_with_a_busy_server_gets_its_slice() {
     let mut setup = setup(3, 2, 300);
     let work_ns = 80_000.0;
     setup.costs.server.input_ns = work_ns;
@@ -237,8 +237,8 @@ fn sockets_cost_more_and_nobody_looks_at_them() {
         ..LOOKING
     });
     setup.costs.wake_up_ns = WAKE_UP_NS as u64;
-    setup.costs.server.sockets.turn_ns = 5_000.0;
-    setup.costs.client.sockets.turn_ns = 3_000.0;
+    setup.costs.server.sockets.batch_ns = 5_000.0;
+    setup.costs.client.sockets.batch_ns = 3_000.0;
     let more_ns = (creates(&setup).mean_us - near.mean_us) * 1e3;
     assert_near(more_ns, WAKE_UP_NS + 5_000.0 + 3_000.0, 0.01);
 }
@@ -260,7 +260,7 @@ fn a_queue_that_grows_longer_makes_all_wait() {
     let rates: Vec<f64> = [2, 4, 8]
         .map(|clients| creates(&setup(clients, 1, 300)).per_s)
         .to_vec();
-    // The server finds the requests of all together, so a turn of its own is shared by more.
+    // The server finds the requests of all together, so the cost of a batch is shared by more.
     assert!(rates.is_sorted(), "{rates:?}");
     let work_ns = CLIENT_NS[0] + CLIENT_NS[1] + SERVER_NS - 500.0;
     assert!(rates[2] < 1e9 / (work_ns + PASS_NS), "{rates:?}");

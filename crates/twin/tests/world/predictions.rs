@@ -163,23 +163,23 @@ pub fn assert_balanced(phase: &MeasuredPhase) {
 /// Names in sequence give each server its share at every moment; with random names, servers are
 /// idle at times while others are overloaded.
 #[test]
-fn names_in_turn_reach_the_bound_that_random_names_miss() {
+fn round_robin_names_reach_the_bound_that_random_names_miss() {
     let mut setup = ppmds(2, 33, STARTUP_NS, 3 * MEASURED_NS);
     setup.store.latency = Latency::Constant(100_000);
     setup.protocol.partitions = 4096;
     setup.directories[0].buckets = 4096;
     let bound_per_s = 2.0 * 1e9 / (STARTUP_NS as f64 + 410.0);
     let at_random = creates(&phase(&setup)).per_s;
-    setup.directories[0].names = FileNames::InTurn;
+    setup.directories[0].names = FileNames::RoundRobin;
     setup.phases.push(setup.phases[0].clone());
     setup.phases[1].activity = Activity::Names(vec![(OperationKind::Stat, 1)].into());
     let measured = measure(&setup);
-    let in_turn = creates(&measured.phases[0]).per_s;
+    let round_robin = creates(&measured.phases[0]).per_s;
     assert!(
         at_random < 0.98 * bound_per_s,
         "{at_random} of {bound_per_s}"
     );
-    assert_near(in_turn, bound_per_s, 0.002);
+    assert_near(round_robin, bound_per_s, 0.002);
     // Files are found again by the same names.
     let stat = &measured.phases[1].operations[&OperationKind::Stat];
     assert!(stat.count > 0 && stat.errors.is_empty(), "{stat:?}");

@@ -77,7 +77,7 @@ fn nonsense_is_refused() {
     assert_refused(
         |setup| {
             setup.directories[0].buckets = 1;
-            setup.directories[0].names = FileNames::InTurn;
+            setup.directories[0].names = FileNames::RoundRobin;
         },
         "directories[0].names",
     );

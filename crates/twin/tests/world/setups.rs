@@ -203,7 +203,7 @@ fn set_all_sorts_of_costs(costs: &mut Costs) {
         byte_sent_ns: 0.2,
     });
     costs.server.sockets = MessageCosts {
-        turn_ns: 2_000.0,
+        batch_ns: 2_000.0,
         byte_received_ns: 0.1,
         byte_sent_ns: 0.2,
     };
@@ -225,8 +225,8 @@ pub fn looking(mut setup: Setup) -> Setup {
         }),
         after_other: 0.3,
     });
-    setup.costs.server.turn_ns = 500.0;
-    setup.costs.client.turn_ns = 300.0;
+    setup.costs.server.batch_ns = 500.0;
+    setup.costs.client.batch_ns = 300.0;
     setup.costs.client.listed_name_ns = 20.0;
     let clients = setup.hosts.iter().map(|host| host.clients).sum();
     setup.hosts.retain(|host| host.servers > 0);

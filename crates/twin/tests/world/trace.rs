@@ -71,7 +71,7 @@ fn every_operation_is_performed_and_ends_as_it_did() {
 
 /// One process has all that it does, and all that it thinks, one after the other.
 #[test]
-fn think_times_are_kept_and_latencies_are_the_simulated_ones() {
+fn think_times_are_replayed_and_latencies_are_the_simulated_ones() {
     let lines = |took_ns: u64| {
         [
             format!(

@@ -62,8 +62,8 @@ fn history_of(loss: &Loss<'_>, id: FileId) -> History {
     own.cloned().chain(ends).collect()
 }
 
-/// Whether the server is the home of a file, or may ever be told of its chunks. How far they may
-/// reach doubles with what is written.
+/// Whether the server is the home of a file, or may ever be notified of its chunks. How far they
+/// may reach doubles with what is written.
 fn is_touched(loss: &Loss<'_>, id: FileId, size: u64, history: &History) -> bool {
     let home = loss.stores[usize::from(loss.map.home(id).0)];
     let Some(inode) = home.get(&Key::Inode(id)).and_then(Value::inode) else {

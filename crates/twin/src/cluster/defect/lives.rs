@@ -16,7 +16,7 @@ impl Defect {
         }
     }
 
-    /// Alters what a server is told, so that no other server seems to have begun a new life, or to
+    /// Alters an input of a server, so that no other server seems to have begun a new life, or to
     /// know that this one has.
     pub const fn alter_lives(self, input: &mut Input, own: Incarnation) {
         match (self, input) {

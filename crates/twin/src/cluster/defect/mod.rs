@@ -68,9 +68,9 @@ pub enum Defect {
     /// New files lose the bits above the permissions.
     #[strum(props(kind = "client"))]
     ForgetsSpecialBits,
-    /// Small writes that a client has kept are sent without their data.
+    /// Small writes that a client has buffered are sent without their data.
     #[strum(props(kind = "client"))]
-    LosesKeptWrites,
+    LosesBufferedWrites,
     /// A copy within a server leaves its target unchanged.
     #[strum(props(kind = "client"))]
     SkipsCopies,

@@ -17,8 +17,8 @@ pub enum Cause {
     Cut,
     /// A request that changes attributes.
     SetAttributes,
-    /// A write that a client has kept until now, with the time that it tells.
-    KeptWrite(Timestamp),
+    /// A write that a client has buffered until now, with the time that it carries.
+    BufferedWrite(Timestamp),
     /// Time has passed.
     Tick,
     /// Anything else.
@@ -41,7 +41,7 @@ impl Cause {
                         ..
                     },
                 ..
-            } => Self::KeptWrite(*written),
+            } => Self::BufferedWrite(*written),
             Input::Peer(Peer::Deliver { change, .. }) => match change {
                 PeerChange::DropLink(_) => Self::DropLink,
                 PeerChange::Cut { .. } => Self::Cut,
@@ -127,7 +127,7 @@ impl Defect {
                 inode.changed = known.map_or(inode.changed, |known| known.changed);
             }
             (Self::TakesClientStamps, Value::Inode(inode)) => {
-                if let Cause::KeptWrite(written) = cause {
+                if let Cause::BufferedWrite(written) = cause {
                     (inode.modified, inode.changed) = (written, written);
                 }
             }

@@ -6,7 +6,7 @@ use futago_server::Input;
 use futago_wire::{LockChange, Peer, PeerChange, Request, Step};
 
 impl Defect {
-    /// Alters what a server is told.
+    /// Alters an input of a server.
     pub fn alter_input<V: View>(self, input: &mut Input, store: &V) {
         match input {
             Input::Request {
@@ -31,7 +31,7 @@ impl Defect {
             }
             (Self::ForgetsSpecialBits, Request::Create { node, .. }) => node.mode &= 0o777,
             (
-                Self::LosesKeptWrites,
+                Self::LosesBufferedWrites,
                 Request::Write {
                     written: Some(_), ..
                 },

@@ -113,8 +113,8 @@ fn join(
         let keys = ["links", &number.to_string(), "between", &side.to_string()];
         ends[side] = found.map_err(|problem| below(problem, &keys))?;
     }
-    let (kept, gone) = (groups[ends[0]], groups[ends[1]]);
-    if kept == gone {
+    let (target, absorbed) = (groups[ends[0]], groups[ends[1]]);
+    if target == absorbed {
         let [one, other] = &link.between;
         let problem = Problem::new(format!(
             "the link closes a cycle: there is already a way from `{one}` to `{other}`"
@@ -123,8 +123,8 @@ fn join(
         return Err(below(problem, &["links", &number.to_string()]));
     }
     for group in groups {
-        if *group == gone {
-            *group = kept;
+        if *group == absorbed {
+            *group = target;
         }
     }
     Ok(())

@@ -46,13 +46,13 @@ impl DataWork {
 }
 
 impl Data {
-    /// The transfer of a client's phase whose turn it is.
-    pub fn transfer(&self, phase: IoPhase, client: u32, file: FileId, turn: u64) -> DataWork {
+    /// A transfer of a client's phase, by its index.
+    pub fn transfer(&self, phase: IoPhase, client: u32, file: FileId, index: u64) -> DataWork {
         let owner = self.workload.owner(phase, client);
         DataWork {
             phase,
             file,
-            transfer: self.workload.transfer(owner, turn),
+            transfer: self.workload.transfer(owner, index),
             contents: self.workload.contents(owner),
         }
     }

@@ -157,9 +157,9 @@ impl ClientProcess {
         };
         let messages = at.client_messages(message.from);
         // A process in its time slice has paid for it.
-        let turn_ns = if at.has_turn { 0.0 } else { messages.turn_ns };
+        let batch_ns = if at.has_core { 0.0 } else { messages.batch_ns };
         at.occupy_and_copy(
-            turn_ns
+            batch_ns
                 + at.dear(costs.input_ns)
                 + costs.listed_name_ns * names as f64
                 + at.receive_ns(message, messages.byte_received_ns, costs.found_whole),

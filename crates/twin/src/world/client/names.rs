@@ -48,8 +48,8 @@ impl Owner {
         }
     }
 
-    /// The server, by its turn, that its first file goes to.
-    fn first_turn(self) -> u64 {
+    /// The number of the server that its first file goes to.
+    fn first_server(self) -> u64 {
         match self {
             Self::Client(client) => u64::from(client),
             Self::All => 0,
@@ -175,29 +175,29 @@ impl NameWork {
         number: u64,
         shared: &[Directory],
     ) -> Result<Name, Errno> {
-        let named_in_turn = |directory: &&Directory| directory.names == FileNames::InTurn;
-        match self.shared(shared).filter(named_in_turn) {
-            Some(directory) => self.name_in_turn(map, owner, number, directory),
+        let is_round_robin = |directory: &&Directory| directory.names == FileNames::RoundRobin;
+        match self.shared(shared).filter(is_round_robin) {
+            Some(directory) => self.round_robin_name(map, owner, number, directory),
             None => Name::new(format!("{}.{number}", owner.prefix())),
         }
     }
 
-    /// The first of a file's possible names that lies at the server whose turn it is.
-    fn name_in_turn(
+    /// The first of a file's possible names that lies at the server that is next in order.
+    fn round_robin_name(
         &self,
         map: &ClusterMap,
         owner: Owner,
         number: u64,
         directory: &Directory,
     ) -> Result<Name, Errno> {
-        let turn = (owner.first_turn() + number) % u64::from(map.server_count());
+        let server = (owner.first_server() + number) % u64::from(map.server_count());
         let level = directory.buckets.ilog2() as u8;
         let prefix = owner.prefix();
         let mut attempt = 0_u64;
         loop {
             let name = Name::new(format!("{prefix}.{number}.{attempt}"))?;
             let bucket = BucketStart::covering(level, name.hash());
-            if map.bucket_server(self.directory, bucket) == ServerId(turn as u16) {
+            if map.bucket_server(self.directory, bucket) == ServerId(server as u16) {
                 return Ok(name);
             }
             attempt += 1;

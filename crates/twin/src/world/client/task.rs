@@ -103,7 +103,7 @@ impl Task {
     }
 
     /// Goes on, with an answer or because time has passed. Returns how the operation ended, if it
-    /// did. The memory changes only if it did; the changes have been kept.
+    /// did. The memory changes only if it did; the changes have been recorded.
     pub fn go_on(&mut self, now: Time, answer: Option<Answer>, tools: Tools<'_>) -> Option<Ended> {
         let session = tools.calls.session();
         self.steps.push(Step {

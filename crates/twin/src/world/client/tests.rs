@@ -42,7 +42,7 @@ fn begin_round(
         memory: &mut Memory::default(),
         taken_bytes: 0,
         more: 0.0,
-        has_turn: false,
+        has_core: false,
         worked_until_ns: 0,
         window: None,
         cpu: ResourceClass::ClientCpu,

@@ -20,8 +20,8 @@ pub struct TraceWork {
     pub phase: u32,
     /// Whether the step makes what the trace begins with.
     pub prepares: bool,
-    /// The number of the step among those of its kind and client.
-    pub turn: u64,
+    /// The index of the step among those of its kind and client.
+    pub index: u64,
     /// The kind under which the step is measured.
     pub kind: OperationKind,
     /// The files that it is about, as far as they are known.
@@ -35,12 +35,12 @@ pub type StepFiles = [Option<FileId>; 2];
 
 impl TraceWork {
     /// A client's step; `None` if it has no more.
-    pub fn of(trace: &Trace, phase: u32, prepares: bool, client: u32, turn: u64) -> Option<Self> {
-        let step = step(trace, prepares, client, turn)?;
+    pub fn of(trace: &Trace, phase: u32, prepares: bool, client: u32, index: u64) -> Option<Self> {
+        let step = step(trace, prepares, client, index)?;
         Some(Self {
             phase,
             prepares,
-            turn,
+            index,
             kind: step_kind(step),
             files: [None; 2],
             finds: step.action.finds(),
@@ -85,20 +85,20 @@ impl TraceWork {
 
     fn step(self, activity: &Activity, client: u32) -> Option<&Step> {
         match activity {
-            Activity::Trace(trace) => step(trace, self.prepares, client, self.turn),
+            Activity::Trace(trace) => step(trace, self.prepares, client, self.index),
             _ => None,
         }
     }
 }
 
 /// A step of a client; `None` if there is none. All that a trace begins with is made by one client.
-fn step(trace: &Trace, prepares: bool, client: u32, turn: u64) -> Option<&Step> {
+fn step(trace: &Trace, prepares: bool, client: u32, index: u64) -> Option<&Step> {
     let steps = match (prepares, client) {
         (true, 0) => &trace.preparation,
         (true, _) => return None,
         (false, client) => trace.processes.get(client as usize)?,
     };
-    steps.get(usize::try_from(turn).ok()?)
+    steps.get(usize::try_from(index).ok()?)
 }
 
 /// The files that a step is about, where `files` tells what numbers stand for.

@@ -154,24 +154,24 @@ impl Workload {
     ) -> Option<Operation> {
         let phase = scene.phase_of(self.round)?;
         self.begun += 1;
-        let turn = self.begun - 1;
+        let index = self.begun - 1;
         let directory = self.directory(scene, phase.place);
         match Stage::of(self.round) {
-            Stage::Prepare => self.prepare(scene, client, phase, directory, turn),
-            Stage::Find if turn > 0 => None,
+            Stage::Prepare => self.prepare(scene, client, phase, directory, index),
+            Stage::Find if index > 0 => None,
             Stage::Find => match phase.activity {
                 Activity::Names(_) | Activity::Trace(_) => directory.map(Operation::Ask),
                 Activity::Data(data) => Some(Operation::FindFile(phase.place, data)),
             },
-            Stage::Perform if !self.goes_on(scene, phase, turn, now_ns) => None,
+            Stage::Perform if !self.goes_on(scene, phase, index, now_ns) => None,
             Stage::Perform => {
                 let work = match &phase.activity {
                     Activity::Names(mix) => self.names.next(mix, phase.place, directory?, random),
                     Activity::Data(data) => {
-                        Work::Data(data.transfer(data.phase, client, self.file?, turn))
+                        Work::Data(data.transfer(data.phase, client, self.file?, index))
                     }
                     Activity::Trace(trace) => {
-                        let work = TraceWork::of(trace, self.phase(), false, client, turn);
+                        let work = TraceWork::of(trace, self.phase(), false, client, index);
                         return work.map(Operation::Trace);
                     }
                 };
@@ -180,9 +180,9 @@ impl Workload {
         }
     }
 
-    fn goes_on(&self, scene: &Scene, phase: &Phase, turn: u64, now_ns: u64) -> bool {
+    fn goes_on(&self, scene: &Scene, phase: &Phase, index: u64, now_ns: u64) -> bool {
         match phase.amount {
-            Amount::Operations(count) => turn < count,
+            Amount::Operations(count) => index < count,
             Amount::Duration { .. } => scene
                 .window(self.round, self.began_ns)
                 .is_some_and(|window| now_ns < window.until_ns),
@@ -198,10 +198,10 @@ impl Workload {
         client: u32,
         phase: &Phase,
         directory: Option<FileId>,
-        turn: u64,
+        index: u64,
     ) -> Option<Operation> {
         let Some(directory) = directory else {
-            return (turn < 2).then_some(Operation::MakeOwn);
+            return (index < 2).then_some(Operation::MakeOwn);
         };
         let filled = self.filled;
         match &phase.activity {
@@ -213,7 +213,7 @@ impl Workload {
             }
             Activity::Data(data) => {
                 let Some(file) = self.file else {
-                    return (turn < 4).then_some(Operation::MakeFile(directory, *data));
+                    return (index < 4).then_some(Operation::MakeFile(directory, *data));
                 };
                 self.filled += 1;
                 let more = data.fill && filled < data.workload.transfer_count();

@@ -1,8 +1,8 @@
 //! A process acts: when something happens to it, or when it has found it.
 
 use super::moment::Moment;
+use super::scheduler::Found;
 use super::server::{ServerProcess, ServerUndo};
-use super::turns::Found;
 use super::{Concerned, Host, Part, ProcessUndo, class};
 use crate::world::MessageCosts;
 use crate::world::client::{ClientProcess, ClientUndo};
@@ -25,16 +25,16 @@ impl Host {
             Concerned::Client(place) => self.servers.len() as u32 + place,
             Concerned::Nobody => return,
         };
-        match (&mut self.turns, event) {
-            (Some(turns), Event::Turn { .. }) => {
-                let Some(found) = turns.begin(process, ns) else {
+        match (&mut self.scheduler, event) {
+            (Some(scheduler), Event::TimeSlice { .. }) => {
+                let Some(found) = scheduler.begin(process, ns) else {
                     return;
                 };
                 let until_ns = self.act(ns, &found.event, concerned, Some(&found), undo, random);
-                self.end_turn(process, concerned, until_ns);
+                self.end_slice(process, concerned, until_ns);
             }
-            (Some(turns), event) if event.is_looked_for() => {
-                turns.arrive(process, event.clone(), ns, &mut self.out.events);
+            (Some(scheduler), event) if event.is_looked_for() => {
+                scheduler.arrive(process, event.clone(), ns, &mut self.out.events);
             }
             _ => {
                 self.act(ns, event, concerned, None, undo, random);
@@ -42,13 +42,13 @@ impl Host {
         }
     }
 
-    fn end_turn(&mut self, process: u32, concerned: Concerned, ns: u64) {
+    fn end_slice(&mut self, process: u32, concerned: Concerned, ns: u64) {
         let waits = match concerned {
             Concerned::Client(place) => self.clients[place as usize].waits(),
             _ => true,
         };
-        if let Some(turns) = &mut self.turns {
-            turns.end(process, ns, waits, &mut self.out.events);
+        if let Some(scheduler) = &mut self.scheduler {
+            scheduler.end(process, ns, waits, &mut self.out.events);
         }
     }
 
@@ -95,7 +95,7 @@ impl Host {
             cores: &mut self.cores,
             memory: &mut self.state.memory,
             taken_bytes: found.map_or(0, |found| found.taken_bytes),
-            has_turn: found.is_some(),
+            has_core: found.is_some(),
             worked_until_ns: ns,
             window: self
                 .scene
@@ -142,7 +142,7 @@ fn take_in(at: &mut Moment<'_>, found: &Found, concerned: Concerned) {
     if let Some(bytes) = found.part_bytes {
         at.take_part(bytes, messages.byte_received_ns);
     } else if found.is_first {
-        at.occupy(at.dear(messages.turn_ns));
+        at.occupy(at.dear(messages.batch_ns));
     }
 }
 

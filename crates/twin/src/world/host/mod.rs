@@ -6,8 +6,8 @@ mod faults;
 mod moment;
 mod network;
 mod nic;
+mod scheduler;
 mod server;
-mod turns;
 
 pub use cores::Cores;
 pub use moment::{Consequences, Memory, Moment};
@@ -27,11 +27,11 @@ use cores::CoresUndo;
 use futago_base::ServerId;
 use futago_des::{Context, Forward, Mode, Saved, Time};
 use nic::Nic;
+use scheduler::{Kernel, Scheduler, SchedulerUndo};
 use serde::Serialize;
 use server::ServerUndo;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use turns::{Kernel, Turns, TurnsUndo};
 
 /// A host: a logical process of the engine.
 #[derive(Debug, Serialize)]
@@ -43,7 +43,7 @@ pub struct Host {
     state: State,
     cores: Cores,
     /// How processes share the cores, if they look for messages.
-    turns: Option<Turns>,
+    scheduler: Option<Scheduler>,
     pub servers: Vec<ServerProcess>,
     clients: Vec<ClientProcess>,
     /// Statistics of events that are certain.
@@ -76,7 +76,7 @@ struct State {
 pub struct HostUndo {
     state: State,
     cores: CoresUndo,
-    turns: Option<TurnsUndo>,
+    scheduler: Option<SchedulerUndo>,
     process: ProcessUndo,
 }
 
@@ -108,7 +108,7 @@ impl Host {
                 finished: 0,
             },
             cores: Cores::new(setup.cores),
-            turns: scene
+            scheduler: scene
                 .setup
                 .costs
                 .looking
@@ -119,7 +119,7 @@ impl Host {
                         bind_to_core: scene.setup.bind_to_core,
                         seed: Random::new(scene.setup.seed, number.into()).next(),
                     };
-                    Turns::new(setup, looking, kernel)
+                    Scheduler::new(setup, looking, kernel)
                 }),
             servers: (0..setup.servers).map(server).collect(),
             clients: (0..setup.clients).map(client).collect(),
@@ -144,11 +144,13 @@ impl Host {
         ctx: &mut Context<'_, World, M>,
     ) -> Saved<M, WorldUndo> {
         let mut saved = ctx.save(|| {
-            self.turns.iter_mut().for_each(Turns::record_changes);
+            self.scheduler
+                .iter_mut()
+                .for_each(Scheduler::record_changes);
             WorldUndo::Host(HostUndo {
                 state: self.state,
                 cores: CoresUndo::default(),
-                turns: None,
+                scheduler: None,
                 process: self.process_undo(event),
             })
         });
@@ -165,7 +167,7 @@ impl Host {
         match saved.as_mut().and_then(WorldUndo::host) {
             Some(undo) => {
                 undo.cores = self.cores.take_changes();
-                undo.turns = self.turns.as_mut().and_then(Turns::take_changes);
+                undo.scheduler = self.scheduler.as_mut().and_then(Scheduler::take_changes);
             }
             None => self.cores.forget_changes(),
         }
@@ -197,15 +199,15 @@ impl Host {
             Event::Timer(client) | Event::Begin(client) | Event::Die(client) => {
                 Concerned::Client(client - first_client)
             }
-            Event::Turn { process, number } => self.concerned_by_turn(*process, *number),
+            Event::TimeSlice { process, number } => self.concerned_by_slice(*process, *number),
             Event::Packet(_) | Event::Round(_) | Event::Finished => Concerned::Nobody,
         }
     }
 
-    /// The process whose turn begins, unless another plan has replaced that.
-    fn concerned_by_turn(&self, process: u32, number: u64) -> Concerned {
-        let turns = self.turns.as_ref();
-        if turns.is_none_or(|turns| !turns.is_next(process, number)) {
+    /// The process whose time slice begins, unless another plan has replaced that.
+    fn concerned_by_slice(&self, process: u32, number: u64) -> Concerned {
+        let scheduler = self.scheduler.as_ref();
+        if scheduler.is_none_or(|scheduler| !scheduler.is_next(process, number)) {
             return Concerned::Nobody;
         }
         match process.checked_sub(self.servers.len() as u32) {
@@ -283,10 +285,10 @@ impl Host {
         let unfinished = self.cores.take_changes();
         self.cores.take_back(unfinished);
         self.cores.take_back(undo.cores);
-        if let Some(turns) = &mut self.turns {
-            let unfinished = turns.take_changes();
-            let changes = unfinished.into_iter().chain(undo.turns);
-            changes.for_each(|undo| turns.take_back(undo));
+        if let Some(scheduler) = &mut self.scheduler {
+            let unfinished = scheduler.take_changes();
+            let changes = unfinished.into_iter().chain(undo.scheduler);
+            changes.for_each(|undo| scheduler.take_back(undo));
         }
         match undo.process {
             ProcessUndo::Nothing => {}

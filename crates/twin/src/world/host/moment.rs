@@ -3,7 +3,7 @@
 use super::cores::Cores;
 use super::nic::transmission_ns;
 use crate::world::event::Event;
-use crate::world::message::{Message, Party, PutIn, TOLD_BYTES};
+use crate::world::message::{Message, PUBLISH_BYTES, Party, PutIn};
 use crate::world::scene::{Scene, Window};
 use crate::world::setup::Held;
 use crate::world::statistics::Output;
@@ -49,10 +49,10 @@ pub struct Moment<'a> {
     pub held: Held,
     /// By how much work is dearer, as the process has had nothing to do.
     pub more: f64,
-    /// How much of the message's data the process has taken out in earlier turns.
+    /// How much of the message's data the process has taken out in earlier time slices.
     pub taken_bytes: usize,
-    /// The process has its turn on a core: it need not wait for one.
-    pub has_turn: bool,
+    /// The process runs on a core and need not wait for one.
+    pub has_core: bool,
     /// Until when it has worked.
     pub worked_until_ns: u64,
     /// The measurement at this time.
@@ -96,7 +96,7 @@ impl Moment<'_> {
             return;
         }
         let arrived_ns = self.ns;
-        let started_ns = match self.has_turn {
+        let started_ns = match self.has_core {
             true => arrived_ns,
             false => self.cores.occupy(arrived_ns, span_ns),
         };
@@ -112,7 +112,7 @@ impl Moment<'_> {
         let Some(bytes_per_s) = of_memory.filter(|_| bytes > 0) else {
             return self.occupy(span_ns);
         };
-        let began_ns = match self.has_turn {
+        let began_ns = match self.has_core {
             true => self.ns,
             false => self.cores.free_from(self.ns),
         };
@@ -130,8 +130,8 @@ impl Moment<'_> {
     /// When a message with `bytes` of data was put in that has just been sent, if the other end is
     /// notified part by part.
     pub fn put_in(&self, to: Party, bytes: usize, byte_sent_ns: f64) -> Option<PutIn> {
-        let later_bytes = bytes.saturating_sub(TOLD_BYTES);
-        if later_bytes == 0 || !self.has_turn || self.is_remote(to) {
+        let later_bytes = bytes.saturating_sub(PUBLISH_BYTES);
+        if later_bytes == 0 || !self.has_core || self.is_remote(to) {
             return None;
         }
         let later_ns = byte_sent_ns * later_bytes as f64;
@@ -141,7 +141,7 @@ impl Moment<'_> {
         })
     }
 
-    /// Takes out a part of a message, and goes on with it in a later turn.
+    /// Takes out a part of a message, and continues with it in a later time slice.
     pub fn take_part(&mut self, bytes: usize, byte_received_ns: f64) {
         self.occupy_and_copy(byte_received_ns * bytes as f64, bytes);
     }
@@ -165,12 +165,12 @@ impl Moment<'_> {
         if message.put_in.is_some() && until_ns <= self.ns {
             return byte_received_ns * found_whole.unwrap_or(1.0) * left_bytes as f64;
         }
-        let earlier_ns = byte_received_ns * left_bytes.saturating_sub(TOLD_BYTES) as f64;
+        let earlier_ns = byte_received_ns * left_bytes.saturating_sub(PUBLISH_BYTES) as f64;
         let lag_ns = (until_ns as f64 - self.ns as f64 - earlier_ns).max(0.0);
         byte_received_ns * left_bytes as f64 + lag_ns
     }
 
-    /// Whether somebody is on another host.
+    /// Whether a party is on another host.
     pub fn is_remote(&self, other: Party) -> bool {
         self.scene.host_of(other) != Some(self.host)
     }

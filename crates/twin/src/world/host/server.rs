@@ -196,10 +196,10 @@ impl ServerProcess {
         mut undo: Option<&mut ServerUndo>,
     ) {
         let arrived_ns = at.ns;
-        if !at.has_turn && self.state.free_ns <= at.ns {
+        if !at.has_core && self.state.free_ns <= at.ns {
             at.ns += at.scene.setup.costs.wake_up_ns;
         }
-        // The input is decided when it is its turn; nothing that comes later can change that.
+        // The input is decided once earlier ones are; nothing that comes later can change that.
         at.ns = at.ns.max(self.state.free_ns);
         let now = self.state.clock.read(wall(at.ns));
         let decision = self.core.handle(&self.store, input, now);
@@ -390,9 +390,9 @@ fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -
     let received_ns = message.map_or(0.0, |message| {
         let costs = at.server_messages(message.from);
         // A process in its time slice has paid for it.
-        let turn_ns = if at.has_turn { 0.0 } else { costs.turn_ns };
+        let batch_ns = if at.has_core { 0.0 } else { costs.batch_ns };
         let found_whole = at.scene.setup.costs.server.found_whole;
-        turn_ns + at.receive_ns(message, costs.byte_received_ns, found_whole)
+        batch_ns + at.receive_ns(message, costs.byte_received_ns, found_whole)
     });
     let sent = outputs
         .iter()
@@ -402,7 +402,7 @@ fn messages_ns(at: &Moment<'_>, message: Option<&Message>, outputs: &[Output]) -
     received_ns + sent_ns.sum::<f64>()
 }
 
-/// When a decision's only message was put in, if it is told part by part; of several none is.
+/// When a decision's only message was put in, if it is published part by part; of several none is.
 fn put_in(at: &Moment<'_>, outputs: &[Output]) -> Option<PutIn> {
     let [output] = outputs else { return None };
     let (to, bytes) = sent_data(output);

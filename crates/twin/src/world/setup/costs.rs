@@ -73,7 +73,7 @@ impl AfterIdle {
 pub struct ServerCosts {
     /// For all messages together that it finds of one sender when it looks.
     #[serde(deserialize_with = "bounds::cost_ns")]
-    pub turn_ns: f64,
+    pub batch_ns: f64,
     /// For each message that it handles.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub input_ns: f64,
@@ -198,7 +198,7 @@ fn share_of_logarithm(range: [u64; 2], at: u64) -> f64 {
 pub struct MessageCosts {
     /// For all messages together that are found of one sender.
     #[serde(deserialize_with = "bounds::cost_ns")]
-    pub turn_ns: f64,
+    pub batch_ns: f64,
     /// For each byte of file data that comes with a message.
     #[serde(deserialize_with = "bounds::cost_ns")]
     pub byte_received_ns: f64,
@@ -229,7 +229,7 @@ impl MessageCosts {
         let share = share_of_logarithm(range, held_bytes);
         let between = |usual_ns: f64, much_ns: f64| usual_ns + share * (much_ns - usual_ns);
         Self {
-            turn_ns: self.turn_ns,
+            batch_ns: self.batch_ns,
             byte_received_ns: between(self.byte_received_ns, much.byte_received_ns),
             byte_sent_ns: between(self.byte_sent_ns, much.byte_sent_ns),
         }
@@ -238,7 +238,7 @@ impl MessageCosts {
     /// These, where each byte costs so many times as much.
     pub(in crate::world) fn with_bytes(self, times: f64) -> Self {
         Self {
-            turn_ns: self.turn_ns,
+            batch_ns: self.batch_ns,
             byte_received_ns: self.byte_received_ns * times,
             byte_sent_ns: self.byte_sent_ns * times,
         }
@@ -246,7 +246,7 @@ impl MessageCosts {
 
     fn plus(self, more: Self) -> Self {
         Self {
-            turn_ns: self.turn_ns + more.turn_ns,
+            batch_ns: self.batch_ns + more.batch_ns,
             byte_received_ns: self.byte_received_ns + more.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns + more.byte_sent_ns,
         }
@@ -258,7 +258,7 @@ impl ServerCosts {
     /// hold `held_bytes`.
     pub(in crate::world) fn messages(&self, is_remote: bool, held_bytes: u64) -> MessageCosts {
         let plain = MessageCosts {
-            turn_ns: self.turn_ns,
+            batch_ns: self.batch_ns,
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
@@ -272,7 +272,7 @@ impl ClientCosts {
     /// hold `held_bytes`.
     pub(in crate::world) fn messages(&self, is_remote: bool, held_bytes: u64) -> MessageCosts {
         let plain = MessageCosts {
-            turn_ns: self.turn_ns,
+            batch_ns: self.batch_ns,
             byte_received_ns: self.byte_received_ns,
             byte_sent_ns: self.byte_sent_ns,
         };
@@ -290,7 +290,7 @@ pub struct ClientCosts {
     pub operation_ns: f64,
     /// For all messages together that it finds of one sender when it looks.
     #[serde(deserialize_with = "bounds::cost_ns")]
-    pub turn_ns: f64,
+    pub batch_ns: f64,
     /// For each request that it sends, by its name, such as `create`: to make it, and to receive
     /// its reply.
     #[serde(deserialize_with = "requests_ns")]
@@ -379,7 +379,7 @@ mod tests {
             byte_sent_ns: 0.1,
         });
         let costs = ClientCosts {
-            turn_ns: 500.0,
+            batch_ns: 500.0,
             byte_received_ns: 0.1,
             byte_sent_ns: 0.1,
             much_data,
@@ -388,7 +388,7 @@ mod tests {
         for (mib, ns) in [(0, 0.1), (32, 0.1), (64, 0.2), (128, 0.3), (1 << 40, 0.3)] {
             let messages = costs.messages(false, mib << 20);
             assert!((messages.byte_received_ns - ns).abs() < 1e-9, "{mib} MiB");
-            assert_eq!([messages.turn_ns, messages.byte_sent_ns], [500.0, 0.1]);
+            assert_eq!([messages.batch_ns, messages.byte_sent_ns], [500.0, 0.1]);
         }
     }
 

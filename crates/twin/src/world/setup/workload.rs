@@ -53,7 +53,7 @@ pub enum FileNames {
     Numbered,
     /// By client, number, and what makes the hash of the protocol deal a client's files out to the
     /// servers one after the other; each client begins with another server.
-    InTurn,
+    RoundRobin,
 }
 
 /// An operation of a client.

@@ -10,7 +10,7 @@ const PAGE_NAMES: f64 = 1000.0;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
     /// For all messages that it finds together.
-    pub turn_ns: f64,
+    pub batch_ns: f64,
     /// For each request of a name.
     pub request_ns: BTreeMap<String, f64>,
     /// For each name of a listing.
@@ -41,7 +41,7 @@ pub struct ByteCost {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Surcharge {
     /// For all messages that it finds together.
-    pub turn_ns: f64,
+    pub batch_ns: f64,
     /// For each byte of data that is written.
     pub byte_written_ns: f64,
     /// For each byte of data that is read.
@@ -134,7 +134,7 @@ impl Side {
     fn of(measured: &Measured, figure: Figure) -> Self {
         let of = |phase: &str| figure(&cost(&measured.alone, phase));
         let mut side = Self {
-            turn_ns: turn_ns(of("stat"), figure(&measured.at_once)),
+            batch_ns: batch_ns(of("stat"), figure(&measured.at_once)),
             ..Self::default()
         };
         for (phase, request) in [
@@ -176,7 +176,7 @@ impl Side {
             slope(TRANSFER_BYTES, sizes)
         };
         Surcharge {
-            turn_ns: more_ns(alone, dear, figure),
+            batch_ns: more_ns(alone, dear, figure),
             byte_written_ns: (byte_ns("write") - self.written.ns).max(0.0),
             byte_read_ns: (byte_ns("read") - self.read.ns).max(0.0),
         }
@@ -184,7 +184,7 @@ impl Side {
 
     /// An operation is one request and one turn.
     fn set(&mut self, request: &str, operation_ns: f64) {
-        let request_ns = (operation_ns - self.turn_ns).max(0.0);
+        let request_ns = (operation_ns - self.batch_ns).max(0.0);
         self.request_ns.insert(request.to_owned(), request_ns);
     }
 
@@ -192,7 +192,7 @@ impl Side {
     /// prepares as much.
     fn set_transactions(&mut self, rename_ns: f64) {
         let lookup_ns = self.request_ns.get("lookup").copied().unwrap_or_default();
-        let change_ns = rename_ns - 2.0 * lookup_ns - self.turn_ns;
+        let change_ns = rename_ns - 2.0 * lookup_ns - self.batch_ns;
         for request in ["execute", "prepare"] {
             self.set(request, change_ns);
         }
@@ -264,7 +264,7 @@ fn more_ns(alone: &measure::Costs, dear: &measure::Costs, figure: Figure) -> f64
 
 /// The cost of one poll that finds messages. Single operations pay it each time, several at once
 /// pay it once.
-fn turn_ns(alone_ns: f64, at_once_ns: f64) -> f64 {
+fn batch_ns(alone_ns: f64, at_once_ns: f64) -> f64 {
     let count = AT_ONCE as f64;
     ((alone_ns - at_once_ns) * count / (count - 1.0)).clamp(0.0, alone_ns)
 }
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_turn_is_what_several_operations_at_once_save() {
         // One: 3 + 2. Eight: 3 + 8 x 2 = 19, for each 2.375.
-        assert_eq!(turn_ns(5.0, 2.375), 3.0);
-        assert_eq!(turn_ns(5.0, 6.0), 0.0);
+        assert_eq!(batch_ns(5.0, 2.375), 3.0);
+        assert_eq!(batch_ns(5.0, 6.0), 0.0);
     }
 }

@@ -108,14 +108,14 @@ fn looking(measured: &Measured, costs: &Costs) -> String {
 /// The costs of one side. `directions` turns costs of written and read bytes into costs of received
 /// and sent ones.
 fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> String {
-    let messages = |turn_ns: f64, bytes_ns: [f64; 2]| {
+    let messages = |batch_ns: f64, bytes_ns: [f64; 2]| {
         let [received_ns, sent_ns] = directions(bytes_ns);
         format!(
-            "turn_ns = {turn_ns:.0}\nbyte_received_ns = {received_ns:.4}\nbyte_sent_ns = {sent_ns:.4}\n"
+            "batch_ns = {batch_ns:.0}\nbyte_received_ns = {received_ns:.4}\nbyte_sent_ns = {sent_ns:.4}\n"
         )
     };
     let bytes = [costs.written, costs.read];
-    let mut text = messages(costs.turn_ns, bytes.map(|byte| byte.ns));
+    let mut text = messages(costs.batch_ns, bytes.map(|byte| byte.ns));
     // Writing to a string does not fail.
     let [from_mib, until_mib] = DATA_MIB;
     let [received_ns, sent_ns] = directions(bytes.map(|byte| byte.of_much_ns));
@@ -127,7 +127,7 @@ fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> Strin
     let [found_whole, _] = directions(bytes.map(|byte| byte.found_whole));
     let _ = writeln!(text, "found_whole = {found_whole:.2}");
     let more = &costs.sockets;
-    let more = messages(more.turn_ns, [more.byte_written_ns, more.byte_read_ns]);
+    let more = messages(more.batch_ns, [more.byte_written_ns, more.byte_read_ns]);
     let _ = write!(text, "\n[costs.{name}.sockets]\n{more}");
     let _ = writeln!(text, "\n[costs.{name}.request_ns]");
     for (request, request_ns) in &costs.request_ns {

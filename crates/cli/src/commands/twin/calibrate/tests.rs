@@ -10,7 +10,7 @@ use futago_twin::{
 use std::collections::BTreeMap;
 
 /// The costs of the host whose measurements follow.
-const TURN_NS: f64 = 1_000.0;
+const BATCH_NS: f64 = 1_000.0;
 const TRANSIT_NS: f64 = 500.0;
 const PASS_NS: f64 = 4_000.0;
 const BYTE_NS: f64 = 0.25;
@@ -38,12 +38,12 @@ fn cost(requests: &[(&str, f64)], work_ns: f64, waiting_ns: f64) -> Cost {
 }
 
 fn name(phase: &str, request_ns: f64, waiting_ns: f64) -> (String, Cost) {
-    let alone = cost(&[(phase, 1.0)], TURN_NS + request_ns, waiting_ns);
+    let alone = cost(&[(phase, 1.0)], BATCH_NS + request_ns, waiting_ns);
     (phase.to_owned(), alone)
 }
 
 fn data(home: &str, size: &str, chunks: f64, bytes_ns: f64) -> (String, Cost) {
-    let work_ns = TURN_NS + 2_000.0 + chunks * 700.0 + bytes_ns;
+    let work_ns = BATCH_NS + 2_000.0 + chunks * 700.0 + bytes_ns;
     let chunk = format!("{home}_chunk");
     let requests = [(home, 1.0), (chunk.as_str(), chunks)];
     (format!("{home}-{size}"), cost(&requests, work_ns, 1_000.0))
@@ -55,21 +55,21 @@ fn large_ns(byte_ns: f64) -> f64 {
 }
 
 /// Costs that are higher by an amount for each turn and for each byte.
-fn dearer(turn_ns: f64, byte_ns: f64, waiting_ns: f64) -> Costs {
+fn dearer(batch_ns: f64, byte_ns: f64, waiting_ns: f64) -> Costs {
     let mut costs = Costs::from([
-        name("stat", 3_000.0 + turn_ns, waiting_ns),
-        name("create", 4_000.0 + turn_ns, waiting_ns),
+        name("stat", 3_000.0 + batch_ns, waiting_ns),
+        name("create", 4_000.0 + batch_ns, waiting_ns),
     ]);
     // Only bytes of large transfers cost more, so that a turn can be distinguished from them.
     for home in ["write", "read"] {
         let more_ns = (1_048_576.0 - 4096.0) * byte_ns;
         costs.extend([
-            data(home, "first", 0.0, 4096.0 * BYTE_NS + turn_ns),
+            data(home, "first", 0.0, 4096.0 * BYTE_NS + batch_ns),
             data(
                 home,
                 "large",
                 0.0,
-                1_048_576.0 * BYTE_NS + turn_ns + more_ns,
+                1_048_576.0 * BYTE_NS + batch_ns + more_ns,
             ),
         ]);
     }
@@ -82,7 +82,7 @@ fn measured() -> Measured {
     let thinking = |phase: &str, more_ns: f64, think_ns: f64| {
         (
             phase.to_owned(),
-            cost(&[("lookup", 1.0)], TURN_NS + 3_000.0 + more_ns, think_ns),
+            cost(&[("lookup", 1.0)], BATCH_NS + 3_000.0 + more_ns, think_ns),
         )
     };
     let mut alone = BTreeMap::from([
@@ -92,7 +92,7 @@ fn measured() -> Measured {
         name("create", 4_000.0),
         name("unlink", 4_500.0),
         name("make-directory", 5_000.0),
-        name("rename", 2.0 * 3_000.0 + TURN_NS + 5_500.0),
+        name("rename", 2.0 * 3_000.0 + BATCH_NS + 5_500.0),
         name("list-few", 2_000.0 + 200.0 * 30.0),
         name("list-many", 2_000.0 + 875.0 * 30.0),
         name("list-more", 2_000.0 + 968.75 * 50.0),
@@ -109,13 +109,13 @@ fn measured() -> Measured {
     Measured {
         alone,
         sockets: dearer(8_000.0, 0.5, 2.0 * SOCKETS_NS + WAKE_UP_NS),
-        at_once: cost(&[("lookup", 1.0)], TURN_NS / count + 3_000.0, 0.0),
+        at_once: cost(&[("lookup", 1.0)], BATCH_NS / count + 3_000.0, 0.0),
         on_one_core: BTreeMap::from([
             (
                 "stat".to_owned(),
                 cost(
                     &[("lookup", 1.0)],
-                    (TURN_NS + 3_000.0) * (1.0 + AFTER_OTHER),
+                    (BATCH_NS + 3_000.0) * (1.0 + AFTER_OTHER),
                     2.0 * PASS_NS,
                 ),
             ),
@@ -144,7 +144,7 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
     assert_eq!(machine.network.local_ns as f64, TRANSIT_NS);
     let costs = &machine.costs;
     assert_eq!(costs.wake_up_ns as f64, WAKE_UP_NS);
-    let work_ns = TURN_NS + 3_000.0;
+    let work_ns = BATCH_NS + 3_000.0;
     let looking = Looking {
         pass_ns: PASS_NS as u64,
         woken_ns: 2.0 * WOKEN_NS,
@@ -156,7 +156,7 @@ fn the_file_is_a_machine_with_the_costs_that_explain_what_was_measured() {
         after_other: AFTER_OTHER,
     };
     assert_eq!(costs.looking, Some(looking));
-    assert_eq!(costs.server.turn_ns, TURN_NS);
+    assert_eq!(costs.server.batch_ns, BATCH_NS);
     assert_eq!(costs.server.request_ns["lookup"], 3_000.0);
     assert_eq!(costs.server.request_ns["create"], 4_000.0);
     assert_eq!(costs.server.request_ns["read_directory"], 2_000.0);
@@ -211,8 +211,8 @@ fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
     assert_eq!(machine.servers.handover_ns, Some(30.0));
     assert_eq!(machine.servers.computation_ns, Some(30_000.0));
     assert_eq!(machine.network.latency_ns as f64, SOCKETS_NS);
-    let messages = |turn_ns, byte_ns| MessageCosts {
-        turn_ns,
+    let messages = |batch_ns, byte_ns| MessageCosts {
+        batch_ns,
         byte_received_ns: byte_ns,
         byte_sent_ns: byte_ns,
     };

@@ -6,20 +6,20 @@ use futago_base::{FileId, Time};
 
 /// The history for the living clients. A write of a client that died may or may not have happened,
 /// unless the client has sent it before; its reads of own writes are unknown.
-pub fn without_unsent(history: &History) -> History {
+pub fn without_dirty_data(history: &History) -> History {
     let died = |client| {
         let mut records = history.iter();
         records.any(|other| other.client == client && other.operation == Operation::Expire)
     };
     let open = |record: &Record| {
-        let Some(file) = kept_of(&record.operation) else {
+        let Some(file) = file_of(&record.operation) else {
             return false;
         };
-        let is_kept = || match record.operation {
+        let is_dirty = || match record.operation {
             Operation::Read { .. } => has_written(history, record, file),
             _ => true,
         };
-        died(record.client) && !is_sent_after(history, record, file) && is_kept()
+        died(record.client) && !is_sent_after(history, record, file) && is_dirty()
     };
     let seen = |record: &Record| Record {
         returned: record.returned.clone().filter(|_| !open(record)),
@@ -28,8 +28,8 @@ pub fn without_unsent(history: &History) -> History {
     history.iter().map(seen).collect()
 }
 
-/// The file of which something may be kept, or told from what is kept.
-const fn kept_of(operation: &Operation) -> Option<FileId> {
+/// The file whose dirty data an operation writes or may read.
+const fn file_of(operation: &Operation) -> Option<FileId> {
     match operation {
         Operation::Write { id, .. } | Operation::Read { id, .. } => Some(*id),
         _ => None,

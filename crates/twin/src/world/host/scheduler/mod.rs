@@ -39,7 +39,7 @@ pub struct Kernel {
 
 /// The queues of a host's cores, and what its processes have found.
 #[derive(Debug, Serialize)]
-pub struct Turns {
+pub struct Scheduler {
     pass_ns: u64,
     kernel: Kernel,
     servers: u32,
@@ -48,7 +48,7 @@ pub struct Turns {
     processes: Vec<Process>,
     state: State,
     #[serde(skip)]
-    kept: Option<TurnsUndo>,
+    undo: Option<SchedulerUndo>,
 }
 
 /// The small parts.
@@ -65,9 +65,9 @@ struct State {
 /// A core.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Core {
-    /// Those who look or work here, in the order of their turns; the first has its turn.
+    /// The processes that poll or work here, in the order of their time slices; the first runs.
     queue: VecDeque<u32>,
-    /// Since when the first has had its turn.
+    /// Since when the first has run.
     since_ns: u64,
     /// Since when it has worked, if it works.
     working_since_ns: u64,
@@ -80,23 +80,23 @@ struct Core {
 
 impl Core {
     /// Whether who works makes way for others.
-    fn turn_is_used_up(&self, ns: u64) -> bool {
+    fn slice_is_used_up(&self, ns: u64) -> bool {
         self.queue.len() > 1 && self.working_since_ns + BUSY_MAX.0 <= ns
     }
 }
 
-/// The undo of changes of [`Turns`].
+/// The undo of changes of [`Scheduler`].
 #[derive(Debug, Default)]
-pub struct TurnsUndo {
+pub struct SchedulerUndo {
     state: State,
     cores: Vec<(usize, Core)>,
     processes: Vec<(u32, Process)>,
 }
 
-/// When a process's turn begins.
+/// When a process's time slice begins.
 pub type Planned = (u64, Event);
 
-impl Turns {
+impl Scheduler {
     /// Nobody is awake yet.
     pub fn new(host: &Host, looking: Looking, kernel: Kernel) -> Self {
         let processes = host.servers + host.clients;
@@ -111,11 +111,11 @@ impl Turns {
                 balance_ns: Random::new(kernel.seed, 0).below(BALANCE_NS),
                 ..State::default()
             },
-            kept: None,
+            undo: None,
         }
     }
 
-    /// Whether an event that begins a turn still counts.
+    /// Whether an event that begins a time slice still counts.
     pub fn is_next(&self, process: u32, number: u64) -> bool {
         let core = &self.cores[self.processes[process as usize].core];
         core.next.is_some_and(|(_, next)| next == process) && core.number == number
@@ -161,7 +161,7 @@ impl Turns {
         let finds_from_ns = self.processes[process as usize].finds_from_ns();
         let has_more = finds_from_ns.is_some();
         let finds_now = finds_from_ns.is_some_and(|from_ns| from_ns <= ns);
-        if finds_now && !self.cores[at].turn_is_used_up(ns) {
+        if finds_now && !self.cores[at].slice_is_used_up(ns) {
             planned.extend(self.begin_at(at, process, ns));
             return;
         }
@@ -190,7 +190,7 @@ impl Turns {
         process.is_awake
     }
 
-    /// The waiting processes of a core learn how long the first has kept them from the core, and
+    /// The waiting processes of a core learn how long the first has occupied the core, and
     /// may block.
     fn tell_others(&mut self, core: usize, ns: u64) {
         let lost = Duration(ns - self.cores[core].working_since_ns);
@@ -221,7 +221,7 @@ impl Turns {
         self.balance(ns);
     }
 
-    /// Lets those sleep whose spin_limit has ended, and passes the turns.
+    /// Blocks the processes whose spin limit has passed, and rotates the queue.
     fn settle(&mut self, core: usize, ns: u64) {
         for process in self.cores[core].queue.clone() {
             if self.processes[process as usize].is_tired(ns) {
@@ -256,7 +256,7 @@ impl Turns {
         *Random::new(self.kernel.seed, self.state.draws).pick(&choices)
     }
 
-    /// Wakes a process, which has its turn next.
+    /// Wakes a process, which runs next.
     fn wake(&mut self, process: u32, ns: u64) {
         let is_woken = self.processes[process as usize].waits_since_ns.is_some();
         let to = self.core_to_wake_at(process, is_woken);
@@ -326,17 +326,17 @@ impl Turns {
     /// works.
     fn first_to_find(&self, core: usize, ns: u64) -> Option<(u64, u32)> {
         let core = &self.cores[core];
-        let finds = (0_u64..).zip(&core.queue).filter_map(|(turn, &process)| {
+        let finds = (0_u64..).zip(&core.queue).filter_map(|(slices, &process)| {
             let from_ns = self.processes[process as usize].finds_from_ns()?;
-            Some((self.look_ns(core, turn, ns.max(from_ns)), process))
+            Some((self.look_ns(core, slices, ns.max(from_ns)), process))
         });
         finds.filter(|_| !core.works).min()
     }
 
-    /// When the process whose slice is `turn` slices away polls from this time on. Each polls once
-    /// at the beginning of its slice; a process alone does nothing else.
-    fn look_ns(&self, core: &Core, turn: u64, ns: u64) -> u64 {
-        let at_ns = core.since_ns + turn * self.pass_ns;
+    /// When the process that runs `slices` time slices later polls from this time on. Each polls
+    /// once at the beginning of its slice; a process alone does nothing else.
+    fn look_ns(&self, core: &Core, slices: u64, ns: u64) -> u64 {
+        let at_ns = core.since_ns + slices * self.pass_ns;
         if at_ns >= ns {
             at_ns
         } else if core.queue.len() == 1 {
@@ -355,27 +355,27 @@ impl Turns {
         core.number += 1;
         core.next = Some((ns, process));
         let number = core.number;
-        Some((ns, Event::Turn { process, number }))
+        Some((ns, Event::TimeSlice { process, number }))
     }
 }
 
 /// Changes, and how they are taken back.
-impl Turns {
-    /// From now on changes are kept.
+impl Scheduler {
+    /// From now on changes are recorded.
     pub fn record_changes(&mut self) {
-        self.kept = Some(TurnsUndo {
+        self.undo = Some(SchedulerUndo {
             state: self.state,
-            ..TurnsUndo::default()
+            ..SchedulerUndo::default()
         });
     }
 
     /// The undo of the changes since then.
-    pub fn take_changes(&mut self) -> Option<TurnsUndo> {
-        self.kept.take()
+    pub fn take_changes(&mut self) -> Option<SchedulerUndo> {
+        self.undo.take()
     }
 
     /// Takes changes back: the latest that have not been taken back.
-    pub fn take_back(&mut self, undo: TurnsUndo) {
+    pub fn take_back(&mut self, undo: SchedulerUndo) {
         self.state = undo.state;
         for (place, core) in undo.cores {
             self.cores[place] = core;
@@ -386,19 +386,19 @@ impl Turns {
     }
 
     fn core(&mut self, place: usize) -> &mut Core {
-        if let Some(kept) = &mut self.kept
-            && kept.cores.iter().all(|(other, _)| *other != place)
+        if let Some(undo) = &mut self.undo
+            && undo.cores.iter().all(|(other, _)| *other != place)
         {
-            kept.cores.push((place, self.cores[place].clone()));
+            undo.cores.push((place, self.cores[place].clone()));
         }
         &mut self.cores[place]
     }
 
     fn process(&mut self, place: u32) -> &mut Process {
-        if let Some(kept) = &mut self.kept
-            && kept.processes.iter().all(|(other, _)| *other != place)
+        if let Some(undo) = &mut self.undo
+            && undo.processes.iter().all(|(other, _)| *other != place)
         {
-            kept.processes
+            undo.processes
                 .push((place, self.processes[place as usize].clone()));
         }
         &mut self.processes[place as usize]

@@ -14,7 +14,7 @@ pub struct Process {
     pub core: usize,
     /// It is in the core's queue.
     pub is_awake: bool,
-    /// It has been woken, and has not had its turn since then.
+    /// It has been woken, and has not run since then.
     pub is_woken: bool,
     /// Until when it works, or has worked last.
     works_until_ns: u64,
@@ -45,7 +45,7 @@ struct Coming {
 #[derive(Debug)]
 pub struct Found {
     pub event: Event,
-    /// How much of the message's data it has taken out in earlier turns.
+    /// How much of the message's data it has taken out in earlier time slices.
     pub taken_bytes: usize,
     /// It takes out this many more bytes in this slice and leaves the rest to later ones, because
     /// that has not arrived.
@@ -54,7 +54,8 @@ pub struct Found {
     pub is_first: bool,
     /// How long it had had nothing to do.
     pub idle_ns: u64,
-    /// How many others its core had when its turn began; none if it goes on in the same turn.
+    /// How many others its core had when its time slice began; none if it continues in the same
+    /// slice.
     pub others_before: usize,
     /// It has been woken for this.
     pub is_woken: bool,
@@ -65,7 +66,7 @@ impl Coming {
     fn found_from_ns(&self) -> u64 {
         match &self.event {
             Event::Delivered(message) if self.taken_bytes > 0 => {
-                message.told_beyond_ns(self.taken_bytes)
+                message.published_beyond_ns(self.taken_bytes)
             }
             _ => 0,
         }
@@ -77,8 +78,8 @@ impl Coming {
         let Event::Delivered(message) = &self.event else {
             return None;
         };
-        let told_bytes = message.told_bytes(ns);
-        (told_bytes < message.payload.len()).then_some(told_bytes - self.taken_bytes)
+        let published_bytes = message.published_bytes(ns);
+        (published_bytes < message.payload.len()).then_some(published_bytes - self.taken_bytes)
     }
 
     /// Takes so much out. Returns what it was before.
