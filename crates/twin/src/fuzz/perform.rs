@@ -130,57 +130,55 @@ async fn create_unnamed<C: Context>(core: &Client<C>, directory: FileId, mode: u
 
 async fn attributes<C: Context>(core: &Client<C>, operation: &Operation) -> Observed {
     use Operation as O;
-    let set = async |id: FileId, change: AttributeChange| {
-        let state = core.set_attributes(id, change).await?;
-        Ok(Outcome::File(state, false))
-    };
-    let none = AttributeChange::default();
     match operation {
         O::Attributes(id) => Ok(Outcome::File(core.attributes(*id).await?, false)),
-        O::SetMode { id, mode } => {
-            set(
-                *id,
-                AttributeChange {
-                    mode: Some(*mode),
-                    ..none
-                },
-            )
-            .await
-        }
-        O::SetOwner { id, uid, gid } => {
-            set(
-                *id,
-                AttributeChange {
-                    uid: Some(*uid),
-                    gid: Some(*gid),
-                    ..none
-                },
-            )
-            .await
-        }
-        O::Truncate { id, size } => {
-            set(
-                *id,
-                AttributeChange {
-                    size: Some(*size),
-                    ..none
-                },
-            )
-            .await
+        O::SetMode { .. } | O::SetOwner { .. } | O::Truncate { .. } => {
+            let (id, change) = attribute_change(operation).ok_or(Errno::ENOSYS)?;
+            let state = core.set_attributes(id, change).await?;
+            Ok(Outcome::File(state, false))
         }
         O::ReadLink(id) => Ok(Outcome::Bytes(core.read_link(*id).await?)),
         O::Open(id) => Ok(Outcome::File(core.open(*id).await?, false)),
         O::Close(id) => done(core.close(*id).await),
+        _ => xattrs(core, operation).await,
+    }
+}
+
+/// The file whose attributes an operation changes, and the change.
+fn attribute_change(operation: &Operation) -> Option<(FileId, AttributeChange)> {
+    use Operation as O;
+    let mut change = AttributeChange::default();
+    let id = match operation {
+        O::SetMode { id, mode } => {
+            change.mode = Some(*mode);
+            id
+        }
+        O::SetOwner { id, uid, gid } => {
+            (change.uid, change.gid) = (Some(*uid), Some(*gid));
+            id
+        }
+        O::Truncate { id, size } => {
+            change.size = Some(*size);
+            id
+        }
+        _ => return None,
+    };
+    Some((*id, change))
+}
+
+async fn xattrs<C: Context>(core: &Client<C>, operation: &Operation) -> Observed {
+    use Operation as O;
+    match operation {
         O::GetXattr { id, name } => Ok(Outcome::Bytes(core.get_xattr(*id, name).await?)),
         O::SetXattr {
             id,
             name,
             mode,
             tag,
-        } => done(
-            core.set_xattr(*id, name, Bytes::from(vec![*tag; 5]), *mode)
-                .await,
-        ),
+        } => {
+            let value = Bytes::from(vec![*tag; 5]);
+            done(core.set_xattr(*id, name, value, *mode).await)
+        }
         O::ListXattrs(id) => Ok(Outcome::Names(core.list_xattrs(*id).await?)),
         O::RemoveXattr { id, name } => done(core.remove_xattr(*id, name).await),
         _ => Err(Errno::ENOSYS),

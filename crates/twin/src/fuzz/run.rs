@@ -119,31 +119,42 @@ pub(super) fn failure(kind: FailureKind, text: impl Into<String>) -> Failure {
     }
 }
 
+/// The servers of a scenario. Their clocks differ.
+fn cluster(scenario: &Scenario) -> Result<Cluster, Failure> {
+    let map = ClusterMap::new(1, Policy::Modular, 64, usize::from(scenario.servers))
+        .map_err(|error| failure(FailureKind::Error, error.to_string()))?;
+    let config = Config {
+        grace: GRACE,
+        lease: LEASE,
+        lease_pause: scenario.lease_pause,
+        split_entries: scenario.split_entries,
+        spread_depth: scenario.spread_depth,
+        ..Config::default()
+    };
+    let network = Network::new(scenario.seed);
+    let memory_bytes = scenario.memory_bytes;
+    let mut cluster = Cluster::new(map, &config, memory_bytes, network, scenario.defect);
+    cluster.limit_requests(scenario.admission);
+    let mut clocks = Random::new(scenario.seed, 3);
+    for server in &mut cluster.servers {
+        server.clock_ahead = Duration(clocks.below(CLOCK_AHEAD_MAX.0));
+    }
+    Ok(cluster)
+}
+
+const fn setting(scenario: &Scenario) -> Setting {
+    Setting {
+        chunk_bytes: CHUNK_BYTES as u64,
+        limited: scenario.memory_bytes < Scenario::MEMORY_UNLIMITED,
+        kernels: 0,
+        grace: GRACE,
+    }
+}
+
 impl Run {
     fn new(scenario: &Scenario) -> Result<Self, Failure> {
-        let map = ClusterMap::new(1, Policy::Modular, 64, usize::from(scenario.servers))
-            .map_err(|error| failure(FailureKind::Error, error.to_string()))?;
-        let config = Config {
-            grace: GRACE,
-            lease: LEASE,
-            lease_pause: scenario.lease_pause,
-            split_entries: scenario.split_entries,
-            spread_depth: scenario.spread_depth,
-            ..Config::default()
-        };
-        let mut world = World::new(Cluster::new(
-            map,
-            &config,
-            scenario.memory_bytes,
-            Network::new(scenario.seed),
-            scenario.defect,
-        ));
-        world.cluster.limit_requests(scenario.admission);
+        let world = World::new(cluster(scenario)?);
         let stops = scenario.bursts.iter().any(|burst| burst.stop.is_some());
-        let mut clocks = Random::new(scenario.seed, 3);
-        for server in &mut world.cluster.servers {
-            server.clock_ahead = Duration(clocks.below(CLOCK_AHEAD_MAX.0));
-        }
         let tree = snapshot(&world.cluster.stores(), &world.cluster.sessions, &[]);
         let mut run = Self {
             world,
@@ -155,12 +166,7 @@ impl Run {
             is_stepped: false,
             clients: Vec::new(),
             tree,
-            setting: Setting {
-                chunk_bytes: u64::from(CHUNK_BYTES),
-                limited: scenario.memory_bytes < Scenario::MEMORY_UNLIMITED,
-                kernels: 0,
-                grace: GRACE,
-            },
+            setting: setting(scenario),
             checked: Checked::default(),
         };
         run.clients = (0..scenario.clients)
@@ -461,6 +467,13 @@ fn held_files(client: usize, history: &History, tree: &Tree) -> BTreeSet<FileId>
 /// Whether nobody waited longer than one grace time beyond what the network cost, and nobody was
 /// turned away.
 fn punctual(history: &History, burst: &Burst, with_leases: bool) -> Result<(), Failure> {
+    let limit = longest_wait(burst, with_leases);
+    let mut records = history.iter();
+    records.try_for_each(|record| is_punctual(record, limit))
+}
+
+/// The most time that an operation of a burst may take.
+fn longest_wait(burst: &Burst, with_leases: bool) -> Duration {
     let quiet = burst.faults == Faults::default();
     let mut limit = if quiet {
         Duration(GRACE.0 * 3 / 2)
@@ -471,35 +484,32 @@ fn punctual(history: &History, burst: &Burst, with_leases: bool) -> Result<(), F
     if with_leases && (burst.death.is_some() || absence > LEASE_TRUST) {
         limit = Duration(limit.0 + LEASE.0);
     }
-    limit = Duration(limit.0 + absence.0);
-    for record in history {
-        let Some((at, observed)) = &record.returned else {
-            continue;
-        };
-        if at.since(record.called) > limit {
-            let text = format!(
-                "took {} ms: {record:?}\n",
-                at.since(record.called).0 / 1_000_000
-            );
-            return Err(failure(FailureKind::Slow, text));
-        }
-        let odd = [
-            Errno::EIO,
-            Errno::EBUSY,
-            Errno::ETIMEDOUT,
-            Errno::EPROTO,
-            Errno::ENOSYS,
-        ];
-        if let Err(errno) = observed
-            && odd.contains(errno)
-        {
-            return Err(failure(
-                FailureKind::Error,
-                format!("{}: {record:?}\n", errno.name()),
-            ));
-        }
+    Duration(limit.0 + absence.0)
+}
+
+fn is_punctual(record: &Record, limit: Duration) -> Result<(), Failure> {
+    const ODD: [Errno; 5] = [
+        Errno::EIO,
+        Errno::EBUSY,
+        Errno::ETIMEDOUT,
+        Errno::EPROTO,
+        Errno::ENOSYS,
+    ];
+    let Some((at, observed)) = &record.returned else {
+        return Ok(());
+    };
+    let took = at.since(record.called);
+    if took > limit {
+        let text = format!("took {} ms: {record:?}\n", took.0 / 1_000_000);
+        return Err(failure(FailureKind::Slow, text));
     }
-    Ok(())
+    match observed {
+        Err(errno) if ODD.contains(errno) => {
+            let text = format!("{}: {record:?}\n", errno.name());
+            Err(failure(FailureKind::Error, text))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn describe(history: &History) -> String {

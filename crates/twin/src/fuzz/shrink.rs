@@ -1,6 +1,6 @@
 //! Makes a failing scenario small.
 
-use super::{Checked, Failure, Scenario, run};
+use super::{Burst, Checked, Failure, Scenario, run};
 use crate::cluster::{Faults, Party};
 use futago_base::Duration;
 use futago_driver::AdmissionConfig;
@@ -37,48 +37,78 @@ pub fn shrink(scenario: &Scenario, failure: &Failure, runs: usize) -> (Scenario,
 
 /// Scenarios that are a little smaller, the smallest first.
 fn candidates(scenario: &Scenario) -> Vec<Scenario> {
-    let mut all = Vec::new();
-    let mut add = |change: &dyn Fn(&mut Scenario)| {
-        let mut candidate = scenario.clone();
-        change(&mut candidate);
-        if candidate != *scenario {
-            all.push(candidate);
-        }
+    let mut candidates = Candidates {
+        scenario,
+        all: Vec::new(),
     };
-    for burst in (0..scenario.bursts.len()).rev() {
-        add(&|s| {
+    let bursts = 0..scenario.bursts.len();
+    for burst in bursts.clone().rev() {
+        candidates.add(|s| {
             s.bursts.remove(burst);
         });
     }
-    for (burst, scripts) in scenario
-        .bursts
-        .iter()
-        .map(|burst| &burst.scripts)
-        .enumerate()
-    {
-        add(&|s| s.bursts[burst].faults = Faults::default());
-        add(&|s| s.bursts[burst].faults.lost_permille = 0);
-        add(&|s| s.bursts[burst].faults.doubled_permille = 0);
-        add(&|s| s.bursts[burst].faults.late_permille = 0);
-        add(&|s| s.bursts[burst].faults.partitions.clear());
-        add(&|s| s.bursts[burst].faults.pauses.clear());
-        add(&|s| s.bursts[burst].death = None);
-        add(&|s| s.bursts[burst].stop = None);
-        add(&|s| s.bursts[burst].clock_steps.clear());
-        add(&|s| s.bursts[burst].idle = Duration(0));
+    for burst in bursts {
+        candidates.add_fewer_faults(burst);
+        candidates.add_fewer_steps(burst);
+    }
+    candidates.add(|s| s.admission = AdmissionConfig::default());
+    candidates.add(|s| s.memory_bytes = Scenario::MEMORY_UNLIMITED);
+    let least = servers_min(scenario);
+    candidates.add(|s| s.servers = (s.servers - 1).max(least));
+    candidates.all
+}
+
+/// The candidates so far, in the place of a scenario.
+struct Candidates<'a> {
+    scenario: &'a Scenario,
+    all: Vec<Scenario>,
+}
+
+impl Candidates<'_> {
+    /// Adds the scenario with a change, if that changes anything.
+    fn add(&mut self, change: impl FnOnce(&mut Scenario)) {
+        let mut candidate = self.scenario.clone();
+        change(&mut candidate);
+        if candidate != *self.scenario {
+            self.all.push(candidate);
+        }
+    }
+
+    fn add_fewer_faults(&mut self, burst: usize) {
+        let changes: [fn(&mut Burst); 10] = [
+            |burst| burst.faults = Faults::default(),
+            |burst| burst.faults.lost_permille = 0,
+            |burst| burst.faults.doubled_permille = 0,
+            |burst| burst.faults.late_permille = 0,
+            |burst| burst.faults.partitions.clear(),
+            |burst| burst.faults.pauses.clear(),
+            |burst| burst.death = None,
+            |burst| burst.stop = None,
+            |burst| burst.clock_steps.clear(),
+            |burst| burst.idle = Duration(0),
+        ];
+        for change in changes {
+            self.add(|s| change(&mut s.bursts[burst]));
+        }
+    }
+
+    fn add_fewer_steps(&mut self, burst: usize) {
+        let scripts = &self.scenario.bursts[burst].scripts;
         for script in 0..scripts.len() {
-            add(&|s| s.bursts[burst].scripts[script].clear());
+            self.add(|s| s.bursts[burst].scripts[script].clear());
         }
         for (script, steps) in scripts.iter().enumerate() {
             for step in 0..steps.len() {
-                add(&|s| {
+                self.add(|s| {
                     s.bursts[burst].scripts[script].remove(step);
                 });
             }
         }
     }
-    add(&|s| s.admission = AdmissionConfig::default());
-    add(&|s| s.memory_bytes = Scenario::MEMORY_UNLIMITED);
+}
+
+/// The least number of servers that has all servers that stop or whose clocks step.
+fn servers_min(scenario: &Scenario) -> u16 {
     let bursts = scenario.bursts.iter();
     let stopped = bursts.clone().filter_map(|burst| Some(burst.stop?.server));
     let stepped = bursts.flat_map(|burst| &burst.clock_steps);
@@ -87,7 +117,5 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         Party::Client(_) => None,
     });
     let named = stopped.chain(stepped);
-    let least = named.map(|server| server.0 + 1).max().unwrap_or(1);
-    add(&|s| s.servers = (s.servers - 1).max(least));
-    all
+    named.map(|server| server.0 + 1).max().unwrap_or(1)
 }

@@ -285,6 +285,34 @@ struct Ends<'a> {
     target: Option<NodeId>,
 }
 
+/// The nodes of a rename, or why there are none.
+fn ends<'a>(
+    tree: &Tree,
+    from: (FileId, &'a Name),
+    to: (FileId, &'a Name),
+    flags: RenameFlags,
+) -> Result<Ends<'a>, Errors> {
+    let directories = [directory(tree, from.0), directory(tree, to.0)];
+    let [moved, target] = [(0, from.1), (1, to.1)].map(|(end, name)| {
+        let directory: &Result<NodeId, Errors> = &directories[end];
+        tree.entry(*directory.as_ref().ok()?, name)
+    });
+    let wrong = directories.iter().filter_map(|found| found.as_ref().err());
+    let mut errors: Errors = wrong.flatten().copied().collect();
+    errors.extend(moved.is_none().then_some(Errno::ENOENT));
+    errors.extend((flags.no_replace && target.is_some()).then_some(Errno::EEXIST));
+    errors.extend((flags.exchange && target.is_none()).then_some(Errno::ENOENT));
+    match (directories, moved) {
+        ([Ok(from_directory), Ok(to_directory)], Some(moved)) if errors.is_empty() => Ok(Ends {
+            from: (from_directory, from.1),
+            to: (to_directory, to.1),
+            moved,
+            target,
+        }),
+        _ => Err(errors),
+    }
+}
+
 fn rename(
     tree: &mut Tree,
     call: &Call<'_>,
@@ -292,49 +320,17 @@ fn rename(
     to: (FileId, &Name),
     flags: RenameFlags,
 ) -> Result<Expected, Errors> {
-    let directories = (directory(tree, from.0), directory(tree, to.0));
-    let target = directories
-        .1
-        .as_ref()
-        .ok()
-        .and_then(|&d| tree.entry(d, to.1));
-    let moved = directories
-        .0
-        .as_ref()
-        .ok()
-        .and_then(|&d| tree.entry(d, from.1));
-    let mut errors: Errors = Vec::new();
-    for directory in [&directories.0, &directories.1] {
-        errors.extend(directory.as_ref().err().into_iter().flatten());
+    let ends = ends(tree, from, to, flags)?;
+    if ends.target == Some(ends.moved) {
+        return Ok(Expected::Done);
     }
-    errors.extend(moved.is_none().then_some(Errno::ENOENT));
-    if flags.no_replace && target.is_some() {
-        errors.push(Errno::EEXIST);
-    }
-    if flags.exchange && target.is_none() {
-        errors.push(Errno::ENOENT);
-    }
-    let (Ok(from_directory), Ok(to_directory), Some(moved)) = (directories.0, directories.1, moved)
-    else {
-        return Err(errors);
-    };
-    let ends = Ends {
-        from: (from_directory, from.1),
-        to: (to_directory, to.1),
-        moved,
-        target,
-    };
-    if errors.is_empty() && target != Some(moved) {
-        errors.extend(obstacles(tree, &ends, flags.exchange));
-    }
+    let errors = obstacles(tree, &ends, flags.exchange);
     if !errors.is_empty() {
         return Err(errors);
     }
-    if target != Some(moved) {
-        relocate(tree, &ends, flags.exchange);
-        if flags.whiteout.is_some() {
-            leave_whiteout(tree, call, ends.from);
-        }
+    relocate(tree, &ends, flags.exchange);
+    if flags.whiteout.is_some() {
+        leave_whiteout(tree, call, ends.from);
     }
     Ok(Expected::Done)
 }

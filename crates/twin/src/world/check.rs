@@ -1,6 +1,6 @@
 //! Whether a setup makes sense.
 
-use super::{Activity, Amount, Data, Host, Latency, Mix, OperationKind, Place, Setup};
+use super::{Activity, Amount, Data, Host, Latency, Mix, OperationKind, Phase, Place, Setup};
 
 use futago_lab::workload::FileLayout;
 
@@ -43,6 +43,36 @@ fn require(holds: bool, part: impl FnOnce() -> String, reason: &str) -> Result<(
 fn check_buckets(buckets: u64, part: impl FnOnce() -> String) -> Result<(), Error> {
     let tiles = buckets.is_power_of_two() && buckets <= 1 << 20;
     require(tiles, part, "it must be a power of two, up to 1048576")
+}
+
+fn check_mix(mix: &Mix, place: Place, part: impl Fn(&str) -> String) -> Result<(), Error> {
+    let weighs = mix.operations.iter().any(|&(_, weight)| weight > 0);
+    let reason = "some operation has a weight above zero";
+    require(weighs, || part("mix"), reason)?;
+    let mixed = |(kind, _): &(OperationKind, u32)| kind.is_mixed();
+    let reason = "all of it are operations on names";
+    require(mix.operations.iter().all(mixed), || part("mix"), reason)?;
+    let shared = mix.common == 0 || place != Place::Own;
+    let reason = "common files lie in a directory that clients share";
+    require(shared, || part("common"), reason)?;
+    let reason = "its exponent must be above zero";
+    require(mix.popularity.is_valid(), || part("popularity"), reason)
+}
+
+/// Checks when operations of a phase begin, and how long it lasts.
+fn check_times(phase: &Phase, part: impl Fn(&str) -> String) -> Result<(), Error> {
+    require(phase.think.is_valid(), || part("think"), LATENCY)?;
+    if let Some(arrivals) = phase.arrivals {
+        let reason = "it must be above zero, and not above a billion";
+        require(arrivals.is_valid(), || part("arrivals.per_s"), reason)?;
+        let reason = "what arrives does not wait for the end of what came before";
+        require(phase.think == Latency::ZERO, || part("think"), reason)?;
+    }
+    let lasts = match phase.amount {
+        Amount::Operations(count) => count > 0,
+        Amount::Duration { measured_ns, .. } => measured_ns > 0,
+    };
+    require(lasts, || part("amount"), "it must be above zero")
 }
 
 impl Setup {
@@ -195,23 +225,7 @@ impl Setup {
         let phase = &self.phases[index];
         let part = |field: &str| format!("phases[{index}].{field}");
         match &phase.activity {
-            Activity::Names(Mix {
-                operations,
-                common,
-                popularity,
-            }) => {
-                let weighs = operations.iter().any(|&(_, weight)| weight > 0);
-                let reason = "some operation has a weight above zero";
-                require(weighs, || part("mix"), reason)?;
-                let mixed = |(kind, _): &(OperationKind, u32)| kind.is_mixed();
-                let reason = "all of it are operations on names";
-                require(operations.iter().all(mixed), || part("mix"), reason)?;
-                let shared = *common == 0 || phase.place != Place::Own;
-                let reason = "common files lie in a directory that clients share";
-                require(shared, || part("common"), reason)?;
-                let reason = "its exponent must be above zero";
-                require(popularity.is_valid(), || part("popularity"), reason)?;
-            }
+            Activity::Names(mix) => check_mix(mix, phase.place, part)?,
             Activity::Data(data) => self.check_data(data, phase.place, part)?,
             Activity::Trace(trace) => {
                 let performed = trace.processes.len() <= self.client_count();
@@ -221,22 +235,12 @@ impl Setup {
                 require(phase.place != Place::Own, || part("trace"), reason)?;
             }
         }
-        require(phase.think.is_valid(), || part("think"), LATENCY)?;
-        if let Some(arrivals) = phase.arrivals {
-            let reason = "it must be above zero, and not above a billion";
-            require(arrivals.is_valid(), || part("arrivals.per_s"), reason)?;
-            let reason = "what arrives does not wait for the end of what came before";
-            require(phase.think == Latency::ZERO, || part("think"), reason)?;
-        }
+        check_times(phase, part)?;
         if let Place::Shared(directory) = phase.place {
             let known = directory < self.directories.len();
             require(known, || part("place"), "there is no such directory")?;
         }
-        let lasts = match phase.amount {
-            Amount::Operations(count) => count > 0,
-            Amount::Duration { measured_ns, .. } => measured_ns > 0,
-        };
-        require(lasts, || part("amount"), "it must be above zero")
+        Ok(())
     }
 
     fn check_data(

@@ -18,7 +18,7 @@ use super::scene::{Scene, engine_ns, wall};
 use super::statistics::Output;
 use super::{Place, ResourceClass};
 use files::Files;
-use futago_base::{ServerId, Time};
+use futago_base::{FileId, ServerId, Time};
 use futago_client::Memory;
 use futago_driver::{CallOutput, Calls};
 use futago_trace::ROOT;
@@ -396,54 +396,40 @@ impl ClientProcess {
     fn conclude(
         &mut self,
         operation: Operation,
-        [arrived_ns, began_ns]: [u64; 2],
+        times: [u64; 2],
         ended: Ended,
         at: &mut Moment<'_>,
         mut undo: Option<&mut ClientUndo>,
     ) {
-        let Ended {
-            outcome,
-            waited,
-            retries,
-        } = ended;
-        let found = outcome.ok().and_then(|done| done.file);
-        if let (Operation::Trace(work), Some(file)) = (operation, found) {
-            let number = work.finds;
-            let found = number.map(|number| self.files.found(work.phase, number, file));
-            if let Some(undo) = undo.as_deref_mut() {
-                undo.files.extend(found);
-            }
+        if let Some(file) = ended.outcome.ok().and_then(|done| done.file) {
+            self.remember(operation, file, undo.as_deref_mut());
         }
         let workload = &mut self.state.workload;
-        match operation {
-            Operation::MakeOwn if found.is_some() => workload.own = found,
-            Operation::MakeFile(..) | Operation::FindFile(..) if found.is_some() => {
-                workload.file = found;
-            }
-            _ => {}
-        }
-        let window = at.scene.window(workload.round, workload.began_ns);
-        if let (Some(window), Some(kind)) = (window, operation.kind()) {
-            at.out.outputs.push(Output::Operation {
-                window,
-                kind,
-                arrived_ns,
-                ended_ns: at.ns,
-                outcome: outcome.map(|done| done.bytes),
-                retries,
-            });
-        }
-        if workload.arrivals(at.scene).is_some() {
-            let times = [arrived_ns, began_ns, at.ns];
-            at.used(ResourceClass::Client, times);
-        }
+        measure(workload, operation, times, &ended, at);
         let next_ns = workload.next_ns(at.scene, self.number, at.ns, at.random);
         // An operation without a wait takes one nanosecond all the same; otherwise any number of
         // operations could end at one time.
-        let next_ns = next_ns.max(at.ns + u64::from(!waited));
+        let next_ns = next_ns.max(at.ns + u64::from(!ended.waited));
         self.state.next_ns = Some(next_ns);
         if next_ns <= at.ns {
             self.begin_operation(at, undo);
+        }
+    }
+
+    /// Remembers the file that an operation has made or found, if later ones need it.
+    fn remember(&mut self, operation: Operation, file: FileId, undo: Option<&mut ClientUndo>) {
+        let workload = &mut self.state.workload;
+        match operation {
+            Operation::MakeOwn => workload.own = Some(file),
+            Operation::MakeFile(..) | Operation::FindFile(..) => workload.file = Some(file),
+            Operation::Trace(work) => {
+                let number = work.finds;
+                let found = number.map(|number| self.files.found(work.phase, number, file));
+                if let Some(undo) = undo {
+                    undo.files.extend(found);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -541,4 +527,29 @@ impl ClientProcess {
 enum Slot {
     Main,
     KeepAlive,
+}
+
+/// Measures an operation that has ended, and the use of its client.
+fn measure(
+    workload: &Workload,
+    operation: Operation,
+    [arrived_ns, began_ns]: [u64; 2],
+    ended: &Ended,
+    at: &mut Moment<'_>,
+) {
+    let window = at.scene.window(workload.round, workload.began_ns);
+    if let (Some(window), Some(kind)) = (window, operation.kind()) {
+        at.out.outputs.push(Output::Operation {
+            window,
+            kind,
+            arrived_ns,
+            ended_ns: at.ns,
+            outcome: ended.outcome.map(|done| done.bytes),
+            retries: ended.retries,
+        });
+    }
+    if workload.arrivals(at.scene).is_some() {
+        let times = [arrived_ns, began_ns, at.ns];
+        at.used(ResourceClass::Client, times);
+    }
 }

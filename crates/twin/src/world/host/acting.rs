@@ -109,23 +109,17 @@ impl Host {
                 return at.worked_until_ns;
             }
         }
-        match (concerned, undo) {
-            (Concerned::Server(place), Some(ProcessUndo::Server(_, undo))) => {
+        match concerned {
+            Concerned::Server(place) => {
                 let server = &mut self.servers[place as usize];
-                run_server(server, event, &mut at, Some(undo));
+                run_server(server, event, &mut at, undo.and_then(ProcessUndo::server));
             }
-            (Concerned::Server(place), _) => {
-                run_server(&mut self.servers[place as usize], event, &mut at, None);
-            }
-            (Concerned::Client(place), Some(ProcessUndo::Client(_, undo))) => {
+            Concerned::Client(place) => {
                 let client = &mut self.clients[place as usize];
-                run_client(client, event, self.state.round, &mut at, Some(undo));
+                let undo = undo.and_then(ProcessUndo::client);
+                run_client(client, event, self.state.round, &mut at, undo);
             }
-            (Concerned::Client(place), _) => {
-                let client = &mut self.clients[place as usize];
-                run_client(client, event, self.state.round, &mut at, None);
-            }
-            (Concerned::Nobody, _) => {}
+            Concerned::Nobody => {}
         }
         at.worked_until_ns
     }

@@ -20,7 +20,7 @@ use super::client::{ClientProcess, ClientUndo};
 use super::event::Event;
 use super::message::Party;
 use super::process::{World, WorldUndo};
-use super::scene::Scene;
+use super::scene::{Scene, Window};
 use super::statistics::{OperationTable, Output, TransactionTable, UsageTable};
 use crate::random::Random;
 use cores::CoresUndo;
@@ -86,6 +86,22 @@ enum ProcessUndo {
     Nothing,
     Server(u32, Box<ServerUndo>),
     Client(u32, Box<ClientUndo>),
+}
+
+impl ProcessUndo {
+    fn server(&mut self) -> Option<&mut ServerUndo> {
+        match self {
+            Self::Server(_, undo) => Some(undo),
+            _ => None,
+        }
+    }
+
+    fn client(&mut self) -> Option<&mut ClientUndo> {
+        match self {
+            Self::Client(_, undo) => Some(undo),
+            _ => None,
+        }
+    }
 }
 
 impl Host {
@@ -307,9 +323,15 @@ impl Host {
                 arrived_ns,
                 started_ns,
                 ended_ns,
-            } => {
-                let usage = self.usage.entry((window.phase, class)).or_default();
-                usage.add(window, [arrived_ns, started_ns, ended_ns]);
+            } => self.commit_use(window, class, [arrived_ns, started_ns, ended_ns]),
+            Output::Left { window, arrived_ns } => {
+                *self.left.entry(window.phase).or_default() += 1;
+                let until_ns = window.until_ns;
+                self.commit_use(
+                    window,
+                    ResourceClass::Client,
+                    [arrived_ns, until_ns, until_ns],
+                );
             }
             Output::Operation {
                 window,
@@ -318,10 +340,7 @@ impl Host {
                 ended_ns,
                 outcome,
                 retries,
-            } => {
-                if !window.contains(ended_ns) {
-                    return;
-                }
+            } if window.contains(ended_ns) => {
                 // A thread that panicked has stopped the run anyway.
                 if let Ok(mut table) = self.operations.lock() {
                     let tally = table.entry((window.phase, kind)).or_default();
@@ -332,20 +351,17 @@ impl Host {
                 window,
                 at_ns,
                 counts,
-            } => {
-                if window.contains(at_ns) {
-                    let table = self.transactions.entry(window.phase).or_default();
-                    table.add(counts);
-                }
+            } if window.contains(at_ns) => {
+                let table = self.transactions.entry(window.phase).or_default();
+                table.add(counts);
             }
-            Output::Left { window, arrived_ns } => {
-                *self.left.entry(window.phase).or_default() += 1;
-                let key = (window.phase, ResourceClass::Client);
-                let until_ns = window.until_ns;
-                let usage = self.usage.entry(key).or_default();
-                usage.add(window, [arrived_ns, until_ns, until_ns]);
-            }
+            Output::Operation { .. } | Output::Transactions { .. } => {}
         }
+    }
+
+    fn commit_use(&mut self, window: Window, class: ResourceClass, times_ns: [u64; 3]) {
+        let usage = self.usage.entry((window.phase, class)).or_default();
+        usage.add(window, times_ns);
     }
 }
 

@@ -203,25 +203,40 @@ impl ServerProcess {
         at.ns = at.ns.max(self.state.free_ns);
         let now = self.state.clock.read(wall(at.ns));
         let decision = self.core.handle(&self.store, input, now);
-        let Decision {
-            batch,
-            outputs,
-            work,
-            transactions,
-            waits_for_clients: _,
-        } = self.or_refusal(decision, origin);
+        let decision = self.or_refusal(decision, origin);
+        self.charge(&decision, origin, arrived_ns, at);
+        at.count_transactions(decision.transactions);
+        self.store(decision.batch, at, undo.as_deref_mut());
+        self.send_all(decision.outputs, arrived_ns, at);
+        if let Some(undo) = undo {
+            undo.admission = self.admission.take_changes();
+        }
+    }
+
+    /// Works for a decision and its messages.
+    fn charge(
+        &mut self,
+        decision: &Decision,
+        origin: Origin<'_>,
+        arrived_ns: u64,
+        at: &mut Moment<'_>,
+    ) {
         let begun_ns = at.ns;
+        let outputs = &decision.outputs;
         let sent = outputs.iter().map(|output| sent_data(output).1);
         let received = origin.message.map_or(0, |message| at.left_bytes(message));
         let copied = received + sent.sum::<usize>();
-        let work_ns = cost_ns(at, origin.request, work);
-        let messages_ns = messages_ns(at, origin.message, &outputs);
+        let work_ns = cost_ns(at, origin.request, decision.work);
+        let messages_ns = messages_ns(at, origin.message, outputs);
         at.occupy_and_copy(work_ns + messages_ns, copied);
         if at.ns > begun_ns {
             self.state.free_ns = at.ns;
             at.used(ResourceClass::Server, [arrived_ns, begun_ns, at.ns]);
         }
-        at.count_transactions(transactions);
+    }
+
+    /// Applies a batch, and waits until it is stored if it has to be.
+    fn store(&mut self, batch: Batch, at: &mut Moment<'_>, mut undo: Option<&mut ServerUndo>) {
         let stored = is_stored(&batch).then(|| written_bytes(&batch));
         if let Some(after) = self.core.tick_after(&batch) {
             self.set_tick(at.ns.saturating_add(after.0), at);
@@ -231,11 +246,7 @@ impl ServerProcess {
             None => self.store.apply(batch),
         }
         if let Some(bytes) = stored {
-            self.wait_for_store(bytes, at, undo.as_deref_mut());
-        }
-        self.send_all(outputs, arrived_ns, at);
-        if let Some(undo) = undo {
-            undo.admission = self.admission.take_changes();
+            self.wait_for_store(bytes, at, undo);
         }
     }
 
