@@ -182,7 +182,7 @@ impl Side {
         }
     }
 
-    /// An operation is one request and one turn.
+    /// An operation is one request and one batch.
     fn set(&mut self, request: &str, operation_ns: f64) {
         let request_ns = (operation_ns - self.batch_ns).max(0.0);
         self.request_ns.insert(request.to_owned(), request_ns);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_what_several_operations_at_once_save() {
+    fn a_batch_is_what_several_operations_at_once_save() {
         // One: 3 + 2. Eight: 3 + 8 x 2 = 19, for each 2.375.
         assert_eq!(batch_ns(5.0, 2.375), 3.0);
         assert_eq!(batch_ns(5.0, 6.0), 0.0);

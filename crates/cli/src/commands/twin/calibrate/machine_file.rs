@@ -105,7 +105,7 @@ fn looking(measured: &Measured, costs: &Costs) -> String {
     )
 }
 
-/// The costs of one side. `directions` turns costs of written and read bytes into costs of received
+/// The costs of one side. `directions` maps costs of written and read bytes to costs of received
 /// and sent ones.
 fn side(costs: &Side, name: &str, directions: fn([f64; 2]) -> [f64; 2]) -> String {
     let messages = |batch_ns: f64, bytes_ns: [f64; 2]| {

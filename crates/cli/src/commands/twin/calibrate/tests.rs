@@ -54,13 +54,13 @@ fn large_ns(byte_ns: f64) -> f64 {
     4096.0 * BYTE_NS + (1_048_576.0 - 4096.0) * byte_ns
 }
 
-/// Costs that are higher by an amount for each turn and for each byte.
+/// Costs that are higher by an amount for each batch and for each byte.
 fn dearer(batch_ns: f64, byte_ns: f64, waiting_ns: f64) -> Costs {
     let mut costs = Costs::from([
         name("stat", 3_000.0 + batch_ns, waiting_ns),
         name("create", 4_000.0 + batch_ns, waiting_ns),
     ]);
-    // Only bytes of large transfers cost more, so that a turn can be distinguished from them.
+    // Only bytes of large transfers cost more, so that a batch can be distinguished from them.
     for home in ["write", "read"] {
         let more_ns = (1_048_576.0 - 4096.0) * byte_ns;
         costs.extend([
