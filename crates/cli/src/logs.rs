@@ -62,7 +62,7 @@ impl Log {
     }
 }
 
-/// The form that this process was told to use.
+/// The form that this process uses.
 pub fn chosen_format() -> &'static str {
     CHOSEN
         .get()

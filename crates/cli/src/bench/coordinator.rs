@@ -18,8 +18,8 @@ pub struct Plan<'a> {
 /// All rounds of a phase on one file system.
 pub type Rounds = Vec<PhaseReport>;
 
-/// Runs jobs that differ in their target alone: each phase on every target in turn, before the next
-/// phase. Returns the phases of every job.
+/// Runs jobs that differ in their target alone: each phase on one target after the other, before
+/// the next phase. Returns the phases of every job.
 pub fn run(jobs: &[Job], plan: Plan<'_>) -> anyhow::Result<Vec<Vec<Rounds>>> {
     let phases = jobs.first().map_or(Vec::new(), |job| job.work.phases());
     let mut all = vec![vec![Rounds::new(); phases.len()]; jobs.len()];

@@ -71,14 +71,14 @@ pub fn end_processes(records: &[ProcessRecord], killed: &mut Vec<i32>) {
         send(record, Signal::TERM);
     }
     let gone = || records.iter().all(|record| !record.is_alive());
-    if spawn::wait_until(spawn::PATIENCE, gone) {
+    if spawn::wait_until(spawn::END_TIMEOUT, gone) {
         return;
     }
     for record in records.iter().filter(|record| record.is_alive()) {
         send(record, Signal::KILL);
         killed.push(record.pid);
     }
-    spawn::wait_until(spawn::PATIENCE, gone);
+    spawn::wait_until(spawn::END_TIMEOUT, gone);
 }
 
 fn send(record: &ProcessRecord, signal: Signal) {

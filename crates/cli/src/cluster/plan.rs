@@ -42,7 +42,7 @@ pub fn on_this_host(
         .collect())
 }
 
-/// `processes` server processes dealt out to `hosts` in turn; the servers of a host listen on
+/// `processes` server processes dealt out to `hosts` round robin; the servers of a host listen on
 /// `first_port` and the ports after it.
 pub fn on_hosts(
     hosts: &[String],
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_take_turns_and_count_their_ports() {
+    fn servers_are_dealt_out_round_robin_with_ports_of_their_host() {
         let hosts = ["me@n1".to_owned(), "fe80::1".to_owned()];
         let entries = on_hosts(&hosts, 3, 1, 7000).unwrap();
         let addresses: Vec<String> = entries.iter().map(|e| e.address.to_string()).collect();

@@ -146,7 +146,7 @@ impl Started {
             let _ = kill_process(pid, Signal::TERM);
         }
         let child = &mut self.child;
-        wait_until(PATIENCE, || !matches!(child.try_wait(), Ok(None)));
+        wait_until(END_TIMEOUT, || !matches!(child.try_wait(), Ok(None)));
         self.kill();
     }
 
@@ -198,7 +198,7 @@ const INTERRUPTION_MAX: Duration = Duration::from_millis(100);
 pub const REACH_MAX: Duration = Duration::from_secs(10);
 
 /// How long a process may take to end before it is killed.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often a condition is looked at again.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -91,7 +91,7 @@ struct Io {
     /// Bytes an operation.
     #[arg(long, default_value = "1MiB")]
     transfer: ByteSize,
-    /// All clients in one file, their blocks taking turns.
+    /// All clients in one file, their blocks interleaved.
     #[arg(long)]
     shared_file: bool,
     /// Bytes of one client that lie together in a shared file, and that strided transfers pass by;

@@ -29,7 +29,7 @@ use std::{
 };
 
 /// How long a mount may take, at most.
-const PATIENCE: Duration = Duration::from_secs(60);
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Arguments of `mount`.
 #[derive(Args)]
@@ -218,7 +218,7 @@ pub fn in_background(
     let ready = ProcessRecord::of(started[0].pid(), Role::Mount(path.clone())).and_then(|record| {
         // A clean-up finds it so, however early it comes.
         record.save(&runtime)?;
-        spawn::wait_ready(&mut started, PATIENCE, interrupted)?;
+        spawn::wait_ready(&mut started, READY_TIMEOUT, interrupted)?;
         spawn::ensure_uninterrupted(interrupted)
     });
     if let Err(error) = ready {

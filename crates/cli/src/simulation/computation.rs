@@ -1,7 +1,7 @@
 //! How long a fixed piece of computation takes the cores of this host.
 //!
 //! A core of a virtual machine is often one of two threads that a core of its host runs, and the
-//! other one belongs to somebody else: while that one works, each has about half of the core. The
+//! other one belongs to another tenant: while that one works, each has about half of the core. The
 //! system tells of no time that was stolen then, and yet all takes up to 1.8 times as long. A
 //! computation that keeps the units of a core busy shows it at once.
 

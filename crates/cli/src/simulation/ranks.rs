@@ -31,9 +31,9 @@ pub fn run_all(
     let own: Vec<Point> = points.iter().skip(rank).step_by(count).cloned().collect();
     // A rank that fails must still take part in the exchange, or the others would wait for ever.
     let mine = sweep::run_all(&own, jobs, || ());
-    let told = mine.as_ref().map_err(|error| format!("{error:#}"));
-    let told = serde_json::to_vec(&told)?;
-    let parts = ranks.exchange(vec![told; count])?;
+    let mine = mine.as_ref().map_err(|error| format!("{error:#}"));
+    let mine = serde_json::to_vec(&mine)?;
+    let parts = ranks.exchange(vec![mine; count])?;
     let parts = parts.iter().map(|part| {
         let part: Result<Vec<PointResult>, String> = serde_json::from_slice(part)?;
         part.map_err(|error| anyhow!(error))
@@ -72,12 +72,12 @@ mod tests {
             ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
         });
         // To the last digit, though the results of other ranks have been text.
-        let told = |results: &[PointResult]| -> Vec<_> {
-            let told = |result: &PointResult| (result.digest.clone(), result.throughput.clone());
-            results.iter().map(told).collect()
+        let summary = |results: &[PointResult]| -> Vec<_> {
+            let of = |result: &PointResult| (result.digest.clone(), result.throughput.clone());
+            results.iter().map(of).collect()
         };
         for results in together {
-            assert_eq!(told(&results), told(&alone));
+            assert_eq!(summary(&results), summary(&alone));
         }
     }
 }

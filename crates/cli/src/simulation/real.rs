@@ -261,13 +261,13 @@ impl RealClient {
         let number = self.number;
         perform(&self.futago, async |client| {
             let file = make_file(client, number, directory, &data).await?;
-            let turns = if data.fill {
+            let transfers = if data.fill {
                 data.workload.transfer_count()
             } else {
                 0
             };
-            for turn in 0..turns {
-                let work = Work::Data(data.transfer(IoPhase::Write, number, file, turn));
+            for index in 0..transfers {
+                let work = Work::Data(data.transfer(IoPhase::Write, number, file, index));
                 work.perform(client, number, &[], work.data()).await?;
             }
             Ok(())
@@ -284,8 +284,9 @@ impl RealClient {
             async |client: &RecordedClient| find_file(client, number, place, &data, &shared).await;
         let file = perform(&self.futago, find)?;
         let (_, _, most) = window(phase.amount);
-        let turns = 0..most.min(data.workload.transfer_count());
-        let works = turns.map(|turn| Work::Data(data.transfer(data.phase, number, file, turn)));
+        let transfers = 0..most.min(data.workload.transfer_count());
+        let works =
+            transfers.map(|index| Work::Data(data.transfer(data.phase, number, file, index)));
         self.data = works.map(|work| work.data().bytes().into()).collect();
         self.file = Some(file);
         Ok(())
@@ -357,7 +358,7 @@ impl RealClient {
             while part.performed < most && began.elapsed() < until {
                 let some = (part.performed..most)
                     .take(at_once)
-                    .map_while(|turn| works.next(turn));
+                    .map_while(|index| works.next(index));
                 let some: Vec<(Work, Payload)> = some.collect();
                 part.begin(some.len() as u64, began.elapsed() >= warm);
                 let performed = some.into_iter().map(async |(work, data)| {
@@ -403,8 +404,8 @@ impl Works {
         self.data.len()
     }
 
-    /// The next one, and what it writes; `None` if there is no more.
-    pub fn next(&mut self, turn: u64) -> Option<(Work, Payload)> {
+    /// The operation of this index, and what it writes; `None` if there is no more.
+    pub fn next(&mut self, index: u64) -> Option<(Work, Payload)> {
         match &self.phase.activity {
             Activity::Names(mix) => {
                 let (place, directory) = (self.phase.place, self.directory);
@@ -412,10 +413,10 @@ impl Works {
                 Some((work, Payload::empty()))
             }
             Activity::Data(data) => {
-                let work = Work::Data(data.transfer(data.phase, self.client, self.file, turn));
+                let work = Work::Data(data.transfer(data.phase, self.client, self.file, index));
                 let made = self
                     .data
-                    .get((turn % data.workload.transfer_count()) as usize);
+                    .get((index % data.workload.transfer_count()) as usize);
                 Some((work, made.cloned().unwrap_or_default()))
             }
             // It is replayed.

@@ -9,8 +9,8 @@ use futago_twin::{
 
 /// Refuses a scenario that a real cluster on this host cannot run, with the reason.
 pub fn check(body: &Body, setup: &Setup) -> anyhow::Result<()> {
-    let told = check_surroundings(body).and_then(|()| check_directories(body, setup));
-    told.map_err(mistake)
+    let checked = check_surroundings(body).and_then(|()| check_directories(body, setup));
+    checked.map_err(mistake)
 }
 
 fn check_surroundings(body: &Body) -> Result<(), Problem> {

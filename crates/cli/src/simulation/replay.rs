@@ -30,8 +30,8 @@ pub struct Replay<'a> {
 impl Replay<'_> {
     /// Makes what the trace begins with, if that is the client's task. Directories may be there.
     pub fn prepare(&mut self, trace: &Trace) -> anyhow::Result<()> {
-        for turn in 0.. {
-            let Some(work) = TraceWork::of(trace, 0, true, self.client, turn) else {
+        for index in 0.. {
+            let Some(work) = TraceWork::of(trace, 0, true, self.client, index) else {
                 break;
             };
             match self.step(work, self.data(work))?.0 {
@@ -47,9 +47,9 @@ impl Replay<'_> {
         // Think times are short. If the kernel refuses, they are a little longer.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut part = Part::default();
-        for turn in 0.. {
-            let work = TraceWork::of(trace, 0, false, self.client, turn);
-            let Some((work, think_ns)) = work.zip(trace.think_ns(self.client, turn)) else {
+        for index in 0.. {
+            let work = TraceWork::of(trace, 0, false, self.client, index);
+            let Some((work, think_ns)) = work.zip(trace.think_ns(self.client, index)) else {
                 break;
             };
             let data = self.data(work);

@@ -15,7 +15,7 @@ use std::{
 /// place.
 const SAME_PLACE: f64 = 1.5;
 /// A core that takes so many times as long for a computation as it usually does is shared with
-/// somebody else: it takes 1.2 to 1.4 times as long then, and otherwise hardly differs.
+/// another tenant: it takes 1.2 to 1.4 times as long then, and otherwise hardly differs.
 const SHARED: f64 = 1.1;
 /// A larger share of the cores' time for other processes changes the measurements.
 const OTHERS_MAX_PERCENT: f64 = 10.0;

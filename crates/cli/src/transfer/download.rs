@@ -169,7 +169,7 @@ impl<'a> Download<'a> {
             let length = BUFFER_BYTES.min(range.end - offset) as u32;
             let data = self.connection.read(source, id, offset, length)?;
             if data.is_empty() {
-                // Somebody truncated the file meanwhile.
+                // Another client truncated the file meanwhile.
                 return Ok(());
             }
             target.write_all_at(&data, offset)?;

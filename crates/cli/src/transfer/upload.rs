@@ -254,7 +254,7 @@ impl<'a> Upload<'a> {
             let mut data = vec![0; BUFFER_BYTES.min(end - offset) as usize];
             let length = source.read_at(&mut data, offset)?;
             if length == 0 {
-                // Somebody truncated the file meanwhile.
+                // Another process truncated the file meanwhile.
                 return Ok(());
             }
             data.truncate(length);

@@ -89,7 +89,7 @@ fn a_directory_is_measured_without_a_cluster() {
 }
 
 #[test]
-fn other_directories_are_measured_in_turns_with_a_cluster() {
+fn other_directories_are_measured_interleaved_with_a_cluster() {
     let cluster = Cluster::up(&["--servers", "1"]);
     let directory = tempfile::tempdir().unwrap();
     let beside = |name| format!("{name}={}", directory.path().display());

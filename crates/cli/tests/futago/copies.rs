@@ -95,7 +95,7 @@ fn a_tree_keeps_links_holes_times_modes_and_extended_attributes() {
 }
 
 #[test]
-fn what_is_no_file_is_told_and_the_rest_is_copied() {
+fn what_is_no_file_is_reported_and_the_rest_is_copied() {
     let cluster = Cluster::up(&[]);
     let tree = cluster.path("tree");
     fs::create_dir(&tree).unwrap();
@@ -106,8 +106,8 @@ fn what_is_no_file_is_told_and_the_rest_is_copied() {
         .command(&["put", "-r", text(&tree), "/copy"])
         .assert()
         .code(1);
-    let told = String::from_utf8_lossy(&put.get_output().stderr).into_owned();
-    assert!(told.contains("tree/pipe"), "{told}");
+    let error = String::from_utf8_lossy(&put.get_output().stderr).into_owned();
+    assert!(error.contains("tree/pipe"), "{error}");
     cluster
         .command(&["cat", "/copy/file"])
         .assert()
@@ -133,8 +133,8 @@ fn a_directory_that_is_not_there_is_an_error() {
             .command(&arguments.each_ref().map(String::as_str))
             .assert()
             .code(3);
-        let told = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-        assert!(told.contains("missing"), "{told}");
+        let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+        assert!(error.contains("missing"), "{error}");
     }
     assert!(!cluster.path("missing").exists());
 }
@@ -198,8 +198,8 @@ fn the_root_is_emptied_and_stays() {
     assert_eq!(cluster.json(&["put", "-r", text(&tree), "/"]).0, 0);
     cluster.command(&["rm", "/"]).assert().code(3);
     let removed = cluster.command(&["rm", "-r", "/"]).assert().success();
-    let told = String::from_utf8_lossy(&removed.get_output().stderr).into_owned();
-    assert!(told.contains("stays"), "{told}");
+    let error = String::from_utf8_lossy(&removed.get_output().stderr).into_owned();
+    assert!(error.contains("stays"), "{error}");
     assert_eq!(cluster.json(&["ls"]).1, serde_json::json!([]));
 }
 

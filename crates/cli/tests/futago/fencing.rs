@@ -31,7 +31,7 @@ fn is_stale<T: std::fmt::Debug>(result: &io::Result<T>) -> bool {
 }
 
 #[test]
-fn a_stopped_mount_writes_nothing_when_its_locks_are_somebody_else_s() {
+fn a_stopped_mount_writes_nothing_when_another_mount_has_its_locks() {
     if !Path::new("/dev/fuse").exists() {
         return;
     }

@@ -126,8 +126,8 @@ fn the_living_are_saved(cluster: &Cluster, alive: usize) {
     let (code, rows) = cluster.json(&["df"]);
     assert_eq!((code, rows.as_array().unwrap().len()), (1, 4));
     let fsck = cluster.command(&["fsck"]).assert().code(4);
-    let told = String::from_utf8_lossy(&fsck.get_output().stderr).into_owned();
-    assert!(told.contains("server 3"), "{told}");
+    let error = String::from_utf8_lossy(&fsck.get_output().stderr).into_owned();
+    assert!(error.contains("server 3"), "{error}");
     let paths: Vec<String> = (0..16).map(|number| format!("/{number}")).collect();
     let mut remove = vec!["rm", "-r"];
     remove.extend(paths.iter().map(String::as_str));

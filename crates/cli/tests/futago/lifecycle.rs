@@ -1,4 +1,4 @@
-//! Clusters come up, are told apart, and go without a trace, also after crashes.
+//! Clusters come up, are distinguished, and go without a trace, also after crashes.
 
 use crate::common::{Cluster, Stopped, futago};
 use futago_node::Cluster as Description;
@@ -284,8 +284,8 @@ fn all_processes_have_the_code_of_the_program_at_the_same_addresses() {
     const TYPE: usize = 16;
     const EXECUTABLE: u16 = 2;
     let program = std::fs::read(env!("CARGO_BIN_EXE_futago")).unwrap();
-    let told = [program[TYPE], program[TYPE + 1]];
-    assert_eq!(u16::from_ne_bytes(told), EXECUTABLE);
+    let file_type = [program[TYPE], program[TYPE + 1]];
+    assert_eq!(u16::from_ne_bytes(file_type), EXECUTABLE);
 }
 
 #[test]
@@ -298,8 +298,8 @@ fn doctor_waits_for_no_mount_whose_process_hangs() {
     std::fs::create_dir(&point).unwrap();
     let mount = cluster.command(&["mount"]).arg(&point).assert();
     mount.success();
-    let found = |patience: &str| {
-        let doctor = ["doctor", "--json", "--patience", patience];
+    let found = |timeout: &str| {
+        let doctor = ["doctor", "--json", "--patience", timeout];
         let output = futago().args(doctor).output().unwrap();
         let checks: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let mut checks = checks.as_array().unwrap().iter();

@@ -97,8 +97,8 @@ fn a_remount_changes_what_the_kernel_allows_and_nothing_else() {
     run(&program).unwrap();
     let held = fs::File::options().append(true).open(&program).unwrap();
     let busy = mount(&cluster, &point, "remount,ro").failure();
-    let told = String::from_utf8(busy.get_output().stderr.clone()).unwrap();
-    assert!(told.contains("busy"), "{told}");
+    let error = String::from_utf8(busy.get_output().stderr.clone()).unwrap();
+    assert!(error.contains("busy"), "{error}");
     drop(held);
     mount(&cluster, &point, "remount,ro").success();
     let refused = fs::write(point.join("new"), b"").unwrap_err();
@@ -116,6 +116,9 @@ fn a_remount_needs_a_mount() {
         return;
     };
     let refused = mount(&cluster, &point, "remount,ro").failure();
-    let told = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
-    assert!(told.contains("no Futago file system is mounted"), "{told}");
+    let error = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    assert!(
+        error.contains("no Futago file system is mounted"),
+        "{error}"
+    );
 }

@@ -121,9 +121,9 @@ impl LaunchedHost {
     fn assert_refused(&self, command: assert_cmd::assert::Assert) {
         let refused = command.code(3);
         let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-        let told = format!("futago: tcp:127.0.0.1:{}: ", self.port);
+        let expected = format!("futago: tcp:127.0.0.1:{}: ", self.port);
         assert!(
-            error.starts_with(&told) && error.contains("refused"),
+            error.starts_with(&expected) && error.contains("refused"),
             "{error}"
         );
     }

@@ -280,8 +280,8 @@ fn a_recording_that_cannot_begin_mounts_nothing() {
             .unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{errors}");
-        let told = format!("cannot record to {file}: {reason}");
-        assert!(errors.contains(&told), "{errors}");
+        let expected = format!("cannot record to {file}: {reason}");
+        assert!(errors.contains(&expected), "{errors}");
     }
     if Path::new("/dev/fuse").exists() {
         cluster.command(&["mount", mount]).assert().success();

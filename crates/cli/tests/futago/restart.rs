@@ -36,7 +36,7 @@ fn directories() -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn what_a_server_has_lost_is_gone_and_never_somebody_else_s() {
+fn what_a_server_has_lost_is_gone_and_never_another_file_s() {
     let cluster = Cluster::up(&["--servers", "2"]);
     let before = connect(&cluster);
     for directory in directories() {

@@ -13,8 +13,8 @@ use std::{
     thread,
 };
 
-/// A network between clients and a server: it records what passes, and damages a byte when it is
-/// told to.
+/// A network between clients and a server: it records what passes, and damages a byte on
+/// request.
 #[derive(Clone, Default)]
 struct Network {
     recorded: Arc<Mutex<Vec<u8>>>,
@@ -150,7 +150,7 @@ fn a_damaged_byte_is_noticed_and_costs_nothing_but_the_connection() {
 }
 
 #[test]
-fn who_is_secure_alone_is_told_so() {
+fn who_is_secure_alone_gets_an_error() {
     for up_is_secure in [true, false] {
         let up: &[&str] = if up_is_secure { &["--secure"] } else { &[] };
         let cluster = Cluster::up(&[&["--transport", "tcp"], up].concat());

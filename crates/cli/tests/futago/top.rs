@@ -13,7 +13,7 @@ use serde_json::Value;
 const TOP: [&str; 4] = ["top", "--once", "--interval", "0.05"];
 
 #[test]
-fn rates_of_every_server_and_operation_are_told() {
+fn rates_of_every_server_and_operation_are_shown() {
     let cluster = Cluster::up(&["--servers", "2"]);
     let (code, rates) = cluster.json(&TOP);
     let servers = rates["servers"].as_array().unwrap();

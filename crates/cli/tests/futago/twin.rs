@@ -116,7 +116,7 @@ fn executors_and_jobs_give_the_same_digests() {
 }
 
 #[test]
-fn people_are_told_the_bottleneck_and_get_a_report() {
+fn people_see_the_bottleneck_and_get_a_report() {
     let directory = directory();
     let arguments = ["twin", "run", "tiny.toml", "--report", "r.html"];
     let (code, out, err) = run(directory.path(), &arguments);

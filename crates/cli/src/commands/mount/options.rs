@@ -61,8 +61,8 @@ pub fn parse_remount(source: &str, words: &[String], caller: Caller) -> anyhow::
     for word in words.iter().map(String::as_str) {
         caller.ensure_allowed(word)?;
         let is_same = word.strip_prefix("fsname=") == Some(source);
-        let is_kept = word == REMOUNT || is_same || ACCESS_TIMES.contains(&word);
-        let is_known = is_kept || change.add(word);
+        let is_unchanged = word == REMOUNT || is_same || ACCESS_TIMES.contains(&word);
+        let is_known = is_unchanged || change.add(word);
         ensure!(
             is_known,
             "mount option {word:?} cannot be changed by remount, which takes ro, rw, dev, nodev, suid, nosuid, exec and \
@@ -171,14 +171,14 @@ mod tests {
 
     #[test]
     fn refused_words_are_named() {
-        for (word, told) in [
+        for (word, message) in [
             ("cach=1", "\"cach=1\" is unknown"),
             ("fsname=", "\"fsname=\" is unknown"),
             ("cache=much", "\"much\" is no size"),
             ("noatime", "\"noatime\" is not supported"),
         ] {
             let error = parsed(&[word]).err().expect("an error").to_string();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(message), "{error}");
         }
     }
 

@@ -20,7 +20,7 @@ use anyhow::Context;
 use clap::Args;
 use futago_lab::results::{OperationResult, PhaseResult, PointResult};
 use futago_twin::{scenario::Point, world::Phase};
-use progress::Kept;
+use progress::Progress;
 use serde::Serialize;
 use serde_json::Value;
 use std::{
@@ -299,14 +299,17 @@ const CALIBRATED_EVERY: usize = 3;
 impl Compare {
     /// Runs the real cluster, and calibrates beside it if that is wanted.
     fn run_for_real(&self, points: &[Point]) -> anyhow::Result<Runs> {
-        let kept = self.keep.as_deref().map(|file| Kept::load(file, points));
-        let mut kept = kept.unwrap_or_else(|| Kept::new(points))?;
+        let stored = self
+            .keep
+            .as_deref()
+            .map(|file| Progress::load(file, points));
+        let mut progress = stored.unwrap_or_else(|| Progress::new(points))?;
         let calibration = self.calibrate.clone();
-        let calibration = calibration.map(|out| Calibration::go_on(out, kept.rounds.clone()));
+        let calibration = calibration.map(|out| Calibration::go_on(out, progress.rounds.clone()));
         let mut calibration = calibration.transpose()?;
         let bar = output::progress(u64::from(self.repetitions) * points.len() as u64, "points");
         for _ in 0..self.repetitions {
-            for (place, (point, runs)) in points.iter().zip(&mut kept.runs).enumerate() {
+            for (place, (point, runs)) in points.iter().zip(&mut progress.runs).enumerate() {
                 if place % CALIBRATED_EVERY == 0 {
                     calibration.as_mut().map(Calibration::measure).transpose()?;
                 }
@@ -314,20 +317,20 @@ impl Compare {
                 bar.inc(1);
             }
             if let Some(calibration) = &calibration {
-                kept.rounds = calibration.found().clone();
+                progress.rounds = calibration.found().clone();
             }
             self.keep
                 .as_deref()
-                .map(|file| kept.store(file))
+                .map(|file| progress.store(file))
                 .transpose()?;
         }
         bar.finish_and_clear();
-        if kept.runs.iter().any(Vec::is_empty) {
+        if progress.runs.iter().any(Vec::is_empty) {
             let message = "nothing has been measured yet: say `--repetitions` of 1 or more";
             return Err(Problem::error(Exit::Usage, message));
         }
         calibration.map(Calibration::write).transpose()?;
-        Ok(kept.runs)
+        Ok(progress.runs)
     }
 }
 

@@ -112,7 +112,7 @@ fn waited_ns(cost: &Cost) -> f64 {
     (cost.latency_ns.middle - server_ns(cost) - client_ns(cost)).max(0.0) / 2.0
 }
 
-/// By what part the work of both sides is dearer where they take turns on a core.
+/// By what part the work of both sides is dearer where they share a core.
 fn after_other(on_one_core: &Cost, alone: &Cost) -> f64 {
     let work_ns = |cost: &Cost| server_ns(cost) + client_ns(cost);
     (work_ns(on_one_core) / work_ns(alone) - 1.0).max(0.0)

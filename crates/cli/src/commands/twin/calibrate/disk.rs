@@ -10,7 +10,8 @@ use std::{
 
 /// How often a small and a large piece is written in one round.
 const WRITES: [u32; 2] = [32, 8];
-/// Where they are written in turn: over data that is there, as a log does that is used again.
+/// The bytes that they overwrite from begin to end: data that is there, as in a log that is used
+/// again.
 const FILE_BYTES: u64 = 8 << 20;
 
 /// A file of the measurement, without a name.

@@ -10,7 +10,7 @@ use std::{io, iter, sync::Barrier, thread, time::Instant};
 
 /// Bytes of one copy.
 const PIECE_BYTES: usize = 1 << 20;
-/// The pieces between which a thread copies in turn: more than fits its caches.
+/// The pieces between which a thread copies one after the other: more than fits its caches.
 const PIECES: usize = 64;
 /// How many pieces a thread copies in one round.
 const COPIES: usize = 256;

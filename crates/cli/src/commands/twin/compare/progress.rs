@@ -13,7 +13,7 @@ use std::{fs, io::ErrorKind, path::Path};
 
 /// All repetitions of the real cluster, and all rounds of the calibration between them.
 #[derive(Serialize, Deserialize)]
-pub struct Kept {
+pub struct Progress {
     /// The program that has measured it.
     program: String,
     /// The scenario, without the machine of the twin.
@@ -22,7 +22,7 @@ pub struct Kept {
     pub rounds: Found,
 }
 
-impl Kept {
+impl Progress {
     /// Nothing yet.
     pub fn new(points: &[Point]) -> anyhow::Result<Self> {
         let without_machine = |point: &Point| {
@@ -47,10 +47,10 @@ impl Kept {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(new),
             text => text.with_context(|| format!("cannot read {}", file.display()))?,
         };
-        let kept: Self = serde_json::from_slice(&text)
+        let stored: Self = serde_json::from_slice(&text)
             .with_context(|| format!("{} holds no comparison", file.display()))?;
-        if (&kept.program, &kept.scenario) == (&new.program, &new.scenario) {
-            return Ok(kept);
+        if (&stored.program, &stored.scenario) == (&new.program, &new.scenario) {
+            return Ok(stored);
         }
         let message = format!(
             "{}: another program or another scenario was measured; keep this one elsewhere",
