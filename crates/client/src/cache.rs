@@ -57,6 +57,12 @@ impl<V: Clone, K: Ord + Copy> Cache<V, K> {
         self.known.get(&id).map(|(_, value)| value)
     }
 
+    /// The facts from a key on, in order.
+    pub fn from(&self, first: K) -> impl Iterator<Item = (&K, &V)> {
+        let known = self.known.range(first..);
+        known.map(|(key, (_, value))| (key, value))
+    }
+
     pub fn get_mut(&mut self, id: K) -> Option<&mut V> {
         self.known.get_mut(&id).map(|(_, value)| value)
     }

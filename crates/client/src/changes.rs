@@ -167,7 +167,8 @@ impl<C: Context> Client<C> {
     /// Notes that chunks of a file may have changed, even if the change failed. Data that was read
     /// meanwhile may be stale.
     pub(crate) fn chunks_changed(&self, id: FileId) {
-        self.with_leases(|leases| leases.data_changed(id));
+        let home = self.home_part(id);
+        self.with_leases(|leases| leases.data_changed(home));
     }
 
     /// Changes the home, in parallel with the chunks if it has allowed that before. Returns the

@@ -4,7 +4,7 @@ use crate::{
     Config, Context, Memory,
     file_locks::FileLocks,
     layout::FileHint,
-    leases::{Effects, Leases},
+    leases::{Effects, Leases, PartId},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
 use atomic_refcell::AtomicRefCell;
@@ -82,14 +82,14 @@ impl<C: Context> Client<C> {
             let sequence = self.context.next_sequence();
             return self.context.call(to, sequence, request, data).await;
         }
-        let mut effects = Effects::of(&request);
-        while let Some(node) = self.open_among(effects.losing_names()) {
+        let mut effects = Effects::of(&request, to, |node| self.map.home(node));
+        while let Some(node) = self.open_among(&effects.losing_names) {
             Box::pin(self.register_opens(node)).await?;
         }
         self.enter_session();
         self.with_leases(|leases| leases.begin(&mut effects));
-        for &node in effects.ended() {
-            self.context.forget(node).await;
+        for part in effects.ended() {
+            self.context.forget(part.node).await;
         }
         let sent = self.context.now();
         self.enter_session();
@@ -129,6 +129,12 @@ impl<C: Context> Client<C> {
     fn open_among(&self, files: &[FileId]) -> Option<FileId> {
         let open = |leases: &mut Leases| files.iter().copied().find(|&id| leases.is_open(id));
         self.with_leases(open)?
+    }
+
+    /// The part of a node that its home has.
+    pub(crate) fn home_part(&self, node: FileId) -> PartId {
+        let server = self.map.home(node);
+        PartId { node, server }
     }
 
     /// Does something with the leases of the client, if it accepts any.

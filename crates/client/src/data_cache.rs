@@ -29,15 +29,16 @@ pub struct BeforeWrite {
 impl<C: Context> Client<C> {
     /// The versions of valid cached data of a file; `None` if no data may be cached.
     pub(crate) fn data_versions(&self, id: FileId) -> Option<DataVersions> {
-        let (home, now) = (self.map().home(id), self.context().now());
-        self.with_leases(|leases| leases.data_versions(id, home, now))?
+        let (home, now) = (self.home_part(id), self.context().now());
+        self.with_leases(|leases| leases.data_versions(home, now))?
     }
 
     async fn versions_for_reading(&self, id: FileId) -> Result<Option<DataVersions>, Errno> {
         if self.config().data_bytes_max == 0 {
             return Ok(None);
         }
-        if self.with_leases(|leases| leases.reads(id)) == Some(true) {
+        let home = self.home_part(id);
+        if self.with_leases(|leases| leases.reads(home)) == Some(true) {
             self.lease_data(id).await?;
         }
         Ok(self.data_versions(id))
@@ -188,8 +189,8 @@ impl<C: Context> Client<C> {
 
     /// The cached state of a file at its home, without dirty data.
     pub(crate) fn clean_state(&self, id: FileId) -> Option<FileState> {
-        let (home, now) = (self.map().home(id), self.context().now());
-        self.with_leases(|leases| leases.state(id, home, now))?
+        let (home, now) = (self.home_part(id), self.context().now());
+        self.with_leases(|leases| leases.state(home, now))?
     }
 
     /// Caches pieces that the client has written in parallel, each with one request. Earlier blocks
@@ -199,7 +200,8 @@ impl<C: Context> Client<C> {
             versions: before.versions,
             changes: pieces.len(),
         };
-        let stays_valid = |leases: &mut Leases| leases.extend_data_validity(id, Some(changes));
+        let home = self.home_part(id);
+        let stays_valid = |leases: &mut Leases| leases.extend_data_validity(home, Some(changes));
         let Some(versions) = self.with_leases(stays_valid).flatten() else {
             return;
         };

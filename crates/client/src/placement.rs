@@ -4,6 +4,7 @@ use crate::{
     Buckets, Client, Context,
     client::{GONE, UNEXPECTED, all_or_failure},
     join_all,
+    leases::PartId,
 };
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +15,7 @@ use futago_base::{
     BucketStart, Errno, FileId, Name, NameHash, Payload, ServerId,
     record::{Header, HeaderSum},
 };
-use futago_wire::{Failure, Reply, Request, Spot};
+use futago_wire::{DirectoryState, Failure, Reply, Request, Spot};
 
 impl<C: Context> Client<C> {
     /// Caches the level of a bucket.
@@ -140,25 +141,25 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// The sum of the headers of a directory: each server sums its own buckets. The level of the
-    /// first bucket shows about how many buckets there are. If there are few, only their servers
-    /// are asked.
+    /// The sum of the headers of a directory. The home has replied with its own buckets; each other
+    /// server sums its buckets, unless they are known under a lease. The level of the first bucket
+    /// shows about how many buckets there are. If there are few, only their servers are asked.
     pub(crate) async fn header_sum(
         &self,
-        directory: FileId,
-        first_level: u8,
+        id: FileId,
+        directory: &DirectoryState,
     ) -> Result<HeaderSum, Failure> {
-        let servers = self.map().servers().count() as u64;
-        if first_level < 16 && 1 << first_level < servers {
-            let buckets = BucketStart::tiling(first_level);
-            let server_of = |start| self.map().bucket_server(directory, start);
-            let asked: BTreeSet<ServerId> = buckets.map(server_of).collect();
-            let sum = self.sum_at(directory, asked).await?;
+        let level = directory.header.level;
+        if level < 16 && 1 << level < u64::from(self.map().server_count()) {
+            let server_of = |start| self.map().bucket_server(id, start);
+            let asked: BTreeSet<ServerId> = BucketStart::tiling(level).map(server_of).collect();
+            let sum = self.sum_at(id, directory.here, asked).await?;
             if sum.is_whole() {
                 return Ok(sum);
             }
         }
-        let sum = self.sum_at(directory, self.map().servers()).await?;
+        let servers = self.map().servers();
+        let sum = self.sum_at(id, directory.here, servers).await?;
         if sum.is_whole() {
             Ok(sum)
         } else {
@@ -166,23 +167,36 @@ impl<C: Context> Client<C> {
         }
     }
 
+    /// Adds the buckets on some servers to those on the home.
     async fn sum_at(
         &self,
         directory: FileId,
+        here: HeaderSum,
         servers: impl IntoIterator<Item = ServerId>,
     ) -> Result<HeaderSum, Failure> {
-        let request = Request::SumHeaders(directory);
-        let asked = servers
-            .into_iter()
-            .map(|server| self.ask(server, request.clone()));
-        let mut whole = HeaderSum::default();
-        for reply in all_or_failure(join_all(asked).await)? {
-            match reply {
-                Reply::HeaderSum(sum) => whole.join(&sum),
-                _ => return Err(UNEXPECTED),
-            }
+        let home = self.map().home(directory);
+        let others = servers.into_iter().filter(|server| *server != home);
+        let asked = others.map(|server| self.buckets_at(directory, server));
+        let mut whole = here;
+        for sum in all_or_failure(join_all(asked).await)? {
+            whole.join(&sum);
         }
         Ok(whole)
+    }
+
+    /// The sum of the buckets on a server, from the cache under a lease.
+    async fn buckets_at(&self, node: FileId, server: ServerId) -> Result<HeaderSum, Failure> {
+        let (part, now) = (PartId { node, server }, self.context().now());
+        if let Some(known) = self
+            .with_leases(|leases| leases.buckets(part, now))
+            .flatten()
+        {
+            return Ok(known);
+        }
+        match self.ask(server, Request::SumHeaders(node)).await? {
+            Reply::Buckets(buckets) => Ok(buckets.sum),
+            _ => Err(UNEXPECTED),
+        }
     }
 
     async fn header(

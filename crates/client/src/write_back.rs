@@ -68,7 +68,8 @@ impl<C: Context> Client<C> {
         if self.is_exclusive(id) {
             return Ok(true);
         }
-        if self.with_leases(|leases| leases.writes(id, after)) != Some(true) {
+        let home = self.home_part(id);
+        if self.with_leases(|leases| leases.writes(home, after)) != Some(true) {
             return Ok(false);
         }
         self.ask_home(id, Request::TakeExclusive(id)).await?;
@@ -78,8 +79,8 @@ impl<C: Context> Client<C> {
     /// Whether the home recalls the lease before it discloses the state of the file to another
     /// client.
     fn is_exclusive(&self, id: FileId) -> bool {
-        let (home, now) = (self.map().home(id), self.context().now());
-        let is_exclusive = |leases: &mut Leases| leases.is_exclusive(id, home, now);
+        let (home, now) = (self.home_part(id), self.context().now());
+        let is_exclusive = |leases: &mut Leases| leases.is_exclusive(home, now);
         self.with_leases(is_exclusive) == Some(true)
     }
 
@@ -92,7 +93,8 @@ impl<C: Context> Client<C> {
         data: &Payload,
         kill_privileges: bool,
     ) -> Option<u64> {
-        if self.with_leases(|leases| leases.is_changing(id)) != Some(false) {
+        let home = self.home_part(id);
+        if self.with_leases(|leases| leases.is_changing(home)) != Some(false) {
             return None;
         }
         let write_buffer = self.memory.borrow().write_buffer.file(id);

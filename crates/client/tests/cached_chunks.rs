@@ -4,7 +4,7 @@ mod script;
 
 use bytes::Bytes;
 use futago_base::{
-    ChunkId, Duration, Errno, FileId, Kind, Payload, Time, Timestamp, record::Truncations,
+    ChunkId, Duration, Errno, FileId, Kind, Payload, ServerId, Time, Timestamp, record::Truncations,
 };
 use futago_client::{Client, Config};
 use futago_wire::{AttributeChange, FileState, Lease, LeaseRecall, Reply, Request};
@@ -296,7 +296,9 @@ fn the_home_is_asked_if_the_lease_was_recalled_before_the_chunk_came() {
         let mut reading = pin!(client.read(FILE, OFFSET, CHUNK));
         let begun = poll_fn(|task| Poll::Ready(reading.as_mut().poll(task))).await;
         assert!(begun.is_pending());
-        client.recalled(LeaseRecall { lease, since: 1 }).await;
+        client
+            .recalled(ServerId(0), LeaseRecall { lease, since: 1 })
+            .await;
         reading.await
     });
     assert_eq!(seen, Ok(data(2)));

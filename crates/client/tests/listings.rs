@@ -4,7 +4,7 @@ mod script;
 
 use futago_base::{
     BucketStart, Duration, FileId, Kind, Name, NameHash, Timestamp,
-    record::{Entry, Header},
+    record::{Entry, Header, HeaderSum},
 };
 use futago_client::Config;
 use futago_wire::{DirectoryState, FileState, ListedEntry, Reply, Request};
@@ -40,6 +40,7 @@ fn leased(entries: u64) -> FileState {
         directory: Some(DirectoryState {
             parent: DIRECTORY,
             header,
+            here: HeaderSum::from(&header),
             modified_set_at: header.modified,
             modified_set_to: header.modified,
         }),

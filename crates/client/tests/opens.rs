@@ -2,10 +2,12 @@
 
 mod script;
 
-use futago_base::{BucketStart, Duration, Errno, FileId, Kind, Name, Payload, record::Entry};
+use futago_base::{
+    BucketStart, Duration, Errno, FileId, Kind, Name, Payload, ServerId, record::Entry,
+};
 use futago_client::{Client, Config};
 use futago_wire::{
-    Failure, FileState, Lease, LeaseRecall, NewContent, NewNode, Reply, Request, Spot,
+    Failure, FileState, Lease, LeaseRecall, NewContent, NewNode, Part, Reply, Request, Spot,
 };
 use script::{Exchange, Script, exchange, node, run};
 
@@ -89,7 +91,7 @@ fn found(created: bool) -> Reply {
         },
         state: Some(leased(FILE, Kind::File)),
         created,
-        directory: Some(Box::new(leased(DIRECTORY, Kind::Directory))),
+        directory: Some(Box::new(Part::Home(leased(DIRECTORY, Kind::Directory)))),
     }
 }
 
@@ -116,7 +118,7 @@ fn opens_are_registered_before_the_lease_is_returned() {
     let done = run(config(), exchanges, None, |client| async move {
         make(&client).await?;
         client.open(FILE).await?;
-        client.recalled(RECALL).await;
+        client.recalled(ServerId(0), RECALL).await;
         client.close(FILE).await?;
         client.close(FILE).await
     });
@@ -147,8 +149,8 @@ fn a_lease_is_not_returned_if_its_opens_could_not_be_registered() {
     let exchanges = vec![create(), fails, open(), return_leases(), close()];
     let done = run(config(), exchanges, None, |client| async move {
         make(&client).await?;
-        client.recalled(RECALL).await;
-        client.recalled(RECALL).await;
+        client.recalled(ServerId(0), RECALL).await;
+        client.recalled(ServerId(0), RECALL).await;
         client.close(FILE).await
     });
     assert_eq!(done, Ok(()));
@@ -174,7 +176,7 @@ fn a_lease_of_an_ended_session_is_not_returned_in_the_next_one() {
     let over = exchange(0, Request::Open(FILE), Err(Failure::SessionExpired));
     let done = run(config(), vec![create(), over], None, |client| async move {
         make(&client).await?;
-        client.recalled(RECALL).await;
+        client.recalled(ServerId(0), RECALL).await;
         Ok::<(), Errno>(())
     });
     assert_eq!(done, Ok(()));

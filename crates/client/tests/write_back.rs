@@ -4,7 +4,7 @@ mod script;
 
 use bytes::Bytes;
 use futago_base::{
-    ChunkId, Duration, Errno, FileId, Kind, Payload, SessionId, Time, Timestamp,
+    ChunkId, Duration, Errno, FileId, Kind, Payload, ServerId, SessionId, Time, Timestamp,
     record::Truncations,
 };
 use futago_client::Config;
@@ -276,7 +276,9 @@ fn a_lease_is_returned_after_its_dirty_data_is_written_back() {
     ];
     let size = play(then, |client| async move {
         put(&client, 0, b"a").await?;
-        client.recalled(LeaseRecall { lease, since: 1 }).await;
+        client
+            .recalled(ServerId(0), LeaseRecall { lease, since: 1 })
+            .await;
         put(&client, 0, b"b").await
     });
     assert_eq!(size, Ok(SIZE));

@@ -241,7 +241,10 @@ fn a_client_that_speaks_as_a_server_is_cut_off() {
             from: Incarnation(0),
             to: None,
             number: 1,
-            change: PeerChange::DropLink(FileId::ROOT),
+            change: PeerChange::DropLink {
+                file: FileId::ROOT,
+                by: None,
+            },
         };
         frame(Header::new(MessageKind::Peer), Body::Peer(message), 0)
     };

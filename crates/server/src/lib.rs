@@ -64,6 +64,10 @@ pub enum Input {
 
 /// A message to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "outputs are made, sent and dropped one at a time"
+)]
 pub enum Output {
     /// A reply to a client.
     Reply {

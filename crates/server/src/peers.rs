@@ -153,11 +153,17 @@ impl<V: View> DecisionBuilder<'_, V> {
         })
     }
 
-    /// The node that a message changes and that has leases; this recalls them. A transaction needs
-    /// no recall when it is resolved, because its nodes have no other leases.
+    /// The node that a message changes and that has leases; this recalls them. The client whose
+    /// request caused the message needs no recall if the request named the node, unless its lease
+    /// is newer than the request: the reply may not have waited for this message. A transaction
+    /// needs no recall when it is resolved, because its nodes have no other leases.
     fn leased_node(&mut self, change: &PeerChange) -> Option<FileId> {
         match change {
-            PeerChange::DropLink(id) => self.recall(*id).then_some(*id),
+            PeerChange::DropLink { file, by } if self.is_leased_by_requester_only(*file, *by) => {
+                None
+            }
+            PeerChange::DropLink { file, .. } => self.recall(*file).then_some(*file),
+            PeerChange::Transfer { directory, .. } => self.recall(*directory).then_some(*directory),
             _ => None,
         }
     }
@@ -188,7 +194,10 @@ impl<V: View> DecisionBuilder<'_, V> {
 
     fn accept(&mut self, change: PeerChange) {
         match change {
-            PeerChange::DropLink(id) => self.drop_link(id),
+            PeerChange::DropLink { file, .. } => {
+                self.drop_link(file);
+                self.end_leases_of_removed(file);
+            }
             PeerChange::Admit { file, heard } => self.admit_file(file, heard),
             PeerChange::RemoveChunks(file) => self.remove_chunks(file),
             PeerChange::Cut {
@@ -266,7 +275,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         match change {
             PeerChange::Cut { file, .. } => self.settle_cut(file),
             PeerChange::Resolve { transaction, .. } => self.settle_transaction(transaction),
-            PeerChange::DropLink(_)
+            PeerChange::DropLink { .. }
             | PeerChange::Admit { .. }
             | PeerChange::RemoveChunks(_)
             | PeerChange::Transfer { .. } => {}

@@ -20,7 +20,8 @@ pub use codec::{Body, DecodeError, Frame};
 pub use header::{Header, MessageKind, Priority};
 pub use peer::{Peer, PeerAnswer, PeerChange};
 pub use reply::{
-    DirectoryState, Failure, FileState, Lease, LeaseRecall, ListedEntry, Outcome, Push, Reply,
+    BucketsState, DirectoryState, Failure, FileState, Lease, LeaseRecall, ListedEntry, Outcome,
+    Part, Push, Reply,
 };
 pub use request::{AttributeChange, LockChange, NewContent, NewNode, Request, SetTime, Spot};
 pub use step::{NewDirectory, Step};

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use futago_base::{
-    BucketStart, FileId, Incarnation, Name, ServerId, SessionId, TransactionId,
+    BucketStart, FileId, Incarnation, Name, RequestId, ServerId, SessionId, TransactionId,
     record::{Entry, Header, TransactionState, Truncation},
 };
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,13 @@ pub enum PeerAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PeerChange {
     /// A name of the file was removed.
-    DropLink(FileId),
+    DropLink {
+        /// The file.
+        file: FileId,
+        /// The request that removed it, if it named the file: its client does not rely on the
+        /// attributes that it got under a lease before.
+        by: Option<RequestId>,
+    },
     /// The receiver accepts chunks of the file from now on.
     Admit {
         /// The file.

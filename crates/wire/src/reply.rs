@@ -55,7 +55,7 @@ impl From<Errno> for Failure {
 /// The state of a file at its home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
-    /// Its attributes. For a directory with several buckets, they reflect the first bucket only.
+    /// Its attributes. For a directory, they reflect the buckets on its home only.
     pub attributes: Attributes,
     /// State that only directories have.
     pub directory: Option<DirectoryState>,
@@ -77,10 +77,36 @@ pub struct DirectoryState {
     pub parent: FileId,
     /// The header of the first bucket.
     pub header: Header,
+    /// The sum of the headers of all buckets on the home.
+    pub here: HeaderSum,
     /// When a user last set the modification time. Only later times of headers count.
     pub modified_set_at: Timestamp,
     /// The modification time that the user set.
     pub modified_set_to: Timestamp,
+}
+
+/// The buckets of a directory on one server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BucketsState {
+    /// The directory.
+    pub directory: FileId,
+    /// The sum of their headers.
+    pub sum: HeaderSum,
+    /// Grants the requesting client a lease on what this server has of the directory.
+    pub leased: bool,
+}
+
+/// The part of a node that the replying server has.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all parts are those of homes"
+)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Part {
+    /// The server is the home.
+    Home(FileState),
+    /// The server has buckets of the directory only.
+    Buckets(BucketsState),
 }
 
 /// An entry of a listing.
@@ -110,7 +136,7 @@ pub enum Reply {
         created: bool,
         /// The directory of the name as it is now, if the client accepts leases. It is sent after a
         /// change and with the first name that the client looks up.
-        directory: Option<Box<FileState>>,
+        directory: Option<Box<Part>>,
     },
     /// The new directory belongs to another server. The client creates it there and adds an entry
     /// to this bucket in one transaction, which also checks the inherited attributes.
@@ -182,12 +208,12 @@ pub enum Reply {
         /// The position to continue after; `None` at the end.
         next: Option<InspectedKey>,
     },
-    /// The sum of the headers of several buckets of a directory.
-    HeaderSum(HeaderSum),
+    /// The buckets of a directory on this server.
+    Buckets(BucketsState),
 }
 
-/// A client's right to be notified before a node changes at its home. It covers the node's
-/// attributes, and the names of a directory that has one bucket.
+/// A client's right to be notified before a server changes what it has of a node. At the node's
+/// home that is the inode, and on each server the buckets of a directory with their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The file or directory.

@@ -154,7 +154,8 @@ pub enum Request {
     Unlink {
         /// The name.
         at: Spot,
-        /// The target of the name, if the client knows it under a lease.
+        /// The target of the name, if the client knows it under a lease, or has seen it before. The
+        /// client does not rely on the target's attributes while the request is under way.
         file: Option<FileId>,
     },
     /// Lists entries of a bucket in the order of their hashes, after `after`. To the bucket's
@@ -496,6 +497,6 @@ pub enum Request {
     /// Ends the session: the server gives up its registrations and locks now.
     EndSession,
     /// Sums the headers of the server's buckets of a directory. Reply:
-    /// [`Reply::HeaderSum`](crate::Reply::HeaderSum).
+    /// [`Reply::Buckets`](crate::Reply::Buckets).
     SumHeaders(FileId),
 }

@@ -48,15 +48,21 @@ pub struct HeaderSum {
     pub modified: Timestamp,
 }
 
-impl HeaderSum {
-    /// Adds a bucket.
-    pub fn add(&mut self, header: &Header) {
-        self.join(&Self {
+impl From<&Header> for HeaderSum {
+    fn from(header: &Header) -> Self {
+        Self {
             hashes: BucketStart::width(header.level),
             entries: header.entries,
             subdirectories: header.subdirectories,
             modified: header.modified,
-        });
+        }
+    }
+}
+
+impl HeaderSum {
+    /// Adds a bucket.
+    pub fn add(&mut self, header: &Header) {
+        self.join(&Self::from(header));
     }
 
     /// Adds the sum of other buckets. Sums saturate, because hostile numbers must not overflow.

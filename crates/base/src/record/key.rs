@@ -60,8 +60,8 @@ pub enum Key {
     LockWaiters(FileId),
     /// A request that waits for a transaction to be resolved. Volatile.
     Parked(TransactionId, RequestId),
-    /// A lease: the client must be notified before the node changes. The value is the number of the
-    /// request that the lease was granted for. Volatile.
+    /// A lease: the client must be notified before this server changes what it has of the node. The
+    /// value is the number of the request that the lease was granted for. Volatile.
     Lease(FileId, SessionId),
     /// The same lease, by client. Volatile.
     SessionLease(SessionId, FileId),
@@ -209,6 +209,14 @@ impl Key {
         (
             Self::Parked(transaction, FIRST),
             Self::Parked(transaction, LAST),
+        )
+    }
+
+    /// The range of the headers of a directory's buckets.
+    pub const fn headers(directory: FileId) -> (Self, Self) {
+        (
+            Self::Header(directory, BucketStart(0)),
+            Self::Header(directory, BucketStart(u64::MAX)),
         )
     }
 

@@ -1,7 +1,8 @@
 //! The validity of cached file data.
 
-use super::{Held, Leases};
-use futago_base::{Duration, FileId, ServerId, Time};
+use super::{Held, Leases, PartId};
+use futago_base::{Duration, Time};
+use futago_wire::Part;
 use serde::Serialize;
 
 /// The valid data versions of a file. A version is a period in which no client changes the data.
@@ -58,21 +59,21 @@ impl Held {
 impl Leases {
     /// The versions of valid cached data of a file under a lease of its `home`: while they stay,
     /// the data stays. `None` if no lease covers the data now.
-    pub fn data_versions(&self, id: FileId, home: ServerId, now: Time) -> Option<DataVersions> {
-        let state = self.state(id, home, now)?;
-        let held = self.held.get(id)?;
+    pub fn data_versions(&self, home: PartId, now: Time) -> Option<DataVersions> {
+        let state = self.state(home, now)?;
+        let held = self.held.get(home)?;
         state.data_leased.then_some(held.versions)
     }
 
     /// Notes a read of the data of a file. Returns whether a lease that covers the data is worth a
     /// request. It is if the present lease does not cover the data, and the data was read before
     /// and has not been changed by this client since.
-    pub fn reads(&mut self, id: FileId) -> bool {
-        let Some(held) = self.held.get_mut(id) else {
+    pub fn reads(&mut self, home: PartId) -> bool {
+        let Some(held) = self.held.get_mut(home) else {
             return false;
         };
         let is_again = core::mem::replace(&mut held.is_read, true);
-        is_again && held.state.is_some_and(|state| !state.data_leased)
+        is_again && matches!(held.state, Some(Part::Home(state)) if !state.data_leased)
     }
 
     /// Keeps cached data valid after changes of this client. The changes have not touched the data
@@ -80,10 +81,10 @@ impl Leases {
     /// what the caller knows of their start and number. Returns the valid versions on success.
     pub fn extend_data_validity(
         &mut self,
-        id: FileId,
+        home: PartId,
         before: Option<Before>,
     ) -> Option<DataVersions> {
-        let held = self.held.get_mut(id)?;
+        let held = self.held.get_mut(home)?;
         let then = held.before.take()?;
         if held.state.is_none() || before.is_some_and(|before| before != then) {
             return None;
@@ -93,16 +94,16 @@ impl Leases {
     }
 
     /// Another change may have occurred since the change of this client.
-    pub(super) fn forget_data_before(&mut self, id: FileId) {
-        if let Some(held) = self.held.get_mut(id) {
+    pub(super) fn forget_data_before(&mut self, part: PartId) {
+        if let Some(held) = self.held.get_mut(part) {
             held.before = None;
         }
     }
 
     /// The client has changed the data of a file after the reply with its state.
-    pub fn data_changed(&mut self, id: FileId) {
+    pub fn data_changed(&mut self, home: PartId) {
         self.counters.known += 1;
-        if let Some(held) = self.held.get_mut(id) {
+        if let Some(held) = self.held.get_mut(home) {
             held.versions = DataVersions::only(self.counters.known);
             held.before = None;
         }
@@ -110,8 +111,8 @@ impl Leases {
 
     /// Whether the home recalls the lease before it discloses the state of the file to any other
     /// client.
-    pub fn is_exclusive(&self, id: FileId, home: ServerId, now: Time) -> bool {
-        let held = self.held.get(id);
-        held.is_some_and(|held| held.is_exclusive) && self.trust(home, now) > Duration(0)
+    pub fn is_exclusive(&self, home: PartId, now: Time) -> bool {
+        let held = self.held.get(home);
+        held.is_some_and(|held| held.is_exclusive) && self.trust(home.server, now) > Duration(0)
     }
 }

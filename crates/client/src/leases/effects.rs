@@ -1,124 +1,131 @@
 //! The information in a reply, and the possible changes of a request.
 
-use futago_base::{BucketStart, Errno, FileId, Kind, Name, NameHash, SessionId, record::Entry};
-use futago_wire::{Failure, FileState, Reply, Request, Touched};
+use super::PartId;
+use alloc::vec::Vec;
+use futago_base::{
+    BucketStart, Errno, FileId, Kind, Name, NameHash, ServerId, SessionId, record::Entry,
+};
+use futago_wire::{Failure, Part, Reply, Request, Spot};
 use serde::Serialize;
 
 /// The subject of a cached fact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Subject {
-    /// Whether there is a lease on a node.
-    Lease(FileId),
-    /// The attributes of a node.
-    Attributes(FileId),
+    /// Whether there is a lease on a part.
+    Lease(PartId),
+    /// The attributes in a part, or the sum of its buckets.
+    Attributes(PartId),
     /// The entry of a name.
-    Name(FileId, Name),
+    Name(PartId, Name),
 }
 
 /// The information that a request asks for, and the state that it may change.
 #[derive(Clone, Debug)]
 pub struct Effects {
-    pub touched: Touched,
+    /// The parts that it may change.
+    pub parts: Vec<PartId>,
+    /// The names that it may change.
+    pub names: Vec<(PartId, Name)>,
+    /// The nodes that may lose their last name by it.
+    pub losing_names: Vec<FileId>,
     /// The name whose entry the reply contains.
-    pub name: Option<(FileId, Name)>,
-    /// The directory that is listed from its first name on.
-    directory: Option<FileId>,
+    pub name: Option<(PartId, Name)>,
+    /// The bucket that is listed from its first name on.
+    bucket: Option<(PartId, BucketStart)>,
     removes_name: bool,
     /// It makes a file that is open from the start.
     pub opens: bool,
-    pub ends_leases: bool,
+    /// The parts whose leases end when it is sent.
+    ended: Vec<PartId>,
     /// It may change the data of a file.
     pub changes_data: bool,
-    removes_names: bool,
+    /// The server that it is sent to.
+    server: ServerId,
     /// The session of the client in which it is sent.
     pub session: Option<SessionId>,
 }
 
 impl Effects {
-    pub fn of(request: &Request) -> Self {
-        let at = match request {
-            Request::Lookup(at)
-            | Request::Create { at, .. }
-            | Request::MakeDirectory { at, .. }
-            | Request::Unlink { at, .. } => Some(at),
-            _ => None,
+    /// The effects of a request to `server`. `home` tells the home of a node.
+    pub fn of(request: &Request, server: ServerId, home: impl Fn(FileId) -> ServerId) -> Self {
+        let touched = request.touched();
+        let here = |node| PartId { node, server };
+        let names = touched.names.into_iter();
+        let names: Vec<_> = names.map(|(at, name)| (here(at), name)).collect();
+        // The steps of a transaction change what this server has. Another request that names a file
+        // may have its home change the file.
+        let is_here = is_transaction(request);
+        let part = |node: FileId| match here(node) {
+            part if is_here || names.iter().any(|(at, _)| *at == part) => part,
+            part => PartId {
+                server: home(node),
+                ..part
+            },
         };
-        let directory = match request {
-            Request::ReadDirectory {
-                directory,
-                bucket: BucketStart(0),
-                after: NameHash(0),
-                ..
-            } => Some(*directory),
-            _ => None,
-        };
+        let at = name_in_reply(request);
         Self {
-            directory,
-            touched: request.touched(),
-            name: at.map(|at| (at.directory, at.name.clone())),
+            parts: touched.nodes.iter().copied().map(part).collect(),
+            losing_names: if removes_names(request) {
+                touched.nodes
+            } else {
+                Vec::new()
+            },
+            ended: match request {
+                Request::Prepare { .. } => touched.ended.into_iter().map(here).collect(),
+                _ => Vec::new(),
+            },
+            name: at.map(|at| (here(at.directory), at.name.clone())),
+            bucket: listed_bucket(request).map(|(directory, bucket)| (here(directory), bucket)),
+            names,
             removes_name: matches!(request, Request::Unlink { .. }),
             opens: matches!(request, Request::Create { open: true, .. }),
-            ends_leases: matches!(request, Request::Prepare { .. }),
             changes_data: changes_data(request),
-            removes_names: matches!(
-                request,
-                Request::Unlink { .. } | Request::Execute(_) | Request::Prepare { .. }
-            ),
+            server,
             session: None,
         }
     }
 
-    /// The nodes whose leases end when the request is sent.
-    pub fn ended(&self) -> &[FileId] {
-        if self.ends_leases {
-            &self.touched.ended
-        } else {
-            &[]
-        }
+    /// The parts whose leases end when the request is sent.
+    pub fn ended(&self) -> &[PartId] {
+        &self.ended
     }
 
-    /// Whether the subject is a node whose lease ends with the request.
+    /// Whether the subject is a part whose lease ends with the request.
     pub fn ends_lease(&self, subject: &Subject) -> bool {
-        matches!(subject, Subject::Attributes(id) if self.ended().contains(id))
-    }
-
-    /// The nodes that may lose their last name by the request.
-    pub fn losing_names(&self) -> &[FileId] {
-        if self.removes_names {
-            &self.touched.nodes
-        } else {
-            &[]
-        }
+        matches!(subject, Subject::Attributes(part) if self.ended.contains(part))
     }
 
     pub fn subjects(&self) -> impl Iterator<Item = Subject> {
-        let nodes = self.touched.nodes.iter().copied();
-        let names = self.touched.names.iter().cloned();
-        nodes
+        let parts = self.parts.iter().copied();
+        let names = self.names.iter().cloned();
+        parts
             .map(Subject::Attributes)
-            .chain(names.map(|(directory, name)| Subject::Name(directory, name)))
+            .chain(names.map(|(part, name)| Subject::Name(part, name)))
     }
 
-    /// The directory whose names are all in the reply.
-    pub fn listed(&self, outcome: Result<&Reply, &Failure>) -> Option<FileId> {
+    /// The bucket whose names are all in the reply, and its level.
+    pub fn listed(&self, outcome: Result<&Reply, &Failure>) -> Option<(PartId, (BucketStart, u8))> {
         match outcome {
             Ok(Reply::Listing {
                 complete: true,
-                level: 0,
+                level,
                 ..
-            }) => self.directory,
+            }) => self.bucket.map(|(part, bucket)| (part, (bucket, *level))),
             _ => None,
         }
     }
 
     /// The new directory in the reply.
-    pub fn made_directory(&self, outcome: Result<&Reply, &Failure>) -> Option<FileId> {
+    pub fn made_directory(&self, outcome: Result<&Reply, &Failure>) -> Option<PartId> {
         match outcome {
             Ok(Reply::Found {
                 entry,
                 created: true,
                 ..
-            }) if entry.kind == Kind::Directory => Some(entry.id),
+            }) if entry.kind == Kind::Directory => Some(PartId {
+                node: entry.id,
+                server: self.server,
+            }),
             _ => None,
         }
     }
@@ -139,7 +146,7 @@ impl Effects {
     pub fn entry(&self, outcome: Result<&Reply, &Failure>) -> Option<Option<Entry>> {
         match outcome {
             Ok(Reply::Found { entry, .. }) => Some(Some(*entry)),
-            Ok(Reply::Done | Reply::File(_)) if self.removes_name => Some(None),
+            Ok(Reply::Done | Reply::File(_) | Reply::Buckets(_)) if self.removes_name => Some(None),
             Err(Failure::Errno(Errno::ENOENT)) => Some(None),
             _ => None,
         }
@@ -154,18 +161,51 @@ pub const fn comes_from_server(outcome: Result<&Reply, &Failure>) -> bool {
     )
 }
 
-/// The states of nodes in a reply.
-pub fn states(reply: &Reply) -> impl Iterator<Item = &FileState> {
+/// The parts of nodes in a reply.
+pub fn parts(reply: &Reply) -> impl Iterator<Item = Part> {
     let (one, other) = match reply {
         Reply::Found {
             state, directory, ..
-        } => (state.as_ref(), directory.as_deref()),
-        Reply::Extent { state, .. } => (None, state.as_deref()),
-        Reply::Files(files) if files.len() == 1 => (files[0].as_ref().ok(), None),
-        Reply::File(state) | Reply::Opened(state) => (Some(state), None),
+        } => (state.map(Part::Home), directory.as_deref().copied()),
+        Reply::Extent { state, .. } => (None, state.as_deref().copied().map(Part::Home)),
+        Reply::Files(files) if files.len() == 1 => (files[0].ok().map(Part::Home), None),
+        Reply::File(state) | Reply::Opened(state) => (Some(Part::Home(*state)), None),
+        Reply::Buckets(buckets) => (Some(Part::Buckets(*buckets)), None),
         _ => (None, None),
     };
     one.into_iter().chain(other)
+}
+
+const fn is_transaction(request: &Request) -> bool {
+    matches!(request, Request::Execute(_) | Request::Prepare { .. })
+}
+
+const fn removes_names(request: &Request) -> bool {
+    matches!(request, Request::Unlink { .. }) || is_transaction(request)
+}
+
+/// The name whose entry the reply to a request contains.
+const fn name_in_reply(request: &Request) -> Option<&Spot> {
+    match request {
+        Request::Lookup(at)
+        | Request::Create { at, .. }
+        | Request::MakeDirectory { at, .. }
+        | Request::Unlink { at, .. } => Some(at),
+        _ => None,
+    }
+}
+
+/// The bucket that a request lists from its first name on.
+fn listed_bucket(request: &Request) -> Option<(FileId, BucketStart)> {
+    match request {
+        Request::ReadDirectory {
+            directory,
+            bucket,
+            after: NameHash(after),
+            ..
+        } if *after == bucket.0.saturating_sub(1) => Some((*directory, *bucket)),
+        _ => None,
+    }
 }
 
 const fn changes_data(request: &Request) -> bool {

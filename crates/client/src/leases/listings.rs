@@ -1,124 +1,143 @@
-//! Directories whose names are all known: listed completely, or made by this client.
+//! Buckets of directories whose names are all known: listed completely, or made by this client.
 //!
 //! The reply to each request of this client shows its effect on their names. Without a reliable
 //! reply, the names are no longer all known.
 
-use super::{Leases, effects::Subject};
+use super::{Leases, NameKey, PartId, effects::Subject};
 use alloc::vec::Vec;
-use futago_base::{Duration, FileId, Name, NameHash, ServerId, Time, record::Entry};
+use futago_base::{
+    BucketStart, Duration, FileId, Name, NameHash, Time,
+    record::{Entry, HeaderSum},
+};
 use futago_wire::ListedEntry;
 
-/// A directory with more names than this is not sorted for each part of a listing.
-const LISTED_MAX: usize = 1024;
+/// A part of a listing from the cache.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CachedListing {
+    /// The names, in the order of their hashes.
+    pub entries: Vec<(Name, Entry)>,
+    /// The bucket that was listed, and its level.
+    pub bucket: (BucketStart, u8),
+    /// Whether the bucket has no further names.
+    pub complete: bool,
+}
 
 impl Leases {
     /// Whether an uncached name is known not to exist.
-    pub(super) fn is_absent(&self, (directory, name): (FileId, Name)) -> bool {
-        let is_listed = self.held.get(directory).is_some_and(|held| held.is_listed);
-        is_listed && !self.changing.contains_key(&Subject::Name(directory, name))
+    pub(super) fn is_absent(&self, (part, hash, name): NameKey) -> bool {
+        self.listed_bucket(part, hash).is_some()
+            && !self.changing.contains_key(&Subject::Name(part, name))
     }
 
-    /// Whether all names of a directory are known under a lease of its `home`.
-    pub fn is_listed(&self, directory: FileId, home: ServerId, now: Time) -> bool {
-        let is_listed = self.held.get(directory).is_some_and(|held| held.is_listed);
-        is_listed && !self.are_names_changing(directory) && self.trust(home, now) > Duration(0)
+    /// The bucket of a part that covers a hash, with its level, if all its names are known.
+    fn listed_bucket(&self, part: PartId, hash: NameHash) -> Option<(BucketStart, u8)> {
+        let mut listed = self.held.get(part)?.listed.iter().copied();
+        listed.find(|(bucket, level)| bucket.covers(*level, hash))
     }
 
-    /// About `entries_max` names of a directory with a larger hash than `after`, in the order of
-    /// hashes. Names of one hash are not separated. `None` unless all names are known under a lease
-    /// of its `home`.
+    /// Whether all names of a directory are known.
+    pub fn is_listed(&self, directory: FileId, now: Time) -> bool {
+        let mut listed = HeaderSum::default();
+        for part in self.parts_of(directory) {
+            if self.trust(part.server, now) == Duration(0) || self.are_names_changing(part) {
+                return false;
+            }
+            let buckets = self.held.get(part).map_or(&[][..], |held| &held.listed);
+            for (_, level) in buckets {
+                listed.hashes = listed.hashes.saturating_add(BucketStart::width(*level));
+            }
+        }
+        listed.is_whole()
+    }
+
+    /// About `entries_max` names of a part with a larger hash than `after`. Names of one hash are
+    /// not separated. `None` unless all names of the bucket that covers the next hash are known.
     pub fn listing(
         &self,
-        directory: FileId,
-        (after, entries_max): (NameHash, usize),
-        home: ServerId,
+        part: PartId,
+        after: NameHash,
+        entries_max: usize,
         now: Time,
-    ) -> Option<Vec<(Name, Entry)>> {
-        if !self.is_listed(directory, home, now) {
+    ) -> Option<CachedListing> {
+        let first = NameHash(after.0 + 1);
+        let (bucket, level) = self.listed_bucket(part, first)?;
+        if self.trust(part.server, now) == Duration(0) || self.are_names_changing(part) {
             return None;
         }
-        let names = self.names.range((directory, Name::least())..);
-        let names = names.take_while(|((at, _), _)| *at == directory);
-        let mut listed = Vec::new();
-        for (count, ((_, name), entry)) in names.enumerate() {
-            if count == LISTED_MAX {
-                return None;
+        let names = self.names.range((part, first, Name::least())..);
+        let names =
+            names.take_while(|((at, hash, _), _)| *at == part && bucket.covers(level, *hash));
+        let mut entries: Vec<(Name, Entry)> = Vec::new();
+        let mut last = first;
+        for ((_, hash, name), entry) in names {
+            if entries.len() >= entries_max && *hash != last {
+                return Some(CachedListing {
+                    entries,
+                    bucket: (bucket, level),
+                    complete: false,
+                });
             }
-            let hash = name.hash();
-            listed.extend(
-                entry
-                    .filter(|_| hash > after)
-                    .map(|entry| (hash, name, entry)),
-            );
+            last = *hash;
+            entries.extend(entry.map(|entry| (name.clone(), entry)));
         }
-        listed.sort_by_key(|(hash, name, _)| (*hash, *name));
-        let last = entries_max.checked_sub(1).and_then(|last| listed.get(last));
-        if let Some(&(last, ..)) = last {
-            listed.retain(|(hash, ..)| *hash <= last);
-        }
-        let owned = |(_, name, entry): (NameHash, &Name, Entry)| (name.clone(), entry);
-        Some(listed.into_iter().map(owned).collect())
+        Some(CachedListing {
+            entries,
+            bucket: (bucket, level),
+            complete: true,
+        })
     }
 
-    /// A reply contains all names of a directory under a lease.
-    pub(super) fn list(&mut self, sequence: u64, directory: FileId, entries: &[ListedEntry]) {
-        let is_cached = self.held.get(directory).is_some()
-            && !self.are_names_changing(directory)
-            && self.are_names_settled(sequence, directory)
+    /// A reply contains all names of a bucket of a leased part.
+    pub(super) fn list(
+        &mut self,
+        sequence: u64,
+        part: PartId,
+        bucket: (BucketStart, u8),
+        entries: &[ListedEntry],
+    ) {
+        let is_cached = self.held.get(part).is_some()
+            && !self.are_names_changing(part)
+            && self.are_names_settled(sequence, part)
             && self.names.len() + entries.len() <= self.names_max;
         if !is_cached {
             return;
         }
         for listed in entries {
-            self.names
-                .insert((directory, listed.name.clone()), Some(listed.entry));
+            let key = (part, listed.name.hash(), listed.name.clone());
+            self.names.insert(key, Some(listed.entry));
         }
-        if let Some(held) = self.held.get_mut(directory) {
-            held.is_listed = true;
+        if let Some(held) = self.held.get_mut(part)
+            && !held.listed.contains(&bucket)
+        {
+            held.listed.push(bucket);
         }
     }
 
-    /// The entries of some names are not known any more.
-    pub(super) fn unlist(&mut self, names: &[(FileId, Name)]) {
-        for (directory, _) in names {
-            if let Some(held) = self.held.get_mut(*directory) {
-                held.is_listed = false;
+    /// Not all names of some parts are known any more.
+    pub(super) fn unlist(&mut self, parts: impl IntoIterator<Item = PartId>) {
+        for part in parts {
+            if let Some(held) = self.held.get_mut(part) {
+                held.listed.clear();
             }
         }
     }
 
-    /// The reply to a request that may have changed a node does not contain its state. The node may
-    /// be removed.
-    pub(super) fn unlist_node(&mut self, subject: &Subject) {
-        if let Subject::Attributes(id) = subject
-            && let Some(held) = self.held.get_mut(*id)
-        {
-            held.is_listed = false;
-        }
+    /// Whether a pending request of this client may change names of a part.
+    fn are_names_changing(&self, part: PartId) -> bool {
+        let names = self.changing.range(Subject::Name(part, Name::least())..);
+        names.take(1).any(|(subject, _)| is_name_of(subject, part))
     }
 
-    /// Whether a pending request of this client may change names of a directory.
-    fn are_names_changing(&self, directory: FileId) -> bool {
-        let names = self
-            .changing
-            .range(Subject::Name(directory, Name::least())..);
+    /// Whether all changes of names of a part by this client were completed before a request was
+    /// sent.
+    fn are_names_settled(&self, sequence: u64, part: PartId) -> bool {
+        let names = self.settled.range(Subject::Name(part, Name::least())..);
         names
-            .take(1)
-            .any(|(subject, _)| is_name_of(subject, directory))
-    }
-
-    /// Whether all changes of names of a directory by this client were completed before a request
-    /// was sent.
-    fn are_names_settled(&self, sequence: u64, directory: FileId) -> bool {
-        let names = self
-            .settled
-            .range(Subject::Name(directory, Name::least())..);
-        names
-            .take_while(|(subject, _)| is_name_of(subject, directory))
+            .take_while(|(subject, _)| is_name_of(subject, part))
             .all(|(_, &settled)| sequence > settled)
     }
 }
 
-fn is_name_of(subject: &Subject, directory: FileId) -> bool {
-    matches!(subject, Subject::Name(at, _) if *at == directory)
+fn is_name_of(subject: &Subject, part: PartId) -> bool {
+    matches!(subject, Subject::Name(at, _) if *at == part)
 }

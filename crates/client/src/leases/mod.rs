@@ -13,12 +13,16 @@ mod data;
 mod effects;
 mod listings;
 mod opens;
+mod parts;
 mod recalls;
 #[cfg(test)]
 mod tests;
 
 pub use data::{Before, DataVersions};
 pub use effects::Effects;
+pub use listings::CachedListing;
+pub use parts::PartId;
+pub use recalls::PartLease;
 
 use crate::{
     Config,
@@ -26,13 +30,13 @@ use crate::{
 };
 use alloc::{boxed::Box, vec::Vec};
 use changing::Changing;
-use effects::{Subject, comes_from_server, states};
+use effects::{Subject, comes_from_server, parts};
 use futago_base::{
-    Attributes, Duration, FileId, Name, ServerId, SessionId, Time,
+    Attributes, BucketStart, Duration, FileId, Name, NameHash, ServerId, SessionId, Time,
     record::Entry,
     reversible::{Changes, ReversibleMap},
 };
-use futago_wire::{Failure, FileState, Reply};
+use futago_wire::{Failure, FileState, Part, Reply};
 use recalls::Early;
 use serde::Serialize;
 
@@ -43,8 +47,11 @@ struct Held {
     number: u64,
     /// The lease epoch: the unique id of this holding of the lease.
     epoch: u64,
-    /// The state of the node, if it is known.
-    state: Option<FileState>,
+    /// The state of the part, if it is known.
+    state: Option<Part>,
+    /// The number of hashes that the buckets of a directory on this server cover. It stays as long
+    /// as the lease.
+    hashes: Option<u64>,
     /// The valid data versions; they advance when the node may have changed in between.
     versions: DataVersions,
     /// The data versions before the pending changes of this client, if the node was known when the
@@ -56,9 +63,12 @@ struct Held {
     is_exclusive: bool,
     /// The number of small writes since the lease began.
     writes: u32,
-    /// Whether it is a directory whose names are all known.
-    is_listed: bool,
+    /// The buckets of a directory, with their levels, whose names are all known.
+    listed: Vec<(BucketStart, u8)>,
 }
+
+/// A name of a part of a directory; names are in the order of their hashes.
+type NameKey = (PartId, NameHash, Name);
 
 /// The small part of the state, which is copied as a whole for an undo.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -78,9 +88,9 @@ struct Counters {
 /// The leases of a client and the cache under them.
 #[derive(Debug, Serialize)]
 pub struct Leases {
-    held: Cache<Held>,
+    held: Cache<Held, PartId>,
     /// Names of leased directories; `None` for a name that does not exist.
-    names: ReversibleMap<(FileId, Name), Option<Entry>>,
+    names: ReversibleMap<NameKey, Option<Entry>>,
     changing: ReversibleMap<Subject, Changing>,
     /// The number up to which replies are too old to be cached, for each subject.
     settled: ReversibleMap<Subject, u64>,
@@ -93,11 +103,11 @@ pub struct Leases {
     /// The send time of the latest request that each server has answered.
     last_reply: ReversibleMap<ServerId, Time>,
     /// Leases to return because the cache was full; bounded by the number that servers grant.
-    dropped: ReversibleMap<FileId, u64>,
+    dropped: ReversibleMap<PartId, u64>,
     /// How often files are open here and not registered at their homes.
     opens: ReversibleMap<FileId, u32>,
     /// Leases that were recalled before the reply that first granted them.
-    early: ReversibleMap<FileId, Early>,
+    early: ReversibleMap<PartId, Early>,
     #[serde(skip)]
     trust: Duration,
     #[serde(skip)]
@@ -107,16 +117,16 @@ pub struct Leases {
 /// The changes of [`Leases`] to undo.
 #[derive(Debug)]
 pub struct LeasesUndo {
-    held: CacheUndo<Held>,
-    names: Changes<(FileId, Name), Option<Entry>>,
+    held: CacheUndo<Held, PartId>,
+    names: Changes<NameKey, Option<Entry>>,
     changing: Changes<Subject, Changing>,
     settled: Changes<Subject, u64>,
     under_way: Changes<u64, bool>,
     counters: Counters,
     last_reply: Changes<ServerId, Time>,
-    dropped: Changes<FileId, u64>,
+    dropped: Changes<PartId, u64>,
     opens: Changes<FileId, u32>,
-    early: Changes<FileId, Early>,
+    early: Changes<PartId, Early>,
 }
 
 /// More settled subjects than this are cleaned up. While an old request is pending none can be
@@ -200,27 +210,23 @@ impl Leases {
         until.since(now)
     }
 
-    /// The state of a node, if it is known under a lease of `home`.
-    pub fn state(&self, id: FileId, home: ServerId, now: Time) -> Option<FileState> {
-        let state = self.held.get(id)?.state?;
-        (self.trust(home, now) > Duration(0)).then_some(state)
+    /// The state of a node at its home, if it is known.
+    pub fn state(&self, home: PartId, now: Time) -> Option<FileState> {
+        let Part::Home(state) = self.held.get(home)?.state? else {
+            return None;
+        };
+        (self.trust(home.server, now) > Duration(0)).then_some(state)
     }
 
-    /// The lease epoch: the unique id of this holding of the lease of `home` on a node.
-    pub fn epoch(&self, id: FileId, home: ServerId, now: Time) -> Option<u64> {
-        let held = self.held.get(id)?;
-        (self.trust(home, now) > Duration(0)).then_some(held.epoch)
-    }
-
-    /// Whether a pending request of this client may change a node.
-    pub fn is_changing(&self, id: FileId) -> bool {
-        self.changing.contains_key(&Subject::Attributes(id))
+    /// Whether a pending request of this client may change a node at its home.
+    pub fn is_changing(&self, home: PartId) -> bool {
+        self.changing.contains_key(&Subject::Attributes(home))
     }
 
     /// Counts a small write to a file. Returns whether to ask for an exclusive lease: after `after`
     /// writes for the first time, and then at growing intervals.
-    pub fn writes(&mut self, id: FileId, after: u32) -> bool {
-        let Some(held) = self.held.get_mut(id) else {
+    pub fn writes(&mut self, home: PartId, after: u32) -> bool {
+        let Some(held) = self.held.get_mut(home) else {
             return false;
         };
         held.writes = held.writes.saturating_add(1);
@@ -229,27 +235,21 @@ impl Leases {
             .is_some_and(|times| held.writes % after == 0 && times.is_power_of_two())
     }
 
-    /// The entry of a name in a directory, if it is known under a lease of its `home`.
-    pub fn name(
-        &self,
-        directory: FileId,
-        name: &Name,
-        home: ServerId,
-        now: Time,
-    ) -> Option<Option<Entry>> {
-        let key = (directory, name.clone());
+    /// The entry of a name in a part of a directory, if it is known.
+    pub fn name(&self, part: PartId, name: &Name, now: Time) -> Option<Option<Entry>> {
+        let key = (part, name.hash(), name.clone());
         let entry = match self.names.get(&key) {
             Some(entry) => *entry,
             None if self.is_absent(key) => None,
             None => return None,
         };
-        (self.trust(home, now) > Duration(0)).then_some(entry)
+        (self.trust(part.server, now) > Duration(0)).then_some(entry)
     }
 
     /// How long these attributes are known to be valid.
-    pub fn attributes_trust(&self, of: &Attributes, home: ServerId, now: Time) -> Duration {
-        match self.state(of.id, home, now) {
-            Some(state) if state.attributes == *of => self.trust(home, now),
+    pub fn attributes_trust(&self, of: &Attributes, home: PartId, now: Time) -> Duration {
+        match self.whole_state(home, now) {
+            Some((state, trust)) if state.attributes == *of => trust,
             _ => Duration(0),
         }
     }
@@ -285,8 +285,8 @@ impl Leases {
             changing.ends_lease |= ends_lease;
             changing.changes_data |= effects.changes_data;
         }
-        for &node in effects.ended() {
-            self.end(node);
+        for &part in effects.ended() {
+            self.end(part);
         }
     }
 
@@ -301,14 +301,14 @@ impl Leases {
 
     fn forget(&mut self, subject: &Subject) {
         match subject {
-            Subject::Attributes(id) => {
+            Subject::Attributes(part) => {
                 let is_alone = !self.changing.contains_key(subject);
-                if let Some(held) = self.held.get_mut(*id) {
+                if let Some(held) = self.held.get_mut(*part) {
                     held.begin_change(is_alone);
                 }
             }
-            Subject::Name(directory, name) => {
-                self.names.remove(&(*directory, name.clone()));
+            Subject::Name(part, name) => {
+                self.names.remove(&(*part, name.hash(), name.clone()));
             }
             Subject::Lease(_) => {}
         }
@@ -338,76 +338,81 @@ impl Leases {
         let mut reported = Vec::new();
         let made = effects
             .made_directory(outcome)
-            .filter(|id| self.held.get(*id).is_none());
-        for state in outcome.iter().flat_map(|reply| states(reply)) {
-            let id = state.attributes.id;
-            if self.note_state(sequence, state, effects.touched.nodes.contains(&id)) {
+            .filter(|part| self.held.get(*part).is_none());
+        for part in outcome.iter().flat_map(|reply| parts(reply)) {
+            let id = parts::id_of(&part, server);
+            if self.note_part(sequence, id, &part, effects.parts.contains(&id)) {
                 reported.push(id);
             }
         }
-        if let Some(id) = opened.filter(|id| self.held.get(*id).is_none()) {
+        let opened = opened.map(|node| PartId { node, server });
+        if let Some(part) = opened.filter(|part| self.held.get(*part).is_none()) {
             // The lease has ended already: the home must be notified of the open file late.
-            self.early.get_or_insert_with(id, || Early {
+            self.early.get_or_insert_with(part, || Early {
                 pending: sequence,
                 number: sequence,
             });
         }
-        if let Some(id) = made.filter(|id| reported.contains(id)) {
-            self.list(sequence, id, &[]);
+        if let Some(part) = made.filter(|part| reported.contains(part)) {
+            self.list(sequence, part, (BucketStart(0), 0), &[]);
         }
-        if let (Some(id), Ok(Reply::Listing { entries, .. })) = (effects.listed(outcome), outcome)
-            && self.is_current(sequence, &Subject::Lease(id))
+        if let (Some((part, bucket)), Ok(Reply::Listing { entries, .. })) =
+            (effects.listed(outcome), outcome)
+            && self.is_current(sequence, &Subject::Lease(part))
         {
-            self.list(sequence, id, entries);
+            self.list(sequence, part, bucket, entries);
         }
         let entry = effects.entry(outcome);
         let is_name_cached = entry.is_some_and(|entry| self.note_name(sequence, effects, entry));
         if !is_name_cached {
-            self.unlist(&effects.touched.names);
+            self.unlist(effects.names.iter().map(|(part, _)| *part));
         }
         self.done(effects, &reported);
         self.forget_settled();
     }
 
-    /// Handles the state of a node in a reply. Returns whether the state may be used.
-    fn note_state(&mut self, sequence: u64, state: &FileState, is_changed: bool) -> bool {
-        let id = state.attributes.id;
+    /// Handles a part of a node in a reply. Returns whether its state may be used.
+    fn note_part(&mut self, sequence: u64, id: PartId, part: &Part, is_changed: bool) -> bool {
         let subject = Subject::Attributes(id);
         let is_ended = self.changing.get(&subject).is_some_and(|it| it.ends_lease);
-        if !state.leased || is_ended || !self.is_current(sequence, &Subject::Lease(id)) {
+        let is_leased = parts::is_leased(part) && self.is_current(sequence, &Subject::Lease(id));
+        if !is_leased || is_ended {
             return false;
         }
-        self.hold(id, sequence, state.exclusive);
+        self.hold(id, sequence, part);
         if is_changed {
             if let Some(changing) = self.changing.get_mut(&subject) {
-                changing.note_newer(state);
+                changing.note_newer(part);
             }
         } else if !self.changing.contains_key(&subject) && self.is_current(sequence, &subject) {
-            self.know(id, *state);
+            self.know(id, *part);
             self.forget_data_before(id);
         }
         true
     }
 
-    /// Caches the state of a leased node. While the state is known only the access time changes, by
+    /// Caches the state of a leased part. While the state is known only the access time changes, by
     /// reads of this client.
-    fn know(&mut self, id: FileId, mut state: FileState) {
+    fn know(&mut self, id: PartId, mut part: Part) {
         let Some(held) = self.held.get_mut(id) else {
             return;
         };
         if let Some(known) = held.state {
-            let accessed = &mut state.attributes.accessed;
-            *accessed = known.attributes.accessed.max(*accessed);
+            if let (Part::Home(state), Part::Home(known)) = (&mut part, known) {
+                let accessed = &mut state.attributes.accessed;
+                *accessed = known.attributes.accessed.max(*accessed);
+            }
         } else {
             self.counters.known += 1;
             held.versions = DataVersions::only(self.counters.known);
             held.is_read = false;
         }
-        held.state = Some(state);
+        held.state = Some(part);
     }
 
     /// Begins a lease, or raises its number. Names in replies to earlier requests may be stale.
-    fn hold(&mut self, id: FileId, number: u64, is_exclusive: bool) {
+    fn hold(&mut self, id: PartId, number: u64, part: &Part) {
+        let is_exclusive = matches!(part, Part::Home(state) if state.exclusive);
         if let Some(held) = self.held.get_mut(id) {
             held.number = held.number.max(number);
             held.is_exclusive |= is_exclusive;
@@ -420,12 +425,13 @@ impl Leases {
             number,
             epoch: self.counters.taken,
             state: None,
+            hashes: parts::buckets(part).map(|buckets| buckets.hashes),
             versions: DataVersions::default(),
             before: None,
             is_read: false,
             is_exclusive,
             writes: 0,
-            is_listed: false,
+            listed: Vec::new(),
         };
         if let Some((oldest, held)) = self.held.insert(id, new) {
             self.forget_names(oldest);
@@ -436,38 +442,42 @@ impl Leases {
 
     /// Handles the entry of a name in a reply. Returns whether it is cached.
     fn note_name(&mut self, sequence: u64, effects: &Effects, entry: Option<Entry>) -> bool {
-        let Some((directory, name)) = effects.name.clone() else {
+        let Some((part, name)) = effects.name.clone() else {
             return false;
         };
-        let own = u32::from(!effects.touched.names.is_empty());
-        let subject = Subject::Name(directory, name.clone());
+        let own = u32::from(!effects.names.is_empty());
+        let subject = Subject::Name(part, name.clone());
         let changing = self.changing.get(&subject);
         let is_alone = changing.map_or(0, |changing| changing.requests) == own;
-        let is_cached = self.held.get(directory).is_some()
+        let is_cached = self.held.get(part).is_some()
             && is_alone
-            && self.is_current(sequence, &Subject::Lease(directory))
+            && self.is_current(sequence, &Subject::Lease(part))
             && self.is_current(sequence, &subject);
         if is_cached {
-            self.cache_name((directory, name), entry);
+            self.cache_name((part, name.hash(), name), entry);
         }
         is_cached
     }
 
-    fn cache_name(&mut self, key: (FileId, Name), entry: Option<Entry>) {
+    fn cache_name(&mut self, key: NameKey, entry: Option<Entry>) {
         if self.names.len() >= self.names_max
-            && let Some((forgotten, _)) = self.names.pop_first()
+            && let Some(((part, ..), _)) = self.names.pop_first()
         {
-            self.unlist(&[forgotten]);
+            self.unlist([part]);
         }
         self.names.insert(key, entry);
     }
 
     /// Ends a pending request; its reply contained the states of some nodes.
-    fn done(&mut self, effects: &Effects, reported: &[FileId]) {
+    fn done(&mut self, effects: &Effects, reported: &[PartId]) {
         for subject in effects.subjects() {
-            let is_reported = matches!(subject, Subject::Attributes(id) if reported.contains(&id));
-            if !is_reported {
-                self.unlist_node(&subject);
+            let is_reported =
+                matches!(subject, Subject::Attributes(part) if reported.contains(&part));
+            if let Subject::Attributes(part) = subject
+                && !is_reported
+            {
+                // The node may be removed.
+                self.unlist([part]);
             }
             let Some(changing) = self.changing.get_mut(&subject) else {
                 continue;
@@ -480,8 +490,8 @@ impl Leases {
                 self.changed(&subject, &changing);
             }
         }
-        for &node in effects.ended() {
-            self.end(node);
+        for &part in effects.ended() {
+            self.end(part);
         }
     }
 
@@ -526,8 +536,16 @@ impl Leases {
         self.counters.settled_left = self.settled.len();
     }
 
-    /// Ends the lease on a node.
-    pub fn end(&mut self, id: FileId) {
+    /// Ends the leases on all parts of a node.
+    pub fn end_all(&mut self, node: FileId) {
+        let parts: Vec<PartId> = self.parts_of(node).collect();
+        for part in parts {
+            self.end(part);
+        }
+    }
+
+    /// Ends the lease on a part.
+    fn end(&mut self, id: PartId) {
         self.held.remove(id);
         self.forget_names(id);
         self.settle(Subject::Lease(id));
@@ -536,12 +554,12 @@ impl Leases {
         }
     }
 
-    fn forget_names(&mut self, directory: FileId) {
-        let first = (directory, Name::least());
+    fn forget_names(&mut self, part: PartId) {
+        let first = (part, NameHash(0), Name::least());
         let names = self.names.range(first..);
-        let names: Vec<(FileId, Name)> = names
+        let names: Vec<NameKey> = names
             .map(|(key, _)| key)
-            .take_while(|(at, _)| *at == directory)
+            .take_while(|(at, ..)| *at == part)
             .cloned()
             .collect();
         for key in names {

@@ -5,19 +5,19 @@
 //! returns the lease, or before it removes a name itself. Therefore a client does not register a
 //! file that it has made and opened if the reply grants a lease.
 
-use super::Leases;
-use futago_base::{FileId, Kind, ServerId, Time};
+use super::{Leases, PartId};
+use futago_base::{FileId, Kind, Time};
 use futago_wire::FileState;
 
 impl Leases {
     /// Opens a file. Returns its state if the home need not be notified now. The home of a file
     /// without names must be notified.
-    pub fn open(&mut self, id: FileId, home: ServerId, now: Time) -> Option<FileState> {
-        let state = self.state(id, home, now)?;
+    pub fn open(&mut self, home: PartId, now: Time) -> Option<FileState> {
+        let state = self.state(home, now)?;
         if state.attributes.kind != Kind::File || state.attributes.links == 0 {
             return None;
         }
-        *self.opens.get_or_insert_with(id, || 0) += 1;
+        *self.opens.get_or_insert_with(home.node, || 0) += 1;
         Some(state)
     }
 

@@ -27,9 +27,8 @@ impl<C: Context> Client<C> {
     /// Completes the state from the home with the buckets or chunks on other servers.
     pub(crate) async fn fold(&self, mut state: FileState) -> Result<FileState, Failure> {
         match state.directory {
-            Some(directory) if directory.header.level > 0 => {
-                let id = state.attributes.id;
-                match self.header_sum(id, directory.header.level).await {
+            Some(directory) if !directory.here.is_whole() => {
+                match self.header_sum(state.attributes.id, &directory).await {
                     Ok(sum) => Ok(folded(state, &sum)),
                     Err(Failure::Errno(Errno::EIO)) => Ok(state),
                     Err(failure) => Err(failure),
@@ -55,7 +54,7 @@ fn all_data(mut state: FileState) -> FileState {
 }
 
 /// The attributes of a directory with the sum of all its buckets.
-fn folded(mut state: FileState, sum: &HeaderSum) -> FileState {
+pub fn folded(mut state: FileState, sum: &HeaderSum) -> FileState {
     let Some(directory) = state.directory else {
         return state;
     };
@@ -63,8 +62,10 @@ fn folded(mut state: FileState, sum: &HeaderSum) -> FileState {
     attributes.links = sum.subdirectories.saturating_add(2);
     attributes.size = sum.entries;
     attributes.changed = attributes.changed.max(sum.modified);
-    if sum.modified > directory.modified_set_at {
-        attributes.modified = attributes.modified.max(sum.modified);
-    }
+    attributes.modified = if sum.modified > directory.modified_set_at {
+        sum.modified
+    } else {
+        directory.modified_set_to
+    };
     state
 }

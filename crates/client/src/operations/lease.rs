@@ -1,11 +1,12 @@
 //! Leases: the facts that are cached under them, and their return.
 
 use super::lookup::Found;
-use crate::{Client, Context, join_all, leases::Leases};
-use alloc::{collections::BTreeMap, vec::Vec};
-use futago_base::{
-    Attributes, BucketStart, Duration, Errno, FileId, Name, ServerId, record::Entry,
+use crate::{
+    Client, Context, join_all,
+    leases::{Leases, PartId, PartLease},
 };
+use alloc::{collections::BTreeMap, vec::Vec};
+use futago_base::{Attributes, Duration, Errno, FileId, Name, ServerId, record::Entry};
 use futago_wire::{FileState, Lease, LeaseRecall, Request, Spot};
 
 /// The most nodes that are invalidated in parallel, because a kernel may take a while for each.
@@ -21,43 +22,50 @@ impl<C: Context> Client<C> {
         let memory = self.memory.borrow();
         let leases = memory.leases.as_deref()?;
         let is_sent = memory.write_buffer.file(id).is_none();
-        let state = leases.state(id, self.map().home(id), self.context().now());
+        let state = leases.state(self.home_part(id), self.context().now());
         state.filter(|_| is_sent)
     }
 
     /// Whether a file may have set-user-id or set-group-id bits. Only a lease can rule it out.
     pub fn may_be_set_id(&self, id: FileId) -> bool {
         let memory = self.memory.borrow();
-        let leased = |leases: &Leases| leases.state(id, self.map().home(id), self.context().now());
+        let leased = |leases: &Leases| leases.state(self.home_part(id), self.context().now());
         let state = memory.leases.as_deref().and_then(leased);
         state.is_none_or(|state| state.attributes.mode & SET_ID != 0)
     }
 
-    /// The entry of a name, if it is known under a lease on its directory.
-    fn leased_name(&self, directory: FileId, name: &Name) -> Option<Option<Entry>> {
+    /// The location of a name, as far as the client knows, and the part of the directory there.
+    fn location(&self, directory: FileId, name: &Name) -> (Spot, PartId) {
+        let at = Spot {
+            directory,
+            bucket: self.bucket_of(directory, name.hash()),
+            name: name.clone(),
+        };
+        let (node, server) = (directory, self.server_of(&at));
+        (at, PartId { node, server })
+    }
+
+    /// The entry of a name, if it is known under a lease.
+    fn leased_name(&self, part: PartId, name: &Name) -> Option<Option<Entry>> {
         let memory = self.memory.borrow();
         let leases = memory.leases.as_deref()?;
-        let home = self.map().home(directory);
-        leases.name(directory, name, home, self.context().now())
+        leases.name(part, name, self.context().now())
     }
 
     /// The entry of a name that is known to exist.
     pub(crate) fn leased_entry(&self, directory: FileId, name: &Name) -> Option<Entry> {
-        self.leased_name(directory, name).flatten()
+        let (_, part) = self.location(directory, name);
+        self.leased_name(part, name).flatten()
     }
 
-    /// Like [`Client::find_place`], if it is cached. Leased directories have one bucket.
+    /// Like [`Client::find_place`], if it is cached.
     pub(crate) fn leased_place(
         &self,
         directory: FileId,
         name: &Name,
     ) -> Option<Result<Found, Spot>> {
-        let entry = self.leased_name(directory, name)?;
-        let at = Spot {
-            directory,
-            bucket: BucketStart(0),
-            name: name.clone(),
-        };
+        let (at, part) = self.location(directory, name);
+        let entry = self.leased_name(part, name)?;
         Some(match entry {
             Some(entry) => Ok(Found {
                 at,
@@ -74,8 +82,7 @@ impl<C: Context> Client<C> {
         if self.is_dirty(attributes.id) {
             return Duration(0);
         }
-        let home = self.map().home(attributes.id);
-        let now = self.context().now();
+        let (home, now) = (self.home_part(attributes.id), self.context().now());
         self.with_leases(|leases| leases.attributes_trust(attributes, home, now))
             .unwrap_or_default()
     }
@@ -86,28 +93,27 @@ impl<C: Context> Client<C> {
         if self.is_dirty(id) {
             return Duration(0);
         }
-        let (home, now) = (self.map().home(id), self.context().now());
+        let (home, now) = (self.home_part(id), self.context().now());
         let trust = |leases: &mut Leases| {
-            let is_covered = leases.data_versions(id, home, now).is_some();
-            is_covered.then(|| leases.trust(home, now))
+            let is_covered = leases.data_versions(home, now).is_some();
+            is_covered.then(|| leases.trust(home.server, now))
         };
         self.with_leases(trust).flatten().unwrap_or_default()
     }
 
-    /// The lease epoch of a node: the unique id of this holding of its lease; `None` without a
-    /// valid lease. Within one epoch, or until [`Context::forget`] names the node, only this client
-    /// changes its attributes. The same holds for the names of a directory whose names are all
-    /// known.
+    /// The lease epoch of a node: the unique id of this holding of its lease, or of the leases on
+    /// all parts of a directory; `None` without valid leases. Within one epoch, or until
+    /// [`Context::forget`] names the node, only this client changes its attributes. The same holds
+    /// for the names of a directory whose names are all known.
     pub fn lease_epoch(&self, id: FileId) -> Option<u64> {
-        let (home, now) = (self.map().home(id), self.context().now());
-        self.with_leases(|leases| leases.epoch(id, home, now))
-            .flatten()
+        let (home, now) = (self.home_part(id), self.context().now());
+        self.with_leases(|leases| leases.epoch(home, now)).flatten()
     }
 
-    /// Whether all names of a directory are known under a lease.
+    /// Whether all names of a directory are known under leases.
     pub fn has_all_names(&self, directory: FileId) -> bool {
-        let (home, now) = (self.map().home(directory), self.context().now());
-        self.with_leases(|leases| leases.is_listed(directory, home, now))
+        let now = self.context().now();
+        self.with_leases(|leases| leases.is_listed(directory, now))
             .unwrap_or_default()
     }
 
@@ -125,10 +131,11 @@ impl<C: Context> Client<C> {
     /// How long other caches may use the entry of a name, or its absence; as
     /// [`Client::attributes_trust`].
     pub fn name_trust(&self, directory: FileId, name: &Name, id: Option<FileId>) -> Duration {
-        match self.leased_name(directory, name) {
+        let (_, part) = self.location(directory, name);
+        match self.leased_name(part, name) {
             Some(entry) if entry.map(|entry| entry.id) == id => {
-                let (home, now) = (self.map().home(directory), self.context().now());
-                self.with_leases(|leases| leases.trust(home, now))
+                let now = self.context().now();
+                self.with_leases(|leases| leases.trust(part.server, now))
                     .unwrap_or_default()
             }
             _ => Duration::default(),
@@ -138,18 +145,21 @@ impl<C: Context> Client<C> {
     /// Gives up leases that a request of this client is about to end.
     pub(crate) async fn end_leases(&self, nodes: &[FileId]) {
         for &node in nodes {
-            self.with_leases(|leases| leases.end(node));
+            self.with_leases(|leases| leases.end_all(node));
         }
         for &node in nodes {
             self.flush(node).await;
         }
     }
 
-    /// Handles a recall: returns the lease once its cached state is no longer in use.
-    pub async fn recalled(&self, recall: LeaseRecall) {
-        let is_ended = self.with_leases(|leases| leases.recalled(recall));
+    /// Handles a recall of a server: returns the lease once its cached state is no longer in use.
+    pub async fn recalled(&self, server: ServerId, recall: LeaseRecall) {
+        let is_ended = self.with_leases(|leases| leases.recalled(server, recall));
         if is_ended.unwrap_or(true) {
-            self.return_leases(Vec::from([recall.lease])).await;
+            let Lease { node, number } = recall.lease;
+            let part = PartId { node, server };
+            self.return_leases(Vec::from([PartLease { part, number }]))
+                .await;
         }
     }
 
@@ -164,27 +174,28 @@ impl<C: Context> Client<C> {
     /// not returned if its opens could not be registered, or if another session has begun, whose
     /// leases have other numbers. The server then repeats the recall, or waits until the lease
     /// expires.
-    pub(crate) async fn return_leases(&self, leases: Vec<Lease>) {
+    pub(crate) async fn return_leases(&self, leases: Vec<PartLease>) {
         let session = self.context().session();
-        let mut by_home: BTreeMap<ServerId, Vec<Lease>> = BTreeMap::new();
-        for part in leases.chunks(INVALIDATED_MAX) {
-            let forgotten = part.iter().map(|lease| self.context().forget(lease.node));
+        let mut by_server: BTreeMap<ServerId, Vec<Lease>> = BTreeMap::new();
+        for some in leases.chunks(INVALIDATED_MAX) {
+            let forgotten = some.iter();
+            let forgotten = forgotten.map(|lease| self.context().forget(lease.part.node));
             join_all(forgotten).await;
         }
         for lease in leases {
-            self.flush(lease.node).await;
-            if self.register_opens(lease.node).await.is_err() {
+            let PartId { node, server } = lease.part;
+            self.flush(node).await;
+            if self.register_opens(node).await.is_err() {
                 continue;
             }
-            let home = self.map().home(lease.node);
-            by_home.entry(home).or_default().push(lease);
+            by_server.entry(server).or_default().push(lease.lease());
         }
         if self.context().session() != session {
             return;
         }
-        for (home, leases) in by_home {
-            let parts = leases.chunks(RETURNED_MAX);
-            let given = parts.map(|part| self.ask(home, Request::GiveBack(part.to_vec())));
+        for (server, leases) in by_server {
+            let some = leases.chunks(RETURNED_MAX);
+            let given = some.map(|some| self.ask(server, Request::GiveBack(some.to_vec())));
             join_all(given).await;
         }
     }

@@ -3,7 +3,7 @@
 
 mod allocate;
 mod append;
-mod attributes;
+pub(crate) mod attributes;
 mod copy_range;
 mod create;
 mod create_unnamed;

@@ -15,8 +15,8 @@ impl<C: Context> Client<C> {
 
     pub(crate) async fn try_open(&self, id: FileId) -> Result<FileState, Failure> {
         self.flush(id).await;
-        let (home, now) = (self.map().home(id), self.context().now());
-        match self.with_leases(|leases| leases.open(id, home, now)) {
+        let (home, now) = (self.home_part(id), self.context().now());
+        match self.with_leases(|leases| leases.open(home, now)) {
             Some(Some(state)) => Ok(state),
             _ => self.try_register(id).await,
         }

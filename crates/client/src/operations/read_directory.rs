@@ -4,6 +4,7 @@ use crate::{
     Client, Context,
     client::{GONE, UNEXPECTED, all_or_failure},
     join_all,
+    leases::{CachedListing, Leases, PartId},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use futago_base::{
@@ -14,7 +15,7 @@ use futago_wire::{Failure, ListedEntry, Reply, Request};
 /// The most files in one request for attributes.
 const FILES_AT_ONCE: usize = 1024;
 
-/// The most names of a leased directory that one request lists.
+/// The most names of a leased part of a directory that one request lists.
 const LISTED_AT_ONCE: u32 = 1024;
 
 /// How long listings of a directory count as incomplete after one has omitted a part: longer than
@@ -42,10 +43,7 @@ impl<C: Context> Client<C> {
         entries_max: u32,
         attributes: bool,
     ) -> Result<Vec<ListedEntry>, Errno> {
-        let mut entries = match self.leased_listing(directory, after, entries_max) {
-            Some(entries) => entries,
-            None => self.list(directory, after, entries_max).await?,
-        };
+        let mut entries = self.list(directory, after, entries_max).await?;
         if attributes {
             self.persist(|| self.attributes_of(&entries))
                 .await
@@ -59,28 +57,7 @@ impl<C: Context> Client<C> {
         Ok(entries)
     }
 
-    /// Lists from the cache, if all names of the directory are known, with their cached attributes.
-    fn leased_listing(
-        &self,
-        directory: FileId,
-        after: NameHash,
-        entries_max: u32,
-    ) -> Option<Vec<ListedEntry>> {
-        let (home, now) = (self.map().home(directory), self.context().now());
-        let part = (after, entries_max as usize);
-        let names = self.with_leases(|leases| leases.listing(directory, part, home, now))??;
-        let entry = |(name, entry): (Name, Entry)| ListedEntry {
-            name,
-            entry,
-            attributes: self.leased_state(entry.id).and_then(|state| {
-                let attributes = state.attributes;
-                attributes.allocated_bytes.map(|_| attributes)
-            }),
-        };
-        Some(names.into_iter().map(entry).collect())
-    }
-
-    /// Lists from the servers. A leased directory is listed completely, if one request can do that.
+    /// Lists until there are enough entries.
     async fn list(
         &self,
         directory: FileId,
@@ -88,13 +65,6 @@ impl<C: Context> Client<C> {
         entries_max: u32,
     ) -> Result<Vec<ListedEntry>, Errno> {
         let mut entries: Vec<ListedEntry> = Vec::new();
-        if after == NameHash(0) && self.is_listed_at_once(directory) {
-            self.persist(|| self.list_bucket(directory, after, entries_max.max(LISTED_AT_ONCE)))
-                .await?;
-            if let Some(entries) = self.leased_listing(directory, after, entries_max) {
-                return Ok(entries);
-            }
-        }
         let mut next = Some(after);
         while let Some(after) = next.filter(|after| after.0 < HASH_MAX) {
             let wanted = entries_max.saturating_sub(entries.len() as u32).max(1);
@@ -151,11 +121,34 @@ impl<C: Context> Client<C> {
         left_out.is_some_and(|&at| self.context().now().since(at) < LISTING_MAX)
     }
 
-    /// Whether a directory is leased and small enough to be listed completely.
-    fn is_listed_at_once(&self, directory: FileId) -> bool {
-        let known = self.leased_state(directory);
-        let entries = known.and_then(|state| state.directory.map(|it| it.header.entries));
-        entries.is_some_and(|entries| entries <= LISTED_AT_ONCE.into())
+    /// Lists a bucket from the cache, if all its names are known, with their cached attributes.
+    fn cached_listing(&self, part: PartId, after: NameHash, entries_max: u32) -> Option<Listing> {
+        let (entries_max, now) = (entries_max as usize, self.context().now());
+        let listing = |leases: &mut Leases| leases.listing(part, after, entries_max, now);
+        let CachedListing {
+            entries,
+            bucket: (bucket, level),
+            complete,
+        } = self.with_leases(listing)??;
+        let entry = |(name, entry): (Name, Entry)| ListedEntry {
+            name,
+            entry,
+            attributes: self.leased_state(entry.id).and_then(|state| {
+                let attributes = state.attributes;
+                attributes.allocated_bytes.map(|_| attributes)
+            }),
+        };
+        let entries: Vec<ListedEntry> = entries.into_iter().map(entry).collect();
+        let next = continue_after(&entries, complete, bucket, level);
+        Some(Listing { entries, next })
+    }
+
+    /// Whether a part is leased and so small that its buckets are listed at once.
+    fn is_listed_at_once(&self, part: PartId) -> bool {
+        let now = self.context().now();
+        let known = self.with_leases(|leases| leases.buckets(part, now));
+        let known = known.flatten();
+        known.is_some_and(|buckets| buckets.entries <= LISTED_AT_ONCE.into())
     }
 
     /// Lists the bucket that covers the hashes after `after`.
@@ -167,20 +160,28 @@ impl<C: Context> Client<C> {
     ) -> Result<Listing, Failure> {
         loop {
             let bucket = self.bucket_of(directory, NameHash(after.0 + 1));
+            let (node, server) = (directory, self.map().bucket_server(directory, bucket));
+            let part = PartId { node, server };
+            if let Some(listing) = self.cached_listing(part, after, entries_max) {
+                return Ok(listing);
+            }
+            let is_first = after.0 == bucket.0.saturating_sub(1);
+            let at_once = is_first && self.is_listed_at_once(part);
             let request = Request::ReadDirectory {
                 directory,
                 bucket,
                 after,
-                entries_max,
+                entries_max: entries_max.max(if at_once { LISTED_AT_ONCE } else { 0 }),
             };
-            let server = self.map().bucket_server(directory, bucket);
             match self.ask(server, request).await {
                 Ok(Reply::Listing {
-                    entries,
+                    mut entries,
                     complete,
                     level,
                 }) => {
                     self.learn(directory, bucket, level);
+                    let is_shortened = shorten(&mut entries, entries_max as usize);
+                    let complete = complete && !is_shortened;
                     let next = continue_after(&entries, complete, bucket, level);
                     return Ok(Listing { entries, next });
                 }
@@ -239,6 +240,17 @@ fn reached<T>(answer: Result<Vec<T>, Failure>) -> Result<Vec<T>, Failure> {
         Err(Failure::Errno(Errno::EIO)) => Ok(Vec::new()),
         answer => answer,
     }
+}
+
+/// Leaves about `entries_max` entries; names of one hash are not separated. Returns whether it took
+/// any away.
+fn shorten(entries: &mut Vec<ListedEntry>, entries_max: usize) -> bool {
+    let Some(last) = entries.get(entries_max.saturating_sub(1)) else {
+        return false;
+    };
+    let (before, last) = (entries.len(), last.name.hash());
+    entries.truncate(entries.partition_point(|entry| entry.name.hash() <= last));
+    entries.len() < before
 }
 
 /// The largest possible hash of a name.

@@ -17,7 +17,7 @@ impl<C: Context> Client<C> {
             .ask_at(directory, name, request, &Payload::empty())
             .await?;
         match reply? {
-            Reply::Done | Reply::File(_) => Ok(()),
+            Reply::Done | Reply::File(_) | Reply::Buckets(_) => Ok(()),
             _ => Err(UNEXPECTED),
         }
     }

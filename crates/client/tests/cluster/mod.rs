@@ -10,12 +10,14 @@ use futago_base::{
 use futago_client::{Client, Config, Context};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
-use futago_wire::{Failure, FileState, NewContent, NewNode, Outcome, Reply, Request};
+use futago_wire::{
+    Failure, FileState, LeaseRecall, NewContent, NewNode, Outcome, Push, Reply, Request,
+};
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet, VecDeque},
     future::{Future, poll_fn},
-    pin::pin,
+    pin::{Pin, pin},
     rc::Rc,
     task::{Poll, Waker},
 };
@@ -32,6 +34,8 @@ pub struct World {
     sleepers: BTreeSet<Time>,
     /// The server that no client reaches.
     unreached: Option<ServerId>,
+    /// The recalls that clients have not handled, with the servers that sent them.
+    recalls: Vec<(SessionId, ServerId, LeaseRecall)>,
     /// Every request that a client has sent: the server and the name of the request.
     sent: Vec<(u16, String)>,
 }
@@ -51,6 +55,10 @@ impl World {
                 } => {
                     self.answers.insert(request, (outcome, payload));
                 }
+                Output::Push {
+                    session,
+                    push: Push::Recall(recall),
+                } => self.recalls.push((session, to, recall)),
                 Output::Push { .. } => {}
                 Output::Peer { to, message } => {
                     self.messages.push_back((to, Input::Peer(message)));
@@ -88,6 +96,8 @@ pub struct Loop {
     session: Cell<SessionId>,
     sequence: Cell<u64>,
     open: RefCell<BTreeSet<u64>>,
+    /// Whether the client accepts leases.
+    leases: bool,
 }
 
 impl Context for Loop {
@@ -174,7 +184,7 @@ impl Loop {
             acknowledged,
             request,
             payload,
-            leases: false,
+            leases: self.leases,
             introduces: true,
         };
         world.messages.push_back((to, input));
@@ -207,6 +217,7 @@ impl Cluster {
             last_tick: now,
             sleepers: BTreeSet::new(),
             unreached: None,
+            recalls: Vec::new(),
             sent: Vec::new(),
         };
         Self {
@@ -217,15 +228,26 @@ impl Cluster {
     }
 
     pub fn client(&self) -> Client<Loop> {
+        self.client_with(None)
+    }
+
+    /// A client that caches under leases; [`Cluster::answering`] has it answer recalls.
+    pub fn caching_client(&self) -> Client<Loop> {
+        self.client_with(Some(Duration::from_secs(6)))
+    }
+
+    fn client_with(&self, lease_trust: Option<Duration>) -> Client<Loop> {
         self.clients.set(self.clients.get() + 1);
         let context = Loop {
             world: Rc::clone(&self.world),
             session: Cell::new(SessionId(self.clients.get())),
             sequence: Cell::new(0),
             open: RefCell::new(BTreeSet::new()),
+            leases: lease_trust.is_some(),
         };
         let config = Config {
             chunk_bytes: CHUNK_BYTES,
+            lease_trust,
             ..Config::default()
         };
         Client::new(context, self.map.clone(), config)
@@ -243,6 +265,28 @@ impl Cluster {
             assert!(self.now() < deadline, "the operation hangs");
             self.world.borrow_mut().step();
         }
+    }
+
+    /// A future during which a client answers the recalls that it gets.
+    pub async fn answering<T>(&self, client: &User, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        let mut answers: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+        poll_fn(|task| {
+            for (server, recall) in self.recalls_of(client.context().session()) {
+                answers.push(Box::pin(client.recalled(server, recall)));
+            }
+            answers.retain_mut(|answer| answer.as_mut().poll(task).is_pending());
+            future.as_mut().poll(task)
+        })
+        .await
+    }
+
+    fn recalls_of(&self, session: SessionId) -> Vec<(ServerId, LeaseRecall)> {
+        let recalls = &mut self.world.borrow_mut().recalls;
+        let of_client = recalls.extract_if(.., |(to, ..)| *to == session);
+        of_client
+            .map(|(_, server, recall)| (server, recall))
+            .collect()
     }
 
     /// Runs a future and returns its requests, with the server of each.

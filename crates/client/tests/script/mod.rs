@@ -5,7 +5,7 @@ use futago_base::{
     Attributes, BucketStart, ClusterMap, Duration, FileId, Kind, Name, Partition, Payload,
     ServerId, SessionId, Time, Timestamp,
     map::Policy,
-    record::{Entry, Header},
+    record::{Entry, Header, HeaderSum},
 };
 use futago_client::{Client, Config, Context};
 use futago_wire::{Failure, FileState, Outcome, Reply, Request, Spot, reply::DirectoryState};
@@ -221,6 +221,7 @@ pub fn state(id: FileId, kind: Kind) -> FileState {
     let directory = (kind == Kind::Directory).then_some(DirectoryState {
         parent: FileId::ROOT,
         header,
+        here: HeaderSum::from(&header),
         modified_set_at: time,
         modified_set_to: time,
     });

@@ -58,7 +58,8 @@ struct State {
     /// The servers to connect.
     wanted: Vec<ServerId>,
     /// Leases that servers have recalled.
-    recalled: Vec<LeaseRecall>,
+    /// Recalls, with the servers that sent them.
+    recalled: Vec<(ServerId, LeaseRecall)>,
     /// Connections with queued messages.
     queued_senders: Vec<Arc<Sender>>,
     /// A calling thread holds the lock.
@@ -253,7 +254,7 @@ impl NodeContext {
     }
 
     /// Waits until servers recall leases.
-    pub(super) async fn recalled(&self) -> Vec<LeaseRecall> {
+    pub(super) async fn recalled(&self) -> Vec<(ServerId, LeaseRecall)> {
         self.0.was_recalled.notified().await;
         std::mem::take(&mut self.0.state.borrow_mut().recalled)
     }
@@ -408,7 +409,7 @@ impl NodeContext {
                 self.change(|calls, now| calls.credits(from, credits, now));
             }
             Body::Push(Push::Recall(recall)) => {
-                self.0.state.borrow_mut().recalled.push(recall);
+                self.0.state.borrow_mut().recalled.push((from, recall));
                 self.0.was_recalled.notify_one();
             }
             Body::Request(_) | Body::Peer(_) | Body::PeerAnswer(_) => {}

@@ -58,7 +58,7 @@ pub fn run<V: View>(
         Request::MakeDirectory { at, mode, uid, gid } => {
             make_directory::run(builder, at, *mode, *uid, *gid)
         }
-        Request::Unlink { at, .. } => unlink::run(builder, at),
+        Request::Unlink { at, file } => unlink::run(builder, at, *file),
         Request::ReadDirectory {
             directory,
             bucket,

@@ -2,10 +2,14 @@
 
 use crate::builder::DecisionBuilder;
 use crate::completion::Result;
-use futago_base::{Errno, Kind, View, record::Target};
+use futago_base::{Errno, FileId, Kind, View, record::Target};
 use futago_wire::{PeerChange, Reply, Spot};
 
-pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, at: &Spot) -> Result {
+pub fn run<V: View>(
+    builder: &mut DecisionBuilder<'_, V>,
+    at: &Spot,
+    named: Option<FileId>,
+) -> Result {
     let (location, _) = builder.locate_to_change(at)?;
     let entry = builder.entry(&location).ok_or(Errno::ENOENT)?;
     if entry.kind == Kind::Directory {
@@ -19,7 +23,10 @@ pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, at: &Spot) -> Result {
         builder.replace_entry(&location, Some(entry), None);
         builder.send(
             builder.server.map.home(entry.id),
-            PeerChange::DropLink(entry.id),
+            PeerChange::DropLink {
+                file: entry.id,
+                by: (named == Some(entry.id)).then_some(builder.request),
+            },
         );
     }
     Ok(Reply::Done.into())

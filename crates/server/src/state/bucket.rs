@@ -5,7 +5,7 @@ use crate::completion::{Checked, Refusal};
 use alloc::vec::Vec;
 use futago_base::{
     BucketStart, FileId, Key, Kind, Name, NameHash, Timestamp, Value, View,
-    record::{Entry, Header, Target},
+    record::{Entry, Header, HeaderSum, Target},
 };
 use futago_wire::{Failure, PeerChange, Spot};
 
@@ -42,6 +42,44 @@ impl<V: View> DecisionBuilder<'_, V> {
         self.state
             .header(directory, bucket)
             .ok_or(Refusal::Failure(Failure::NoBucket))
+    }
+
+    /// The buckets of a directory on this server.
+    pub fn buckets_here(&self, directory: FileId) -> impl Iterator<Item = (BucketStart, &Header)> {
+        let (from, to) = Key::headers(directory);
+        let headers = self.state.range(from, to);
+        headers.filter_map(|(key, value)| match (key, value) {
+            (Key::Header(_, bucket), Value::Header(header)) => Some((*bucket, header)),
+            _ => None,
+        })
+    }
+
+    /// The sum of the headers of these buckets. Most directories have one bucket, at their home.
+    pub fn sum_here(&self, directory: FileId) -> HeaderSum {
+        let mut sum = HeaderSum::default();
+        match self.state.header(directory, BucketStart(0)) {
+            Some(only) if only.level == 0 => sum.add(&only),
+            _ => self
+                .buckets_here(directory)
+                .for_each(|(_, header)| sum.add(header)),
+        }
+        sum
+    }
+
+    /// Checks that no transaction has reserved a name of a directory here. Errors: `Conflict`.
+    pub fn no_pending_names(&self, directory: FileId) -> Checked<()> {
+        let mut buckets = self.buckets_here(directory);
+        buckets.try_for_each(|(bucket, header)| self.no_pending_entries(directory, bucket, header))
+    }
+
+    /// Whether no transaction has reserved a name or a bucket of a directory here.
+    pub fn is_settled(&self, directory: FileId) -> bool {
+        let is_reserved = |bucket| {
+            let locator = Key::Locator(Target::Header(directory, bucket));
+            self.state.get(&locator).is_some()
+        };
+        let mut buckets = self.buckets_here(directory);
+        buckets.all(|(bucket, header)| header.pending == 0 && !is_reserved(bucket))
     }
 
     /// The bucket of this server that covers a hash.
@@ -176,8 +214,9 @@ impl<V: View> DecisionBuilder<'_, V> {
         let upper = bucket.upper_half(header.level);
         let is_spread = upper.ordinal() < u64::from(self.server.map.server_count());
         // A bucket of a leased directory stays large until the leases are returned and the next
-        // name is added.
+        // name is added. No client has contended for the directory, so leases need no pause.
         if is_spread && !self.recall(directory) {
+            self.state.delete(Key::Recall(directory));
             self.split(directory, bucket, header);
         }
     }

@@ -48,8 +48,8 @@ impl<V: View> DecisionBuilder<'_, V> {
         self.unreserved(Target::Inode(id))?;
         let inode = self.file(id)?;
         let state = self.describe(id, inode);
-        if let Some(directory) = &state.directory {
-            self.no_pending_entries(id, BucketStart(0), &directory.header)?;
+        if state.directory.is_some() {
+            self.no_pending_names(id)?;
         }
         Ok(state)
     }
@@ -71,17 +71,18 @@ impl<V: View> DecisionBuilder<'_, V> {
             Some(DirectoryState {
                 parent: place.parent,
                 header,
+                here: self.sum_here(id),
                 modified_set_at: place.modified_set_at,
                 modified_set_to: inode.modified,
             })
         });
         if let Some(directory) = &directory {
-            let header = directory.header;
-            attributes.links = 2 + header.subdirectories;
-            attributes.size = header.entries;
-            attributes.changed = attributes.changed.max(header.modified);
-            if header.modified > directory.modified_set_at {
-                attributes.modified = header.modified;
+            let here = directory.here;
+            attributes.links = 2 + here.subdirectories;
+            attributes.size = here.entries;
+            attributes.changed = attributes.changed.max(here.modified);
+            if here.modified > directory.modified_set_at {
+                attributes.modified = here.modified;
             }
         }
         FileState {

@@ -5,6 +5,7 @@
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod exclusive;
+mod parts;
 mod peers;
 
 use cluster::{CHUNK_BYTES, Cluster, ROOT, create, spot};
@@ -14,8 +15,8 @@ use futago_base::{
 };
 use futago_server::{Config, Input, Output};
 use futago_wire::{
-    AttributeChange, Failure, FileState, Lease, LeaseRecall, Outcome, Peer, PeerAnswer, PeerChange,
-    Push, Reply, Request,
+    AttributeChange, Failure, FileState, Lease, LeaseRecall, Outcome, Part, Peer, PeerAnswer,
+    PeerChange, Push, Reply, Request,
 };
 
 const HOLDER: SessionId = SessionId(1);
@@ -76,7 +77,7 @@ impl Room {
         else {
             panic!("not found: {found:?}");
         };
-        assert!(file.leased && directory.leased);
+        assert!(file.leased && matches!(*directory, Part::Home(root) if root.leased));
         let lease = |node| Lease { node, number };
         (entry.id, lease(entry.id), lease(ROOT))
     }
@@ -432,11 +433,11 @@ fn a_client_has_a_limited_number_of_leases() {
             state: Some(file),
             directory: Some(root),
             ..
-        }) => (file, root),
+        }) => (file, matches!(*root, Part::Home(root) if root.leased)),
         other => panic!("not made: {other:?}"),
     };
     let (first, root) = make(&mut room, "a");
-    assert_eq!((first.leased, root.leased), (true, false));
+    assert_eq!((first.leased, root), (true, false));
     let (second, _) = make(&mut room, "b");
     assert!(!second.leased);
     room.give_back(HOLDER, &[first.attributes.id]);

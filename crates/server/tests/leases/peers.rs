@@ -16,12 +16,17 @@ impl Room {
 
     /// Another server reports that a name of a file is removed.
     fn drop_link(&mut self, number: u64, file: FileId) -> Vec<Output> {
+        self.drop_link_by(number, file, None)
+    }
+
+    /// The same, because of a request that named the file.
+    fn drop_link_by(&mut self, number: u64, file: FileId, by: Option<RequestId>) -> Vec<Output> {
         let message = Peer::Deliver {
             sender: PEER,
             from: Incarnation(0),
             to: None,
             number,
-            change: PeerChange::DropLink(file),
+            change: PeerChange::DropLink { file, by },
         };
         self.cluster.input(0, Input::Peer(message))
     }
@@ -59,4 +64,19 @@ fn messages_of_a_server_stay_in_order_while_one_waits_for_a_lease() {
     // dropped.
     assert_eq!(room.drop_link(2, second.node), [delivered(3)]);
     assert_eq!(room.drop_link(5, second.node), [delivered(3)]);
+}
+
+#[test]
+fn a_client_that_removes_a_name_elsewhere_is_not_asked_for_its_own_lease() {
+    let mut room = Room::new();
+    let [old, new] = ["a", "b"].map(|name| room.cached_by_holder(name));
+    let by = |lease: Lease, more: u64| {
+        Some(RequestId {
+            session: HOLDER,
+            sequence: lease.number + more,
+        })
+    };
+    assert_eq!(room.drop_link_by(1, old.node, by(old, 1)), [delivered(1)]);
+    // The lease is newer than the request: the client may rely on attributes from after it.
+    assert_eq!(room.drop_link_by(2, new.node, by(new, 0)), [recall(new)]);
 }

@@ -145,7 +145,7 @@ impl ClientNode {
                         None => false,
                     };
                     if !is_over {
-                        core.recalled(recall).await;
+                        core.recalled(from, recall).await;
                     }
                 });
             }

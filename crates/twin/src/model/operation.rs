@@ -222,6 +222,7 @@ impl LockRequest {
 
 /// The value that an operation returned.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "most operations return a file")]
 pub enum Outcome {
     /// Success without further results.
     Done,

@@ -3,7 +3,7 @@
 mod listings;
 mod opens;
 
-use super::{Before, Effects, Leases, SETTLED_MAX};
+use super::{Before, Effects, Leases, PartId, PartLease, SETTLED_MAX};
 use crate::Config;
 use alloc::{boxed::Box, format, vec, vec::Vec};
 use futago_base::{
@@ -12,7 +12,7 @@ use futago_base::{
 };
 use futago_wire::{
     AttributeChange, FileState, Lease, LeaseRecall, ListedEntry, NewContent, NewNode, Outcome,
-    Reply, Request, Spot,
+    Part, Reply, Request, Spot,
 };
 
 const HOME: ServerId = ServerId(0);
@@ -28,6 +28,17 @@ fn leases(leases_max: usize) -> Box<Leases> {
         ..Config::default()
     };
     Leases::new(&config).unwrap()
+}
+
+const fn home(node: FileId) -> PartId {
+    PartId { node, server: HOME }
+}
+
+const fn at_home(lease: Lease) -> PartLease {
+    PartLease {
+        part: home(lease.node),
+        number: lease.number,
+    }
 }
 
 fn name(text: &str) -> Name {
@@ -108,7 +119,7 @@ fn found(directory: Option<FileState>) -> Outcome {
         },
         state: None,
         created: false,
-        directory: directory.map(Box::new),
+        directory: directory.map(Part::Home).map(Box::new),
     })
 }
 
@@ -118,7 +129,7 @@ impl Leases {
     }
 
     fn send_in(&mut self, session: SessionId, number: u64, request: &Request) -> Effects {
-        let mut effects = Effects::of(request);
+        let mut effects = Effects::of(request, HOME, |_| HOME);
         self.enter(session);
         self.begin(&mut effects);
         self.sent(number, &mut effects);
@@ -137,21 +148,22 @@ impl Leases {
     /// A recall of a lease that only one request has got.
     fn recall(&mut self, lease: Lease) -> bool {
         let since = lease.number;
-        self.recalled(LeaseRecall { lease, since })
+        self.recalled(HOME, LeaseRecall { lease, since })
     }
 
     fn known(&self) -> Option<u32> {
-        let state = self.state(FILE, HOME, NOW)?;
+        let state = self.state(home(FILE), NOW)?;
         Some(state.attributes.changed.nanos)
     }
 
     fn known_name(&self, text: &str) -> Option<bool> {
-        let entry = self.name(DIRECTORY, &name(text), HOME, NOW)?;
+        let entry = self.name(home(DIRECTORY), &name(text), NOW)?;
         Some(entry.is_some())
     }
 
     fn known_listing(&self, entries_max: usize) -> Option<Vec<(Name, Entry)>> {
-        self.listing(DIRECTORY, (NameHash(0), entries_max), HOME, NOW)
+        let listing = self.listing(home(DIRECTORY), NameHash(0), entries_max, NOW)?;
+        Some(listing.entries)
     }
 }
 
@@ -209,10 +221,10 @@ fn cached_state_is_valid_for_a_time_after_a_reply_of_the_server() {
     leases.exchange(1, &ask(), &attributes_reply(1));
     assert_eq!(leases.known(), Some(1));
     let late = NOW + Duration(1000);
-    assert_eq!(leases.state(FILE, HOME, late), None);
+    assert_eq!(leases.state(home(FILE), late), None);
     let effects = leases.send(2, &Request::KeepAlive);
     leases.completed(2, &effects, (HOME, NOW + Duration(500)), Ok(&Reply::Done));
-    assert!(leases.state(FILE, HOME, late).is_some());
+    assert!(leases.state(home(FILE), late).is_some());
     assert_eq!(leases.trust(HOME, late), Duration(500));
 }
 
@@ -305,11 +317,11 @@ fn names_are_cached_once_their_directory_is_leased() {
 fn data_cached_before_chunks_changed_is_invalid_after_another_change() {
     let mut leases = leases(9);
     leases.exchange(1, &ask(), &attributes_reply(1));
-    let cached = leases.data_versions(FILE, HOME, NOW).unwrap();
+    let cached = leases.data_versions(home(FILE), NOW).unwrap();
     let changing = leases.send(2, &change());
-    leases.data_changed(FILE);
+    leases.data_changed(home(FILE));
     leases.complete(2, &changing, &Ok(Reply::File(file(2))));
-    let now = leases.data_versions(FILE, HOME, NOW).unwrap();
+    let now = leases.data_versions(home(FILE), NOW).unwrap();
     assert!(!now.cover(cached.now));
 }
 
@@ -318,12 +330,12 @@ fn data_cached_before_chunks_changed_is_invalid_after_another_change() {
 fn stays_valid_after_two_writes(changes: usize) -> bool {
     let mut leases = leases(9);
     leases.exchange(1, &ask(), &attributes_reply(1));
-    let versions = leases.data_versions(FILE, HOME, NOW).unwrap();
+    let versions = leases.data_versions(home(FILE), NOW).unwrap();
     let (first, second) = (leases.send(2, &write()), leases.send(3, &write()));
     leases.complete(3, &second, &Ok(Reply::File(file(3))));
     leases.complete(2, &first, &Ok(Reply::File(file(2))));
-    let stays_valid = leases.extend_data_validity(FILE, Some(Before { versions, changes }));
-    let now = leases.data_versions(FILE, HOME, NOW).unwrap();
+    let stays_valid = leases.extend_data_validity(home(FILE), Some(Before { versions, changes }));
+    let now = leases.data_versions(home(FILE), NOW).unwrap();
     assert_eq!(now.cover(versions.now), stays_valid.is_some());
     stays_valid.is_some()
 }
@@ -339,16 +351,16 @@ fn cached_data_stays_valid_after_changes_that_are_all_known() {
 fn cached_data_is_invalid_after_a_write_without_a_state() {
     let mut leases = leases(9);
     leases.exchange(1, &ask(), &attributes_reply(1));
-    let versions = leases.data_versions(FILE, HOME, NOW).unwrap();
+    let versions = leases.data_versions(home(FILE), NOW).unwrap();
     leases.exchange(2, &write(), &Ok(Reply::Done));
     leases.exchange(3, &change(), &Ok(Reply::File(file(3))));
-    let now = leases.data_versions(FILE, HOME, NOW).unwrap();
+    let now = leases.data_versions(home(FILE), NOW).unwrap();
     assert!(!now.cover(versions.now));
     let changing = leases.send(4, &change());
     leases.exchange(5, &write(), &Ok(Reply::Done));
     leases.complete(4, &changing, &Ok(Reply::File(file(4))));
     leases.exchange(6, &change(), &Ok(Reply::File(file(6))));
-    let last = leases.data_versions(FILE, HOME, NOW).unwrap();
+    let last = leases.data_versions(home(FILE), NOW).unwrap();
     assert!(!last.cover(now.now));
 }
 
@@ -363,7 +375,7 @@ fn a_lease_without_room_is_returned() {
         node: FILE,
         number: 1,
     };
-    assert_eq!(leases.take_dropped(), [dropped]);
+    assert_eq!(leases.take_dropped(), [at_home(dropped)]);
 }
 
 #[test]
@@ -395,15 +407,15 @@ fn a_session_that_has_begun_is_not_touched_by_the_end_of_the_one_before() {
 #[test]
 fn a_request_belongs_to_the_session_in_which_it_is_sent() {
     let (mut leases, next) = (leases(9), SessionId(4));
-    let mut changing = Effects::of(&change());
+    let mut changing = Effects::of(&change(), HOME, |_| HOME);
     leases.enter(SESSION);
     leases.begin(&mut changing);
     let asking = leases.send_in(next, 1, &ask());
     leases.sent(2, &mut changing);
     leases.complete(1, &asking, &attributes_reply(1));
-    assert!(leases.is_changing(FILE) && leases.known().is_none());
+    assert!(leases.is_changing(home(FILE)) && leases.known().is_none());
     leases.complete(2, &changing, &Ok(Reply::File(file(2))));
-    assert!(!leases.is_changing(FILE) && leases.under_way.is_empty());
+    assert!(!leases.is_changing(home(FILE)) && leases.under_way.is_empty());
 }
 
 #[test]

@@ -5,17 +5,17 @@ use super::*;
 #[test]
 fn opens_under_a_lease_need_no_registration() {
     let mut leases = leases(9);
-    assert!(leases.open(FILE, HOME, NOW).is_none());
+    assert!(leases.open(home(FILE), NOW).is_none());
     leases.exchange(1, &ask(), &attributes_reply(1));
-    assert!(leases.open(FILE, HOME, NOW).is_some());
-    assert!(leases.open(FILE, HOME, NOW).is_some());
+    assert!(leases.open(home(FILE), NOW).is_some());
+    assert!(leases.open(home(FILE), NOW).is_some());
     assert!(leases.close(FILE) && leases.is_open(FILE));
     leases.recall(Lease {
         node: FILE,
         number: 1,
     });
     assert!(leases.is_open(FILE), "the home must be notified");
-    assert!(leases.open(FILE, HOME, NOW).is_none());
+    assert!(leases.open(home(FILE), NOW).is_none());
     assert!(leases.close(FILE) && !leases.is_open(FILE));
     assert!(!leases.close(FILE), "the home knows of the rest");
 }
@@ -26,7 +26,7 @@ fn opens_of_a_file_without_a_name_are_registered() {
     let mut nameless = file(1);
     nameless.attributes.links = 0;
     leases.exchange(1, &ask(), &Ok(Reply::Files(vec![Ok(nameless)])));
-    assert!(leases.open(FILE, HOME, NOW).is_none());
+    assert!(leases.open(home(FILE), NOW).is_none());
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_lease_recalled_before_its_reply_is_returned_after_it() {
     let making = leases.send(1, &create_open());
     assert!(!leases.recall(lease));
     leases.complete(1, &making, &made(file(1)));
-    assert_eq!(leases.take_early(1), [lease]);
+    assert_eq!(leases.take_early(1), [at_home(lease)]);
     assert_eq!(leases.known(), None);
     assert!(leases.is_open(FILE), "its home is to hear of it before");
     assert_eq!(leases.take_early(1), []);
@@ -70,10 +70,10 @@ fn a_lease_in_a_later_reply_too_is_returned_after_the_first_reply() {
         number: 2,
     };
     let since = 1;
-    assert!(!leases.recalled(LeaseRecall { lease, since }));
+    assert!(!leases.recalled(HOME, LeaseRecall { lease, since }));
     assert_eq!(leases.take_early(2), []);
     leases.complete(1, &making, &made(file(1)));
-    assert_eq!(leases.take_early(1), [lease]);
+    assert_eq!(leases.take_early(1), [at_home(lease)]);
     assert!(leases.is_open(FILE), "its home is to hear of it before");
 }
 
@@ -93,7 +93,7 @@ fn the_lease_of_a_file_in_the_making_is_not_dropped() {
     let given: Vec<(FileId, u64)> = early
         .iter()
         .chain(&dropped)
-        .map(|lease| (lease.node, lease.number))
+        .map(|lease| (lease.part.node, lease.number))
         .collect();
     assert_eq!(given, [(FILE, 1), (FILE, 2)]);
 }

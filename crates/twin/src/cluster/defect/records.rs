@@ -43,7 +43,7 @@ impl Cause {
                 ..
             } => Self::BufferedWrite(*written),
             Input::Peer(Peer::Deliver { change, .. }) => match change {
-                PeerChange::DropLink(_) => Self::DropLink,
+                PeerChange::DropLink { .. } => Self::DropLink,
                 PeerChange::Cut { .. } => Self::Cut,
                 _ => Self::Other,
             },

@@ -1,10 +1,11 @@
 //! Leases: the server recalls the leases on a node before it changes anything about the node.
 //!
-//! A client may cache the state of a node on which it holds a lease. The state is the attributes
-//! and, for a directory of one bucket, its names. A request that would change such a node is
-//! undone. It waits until all other clients have returned their leases or have been silent for so
-//! long that their leases have expired. For a while after a recall the server grants no new lease
-//! on the node, because a node that several clients change is not worth caching.
+//! A client may cache what this server has of a node on which it holds a lease: the attributes, if
+//! the server is the node's home, and the buckets of a directory with their names. So each server
+//! of a directory of several buckets grants leases on its own part. A request that would change
+//! such a node is undone. It waits until all other clients have returned their leases or have been
+//! silent for so long that their leases have expired. For a while after a recall the server grants
+//! no new lease on the node, because a node that several clients change is not worth caching.
 //!
 //! Under an exclusive lease a client may even cache its own changes. The server recalls an
 //! exclusive lease before any reply discloses the state of the file. That holds for the holder
@@ -15,13 +16,14 @@
 //! holds a lease on the node. So the transaction is resolved without a recall. The client of the
 //! transaction keeps its leases on directories, because it knows which names it changes.
 
+mod grant;
+
 use crate::Output;
 use crate::builder::{DecisionBuilder, stored};
-use crate::state::size::changes_are_announced;
-use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
+use alloc::{collections::BTreeSet, vec::Vec};
 use futago_base::{
-    BucketStart, FileId, Key, Kind, Payload, RequestId, SessionId, Value, View, XattrName,
-    record::{Recall, Session, Sort, StoredMessage, Target},
+    FileId, Key, Payload, RequestId, SessionId, Value, View, XattrName,
+    record::{Recall, Session, Sort, StoredMessage},
 };
 use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request};
 
@@ -56,7 +58,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         if leased.is_empty() {
             let prepares = matches!(request, Request::Prepare { .. });
             let is_ended = |node: &FileId| prepares && touched.ended.contains(node);
-            let is_over = |node: &FileId| is_ended(node) || self.state.inode(*node).is_none();
+            let is_over = |node: &FileId| is_ended(node) || !self.is_here(*node);
             let over: Vec<FileId> = named.into_iter().filter(is_over).collect();
             for node in over {
                 self.end_lease(node, session);
@@ -103,6 +105,23 @@ impl<V: View> DecisionBuilder<'_, V> {
     pub fn is_leased_by_others(&self, node: FileId) -> bool {
         let session = self.request.session;
         self.holders(node).iter().any(|holder| *holder != session)
+    }
+
+    /// Whether the client of a request holds the only lease on a node, from before the request.
+    pub fn is_leased_by_requester_only(&self, node: FileId, request: Option<RequestId>) -> bool {
+        request.is_some_and(|request| {
+            let number = self.state.number(&Key::Lease(node, request.session));
+            self.holders(node) == [request.session] && number < request.sequence
+        })
+    }
+
+    /// Ends the leases on a node if it was removed.
+    pub fn end_leases_of_removed(&mut self, node: FileId) {
+        if self.state.inode(node).is_none() {
+            for holder in self.holders(node) {
+                self.end_lease(node, holder);
+            }
+        }
     }
 
     fn holders(&self, node: FileId) -> Vec<SessionId> {
@@ -182,129 +201,9 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
-    /// Grants the requesting client leases on the files in this reply.
-    pub fn grant_leases(&mut self, reply: &mut Reply) {
-        match reply {
-            Reply::Found {
-                state, directory, ..
-            } => {
-                let directory = directory.as_deref_mut();
-                state
-                    .iter_mut()
-                    .chain(directory)
-                    .for_each(|state| self.grant_lease(state));
-            }
-            Reply::Extent { state, .. } => {
-                state.iter_mut().for_each(|state| self.grant_lease(state));
-            }
-            // A request for the attributes of several files lists them and does not cache them.
-            Reply::Files(states) if states.len() == 1 => {
-                states
-                    .iter_mut()
-                    .flatten()
-                    .for_each(|state| self.grant_lease(state));
-            }
-            Reply::File(state) | Reply::Opened(state) => self.grant_lease(state),
-            _ => {}
-        }
-    }
-
-    fn grant_lease(&mut self, state: &mut FileState) {
-        let (node, session) = (state.attributes.id, self.request.session);
-        if !self.may_be_leased(node, state) {
-            return;
-        }
-        let key = Key::Lease(node, session);
-        let before = self.state.number(&key);
-        if before == 0 && !self.count_lease(session) {
-            return;
-        }
-        state.leased = true;
-        let inode = self.state.inode(node).filter(|it| it.kind == Kind::File);
-        state.exclusive = self.exclusive_holder(node) == Some(session);
-        state.data_leased = state.exclusive || inode.is_some_and(changes_are_announced);
-        self.state.put(key, before.max(self.request.sequence));
-        if before == 0 {
-            let since = self.request.sequence;
-            self.state.put(Key::SessionLease(session, node), since);
-        }
-    }
-
-    /// Counts one more lease of a session, unless it has reached the limit.
-    fn count_lease(&mut self, session: SessionId) -> bool {
-        let most = self.server.config().leases_max;
-        let key = Key::Session(session);
-        match self.state.get(&key).and_then(Value::session).copied() {
-            Some(known) if known.leases < most => {
-                let leases = known.leases + 1;
-                self.state.put(key, Session { leases, ..known });
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether the state of a node is decided by this server alone, by requests that name the node,
-    /// and no request waits for the node.
-    pub fn may_be_leased(&self, node: FileId, state: &FileState) -> bool {
-        let reserved = |target| self.state.get(&Key::Locator(target)).is_some();
-        let is_settled = state.directory.is_none_or(|directory| {
-            directory.header.level == 0
-                && directory.header.pending == 0
-                && !reserved(Target::Header(node, BucketStart(0)))
-        });
-        let holder = self.exclusive_holder(node);
-        is_settled
-            && self.is_at_home(node)
-            && holder.is_none_or(|holder| holder == self.request.session)
-            && !reserved(Target::Inode(node))
-            && self.state.get(&Key::Recall(node)).is_none()
-    }
-
     /// Whether a client holds leases here.
     pub fn has_leases(&self, session: SessionId) -> bool {
         self.is_any(Key::session_leases(session))
-    }
-
-    /// Adds the new state of the node that the request has changed to a reply for a client that
-    /// caches. A lookup adds the directory when the client has no lease on it yet.
-    pub fn attach_changed_state(&mut self, request: &Request, reply: &mut Reply) {
-        let held = |node| Key::Lease(node, self.request.session);
-        let changed = match request {
-            Request::Create { at, .. }
-            | Request::MakeDirectory { at, .. }
-            | Request::Unlink { at, .. } => at.directory,
-            Request::Lookup(at) if self.state.get(&held(at.directory)).is_none() => at.directory,
-            Request::Write { id, .. }
-            | Request::PrepareWrite { id, .. }
-            | Request::Append { id, .. }
-            | Request::FinishAppend { id, .. }
-            | Request::Punch { id, .. }
-            | Request::Close(id) => *id,
-            Request::Read { id, .. } if self.refreshes_reader(*id) => *id,
-            _ => return,
-        };
-        let Ok(now) = self.file_state(changed) else {
-            return;
-        };
-        match reply {
-            Reply::Found { directory, .. } => *directory = Some(Box::new(now)),
-            Reply::Extent { state, .. } => *state = Some(Box::new(now)),
-            Reply::Done => *reply = Reply::File(now),
-            _ => {}
-        }
-    }
-
-    /// Whether a reader that caches gets the state of the file. It does if the access time is new,
-    /// or if it has no lease and none is being recalled. It also does if this request has brought
-    /// the lease and is a copy.
-    fn refreshes_reader(&self, id: FileId) -> bool {
-        let has_new_time = self.state.changed_nodes().any(|node| node == id);
-        match self.state.number(&Key::Lease(id, self.request.session)) {
-            _ if has_new_time => true,
-            0 => self.state.get(&Key::Recall(id)).is_none(),
-            held => held >= self.request.sequence,
-        }
     }
 
     /// A client returns leases.

@@ -1,0 +1,110 @@
+//! Directories whose buckets are on several servers, and clients that cache them under leases.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cluster;
+
+use cluster::{Cluster, User, make_directory, make_file, name, names, splitting_early};
+use futago_base::{Duration, FileId};
+use futago_client::Context as _;
+
+const FILES: usize = 200;
+
+/// A wide directory, and a caching client that has made its files.
+struct Wide {
+    cluster: Cluster,
+    client: User,
+    directory: FileId,
+}
+
+impl Wide {
+    fn new() -> Self {
+        let cluster = splitting_early(4);
+        let client = cluster.caching_client();
+        let made = make_directory(&client, FileId::ROOT, "wide");
+        let directory = cluster.run(cluster.answering(&client, made));
+        let wide = Self {
+            cluster,
+            client,
+            directory,
+        };
+        for number in 0..FILES {
+            let text = text(number);
+            let made = make_file(&wide.client, directory, &text);
+            wide.cluster.run(wide.cluster.answering(&wide.client, made));
+        }
+        // The last split has recalled a lease.
+        let paused = wide.client.context().sleep(Duration::from_secs(2));
+        wide.cluster
+            .run(wide.cluster.answering(&wide.client, paused));
+        wide
+    }
+
+    /// The requests that a future sends.
+    fn requests<T>(&self, future: impl Future<Output = T>) -> Vec<String> {
+        let (_, sent) = self
+            .cluster
+            .traced(self.cluster.answering(&self.client, future));
+        sent.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// The requests of a walk over the directory.
+    fn walk(&self) -> Vec<String> {
+        self.requests(async {
+            let found = names(&self.client, self.directory).await.unwrap();
+            assert_eq!(found.len(), FILES);
+            for text in found {
+                self.client
+                    .lookup(self.directory, &name(&text))
+                    .await
+                    .unwrap();
+            }
+            let state = self.client.attributes(self.directory).await.unwrap();
+            assert_eq!(state.attributes.size, FILES as u64);
+        })
+    }
+}
+
+fn text(number: usize) -> String {
+    format!("file-{number}")
+}
+
+#[test]
+fn a_second_walk_asks_no_server() {
+    let wide = Wide::new();
+    assert_ne!(wide.walk(), [""; 0]);
+    assert_eq!(wide.walk(), [""; 0]);
+}
+
+#[test]
+fn a_removal_is_one_request_and_waits_for_no_timer() {
+    let wide = Wide::new();
+    wide.walk();
+    let begun = wide.cluster.now();
+    for number in 0..FILES {
+        let name = name(&text(number));
+        let removed = async {
+            wide.client.unlink(wide.directory, &name).await.unwrap();
+        };
+        assert_eq!(wide.requests(removed), ["Unlink"], "{number}");
+    }
+    let took = wide.cluster.now().since(begun);
+    assert!(
+        took < Duration::from_millis(10),
+        "each message takes 1 us: {took:?}"
+    );
+}
+
+#[test]
+fn a_change_by_another_client_is_asked_for_at_its_server_only() {
+    let wide = Wide::new();
+    wide.walk();
+    let other = wide.cluster.client();
+    let made = make_file(&other, wide.directory, "one more");
+    wide.cluster.run(wide.cluster.answering(&wide.client, made));
+    let seen = async {
+        let state = wide.client.attributes(wide.directory).await.unwrap();
+        assert_eq!(state.attributes.size, FILES as u64 + 1);
+    };
+    assert_eq!(wide.requests(seen).len(), 1);
+}
