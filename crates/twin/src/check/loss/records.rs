@@ -2,8 +2,10 @@
 
 use super::{Loss, Spot, changed_names, entries, lost_entries, seen_names};
 use crate::check::Record;
-use futago_base::FileId;
+use futago_base::{FileId, Value};
 use futago_lab::check::{Fault, Finding, Listing, Records, check};
+use futago_store::MemoryStore;
+use futago_wire::{Step, codec};
 use std::collections::BTreeSet;
 
 /// The findings of a check of all servers' records that the loss does not explain.
@@ -46,6 +48,7 @@ impl<'a> Causes<'a> {
         let unnamed = of_lost
             .map(|(_, id)| *id)
             .chain(lost_entries(loss.lost).into_values())
+            .chain(prepared(loss.lost))
             .chain(stranded(loss, findings));
         let busy = led.iter().filter(|(spot, _)| busy_names.contains(spot));
         let named = under_way.iter().flat_map(|record| files_of(record));
@@ -81,6 +84,21 @@ impl<'a> Causes<'a> {
             _ => false,
         }
     }
+}
+
+/// The nodes of entries that the server was about to make when it stopped. No reply contains the id
+/// of a whiteout.
+fn prepared(lost: &MemoryStore) -> impl Iterator<Item = FileId> {
+    let steps = lost.records().filter_map(|(_, value)| match value {
+        Value::Participant(participant) => {
+            codec::decode::<Vec<(Step, Option<FileId>)>>(&participant.steps).ok()
+        }
+        _ => None,
+    });
+    steps.flatten().filter_map(|(step, _)| match step {
+        Step::PutEntry { entry, .. } => Some(entry.id),
+        _ => None,
+    })
 }
 
 /// The nodes of entries that other servers still have although the directories are lost. A client
