@@ -191,7 +191,7 @@ impl CachedListings {
                 listing.recalled_until = Some(now + DROP_MAX);
                 return Recalled::Drop;
             }
-            Some(until) if now < until => return Recalled::Waits,
+            Some(until) if now < until => return Recalled::Waits(until - now),
             Some(_) => {}
         }
         listing.recalled_until = None;
@@ -287,7 +287,7 @@ mod tests {
         assert!(!listings.allow_attributes(DIRECTORY, None));
         assert!(!listings.allow_attributes(DIRECTORY, SECOND));
         assert_eq!(listings.recalled(DIRECTORY), Recalled::Drop);
-        assert_eq!(listings.recalled(DIRECTORY), Recalled::Waits);
+        assert!(matches!(listings.recalled(DIRECTORY), Recalled::Waits(_)));
         listings.drop_now();
         assert_eq!(listings.recalled(DIRECTORY), Recalled::Done);
         assert!(listings.allow_attributes(DIRECTORY, SECOND));

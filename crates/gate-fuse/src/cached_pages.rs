@@ -128,8 +128,8 @@ pub enum Recalled {
     Done,
     /// Pages are to be dropped.
     Drop,
-    /// They are being dropped.
-    Waits,
+    /// They are being dropped. The lease waits for that, and no longer than so long.
+    Waits(time::Duration),
 }
 
 impl CachedPages {
@@ -315,11 +315,12 @@ impl CachedPages {
             }
             return Recalled::Drop;
         };
-        if file.is_clean() || Instant::now() >= until {
+        let left = until.saturating_duration_since(Instant::now());
+        if file.is_clean() || left.is_zero() {
             file.recalled_until = None;
             return Recalled::Done;
         }
-        Recalled::Waits
+        Recalled::Waits(left)
     }
 
     /// The drop that [`CachedPages::end_read`] has asked for begins.
@@ -413,7 +414,7 @@ mod tests {
         let pages = opened();
         let start = pages.begin_read(NODE, 1).expect("a reader");
         assert_eq!(pages.recalled(NODE), Recalled::Drop);
-        assert_eq!(pages.recalled(NODE), Recalled::Waits);
+        assert!(matches!(pages.recalled(NODE), Recalled::Waits(_)));
         assert!(pages.end_read(NODE, start, TRUST), "it began before");
         assert_eq!(pages.trust(NODE, TRUST), None);
         pages.begin_due(NODE);

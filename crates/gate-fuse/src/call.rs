@@ -1,6 +1,7 @@
 //! One request on its way through the adapter.
 
 use crate::answer::Answer;
+use crate::cache_progress::CacheProgress;
 use crate::cached_listings::CachedListings;
 use crate::cached_pages::CachedPages;
 use crate::direct_changes::DirectChanges;
@@ -45,6 +46,8 @@ const KILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
 pub struct Shared {
     /// Begins operations of the mount's client.
     pub starter: Starter,
+    /// Progress of invalidations.
+    pub progress: CacheProgress,
     /// Requests in progress.
     pub interruptions: Interruptions,
     /// Requested locks.
@@ -76,14 +79,16 @@ pub struct Shared {
 impl Shared {
     /// The state of a new mount.
     pub fn new(starter: Starter) -> Self {
+        let progress = CacheProgress::default();
         Self {
             starter,
+            progress: progress.clone(),
             interruptions: Interruptions::default(),
             locks: LockNotes::default(),
             cuts: Cuts::default(),
             directories: DirectoryNodes::default(),
             known_nodes: KnownNodes::default(),
-            names: KernelNames::default(),
+            names: KernelNames::new(progress),
             pages: CachedPages::default(),
             direct_changes: DirectChanges::default(),
             listings: CachedListings::default(),
@@ -110,6 +115,17 @@ impl Shared {
                 self.pages.forget(forget.node);
             }
         }
+        self.progress.made();
+    }
+
+    /// Makes the kernel drop the pages of a node. Blocks while some of them are being read.
+    ///
+    /// # Errors
+    /// The mount is gone.
+    pub fn drop_pages(&self, node: u64) -> io::Result<()> {
+        let dropped = self.pages.drop_pages(node);
+        self.progress.made();
+        dropped
     }
 
     /// Makes the kernel drop its cached listing. Blocks while a process reads the directory from
@@ -119,7 +135,9 @@ impl Shared {
     /// The mount is gone.
     pub fn drop_listing(&self, directory: FileId) -> io::Result<u64> {
         let nodes = self.directories.nodes(directory);
-        self.listings.drop_pages(directory, &nodes)
+        let dropped = self.listings.drop_pages(directory, &nodes);
+        self.progress.made();
+        dropped
     }
 
     /// Whether the kernel knows a node, or a reply that names it is under way.

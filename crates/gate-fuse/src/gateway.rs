@@ -158,7 +158,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     let replies_in_poll = !changed.is_empty() || is_believed(&operation);
     let locked = locked_nodes(&call, &operation);
     let step = retried_walks::Step::of(&operation);
-    let _held = call.shared.names.locks.hold(locked);
+    let _held = call.shared.names.hold(locked);
     let mut work = pin!(async {
         directories::prepare_changes(&call, &changed).await;
         dispatch::run(&call, operation).await

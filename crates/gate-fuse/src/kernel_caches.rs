@@ -1,26 +1,38 @@
 //! The kernel's caches under the client's leases, and their invalidation.
 //!
 //! Replies tell the kernel how long it may use attributes and names without a request. A recalled
-//! lease ends that at once, by notifications. For some of them the kernel needs no lock, because
-//! operations on the same files may be under way; for others a thread waits, and not for long
-//! ([`kernel_names`](crate::kernel_names)). If the kernel does not know a node of a reply, it is
-//! about to process that reply: the notification is repeated until the kernel knows the node, or
-//! has forgotten it. The kernel does not cache replies to requests from before the notification;
-//! where it would, the reply is given before another client can have a lease recalled
-//! ([`gateway`](crate::gateway)).
+//! lease ends that at once, by notifications: the client queues an event, and returns the lease
+//! when the event ends, once the kernel holds nothing of the node any more. Each step of an
+//! invalidation that ends elsewhere counts as [progress](crate::cache_progress), which has it go
+//! on.
+//!
+//! For some notifications the kernel needs no lock, because operations on the same files may be
+//! under way; for others a thread waits, and not for long ([`kernel_names`](crate::kernel_names)).
+//! If the kernel does not know a node of a reply, it is about to process that reply: the
+//! notification is repeated until the kernel knows the node, or has forgotten it. The kernel does
+//! not cache replies to requests from before the notification; where it would, the reply is given
+//! before another client can have a lease recalled ([`gateway`](crate::gateway)).
 
-use crate::cached_pages::Recalled;
+use crate::cached_pages::{DROP_MAX, Recalled};
 use crate::call::Shared;
+use crate::interruption::locked;
+use crate::taking_in::TAKE_IN_POLL;
 use futago_base::FileId;
 use futago_fuse_kernel::{Connection, EXPIRES_ALL_NAMES, Notifier};
-use futago_node::{Invalidation, Options};
-use std::sync::{Arc, OnceLock};
-use tokio::task::spawn_blocking;
+use futago_node::{Futago, Invalidation, Invalidations, Options};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::task::{spawn_blocking, spawn_local};
 
-/// The kernel's caches of one mount. They are created before the mount's client, which reports
-/// recalled leases to them.
-#[derive(Clone, Debug, Default)]
-pub struct KernelCaches(Arc<OnceLock<Attached>>);
+/// The kernel's caches of one mount. They are created before the mount's client, which queues
+/// invalidations for them.
+#[derive(Clone, Debug)]
+pub struct KernelCaches {
+    invalidations: Invalidations,
+    /// The end of the queue, until there is a mount.
+    queue: Arc<Mutex<Option<UnboundedReceiver<Invalidation>>>>,
+}
 
 #[derive(Debug)]
 struct Attached {
@@ -28,74 +40,110 @@ struct Attached {
     shared: Arc<Shared>,
 }
 
+impl Default for KernelCaches {
+    fn default() -> Self {
+        let (invalidations, queue) = unbounded_channel();
+        Self {
+            invalidations,
+            queue: Arc::new(Mutex::new(Some(queue))),
+        }
+    }
+}
+
 impl KernelCaches {
     /// Has a client take leases and pass recalls on.
     #[must_use]
     pub fn with_leases(&self, options: Options) -> Options {
-        let caches = self.clone();
         Options {
             leases: true,
-            invalidation: Some(Invalidation(Arc::new(move |node| caches.forget(node)))),
+            invalidations: Some(self.invalidations.clone()),
             ..options
         }
     }
 
     /// From now on there is a mount.
-    pub(crate) fn attach(&self, connection: &Connection, shared: &Arc<Shared>) {
+    pub(crate) fn attach(&self, client: &Futago, connection: &Connection, shared: &Arc<Shared>) {
         let attached = Attached {
             notifier: connection.notifier(),
             shared: Arc::clone(shared),
         };
         // A second mount with the same caches keeps nothing.
-        if self.0.set(attached).is_ok() {
+        if let Some(queue) = locked(&self.queue).take() {
             let caches_names = connection.granted().kernel_minor >= EXPIRES_ALL_NAMES;
             shared.known_nodes.keep(caches_names);
             shared.known_nodes.set_notifier(connection.notifier());
             shared.names.keep(connection.notifier());
             shared.pages.keep();
             shared.listings.keep(connection.notifier());
+            client.spawn_beside(|_| invalidate_all(Arc::new(attached), queue));
         }
     }
+}
 
-    /// Has the kernel forget what it keeps of a file or directory. Returns whether it has.
-    fn forget(&self, id: FileId) -> bool {
-        self.0.get().is_none_or(|attached| attached.forget(id))
+/// Invalidates nodes for as long as the client lives. A slow invalidation does not delay others.
+async fn invalidate_all(attached: Arc<Attached>, mut queue: UnboundedReceiver<Invalidation>) {
+    while let Some(invalidation) = queue.recv().await {
+        let attached = Arc::clone(&attached);
+        spawn_local(async move { attached.invalidate(&invalidation).await });
     }
 }
 
 impl Attached {
-    fn forget(&self, id: FileId) -> bool {
+    /// Has the kernel forget a node, and returns when it has.
+    async fn invalidate(&self, invalidation: &Invalidation) {
+        loop {
+            let progress = self.shared.progress.begin_wait();
+            let Some(pause_max) = self.forget(invalidation.node) else {
+                return;
+            };
+            progress.at_most(pause_max).await;
+        }
+    }
+
+    /// Has the kernel forget what it keeps of a file or directory. Returns `None` when it has, or
+    /// when that has taken too long. Otherwise it is to be called again after progress, or after
+    /// the returned time.
+    fn forget(&self, id: FileId) -> Option<Duration> {
         let nodes = self.shared.directories.nodes(id);
         let names = &self.shared.names;
-        if nodes.iter().any(|&node| !names.expire(node)) {
-            return false;
+        if let Some(pause_max) = nodes.iter().find_map(|&node| names.expire(node)) {
+            return Some(pause_max);
         }
         let is_forgotten = |node: u64| match self.notifier.invalidate_inode(node, -1, 0) {
             Ok(is_known) => is_known || !self.shared.knows(node),
             Err(_) => true,
         };
-        let is_forgotten = is_forgotten(id.0) && nodes.into_iter().all(is_forgotten);
-        is_forgotten && self.drops_pages(id) && self.drops_listing(id)
+        if !is_forgotten(id.0) || !nodes.into_iter().all(is_forgotten) {
+            return Some(TAKE_IN_POLL);
+        }
+        self.drop_pages(id).or_else(|| self.drop_listing(id))
     }
 
-    /// Has the kernel drop the pages of a file. Returns whether that is done, or has taken too
-    /// long.
-    fn drops_pages(&self, id: FileId) -> bool {
-        let recalled = self.shared.pages.recalled(id.0);
-        if recalled == Recalled::Drop {
-            let shared = Arc::clone(&self.shared);
-            spawn_blocking(move || shared.pages.drop_pages(id.0).ok());
-        }
-        recalled == Recalled::Done
+    /// Has the kernel drop the pages of a file.
+    fn drop_pages(&self, id: FileId) -> Option<Duration> {
+        let shared = Arc::clone(&self.shared);
+        wait(self.shared.pages.recalled(id.0), move || {
+            shared.drop_pages(id.0).ok();
+        })
     }
 
     /// The same of a directory.
-    fn drops_listing(&self, id: FileId) -> bool {
-        let recalled = self.shared.listings.recalled(id);
-        if recalled == Recalled::Drop {
-            let shared = Arc::clone(&self.shared);
-            spawn_blocking(move || shared.drop_listing(id).ok());
+    fn drop_listing(&self, id: FileId) -> Option<Duration> {
+        let shared = Arc::clone(&self.shared);
+        wait(self.shared.listings.recalled(id), move || {
+            shared.drop_listing(id).ok();
+        })
+    }
+}
+
+/// How long a recalled lease waits at most, whose pages `drop` drops.
+fn wait(recalled: Recalled, drop: impl FnOnce() + Send + 'static) -> Option<Duration> {
+    match recalled {
+        Recalled::Done => None,
+        Recalled::Drop => {
+            spawn_blocking(drop);
+            Some(DROP_MAX)
         }
-        recalled == Recalled::Done
+        Recalled::Waits(left) => Some(left),
     }
 }

@@ -13,9 +13,10 @@
 //! a moment all names of the mount are expired at once, which needs no lock; but then a directory
 //! in use has no path until it is looked up again.
 
+use crate::cache_progress::CacheProgress;
 use crate::interruption::locked;
-use crate::kernel_locks::KernelLocks;
-use crate::taking_in::TakingIn;
+use crate::kernel_locks::{Held, KernelLocks};
+use crate::taking_in::{TAKE_IN_POLL, TakingIn};
 use futago_base::Name;
 use futago_fuse_kernel::Notifier;
 use std::collections::HashMap;
@@ -44,7 +45,8 @@ pub struct KernelNames {
     /// Answers that tell of them.
     pub answers: TakingIn,
     /// The locks of their directories.
-    pub locks: KernelLocks,
+    locks: KernelLocks,
+    progress: CacheProgress,
 }
 
 #[derive(Debug, Default)]
@@ -147,6 +149,14 @@ impl Directory {
 }
 
 impl KernelNames {
+    /// No names, whose expiry counts as progress.
+    pub fn new(progress: CacheProgress) -> Self {
+        Self {
+            progress,
+            ..Self::default()
+        }
+    }
+
     /// From now on the kernel may keep names.
     pub fn keep(&self, notifier: Notifier) {
         let _ = self.notifier.set(notifier);
@@ -186,20 +196,33 @@ impl KernelNames {
         locked(&self.directories).remove(&node);
     }
 
-    /// Has the kernel expire what it keeps of a directory's names. Returns whether that is done, or
-    /// waits for a lock: then the kernel must not keep attributes of the directory. It is to be
-    /// asked again until then.
-    pub fn expire(&self, node: u64) -> bool {
+    /// A request begins for which the kernel holds the locks of directories. No recall waits for
+    /// these any more.
+    pub fn hold(&self, nodes: Vec<u64>) -> Held {
+        let are_some = !nodes.is_empty();
+        let held = self.locks.hold(nodes);
+        if are_some {
+            self.progress.made();
+        }
+        held
+    }
+
+    /// Has the kernel expire what it keeps of a directory's names. Returns `None` when that is
+    /// done, or waits for a lock: then the kernel must not keep attributes of the directory.
+    /// Otherwise it is to be called again after progress, or after the returned time.
+    pub fn expire(&self, node: u64) -> Option<Duration> {
         let mut directories = locked(&self.directories);
-        let Some(directory) = directories.get_mut(&node) else {
-            return true;
-        };
+        let directory = directories.get_mut(&node)?;
         if self.answers.is_awaited(node) {
-            return false;
+            return Some(TAKE_IN_POLL);
         }
         self.begin(node, directory);
         let expiry = &mut directory.expiry;
-        expiry.left() == 0 || self.locks.are_held(node) || expiry.stands_still() >= LOCKED_MAX
+        if expiry.left() == 0 || self.locks.are_held(node) {
+            return None;
+        }
+        let left = LOCKED_MAX.saturating_sub(expiry.stands_still());
+        (!left.is_zero()).then_some(left)
     }
 
     /// Begins to have the kernel expire names of a directory on which there is no lease.
@@ -212,6 +235,7 @@ impl KernelNames {
     fn begin(&self, node: u64, directory: &mut Directory) {
         let names = directory.begin_expiry();
         let (expiry, notifier) = (directory.expiry.clone(), self.notifier.get().cloned());
+        let progress = self.progress.clone();
         let Some(notifier) = notifier.filter(|_| !names.is_empty()) else {
             return;
         };
@@ -222,6 +246,7 @@ impl KernelNames {
                 notifier.expire_entry(node, name.as_bytes()).ok();
                 expiry.end(&name);
             }
+            progress.made();
         });
     }
 

@@ -16,6 +16,7 @@
 //! | `directory_nodes` | the kernel's nodes of directories |
 //! | `retried_walks`, `gone_directories` | repeated path walks, and removed directories |
 //! | `kernel_caches`, `known_nodes` | the kernel's caches and nodes, and their invalidation |
+//! | `cache_progress` | wakes invalidations that wait |
 //! | `kernel_names`, `taking_in`, `kernel_locks` | cached names, replies on their way, locks |
 //! | `cached_pages`, `cached_listings` | files and directories that the kernel has pages of |
 //! | `direct_changes` | changes past these pages, so that write-backs do not undo them |
@@ -24,6 +25,7 @@
 #![warn(missing_docs)]
 
 mod answer;
+mod cache_progress;
 mod cached_listings;
 mod cached_pages;
 mod call;

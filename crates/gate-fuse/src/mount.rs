@@ -123,7 +123,7 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
     let shared = Arc::new(Shared::new(client.starter()));
     shared.pages.drop_by(connection.notifier());
     if let Some(caches) = &options.caches {
-        caches.attach(&connection, &shared);
+        caches.attach(&client, &connection, &shared);
     }
     let ended = ThreadPool::start(&client, &shared, incoming, options.all_threads)
         .map_err(MountFailure::Device)?;

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 /// For how long a thread of which nothing is known is believed to be about to take an answer in.
 const TAKE_IN_MAX: Duration = Duration::from_secs(1);
+/// The pause before the kernel is examined again that is about to take a reply in. It does not
+/// notify of that.
+pub const TAKE_IN_POLL: Duration = Duration::from_millis(1);
 /// Answers are looked through for old ones when there are more than this.
 const ANSWERS_MAX: usize = 256;
 

@@ -10,7 +10,7 @@ pub mod metrics_exporter;
 mod reachable;
 pub mod server;
 
-pub use client::{Futago, Invalidation, Options, RecordedClient, Starter};
+pub use client::{Futago, Invalidation, Invalidations, Options, RecordedClient, Starter};
 pub use clock::Clock;
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
 pub use futago_trace::Recorder;

@@ -126,7 +126,7 @@ pub async fn changed(call: &Call, id: FileId) {
 async fn drop_pages(shared: &Arc<Shared>, id: FileId) {
     let shared = Arc::clone(shared);
     // It fails when the mount is gone, and its pages with it.
-    spawn_blocking(move || shared.pages.drop_pages(id.0).ok())
+    spawn_blocking(move || shared.drop_pages(id.0).ok())
         .await
         .ok();
 }

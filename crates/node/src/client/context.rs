@@ -1,7 +1,7 @@
 //! The environment of a client's operations: real time, real randomness, requests over connections.
 
 use super::runtime::Setup;
-use super::{Invalidation, connection};
+use super::{connection, invalidation};
 use crate::{Clock, clock::AwakeTime};
 use atomic_refcell::AtomicRefCell;
 use futago_base::{Duration, Errno, FileId, Moment, Payload, ServerId, SessionId, Time};
@@ -101,9 +101,6 @@ impl State {
         link.is_some_and(|link| link.sender.is_some())
     }
 }
-
-/// The pause before an invalidation is retried.
-const INVALIDATION_PAUSE: Duration = Duration::from_millis(1);
 
 fn random(clock: &Clock) -> u64 {
     getrandom::u64().unwrap_or_else(|_| clock.wall().0)
@@ -551,10 +548,8 @@ impl Context for NodeContext {
     }
 
     async fn forget(&self, node: FileId) {
-        if let Some(Invalidation(forget)) = &self.0.setup.options.invalidation {
-            while !forget(node) {
-                self.sleep(INVALIDATION_PAUSE).await;
-            }
+        if let Some(queue) = &self.0.setup.options.invalidations {
+            invalidation::invalidate(queue, node).await;
         }
     }
 

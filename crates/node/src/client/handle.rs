@@ -1,8 +1,7 @@
 //! The handle that threads have of a client.
 
-use super::{NodeContext, RecordedClient, Starter, caller, runtime};
+use super::{Invalidations, NodeContext, RecordedClient, Starter, caller, runtime};
 use crate::{Clock, Cluster};
-use futago_base::FileId;
 use futago_trace::Recorder;
 use std::{
     fmt,
@@ -23,28 +22,16 @@ pub struct Options {
     pub client: futago_client::Config,
     /// Whether the client requests leases, and caches attributes and names under them.
     pub leases: bool,
-    /// Invalidates the program's own caches of data from the client, which rely on the client's
-    /// leases.
-    pub invalidation: Option<Invalidation>,
+    /// The queue by which the program invalidates its own caches of data from the client.
+    ///
+    /// A program may cache files and directories for as long as
+    /// [`attributes_trust`](futago_client::Client::attributes_trust) and
+    /// [`name_trust`](futago_client::Client::name_trust) allow, or until an invalidation.
+    pub invalidations: Option<Invalidations>,
     /// The recorder of operations through the client; `None` records nothing.
     pub recorder: Option<Recorder>,
     /// The source of time.
     pub clock: Clock,
-}
-
-/// Invalidates a program's own cache of a node.
-///
-/// A program may cache files and directories for as long as
-/// [`attributes_trust`](futago_client::Client::attributes_trust) and
-/// [`name_trust`](futago_client::Client::name_trust) allow, or until an invalidation. The function
-/// invalidates the node and returns whether that is done; until then it is called again.
-#[derive(Clone)]
-pub struct Invalidation(pub Arc<dyn Fn(FileId) -> bool + Send + Sync>);
-
-impl fmt::Debug for Invalidation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Invalidation").finish_non_exhaustive()
-    }
 }
 
 /// Work for the client's thread.

@@ -5,12 +5,14 @@ mod caller;
 mod connection;
 mod context;
 mod handle;
+mod invalidation;
 mod recalls;
 mod recorded;
 mod runtime;
 mod starter;
 
 pub use context::NodeContext;
-pub use handle::{Futago, Invalidation, Options};
+pub use handle::{Futago, Options};
+pub use invalidation::{Invalidation, Invalidations};
 pub use recorded::RecordedClient;
 pub use starter::Starter;
