@@ -44,6 +44,16 @@ impl Room {
     }
 
     fn input(&mut self, session: SessionId, sequence: u64, request: Request) -> Vec<Output> {
+        self.input_at(0, session, sequence, request)
+    }
+
+    fn input_at(
+        &mut self,
+        server: u16,
+        session: SessionId,
+        sequence: u64,
+        request: Request,
+    ) -> Vec<Output> {
         let input = Input::Request {
             id: RequestId { session, sequence },
             acknowledged: 0,
@@ -52,7 +62,7 @@ impl Room {
             leases: true,
             introduces: true,
         };
-        self.cluster.input(0, input)
+        self.cluster.input(server, input)
     }
 
     fn ask(&mut self, session: SessionId, request: Request) -> (u64, Outcome) {

@@ -25,15 +25,7 @@ impl Room {
     /// Sends a request of a client that accepts leases to the second server.
     fn request_there(&mut self, session: SessionId, request: Request) -> (u64, Vec<Output>) {
         let sequence = self.cluster.next_id().sequence;
-        let input = Input::Request {
-            id: RequestId { session, sequence },
-            acknowledged: 0,
-            request,
-            payload: Payload::empty(),
-            leases: true,
-            introduces: true,
-        };
-        (sequence, self.cluster.input(1, input))
+        (sequence, self.input_at(1, session, sequence, request))
     }
 
     /// The holder gets a lease on the upper bucket.
