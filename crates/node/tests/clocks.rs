@@ -2,17 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod one_server;
+
 use bytes::Bytes;
 use futago_base::{
-    FileId, ServerId, Timestamp,
+    FileId, Timestamp,
     record::{LockKind, LockRange, LockSpace},
 };
 use futago_node::{
-    Clock, Cluster, Options, ServerEntry,
+    Clock, Cluster, Options,
     blocking::{FileSystem, OpenOptions},
-    server::{Config, Servers},
+    server::Servers,
 };
-use futago_transport::Address;
 use futago_wire::LockChange;
 use std::{
     env,
@@ -47,19 +48,9 @@ struct Running {
 impl Running {
     fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let entry = ServerEntry {
-            address: Address::Unix(directory.path().join("0.sock")),
-            host: None,
-            process: 0,
-        };
-        let cluster = Cluster::new("test", vec![entry]).unwrap();
+        let config = one_server::config(directory.path());
+        let cluster = config.cluster.clone();
         cluster.create(&directory.path().join("c.toml")).unwrap();
-        let config = Config {
-            cluster: cluster.clone(),
-            servers: vec![ServerId(0)],
-            memory_bytes: 1 << 30,
-            root_owner: (0, 0),
-        };
         let clock = Clock::default();
         let _servers = Servers::start_by(&config, &clock).unwrap();
         Self {

@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use futago_base::ServerId;
+mod one_server;
+
 use futago_node::{
-    Cluster, Invalidation, Options, ServerEntry,
+    Cluster, Invalidation, Options,
     blocking::{FileSystem, OpenOptions},
-    server::{Config, Servers},
+    server::Servers,
 };
-use futago_transport::Address;
 use std::thread;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -22,20 +22,10 @@ struct Running {
 /// One server and an empty file.
 fn start() -> Running {
     let directory = tempfile::tempdir().unwrap();
-    let entry = ServerEntry {
-        address: Address::Unix(directory.path().join("0.sock")),
-        host: None,
-        process: 0,
-    };
-    let cluster = Cluster::new("test", vec![entry]).unwrap();
-    let servers = Servers::start(&Config {
-        cluster: cluster.clone(),
-        servers: vec![ServerId(0)],
-        memory_bytes: 1 << 30,
-        root_owner: (0, 0),
-    });
+    let config = one_server::config(directory.path());
+    let servers = Servers::start(&config);
     let running = Running {
-        cluster,
+        cluster: config.cluster,
         _servers: servers.unwrap(),
         _directory: directory,
     };

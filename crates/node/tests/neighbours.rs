@@ -4,14 +4,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod one_server;
+
 use bytes::Bytes;
-use futago_base::ServerId;
 use futago_node::{
-    Cluster, Options, ServerEntry,
+    Cluster, Options,
     blocking::{FileSystem, OpenOptions},
-    server::{Config, Servers},
+    server::Servers,
 };
-use futago_transport::Address;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     env, fs,
@@ -33,24 +33,15 @@ struct Running {
 
 fn start() -> Running {
     let directory = tempfile::tempdir().unwrap();
-    let entry = ServerEntry {
-        address: Address::Unix(directory.path().join("0.sock")),
-        host: None,
-        process: 0,
-    };
-    let cluster = Cluster::new("test", vec![entry]).unwrap();
-    cluster
+    let config = one_server::config(directory.path());
+    config
+        .cluster
         .create(&directory.path().join("cluster.toml"))
         .unwrap();
-    let servers = Servers::start(&Config {
-        cluster: cluster.clone(),
-        servers: vec![ServerId(0)],
-        memory_bytes: 1 << 30,
-        root_owner: (0, 0),
-    });
+    let servers = Servers::start(&config);
     Running {
         directory,
-        cluster,
+        cluster: config.cluster,
         _servers: servers.unwrap(),
     }
 }
