@@ -191,6 +191,17 @@ impl Burst {
         }
     }
 
+    /// All clients add to files, so that they have data on several servers.
+    pub(super) fn draw_filling(random: &mut Random, clients: usize) -> Self {
+        let scripts = (0..clients).map(|_| {
+            let steps = 2 + random.below(6);
+            (0..steps)
+                .map(|_| Step::draw(random, false, Work::Appending, Reach::Far))
+                .collect()
+        });
+        Self::without_faults(scripts.collect())
+    }
+
     /// A client opens a file, adds to it and closes it hundreds of times, each of which numbers a
     /// truncation, and cuts it now and then; another one cuts it, too, and the others read it.
     pub(super) fn draw_cycling(random: &mut Random, clients: usize) -> Self {

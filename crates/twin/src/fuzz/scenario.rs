@@ -262,7 +262,9 @@ fn draw_loss(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
         ..Burst::draw_around(&mut random, servers, clients)
     };
     let after = Burst::draw_around(&mut random, servers, clients);
-    vec![planting, lossy, after]
+    let filling = Burst::draw_filling(&mut random, clients);
+    let reading = Burst::draw_reading(&mut random, clients);
+    vec![planting, filling, lossy, reading, after]
 }
 
 /// In every third scenario no client takes leases; else most clients do, some of them more than
