@@ -66,9 +66,8 @@ impl<C: Context> Client<C> {
         // The state of a write beyond one chunk is boxed, because it is large and most requests
         // have none.
         let id = home.id;
-        let first = || (home.request(None), home.data.clone());
         if parts.is_empty() {
-            return self.change(id, first(), parts).await;
+            return self.change_after_home(home, parts).await;
         }
         let written = Box::pin(self.persist(|| self.try_write(home, &parts))).await;
         self.chunks_changed(id);
@@ -79,12 +78,21 @@ impl<C: Context> Client<C> {
             }
             // Only a session with the file open may leave data beyond the size. A client that meets
             // truncation after truncation must also come to an end.
-            Ok(None) | Err(Errno::EBUSY) => Box::pin(self.change(id, first(), parts)).await,
+            Ok(None) | Err(Errno::EBUSY) => Box::pin(self.change_after_home(home, parts)).await,
             Err(why) => {
                 self.give_up(id, why).await;
                 Err(why)
             }
         }
+    }
+
+    async fn change_after_home<R: ChunkChange>(
+        &self,
+        home: &HomeWrite,
+        parts: Vec<R>,
+    ) -> Result<Extent, Errno> {
+        let (request, data) = (home.request(None), home.data.clone());
+        self.change(home.id, request, data, parts).await
     }
 
     /// Writes the chunks and then notifies the home. Returns the remaining parts, or `None` if the
@@ -150,11 +158,12 @@ impl<C: Context> Client<C> {
     pub(crate) async fn change<R: ChunkChange>(
         &self,
         id: FileId,
-        home: (Request, Payload),
+        request: Request,
+        data: Payload,
         parts: Vec<R>,
     ) -> Result<Extent, Errno> {
         let changed = self
-            .persist(|| self.change_home(id, home.clone(), &parts))
+            .persist(|| self.change_home(id, request.clone(), data.clone(), &parts))
             .await;
         if !parts.is_empty() {
             self.chunks_changed(id);
@@ -176,7 +185,8 @@ impl<C: Context> Client<C> {
     async fn change_home<R: ChunkChange>(
         &self,
         id: FileId,
-        (request, data): (Request, Payload),
+        request: Request,
+        data: Payload,
         parts: &[R],
     ) -> Result<(Extent, Vec<R>), Failure> {
         let hint = self.known_hint(id).await?;

@@ -100,7 +100,7 @@ impl<C: Context> Client<C> {
         if reply == Err(&Failure::SessionExpired) {
             self.handle_session_end(|leases| leases.session_ended(&effects));
         } else {
-            self.with_leases(|leases| leases.completed(sequence, &effects, (to, sent), reply));
+            self.with_leases(|leases| leases.completed(sequence, &effects, to, sent, reply));
         }
         let early = self.with_leases(|leases| leases.take_early(sequence));
         if let Some(early) = early.filter(|early| !early.is_empty()) {

@@ -171,16 +171,16 @@ impl<C: Context> Client<C> {
     pub(crate) async fn ask_home_and_chunks<R: ChunkRequest>(
         &self,
         id: FileId,
-        home: (Request, Payload),
+        home: Request,
         requests: &[R],
         hint: &FileHint,
     ) -> Result<(Extent, Payload, Vec<(Reply, Payload)>), Failure> {
         if requests.is_empty() {
-            let (extent, data) = self.ask_extent(id, home.0, home.1).await?;
+            let (extent, data) = self.ask_extent(id, home, Payload::empty()).await?;
             return Ok((extent, data, Vec::new()));
         }
         let (home, chunks) = both(
-            pin!(self.ask_extent(id, home.0, home.1)),
+            pin!(self.ask_extent(id, home, Payload::empty())),
             pin!(self.ask_chunks(requests, hint)),
         )
         .await;

@@ -208,24 +208,24 @@ impl<C: Context> Client<C> {
         let Some(state) = self.clean_state(id) else {
             return;
         };
-        let now = (versions.now, state.attributes.size);
-        let mut old_size = before.size;
-        for (offset, data) in pieces {
-            self.cache_piece(id, (before.versions, old_size), now, (*offset, data));
-            old_size = old_size.max(offset + data.len() as u64);
+        let mut file = WrittenFile {
+            before: before.versions,
+            old_size: before.size,
+            version: versions.now,
+            size: state.attributes.size,
+        };
+        for piece in pieces {
+            self.cache_piece(id, file, piece);
+            file.old_size = file.old_size.max(piece.0 + piece.1.len() as u64);
         }
     }
 
     /// Writes a piece into the cached blocks of a file. A block is valid if it was cached before
     /// the write, or has the version that goes with the present size. Blocks below `old_size` that
-    /// are not cached have unknown contents; `old_size` includes the pieces before this one.
-    fn cache_piece(
-        &self,
-        id: FileId,
-        (before, old_size): (DataVersions, u64),
-        (version, size): (u64, u64),
-        (offset, data): (u64, &Payload),
-    ) {
+    /// are not cached have unknown contents.
+    fn cache_piece(&self, id: FileId, file: WrittenFile, (offset, data): &Piece) {
+        let WrittenFile { version, size, .. } = file;
+        let offset = *offset;
         let end = offset + data.len() as u64;
         if size < end {
             // A correct home never reports such a size.
@@ -237,11 +237,11 @@ impl<C: Context> Client<C> {
             let to = size.min(from + BLOCK_BYTES);
             let (first, last) = (offset.max(from), end.min(to));
             let written = data.slice((first - offset) as usize, (last - offset) as usize);
-            let old_length = old_size.clamp(from, to) - from;
+            let old_length = file.old_size.clamp(from, to) - from;
             let old = match blocks.get((id, number)) {
                 Some(block) if block.version == version => Some(block.data.clone()),
                 _ if old_length == 0 => Some(Payload::empty()),
-                Some(block) if before.cover(block.version) => Some(block.data.clone()),
+                Some(block) if file.before.cover(block.version) => Some(block.data.clone()),
                 _ => None,
             };
             let old = old.filter(|old| old.len() as u64 >= old_length);
@@ -252,6 +252,19 @@ impl<C: Context> Client<C> {
             }
         }
     }
+}
+
+/// The state of a file after a write, and before each of its pieces.
+#[derive(Clone, Copy)]
+struct WrittenFile {
+    /// The versions before the write.
+    before: DataVersions,
+    /// The size with the pieces before this one.
+    old_size: u64,
+    /// The version after the write.
+    version: u64,
+    /// The size that goes with it.
+    size: u64,
 }
 
 /// A block of `length` bytes after a write into it; `None` if it is unknown or costs too much.

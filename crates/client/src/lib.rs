@@ -35,4 +35,6 @@ pub use config::Config;
 pub use context::Context;
 pub use join::{first_of, join_all};
 pub use memory::{Memory, MemoryUndo};
-pub use operations::{AllocateMode, NameLocation, Owner, PathStep, RenameFlags, XattrMode};
+pub use operations::{
+    AllocateMode, CreateFlags, NameLocation, Owner, PathStep, RenameFlags, XattrMode,
+};

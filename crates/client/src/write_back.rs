@@ -11,6 +11,7 @@ use crate::{
     Client, Context, join_all,
     layout::{FileHint, Piece},
     leases::Leases,
+    operations::PieceWrite,
     write_buffer::DirtyFile,
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -50,8 +51,7 @@ impl<C: Context> Client<C> {
             // The lock keeps other tasks out until all pending requests have ended.
             self.write_back(id).await;
             // Boxed, because it is rare and large.
-            let written =
-                Box::pin(self.write_at_servers(id, offset, data, (kill_privileges, None)));
+            let written = Box::pin(self.write_at_servers(id, offset, data, kill_privileges));
             return written.await.map(Some);
         };
         if self.memory.borrow().write_buffer.bytes() > most {
@@ -104,8 +104,8 @@ impl<C: Context> Client<C> {
         };
         let written = Timestamp::from(self.context().stamp());
         let write_buffer = &mut self.memory.borrow_mut().write_buffer;
-        let at = (id, offset);
-        Some(write_buffer.put(at, data.clone().compact(), size, (written, kill_privileges)))
+        let data = data.clone().compact();
+        Some(write_buffer.put(id, offset, data, size, written, kill_privileges))
     }
 
     /// Reads a file with dirty data.
@@ -197,12 +197,18 @@ impl<C: Context> Client<C> {
             firsts.extend(others.pop());
         }
         let covered_from = last_stretch(runs);
-        let how = (file.kill_privileges, Some(file.written));
         let sent = firsts.iter().map(|(offset, data)| {
             let others = take(&mut others);
             async move {
-                self.send_write(id, (*offset, data), (&others, covered_from), how)
-                    .await
+                let write = PieceWrite {
+                    offset: *offset,
+                    data,
+                    others: &others,
+                    covered_from,
+                    kill_privileges: file.kill_privileges,
+                    written: Some(file.written),
+                };
+                self.send_write(id, write).await
             }
         });
         join_all(sent)

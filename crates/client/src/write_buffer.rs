@@ -96,10 +96,12 @@ impl WriteBuffer {
     /// Adds a piece to a file that has `size` bytes without it. Returns the size with it.
     pub fn put(
         &mut self,
-        (id, offset): (FileId, u64),
+        id: FileId,
+        offset: u64,
         data: Payload,
         size: u64,
-        (written, kill_privileges): (Timestamp, bool),
+        written: Timestamp,
+        kill_privileges: bool,
     ) -> u64 {
         let length = data.len() as u64;
         let replaced = self.cut_out(id, offset, offset + length);
@@ -278,8 +280,8 @@ mod tests {
     fn put(pieces: &[(usize, usize, u8)]) -> (WriteBuffer, Vec<Option<u8>>) {
         let (mut write_buffer, mut bytes) = (WriteBuffer::new(), vec![None; LENGTH]);
         for &(at, length, byte) in pieces {
-            let how = (Timestamp::default(), false);
-            write_buffer.put((FILE, at as u64), fill(byte, length), 0, how);
+            let (data, written) = (fill(byte, length), Timestamp::default());
+            write_buffer.put(FILE, at as u64, data, 0, written, false);
             bytes[at..at + length].fill(Some(byte));
         }
         (write_buffer, bytes)
@@ -334,7 +336,7 @@ mod tests {
         let (mut write_buffer, _) = put(&[(1, 8, 3)]);
         write_buffer.record_changes();
         let before = alloc::format!("{write_buffer:?}");
-        write_buffer.put((FILE, 4), fill(9, 2), 0, (Timestamp::default(), true));
+        write_buffer.put(FILE, 4, fill(9, 2), 0, Timestamp::default(), true);
         write_buffer.lose(FILE, Errno::EIO);
         let changes = write_buffer.take_changes();
         write_buffer.take_back(changes);

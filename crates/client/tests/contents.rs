@@ -8,7 +8,7 @@ use futago_base::{
     Errno, FileId, Payload, XattrName,
     record::{LockKind, LockRange, LockSpace},
 };
-use futago_client::{AllocateMode, Cancel, XattrMode, join_all};
+use futago_client::{AllocateMode, Cancel, CreateFlags, XattrMode, join_all};
 use futago_wire::{AttributeChange, LockChange};
 
 const ROOT: FileId = FileId::ROOT;
@@ -20,7 +20,7 @@ fn cluster() -> Cluster {
 
 async fn make_file(client: &User, text: &str, first: &[u8]) -> FileId {
     let name = name(text);
-    let made = client.create(ROOT, &name, file(), true, false, data(first));
+    let made = client.create(ROOT, &name, file(), CreateFlags::EXCLUSIVE, data(first));
     made.await.expect("create").0.attributes.id
 }
 
@@ -370,7 +370,13 @@ fn an_ended_session_does_nothing_more() {
         assert_eq!(client.keep_alive().await, Err(Errno::ESTALE));
         assert_eq!(client.attributes(ROOT).await, Err(Errno::EIO));
         let name = name("f");
-        let made = client.create(ROOT, &name, file(), true, false, Payload::empty());
+        let made = client.create(
+            ROOT,
+            &name,
+            file(),
+            CreateFlags::EXCLUSIVE,
+            Payload::empty(),
+        );
         assert_eq!(made.await.map(|_| ()), Err(Errno::EIO));
     });
 }

@@ -6,7 +6,7 @@ use cluster::{
     User, create, data, exists, file, make_directory, make_file, name, names, splitting_early,
 };
 use futago_base::{Duration, Errno, FileId, Kind, NameHash, ServerId, Timestamp};
-use futago_client::{Context as _, join_all};
+use futago_client::{Context as _, CreateFlags, join_all};
 use futago_wire::{AttributeChange, SetTime};
 use std::collections::BTreeSet;
 
@@ -31,7 +31,8 @@ fn common_operations_send_one_message() {
     let client = cluster.client();
     let deep = cluster.run(deep(&client));
     let f = name("f");
-    let (made, sent) = cluster.traced(client.create(deep, &f, file(), true, true, data(b"hi")));
+    let (made, sent) =
+        cluster.traced(client.create(deep, &f, file(), CreateFlags::EXCLUSIVE_OPEN, data(b"hi")));
     assert_eq!(sent_names(&sent), ["Create"]);
     let id = made.unwrap().0.attributes.id;
     let (found, sent) = cluster.traced(client.lookup(deep, &f));

@@ -5,7 +5,7 @@ mod script;
 use futago_base::{
     BucketStart, Duration, Errno, FileId, Kind, Name, Payload, ServerId, record::Entry,
 };
-use futago_client::{Client, Config};
+use futago_client::{Client, Config, CreateFlags};
 use futago_wire::{
     Failure, FileState, Lease, LeaseRecall, NewContent, NewNode, Part, Reply, Request, Spot,
 };
@@ -97,7 +97,13 @@ fn found(created: bool) -> Reply {
 
 async fn make(client: &Client<Script>) -> Result<(), Errno> {
     let (name, data) = (name(), Payload::empty());
-    let made = client.create(DIRECTORY, &name, new_file(), true, true, data);
+    let made = client.create(
+        DIRECTORY,
+        &name,
+        new_file(),
+        CreateFlags::EXCLUSIVE_OPEN,
+        data,
+    );
     made.await.map(drop)
 }
 

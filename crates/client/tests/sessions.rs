@@ -4,12 +4,18 @@ mod cluster;
 
 use cluster::{Cluster, User, data, file, name};
 use futago_base::{Errno, FileId};
-use futago_client::Context;
+use futago_client::{Context, CreateFlags};
 use std::{pin::pin, task::Waker};
 
 async fn make_file(client: &User) -> FileId {
     let name = name("f");
-    let made = client.create(FileId::ROOT, &name, file(), true, true, data(b"first"));
+    let made = client.create(
+        FileId::ROOT,
+        &name,
+        file(),
+        CreateFlags::EXCLUSIVE_OPEN,
+        data(b"first"),
+    );
     made.await.expect("create").0.attributes.id
 }
 

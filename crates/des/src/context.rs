@@ -60,7 +60,8 @@ impl<'a, P: Process, M: Mode> Context<'a, P, M> {
     #[inline]
     pub(crate) fn new(
         me: ProcessId,
-        (now, depth): (Time, u16),
+        now: Time,
+        depth: u16,
         random: &'a mut RandomStream,
         events_sent: &'a mut u64,
         outbox: &'a mut Outbox<P>,

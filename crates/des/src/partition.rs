@@ -43,9 +43,8 @@ impl<P: Process> Slot<P> {
         event: &P::Event,
         outbox: &mut Outbox<P>,
     ) -> Saved<M, P::Undo> {
-        let moment = (key.time(), key.depth());
         let (random, sent) = (&mut self.random, &mut self.events_sent);
-        let mut context = Context::new(self.id, moment, random, sent, outbox);
+        let mut context = Context::new(self.id, key.time(), key.depth(), random, sent, outbox);
         self.process.handle(key.time(), event, &mut context)
     }
 
@@ -123,7 +122,7 @@ impl<P: Process> Partition<P> {
                 let (random, sent) = (&mut slot.random, &mut slot.events_sent);
                 let outbox = &mut partition.outbox;
                 let mut context =
-                    Context::<_, Forward>::new(slot.id, (Time::ZERO, 0), random, sent, outbox);
+                    Context::<_, Forward>::new(slot.id, Time::ZERO, 0, random, sent, outbox);
                 slot.process.start(&mut context);
                 partition.release(route)?;
             }

@@ -211,8 +211,8 @@ impl Call {
     pub fn cache_name(&self, name: &Name, id: Option<FileId>) -> time::Duration {
         let valid = self.name_valid(name, id);
         if valid > ZERO {
-            let at = (self.header.node, name);
-            self.shared.names.tell(at, valid, self.header.pid);
+            let (node, thread) = (self.header.node, self.header.pid);
+            self.shared.names.tell(node, name, valid, thread);
         }
         valid
     }

@@ -22,8 +22,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const FURTHER_FIRST: u64 = 1 << 63;
 const _: () = assert!(limits::PARTITIONS <= 1 << 15);
 
-/// A name in a directory, whose node this is.
-type Place = (u64, Name);
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The node of the directory.
+    pub parent: u64,
+    /// The name.
+    pub name: Name,
+}
+
+impl Place {
+    /// A name in the directory of a node.
+    pub fn new(parent: u64, name: &Name) -> Self {
+        let name = name.clone();
+        Self { parent, name }
+    }
+}
 
 /// The directories that the kernel knows.
 #[derive(Debug)]
@@ -83,7 +97,7 @@ impl DirectoryNodes {
     }
 
     /// Where the kernel knows a node.
-    pub fn place(&self, node: u64) -> Option<(u64, Name)> {
+    pub fn place(&self, node: u64) -> Option<Place> {
         let table = locked(&self.table);
         table.nodes.get(&node)?.place.clone()
     }
@@ -91,7 +105,7 @@ impl DirectoryNodes {
     /// The directory that the kernel knows in a place.
     pub fn known_at(&self, parent: u64, name: &Name) -> Option<FileId> {
         let table = locked(&self.table);
-        let node = table.at(&owned((parent, name)))?;
+        let node = table.at(&Place::new(parent, name))?;
         table.nodes.get(&node).map(|known| known.directory)
     }
 
@@ -132,7 +146,7 @@ impl DirectoryNodes {
     /// knows the directory elsewhere: then it must forget what it keeps of it first.
     pub fn is_found_elsewhere(&self, parent: u64, name: &Name, directory: FileId) -> bool {
         let mut table = locked(&self.table);
-        let node = table.node_at((parent, name.clone()), directory);
+        let node = table.node_at(Place::new(parent, name), directory);
         let is_new = table.nodes.get(&node).is_some_and(|it| it.lookups == 0);
         is_new && !table.is_single(directory)
     }
@@ -140,7 +154,7 @@ impl DirectoryNodes {
     /// The node of a directory that was found in a place; the reply names it.
     pub fn found(&self, parent: u64, name: &Name, directory: FileId) -> u64 {
         let mut table = locked(&self.table);
-        let node = table.node_at((parent, name.clone()), directory);
+        let node = table.node_at(Place::new(parent, name), directory);
         if let Some(known) = table.nodes.get_mut(&node) {
             known.lookups += 1;
         }
@@ -162,25 +176,25 @@ impl DirectoryNodes {
     }
 
     /// A rename through this mount has succeeded: the kernel takes the node along.
-    pub fn moved(&self, from: (u64, &Name), to: (u64, &Name)) {
+    pub fn moved(&self, from: &Place, to: &Place) {
         let mut table = locked(&self.table);
-        let moving = table.leave(&owned(from));
-        table.leave(&owned(to));
-        table.enter(owned(to), moving);
+        let moving = table.leave(from);
+        table.leave(to);
+        table.enter(to.clone(), moving);
     }
 
     /// A directory was removed through this mount. The kernel takes the node that it knew there for
     /// dead, which may be a directory that another mount has moved away, and back later.
-    pub fn removed(&self, place: (u64, &Name)) {
-        locked(&self.table).leave(&owned(place));
+    pub fn removed(&self, place: &Place) {
+        locked(&self.table).leave(place);
     }
 
     /// Two names have been exchanged through this mount.
-    pub fn exchanged(&self, one: (u64, &Name), other: (u64, &Name)) {
+    pub fn exchanged(&self, one: &Place, other: &Place) {
         let mut table = locked(&self.table);
-        let (first, second) = (table.leave(&owned(one)), table.leave(&owned(other)));
-        table.enter(owned(other), first);
-        table.enter(owned(one), second);
+        let (first, second) = (table.leave(one), table.leave(other));
+        table.enter(other.clone(), first);
+        table.enter(one.clone(), second);
     }
 
     /// The kernel forgets nodes, or did not receive the reply that named them. Calls `gone` for
@@ -194,10 +208,6 @@ impl DirectoryNodes {
                 .for_each(&gone);
         }
     }
-}
-
-fn owned((parent, name): (u64, &Name)) -> Place {
-    (parent, name.clone())
 }
 
 impl Table {
@@ -357,12 +367,12 @@ mod tests {
         let (a, b, c) = (name("a"), name("b"), name("c"));
         nodes.found(ROOT, &a, DIRECTORY);
         nodes.found(ROOT, &b, OTHER);
-        nodes.exchanged((ROOT, &a), (ROOT, &b));
+        nodes.exchanged(&Place::new(ROOT, &a), &Place::new(ROOT, &b));
         assert_eq!(nodes.found(ROOT, &b, DIRECTORY), DIRECTORY.0);
         assert_eq!(nodes.found(ROOT, &a, OTHER), OTHER.0);
-        nodes.moved((ROOT, &a), (ROOT, &c));
+        nodes.moved(&Place::new(ROOT, &a), &Place::new(ROOT, &c));
         assert_eq!(nodes.found(ROOT, &c, OTHER), OTHER.0);
-        nodes.moved((ROOT, &c), (ROOT, &b));
+        nodes.moved(&Place::new(ROOT, &c), &Place::new(ROOT, &b));
         assert_eq!(nodes.found(ROOT, &b, OTHER), OTHER.0);
         assert_ne!(nodes.found(ROOT, &c, DIRECTORY), DIRECTORY.0);
     }
@@ -372,7 +382,7 @@ mod tests {
         let nodes = DirectoryNodes::default();
         let a = name("a");
         nodes.found(ROOT, &a, DIRECTORY);
-        nodes.removed((ROOT, &a));
+        nodes.removed(&Place::new(ROOT, &a));
         assert_ne!(nodes.found(ROOT, &a, DIRECTORY), DIRECTORY.0);
     }
 
@@ -382,10 +392,10 @@ mod tests {
         let nodes = DirectoryNodes::default();
         let (a, b) = (name("a"), name("b"));
         nodes.found(ROOT, &a, DIRECTORY);
-        nodes.exchanged((ROOT, &a), (ROOT, &b));
+        nodes.exchanged(&Place::new(ROOT, &a), &Place::new(ROOT, &b));
         assert_eq!(nodes.found(ROOT, &a, OTHER), OTHER.0);
         assert_eq!(nodes.found(ROOT, &b, DIRECTORY), DIRECTORY.0);
-        nodes.moved((ROOT, &name("file")), (ROOT, &b));
+        nodes.moved(&Place::new(ROOT, &name("file")), &Place::new(ROOT, &b));
         assert_ne!(nodes.found(ROOT, &b, DIRECTORY), DIRECTORY.0);
     }
 
@@ -449,7 +459,7 @@ mod tests {
         let nodes = DirectoryNodes::default();
         nodes.found(ROOT, &name("a"), DIRECTORY);
         assert!(nodes.is_found_elsewhere(ROOT, &name("b"), DIRECTORY));
-        nodes.removed((ROOT, &name("b")));
+        nodes.removed(&Place::new(ROOT, &name("b")));
         assert!(nodes.is_single(DIRECTORY));
         assert_eq!(nodes.nodes(DIRECTORY), [DIRECTORY.0]);
     }

@@ -6,6 +6,7 @@
 //! have no links and no names, and their attributes can be changed.
 
 use crate::call::Call;
+use crate::directory_nodes::Place;
 use crate::interruption::locked;
 use futago_base::{Attributes, Errno, FileId, Timestamp};
 use futago_client::Context;
@@ -83,7 +84,7 @@ pub async fn attributes(call: &Call, change: &AttributeChange) -> Result<Attribu
 /// Whether a directory is gone although its name still leads there.
 async fn is_lost(call: &Call) -> bool {
     let nodes = &call.shared.directories;
-    let Some((parent, name)) = nodes.place(call.header.node) else {
+    let Some(Place { parent, name }) = nodes.place(call.header.node) else {
         return false;
     };
     let Ok(parent) = nodes.file(parent) else {

@@ -14,6 +14,7 @@
 //! in use has no path until it is looked up again.
 
 use crate::cache_progress::CacheProgress;
+use crate::directory_nodes::Place;
 use crate::interruption::locked;
 use crate::kernel_locks::{Held, KernelLocks};
 use crate::taking_in::{TAKE_IN_POLL, TakingIn};
@@ -164,7 +165,7 @@ impl KernelNames {
 
     /// A thread is about to receive a reply, by which it may use a name in a directory for some
     /// time.
-    pub fn tell(&self, (node, name): (u64, &Name), valid: Duration, thread: u32) {
+    pub fn tell(&self, node: u64, name: &Name, valid: Duration, thread: u32) {
         let mut directories = locked(&self.directories);
         let until = Instant::now() + valid + TAKE_IN_MAX;
         directories
@@ -176,7 +177,7 @@ impl KernelNames {
 
     /// This kernel has had a name moved: what is there now it may use as long as it might have
     /// where it was.
-    pub fn moved(&self, from: (u64, &Name), to: (u64, &Name)) {
+    pub fn moved(&self, from: &Place, to: &Place) {
         let mut directories = locked(&self.directories);
         let moved = take(&mut directories, from);
         take(&mut directories, to);
@@ -184,7 +185,7 @@ impl KernelNames {
     }
 
     /// This kernel has had two names exchanged.
-    pub fn exchanged(&self, one: (u64, &Name), other: (u64, &Name)) {
+    pub fn exchanged(&self, one: &Place, other: &Place) {
         let mut directories = locked(&self.directories);
         let moved = [take(&mut directories, one), take(&mut directories, other)];
         put(&mut directories, other, moved[0]);
@@ -282,14 +283,14 @@ impl KernelNames {
     }
 }
 
-fn take(directories: &mut HashMap<u64, Directory>, at: (u64, &Name)) -> Option<Instant> {
-    directories.get_mut(&at.0)?.take(at.1)
+fn take(directories: &mut HashMap<u64, Directory>, at: &Place) -> Option<Instant> {
+    directories.get_mut(&at.parent)?.take(&at.name)
 }
 
-fn put(directories: &mut HashMap<u64, Directory>, at: (u64, &Name), until: Option<Instant>) {
+fn put(directories: &mut HashMap<u64, Directory>, at: &Place, until: Option<Instant>) {
     if let Some(until) = until {
-        let directory = directories.entry(at.0).or_default();
-        directory.tell(at.1.clone(), until);
+        let directory = directories.entry(at.parent).or_default();
+        directory.tell(at.name.clone(), until);
     }
 }
 
@@ -317,9 +318,9 @@ mod tests {
     fn a_name_that_is_moved_before_it_is_expired_is_expired_where_it_is() {
         let known = KernelNames::default();
         let (a, b) = (name("a"), name("b"));
-        known.tell((NODE, &a), VALID, u32::MAX);
+        known.tell(NODE, &a, VALID, u32::MAX);
         assert_eq!(names(&known, NODE), slice::from_ref(&a));
-        known.moved((NODE, &a), (OTHER, &b));
+        known.moved(&Place::new(NODE, &a), &Place::new(OTHER, &b));
         assert_eq!(names(&known, OTHER), [b]);
     }
 
@@ -327,8 +328,8 @@ mod tests {
     fn a_name_takes_its_validity_along_when_it_is_moved() {
         let known = KernelNames::default();
         let (a, b) = (name("a"), name("b"));
-        known.tell((NODE, &a), VALID, u32::MAX);
-        known.moved((NODE, &a), (OTHER, &b));
+        known.tell(NODE, &a, VALID, u32::MAX);
+        known.moved(&Place::new(NODE, &a), &Place::new(OTHER, &b));
         assert!(names(&known, NODE).is_empty());
         assert_eq!(names(&known, OTHER), [b]);
     }
@@ -336,8 +337,11 @@ mod tests {
     #[test]
     fn what_is_replaced_by_an_unknown_name_is_not_known_any_more() {
         let known = KernelNames::default();
-        known.tell((NODE, &name("a")), VALID, u32::MAX);
-        known.moved((OTHER, &name("b")), (NODE, &name("a")));
+        known.tell(NODE, &name("a"), VALID, u32::MAX);
+        known.moved(
+            &Place::new(OTHER, &name("b")),
+            &Place::new(NODE, &name("a")),
+        );
         assert!(names(&known, NODE).is_empty());
     }
 
@@ -345,8 +349,8 @@ mod tests {
     fn exchanged_names_take_their_validities_along() {
         let known = KernelNames::default();
         let (a, b) = (name("a"), name("b"));
-        known.tell((NODE, &a), VALID, u32::MAX);
-        known.exchanged((NODE, &a), (OTHER, &b));
+        known.tell(NODE, &a, VALID, u32::MAX);
+        known.exchanged(&Place::new(NODE, &a), &Place::new(OTHER, &b));
         assert!(names(&known, NODE).is_empty());
         assert_eq!(names(&known, OTHER), [b]);
     }

@@ -6,7 +6,7 @@
 use crate::{Cluster, Futago, Options, RecordedClient};
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, SessionId, Space};
-use futago_client::Context;
+use futago_client::{Context, CreateFlags, Owner};
 use futago_wire::{AttributeChange, ListedEntry, NewContent, NewNode};
 use std::{io, pin::pin};
 
@@ -27,7 +27,7 @@ pub struct OpenOptions {
 #[derive(Clone)]
 pub struct FileSystem {
     futago: Futago,
-    owner: (u32, u32),
+    owner: Owner,
     chunk_bytes: u32,
 }
 
@@ -54,10 +54,10 @@ impl FileSystem {
     /// # Errors
     /// As [`Futago::connect`].
     pub fn connect(cluster: &Cluster, options: Options) -> io::Result<Self> {
-        let owner = (
-            rustix::process::geteuid().as_raw(),
-            rustix::process::getegid().as_raw(),
-        );
+        let owner = Owner {
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+        };
         let futago = Futago::connect(cluster, options)?;
         Ok(Self {
             futago,
@@ -105,7 +105,7 @@ impl FileSystem {
 
     /// Creates a directory.
     pub fn create_directory(&self, path: &[u8], mode: u16) -> io::Result<()> {
-        let (uid, gid) = self.owner;
+        let Owner { uid, gid } = self.owner;
         self.run(async |client| {
             let place = client.locate(path).await?;
             client
@@ -154,7 +154,7 @@ impl FileSystem {
     /// Creates a symbolic link.
     pub fn symlink(&self, target: &[u8], path: &[u8]) -> io::Result<()> {
         let target = Bytes::copy_from_slice(target);
-        let (uid, gid) = self.owner;
+        let Owner { uid, gid } = self.owner;
         self.run(async |client| {
             let place = client.locate(path).await?;
             let node = NewNode {
@@ -165,7 +165,13 @@ impl FileSystem {
             };
             let (directory, name) = (place.directory, &place.name);
             client
-                .create(directory, name, node, true, false, Payload::empty())
+                .create(
+                    directory,
+                    name,
+                    node,
+                    CreateFlags::EXCLUSIVE,
+                    Payload::empty(),
+                )
                 .await?;
             Ok(())
         })
@@ -240,7 +246,7 @@ async fn open(
     client: &RecordedClient,
     path: &[u8],
     options: OpenOptions,
-    (uid, gid): (u32, u32),
+    owner: Owner,
     chunk_bytes: u32,
 ) -> Result<FileId, Errno> {
     if options.create || options.create_new {
@@ -249,12 +255,21 @@ async fn open(
         let node = NewNode {
             content,
             mode: options.mode,
-            uid,
-            gid,
+            uid: owner.uid,
+            gid: owner.gid,
         };
         let (directory, name, exclusive) = (place.directory, &place.name, options.create_new);
         let (state, created) = client
-            .create(directory, name, node, exclusive, true, Payload::empty())
+            .create(
+                directory,
+                name,
+                node,
+                CreateFlags {
+                    exclusive,
+                    open: true,
+                },
+                Payload::empty(),
+            )
             .await?;
         if created {
             return Ok(state.attributes.id);

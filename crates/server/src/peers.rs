@@ -72,8 +72,8 @@ impl<V: View> DecisionBuilder<'_, V> {
             return;
         }
         let next = inbox.done + 1;
-        if let Some(node) = self.blocking_node(sender, (number, next), &change) {
-            return self.await_recall_for_peer(node, sender, (from, number), change);
+        if let Some(node) = self.blocking_node(sender, number, next, &change) {
+            return self.await_recall_for_peer(node, sender, from, number, change);
         }
         if number == next {
             self.accept(change);
@@ -126,7 +126,8 @@ impl<V: View> DecisionBuilder<'_, V> {
     fn blocking_node(
         &mut self,
         sender: ServerId,
-        (number, next): (u64, u64),
+        number: u64,
+        next: u64,
         change: &PeerChange,
     ) -> Option<FileId> {
         if number == next {
@@ -173,7 +174,8 @@ impl<V: View> DecisionBuilder<'_, V> {
         &mut self,
         node: FileId,
         sender: ServerId,
-        (from, number): (Incarnation, u64),
+        from: Incarnation,
+        number: u64,
         change: PeerChange,
     ) {
         let request = peer_message(sender, number);

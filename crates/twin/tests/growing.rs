@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use futago_base::{ClusterMap, Duration, FileId, Name, Payload, map::Policy};
-use futago_client::{Client, Config, Context as _};
+use futago_client::{Client, Config, Context as _, CreateFlags};
 use futago_twin::cluster::{Cluster, Network, SimulatedContext};
 use futago_twin::random::Random;
 use futago_twin::sequential::World;
@@ -37,7 +37,13 @@ async fn make(core: Core) -> FileId {
         gid: 0,
     };
     let name = Name::new("file").unwrap();
-    let made = core.create(FileId::ROOT, &name, node, true, true, Payload::empty());
+    let made = core.create(
+        FileId::ROOT,
+        &name,
+        node,
+        CreateFlags::EXCLUSIVE_OPEN,
+        Payload::empty(),
+    );
     made.await.unwrap().0.attributes.id
 }
 

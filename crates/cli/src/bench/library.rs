@@ -7,7 +7,7 @@ use super::{
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
-use futago_client::NameLocation;
+use futago_client::{CreateFlags, NameLocation};
 use futago_node::{Cluster, Futago, Options, RecordedClient};
 use futago_wire::{NewContent, NewNode};
 use futures_util::{StreamExt, stream::FuturesUnordered};
@@ -200,7 +200,13 @@ impl Session for Caller<'_> {
         let data = Payload::from(Bytes::from(contents));
         let create = async |client: &RecordedClient| {
             client
-                .create(place.directory, &place.name, node, true, false, data)
+                .create(
+                    place.directory,
+                    &place.name,
+                    node,
+                    CreateFlags::EXCLUSIVE,
+                    data,
+                )
                 .await
         };
         let created = self.run(create).await;
@@ -233,8 +239,12 @@ impl Session for Caller<'_> {
         let open = async |client: &RecordedClient| {
             let (directory, name) = (place.directory, &place.name);
             let file = if write {
+                let flags = CreateFlags {
+                    exclusive: false,
+                    open: true,
+                };
                 client
-                    .create(directory, name, node, false, true, Payload::empty())
+                    .create(directory, name, node, flags, Payload::empty())
                     .await?
                     .0
             } else {

@@ -106,8 +106,7 @@ impl<'a> Part<'a> {
                 self.metadata(session, workload, phase, which, tally).await
             }
             (Work::Io { workload, .. }, _, Some((phase, file))) => {
-                let phase = (workload, phase);
-                self.io(session, file, phase, which, tally).await
+                self.io(session, file, workload, phase, which, tally).await
             }
             _ => Err(anyhow!("a phase of another kind of work")),
         }
@@ -149,7 +148,8 @@ impl<'a> Part<'a> {
         &self,
         session: &S,
         file: &S::File,
-        (workload, phase): (&IoWorkload, IoPhase),
+        workload: &IoWorkload,
+        phase: IoPhase,
         which: Which,
         tally: &Tally,
     ) -> anyhow::Result<()> {

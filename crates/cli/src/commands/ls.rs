@@ -9,7 +9,7 @@ use crate::{
     output,
 };
 use clap::{ArgAction, Args};
-use futago_base::{Attributes, FileId, Kind};
+use futago_base::{Attributes, FileId, Kind, record::Entry};
 use serde::{Serialize, Serializer};
 
 /// Arguments of `ls`.
@@ -88,7 +88,7 @@ impl From<&Attributes> for Details {
 }
 
 impl Row {
-    fn new(name: &[u8], (id, kind): (FileId, Kind), attributes: Option<&Attributes>) -> Self {
+    fn new(name: &[u8], id: FileId, kind: Kind, attributes: Option<&Attributes>) -> Self {
         Self {
             name: output::escape(name),
             id: id.0,
@@ -121,8 +121,7 @@ impl Ls {
         let rows = if file.kind == Kind::Directory && !self.directory {
             self.entries(&connection, file.id, &mut failures)?
         } else {
-            let of = (file.id, file.kind);
-            vec![Row::new(self.path.bytes(), of, Some(&file))]
+            vec![Row::new(self.path.bytes(), file.id, file.kind, Some(&file))]
         };
         let form = line::Form {
             human_readable: self.human_readable,
@@ -148,17 +147,17 @@ impl Ls {
                 return Ok(());
             }
             let path = self.path.join(name);
-            let of = (entry.entry.id, entry.entry.kind);
+            let Entry { id, kind, .. } = entry.entry;
             match connection.listed(&path, directory, entry) {
                 Ok(Some(attributes)) => {
-                    let row = Row::new(name, of, Some(&attributes));
+                    let row = Row::new(name, id, kind, Some(&attributes));
                     rows.push(self.with_target(connection, &path, row, failures));
                 }
                 // It was removed since it was listed.
                 Ok(None) => {}
                 Err(error) => {
                     failures.tell(&error);
-                    rows.push(Row::new(name, of, None));
+                    rows.push(Row::new(name, id, kind, None));
                 }
             }
             Ok(())

@@ -3,7 +3,7 @@
 use super::{Connection, RemotePath};
 use bytes::Bytes;
 use futago_base::{Errno, FileId, Name, Payload, XattrName};
-use futago_client::{RenameFlags, XattrMode};
+use futago_client::{CreateFlags, RenameFlags, XattrMode};
 use futago_node::RecordedClient;
 use futago_wire::{AttributeChange, NewContent, NewNode};
 use rustix::process::{getegid, geteuid};
@@ -39,7 +39,7 @@ impl Connection {
         let create = async |client: &RecordedClient| {
             let data = Payload::empty();
             client
-                .create(directory, name, node, true, false, data)
+                .create(directory, name, node, CreateFlags::EXCLUSIVE, data)
                 .await
         };
         let (state, _) = self.run(|| format!("making {name}"), create)?;

@@ -92,7 +92,8 @@ impl Leases {
         &mut self,
         sequence: u64,
         part: PartId,
-        bucket: (BucketStart, u8),
+        bucket: BucketStart,
+        level: u8,
         entries: &[ListedEntry],
     ) {
         let is_cached = self.held.get(part).is_some()
@@ -107,9 +108,9 @@ impl Leases {
             self.names.insert(key, Some(listed.entry));
         }
         if let Some(held) = self.held.get_mut(part)
-            && !held.listed.contains(&bucket)
+            && !held.listed.contains(&(bucket, level))
         {
-            held.listed.push(bucket);
+            held.listed.push((bucket, level));
         }
     }
 

@@ -320,7 +320,8 @@ impl Leases {
         &mut self,
         sequence: u64,
         effects: &Effects,
-        (server, sent): (ServerId, Time),
+        server: ServerId,
+        sent: Time,
         outcome: Result<&Reply, &Failure>,
     ) {
         if effects.session != self.counters.session {
@@ -354,13 +355,13 @@ impl Leases {
             });
         }
         if let Some(part) = made.filter(|part| reported.contains(part)) {
-            self.list(sequence, part, (BucketStart(0), 0), &[]);
+            self.list(sequence, part, BucketStart(0), 0, &[]);
         }
-        if let (Some((part, bucket)), Ok(Reply::Listing { entries, .. })) =
+        if let (Some((part, (bucket, level))), Ok(Reply::Listing { entries, .. })) =
             (effects.listed(outcome), outcome)
             && self.is_current(sequence, &Subject::Lease(part))
         {
-            self.list(sequence, part, bucket, entries);
+            self.list(sequence, part, bucket, level, entries);
         }
         let entry = effects.entry(outcome);
         let is_name_cached = entry.is_some_and(|entry| self.note_name(sequence, effects, entry));

@@ -76,7 +76,7 @@ impl<C: Context> Client<C> {
         self.flush(id).await;
         let hint = self.persist(|| self.known_hint(id)).await?;
         let holes = self.holes(id, &hint, offset, hole_end);
-        self.change(id, (request, Payload::empty()), holes).await?;
+        self.change(id, request, Payload::empty(), holes).await?;
         Ok(())
     }
 

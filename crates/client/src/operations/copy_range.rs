@@ -204,8 +204,8 @@ impl<C: Context> Client<C> {
             return Ok(0);
         }
         let read = data.len() as u64;
-        let how = (false, None);
-        self.write_at_servers(at.target, at.to, &data, how).await?;
+        self.write_at_servers(at.target, at.to, &data, false)
+            .await?;
         Ok(read)
     }
 

@@ -1,6 +1,6 @@
 //! Makes a node other than a directory.
 
-use super::lookup::Found;
+use super::{CreateFlags, lookup::Found};
 use crate::{
     Client, Context,
     client::{GONE, UNEXPECTED},
@@ -10,18 +10,17 @@ use futago_base::{Errno, FileId, Kind, Name, Payload};
 use futago_wire::{Failure, FileState, NewContent, NewNode, Reply, Request};
 
 impl<C: Context> Client<C> {
-    /// Makes `node`, with `data` as its first data. Returns its state and whether it is new;
-    /// without `exclusive` an existing file stays unchanged. With `open`, a regular file is also
-    /// opened, as [`Client::open`] does. Errors: `EEXIST`, `ENOENT`, `ENOSPC`.
+    /// Makes `node`, with `data` as its first data. Returns its state and whether it is new.
+    /// Errors: `EEXIST`, `ENOENT`, `ENOSPC`.
     pub async fn create(
         &self,
         directory: FileId,
         name: &Name,
         node: NewNode,
-        exclusive: bool,
-        open: bool,
+        flags: CreateFlags,
         data: Payload,
     ) -> Result<(FileState, bool), Errno> {
+        let CreateFlags { exclusive, open } = flags;
         let first = data.slice(0, data.len().min(first_bytes(&node)));
         let rest = data.slice(first.len(), data.len());
         let request = |at| Request::Create {

@@ -30,6 +30,7 @@ mod write;
 mod xattr;
 
 pub use resolve::PathStep;
+pub(crate) use write::PieceWrite;
 
 use futago_base::{FileId, Name};
 
@@ -43,6 +44,28 @@ pub struct RenameFlags {
     /// Leave a whiteout of this owner at the old name: a character device 0/0, by which an overlay
     /// file system hides a name below it.
     pub whiteout: Option<Owner>,
+}
+
+/// The treatment of a file by a creation, as the flags of `open`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CreateFlags {
+    /// Fail with `EEXIST` if the name exists. Otherwise the existing file stays unchanged.
+    pub exclusive: bool,
+    /// Also open a regular file, as [`Client::open`](crate::Client::open) does.
+    pub open: bool,
+}
+
+impl CreateFlags {
+    /// A new node that is not opened.
+    pub const EXCLUSIVE: Self = Self {
+        exclusive: true,
+        open: false,
+    };
+    /// A new file that is opened.
+    pub const EXCLUSIVE_OPEN: Self = Self {
+        exclusive: true,
+        open: true,
+    };
 }
 
 /// The owner of a new node.

@@ -75,7 +75,7 @@ impl<C: Context> Client<C> {
         let parts = self.read_parts(id, &hint, range.start, range.start..end);
         let answers = self.read_chunks(&parts, &hint).await?;
         let is_unchanged = self.data_versions(id) == Some(versions);
-        Ok(is_unchanged.then(|| assemble(end, (0, Payload::empty()), &parts, answers)))
+        Ok(is_unchanged.then(|| assemble(end, 0, Payload::empty(), &parts, answers)))
     }
 
     /// The cached layout of a file that no client has changed since its home was asked to read.
@@ -101,9 +101,8 @@ impl<C: Context> Client<C> {
         let known = end_of_chunks(&hint).min(hint.chunks_end());
         let known = end.min(known).max(offset);
         let mut parts = self.read_parts(id, &hint, offset, offset..known);
-        let (extent, first, mut answers) = self
-            .ask_home_and_chunks(id, (home, Payload::empty()), &parts, &hint)
-            .await?;
+        let (extent, first, mut answers) =
+            self.ask_home_and_chunks(id, home, &parts, &hint).await?;
         let end = end.min(extent.size);
         let known = if extent.size > hint.size_seen {
             forget_beyond(hint.size_seen, &mut parts, &mut answers).unwrap_or(known)
@@ -114,8 +113,9 @@ impl<C: Context> Client<C> {
         answers.extend(self.read_chunks(&more, &extent.hint).await?);
         parts.extend(more);
         let first_end = end.min(self.home_part_end(id, &extent.hint, offset));
-        let first = (first_end.saturating_sub(offset) as usize, first);
-        Ok((assemble(end, first, &parts, answers), extent.hint))
+        let first_length = first_end.saturating_sub(offset) as usize;
+        let data = assemble(end, first_length, first, &parts, answers);
+        Ok((data, extent.hint))
     }
 
     /// Reads parts in order. No server is asked beyond the last possible chunk.
@@ -168,15 +168,16 @@ fn forget_beyond(
     begin
 }
 
-/// Joins the data up to `end`, without a copy if it is one piece. `first` is the length and the
-/// data of the part from the home.
+/// Joins the data up to `end`, without a copy if it is one piece. The home brought `first`, the
+/// data of the first `first_length` bytes, which a hole shortens.
 fn assemble(
     end: u64,
-    first: (usize, Payload),
+    first_length: usize,
+    first: Payload,
     parts: &[ReadPart],
     answers: Vec<(Reply, Payload)>,
 ) -> Payload {
-    let mut pieces = vec![first];
+    let mut pieces = vec![(first_length, first)];
     for (ReadPart { part, .. }, (_, data)) in parts.iter().zip(answers) {
         pieces.push((wanted(part, end), data));
     }

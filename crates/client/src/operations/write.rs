@@ -9,6 +9,22 @@ use crate::{
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, Timestamp, limits};
 
+/// Pieces that are written with one request to the home.
+pub struct PieceWrite<'a> {
+    /// Where the piece begins that may have a part for the home.
+    pub offset: u64,
+    /// That piece.
+    pub data: &'a Payload,
+    /// Further pieces, without a part for the home.
+    pub others: &'a [Piece],
+    /// The client writes all bytes from here to the end, with this request or with parallel ones.
+    pub covered_from: u64,
+    /// Whether the set-user-id and set-group-id bits are cleared.
+    pub kill_privileges: bool,
+    /// The time of a buffered write; `None` for now.
+    pub written: Option<Timestamp>,
+}
+
 impl<C: Context> Client<C> {
     /// Writes `data` at `offset` and returns the size of the file after it. `kill_privileges`
     /// clears the set-user-id bits, as a write of an unprivileged user does. Errors: `EFBIG`,
@@ -35,46 +51,41 @@ impl<C: Context> Client<C> {
             return Ok(size);
         }
         self.flush(id).await;
-        self.write_at_servers(id, offset, &data, (kill_privileges, None))
+        self.write_at_servers(id, offset, &data, kill_privileges)
             .await
     }
 
-    /// Writes data that ends within the largest size to a file without dirty data. `written` is the
-    /// time of a buffered write.
+    /// Writes data that ends within the largest size to a file without dirty data.
     pub(crate) async fn write_at_servers(
         &self,
         id: FileId,
         offset: u64,
         data: &Payload,
-        (kill_privileges, written): (bool, Option<Timestamp>),
+        kill_privileges: bool,
     ) -> Result<u64, Errno> {
         let before = self.before_write(id).filter(|_| !data.is_empty());
-        let size = self
-            .send_write(
-                id,
-                (offset, data),
-                (&[], offset),
-                (kill_privileges, written),
-            )
-            .await?;
+        let write = PieceWrite {
+            offset,
+            data,
+            others: &[],
+            covered_from: offset,
+            kill_privileges,
+            written: None,
+        };
+        let size = self.send_write(id, write).await?;
         if let Some(before) = before {
             self.cache_written(id, &before, &[(offset, data.clone())]);
         }
         Ok(size)
     }
 
-    /// Like [`Client::write_at_servers`], without caching, and with `others`: further pieces
-    /// without a part for the home. The home gets one request for all pieces. The client writes all
-    /// bytes from `covered_from` to the end, with this request or with parallel ones.
-    pub(crate) async fn send_write(
-        &self,
-        id: FileId,
-        (offset, data): (u64, &Payload),
-        (others, covered_from): (&[Piece], u64),
-        (kill_privileges, written): (bool, Option<Timestamp>),
-    ) -> Result<u64, Errno> {
+    /// Writes pieces without caching them, with one request to the home. Returns the size of the
+    /// file after it.
+    pub(crate) async fn send_write(&self, id: FileId, write: PieceWrite<'_>) -> Result<u64, Errno> {
+        let PieceWrite { offset, data, .. } = write;
         let first_end = offset + data.len() as u64;
-        let ends = others
+        let ends = write
+            .others
             .iter()
             .map(|(offset, data)| offset + data.len() as u64);
         let hint = self.persist(|| self.known_hint(id)).await?;
@@ -85,12 +96,12 @@ impl<C: Context> Client<C> {
             offset,
             data: first,
             end: ends.fold(first_end, u64::max),
-            covered_from,
-            kill_privileges,
-            written,
+            covered_from: write.covered_from,
+            kill_privileges: write.kill_privileges,
+            written: write.written,
         };
         let mut parts = self.cut(id, &hint, with_home, &rest);
-        for (offset, data) in others {
+        for (offset, data) in write.others {
             parts.extend(self.cut(id, &hint, *offset, data));
         }
         Ok(self.write_all(&home, parts).await?.size)

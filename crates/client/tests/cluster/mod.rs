@@ -7,7 +7,7 @@ use futago_base::{
     ClusterMap, Duration, Errno, FileId, Name, NameHash, Payload, RequestId, ServerId, SessionId,
     Time, View, map::Policy,
 };
-use futago_client::{Client, Config, Context};
+use futago_client::{Client, Config, Context, CreateFlags};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_wire::{
@@ -401,7 +401,13 @@ pub async fn create(
     (exclusive, open): (bool, bool),
 ) -> Result<(FileState, bool), Errno> {
     let name = name(text);
-    let made = client.create(directory, &name, node, exclusive, open, Payload::empty());
+    let made = client.create(
+        directory,
+        &name,
+        node,
+        CreateFlags { exclusive, open },
+        Payload::empty(),
+    );
     made.await
 }
 

@@ -140,7 +140,7 @@ impl Row<'_> {
             let mut agreed = THREADS.map(|_| 0u64);
             for (agreed, threads) in agreed.iter_mut().zip(THREADS) {
                 for seed in 1..=self.seeds {
-                    self.check(model, (executor, threads, seed), ranks)?;
+                    self.check(model, executor, threads, seed, ranks)?;
                     *agreed += 1;
                 }
             }
@@ -158,7 +158,9 @@ impl Row<'_> {
     fn check<M: Model>(
         &self,
         model: &M,
-        (executor, threads, seed): (Executor, u32, u64),
+        executor: Executor,
+        threads: u32,
+        seed: u64,
         ranks: &mut dyn Ranks,
     ) -> anyhow::Result<()> {
         let settings = Settings {

@@ -112,7 +112,8 @@ impl<'a, M: Model, T: Send> Team<'a, M, T> {
     /// Ends the run.
     pub fn finish(
         self,
-        (partitions, wall_s): (Vec<Partition<M::Process>>, f64),
+        partitions: Vec<Partition<M::Process>>,
+        wall_s: f64,
     ) -> (Option<PartitionMap>, Finished<M::Process>) {
         let error = self.failure.into_error(self.job.model);
         let finished = Finished {

@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
+use crate::directory_nodes::Place;
 use crate::retried_walks::{self, Held};
 use bytes::Bytes;
 use futago_base::{Errno, FileId, Kind, Name};
@@ -89,7 +90,7 @@ pub async fn remove_directory(call: &Call, name: Bytes) -> Outcome {
     let name = Name::new(name)?;
     call.client.remove_directory(call.file, &name).await?;
     let nodes = &call.shared.directories;
-    nodes.removed((call.header.node, &name));
+    nodes.removed(&Place::new(call.header.node, &name));
     Ok(Answer::Done)
 }
 
@@ -101,15 +102,16 @@ pub async fn rename(call: &Call, rename: Rename) -> Outcome {
     (call.client)
         .rename(call.file, &name, new_directory, &new_name, flags)
         .await?;
-    let (from, to) = ((call.header.node, &name), (rename.new_directory, &new_name));
+    let from = Place::new(call.header.node, &name);
+    let to = Place::new(rename.new_directory, &new_name);
     if flags.exchange {
-        nodes.exchanged(from, to);
-        call.shared.names.exchanged(from, to);
+        nodes.exchanged(&from, &to);
+        call.shared.names.exchanged(&from, &to);
     } else {
-        nodes.moved(from, to);
-        call.shared.names.moved(from, to);
+        nodes.moved(&from, &to);
+        call.shared.names.moved(&from, &to);
     }
-    for (node, directory) in [(from.0, call.file), (to.0, new_directory)] {
+    for (node, directory) in [(from.parent, call.file), (to.parent, new_directory)] {
         expire_unleased(call, node, directory);
     }
     Ok(Answer::Done)

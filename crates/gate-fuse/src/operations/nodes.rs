@@ -5,6 +5,7 @@ use crate::call::Call;
 use crate::translate::permissions;
 use bytes::Bytes;
 use futago_base::{Errno, Name, Payload};
+use futago_client::CreateFlags;
 use futago_fuse_kernel::MakeNode;
 use futago_wire::{NewContent, NewNode};
 
@@ -48,7 +49,7 @@ async fn put(call: &Call, name: Bytes, node: NewNode) -> Outcome {
     let name = Name::new(name)?;
     let (directory, data) = (call.file, Payload::empty());
     let (state, _) = (call.client)
-        .create(directory, &name, node, true, false, data)
+        .create(directory, &name, node, CreateFlags::EXCLUSIVE, data)
         .await?;
     Ok(call.answer_entry(&name, &state.attributes))
 }

@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::lock_notes::Holder;
 use crate::translate;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
-use futago_client::Context;
+use futago_client::{Context, CreateFlags};
 use futago_fuse_kernel::{Create, Header, Release};
 use futago_node::RecordedClient;
 use futago_wire::AttributeChange;
@@ -33,7 +33,16 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
     let (directory, node) = (call.file, new_file(call, create.mode));
     let session = call.client.context().session();
     let (state, is_new) = (call.client)
-        .create(directory, &name, node, exclusive, true, Payload::empty())
+        .create(
+            directory,
+            &name,
+            node,
+            CreateFlags {
+                exclusive,
+                open: true,
+            },
+            Payload::empty(),
+        )
         .await?;
     let mut attributes = state.attributes;
     if !is_new {
@@ -218,7 +227,7 @@ mod tests {
         }
     }
 
-    fn allowed(mode: u16, (uid, gid): (u32, u32), flags: i32) -> bool {
+    fn allowed(mode: u16, uid: u32, gid: u32, flags: i32) -> bool {
         let caller = Header {
             unique: 1,
             node: 1,
@@ -231,15 +240,15 @@ mod tests {
 
     #[test]
     fn only_plain_rights_open_a_file_that_the_kernel_did_not_see() {
-        assert!(allowed(0o600, (10, 1), libc::O_RDWR));
-        assert!(!allowed(0o400, (10, 1), libc::O_RDWR));
-        assert!(!allowed(0o400, (10, 1), libc::O_RDONLY | libc::O_TRUNC));
-        assert!(allowed(0o040, (11, 20), libc::O_RDONLY));
-        assert!(allowed(0o044, (11, 21), libc::O_RDONLY));
+        assert!(allowed(0o600, 10, 1, libc::O_RDWR));
+        assert!(!allowed(0o400, 10, 1, libc::O_RDWR));
+        assert!(!allowed(0o400, 10, 1, libc::O_RDONLY | libc::O_TRUNC));
+        assert!(allowed(0o040, 11, 20, libc::O_RDONLY));
+        assert!(allowed(0o044, 11, 21, libc::O_RDONLY));
         assert!(
-            !allowed(0o004, (11, 21), libc::O_RDONLY),
+            !allowed(0o004, 11, 21, libc::O_RDONLY),
             "may be in the group"
         );
-        assert!(allowed(0o000, (0, 0), libc::O_RDWR));
+        assert!(allowed(0o000, 0, 0, libc::O_RDWR));
     }
 }

@@ -6,7 +6,7 @@ use futago_wire::inspection::{Inspected, InspectedKey, Repair};
 
 pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
     for (&(directory, start, server), header) in &records.headers {
-        if let Some(fault) = misplacement(records, (directory, start, server), header) {
+        if let Some(fault) = misplacement(records, directory, start, server, header) {
             let remove = Repair::Remove(InspectedKey::Header(directory, start));
             findings.push(Finding::at(server, fault, vec![remove]));
         }
@@ -18,7 +18,9 @@ pub(super) fn check(records: &Records<'_>, findings: &mut Vec<Finding>) {
 
 fn misplacement(
     records: &Records<'_>,
-    (directory, start, server): (FileId, BucketStart, ServerId),
+    directory: FileId,
+    start: BucketStart,
+    server: ServerId,
     header: &Header,
 ) -> Option<Fault> {
     let is_directory = records

@@ -140,7 +140,8 @@ impl NamedEntry<'_> {
 
     /// Puts an entry of this name into its bucket, if there is one.
     pub(super) fn put(&self, entry: Entry) -> Vec<(ServerId, Repair)> {
-        let put = |location| put_entry(location, self.directory, self.name.clone(), entry);
+        let put =
+            |(server, start)| put_entry(server, self.directory, start, self.name.clone(), entry);
         self.location.map(put).into_iter().flatten().collect()
     }
 
@@ -168,8 +169,9 @@ impl NamedEntry<'_> {
 
 /// Puts an entry into its bucket.
 pub(super) fn put_entry(
-    (server, start): (ServerId, BucketStart),
+    server: ServerId,
     directory: FileId,
+    start: BucketStart,
     name: Name,
     entry: Entry,
 ) -> [(ServerId, Repair); 2] {

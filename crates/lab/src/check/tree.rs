@@ -108,7 +108,7 @@ pub(super) fn reconnect(records: &Records<'_>, id: FileId, node: &Node) -> Vec<(
     let Some(name) = lost_names(id).find(|name| !records.is_taken(root, name)) else {
         return Vec::new();
     };
-    let Some(location) = records.location_of(root, name.hash()) else {
+    let Some((server, start)) = records.location_of(root, name.hash()) else {
         return Vec::new();
     };
     let kind = node.kind;
@@ -117,7 +117,7 @@ pub(super) fn reconnect(records: &Records<'_>, id: FileId, node: &Node) -> Vec<(
     } else {
         Repair::SetLinks(id, 1)
     };
-    let mut repairs = put_entry(location, root, name, Entry { id, kind }).to_vec();
+    let mut repairs = put_entry(server, root, start, name, Entry { id, kind }).to_vec();
     repairs.push((node.server, settle));
     repairs
 }

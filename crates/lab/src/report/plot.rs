@@ -76,7 +76,7 @@ fn axes(figure: &Figure, lines: &[(String, Line)]) -> Layout {
     let x = extent(points().map(|point| point.0));
     let y = extent(points().map(|point| point.1));
     let label = |label: &Option<String>, name: &str| label.clone().unwrap_or(name.to_owned());
-    let mut layout = Layout::new(with_margin(x), with_margin(y))
+    let mut layout = Layout::new(with_margin(x.0, x.1), with_margin(y.0, y.1))
         .with_x_label(label(&figure.x_label, &figure.x))
         .with_y_label(label(&figure.y_label, &figure.y))
         .with_y_axis_min(0.0);
@@ -95,7 +95,7 @@ fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 /// The range of an axis. It begins at zero unless the values are far from zero for their distance.
-fn with_margin((low, high): (f64, f64)) -> (f64, f64) {
+fn with_margin(low: f64, high: f64) -> (f64, f64) {
     let span = high - low;
     if low > span && span > 0.0 {
         (low - 0.05 * span, high + 0.05 * span)

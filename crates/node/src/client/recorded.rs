@@ -3,7 +3,7 @@
 use super::NodeContext;
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Name, NameHash, Payload, record::Entry};
-use futago_client::{NameLocation, PathStep, RenameFlags};
+use futago_client::{CreateFlags, NameLocation, PathStep, RenameFlags};
 use futago_trace::{Begun, Met, Operation, ROOT, Recorder};
 use futago_wire::{AttributeChange, FileState, ListedEntry, NewContent, NewNode};
 use rustix::thread::gettid;
@@ -169,8 +169,7 @@ impl RecordedClient {
         directory: FileId,
         name: &Name,
         node: NewNode,
-        exclusive: bool,
-        open: bool,
+        flags: CreateFlags,
         data: Payload,
     ) -> Result<(FileState, bool), Errno> {
         let length = data.len() as u64;
@@ -179,10 +178,7 @@ impl RecordedClient {
             _ => None,
         };
         let recording = self.recording();
-        let result = self
-            .core
-            .create(directory, name, node, exclusive, open, data)
-            .await;
+        let result = self.core.create(directory, name, node, flags, data).await;
         let tell = |made: Option<&(FileState, bool)>| {
             let (number_of, name_of) = (number(directory), name.clone());
             let file = found(made.map(|(state, _)| state));
@@ -196,8 +192,8 @@ impl RecordedClient {
                 None => Operation::Create {
                     directory: number_of,
                     name: name_of,
-                    exclusive,
-                    open,
+                    exclusive: flags.exclusive,
+                    open: flags.open,
                     length,
                     file,
                 },

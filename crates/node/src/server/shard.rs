@@ -322,17 +322,20 @@ impl Shard {
     }
 
     fn status(&self) -> Status {
-        Status::new(
-            self.core.id(),
-            (&self.counters, self.sharing),
-            (&self.waiting, self.now.steady),
-            self.store.space(),
-            (
-                self.connections.borrow().at(self.core.id()),
-                self.sessions.len(),
-                self.admission.under_way(),
-            ),
-        )
+        let connections = self.connections.borrow().at(self.core.id());
+        Status {
+            connections: connections as u64,
+            sessions: self.sessions.len() as u64,
+            under_way: u64::from(self.admission.under_way()),
+            ..Status::new(
+                self.core.id(),
+                &self.counters,
+                self.sharing,
+                &self.waiting,
+                self.now.steady,
+                self.store.space(),
+            )
+        }
     }
 }
 

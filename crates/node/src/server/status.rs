@@ -93,12 +93,14 @@ pub struct Status {
 }
 
 impl Status {
+    /// The state of a server without its connections and their requests.
     pub(super) fn new(
         id: ServerId,
-        (counters, sharing): (&Counters, u64),
-        (waiting, now): (&Waiting, Time),
+        counters: &Counters,
+        sharing: u64,
+        waiting: &Waiting,
+        now: Time,
         space: Space,
-        (connections, sessions, under_way): (usize, usize, u32),
     ) -> Self {
         Self {
             server: id.0,
@@ -110,9 +112,9 @@ impl Status {
             limit_bytes: space.limit_bytes,
             resident_bytes: resident_bytes().unwrap_or(0),
             files: space.files,
-            connections: connections as u64,
-            sessions: sessions as u64,
-            under_way: u64::from(under_way),
+            connections: 0,
+            sessions: 0,
+            under_way: 0,
             busy: counters.busy,
             received_bytes: counters.received_bytes,
             sent_bytes: counters.sent_bytes,

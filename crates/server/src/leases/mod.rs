@@ -29,8 +29,8 @@ use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request};
 
 impl<V: View> DecisionBuilder<'_, V> {
     /// Whether there are records in a range.
-    pub fn is_any(&self, (from, to): (Key, Key)) -> bool {
-        self.state.range(from, to).next().is_some()
+    pub fn is_any(&self, range: (Key, Key)) -> bool {
+        self.state.range(range.0, range.1).next().is_some()
     }
 
     /// The nodes that the request changes although other clients hold leases on them.

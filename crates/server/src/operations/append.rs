@@ -45,7 +45,7 @@ pub fn run<V: View>(
         builder.grant_range(id, offset..end);
         extend_reach(builder, id, end)?
     } else {
-        note_write(builder, id, end, Note::now((offset, end), kill_privileges))?
+        note_write(builder, id, end, Note::now(offset, end, kill_privileges))?
     };
     Ok(extent(builder, id, &inode, offset, stored as u32).into())
 }
@@ -66,7 +66,7 @@ pub fn finish<V: View>(
         builder,
         id,
         range.end,
-        Note::now((range.start, range.end), kill_privileges),
+        Note::now(range.start, range.end, kill_privileges),
     )?;
     Ok(extent(builder, id, &inode, range.start, 0).into())
 }

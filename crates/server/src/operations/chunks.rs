@@ -2,6 +2,7 @@
 
 use crate::builder::DecisionBuilder;
 use crate::completion::{Checked, Completion, Result};
+use core::ops::Range;
 use futago_base::{ChunkId, Errno, FileId, Payload, View, limits, record::Truncations};
 use futago_wire::{Failure, Reply, Request};
 
@@ -18,9 +19,9 @@ pub fn run<V: View>(
             chunk_bytes,
             truncations,
         } => {
-            check(builder, *chunk, (*from, *to), *chunk_bytes)?;
+            check(builder, *chunk, *from..*to, *chunk_bytes)?;
             builder.heard_if_admitted(chunk.file)?;
-            let payload = read(builder, *chunk, (*from, *to), *chunk_bytes, truncations);
+            let payload = read(builder, *chunk, *from..*to, *chunk_bytes, truncations);
             Ok(Completion {
                 reply: Reply::Done,
                 payload,
@@ -33,7 +34,7 @@ pub fn run<V: View>(
             truncations,
         } => {
             let end = end_of(*offset, data.len())?;
-            check(builder, *chunk, (*offset, end), *chunk_bytes)?;
+            check(builder, *chunk, *offset..end, *chunk_bytes)?;
             builder.admit_change(chunk.file, *chunk_bytes, truncations)?;
             builder.write_chunk(*chunk, *offset, data.clone());
             Ok(Reply::Done.into())
@@ -44,7 +45,7 @@ pub fn run<V: View>(
             to,
             chunk_bytes,
             truncations,
-        } => punch(builder, *file, (*from, *to), *chunk_bytes, truncations),
+        } => punch(builder, *file, *from..*to, *chunk_bytes, truncations),
         Request::CopyChunk { .. } => copy(builder, request),
         _ => Err(Errno::ENOSYS.into()),
     }
@@ -55,7 +56,7 @@ pub fn run<V: View>(
 fn check<V: View>(
     builder: &DecisionBuilder<'_, V>,
     chunk: ChunkId,
-    (from, to): (u32, u32),
+    range: Range<u32>,
     chunk_bytes: u32,
 ) -> Checked<()> {
     if builder.server.map.chunk_server(chunk) != builder.server.id() {
@@ -64,8 +65,8 @@ fn check<V: View>(
     check_chunk_bytes(chunk_bytes)?;
     let start = chunk.index.checked_mul(u64::from(chunk_bytes));
     let valid = chunk.index > 0
-        && from <= to
-        && to <= chunk_bytes
+        && range.start <= range.end
+        && range.end <= chunk_bytes
         && start.is_some_and(|start| start <= limits::FILE_BYTES);
     if valid {
         Ok(())
@@ -94,19 +95,19 @@ fn end_of(offset: u32, length: usize) -> Checked<u32> {
 fn read<V: View>(
     builder: &DecisionBuilder<'_, V>,
     chunk: ChunkId,
-    (from, to): (u32, u32),
+    range: Range<u32>,
     chunk_bytes: u32,
     truncations: &Truncations,
 ) -> Payload {
     let start = chunk.index * u64::from(chunk_bytes);
     let valid = builder.valid_end(chunk, start, truncations);
-    builder.read_chunk(chunk, from, to, valid)
+    builder.read_chunk(chunk, range.start, range.end, valid)
 }
 
 fn punch<V: View>(
     builder: &mut DecisionBuilder<'_, V>,
     file: FileId,
-    range: (u64, u64),
+    range: Range<u64>,
     chunk_bytes: u32,
     truncations: &Truncations,
 ) -> Result {
@@ -134,14 +135,14 @@ fn copy<V: View>(builder: &mut DecisionBuilder<'_, V>, request: &Request) -> Res
     else {
         return Err(Errno::ENOSYS.into());
     };
-    check(builder, *source, (*from, *to), *chunk_bytes)?;
+    check(builder, *source, *from..*to, *chunk_bytes)?;
     let end = end_of(*offset, (*to - *from) as usize)?;
-    check(builder, *target, (*offset, end), *chunk_bytes)?;
+    check(builder, *target, *offset..end, *chunk_bytes)?;
     builder.heard_if_admitted(source.file)?;
     let data = read(
         builder,
         *source,
-        (*from, *to),
+        *from..*to,
         *chunk_bytes,
         source_truncations,
     );

@@ -23,7 +23,7 @@ pub fn run<V: View>(
     if from == to && growth > builder.state.space().free_bytes().saturating_mul(servers) {
         return Err(Errno::ENOSPC.into());
     }
-    builder.punch_chunks(id, (from, to), chunk_bytes);
-    let inode = note_write(builder, id, 0, Note::now((u64::MAX, grow_to), false))?;
+    builder.punch_chunks(id, from..to, chunk_bytes);
+    let inode = note_write(builder, id, 0, Note::now(u64::MAX, grow_to, false))?;
     Ok(extent(builder, id, &inode, from, 0).into())
 }

@@ -35,7 +35,8 @@ pub fn run<V: View>(
     let (found, complete) = take_groups(
         builder,
         directory,
-        (first, end),
+        first,
+        end,
         (entries_max as usize).clamp(1, ENTRIES_MAX),
     );
     if header.pending > 0 {
@@ -63,7 +64,8 @@ pub fn run<V: View>(
 fn take_groups<V: View>(
     builder: &DecisionBuilder<'_, V>,
     directory: FileId,
-    (first, end): (NameHash, Option<NameHash>),
+    first: NameHash,
+    end: Option<NameHash>,
     entries_max: usize,
 ) -> (Vec<(NameHash, Name, Entry)>, bool) {
     let (from, to) = Key::entries(directory, first, end);

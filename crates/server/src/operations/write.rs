@@ -25,7 +25,7 @@ pub struct Note {
 
 impl Note {
     /// A write at the present time.
-    pub const fn now((covered_from, end): (u64, u64), kill_privileges: bool) -> Self {
+    pub const fn now(covered_from: u64, end: u64, kill_privileges: bool) -> Self {
         Self {
             covered_from,
             end,

@@ -3,6 +3,7 @@
 use crate::builder::DecisionBuilder;
 use crate::completion::Checked;
 use alloc::vec::Vec;
+use core::ops::Range;
 use futago_base::{
     ChunkId, DataChange, FileId, Key, Payload, Value, View,
     record::{Truncation, Truncations},
@@ -176,17 +177,16 @@ impl<V: View> DecisionBuilder<'_, V> {
     }
 
     /// Punches a hole into `from..to` of a file, in the chunks of this server.
-    pub fn punch_chunks(&mut self, file: FileId, range: (u64, u64), chunk_bytes: u32) {
+    pub fn punch_chunks(&mut self, file: FileId, range: Range<u64>, chunk_bytes: u32) {
         let width = u64::from(chunk_bytes.max(1));
-        let (from, to) = range;
         let chunks: Vec<ChunkId> = self
-            .chunks_here(file, from / width)
-            .take_while(|chunk| chunk.index * width < to)
+            .chunks_here(file, range.start / width)
+            .take_while(|chunk| chunk.index * width < range.end)
             .collect();
         for chunk in chunks {
             let start = chunk.index * width;
-            let low = from.saturating_sub(start).min(width) as u32;
-            let high = (to - start).min(width) as u32;
+            let low = range.start.saturating_sub(start).min(width) as u32;
+            let high = (range.end - start).min(width) as u32;
             self.state.change_data(DataChange::Punch {
                 chunk,
                 from: low,

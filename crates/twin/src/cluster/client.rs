@@ -48,7 +48,8 @@ impl ClientNode {
         map: &ClusterMap,
         mut config: Config,
         keep_alive: Duration,
-        (seed, now): (u64, Time),
+        seed: u64,
+        now: Time,
         defect: Option<Defect>,
     ) -> Self {
         if let Some(defect) = defect {

@@ -127,7 +127,8 @@ impl Cluster {
             &self.map,
             config,
             keep_alive,
-            (seed, now),
+            seed,
+            now,
             self.defect,
         );
         self.clients.push(client);

@@ -3,7 +3,7 @@
 use crate::model::{LockRequest, NewKind, Observed, Operation, Outcome};
 use bytes::Bytes;
 use futago_base::{Duration, Errno, FileId, Kind, Name, NameHash, Payload, record::LockRange};
-use futago_client::{Cancel, Client, Context};
+use futago_client::{Cancel, Client, Context, CreateFlags};
 use futago_wire::{AttributeChange, ListedEntry, LockChange, NewContent, NewNode};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -111,7 +111,16 @@ async fn create<C: Context>(core: &Client<C>, operation: &Operation) -> Observed
         gid: 0,
     };
     let (state, created) = core
-        .create(*directory, name, node, *exclusive, *open, data)
+        .create(
+            *directory,
+            name,
+            node,
+            CreateFlags {
+                exclusive: *exclusive,
+                open: *open,
+            },
+            data,
+        )
         .await?;
     Ok(Outcome::File(state, created))
 }

@@ -32,7 +32,7 @@ pub(super) fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expe
             target,
             offset,
             length,
-        } => part.copy(tree, (*source, *from), (*target, *offset), *length),
+        } => part.copy(tree, *source, *from, *target, *offset, *length),
         _ => Err(vec![Errno::ENOSYS]),
     }
 }
@@ -243,8 +243,10 @@ impl Part<'_> {
     fn copy(
         &self,
         tree: &mut Tree,
-        (source, from): (FileId, u64),
-        (target, offset): (FileId, u64),
+        source: FileId,
+        from: u64,
+        target: FileId,
+        offset: u64,
         length: u64,
     ) -> Result<Expected, Errors> {
         if source == target && from < offset + length && offset < from + length {

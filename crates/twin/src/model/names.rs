@@ -30,8 +30,8 @@ pub(super) fn run(tree: &mut Tree, call: &Call<'_>, slice: Slice) -> Result<Expe
         } => rename(
             tree,
             call,
-            (*directory, name),
-            (*new_directory, new_name),
+            Place::new(*directory, name),
+            Place::new(*new_directory, new_name),
             *flags,
         ),
         O::Link {
@@ -277,10 +277,23 @@ fn link(tree: &mut Tree, id: FileId, parent: FileId, name: &Name) -> Result<Expe
     Ok(Expected::File(node, false))
 }
 
+/// A name in a directory.
+#[derive(Clone, Copy)]
+struct Place<'a, D> {
+    directory: D,
+    name: &'a Name,
+}
+
+impl<'a, D> Place<'a, D> {
+    const fn new(directory: D, name: &'a Name) -> Self {
+        Self { directory, name }
+    }
+}
+
 /// The nodes at the two ends of a rename.
 struct Ends<'a> {
-    from: (NodeId, &'a Name),
-    to: (NodeId, &'a Name),
+    from: Place<'a, NodeId>,
+    to: Place<'a, NodeId>,
     moved: NodeId,
     target: Option<NodeId>,
 }
@@ -288,12 +301,12 @@ struct Ends<'a> {
 /// The nodes of a rename, or why there are none.
 fn ends<'a>(
     tree: &Tree,
-    from: (FileId, &'a Name),
-    to: (FileId, &'a Name),
+    from: Place<'a, FileId>,
+    to: Place<'a, FileId>,
     flags: RenameFlags,
 ) -> Result<Ends<'a>, Errors> {
-    let directories = [directory(tree, from.0), directory(tree, to.0)];
-    let [moved, target] = [(0, from.1), (1, to.1)].map(|(end, name)| {
+    let directories = [from, to].map(|place| directory(tree, place.directory));
+    let [moved, target] = [(0, from.name), (1, to.name)].map(|(end, name)| {
         let directory: &Result<NodeId, Errors> = &directories[end];
         tree.entry(*directory.as_ref().ok()?, name)
     });
@@ -304,8 +317,8 @@ fn ends<'a>(
     errors.extend((flags.exchange && target.is_none()).then_some(Errno::ENOENT));
     match (directories, moved) {
         ([Ok(from_directory), Ok(to_directory)], Some(moved)) if errors.is_empty() => Ok(Ends {
-            from: (from_directory, from.1),
-            to: (to_directory, to.1),
+            from: Place::new(from_directory, from.name),
+            to: Place::new(to_directory, to.name),
             moved,
             target,
         }),
@@ -316,8 +329,8 @@ fn ends<'a>(
 fn rename(
     tree: &mut Tree,
     call: &Call<'_>,
-    from: (FileId, &Name),
-    to: (FileId, &Name),
+    from: Place<'_, FileId>,
+    to: Place<'_, FileId>,
     flags: RenameFlags,
 ) -> Result<Expected, Errors> {
     let ends = ends(tree, from, to, flags)?;
@@ -373,14 +386,14 @@ pub(super) fn refused_by_kernel(tree: &Tree, call: &Call<'_>, moved: NodeId) -> 
 /// Why a rename of these two cannot be.
 fn obstacles(tree: &Tree, ends: &Ends<'_>, exchange: bool) -> Errors {
     let mut errors = Vec::new();
-    if is_directory(tree, ends.moved) && tree.is_within(ends.to.0, ends.moved) {
+    if is_directory(tree, ends.moved) && tree.is_within(ends.to.directory, ends.moved) {
         errors.push(Errno::EINVAL);
     }
     let Some(target) = ends.target else {
         return errors;
     };
     if exchange {
-        if is_directory(tree, target) && tree.is_within(ends.from.0, target) {
+        if is_directory(tree, target) && tree.is_within(ends.from.directory, target) {
             errors.push(Errno::EINVAL);
         }
         return errors;
@@ -397,7 +410,7 @@ fn obstacles(tree: &Tree, ends: &Ends<'_>, exchange: bool) -> Errors {
 }
 
 fn relocate(tree: &mut Tree, ends: &Ends<'_>, exchange: bool) {
-    remove(tree, ends.from.0, ends.from.1);
+    remove(tree, ends.from.directory, ends.from.name);
     match ends.target {
         Some(target) if exchange => settle(tree, target, ends.from),
         Some(target) => lose_name(tree, target),
@@ -406,7 +419,7 @@ fn relocate(tree: &mut Tree, ends: &Ends<'_>, exchange: bool) {
     settle(tree, ends.moved, ends.to);
 }
 
-fn leave_whiteout(tree: &mut Tree, call: &Call<'_>, (directory, name): (NodeId, &Name)) {
+fn leave_whiteout(tree: &mut Tree, call: &Call<'_>, place: Place<'_, NodeId>) {
     let file = File {
         kind: Kind::CharacterDevice,
         ..new_file(NewKind::Fifo, 0, None)
@@ -420,12 +433,12 @@ fn leave_whiteout(tree: &mut Tree, call: &Call<'_>, (directory, name): (NodeId, 
         body: Body::File(file),
     };
     tree.nodes.insert(call.new_node(), Rc::new(node));
-    put(tree, directory, name, call.new_node());
+    put(tree, place.directory, place.name, call.new_node());
 }
 
-fn settle(tree: &mut Tree, node: NodeId, (directory, name): (NodeId, &Name)) {
-    put(tree, directory, name, node);
+fn settle(tree: &mut Tree, node: NodeId, place: Place<'_, NodeId>) {
+    put(tree, place.directory, place.name, node);
     if let Some(Body::Directory { parent, .. }) = tree.node_mut(node).map(|node| &mut node.body) {
-        *parent = directory;
+        *parent = place.directory;
     }
 }

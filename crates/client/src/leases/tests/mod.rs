@@ -137,7 +137,7 @@ impl Leases {
     }
 
     fn complete(&mut self, number: u64, effects: &Effects, outcome: &Outcome) {
-        self.completed(number, effects, (HOME, NOW), outcome.as_ref());
+        self.completed(number, effects, HOME, NOW, outcome.as_ref());
     }
 
     fn exchange(&mut self, number: u64, request: &Request, outcome: &Outcome) {
@@ -223,7 +223,7 @@ fn cached_state_is_valid_for_a_time_after_a_reply_of_the_server() {
     let late = NOW + Duration(1000);
     assert_eq!(leases.state(home(FILE), late), None);
     let effects = leases.send(2, &Request::KeepAlive);
-    leases.completed(2, &effects, (HOME, NOW + Duration(500)), Ok(&Reply::Done));
+    leases.completed(2, &effects, HOME, NOW + Duration(500), Ok(&Reply::Done));
     assert!(leases.state(home(FILE), late).is_some());
     assert_eq!(leases.trust(HOME, late), Duration(500));
 }

@@ -40,10 +40,10 @@ pub(super) fn run<M: Model>(
         promises: [Promises::new(total), Promises::new(total)],
         team,
     };
-    let done = shared.team.run(ranks, |thread, partition, line| {
+    let (partitions, wall_s) = shared.team.run(ranks, |thread, partition, line| {
         Worker::new(&shared, thread, partition).run(line)
     });
-    Ok(shared.team.finish(done))
+    Ok(shared.team.finish(partitions, wall_s))
 }
 
 impl<M: Model> Shared<'_, M> {

@@ -106,7 +106,8 @@ impl Node {
         &mut self,
         now: Time,
         question: u32,
-        (node, is_owner): (u32, bool),
+        node: u32,
+        is_owner: bool,
         ctx: &mut NodeContext<'_, M>,
     ) {
         let Some(mut lookup) = self.take_lookup(question) else {

@@ -237,7 +237,7 @@ impl Cloneable for Node {
                 node,
                 is_owner,
             } => {
-                self.hear_next(now, question, (node, is_owner), ctx);
+                self.hear_next(now, question, node, is_owner, ctx);
             }
             ChordEvent::Overdue { question } => self.overdue(question, ctx),
             ChordEvent::Neighbours { asker } => self.send_neighbours(asker, ctx),

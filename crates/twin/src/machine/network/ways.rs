@@ -119,7 +119,7 @@ impl<'a> Router<'a> {
     fn server(&self, host: u32) -> u32 {
         match self {
             Self::Direct => 0,
-            Self::Tree { servers, .. } => share(servers, host),
+            Self::Tree { servers, .. } => share(&servers.0, servers.1, host),
             Self::FatTree { tree, .. } => tree.place(host),
         }
     }
@@ -127,7 +127,7 @@ impl<'a> Router<'a> {
     fn client(&self, host: u32) -> u32 {
         match self {
             Self::Direct => 0,
-            Self::Tree { clients, .. } => share(clients, host),
+            Self::Tree { clients, .. } => share(&clients.0, clients.1, host),
             Self::FatTree {
                 tree, server_hosts, ..
             } => tree.place(server_hosts + host),
@@ -159,8 +159,8 @@ impl<'a> Router<'a> {
 }
 
 /// The switch of a host, of hosts that share the switches evenly.
-fn share((switches, hosts): &(Vec<u32>, u32), host: u32) -> u32 {
-    let at = u64::from(host) * switches.len() as u64 / u64::from((*hosts).max(1));
+fn share(switches: &[u32], hosts: u32, host: u32) -> u32 {
+    let at = u64::from(host) * switches.len() as u64 / u64::from(hosts.max(1));
     switches.get(at as usize).copied().unwrap_or(0)
 }
 

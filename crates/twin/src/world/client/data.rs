@@ -3,7 +3,7 @@
 use super::operation::own_name;
 use crate::world::{Data, Directory, Place};
 use futago_base::{Errno, FileId, Name, Pattern, Payload};
-use futago_client::{Client, Context};
+use futago_client::{Client, Context, CreateFlags};
 use futago_lab::workload::{IoPhase, Transfer};
 use futago_wire::{NewContent, NewNode};
 use serde::Serialize;
@@ -71,7 +71,13 @@ pub async fn make_file<C: Context>(
 ) -> Result<FileId, Errno> {
     let name = Name::new(data.workload.path(client))?;
     let node = file_node(core);
-    let made = core.create(directory, &name, node, false, false, Payload::empty());
+    let made = core.create(
+        directory,
+        &name,
+        node,
+        CreateFlags::default(),
+        Payload::empty(),
+    );
     made.await.map(|(state, _)| state.attributes.id)
 }
 

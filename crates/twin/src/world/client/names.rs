@@ -3,7 +3,7 @@
 use super::data::{file_node, place_path};
 use crate::world::{Directory, FileNames, OperationKind, Place};
 use futago_base::{BucketStart, ClusterMap, Errno, FileId, Name, NameHash, Payload, ServerId};
-use futago_client::{Client, Context, RenameFlags};
+use futago_client::{Client, Context, CreateFlags, RenameFlags};
 use futago_wire::AttributeChange;
 use serde::Serialize;
 
@@ -85,11 +85,8 @@ impl NameWork {
         let file_name = |owner, number| self.file_name(core.map(), owner, number, shared);
         match self.kind {
             OperationKind::Create => {
-                let (name, node) = (file_name(owner, number)?, file_node(core));
-                let data = Payload::empty();
-                let exclusive = !self.common;
-                let made = core.create(directory, &name, node, exclusive, false, data);
-                made.await.map(drop)
+                let name = file_name(owner, number)?;
+                self.create(core, &name).await
             }
             OperationKind::Stat => {
                 let name = file_name(owner, number)?;
@@ -136,6 +133,21 @@ impl NameWork {
 }
 
 impl NameWork {
+    async fn create<C: Context>(self, core: &Client<C>, name: &Name) -> Result<(), Errno> {
+        let flags = CreateFlags {
+            exclusive: !self.common,
+            open: false,
+        };
+        let made = core.create(
+            self.directory,
+            name,
+            file_node(core),
+            flags,
+            Payload::empty(),
+        );
+        made.await.map(drop)
+    }
+
     async fn rename<C: Context>(
         self,
         core: &Client<C>,

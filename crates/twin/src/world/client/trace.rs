@@ -4,7 +4,7 @@ use super::data::{file_node, place_path};
 use super::operation::Done;
 use crate::world::{Activity, Directory, OperationKind, Phase};
 use futago_base::{Errno, FileId, NameHash, Payload};
-use futago_client::{Client, Context, RenameFlags};
+use futago_client::{Client, Context, CreateFlags, RenameFlags};
 use futago_lab::workload::{
     Trace, contents,
     trace::{Action, Step},
@@ -240,7 +240,16 @@ async fn find_or_make<C: Context>(
             ..
         } => {
             let node = file_node(core);
-            let made = core.create(directory, name, node, *exclusive, *open, data);
+            let made = core.create(
+                directory,
+                name,
+                node,
+                CreateFlags {
+                    exclusive: *exclusive,
+                    open: *open,
+                },
+                data,
+            );
             made.await?.0
         }
         Operation::MakeDirectory { name, .. } => {
@@ -253,7 +262,7 @@ async fn find_or_make<C: Context>(
                 uid: 0,
                 gid: 0,
             };
-            let made = core.create(directory, name, node, true, false, data);
+            let made = core.create(directory, name, node, CreateFlags::EXCLUSIVE, data);
             made.await?.0
         }
         _ => return Ok(None),

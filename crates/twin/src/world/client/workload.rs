@@ -10,11 +10,18 @@ use futago_des::RandomStream;
 use futago_lab::workload::IoPhase;
 use serde::Serialize;
 
-/// The names that a client has in one place: those from the first number up to the last.
+/// The numbers from the first up to the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct Numbers {
+    first: u64,
+    end: u64,
+}
+
+/// The numbers of the names that a client has in one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Names {
-    files: (u64, u64),
-    directories: (u64, u64),
+    files: Numbers,
+    directories: Numbers,
 }
 
 /// Where a client is in its workload.
@@ -255,7 +262,7 @@ impl Names {
     /// Those of a client with so many directories.
     pub fn with_directories(count: u64) -> Self {
         Self {
-            directories: (0, count),
+            directories: Numbers::below(count),
             ..Self::default()
         }
     }
@@ -270,20 +277,20 @@ impl Names {
         random: &mut RandomStream,
     ) -> Work {
         let files = if mix.common > 0 {
-            (0, mix.common)
+            Numbers::below(mix.common)
         } else {
             self.files
         };
         let kind = self.possible(drawn_kind(&mix.operations, random), files);
         let common = mix.common > 0 && kind.chooses();
-        let mut chosen =
-            |(first, end): (u64, u64)| first + mix.popularity.draw(end - first, random);
+        let mut chosen = |from: Numbers| from.first + mix.popularity.draw(from.count(), random);
         let (number, new_number) = match kind {
             OperationKind::Stat | OperationKind::Lookup => (chosen(files), 0),
-            OperationKind::Link => (chosen(files), added(&mut self.files)),
+            OperationKind::Link => (chosen(files), self.files.add()),
             OperationKind::Exchange => {
                 let one = chosen(files);
-                let other = chosen((files.0, files.1 - 1));
+                let last = files.end - 1;
+                let other = chosen(Numbers { end: last, ..files });
                 (one, other + u64::from(other >= one))
             }
             kind => self.take(kind, random),
@@ -300,15 +307,15 @@ impl Names {
 
     /// The kind of operation, or the one that makes what it needs; `files` are those that it may be
     /// about.
-    const fn possible(&self, kind: OperationKind, files: (u64, u64)) -> OperationKind {
-        let (own, any) = (count(self.files), count(files));
+    const fn possible(&self, kind: OperationKind, files: Numbers) -> OperationKind {
+        let (own, any) = (self.files.count(), files.count());
         match kind {
             OperationKind::Stat | OperationKind::Lookup | OperationKind::Link if any == 0 => {
                 OperationKind::Create
             }
             OperationKind::Exchange if any < 2 => OperationKind::Create,
             OperationKind::Unlink | OperationKind::Rename if own == 0 => OperationKind::Create,
-            OperationKind::RemoveDirectory if count(self.directories) == 0 => {
+            OperationKind::RemoveDirectory if self.directories.count() == 0 => {
                 OperationKind::MakeDirectory
             }
             kind => kind,
@@ -318,11 +325,11 @@ impl Names {
     /// The subject of an operation without a choice; it counts as used from now on.
     fn take(&mut self, kind: OperationKind, random: &mut RandomStream) -> (u64, u64) {
         match kind {
-            OperationKind::Create => (added(&mut self.files), 0),
-            OperationKind::MakeDirectory => (added(&mut self.directories), 0),
-            OperationKind::Unlink => (removed(&mut self.files), 0),
-            OperationKind::RemoveDirectory => (removed(&mut self.directories), 0),
-            OperationKind::Rename => (removed(&mut self.files), added(&mut self.files)),
+            OperationKind::Create => (self.files.add(), 0),
+            OperationKind::MakeDirectory => (self.directories.add(), 0),
+            OperationKind::Unlink => (self.files.remove(), 0),
+            OperationKind::RemoveDirectory => (self.directories.remove(), 0),
+            OperationKind::Rename => (self.files.remove(), self.files.add()),
             OperationKind::ReadDirectory => {
                 let span = (1 << 63) - 1 - NameHash::FIRST;
                 (NameHash::FIRST + random.below(span), 0)
@@ -333,18 +340,24 @@ impl Names {
     }
 }
 
-const fn count((first, end): (u64, u64)) -> u64 {
-    end - first
-}
+impl Numbers {
+    const fn below(end: u64) -> Self {
+        Self { first: 0, end }
+    }
 
-const fn added(numbers: &mut (u64, u64)) -> u64 {
-    numbers.1 += 1;
-    numbers.1 - 1
-}
+    const fn count(self) -> u64 {
+        self.end - self.first
+    }
 
-const fn removed(numbers: &mut (u64, u64)) -> u64 {
-    numbers.0 += 1;
-    numbers.0 - 1
+    const fn add(&mut self) -> u64 {
+        self.end += 1;
+        self.end - 1
+    }
+
+    const fn remove(&mut self) -> u64 {
+        self.first += 1;
+        self.first - 1
+    }
 }
 
 fn drawn_kind(mix: &[(OperationKind, u32)], random: &mut RandomStream) -> OperationKind {

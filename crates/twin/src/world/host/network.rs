@@ -29,19 +29,18 @@ impl Host {
             return ctx.schedule(delay, Event::Delivered(message));
         }
         let copies = faults::copies(&self.scene, at_ns, [self.number, to], ctx.random());
-        let bytes = message.size_bytes(self.scene.setup.network.message_size);
         for late_ns in copies {
-            self.send_packets(ns, at_ns, to, (bytes, late_ns), &message, ctx);
+            self.send_packets(ns, at_ns, to, late_ns, &message, ctx);
         }
     }
 
-    /// Sends a message packet by packet; the last one brings it.
+    /// Sends a message packet by packet; the last one brings it. All are late by `late_ns`.
     fn send_packets<M: Mode>(
         &mut self,
         ns: u64,
         at_ns: u64,
         to: u32,
-        (bytes, late_ns): (u64, u64),
+        late_ns: u64,
         message: &Arc<Message>,
         ctx: &mut Context<'_, World, M>,
     ) {
@@ -49,7 +48,7 @@ impl Host {
         let path = scene.path(self.number, to);
         let speed = scene.setup.hosts[self.number as usize].send_bytes_per_s;
         let most = u64::from(scene.setup.network.packet_bytes);
-        let mut left = bytes;
+        let mut left = message.size_bytes(scene.setup.network.message_size);
         loop {
             let bytes = left.min(most);
             left -= bytes;

@@ -36,14 +36,14 @@ impl Disk {
 
     /// The time until a small and a large piece are on the disk, in nanoseconds.
     pub fn write_ns(&self, sizes: [usize; 2]) -> anyhow::Result<[f64; 2]> {
-        let [small, large] = [(sizes[0], WRITES[0]), (sizes[1], WRITES[1])];
+        let [small, large] = sizes;
         let measured = self
-            .write(small)
-            .and_then(|small_ns| Ok([small_ns, self.write(large)?]));
+            .write(small, WRITES[0])
+            .and_then(|small_ns| Ok([small_ns, self.write(large, WRITES[1])?]));
         measured.context("cannot write to the disk")
     }
 
-    fn write(&self, (bytes, count): (usize, u32)) -> std::io::Result<f64> {
+    fn write(&self, bytes: usize, count: u32) -> std::io::Result<f64> {
         let data = vec![2; bytes];
         let began = Instant::now();
         for number in 0..u64::from(count) {
