@@ -40,11 +40,15 @@ impl<C: Context> Client<C> {
         kill_privileges: bool,
     ) -> Result<Option<u64>, Errno> {
         let most = self.config().dirty_bytes_max;
-        if data.len() > BUFFERED_WRITE_MAX || most == 0 || !self.take_exclusive(id).await? {
+        let accepts = || self.memory.borrow().write_buffer.accepts(id);
+        if data.len() > BUFFERED_WRITE_MAX || most == 0 || !accepts() {
+            return Ok(None);
+        }
+        if !self.take_exclusive(id).await? {
             return Ok(None);
         }
         let _lock = self.file_locks.take(id).await;
-        if !self.is_exclusive(id) {
+        if !self.is_exclusive(id) || !accepts() {
             return Ok(None);
         }
         let Some(size) = self.add_to_buffer(id, offset, data, kill_privileges) else {
@@ -56,7 +60,6 @@ impl<C: Context> Client<C> {
         };
         if self.memory.borrow().write_buffer.bytes() > most {
             self.write_back(id).await;
-            self.report_lost(id)?;
         }
         Ok(Some(size))
     }
@@ -128,7 +131,7 @@ impl<C: Context> Client<C> {
     }
 
     /// Writes back a file before another request asks for it or changes it. A lost write is
-    /// reported to the next write, `fsync` or `close`.
+    /// reported to the next `fsync` or `close`.
     pub(crate) async fn flush(&self, id: FileId) {
         if self.is_dirty(id) {
             let _lock = self.file_locks.take(id).await;
@@ -140,6 +143,14 @@ impl<C: Context> Client<C> {
     pub(crate) async fn flush_all(&self) {
         let files = self.memory.borrow().write_buffer.files();
         join_all(files.into_iter().map(|id| self.flush(id))).await;
+    }
+
+    /// Writes back all files, and sends later writes at once, before a program ends that others
+    /// write through. Returns the files of which a write is lost, and why.
+    pub async fn stop_buffering(&self) -> Vec<(FileId, Errno)> {
+        self.memory.borrow_mut().write_buffer.close();
+        self.flush_all().await;
+        self.memory.borrow().write_buffer.lost()
     }
 
     /// The operation of `fsync`: all earlier writes to the file are on its servers when it returns.

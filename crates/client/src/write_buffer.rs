@@ -1,9 +1,6 @@
 //! The write-back buffer: data written under exclusive leases that is not on the servers yet.
 
-use crate::{
-    cache::{Cache, CacheUndo},
-    layout::Piece,
-};
+use crate::layout::Piece;
 use alloc::vec::Vec;
 use futago_base::{
     Errno, FileId, Payload, Timestamp,
@@ -13,8 +10,6 @@ use serde::Serialize;
 
 /// The most bytes that are written back as one piece.
 const RUN_BYTES: u64 = 1 << 20;
-/// The most files for which lost writes are remembered.
-const LOST_MAX: usize = 1024;
 
 /// A file with dirty data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -35,7 +30,10 @@ pub struct WriteBuffer {
     pieces: ReversibleMap<(FileId, u64), Payload>,
     files: ReversibleMap<FileId, DirtyFile>,
     /// The reason of a lost write that has not been reported to the writer.
-    lost: Cache<Errno>,
+    lost: ReversibleMap<FileId, Errno>,
+    /// Whether nothing is buffered any more. No simulation sets it.
+    #[serde(skip)]
+    is_closed: bool,
 }
 
 /// The changes of [`WriteBuffer`] to undo.
@@ -43,7 +41,7 @@ pub struct WriteBuffer {
 pub struct WriteBufferUndo {
     pieces: Changes<(FileId, u64), Payload>,
     files: Changes<FileId, DirtyFile>,
-    lost: CacheUndo<Errno>,
+    lost: Changes<FileId, Errno>,
 }
 
 impl WriteBuffer {
@@ -51,7 +49,8 @@ impl WriteBuffer {
         Self {
             pieces: ReversibleMap::new(),
             files: ReversibleMap::new(),
-            lost: Cache::new(LOST_MAX),
+            lost: ReversibleMap::new(),
+            is_closed: false,
         }
     }
 
@@ -225,7 +224,7 @@ impl WriteBuffer {
     /// Loses the dirty data of a file.
     pub fn lose(&mut self, id: FileId, why: Errno) {
         self.remove(id);
-        self.lost.insert_new(id, why);
+        self.lost.get_or_insert_with(id, || why);
     }
 
     /// Loses all dirty data.
@@ -237,7 +236,23 @@ impl WriteBuffer {
 
     /// The reason of a lost write of a file, if it has not been reported.
     pub fn take_lost(&mut self, id: FileId) -> Option<Errno> {
-        self.lost.remove(id)
+        self.lost.remove(&id)
+    }
+
+    /// The files of which a write is lost, and why.
+    pub fn lost(&self) -> Vec<(FileId, Errno)> {
+        self.lost.iter().map(|(&id, &why)| (id, why)).collect()
+    }
+
+    /// Buffers nothing from now on.
+    pub const fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Whether a write to a file may be buffered. After a loss it may not until the writer is told,
+    /// so that a further write fails at once if it must.
+    pub fn accepts(&self, id: FileId) -> bool {
+        !self.is_closed && self.lost.get(&id).is_none()
     }
 }
 

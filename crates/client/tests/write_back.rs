@@ -299,6 +299,36 @@ fn a_lost_write_is_reported_once_and_the_file_is_closed() {
     assert_eq!(outcome, Ok((Err(Errno::ENOSPC), Ok(()))));
 }
 
+#[test]
+fn a_lost_write_is_not_reported_to_another_write_which_is_sent_at_once() {
+    let full = Err(Failure::Errno(Errno::ENOSPC));
+    let alive = |server| exchange(server, Request::KeepAlive, Ok(Reply::Done));
+    let mut then: Vec<Exchange> = (0..4).map(alive).collect();
+    then.extend([
+        but(full, write(0, b"a", true)),
+        write(1, b"b", false),
+        exchange(0, Request::Close(FILE), Ok(Reply::Done)),
+    ]);
+    let outcome = play(then, |client| async move {
+        put(&client, 0, b"a").await?;
+        client.keep_alive().await?;
+        put(&client, 1, b"b").await?;
+        Ok(client.close(FILE).await)
+    });
+    assert_eq!(outcome, Ok(Err(Errno::ENOSPC)));
+}
+
+#[test]
+fn a_client_that_stops_buffering_writes_back_and_then_sends_at_once() {
+    let then = vec![write(0, b"a", true), write(1, b"b", false)];
+    let outcome = play(then, |client| async move {
+        put(&client, 0, b"a").await?;
+        assert!(client.stop_buffering().await.is_empty());
+        put(&client, 1, b"b").await
+    });
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
 /// The next session must not write dirty data of an ended one, because other clients may have
 /// changed the file since.
 #[test]
@@ -309,7 +339,7 @@ fn dirty_data_ends_with_its_session() {
     let outcome = play(then, |client| async move {
         put(&client, 0, b"a").await?;
         let alive = client.keep_alive().await;
-        Ok((alive, put(&client, 0, b"b").await))
+        Ok((alive, client.synchronize(FILE).await))
     });
     assert_eq!(outcome, Ok((Err(Errno::ESTALE), Err(Errno::ESTALE))));
 }

@@ -7,7 +7,7 @@ use futago_fuse_kernel::{
     Connection, MountEntry, MountFlags, MountOptions, SessionError, UnmountMode, Unmounter, Wanted,
     mounts,
 };
-use futago_node::Futago;
+use futago_node::{Futago, Starter};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,7 +100,7 @@ pub struct Mounted {
     ended: Receiver<io::Result<()>>,
     shared: Arc<Shared>,
     // Its session ends last, when the mount is gone.
-    _client: Futago,
+    client: Futago,
 }
 
 /// Mounts a client's file system on `directory`. The mount of a dead process there is taken away
@@ -131,7 +131,7 @@ pub fn mount(client: Futago, directory: &Path, options: &Options) -> Result<Moun
         connection,
         ended,
         shared,
-        _client: client,
+        client,
     })
 }
 
@@ -174,6 +174,12 @@ impl Mounted {
     #[must_use]
     pub fn unmounter(&self) -> Unmounter {
         self.connection.unmounter()
+    }
+
+    /// A starter of operations of the mount's client, which outlives the mount.
+    #[must_use]
+    pub fn starter(&self) -> Starter {
+        self.client.starter()
     }
 
     /// Unmounts and waits for the end.

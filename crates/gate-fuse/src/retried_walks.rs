@@ -197,7 +197,11 @@ async fn close(shared: &Shared, client: &RecordedClient, held: Held) -> Result<(
     synchronize_file(shared, client, held.file).await;
     let core = client.core();
     let close = pin!(core.close(held.file));
-    core.in_session(held.session, close).await
+    let closed = core.in_session(held.session, close).await;
+    if let Err(why) = closed {
+        shared.unsynchronized.lost(held.file, why);
+    }
+    closed
 }
 
 #[cfg(test)]

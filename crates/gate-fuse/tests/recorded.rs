@@ -3,7 +3,7 @@
 
 mod fixture;
 
-use fixture::Twins;
+use fixture::{GIVE_UP_SECONDS, Twins};
 use futago_node::Recorder;
 use futago_trace::{Operation, Record};
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ fn each_caller_is_a_process_that_did_what_it_did() {
     let directory = tempfile::tempdir().expect("folder");
     let path = directory.path().join("trace.jsonl");
     let recorder = Recorder::create(&path).expect("a recorder");
-    let Some(twins) = Twins::start_with(Some(recorder.clone())) else {
+    let Some(twins) = Twins::start_with(Some(recorder.clone()), GIVE_UP_SECONDS) else {
         return;
     };
     let callers: Vec<u64> = thread::scope(|scope| {

@@ -3,6 +3,7 @@
 use crate::common::{Cluster, mount_process, mounted, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
+    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -128,6 +129,32 @@ fn a_mount_that_a_signal_ends_is_unmounted() {
         wait_for(|| !mounted(&point) && !record.exists());
         drop(used);
     }
+}
+
+#[test]
+fn what_was_written_outlives_the_mount_that_a_signal_ends() {
+    if !Path::new("/dev/fuse").exists() {
+        return println!("skipped: /dev/fuse is missing");
+    }
+    let cluster = Cluster::up(&[]);
+    let point = cluster.path("mount");
+    std::fs::create_dir(&point).unwrap();
+    cluster.command(&["mount"]).arg(&point).assert().success();
+    let mut written = std::fs::File::create(point.join("written")).unwrap();
+    // The mount's client buffers small writes, for some seconds.
+    for number in 0..1000_u32 {
+        written.write_all(&number.to_le_bytes()).unwrap();
+    }
+    kill_process(mount_process(&point), Signal::TERM).unwrap();
+    wait_for(|| !mounted(&point));
+    let got = cluster
+        .command(&["get", "/written"])
+        .arg(cluster.path("got"))
+        .assert();
+    got.success();
+    let expected: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
+    assert_eq!(std::fs::read(cluster.path("got")).unwrap(), expected);
+    drop(written);
 }
 
 #[test]

@@ -25,7 +25,7 @@ impl<C: Context> Client<C> {
         data: Payload,
         kill_privileges: bool,
     ) -> Result<u64, Errno> {
-        self.synchronize(id).await?;
+        self.flush(id).await;
         self.register_long(id, data.len()).await?;
         let appending = Appending {
             id,

@@ -39,7 +39,6 @@ impl<C: Context> Client<C> {
         let end = offset.checked_add(data.len() as u64);
         let end = end.filter(|&end| end <= limits::FILE_BYTES);
         end.ok_or(Errno::EFBIG)?;
-        self.report_lost(id)?;
         if data.is_empty() {
             self.flush(id).await;
             return Ok(self.persist(|| self.extent(id)).await?.size);

@@ -90,7 +90,8 @@ async fn write_data(call: &Call, write: Write) -> Result<Range<u64>, Errno> {
         call.shared.unsynchronized.written(id, write.handle);
         client.write(id, offset, data, kill_privileges).await?;
         if write.flags & libc::O_DSYNC as u32 != 0 {
-            client.synchronize(id).await?;
+            synchronize_file(&call.shared, client, id).await;
+            (call.shared.unsynchronized).take_lost(id, write.handle)?;
         }
     }
     if drops_set_id {

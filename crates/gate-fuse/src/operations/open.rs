@@ -3,7 +3,7 @@
 use super::nodes::new_file;
 use super::{data, pages};
 use crate::answer::{Answer, Outcome};
-use crate::call::Call;
+use crate::call::{Call, Shared};
 use crate::lock_notes::Holder;
 use crate::translate;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
@@ -73,7 +73,7 @@ async fn existing(
     }
     let id = attributes.id;
     if !is_surely_allowed(&attributes, &call.header, flags) {
-        call.client.close(id).await?;
+        unregister(&call.shared, &call.client, id).await?;
         return Err(Errno::ESTALE);
     }
     if has(flags, libc::O_TRUNC) {
@@ -121,7 +121,7 @@ async fn truncate_or_close(
             Ok(state.attributes)
         }
         Err(errno) => {
-            call.client.close(id).await?;
+            unregister(&call.shared, &call.client, id).await?;
             Err(errno)
         }
     }
@@ -171,8 +171,18 @@ pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     call.shared.unsynchronized.closed(id, handle);
     let session = call.shared.open_files.closed(handle);
     let session = session.ok_or(Errno::EBADF)?;
-    let close = pin!(call.client.close(id));
+    let close = pin!(unregister(&call.shared, &call.client, id));
     call.client.in_session(session, close).await
+}
+
+/// Takes one registration of an open file back at its home. A loss that this meets is told to those
+/// who wrote to the file and have it open.
+pub async fn unregister(shared: &Shared, client: &RecordedClient, id: FileId) -> Result<(), Errno> {
+    let closed = client.close(id).await;
+    if let Err(why) = closed {
+        shared.unsynchronized.lost(id, why);
+    }
+    closed
 }
 
 /// Has an open file registered with its home before its data is changed up to `end`: who writes

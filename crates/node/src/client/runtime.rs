@@ -1,6 +1,7 @@
 //! The client's thread.
 
 use super::handle::{Job, Options};
+use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
 use crate::Cluster;
 use futago_base::{ClusterMap, Duration};
@@ -97,6 +98,9 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
         }
     }
     if context.is_used() {
+        // It takes as long as servers take: they are given up in time.
+        let stopping = pin!(stop_buffering(client));
+        context.poll_with_lock(stopping).await;
         // A server that misses this detects the end when the lease expires.
         let leaving = pin!(async {
             context.leave();

@@ -4,7 +4,7 @@ use super::{RecordedClient, handle::Job};
 use std::{
     fmt,
     future::Future,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Waker},
 };
@@ -23,6 +23,13 @@ type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 impl fmt::Debug for Starter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Starter").finish_non_exhaustive()
+    }
+}
+
+/// Writes back all files before the client ends, and logs what is lost.
+pub(super) async fn stop_buffering(client: &RecordedClient) {
+    for (file, error) in client.core().stop_buffering().await {
+        tracing::error!(%file, %error, "writes are lost that the client had buffered");
     }
 }
 
@@ -56,6 +63,22 @@ impl Starter {
             self.go_on(work);
         }
         has_to_wait
+    }
+
+    /// Has the client write back what it buffers, and send later writes at once. Waits for that on
+    /// this thread. What is lost is logged.
+    pub fn stop_buffering(&self) {
+        let client = Arc::clone(&self.client);
+        let (done, is_done) = std::sync::mpsc::channel();
+        self.spawn(async move {
+            client
+                .context()
+                .poll_with_lock(pin!(stop_buffering(&client)))
+                .await;
+            let _ = done.send(());
+        });
+        // A client that has stopped has nothing to write back.
+        let _ = is_done.recv();
     }
 
     /// Runs a future on the client's thread that takes the lock itself. A client that has stopped

@@ -2,12 +2,13 @@
 
 use crate::logs;
 use futago_gate_fuse::{Options, UnmountMode, mount};
-use futago_node::{Cluster, Futago, Recorder};
+use futago_node::{Cluster, Futago, Recorder, Starter};
+use rustix::fs::syncfs;
 use signal_hook::{
     consts::{SIGHUP, TERM_SIGNALS},
     iterator::Signals,
 };
-use std::{path::Path, sync::mpsc, thread, time::Duration};
+use std::{fs::File, path::Path, sync::mpsc, thread, time::Duration};
 
 /// How long the last requests may take once a signal has ended the mount.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
@@ -52,14 +53,12 @@ pub fn serve(
     // Made before there is a mount, which may hide it.
     let recorder = record.map(Recorder::create).transpose()?;
     let client = Futago::connect(cluster, asked.client(recorder.clone()))?;
-    let mut signals = Signals::new(TERM_SIGNALS.iter().chain([&SIGHUP]))?;
+    let signals = Signals::new(TERM_SIGNALS.iter().chain([&SIGHUP]))?;
     let mounted = mount(client, directory, &asked.options)?;
-    let unmounter = mounted.unmounter();
-    let of_signal = recorder.clone();
-    thread::spawn(move || {
-        if signals.forever().next().is_none() {
-            return;
-        }
+    let (unmounter, client) = (mounted.unmounter(), mounted.starter());
+    let (directory, of_signal) = (directory.to_owned(), recorder.clone());
+    at_signal(signals, move || {
+        store_all(&directory, &client);
         if let Err(error) = unmounter.unmount(UnmountMode::Lazy) {
             tracing::info!(%error, "not unmounted; it was already, or cannot be");
         }
@@ -73,6 +72,29 @@ pub fn serve(
     mounted.wait()?;
     end(recorder);
     Ok(())
+}
+
+/// Does something at the first signal. A second one ends the process at once.
+fn at_signal(mut signals: Signals, end: impl FnOnce() + Send + 'static) {
+    thread::spawn(move || {
+        let mut signals = signals.forever();
+        if signals.next().is_some() {
+            thread::spawn(end);
+            signals.next();
+            tracing::error!("ended by a second signal: writes may be lost");
+            std::process::exit(1);
+        }
+    });
+}
+
+/// Brings to the servers what programs have written: the kernel sends stores through mappings, the
+/// client what it buffers. Later writes are sent at once.
+fn store_all(directory: &Path, client: &Starter) {
+    let synchronized = File::open(directory).and_then(|file| Ok(syncfs(file)?));
+    if let Err(error) = synchronized {
+        tracing::info!(%error, "the kernel is not told to send what is mapped");
+    }
+    client.stop_buffering();
 }
 
 /// Ends a recording. If it was cut, the log has a message already.
