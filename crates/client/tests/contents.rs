@@ -5,10 +5,10 @@ mod cluster;
 use bytes::Bytes;
 use cluster::{CHUNK_BYTES, Cluster, User, data, file, name, pattern};
 use futago_base::{
-    Errno, FileId, Payload, XattrName,
+    Duration, Errno, FileId, Payload, XattrName,
     record::{LockKind, LockRange, LockSpace},
 };
-use futago_client::{AllocateMode, Cancel, CreateFlags, XattrMode, join_all};
+use futago_client::{AllocateMode, Cancel, Context as _, CreateFlags, XattrMode, join_all};
 use futago_wire::{AttributeChange, LockChange};
 
 const ROOT: FileId = FileId::ROOT;
@@ -357,6 +357,33 @@ fn locks_exclude_wait_and_are_cancelled() {
         two.end_session().await.unwrap();
         assert_eq!(one.set_lock(id, lock(EXCLUSIVE, 1), None).await, Ok(()));
     });
+}
+
+/// A request that waits for a lock holds up the acknowledgement of all later ones.
+#[test]
+fn servers_keep_few_replies_however_long_a_client_waits_for_a_lock() {
+    const FILES: usize = 100;
+    let cluster = cluster();
+    let (one, two) = (cluster.client(), cluster.client());
+    cluster.run(async {
+        let id = make_file(&one, "f", b"").await;
+        one.set_lock(id, lock(EXCLUSIVE, 1), None).await.unwrap();
+        let cancel = Cancel::new();
+        let waits: Pinned<'_> = Box::pin(two.set_lock(id, lock(EXCLUSIVE, 1), Some(&cancel)));
+        let works: Pinned<'_> = Box::pin(async {
+            for number in 0..FILES {
+                make_file(&two, &number.to_string(), b"").await;
+                one.keep_alive().await?;
+                two.keep_alive().await?;
+                two.context().sleep(Duration::from_secs(1)).await;
+            }
+            cancel.cancel();
+            Ok(())
+        });
+        assert_eq!(join_all([waits, works]).await, [Err(Errno::EINTR), Ok(())]);
+    });
+    let kept = cluster.kept_replies();
+    assert!(kept < FILES / 4, "{kept}");
 }
 
 type Pinned<'a> = std::pin::Pin<Box<dyn Future<Output = Result<(), Errno>> + 'a>>;

@@ -6,10 +6,14 @@ use core::{
     pin::{Pin, pin},
 };
 use futago_base::{
-    Errno, FileId, Payload,
+    Duration, Errno, FileId, Payload,
     record::{LockRange, LockSpace, RangeLock},
 };
 use futago_wire::{Failure, LockChange, Reply, Request};
+
+/// How long one request waits for a lock. Servers keep the replies of a session from the oldest
+/// pending request on, so no request may be pending for as long as a program waits.
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 impl<C: Context> Client<C> {
     /// The lock that conflicts with `lock`, if any.
@@ -25,7 +29,7 @@ impl<C: Context> Client<C> {
     }
 
     /// Takes or releases a lock. With `wait`, it waits until the lock is granted or the wait is
-    /// cancelled. Errors: `EAGAIN` for a conflict, `EINTR` if cancelled, `EDEADLK`.
+    /// cancelled. Errors: `EAGAIN` for a conflict, `EINTR` if cancelled.
     pub async fn set_lock(
         &self,
         id: FileId,
@@ -51,9 +55,19 @@ impl<C: Context> Client<C> {
         lock: LockChange,
         cancel: &Cancel,
     ) -> Result<(), Failure> {
-        if cancel.is_cancelled() {
-            return Err(Errno::EINTR.into());
+        loop {
+            if cancel.is_cancelled() {
+                return Err(Errno::EINTR.into());
+            }
+            match self.wait_for_a_while(id, lock, cancel).await {
+                Err(Failure::Errno(Errno::EINTR)) => {}
+                answer => return answer.map(|_| ()),
+            }
         }
+    }
+
+    /// Waits for a lock with one request, which ends with `EINTR` if it is not granted in time.
+    async fn wait_for_a_while(&self, id: FileId, lock: LockChange, cancel: &Cancel) -> CallResult {
         let sequence = self.context().next_sequence();
         let request = Request::SetLock {
             id,
@@ -63,15 +77,16 @@ impl<C: Context> Client<C> {
         let home = self.map().home(id);
         let context = self.context();
         let mut call = pin!(context.call(home, sequence, request, Payload::empty()));
-        let answer = match first_of(call.as_mut(), pin!(cancel.cancelled())).await {
+        let is_over =
+            async { first_of(pin!(cancel.cancelled()), pin!(context.sleep(WAIT_MAX))).await };
+        match first_of(call.as_mut(), pin!(is_over)).await {
             Some(answer) => answer,
             None => self.cancel_wait(id, sequence, call).await,
-        };
-        answer.map(|_| ())
+        }
     }
 
-    /// Cancels a wait. The cancellation may overtake the request, so it is repeated until the
-    /// request has a reply, with the lock or without.
+    /// Cancels a wait. The cancellation may overtake the request or fail, so it is repeated until
+    /// the request has a reply, with the lock or without.
     async fn cancel_wait(
         &self,
         id: FileId,
@@ -80,7 +95,8 @@ impl<C: Context> Client<C> {
     ) -> CallResult {
         let request = Request::CancelLock { id, sequence };
         for pauses in 0.. {
-            self.ask(self.map().home(id), request.clone()).await?;
+            // If this fails, the server may still grant the lock.
+            self.ask(self.map().home(id), request.clone()).await.ok();
             if let Some(answer) = first_of(call.as_mut(), pin!(self.pause(pauses))).await {
                 return answer;
             }

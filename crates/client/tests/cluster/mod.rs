@@ -333,6 +333,15 @@ impl Cluster {
         names.count()
     }
 
+    /// The number of replies that servers keep for clients that might ask again.
+    pub fn kept_replies(&self) -> usize {
+        let world = self.world.borrow();
+        let stores = world.servers.iter().map(|(_, store)| store);
+        let keys = stores.flat_map(|store| store.records().map(|(key, _)| key));
+        keys.filter(|key| matches!(key, futago_base::Key::Reply(_)))
+            .count()
+    }
+
     /// The remaining records of transactions and messages on all servers.
     pub fn left_over(&self) -> Vec<futago_base::Key> {
         use futago_base::Key;
