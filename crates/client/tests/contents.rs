@@ -9,7 +9,7 @@ use futago_base::{
     record::{LockKind, LockRange, LockSpace},
 };
 use futago_client::{AllocateMode, Cancel, Context as _, CreateFlags, XattrMode, join_all};
-use futago_wire::{AttributeChange, LockChange};
+use futago_wire::{AttributeChange, Failure, LockChange};
 
 const ROOT: FileId = FileId::ROOT;
 const CHUNK: u64 = CHUNK_BYTES as u64;
@@ -123,6 +123,31 @@ fn truncated_data_never_comes_back() {
             one.write(id, 0, data(&bytes), false).await.unwrap();
         }
     });
+}
+
+/// Every request of an append may find the queue to its server full.
+#[test]
+fn an_append_that_meets_full_queues_happens_once() {
+    let requests = ["Append", "WriteChunk", "Read", "FinishAppend"];
+    for failing in 0..requests.len() {
+        let cluster = cluster();
+        let client = cluster.client();
+        cluster.run(async {
+            let id = make_file(&client, "f", b"").await;
+            client.open(id).await.unwrap();
+            // The second round of chunks asks the home first.
+            let refused = [requests[failing.min(1)], requests[failing]];
+            cluster.fail_next(&refused.map(|name| (name, Failure::Busy)));
+            let bytes = pattern(3 * CHUNK_BYTES as usize, failing);
+            let appended = client.append(id, data(&bytes), false).await;
+            let size = client.attributes(id).await.unwrap().attributes.size;
+            match appended {
+                Ok(offset) => assert_eq!((offset, size), (0, bytes.len() as u64)),
+                Err(errno) => assert_eq!((errno, size), (Errno::EIO, 0)),
+            }
+            assert!(!cluster.fails(), "{} was not sent", requests[failing]);
+        });
+    }
 }
 
 #[test]
@@ -384,6 +409,30 @@ fn servers_keep_few_replies_however_long_a_client_waits_for_a_lock() {
     });
     let kept = cluster.kept_replies();
     assert!(kept < FILES / 4, "{kept}");
+}
+
+/// The lock request stays at the server until the cancellation arrives or the lock is granted.
+#[test]
+fn a_wait_whose_cancellation_fails_at_first_is_cancelled_later() {
+    let cluster = cluster();
+    let (one, two) = (cluster.client(), cluster.client());
+    cluster.run(async {
+        let id = make_file(&one, "f", b"").await;
+        one.set_lock(id, lock(EXCLUSIVE, 1), None).await.unwrap();
+        cluster.fail_next(&[("CancelLock", Errno::EIO.into())]);
+        let cancel = Cancel::new();
+        let waits: Pinned<'_> = Box::pin(two.set_lock(id, lock(EXCLUSIVE, 1), Some(&cancel)));
+        let stops: Pinned<'_> = Box::pin(async {
+            one.keep_alive().await?;
+            cancel.cancel();
+            Ok(())
+        });
+        assert_eq!(join_all([waits, stops]).await, [Err(Errno::EINTR), Ok(())]);
+        one.release_locks(id, LockSpace::Range, 1).await.unwrap();
+        one.set_lock(id, lock(EXCLUSIVE, 1), None)
+            .await
+            .expect("nobody else got the lock");
+    });
 }
 
 type Pinned<'a> = std::pin::Pin<Box<dyn Future<Output = Result<(), Errno>> + 'a>>;

@@ -54,9 +54,19 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
+    /// Only `Changed` may start the append anew once it has a range: every other start would leave
+    /// a part of the data in the first range and all of it in a second one.
     async fn try_append(&self, appending: Appending<'_>) -> Result<u64, Failure> {
-        let Appending { id, data, .. } = appending;
         let placed = self.take_range(appending).await?;
+        match self.write_range(appending, &placed).await {
+            Ok(()) => Ok(placed.offset),
+            Err(failure @ (Failure::Changed | Failure::Errno(_))) => Err(failure),
+            Err(_) => Err(Errno::EIO.into()),
+        }
+    }
+
+    async fn write_range(&self, appending: Appending<'_>, placed: &Extent) -> Result<(), Failure> {
+        let Appending { id, data, .. } = appending;
         let rest = data.slice(placed.stored, data.len());
         let rest = self.cut(
             id,
@@ -65,12 +75,10 @@ impl<C: Context> Client<C> {
             &rest,
         );
         if placed.size >= placed.offset + data.len() as u64 {
-            self.change_chunks(id, &placed.hint, rest).await?;
-        } else {
-            self.fill_range(id, &placed, rest).await?;
-            self.finish_range(appending, &placed).await?;
+            return Ok(self.change_chunks(id, &placed.hint, rest).await?);
         }
-        Ok(placed.offset)
+        self.fill_range(id, placed, rest).await?;
+        self.finish_range(appending, placed).await
     }
 
     /// Requests a range at the end; the home stores its part of the data.
@@ -122,7 +130,7 @@ impl<C: Context> Client<C> {
                 return Err(Errno::EIO.into());
             }
             self.pause(pauses).await;
-            let now = self.extent(id).await?.hint;
+            let now = self.persist(|| self.extent(id)).await?.hint;
             if is_newer(&now.truncations, &placed.hint.truncations) {
                 return Err(Failure::Changed);
             }
@@ -139,11 +147,8 @@ impl<C: Context> Client<C> {
             kill_privileges: appending.kill_privileges,
             heard: placed.hint.truncations.latest,
         };
-        let finished = self.ask_extent(appending.id, request, Payload::empty());
-        match finished.await {
-            // The append must not run twice.
-            Err(Failure::Busy) => Err(Errno::EIO.into()),
-            finished => finished.map(drop),
-        }
+        self.ask_extent(appending.id, request, Payload::empty())
+            .await
+            .map(drop)
     }
 }

@@ -38,6 +38,8 @@ pub struct World {
     recalls: Vec<(SessionId, ServerId, LeaseRecall)>,
     /// Every request that a client has sent: the server and the name of the request.
     sent: Vec<(u16, String)>,
+    /// The next requests that fail before they leave the client, by name, in order.
+    failing: VecDeque<(&'static str, Failure)>,
 }
 
 impl World {
@@ -70,6 +72,13 @@ impl World {
         }
     }
 
+    /// The failure of a request, if it is the next that fails.
+    fn take_failure(&mut self, request: &Request) -> Option<Failure> {
+        let name = name_of(request);
+        let next = self.failing.pop_front_if(|(failing, _)| *failing == name);
+        next.map(|(_, failure)| failure)
+    }
+
     /// Handles one message, or advances the time to the next event.
     fn step(&mut self) {
         if let Some((to, input)) = self.messages.pop_front() {
@@ -88,6 +97,13 @@ impl World {
             }
         }
     }
+}
+
+/// The name of a request.
+fn name_of(request: &Request) -> String {
+    let text = format!("{request:?}");
+    let name = text.split(|c: char| !c.is_alphanumeric()).next();
+    name.unwrap_or_default().to_string()
 }
 
 /// A context that connects a client to the servers of the world.
@@ -127,6 +143,9 @@ impl Context for Loop {
     ) -> Result<(Reply, Payload), Failure> {
         if self.world.borrow().unreached == Some(to) {
             return Err(Failure::Errno(Errno::EIO));
+        }
+        if let Some(failure) = self.world.borrow_mut().take_failure(&request) {
+            return Err(failure);
         }
         let id = RequestId {
             session: self.session.get(),
@@ -173,12 +192,8 @@ impl Loop {
         let mut open = self.open.borrow_mut();
         open.insert(id.sequence);
         let acknowledged = open.first().copied().unwrap_or(id.sequence) - 1;
-        let name = format!("{request:?}");
-        let name = name.split(|c: char| !c.is_alphanumeric()).next();
         let mut world = self.world.borrow_mut();
-        world
-            .sent
-            .push((to.0, name.unwrap_or_default().to_string()));
+        world.sent.push((to.0, name_of(&request)));
         let input = Input::Request {
             id,
             acknowledged,
@@ -219,6 +234,7 @@ impl Cluster {
             unreached: None,
             recalls: Vec::new(),
             sent: Vec::new(),
+            failing: VecDeque::new(),
         };
         Self {
             world: Rc::new(RefCell::new(world)),
@@ -303,6 +319,16 @@ impl Cluster {
     /// Sets the server that clients cannot reach.
     pub fn cut_off(&self, server: Option<ServerId>) {
         self.world.borrow_mut().unreached = server;
+    }
+
+    /// Lets the next requests with these names fail, one after the other.
+    pub fn fail_next(&self, failing: &[(&'static str, Failure)]) {
+        self.world.borrow_mut().failing = failing.iter().cloned().collect();
+    }
+
+    /// Whether a request that is to fail has not been sent yet.
+    pub fn fails(&self) -> bool {
+        !self.world.borrow().failing.is_empty()
     }
 
     /// Lets the servers finish their work.
