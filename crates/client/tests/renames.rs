@@ -3,8 +3,9 @@
 mod cluster;
 
 use cluster::{User, exists, make_directory, make_file, name, names, splitting_early};
-use futago_base::{Errno, FileId, Kind};
-use futago_client::{Owner, RenameFlags, join_all};
+use futago_base::{Errno, FileId, Kind, Payload};
+use futago_client::{Context, Owner, RenameFlags, join_all};
+use futago_wire::{Request, inspection::Repair};
 
 const ROOT: FileId = FileId::ROOT;
 
@@ -284,4 +285,23 @@ fn many_renames_of_one_name_at_once_move_it_once() {
     });
     cluster.settle();
     assert_eq!(cluster.left_over(), []);
+}
+
+/// Under leases no parent is asked for, so nothing else would end a walk in a circle.
+#[test]
+fn a_rename_into_a_circle_of_directories_fails() {
+    let cluster = splitting_early(4);
+    let client = cluster.caching_client();
+    cluster.run(async {
+        let outer = make_directory(&client, ROOT, "outer").await;
+        let inner = make_directory(&client, outer, "inner").await;
+        make_directory(&client, ROOT, "moved").await;
+        let request = Request::Repair(Repair::SetParent(outer, inner));
+        let context = client.context();
+        let (home, number) = (client.map().home(outer), context.next_sequence());
+        let repaired = context.call(home, number, request, Payload::empty()).await;
+        repaired.expect("a damaged tree");
+        let renamed = rename(&client, (ROOT, "moved"), (inner, "moved"), PLAIN).await;
+        assert_eq!(renamed, Err(Errno::EIO));
+    });
 }

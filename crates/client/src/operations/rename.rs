@@ -2,7 +2,7 @@
 
 use super::lookup::Found;
 use crate::{Client, Context, Owner, RenameFlags, client::UNEXPECTED, join_all, transaction::Plan};
-use alloc::boxed::Box;
+use alloc::{boxed::Box, collections::BTreeSet};
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Time, record::Entry};
 use futago_wire::{Failure, NewContent, NewNode, Reply, Request, Spot, Step};
 
@@ -252,12 +252,16 @@ impl<C: Context> Client<C> {
         Ok(())
     }
 
-    /// Whether `directory` is `above` or lies below it: follows the parents up to the root.
+    /// Whether `directory` is `above` or lies below it: follows the parents up to the root. Errors:
+    /// `EIO` if the parents of a damaged tree form a circle.
     async fn lies_below(&self, directory: FileId, above: FileId) -> Result<bool, Failure> {
-        let mut at = directory;
+        let (mut at, mut visited) = (directory, BTreeSet::new());
         while at != above {
             if at == FileId::ROOT {
                 return Ok(false);
+            }
+            if !visited.insert(at) {
+                return Err(Errno::EIO.into());
             }
             let state = self.existing(at).await?;
             at = state.directory.ok_or(Errno::ENOTDIR)?.parent;
