@@ -271,9 +271,11 @@ impl Cluster {
                 chunks.end()
             ));
         }
-        if Duration::try_from_secs_f64(self.limits.give_up_seconds).is_err() {
-            let seconds = self.limits.give_up_seconds;
-            return wrong(format!("give_up_seconds = {seconds} is not a time span"));
+        let seconds = self.limits.give_up_seconds;
+        if !(0.0..=GIVE_UP_SECONDS_MAX).contains(&seconds) {
+            return wrong(format!(
+                "give_up_seconds = {seconds} is not a time span of up to a year"
+            ));
         }
         if self.limits.connections == 0 {
             return wrong("limits of no connections leave nobody served".into());
@@ -285,6 +287,9 @@ impl Cluster {
         Ok(())
     }
 }
+
+/// A year. All times are counts of nanoseconds in 64 bits, which a longer one might exceed.
+const GIVE_UP_SECONDS_MAX: f64 = 365.0 * 86_400.0;
 
 const HEADING: &str = "# Keep this file secret: whoever reads it has the cluster.\n\n";
 
@@ -412,7 +417,9 @@ mod tests {
         assert!(spoilt(|text| text.replace("1048576", "1000000")).contains("power of two"));
         assert!(spoilt(|text| text.replace("format = 1", "format = 9")).contains("format 9"));
         assert!(spoilt(|_| String::new()).contains("missing"));
-        assert!(spoilt(|text| text.replace("30.0", "-1.0")).contains("give_up_seconds"));
+        for seconds in ["-1.0", "1e12", "nan"] {
+            assert!(spoilt(|text| text.replace("30.0", seconds)).contains("give_up_seconds"));
+        }
         assert!(spoilt(|text| text.replace("= 1024", "= 1")).contains("credits = 1"));
     }
 

@@ -44,7 +44,7 @@ struct Shared {
     /// Notified when servers must be connected.
     wanted: Notify,
     /// Notified when servers have recalled leases.
-    was_recalled: Notify,
+    has_recalls: Notify,
     /// Notified when messages are queued, unless a calling thread sends them itself.
     queued: Notify,
 }
@@ -57,8 +57,7 @@ struct State {
     links: BTreeMap<ServerId, Link>,
     /// The servers to connect.
     wanted: Vec<ServerId>,
-    /// Leases that servers have recalled.
-    /// Recalls, with the servers that sent them.
+    /// Recalls of leases, with the servers that sent them.
     recalled: Vec<(ServerId, LeaseRecall)>,
     /// Connections with queued messages.
     queued_senders: Vec<Arc<Sender>>,
@@ -139,7 +138,7 @@ impl NodeContext {
             state: AtomicRefCell::new(state),
             deadline_changed: Notify::new(),
             wanted: Notify::new(),
-            was_recalled: Notify::new(),
+            has_recalls: Notify::new(),
             queued: Notify::new(),
         }))
     }
@@ -252,7 +251,7 @@ impl NodeContext {
 
     /// Waits until servers recall leases.
     pub(super) async fn recalled(&self) -> Vec<(ServerId, LeaseRecall)> {
-        self.0.was_recalled.notified().await;
+        self.0.has_recalls.notified().await;
         std::mem::take(&mut self.0.state.borrow_mut().recalled)
     }
 
@@ -407,7 +406,7 @@ impl NodeContext {
             }
             Body::Push(Push::Recall(recall)) => {
                 self.0.state.borrow_mut().recalled.push((from, recall));
-                self.0.was_recalled.notify_one();
+                self.0.has_recalls.notify_one();
             }
             Body::Request(_) | Body::Peer(_) | Body::PeerAnswer(_) => {}
         }

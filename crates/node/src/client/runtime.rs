@@ -92,7 +92,9 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
                 let client = Arc::clone(client);
                 // An operation that needs a silent server detects it.
                 begin(context, async move {
-                    client.keep_alive().await.ok();
+                    if client.context().is_used() {
+                        client.keep_alive().await.ok();
+                    }
                 });
             }
         }
