@@ -8,7 +8,8 @@ use futago_base::{
 };
 use serde::Serialize;
 
-/// The most bytes that are written back as one piece.
+/// Adjacent pieces are written back as one, up to a piece that begins at a multiple of this, in
+/// bytes. Pieces that begin elsewhere make one run of any length.
 const RUN_BYTES: u64 = 1 << 20;
 
 /// A file with dirty data.

@@ -95,12 +95,30 @@ fn the_end_of_a_path_and_its_length_matter() {
             Ok(ROOT)
         );
         let place = client.locate(b"/absolute/new/").await.unwrap();
-        let seen = (
-            place.directory,
-            place.name.to_string(),
-            place.must_be_directory,
-        );
-        assert_eq!(seen, (b, "new".to_string(), true));
+        let seen = (place.directory, place.name.to_string());
+        assert_eq!(seen, (b, "new".to_string()));
         assert_eq!(client.locate(b"/a/..").await, Err(Errno::EEXIST));
+    });
+}
+
+/// A directory passes, because the operation itself refuses it.
+#[test]
+fn a_slash_at_the_end_of_a_path_demands_a_directory() {
+    let cluster = Cluster::new(3, futago_server::Config::default());
+    let client = cluster.client();
+    cluster.run(async {
+        make_tree(&client).await;
+        for (path, expected) in [
+            ("/a/b/f", Ok(())),
+            ("/a/new", Ok(())),
+            ("/a/b/", Ok(())),
+            ("/a/new/", Err(Errno::ENOENT)),
+            ("/a/b/f/", Err(Errno::ENOTDIR)),
+            ("/a/b/f//", Err(Errno::ENOTDIR)),
+            ("/a/dir/", Err(Errno::ENOTDIR)),
+        ] {
+            let place = client.locate(path.as_bytes()).await.unwrap();
+            assert_eq!(client.check_slash(&place).await, expected, "{path}");
+        }
     });
 }

@@ -89,10 +89,17 @@ impl FileSystem {
 
     /// Opens, or creates and opens, a regular file.
     pub fn open(&self, path: &[u8], options: OpenOptions) -> io::Result<File> {
-        let (owner, chunk_bytes) = (self.owner, self.chunk_bytes);
+        let new = NewNode {
+            content: NewContent::File {
+                chunk_bytes: self.chunk_bytes,
+            },
+            mode: options.mode,
+            uid: self.owner.uid,
+            gid: self.owner.gid,
+        };
         let (id, session) = self.run(async |client| {
             let session = client.context().session();
-            let id = open(client, path, options, owner, chunk_bytes).await?;
+            let id = open(client, path, options, new).await?;
             Ok((id, session))
         })?;
         Ok(File {
@@ -122,6 +129,7 @@ impl FileSystem {
     pub fn remove_file(&self, path: &[u8]) -> io::Result<()> {
         self.run(async |client| {
             let place = client.locate(path).await?;
+            client.check_slash(&place).await?;
             client.unlink(place.directory, &place.name).await
         })
     }
@@ -143,7 +151,9 @@ impl FileSystem {
     /// Those of `rename`.
     pub fn rename(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
         self.run(async |client| {
-            let (from, to) = (client.locate(from).await?, client.locate(to).await?);
+            let (mut from, to) = (client.locate(from).await?, client.locate(to).await?);
+            from.must_be_directory |= to.must_be_directory;
+            client.check_slash(&from).await?;
             let flags = futago_client::RenameFlags::default();
             client
                 .rename(from.directory, &from.name, to.directory, &to.name, flags)
@@ -157,6 +167,7 @@ impl FileSystem {
         let Owner { uid, gid } = self.owner;
         self.run(async |client| {
             let place = client.locate(path).await?;
+            client.check_slash(&place).await?;
             let node = NewNode {
                 content: NewContent::Symlink(target),
                 mode: 0o777,
@@ -242,54 +253,68 @@ async fn at_path<T, F: Future<Output = Result<T, Errno>>>(
     }
 }
 
+/// Opens a regular file. A failed call leaves nothing open.
 async fn open(
     client: &RecordedClient,
     path: &[u8],
     options: OpenOptions,
-    owner: Owner,
-    chunk_bytes: u32,
+    new: NewNode,
 ) -> Result<FileId, Errno> {
-    if options.create || options.create_new {
-        let place = client.locate(path).await?;
-        let content = NewContent::File { chunk_bytes };
-        let node = NewNode {
-            content,
-            mode: options.mode,
-            uid: owner.uid,
-            gid: owner.gid,
-        };
-        let (directory, name, exclusive) = (place.directory, &place.name, options.create_new);
-        let (state, created) = client
-            .create(
-                directory,
-                name,
-                node,
-                CreateFlags {
-                    exclusive,
-                    open: true,
-                },
-                Payload::empty(),
-            )
-            .await?;
-        if created {
-            return Ok(state.attributes.id);
+    let file = if options.create || options.create_new {
+        match create_or_open(client, path, options, new).await? {
+            (created, true) => return Ok(created.id),
+            (existing, false) if existing.kind == Kind::File => existing,
+            _ => open_existing(client, path).await?,
         }
+    } else {
+        open_existing(client, path).await?
+    };
+    if options.truncate && file.size > 0 {
+        truncate_or_close(client, file.id).await?;
     }
+    Ok(file.id)
+}
+
+/// Returns the attributes of the file and whether it is new. A regular file is open.
+async fn create_or_open(
+    client: &RecordedClient,
+    path: &[u8],
+    options: OpenOptions,
+    new: NewNode,
+) -> Result<(Attributes, bool), Errno> {
+    let place = client.locate(path).await?;
+    client.check_slash(&place).await?;
+    let flags = CreateFlags {
+        exclusive: options.create_new,
+        open: true,
+    };
+    let (state, created) = client
+        .create(place.directory, &place.name, new, flags, Payload::empty())
+        .await?;
+    Ok((state.attributes, created))
+}
+
+async fn open_existing(client: &RecordedClient, path: &[u8]) -> Result<Attributes, Errno> {
     let found = |found: Attributes| async move {
         match found.kind {
             Kind::Directory => Err(Errno::EISDIR),
             _ => Ok(client.open(found.id).await?.attributes),
         }
     };
-    let found = at_path(client, path, true, found).await?;
-    if options.truncate && found.size > 0 {
-        let change = AttributeChange {
-            size: Some(0),
-            ..AttributeChange::default()
-        };
-        client.set_attributes(found.id, change).await?;
+    at_path(client, path, true, found).await
+}
+
+async fn truncate_or_close(client: &RecordedClient, id: FileId) -> Result<(), Errno> {
+    let change = AttributeChange {
+        size: Some(0),
+        ..AttributeChange::default()
+    };
+    let truncated = client.set_attributes(id, change).await;
+    if truncated.is_err() {
+        // If this fails, the end of the session closes the file.
+        client.close(id).await.ok();
     }
-    Ok(found.id)
+    truncated.map(drop)
 }
 
 impl File {

@@ -3,16 +3,19 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bytes::Bytes;
-use futago_base::{Kind, ServerId};
+use futago_base::{Errno, Kind, Payload, ServerId};
+use futago_client::Context;
 use futago_node::{
     Cluster, Options, Recorder, ServerEntry, Starter,
     blocking::{FileSystem, OpenOptions},
-    server::{Config, Servers},
+    server::{Config, Servers, Status},
 };
 use futago_transport::{Address, ClusterKey};
+use futago_wire::{Reply, Request};
 use std::{
     future::Ready,
     io::ErrorKind,
+    iter,
     pin::pin,
     sync::{Arc, mpsc},
     thread::{self, ThreadId},
@@ -84,6 +87,75 @@ fn transfers_are_as_large_as_programs_like() {
     );
     let inner = read.read_at(u64::from(offset) + 5, length).unwrap();
     assert!(inner == data(offset + 5, length));
+}
+
+/// A file that is opened with `create` has one opener, whether it existed or not.
+#[test]
+fn a_removed_file_that_was_opened_with_create_ends_with_its_close() {
+    let running = start(2);
+    let client = client(&running);
+    let create = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    let new = client.open(b"/f", create).unwrap();
+    new.close().unwrap();
+    let files = client.space().unwrap().files;
+    let existing = client.open(b"/f", create).unwrap();
+    existing.close().unwrap();
+    client.remove_file(b"/f").unwrap();
+    assert_eq!(client.space().unwrap().files, files - 1);
+}
+
+#[test]
+fn a_slash_at_the_end_of_a_path_demands_a_directory() {
+    let running = start(1);
+    let client = client(&running);
+    client.open(b"/f", NEW).unwrap();
+    client.create_directory(b"/d/", 0o755).unwrap();
+    let create = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    let opened = |path: &[u8]| client.open(path, create).map(drop);
+    let kinds = [
+        (opened(b"/new/"), ErrorKind::NotFound),
+        (opened(b"/f/"), ErrorKind::NotADirectory),
+        (opened(b"/d/"), ErrorKind::IsADirectory),
+        (client.remove_file(b"/f/"), ErrorKind::NotADirectory),
+        (client.rename(b"/f/", b"/g"), ErrorKind::NotADirectory),
+        (client.rename(b"/f", b"/g/"), ErrorKind::NotADirectory),
+        (client.symlink(b"/f", b"/l/"), ErrorKind::NotFound),
+    ];
+    for (index, (outcome, kind)) in kinds.into_iter().enumerate() {
+        assert_eq!(outcome.unwrap_err().kind(), kind, "{index}");
+    }
+    client.rename(b"/d/", b"/e/").unwrap();
+    client.remove_directory(b"/e/").unwrap();
+    assert_eq!(client.read_directory(b"/").unwrap().len(), 1);
+}
+
+/// The keep-alives of both clients are due at the same times.
+#[test]
+fn a_client_sends_nothing_before_its_first_operation() {
+    let running = start(1);
+    let (_unused, used) = (client(&running), client(&running));
+    let status = || {
+        let asked = used.run(async |client| {
+            let context = client.context();
+            let (server, number) = (ServerId(0), context.next_sequence());
+            let (request, data) = (Request::GetStatus, Payload::empty());
+            let answer = context.call(server, number, request, data).await;
+            answer.map_err(|_| Errno::EIO)
+        });
+        let (Reply::Bytes(text), _) = asked.unwrap() else {
+            panic!("no status");
+        };
+        serde_json::from_slice::<Status>(&text).unwrap()
+    };
+    let has_heard_twice = |status: &Status| status.requests.get("keep_alive") >= Some(&2);
+    let status = iter::repeat_with(status).find(has_heard_twice).unwrap();
+    assert_eq!(status.connections, 1);
 }
 
 /// Such a path ends at a directory that its last name did not lead to.

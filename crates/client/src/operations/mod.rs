@@ -113,6 +113,7 @@ pub struct NameLocation {
     pub directory: FileId,
     /// The name in it.
     pub name: Name,
-    /// Whether the path ended in `/`, so that the name must be of a directory.
+    /// Whether the path ended in `/`, so that the name must be of a directory
+    /// ([`Client::check_slash`](crate::Client::check_slash)).
     pub must_be_directory: bool,
 }

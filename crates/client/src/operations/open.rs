@@ -74,7 +74,8 @@ impl<C: Context> Client<C> {
     }
 
     /// Reverses one [`Client::open`], after a write-back of the file. The close takes effect even
-    /// if this fails. Errors: as [`Client::synchronize`].
+    /// if the write-back fails. Errors: as [`Client::synchronize`]; if the home cannot be reached,
+    /// it keeps the file open until the session ends.
     pub async fn close(&self, id: FileId) -> Result<(), Errno> {
         let synchronized = self.synchronize(id).await;
         if self.with_leases(|leases| leases.close(id)) == Some(true) {

@@ -168,6 +168,33 @@ impl<C: Context> Client<C> {
         Err(Errno::EEXIST)
     }
 
+    /// Checks the target of a path that must not be a directory and yet may end in `/`. A directory
+    /// passes, because the operation itself refuses it. Errors: `ENOTDIR` for another target, also
+    /// for a symbolic link; `ENOENT`.
+    pub async fn check_slash(&self, at: &NameLocation) -> Result<(), Errno> {
+        self.check_slash_watched(at, &mut |_| {}).await
+    }
+
+    /// Like [`Client::check_slash`]; `watch` gets every step when it ends.
+    pub async fn check_slash_watched(
+        &self,
+        at: &NameLocation,
+        watch: &mut impl FnMut(PathStep<'_>),
+    ) -> Result<(), Errno> {
+        if !at.must_be_directory {
+            return Ok(());
+        }
+        match self
+            .find_watched(at.directory, &at.name, watch)
+            .await?
+            .entry
+            .kind
+        {
+            Kind::Directory => Ok(()),
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+
     /// Handles `.` and `..`. Returns whether the component was one of them.
     async fn step_dots(&self, walk: &mut Walk, name: &[u8]) -> Result<bool, Errno> {
         if name == b".." {

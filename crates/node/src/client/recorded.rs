@@ -540,6 +540,18 @@ impl RecordedClient {
         let mut watch = |step: PathStep<'_>| tell_step(&mut begun, step);
         self.core.locate_watched(path, &mut watch).await
     }
+
+    /// Runs and records [`futago_client::Client::check_slash`].
+    ///
+    /// # Errors
+    /// As the operation itself.
+    pub async fn check_slash(&self, at: &NameLocation) -> Result<(), Errno> {
+        let Some(mut begun) = self.begin() else {
+            return self.core.check_slash(at).await;
+        };
+        let mut watch = |step: PathStep<'_>| tell_step(&mut begun, step);
+        self.core.check_slash_watched(at, &mut watch).await
+    }
 }
 
 /// Records one step of a path resolution.
