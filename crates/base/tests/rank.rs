@@ -68,7 +68,7 @@ fn key_of_file() -> impl Strategy<Value = Key> {
 }
 
 fn key_of_party() -> impl Strategy<Value = Key> {
-    (0..8, any::<u16>(), number(), request()).prop_map(|(sort, server, number, id)| {
+    (0..9, any::<u16>(), number(), request()).prop_map(|(sort, server, number, id)| {
         let at = ServerId(server);
         match sort {
             0 => Key::Allocator(Partition(server)),
@@ -78,6 +78,7 @@ fn key_of_party() -> impl Strategy<Value = Key> {
             4 => Key::Inbox(at),
             5 => Key::OutboxWaiter(at, number, id),
             6 => Key::HeldReply(id),
+            7 => Key::EndedLives(at),
             _ => Key::Session(SessionId(number)),
         }
     })

@@ -38,7 +38,9 @@ impl<V: View> DecisionBuilder<'_, V> {
                 number,
                 change,
             } => {
-                self.note_incarnation(sender, from);
+                if !self.meet_sender(sender, from) {
+                    return;
+                }
                 if to.is_none_or(|to| to == self.server.incarnation()) {
                     self.deliver(sender, from, number, change);
                 } else {
@@ -68,9 +70,6 @@ impl<V: View> DecisionBuilder<'_, V> {
     /// confirmed up to the progress of the channel.
     fn deliver(&mut self, sender: ServerId, from: Incarnation, number: u64, change: PeerChange) {
         let inbox = self.inbox(sender);
-        if inbox.sender != from {
-            return;
-        }
         let next = inbox.done + 1;
         if let Some(node) = self.blocking_node(sender, number, next, &change) {
             return self.await_recall_for_peer(node, sender, from, number, change);
@@ -86,7 +85,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         self.confirm_to(sender, from);
     }
 
-    fn inbox(&self, sender: ServerId) -> InboxChannel {
+    pub fn inbox(&self, sender: ServerId) -> InboxChannel {
         let inbox = self.state.get(&Key::Inbox(sender));
         let inbox = inbox.and_then(Value::inbox_channel);
         inbox.copied().unwrap_or_default()
@@ -94,31 +93,13 @@ impl<V: View> DecisionBuilder<'_, V> {
 
     /// Confirms to a server how far its channel has progressed.
     fn confirm_to(&mut self, sender: ServerId, from: Incarnation) {
-        let inbox = self.inbox(sender);
-        let is_of = inbox.sender == from;
         let answer = PeerAnswer::Delivered {
             receiver: self.server.id(),
             by: self.server.incarnation(),
             from,
-            number: if is_of { inbox.done } else { 0 },
+            number: self.inbox(sender).done,
         };
         self.output(Output::PeerAnswer { to: sender, answer });
-    }
-
-    /// Begins a new inbox for a sender in a new incarnation, which numbers its messages from 1
-    /// again. Late messages of its last incarnation are ignored.
-    fn note_incarnation(&mut self, sender: ServerId, from: Incarnation) {
-        let known = self.state.get(&Key::Inbox(sender));
-        let known = known.and_then(Value::inbox_channel).copied();
-        if known.is_some_and(|inbox| inbox.sender == from || inbox.before == Some(from)) {
-            return;
-        }
-        let inbox = InboxChannel {
-            sender: from,
-            done: 0,
-            before: known.map(|inbox| inbox.sender),
-        };
-        self.state.put(Key::Inbox(sender), inbox);
     }
 
     /// The node whose leases must be returned before the message can take effect. It is the node
@@ -230,9 +211,8 @@ impl<V: View> DecisionBuilder<'_, V> {
                 from,
                 number,
             } => {
-                if from == self.server.incarnation() {
-                    self.meet_receiver(receiver, by);
-                    self.confirm(receiver, by, number);
+                if from == self.server.incarnation() && self.meet_receiver(receiver, by) {
+                    self.confirm(receiver, number);
                 }
             }
             PeerAnswer::State {
@@ -247,10 +227,9 @@ impl<V: View> DecisionBuilder<'_, V> {
     }
 
     /// All messages to `receiver` up to `number` have taken effect there.
-    fn confirm(&mut self, receiver: ServerId, by: Incarnation, number: u64) {
+    fn confirm(&mut self, receiver: ServerId, number: u64) {
         let mut channel = self.channel(receiver);
-        let is_late = channel.receiver != Some(by);
-        if is_late || number <= channel.delivered || number > channel.last {
+        if number <= channel.delivered || number > channel.last {
             return;
         }
         let (from, to) = Key::outbox(receiver, channel.delivered + 1, number);

@@ -215,6 +215,46 @@ fn messages_of_a_new_incarnation_count_and_those_of_the_last_do_not() {
 }
 
 #[test]
+fn no_earlier_incarnation_is_heard_again() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let lives = [3, 9, 5, 7];
+    for life in lives {
+        let seen = answers(&mut cluster, admit(life, None, 1, life));
+        assert_eq!(seen, [delivered(life, 1)]);
+    }
+    for gone in &lives[..3] {
+        assert_eq!(answers(&mut cluster, admit(*gone, None, 1, 100)), []);
+    }
+    let next = answers(&mut cluster, admit(7, Some(0), 2, 101));
+    assert_eq!(next, [delivered(7, 2)]);
+}
+
+#[test]
+fn late_confirmations_of_any_earlier_incarnation_begin_no_channel() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let lives = [0, NEXT_INCARNATION, NEXT_INCARNATION + 1];
+    for life in lives {
+        cluster.restart(1, life);
+        let file = cluster.create(0, spot(ROOT, &format!("f{life}")));
+        cluster.run(0, write(file.attributes.id, END)).unwrap();
+    }
+    let other = cluster.create(0, spot(ROOT, "other")).attributes.id;
+    let request = cluster.next_id();
+    let under_way = cluster.request(0, request, write(other, END));
+    for gone in &lives[..2] {
+        let late = PeerAnswer::Delivered {
+            receiver: ServerId(1),
+            by: Incarnation(*gone),
+            from: Incarnation(0),
+            number: 0,
+        };
+        assert_eq!(cluster.input(0, Input::PeerAnswer(late)), []);
+    }
+    let answered = cluster.settle(0, under_way);
+    assert!(matches!(&answered[..], [(id, Ok(_))] if *id == request));
+}
+
+#[test]
 fn messages_for_the_last_incarnation_are_dropped() {
     let mut cluster = Cluster::new(2, Config::default());
     let not_here = Some(NEXT_INCARNATION);

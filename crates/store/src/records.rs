@@ -15,9 +15,15 @@ use std::{mem, slice};
 /// are searched because comparing numbers is many times faster than comparing keys. Keys that share
 /// a rank are in a list. The trees hold only ranks and pointers, so that a search stays within the
 /// CPU caches and an insertion moves few bytes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Records {
     sorts: [BTreeMap<Rank, Slot>; Rank::SORTS],
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 type Record = (Key, Value);

@@ -75,6 +75,8 @@ pub enum Key {
     Exclusive(FileId),
     /// A server that may still serve a session that is fenced here (invariant I14). Volatile.
     Unfenced(SessionId, ServerId),
+    /// The incarnations of another server that are over: their messages are ignored.
+    EndedLives(ServerId),
 }
 
 /// The kinds of records that a server scans as a whole now and then.

@@ -11,7 +11,7 @@ use crate::{FileId, RequestId, TransactionId, XattrName};
 pub struct Rank(u128);
 
 /// The bits of a rank below the sort and the first field.
-const SECOND_BITS: u32 = 59;
+const SECOND_BITS: u32 = 58;
 const FIRST_BITS: u32 = 64;
 
 /// The largest hash or start of a bucket.
@@ -19,7 +19,7 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
     /// An upper bound of [`Rank::sort`].
-    pub const SORTS: usize = 32;
+    pub const SORTS: usize = 33;
 
     /// The number of the key's kind; kinds are in the order of keys, too.
     pub const fn sort(self) -> usize {
@@ -113,6 +113,7 @@ impl Key {
             }
             Self::Exclusive(id) => Rank::new(30, id.0, 0),
             Self::Unfenced(session, server) => Rank::numbered(31, session.0, u64::from(server.0)),
+            Self::EndedLives(server) => Rank::new(32, u64::from(server.0), 0),
         }
     }
 }

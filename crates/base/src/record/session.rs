@@ -90,8 +90,6 @@ pub struct StoredMessage {
 pub struct OutboxChannel {
     /// The incarnation of the receiver that the numbers are for; `None` until it has confirmed one.
     pub receiver: Option<Incarnation>,
-    /// The receiver's previous incarnation, whose messages are ignored.
-    pub before: Option<Incarnation>,
     /// The number of the last message put into the channel.
     pub last: u64,
     /// All messages up to this number have arrived.
@@ -107,8 +105,6 @@ pub struct InboxChannel {
     pub sender: Incarnation,
     /// All messages up to this number have taken effect.
     pub done: u64,
-    /// The sender's previous incarnation, whose messages are ignored.
-    pub before: Option<Incarnation>,
 }
 
 /// A reply that waits until the messages that its request caused have been delivered.

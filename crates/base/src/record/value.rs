@@ -4,7 +4,7 @@ use super::{
     AppendRange, Entry, Header, HeldReply, InboxChannel, Inode, LockWaiter, Opener, Opens,
     OutboxChannel, Participant, RangeLock, Recall, Session, StoredMessage, TransactionStatus,
 };
-use crate::TransactionId;
+use crate::{Incarnation, TransactionId};
 use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
 use serde::Serialize;
@@ -85,6 +85,8 @@ values! {
         Locks(Vec<RangeLock>) as locks;
         /// Of [`Key::LockWaiters`](super::Key::LockWaiters).
         LockWaiters(Vec<LockWaiter>) as lock_waiters;
+        /// Of [`Key::EndedLives`](super::Key::EndedLives).
+        Lives(Vec<Incarnation>) as lives;
         /// Of [`Key::SessionFile`](super::Key::SessionFile),
         /// [`Key::Unfenced`](super::Key::Unfenced) and
         /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys hold all information.
@@ -119,6 +121,7 @@ impl Value {
                 opens.len() * size_of::<Opener>() + ranges * size_of::<AppendRange>()
             }
             Self::Locks(locks) => locks.len() * size_of::<RangeLock>(),
+            Self::Lives(lives) => lives.len() * size_of::<Incarnation>(),
             Self::LockWaiters(waiters) => waiters.len() * size_of::<LockWaiter>(),
             _ => 0,
         }

@@ -21,26 +21,53 @@ impl Room {
 
     /// The same, because of a request that named the file.
     fn drop_link_by(&mut self, number: u64, file: FileId, by: Option<RequestId>) -> Vec<Output> {
+        self.deliver(0, number, PeerChange::DropLink { file, by })
+    }
+
+    /// A message of the other server's incarnation `life` arrives.
+    fn deliver(&mut self, life: u64, number: u64, change: PeerChange) -> Vec<Output> {
         let message = Peer::Deliver {
             sender: PEER,
-            from: Incarnation(0),
+            from: Incarnation(life),
             to: None,
             number,
-            change: PeerChange::DropLink { file, by },
+            change,
         };
         self.cluster.input(0, Input::Peer(message))
     }
 }
 
 fn delivered(number: u64) -> Output {
+    delivered_of(0, number)
+}
+
+/// The confirmation of a message of the other server's incarnation `life`.
+fn delivered_of(life: u64, number: u64) -> Output {
     let receiver = ServerId(0);
     let answer = PeerAnswer::Delivered {
         receiver,
         by: Incarnation(0),
-        from: Incarnation(0),
+        from: Incarnation(life),
         number,
     };
     Output::PeerAnswer { to: PEER, answer }
+}
+
+#[test]
+fn a_message_that_waits_for_a_lease_is_dropped_when_its_sender_has_restarted() {
+    let mut room = Room::new();
+    let lease = room.cached_by_holder("a");
+    assert_eq!(room.drop_link(1, lease.node), [recall(lease)]);
+    let unknown = PeerChange::RemoveChunks(FileId(99));
+    for life in [8, 4] {
+        let outputs = room.deliver(life, 1, unknown.clone());
+        assert_eq!(outputs, [delivered_of(life, 1)]);
+    }
+    room.give_back(HOLDER, &[lease.node]);
+    let state = room.cluster.attributes(0, lease.node);
+    assert_eq!(state.attributes.links, 1);
+    let outputs = room.deliver(4, 2, unknown);
+    assert_eq!(outputs, [delivered_of(4, 2)]);
 }
 
 #[test]
