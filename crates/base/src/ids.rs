@@ -69,6 +69,14 @@ pub struct ChunkId {
     pub index: u64,
 }
 
+impl ChunkId {
+    /// The offset of its first byte in the file, if every chunk has `chunk_bytes`. It saturates,
+    /// because both numbers may come from a message.
+    pub const fn start(self, chunk_bytes: u32) -> u64 {
+        self.index.saturating_mul(chunk_bytes as u64)
+    }
+}
+
 /// The identity of a request, which all its retries share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId {

@@ -32,7 +32,7 @@ pub use ids::{
     ChunkId, FileId, Incarnation, Partition, RequestId, ServerId, SessionId, TransactionId,
 };
 pub use map::ClusterMap;
-pub use name::{BucketStart, Name, NameHash};
+pub use name::{BucketStart, Name, NameHash, deserialize_level};
 pub use overlay::Overlay;
 pub use pattern::Pattern;
 pub use payload::Payload;

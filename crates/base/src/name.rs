@@ -82,10 +82,26 @@ impl NameHash {
 ///
 /// A bucket at level *l* covers `2^(63-l)` hashes. A split halves the range: the lower half keeps
 /// start and server, and the upper half becomes a new bucket (GIGA+, Patil and Gibson, FAST 2011).
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct BucketStart(pub u64);
+
+/// Refuses what is no hash of a name, so that the arithmetic of [`BucketStart`] cannot overflow.
+impl<'de> Deserialize<'de> for BucketStart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u64::deserialize(deserializer)? {
+            start if start < Self::width(0) => Ok(Self(start)),
+            _ => Err(serde::de::Error::custom("not the start of a bucket")),
+        }
+    }
+}
+
+/// Decodes the level of a bucket; refuses numbers above [`BucketStart::LEVEL_MAX`].
+pub fn deserialize_level<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    match u8::deserialize(deserializer)? {
+        level if level <= BucketStart::LEVEL_MAX => Ok(level),
+        _ => Err(serde::de::Error::custom("not the level of a bucket")),
+    }
+}
 
 impl BucketStart {
     /// The deepest level: a range of one hash.

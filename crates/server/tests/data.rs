@@ -5,9 +5,15 @@
 mod cluster;
 
 use cluster::{CHUNK_BYTES, Cluster, ROOT, peers, spot, write};
-use futago_base::{ChunkId, Errno, FileId, ServerId, SessionId, record::Truncations};
+use futago_base::{
+    BucketStart, ChunkId, Errno, FileId, ServerId, SessionId, Timestamp, limits,
+    record::{Header, Truncations},
+};
 use futago_server::{Config, Input, Output};
-use futago_wire::{AttributeChange, Failure, Outcome, Peer, PeerChange, Reply, Request};
+use futago_wire::{
+    AttributeChange, Failure, Outcome, Peer, PeerChange, Reply, Request,
+    inspection::{Inspected, Repair},
+};
 
 fn read(id: FileId, offset: u64, length: u32) -> Request {
     Request::Read { id, offset, length }
@@ -582,4 +588,78 @@ fn data_before_the_end_outlives_any_number_of_closes() {
         let (_, read) = cluster.ask_with(1, read_chunk(chunk, CHUNK_BYTES, &known), &[]);
         assert_eq!(read.bytes()[..], data, "at a size of {size}");
     }
+}
+
+#[test]
+fn chunks_of_another_size_than_they_were_written_with_do_no_harm() {
+    let mut cluster = Cluster::one();
+    let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    let chunk = ChunkId {
+        file,
+        index: 1 << 50,
+    };
+    let write = Request::WriteChunk {
+        chunk,
+        offset: 0,
+        chunk_bytes: CHUNK_BYTES,
+        truncations: Truncations::default(),
+    };
+    cluster.ask_with(0, write, b"data").0.unwrap();
+    let (chunk_bytes, truncations) = (limits::CHUNK_BYTES_MAX, Truncations::default());
+    let punch = Request::PunchChunks {
+        file,
+        from: 0,
+        to: u64::MAX,
+        chunk_bytes,
+        truncations: truncations.clone(),
+    };
+    let next_data = Request::NextData {
+        file,
+        from: 0,
+        chunk_bytes,
+        truncations: truncations.clone(),
+    };
+    let next_hole = Request::NextHole {
+        file,
+        from: u64::MAX,
+        chunk_bytes,
+        truncations,
+    };
+    assert_eq!(cluster.ask(0, next_data), Ok(Reply::Offset(Some(u64::MAX))));
+    assert_eq!(cluster.ask(0, next_hole), Ok(Reply::Offset(Some(u64::MAX))));
+    assert_eq!(cluster.ask(0, punch), Ok(Reply::Done));
+    let change = AttributeChange {
+        size: Some(0),
+        ..AttributeChange::default()
+    };
+    cluster
+        .run(0, Request::SetAttributes { id: file, change })
+        .unwrap();
+}
+
+/// A repair puts records as they come.
+#[test]
+fn counts_of_a_repaired_bucket_do_no_harm() {
+    let mut cluster = Cluster::one();
+    let header = Header {
+        level: 0,
+        mode: 0o755,
+        gid: 0,
+        depth: 0,
+        entries: u64::MAX,
+        subdirectories: u32::MAX,
+        pending: 0,
+        modified: Timestamp::default(),
+    };
+    let record = Inspected::Header {
+        directory: ROOT,
+        bucket: BucketStart(0),
+        header,
+    };
+    cluster
+        .ask(0, Request::Repair(Repair::Put(record)))
+        .unwrap();
+    let attributes = cluster.attributes(0, ROOT).attributes;
+    assert_eq!((attributes.size, attributes.links), (u64::MAX, u32::MAX));
+    cluster.create(0, spot(ROOT, "b"));
 }

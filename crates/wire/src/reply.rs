@@ -23,6 +23,7 @@ pub enum Failure {
         /// The requested bucket.
         bucket: BucketStart,
         /// Its level after the split.
+        #[serde(deserialize_with = "futago_base::deserialize_level")]
         level: u8,
     },
     /// This server has no such bucket. Either the bucket is still in transfer, or the directory was
@@ -153,6 +154,7 @@ pub enum Reply {
         /// Whether the bucket has no further entries.
         complete: bool,
         /// The bucket's level, from which the start of the next bucket follows.
+        #[serde(deserialize_with = "futago_base::deserialize_level")]
         level: u8,
     },
     /// A bucket's header.

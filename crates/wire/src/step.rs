@@ -39,6 +39,7 @@ pub enum Step {
         /// The bucket.
         bucket: BucketStart,
         /// Its level. A different level means that the client does not know all buckets.
+        #[serde(deserialize_with = "futago_base::deserialize_level")]
         level: u8,
     },
     /// Adds a name to the count of a file's links. The file must have at least one.
@@ -73,6 +74,7 @@ pub enum Step {
         /// The bucket.
         bucket: BucketStart,
         /// Its level.
+        #[serde(deserialize_with = "futago_base::deserialize_level")]
         level: u8,
         /// New permission bits.
         mode: Option<u16>,
@@ -110,6 +112,7 @@ pub enum Fact {
         /// The bucket.
         bucket: BucketStart,
         /// Its level.
+        #[serde(deserialize_with = "futago_base::deserialize_level")]
         level: u8,
     },
     /// A file that may get another name.

@@ -3,10 +3,10 @@
 mod samples;
 
 use bytes::Bytes;
-use futago_base::{Payload, limits};
+use futago_base::{BucketStart, Payload, limits};
 use futago_wire::{
-    DecodeError, Frame,
-    codec::{HEADER_BYTES, VERSION},
+    DecodeError, Failure, Frame,
+    codec::{self, HEADER_BYTES, VERSION},
 };
 use proptest::prelude::*;
 
@@ -36,6 +36,24 @@ fn decode(bytes: &[u8]) -> Result<Frame, DecodeError> {
 fn every_message_comes_back_as_it_was() {
     for (name, frame) in samples::frames() {
         assert_eq!(decode(&encode(&frame)), Ok(frame), "{name}");
+    }
+}
+
+/// The arithmetic of buckets would overflow.
+#[test]
+fn buckets_that_cannot_be_are_refused() {
+    let possible = Failure::Moved {
+        bucket: BucketStart((1 << 63) - 1),
+        level: 63,
+    };
+    assert_eq!(codec::decode(&codec::encode(&possible)), Ok(possible));
+    for (bucket, level) in [(1 << 63, 0), (0, 64), (0, u8::MAX)] {
+        let moved = Failure::Moved {
+            bucket: BucketStart(bucket),
+            level,
+        };
+        let refused = codec::decode::<Failure>(&codec::encode(&moved));
+        assert_eq!(refused, Err(DecodeError::Body));
     }
 }
 

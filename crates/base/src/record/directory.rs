@@ -16,6 +16,7 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The number of halvings of the range of hashes that lead to this bucket.
+    #[serde(deserialize_with = "crate::deserialize_level")]
     pub level: u8,
     /// Copy of the directory's permission bits, because new entries inherit by set-group-id.
     pub mode: u16,

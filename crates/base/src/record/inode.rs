@@ -117,7 +117,7 @@ impl Truncations {
 
     /// Adds a truncation to `size` bytes and returns its number.
     pub fn truncate(&mut self, size: u64) -> u64 {
-        self.latest += 1;
+        self.latest = self.latest.saturating_add(1);
         self.steps.retain(|step| step.size < size);
         self.steps.push(Truncation {
             sequence: self.latest,

@@ -24,7 +24,7 @@ pub fn run<V: View>(
 ) -> Result {
     let inode = builder.regular_file(id)?;
     let offset = builder.append_start(id, inode.size);
-    let end = offset + u64::from(length);
+    let end = offset.saturating_add(u64::from(length));
     if end > limits::FILE_BYTES {
         return Err(Errno::EFBIG.into());
     }

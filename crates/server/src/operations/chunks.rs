@@ -99,7 +99,7 @@ fn read<V: View>(
     chunk_bytes: u32,
     truncations: &Truncations,
 ) -> Payload {
-    let start = chunk.index * u64::from(chunk_bytes);
+    let start = chunk.start(chunk_bytes);
     let valid = builder.valid_end(chunk, start, truncations);
     builder.read_chunk(chunk, range.start, range.end, valid)
 }

@@ -41,11 +41,10 @@ pub fn chunk_here<V: View>(
     inode: &Inode,
     offset: u64,
 ) -> Option<(ChunkId, u64)> {
-    let width = u64::from(inode.chunk_bytes);
-    let index = offset.checked_div(width)?;
+    let index = offset.checked_div(u64::from(inode.chunk_bytes))?;
     let chunk = ChunkId { file, index };
     let here = builder.server.map.chunk_server(chunk) == builder.server.id();
-    here.then_some((chunk, index * width))
+    here.then_some((chunk, chunk.start(inode.chunk_bytes)))
 }
 
 /// The reply to every reader and writer from the home of a file.

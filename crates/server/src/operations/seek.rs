@@ -17,11 +17,11 @@ pub fn next_data<V: View>(
     builder.heard_if_admitted(file)?;
     let width = u64::from(chunk_bytes);
     let found = builder.chunks_here(file, from / width).find_map(|chunk| {
-        let start = chunk.index * width;
+        let start = chunk.start(chunk_bytes);
         let valid = builder.valid_end(chunk, start, truncations);
         let first = from.saturating_sub(start) as u32;
         let data = builder.state.data(chunk)?.next_data(first)?;
-        (data < valid).then_some(start + u64::from(data))
+        (data < valid).then_some(start.saturating_add(data.into()))
     });
     Ok(Reply::Offset(found).into())
 }
@@ -40,7 +40,7 @@ pub fn next_hole<V: View>(
         file,
         index: from / width,
     };
-    let start = chunk.index * width;
+    let start = chunk.start(chunk_bytes);
     let first = (from - start) as u32;
     let hole = builder
         .state
@@ -48,5 +48,6 @@ pub fn next_hole<V: View>(
         .map_or(first, |extents| extents.next_hole(first));
     let valid = builder.valid_end(chunk, start, truncations);
     let hole = hole.min(valid.max(first)).min(chunk_bytes);
-    Ok(Reply::Offset(Some(start + u64::from(hole))).into())
+    let hole = start.saturating_add(hole.into());
+    Ok(Reply::Offset(Some(hole)).into())
 }

@@ -83,7 +83,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         let width = u64::from(chunk_bytes.max(1));
         let chunks: Vec<ChunkId> = self.chunks_here(file, size / width).collect();
         for chunk in chunks {
-            let start = chunk.index * width;
+            let start = chunk.start(chunk_bytes);
             if start >= size {
                 self.remove_chunk(chunk);
             } else {
@@ -149,7 +149,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     ) -> u64 {
         let width = u64::from(chunk_bytes);
         let in_chunk = |chunk: ChunkId| {
-            let start = chunk.index.saturating_mul(width);
+            let start = chunk.start(chunk_bytes);
             let left = size.saturating_sub(start).min(width) as u32;
             let end = left.min(self.valid_end(chunk, start, truncations));
             Some(self.state.data(chunk)?.bytes_before(end))
@@ -181,10 +181,10 @@ impl<V: View> DecisionBuilder<'_, V> {
         let width = u64::from(chunk_bytes.max(1));
         let chunks: Vec<ChunkId> = self
             .chunks_here(file, range.start / width)
-            .take_while(|chunk| chunk.index * width < range.end)
+            .take_while(|chunk| chunk.start(chunk_bytes) < range.end)
             .collect();
         for chunk in chunks {
-            let start = chunk.index * width;
+            let start = chunk.start(chunk_bytes);
             let low = range.start.saturating_sub(start).min(width) as u32;
             let high = (range.end - start).min(width) as u32;
             self.state.change_data(DataChange::Punch {

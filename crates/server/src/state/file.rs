@@ -78,7 +78,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         });
         if let Some(directory) = &directory {
             let here = directory.here;
-            attributes.links = 2 + here.subdirectories;
+            attributes.links = here.subdirectories.saturating_add(2);
             attributes.size = here.entries;
             attributes.changed = attributes.changed.max(here.modified);
             if here.modified > directory.modified_set_at {

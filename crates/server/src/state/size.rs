@@ -88,7 +88,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         };
         self.drop_ranges(id);
         let servers = self.chunk_servers(id, &inode);
-        inode.cuts_pending += servers.len() as u32;
+        inode.cuts_pending = inode.cuts_pending.saturating_add(servers.len() as u32);
         inode.size = size;
         inode.sparse &= size > 0;
         self.state.put_inode(id, inode);
