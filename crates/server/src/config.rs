@@ -13,6 +13,8 @@ pub struct Config {
     pub lease_pause: Duration,
     /// The most leases that a client may hold on one server.
     pub leases_max: u32,
+    /// The most locks on one file. A change of a lock takes time proportional to their number.
+    pub file_locks_max: usize,
     /// The interval at which the driver sends [`Input::Tick`](crate::Input::Tick).
     pub tick: Duration,
     /// The server resends a message to another server when it is not confirmed after this time.
@@ -37,6 +39,7 @@ impl Default for Config {
             lease: Duration::from_secs(20),
             lease_pause: Duration::from_secs(1),
             leases_max: 65_536,
+            file_locks_max: 16_384,
             tick: Duration::from_millis(100),
             resend: Duration::from_millis(200),
             split_entries: 512,

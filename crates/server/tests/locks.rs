@@ -9,7 +9,7 @@ use futago_base::{
     Errno, FileId, Payload, RequestId, SessionId,
     record::{LockKind, LockRange, LockSpace},
 };
-use futago_server::Output;
+use futago_server::{Config, Output};
 use futago_wire::{Failure, LockChange, Outcome, Reply, Request};
 
 fn change(kind: Option<LockKind>, start: u64, end: u64) -> LockChange {
@@ -31,7 +31,11 @@ struct Locker {
 
 impl Locker {
     fn new() -> Self {
-        let mut cluster = Cluster::one();
+        Self::with(Config::default())
+    }
+
+    fn with(config: Config) -> Self {
+        let mut cluster = Cluster::new(1, config);
         let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
         Self {
             cluster,
@@ -116,6 +120,33 @@ fn unlocking_the_middle_leaves_both_ends() {
     assert_eq!(locker.take(2, LockKind::Exclusive, 40, 59), Ok(Reply::Done));
     assert_eq!(locker.take(2, LockKind::Exclusive, 39, 39), AGAIN);
     assert_eq!(locker.take(2, LockKind::Exclusive, 60, 60), AGAIN);
+}
+
+#[test]
+fn a_file_has_a_limited_number_of_locks() {
+    let mut locker = Locker::with(Config {
+        file_locks_max: 3,
+        ..Config::default()
+    });
+    let full = Err(Failure::Errno(Errno::ENOLCK));
+    assert_eq!(locker.take(1, LockKind::Exclusive, 0, 9), Ok(Reply::Done));
+    assert_eq!(locker.take(1, LockKind::Exclusive, 20, 29), Ok(Reply::Done));
+    // Two more than before: the ends of the split lock.
+    assert_eq!(locker.take(1, LockKind::Shared, 4, 5), full);
+    assert_eq!(locker.take(2, LockKind::Exclusive, 40, 49), Ok(Reply::Done));
+    let (waiting, _) = locker.set(2, change(Some(LockKind::Shared), 5, 5), true);
+    let (unlock, outputs) = locker.set(1, change(None, 4, 5), false);
+    assert_eq!(outputs, [answer(unlock, full.clone())]);
+    // A change that makes no more locks is possible, but its waiter would need one more.
+    let weaker = change(Some(LockKind::Shared), 0, 9);
+    let (weakened, outputs) = locker.set(1, weaker, false);
+    assert_eq!(
+        outputs,
+        [answer(waiting, full), answer(weakened, Ok(Reply::Done))]
+    );
+    let (unlock, outputs) = locker.set(1, change(None, 0, 29), false);
+    assert_eq!(outputs, [answer(unlock, Ok(Reply::Done))]);
+    assert_eq!(locker.take(2, LockKind::Shared, 5, 5), Ok(Reply::Done));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn set<V: View>(
     }
     let Some(kind) = change.kind else {
         let like = lock_of(builder, change, LockKind::Shared);
-        builder.release_lock(id, &like);
+        builder.release_lock(id, &like)?;
         builder.grant_waiting(id);
         return Ok(Reply::Done.into());
     };
@@ -68,7 +68,7 @@ fn set<V: View>(
             Err(Errno::EAGAIN.into())
         };
     }
-    builder.take_lock(id, lock);
+    builder.take_lock(id, lock)?;
     // A lock that became weaker may unblock other requests.
     builder.grant_waiting(id);
     Ok(Reply::Done.into())

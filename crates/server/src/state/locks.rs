@@ -1,6 +1,7 @@
 //! Advisory locks: conflicts, and the queue of waiting requests.
 
 use crate::builder::DecisionBuilder;
+use crate::completion::Checked;
 use alloc::vec::Vec;
 use futago_base::{
     Errno, FileId, Key, RequestId, SessionId, Value, View,
@@ -64,12 +65,19 @@ fn join(locks: &mut Vec<RangeLock>, mut lock: RangeLock) -> RangeLock {
 }
 
 impl<V: View> DecisionBuilder<'_, V> {
-    fn locks(&self, file: FileId) -> Vec<RangeLock> {
-        self.state
-            .get(&Key::Locks(file))
-            .and_then(Value::locks)
-            .cloned()
-            .unwrap_or_default()
+    fn locks(&self, file: FileId) -> &[RangeLock] {
+        let locks = self.state.get(&Key::Locks(file)).and_then(Value::locks);
+        locks.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Sets the locks of a file. Errors: `ENOLCK` if they become more than a file may have.
+    fn change_locks(&mut self, file: FileId, locks: Vec<RangeLock>) -> Checked<()> {
+        let is_excess = locks.len() > self.server.config().file_locks_max;
+        if is_excess && locks.len() > self.locks(file).len() {
+            return Err(Errno::ENOLCK.into());
+        }
+        self.put_locks(file, locks);
+        Ok(())
     }
 
     fn put_locks(&mut self, file: FileId, locks: Vec<RangeLock>) {
@@ -124,34 +132,37 @@ impl<V: View> DecisionBuilder<'_, V> {
 
     /// The first lock in the file that conflicts with another.
     pub fn conflicting_lock(&self, file: FileId, asked: &RangeLock) -> Option<RangeLock> {
-        let locks = self.locks(file).into_iter();
-        locks
-            .filter(|held| conflict(held, asked))
-            .min_by_key(|held| held.range.start)
+        let locks = self.locks(file).iter();
+        let in_the_way = locks.filter(|held| conflict(held, asked));
+        in_the_way.min_by_key(|held| held.range.start).copied()
     }
 
     /// Takes a lock without conflicts. It replaces the earlier locks of its owner in the range.
-    pub fn take_lock(&mut self, file: FileId, lock: RangeLock) {
-        let mut locks = self.locks(file);
+    /// Errors: `ENOLCK`.
+    pub fn take_lock(&mut self, file: FileId, lock: RangeLock) -> Checked<()> {
+        let mut locks = self.locks(file).to_vec();
         release(&mut locks, &lock, lock.range);
         let lock = join(&mut locks, lock);
         locks.push(lock);
-        self.put_locks(file, locks);
+        self.change_locks(file, locks)?;
         self.state
             .put(Key::SessionFile(lock.owner.session, file), ());
+        Ok(())
     }
 
-    /// Releases the locks of the owner of `like` in its range.
-    pub fn release_lock(&mut self, file: FileId, like: &RangeLock) {
-        let mut locks = self.locks(file);
+    /// Releases the locks of the owner of `like` in its range. Errors: `ENOLCK` if that splits a
+    /// lock.
+    pub fn release_lock(&mut self, file: FileId, like: &RangeLock) -> Checked<()> {
+        let mut locks = self.locks(file).to_vec();
         release(&mut locks, like, like.range);
-        self.put_locks(file, locks);
+        self.change_locks(file, locks)?;
         self.forget_file_of_session(like.owner.session, file);
+        Ok(())
     }
 
     /// Releases the locks of a session and cancels its waiting requests.
     pub fn drop_session_locks(&mut self, file: FileId, session: SessionId) {
-        let mut locks = self.locks(file);
+        let mut locks = self.locks(file).to_vec();
         locks.retain(|lock| lock.owner.session != session);
         self.put_locks(file, locks);
         let mut waiters = self.lock_waiters(file);
@@ -162,21 +173,30 @@ impl<V: View> DecisionBuilder<'_, V> {
 
     /// Grants waiting locks without conflicts, in the order of their requests.
     pub fn grant_waiting(&mut self, file: FileId) {
-        let mut still_waiting = Vec::new();
+        let (mut still_waiting, mut refused) = (Vec::new(), Vec::new());
         for waiter in self.lock_waiters(file) {
             if self.conflicting_lock(file, &waiter.lock).is_some() {
                 still_waiting.push(waiter);
-            } else {
-                self.take_lock(file, waiter.lock);
-                self.reply_late(waiter.request, Ok(Reply::Done));
+                continue;
+            }
+            match self.take_lock(file, waiter.lock) {
+                Ok(()) => self.reply_late(waiter.request, Ok(Reply::Done)),
+                Err(_) => {
+                    let full = Err(Failure::Errno(Errno::ENOLCK));
+                    self.reply_late(waiter.request, full);
+                    refused.push(waiter.lock.owner.session);
+                }
             }
         }
         self.put_lock_waiters(file, still_waiting);
+        for session in refused {
+            self.forget_file_of_session(session, file);
+        }
     }
 
     /// Removes all locks of a removed file; waiting requests fail with `ESTALE`.
     pub fn drop_locks(&mut self, file: FileId) {
-        let (locks, waiters) = (self.locks(file), self.lock_waiters(file));
+        let (locks, waiters) = (self.locks(file).to_vec(), self.lock_waiters(file));
         self.put_locks(file, Vec::new());
         self.put_lock_waiters(file, Vec::new());
         for waiter in &waiters {
