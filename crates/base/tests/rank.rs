@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "strategies are test code too")]
 
 use futago_base::{
-    BucketStart, ChunkId, FileId, Key, Name, NameHash, Partition, RequestId, ServerId, SessionId,
-    TransactionId, XattrName, record::Target,
+    BucketStart, ChunkId, FileId, Incarnation, Key, Name, NameHash, Partition, RequestId, ServerId,
+    SessionId, TransactionId, XattrName,
+    record::{Target, Waiter},
 };
 use proptest::prelude::*;
 
@@ -90,19 +91,32 @@ fn key_of_transaction() -> impl Strategy<Value = Key> {
         target().prop_map(Key::Locator),
         transaction().prop_map(Key::Participant),
         transaction().prop_map(Key::TransactionStatus),
-        (transaction(), request()).prop_map(|(id, request)| Key::Parked(id, request)),
+        (transaction(), request())
+            .prop_map(|(id, request)| Key::Parked(id, Waiter::Request(request))),
+    ]
+}
+
+fn waiter() -> impl Strategy<Value = Waiter> {
+    prop_oneof![
+        request().prop_map(Waiter::Request),
+        (any::<u16>(), number(), number()).prop_map(|(sender, from, number)| Waiter::Peer {
+            sender: ServerId(sender),
+            from: Incarnation(from),
+            number,
+        }),
     ]
 }
 
 fn key_of_lease() -> impl Strategy<Value = Key> {
-    (0..5, number(), request()).prop_map(|(sort, number, request)| {
+    (0..6, number(), request(), waiter()).prop_map(|(sort, number, request, waiter)| {
         let (node, session) = (FileId(number), request.session);
         match sort {
             0 => Key::Lease(node, session),
             1 => Key::SessionLease(session, node),
             2 => Key::Recall(node),
             3 => Key::Exclusive(node),
-            _ => Key::AwaitsRecall(node, request),
+            4 => Key::Waiting(waiter),
+            _ => Key::AwaitsRecall(node, waiter),
         }
     })
 }

@@ -1,13 +1,14 @@
 //! Builds one decision: from an input to a batch and outputs.
 
 use crate::completion::{self, Completion, Refusal};
-use crate::{Decision, Output, Server, TransactionCounts, operations};
+use crate::effects::Effects;
+use crate::{Decision, Output, Server, operations};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, Errno, FileId, Key, Moment, Overlay, Payload, RequestId, ServerId, SessionId,
-    Time, TransactionId, Value, View,
-    record::{HeldReply, Sort, StoredMessage},
+    Errno, Key, Moment, Overlay, Payload, RequestId, ServerId, SessionId, Time, TransactionId,
+    Value, View,
+    record::{Awaited, HeldReply, StoredMessage, Waiter},
 };
 use futago_wire::{Failure, Outcome, PeerChange, Request, codec};
 
@@ -22,17 +23,7 @@ pub struct DecisionBuilder<'a, V> {
     pub request: RequestId,
     /// Whether the requesting client accepts leases.
     pub leases: bool,
-    /// Nodes that have lost their last lease or an append range: the requests that wait for them
-    /// run again.
-    pub unblocked_nodes: Vec<FileId>,
-    /// Buckets with new entries; those that are too large are split at the end.
-    pub grown: Vec<(FileId, BucketStart)>,
-    pub transactions: TransactionCounts,
-    outputs: Vec<Output>,
-    /// The messages to other servers that the present request has caused: its reply waits for them.
-    caused: Vec<(ServerId, u64)>,
-    /// Resolved transactions: the requests that wait for them run again.
-    resolved: Vec<TransactionId>,
+    pub effects: Effects,
 }
 
 /// The size of the file data in a message, in bytes.
@@ -44,9 +35,8 @@ fn data_bytes(output: &Output) -> u64 {
 }
 
 /// A request to run later, as the store holds it.
-pub fn stored(id: RequestId, request: &Request, payload: &Payload) -> StoredMessage {
+pub fn stored(request: &Request, payload: &Payload) -> StoredMessage {
     StoredMessage {
-        request: id,
         body: codec::encode(request),
         payload: payload.clone(),
     }
@@ -67,12 +57,7 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
             state,
             request: NO_REQUEST,
             leases: false,
-            unblocked_nodes: Vec::new(),
-            grown: Vec::new(),
-            transactions: TransactionCounts::default(),
-            outputs: Vec::new(),
-            caused: Vec::new(),
-            resolved: Vec::new(),
+            effects: Effects::default(),
         }
     }
 
@@ -80,15 +65,15 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
     pub fn decide(mut self, handled: Option<RequestId>) -> Decision {
         self.split_grown();
         let waits_for_clients =
-            handled.is_some_and(|id| !self.replies_to(id) && self.waits_for_clients(id));
+            handled.is_some_and(|id| !self.replies_to(id) && self.is_waiting(id));
         let mut work = self.state.work();
-        work.messages = self.outputs.len() as u32;
-        work.data_bytes += self.outputs.iter().map(data_bytes).sum::<u64>();
+        work.messages = self.effects.outputs.len() as u32;
+        work.data_bytes += self.effects.outputs.iter().map(data_bytes).sum::<u64>();
         Decision {
             batch: self.state.into_batch(),
-            outputs: self.outputs,
+            outputs: self.effects.outputs,
             work,
-            transactions: self.transactions,
+            transactions: self.effects.transactions,
             waits_for_clients,
         }
     }
@@ -96,11 +81,11 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
     fn replies_to(&self, id: RequestId) -> bool {
         let is_reply =
             |output: &Output| matches!(output, Output::Reply { request, .. } if *request == id);
-        self.outputs.iter().any(is_reply)
+        self.effects.outputs.iter().any(is_reply)
     }
 
     pub fn output(&mut self, output: Output) {
-        self.outputs.push(output);
+        self.effects.outputs.push(output);
     }
 
     /// Serves a request, unless it is a copy of a served or waiting one.
@@ -121,24 +106,11 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
 
     /// Whether an earlier copy of the request still waits.
     fn is_under_way(&self, id: RequestId) -> bool {
-        self.state.get(&Key::HeldReply(id)).is_some() || self.waits_for_clients(id)
-    }
-
-    fn waits_for_clients(&self, id: RequestId) -> bool {
-        let sorts = [Sort::Parked, Sort::AwaitsRecall];
-        let mut sorts = sorts.into_iter().filter(|&sort| self.state.may_have(sort));
-        sorts.any(|sort| {
-            let (from, to) = Key::whole_sort(sort);
-            let mut waiting = self.state.range(from, to);
-            waiting.any(|(key, _)| {
-                matches!(key, Key::Parked(_, other) | Key::AwaitsRecall(_, other) if *other == id)
-            })
-        })
+        self.state.get(&Key::HeldReply(id)).is_some() || self.is_waiting(id)
     }
 
     fn reply_saved(&mut self, id: RequestId, saved: &Bytes) {
-        let outcome = codec::decode(saved).unwrap_or(Err(Failure::Errno(Errno::EIO)));
-        self.reply(id, outcome, Payload::empty());
+        self.reply(id, codec::restore(saved), Payload::empty());
     }
 
     pub fn reply(&mut self, request: RequestId, outcome: Outcome, payload: Payload) {
@@ -150,21 +122,8 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
     }
 
     fn serve(&mut self, id: RequestId, request: &Request, payload: &Payload) {
-        let before = self.state.savepoint();
-        let outputs = self.outputs.len();
-        let transactions = self.transactions;
-        let unblocked_nodes = self.unblocked_nodes.len();
         self.request = id;
-        self.caused.clear();
-        let result = self.run_operation(request, payload);
-        if result.is_err() && !matches!(result, Err(Refusal::Waits)) {
-            self.state.restore(before);
-            self.outputs.truncate(outputs);
-            self.unblocked_nodes.truncate(unblocked_nodes);
-            self.transactions = transactions;
-            self.caused.clear();
-        }
-        match result {
+        match self.run_or_undo(request, payload) {
             Ok(Completion { reply, payload }) => self.conclude(id, request, Ok(reply), payload),
             Err(Refusal::Failure(failure)) => {
                 self.conclude(id, request, Err(failure), Payload::empty());
@@ -174,6 +133,22 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
             Err(Refusal::Appended(file)) => self.await_node(file, id, request, payload),
             Err(Refusal::Waits) => {}
         }
+    }
+
+    /// Runs an operation. If it fails, its changes and its other effects are undone.
+    fn run_or_undo(&mut self, request: &Request, payload: &Payload) -> completion::Result {
+        let state = self.state.savepoint();
+        let mut effects = core::mem::take(&mut self.effects);
+        effects.caused.clear();
+        let result = self.run_operation(request, payload);
+        let effects_of_request = core::mem::take(&mut self.effects);
+        if matches!(result, Ok(_) | Err(Refusal::Waits)) {
+            effects.append(effects_of_request);
+        } else {
+            self.state.restore(state);
+        }
+        self.effects = effects;
+        result
     }
 
     /// Runs an operation. Its changes must fit into the store, and other clients must not hold
@@ -208,10 +183,10 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
         if operations::may_have_effect(request) && !is_retried {
             self.save_reply(id, &outcome);
         }
-        if self.caused.is_empty() {
+        if self.effects.caused.is_empty() {
             return self.reply(id, outcome, payload);
         }
-        let caused = core::mem::take(&mut self.caused);
+        let caused = core::mem::take(&mut self.effects.caused);
         let deadline = self.now + self.server.config.grace;
         let held = HeldReply {
             request: id,
@@ -254,9 +229,10 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
         request: &Request,
         payload: &Payload,
     ) {
-        let message = stored(id, request, payload);
-        self.state.put(Key::Parked(transaction, id), message);
-        self.transactions.conflicts += 1;
+        let message = stored(request, payload);
+        let awaited = Awaited::Transaction(transaction);
+        self.wait_for(awaited, Waiter::Request(id), message);
+        self.effects.transactions.conflicts += 1;
         let other = match request {
             Request::Prepare {
                 transaction, age, ..
@@ -268,62 +244,54 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
 
     /// Replies `Busy` to the requests that wait for a transaction; none of them has had an effect.
     pub fn refuse_parked(&mut self, transaction: TransactionId) {
-        let (from, to) = Key::parked(transaction);
-        let parked: Vec<RequestId> = self
-            .state
-            .range(from, to)
-            .filter_map(|(_, value)| value.message().map(|message| message.request))
-            .collect();
-        for request in parked {
-            self.state.delete(Key::Parked(transaction, request));
-            self.reply(request, Err(Failure::Busy), Payload::empty());
+        for (waiter, _) in self.take_waiting(Awaited::Transaction(transaction)) {
+            if let Waiter::Request(request) = waiter {
+                self.reply(request, Err(Failure::Busy), Payload::empty());
+            }
         }
     }
 
     /// Notes that a transaction is resolved.
     pub fn unblock_after(&mut self, transaction: TransactionId) {
-        self.resolved.push(transaction);
+        self.effects.resolved.push(transaction);
     }
 
     /// Runs the requests whose transactions are resolved or whose leases are returned; that may
     /// unblock further requests.
     pub fn run_unblocked(&mut self) {
         loop {
-            let unblocked = match (self.resolved.pop(), self.unblocked_nodes.pop()) {
-                (None, None) => return,
-                (transaction, node) => {
-                    let parked = transaction.map(|id| self.take_parked(id));
-                    let awaiting = node.map(|node| self.take_awaiting(node));
-                    parked.into_iter().chain(awaiting).flatten()
+            let transaction = self.effects.resolved.pop().map(Awaited::Transaction);
+            let node = self.effects.unblocked_nodes.pop().map(Awaited::Node);
+            if transaction.is_none() && node.is_none() {
+                return;
+            }
+            let mut unblocked = Vec::new();
+            for event in transaction.into_iter().chain(node) {
+                unblocked.extend(self.take_waiting(event));
+            }
+            for (waiter, message) in unblocked {
+                self.run_unblocked_message(waiter, &message);
+            }
+        }
+    }
+
+    fn run_unblocked_message(&mut self, waiter: Waiter, message: &StoredMessage) {
+        match waiter {
+            Waiter::Peer {
+                sender,
+                from,
+                number,
+            } => {
+                if self.inbox(sender).sender == from {
+                    self.deliver(sender, from, number, codec::restore(&message.body));
                 }
-            };
-            for message in unblocked {
-                self.run_unblocked_message(&message);
+            }
+            Waiter::Request(id) => {
+                let request = codec::restore(&message.body);
+                self.leases = self.has_leases(id.session);
+                self.serve(id, &request, &message.payload);
             }
         }
-    }
-
-    fn run_unblocked_message(&mut self, message: &StoredMessage) {
-        let id = message.request;
-        if id.session == NO_REQUEST.session {
-            if let Ok(peer) = codec::decode(&message.body) {
-                self.receive_peer(peer);
-            }
-        } else if let Ok(request) = codec::decode(&message.body) {
-            self.leases = self.has_leases(id.session);
-            self.serve(id, &request, &message.payload);
-        }
-    }
-
-    /// Takes the requests that waited for a transaction.
-    fn take_parked(&mut self, transaction: TransactionId) -> Vec<StoredMessage> {
-        let (from, to) = Key::parked(transaction);
-        let parked = self.state.range(from, to);
-        let parked: Vec<StoredMessage> = parked.filter_map(|(_, v)| v.message().cloned()).collect();
-        for message in &parked {
-            self.state.delete(Key::Parked(transaction, message.request));
-        }
-        parked
     }
 
     /// Puts a change into the ordered channel to another server and sends it.
@@ -338,18 +306,17 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
         let number = channel.last;
         let body = codec::encode(&change);
         let message = StoredMessage {
-            request: NO_REQUEST,
             body,
             payload: Payload::empty(),
         };
         self.state.put(Key::Outbox(to, number), message);
         self.state.put(Key::OutboxChannel(to), channel);
-        self.caused.push((to, number));
+        self.effects.caused.push((to, number));
         self.send_numbered(to, channel.receiver, number, change);
     }
 
     /// Lets the reply of the present request leave without waiting for the messages that it caused.
     pub fn reply_at_once(&mut self) {
-        self.caused.clear();
+        self.effects.caused.clear();
     }
 }

@@ -10,6 +10,7 @@ extern crate alloc;
 mod builder;
 mod completion;
 mod config;
+mod effects;
 mod fence;
 mod leases;
 mod operations;
@@ -20,6 +21,7 @@ mod state;
 mod steps;
 mod tick;
 mod transactions;
+mod waiting;
 
 use alloc::vec::Vec;
 use futago_base::{

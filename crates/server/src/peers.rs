@@ -1,21 +1,16 @@
 //! The ordered, durable channels between servers: each message takes effect exactly once.
 
 use crate::Output;
-use crate::builder::{DecisionBuilder, NO_REQUEST};
+use crate::builder::DecisionBuilder;
 use alloc::vec::Vec;
 use futago_base::{
     FileId, Incarnation, Key, Payload, RequestId, ServerId, Value, View,
-    record::{HeldReply, InboxChannel, OutboxChannel, Sort, StoredMessage, TransactionState},
+    record::{
+        Awaited, HeldReply, InboxChannel, OutboxChannel, Sort, StoredMessage, TransactionState,
+        Waiter,
+    },
 };
 use futago_wire::{Peer, PeerAnswer, PeerChange, codec};
-
-/// The id of a parked message, in the order of its channel.
-const fn peer_message(sender: ServerId, number: u64) -> RequestId {
-    RequestId {
-        sequence: (sender.0 as u64) << 48 | number,
-        ..NO_REQUEST
-    }
-}
 
 /// The most unconfirmed messages of a channel that one resend repeats.
 const RESEND_MESSAGES: u64 = 64;
@@ -68,13 +63,24 @@ impl<V: View> DecisionBuilder<'_, V> {
     /// Accepts a message if it is the next of its channel and no client holds a lease on the nodes
     /// that it changes. Messages after a parked one are parked too. Any other message is only
     /// confirmed up to the progress of the channel.
-    fn deliver(&mut self, sender: ServerId, from: Incarnation, number: u64, change: PeerChange) {
+    pub fn deliver(
+        &mut self,
+        sender: ServerId,
+        from: Incarnation,
+        number: u64,
+        change: PeerChange,
+    ) {
         let inbox = self.inbox(sender);
-        let next = inbox.done + 1;
-        if let Some(node) = self.blocking_node(sender, number, next, &change) {
-            return self.await_recall_for_peer(node, sender, from, number, change);
+        let at = |number| Waiter::Peer {
+            sender,
+            from,
+            number,
+        };
+        let (message, next) = (at(number), at(inbox.done + 1));
+        if let Some(node) = self.blocking_node(message, next, &change) {
+            return self.await_recall_for_peer(node, message, change);
         }
-        if number == next {
+        if message == next {
             self.accept(change);
             let inbox = InboxChannel {
                 done: number,
@@ -106,33 +112,20 @@ impl<V: View> DecisionBuilder<'_, V> {
     /// that the message changes, or the node for which the next message of the channel waits.
     fn blocking_node(
         &mut self,
-        sender: ServerId,
-        number: u64,
-        next: u64,
+        message: Waiter,
+        next: Waiter,
         change: &PeerChange,
     ) -> Option<FileId> {
-        if number == next {
+        if message == next {
             return self.leased_node(change);
         }
-        let awaited = self.awaited_node(peer_message(sender, next));
-        if number > next && awaited.is_some() {
-            self.leased_node(change);
-            return awaited;
-        }
-        None
-    }
-
-    /// The node whose leases a message waits for.
-    fn awaited_node(&self, message: RequestId) -> Option<FileId> {
-        if !self.state.may_have(Sort::AwaitsRecall) {
-            return None;
-        }
-        let (from, to) = Key::whole_sort(Sort::AwaitsRecall);
-        let mut waiting = self.state.range(from, to);
-        waiting.find_map(|(key, _)| match key {
-            Key::AwaitsRecall(node, id) if *id == message => Some(*node),
+        match self.awaited(next) {
+            Some(Awaited::Node(node)) if message > next => {
+                self.leased_node(change);
+                Some(node)
+            }
             _ => None,
-        })
+        }
     }
 
     /// The node that a message changes and that has leases; this recalls them. The client whose
@@ -150,29 +143,13 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
-    /// Parks a message, as a request without a session, until the leases on a node are returned.
-    fn await_recall_for_peer(
-        &mut self,
-        node: FileId,
-        sender: ServerId,
-        from: Incarnation,
-        number: u64,
-        change: PeerChange,
-    ) {
-        let request = peer_message(sender, number);
-        let message = Peer::Deliver {
-            sender,
-            from,
-            to: Some(self.server.incarnation()),
-            number,
-            change,
-        };
+    /// Parks a message until the leases on a node are returned.
+    fn await_recall_for_peer(&mut self, node: FileId, waiter: Waiter, change: PeerChange) {
         let message = StoredMessage {
-            request,
-            body: codec::encode(&message),
+            body: codec::encode(&change),
             payload: Payload::empty(),
         };
-        self.state.put(Key::AwaitsRecall(node, request), message);
+        self.wait_for(Awaited::Node(node), waiter, message);
     }
 
     fn accept(&mut self, change: PeerChange) {
@@ -236,9 +213,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         let confirmed: Vec<(Key, PeerChange)> = self
             .state
             .range(from, to)
-            .filter_map(|(key, value)| {
-                Some((key.clone(), codec::decode(&value.message()?.body).ok()?))
-            })
+            .filter_map(|(key, value)| Some((key.clone(), codec::restore(&value.message()?.body))))
             .collect();
         channel.delivered = number;
         // Progress of the channel restarts the resend timer of the remaining messages.
@@ -333,14 +308,12 @@ impl<V: View> DecisionBuilder<'_, V> {
 
     pub fn resend_to(&mut self, to: ServerId, channel: OutboxChannel) {
         let first = channel.delivered + 1;
-        let (from, end) = Key::outbox(to, first, first + RESEND_MESSAGES);
+        let (from, end) = Key::outbox(to, first, first + (RESEND_MESSAGES - 1));
         let messages: Vec<(u64, PeerChange)> = self
             .state
             .range(from, end)
             .filter_map(|(key, value)| match key {
-                Key::Outbox(_, number) => {
-                    Some((*number, codec::decode(&value.message()?.body).ok()?))
-                }
+                Key::Outbox(_, number) => Some((*number, codec::restore(&value.message()?.body))),
                 _ => None,
             })
             .collect();

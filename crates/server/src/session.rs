@@ -1,7 +1,7 @@
 //! Sessions of clients: the time of their last request, their open files, and the replies that they
 //! have acknowledged.
 
-use crate::builder::DecisionBuilder;
+use crate::builder::{DecisionBuilder, NO_REQUEST};
 use alloc::vec::Vec;
 use futago_base::{
     Duration, FileId, Key, RequestId, SessionId, Value, View,
@@ -15,7 +15,8 @@ const EXPIRED_MEMORY: Duration = Duration::from_secs(24 * 3600);
 impl<V: View> DecisionBuilder<'_, V> {
     /// Notes that the client is alive and which replies it has acknowledged. An unknown session
     /// must be introduced as new: otherwise this server has served and forgotten it. Errors:
-    /// `SessionExpired` for an ended or forgotten session, `Late` for an acknowledged request.
+    /// `SessionExpired` for an ended or forgotten session and for the one that no client has,
+    /// `Late` for an acknowledged request.
     pub fn meet_session(
         &mut self,
         id: RequestId,
@@ -25,7 +26,9 @@ impl<V: View> DecisionBuilder<'_, V> {
         let known = self.session(id.session);
         let mut session = match known {
             Some(session) if session.state == SessionState::Living => session,
-            None if introduces => self.new_session(SessionState::Living),
+            None if introduces && id.session != NO_REQUEST.session => {
+                self.new_session(SessionState::Living)
+            }
             _ => return Err(Failure::SessionExpired),
         };
         if id.sequence <= session.acknowledged {
@@ -128,18 +131,6 @@ impl<V: View> DecisionBuilder<'_, V> {
         self.forget_replies(id, 0, u64::MAX - 1);
     }
 
-    fn forget_waiting(&mut self, id: SessionId) {
-        for sort in [Sort::Parked, Sort::AwaitsRecall] {
-            let (from, to) = Key::whole_sort(sort);
-            let waiting = self.state.range(from, to).map(|(key, _)| key);
-            let of_session = waiting.filter(|key| {
-                matches!(key, Key::Parked(_, request) | Key::AwaitsRecall(_, request) if request.session == id)
-            });
-            let keys: Vec<Key> = of_session.cloned().collect();
-            keys.into_iter().for_each(|key| self.state.delete(key));
-        }
-    }
-
     /// The sessions that have a file open.
     pub fn openers(&self, file: FileId) -> &[Opener] {
         let opens = self.state.get(&Key::Opens(file)).and_then(Value::opens);
@@ -164,7 +155,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         let before = ranges(&opens);
         change(&mut opens);
         if ranges(&opens) < before {
-            self.unblocked_nodes.push(file);
+            self.effects.unblocked_nodes.push(file);
         }
         if opens.is_empty() {
             self.state.delete(key);

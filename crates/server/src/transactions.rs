@@ -29,6 +29,15 @@ pub struct TransactionCounts {
     pub conflicts: u32,
 }
 
+impl TransactionCounts {
+    pub(crate) const fn add(&mut self, later: Self) {
+        self.begun += later.begun;
+        self.committed += later.committed;
+        self.aborted += later.aborted;
+        self.conflicts += later.conflicts;
+    }
+}
+
 /// A step together with the file id that was assigned for it.
 pub type PreparedStep = (Step, Option<FileId>);
 
@@ -83,7 +92,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             unresolved: 0,
         };
         self.state.put(Key::TransactionStatus(id), status);
-        self.transactions.begun += 1;
+        self.effects.transactions.begun += 1;
     }
 
     /// Decides an undecided transaction and notifies the participants. An unknown transaction is
@@ -97,10 +106,10 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
         if commit {
             status.state = TransactionState::Committed;
-            self.transactions.committed += 1;
+            self.effects.transactions.committed += 1;
         } else {
             status.state = TransactionState::Aborted;
-            self.transactions.aborted += 1;
+            self.effects.transactions.aborted += 1;
         }
         let state = status.state;
         let others: Vec<ServerId> = status
@@ -151,7 +160,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             self.count_pending(target, -1);
             self.state.delete(Key::Locator(target.clone()));
         }
-        let steps: Vec<PreparedStep> = codec::decode(&participant.steps).unwrap_or_default();
+        let steps: Vec<PreparedStep> = codec::restore(&participant.steps);
         if committed {
             for (step, drawn) in steps {
                 self.install(step, drawn);

@@ -4,8 +4,12 @@
 
 mod cluster;
 
+use bytes::Bytes;
 use cluster::{CHUNK_BYTES, Cluster, ROOT, create, peers, spot};
-use futago_base::{Duration, Errno, Payload, RequestId, SessionId};
+use futago_base::{
+    Batch, Duration, Errno, Key, Payload, RequestId, ServerId, SessionId, View,
+    record::StoredMessage,
+};
 use futago_server::{Config, Input, Output};
 use futago_wire::{Failure, Reply, Request, Step};
 
@@ -194,7 +198,7 @@ trait Files {
 
 impl Files for futago_store::MemoryStore {
     fn space_of_files(&self) -> u64 {
-        futago_base::View::space(self).files
+        View::space(self).files
     }
 }
 
@@ -227,4 +231,26 @@ fn a_lost_message_is_resent_while_others_follow_it() {
         answers.extend(cluster.settle(0, outputs));
     }
     assert!(answers.iter().any(|(request, _)| *request == lost));
+}
+
+#[test]
+#[should_panic(expected = "a stored message is as it was encoded")]
+fn a_server_does_not_continue_without_a_message_that_it_owes() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let file = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    let id = cluster.next_id();
+    cluster.request(0, id, cluster::write(file, 0, u64::from(CHUNK_BYTES) + 1));
+    let owed = Key::Outbox(ServerId(1), 1);
+    assert!(cluster.stores[0].get(&owed).is_some());
+    let damaged = StoredMessage {
+        body: Bytes::from_static(&[u8::MAX]),
+        payload: Payload::empty(),
+    };
+    let batch = Batch {
+        records: vec![(owed, Some(damaged.into()))],
+        ..Batch::default()
+    };
+    cluster.stores[0].apply(batch);
+    cluster.now = cluster.now + cluster.servers[0].config().resend;
+    cluster.input(0, Input::Tick);
 }

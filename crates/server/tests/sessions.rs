@@ -99,6 +99,13 @@ impl Room {
     }
 }
 
+#[test]
+fn no_client_has_the_session_that_stands_for_no_client() {
+    let mut room = Room::new(1);
+    let refused = room.send(SessionId(0), HOME, Request::KeepAlive, true);
+    assert_eq!(outcomes(&refused), [Err(Failure::SessionExpired)]);
+}
+
 fn outcomes(outputs: &[Output]) -> Vec<Outcome> {
     let of = |output: &Output| match output {
         Output::Reply { outcome, .. } => Some(outcome.clone()),

@@ -172,9 +172,8 @@ pub fn encode<T: Serialize>(value: &T) -> Bytes {
 
 /// Appends the encoding of one value to `head`.
 fn encode_after<T: Serialize>(head: Vec<u8>, value: &T) -> Vec<u8> {
-    // Encoding fails only for types that postcard cannot express, such as sequences of unknown
-    // length. None of ours is one, and the tests encode every type.
-    postcard::to_extend(value, head).unwrap_or_default()
+    // The tests encode every type.
+    postcard::to_extend(value, head).expect("postcard cannot express a sequence without a length")
 }
 
 /// Decodes one value; all bytes must be used.
@@ -183,6 +182,16 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
         Ok((value, [])) => Ok(value),
         _ => Err(DecodeError::Body),
     }
+}
+
+/// Decodes a value that this process has encoded itself and stored since.
+///
+/// # Panics
+///
+/// On other bytes. A server's records are the only copy of its state, and it must not continue
+/// without a part of them.
+pub fn restore<T: DeserializeOwned>(bytes: &[u8]) -> T {
+    decode(bytes).expect("a stored message is as it was encoded")
 }
 
 /// A whole message.

@@ -1,6 +1,6 @@
 //! The names of records, in the order of the store.
 
-use super::Target;
+use super::{Target, Waiter};
 use crate::{
     BucketStart, ChunkId, FileId, Name, NameHash, Partition, RequestId, ServerId, SessionId,
     TransactionId, XattrName,
@@ -59,7 +59,7 @@ pub enum Key {
     /// The lock requests that wait on a file. Volatile.
     LockWaiters(FileId),
     /// A request that waits for a transaction to be resolved. Volatile.
-    Parked(TransactionId, RequestId),
+    Parked(TransactionId, Waiter),
     /// A lease: the client must be notified before this server changes what it has of the node. The
     /// value is the number of the request that the lease was granted for. Volatile.
     Lease(FileId, SessionId),
@@ -68,15 +68,18 @@ pub enum Key {
     /// The time at which the leases on a node were recalled. No lease on it is granted for a while
     /// after that. Volatile.
     Recall(FileId),
-    /// A request that waits until leases on a node are returned, or until other clients have
-    /// finished their appends. Volatile.
-    AwaitsRecall(FileId, RequestId),
+    /// A request or a message of another server that waits until leases on a node are returned, or
+    /// until other clients have finished their appends. Volatile.
+    AwaitsRecall(FileId, Waiter),
     /// The session that has an exclusive lease on a file. Volatile.
     Exclusive(FileId),
     /// A server that may still serve a session that is fenced here (invariant I14). Volatile.
     Unfenced(SessionId, ServerId),
     /// The incarnations of another server that are over: their messages are ignored.
     EndedLives(ServerId),
+    /// What a waiting message waits for: the same as [`Key::Parked`] and [`Key::AwaitsRecall`], by
+    /// message. Volatile.
+    Waiting(Waiter),
 }
 
 /// The kinds of records that a server scans as a whole now and then.
@@ -156,7 +159,7 @@ impl Key {
     pub const fn xattrs(file: FileId) -> (Self, Self) {
         (
             Self::Xattr(file, XattrName::least()),
-            Self::Xattr(FileId(file.0 + 1), XattrName::least()),
+            Self::Xattr(FileId(file.0.saturating_add(1)), XattrName::least()),
         )
     }
 
@@ -209,8 +212,8 @@ impl Key {
     /// The range of the requests that wait for a transaction.
     pub const fn parked(transaction: TransactionId) -> (Self, Self) {
         (
-            Self::Parked(transaction, FIRST),
-            Self::Parked(transaction, LAST),
+            Self::Parked(transaction, Waiter::FIRST),
+            Self::Parked(transaction, Waiter::LAST),
         )
     }
 
@@ -241,8 +244,24 @@ impl Key {
     /// The range of the requests that wait for the leases on a node.
     pub const fn awaiting_recall(node: FileId) -> (Self, Self) {
         (
-            Self::AwaitsRecall(node, FIRST),
-            Self::AwaitsRecall(node, LAST),
+            Self::AwaitsRecall(node, Waiter::FIRST),
+            Self::AwaitsRecall(node, Waiter::LAST),
+        )
+    }
+
+    /// The range of the waiting requests of a session.
+    pub const fn waiting_requests(session: SessionId) -> (Self, Self) {
+        let first = RequestId {
+            session,
+            sequence: 0,
+        };
+        let last = RequestId {
+            session,
+            sequence: u64::MAX,
+        };
+        (
+            Self::Waiting(Waiter::Request(first)),
+            Self::Waiting(Waiter::Request(last)),
         )
     }
 
@@ -296,8 +315,8 @@ impl Key {
                 Self::Unfenced(SessionId(u64::MAX), SERVER_END),
             ),
             Sort::Parked => (
-                Self::Parked(TRANSACTION, FIRST),
-                Self::Parked(TRANSACTION_END, LAST),
+                Self::Parked(TRANSACTION, Waiter::FIRST),
+                Self::Parked(TRANSACTION_END, Waiter::LAST),
             ),
             Sort::Lease => (
                 Self::Lease(FileId(0), SessionId(0)),
@@ -305,8 +324,8 @@ impl Key {
             ),
             Sort::Recall => (Self::Recall(FileId(0)), Self::Recall(FileId(u64::MAX))),
             Sort::AwaitsRecall => (
-                Self::AwaitsRecall(FileId(0), FIRST),
-                Self::AwaitsRecall(FileId(u64::MAX), LAST),
+                Self::AwaitsRecall(FileId(0), Waiter::FIRST),
+                Self::AwaitsRecall(FileId(u64::MAX), Waiter::LAST),
             ),
             Sort::Exclusive => (
                 Self::Exclusive(FileId(0)),
@@ -332,6 +351,7 @@ impl Key {
                 | Self::SessionLease(..)
                 | Self::Recall(_)
                 | Self::AwaitsRecall(..)
+                | Self::Waiting(_)
                 | Self::Exclusive(_)
         )
     }

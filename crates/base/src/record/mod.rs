@@ -15,8 +15,8 @@ pub use key::{Key, Sort};
 pub use lock::{LockKind, LockOwner, LockRange, LockSpace, LockWaiter, RangeLock};
 pub use rank::Rank;
 pub use session::{
-    AppendRange, HeldReply, InboxChannel, Opener, Opens, OutboxChannel, Recall, Session,
-    SessionState, StoredMessage,
+    AppendRange, Awaited, HeldReply, InboxChannel, Opener, Opens, OutboxChannel, Recall, Session,
+    SessionState, StoredMessage, Waiter,
 };
 pub use transaction::{Participant, Target, TransactionState, TransactionStatus};
 pub use value::Value;

@@ -1,6 +1,6 @@
 //! The position of a key in the order of keys, as one number.
 
-use super::{Key, Target};
+use super::{Key, Target, Waiter};
 use crate::{FileId, RequestId, TransactionId, XattrName};
 
 /// A number that rises with the keys: the smaller of two keys never has the larger rank.
@@ -19,7 +19,7 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
     /// An upper bound of [`Rank::sort`].
-    pub const SORTS: usize = 33;
+    pub const SORTS: usize = 34;
 
     /// The number of the key's kind; kinds are in the order of keys, too.
     pub const fn sort(self) -> usize {
@@ -108,12 +108,15 @@ impl Key {
             Self::Lease(id, session) => Rank::new(26, id.0, session.0 >> (64 - SECOND_BITS)),
             Self::SessionLease(session, id) => Rank::new(27, session.0, id.0 >> (64 - SECOND_BITS)),
             Self::Recall(id) => Rank::new(28, id.0, 0),
-            Self::AwaitsRecall(id, request) => {
+            Self::AwaitsRecall(id, Waiter::Peer { .. }) => Rank::new(29, id.0, 0),
+            Self::AwaitsRecall(id, Waiter::Request(request)) => {
                 Rank::new(29, id.0, request.session.0 >> (64 - SECOND_BITS))
             }
             Self::Exclusive(id) => Rank::new(30, id.0, 0),
             Self::Unfenced(session, server) => Rank::numbered(31, session.0, u64::from(server.0)),
             Self::EndedLives(server) => Rank::new(32, u64::from(server.0), 0),
+            Self::Waiting(Waiter::Peer { .. }) => Rank::new(33, 0, 0),
+            Self::Waiting(Waiter::Request(id)) => Rank::of_request(33, *id),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Records about other parties: sessions of clients and channels to other servers.
 
-use crate::{Incarnation, Payload, RequestId, SessionId, Time};
+use crate::{FileId, Incarnation, Payload, RequestId, ServerId, SessionId, Time, TransactionId};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use serde::Serialize;
@@ -74,11 +74,49 @@ pub struct Recall {
     pub notified: Time,
 }
 
+/// A message that waits until clients return leases or finish an append, or until a transaction is
+/// resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum Waiter {
+    /// A message of the ordered channel from another server.
+    Peer {
+        /// The sender.
+        sender: ServerId,
+        /// The sender's incarnation.
+        from: Incarnation,
+        /// The number of the message.
+        number: u64,
+    },
+    /// A client's request.
+    Request(RequestId),
+}
+
+impl Waiter {
+    /// The smallest.
+    pub(super) const FIRST: Self = Self::Peer {
+        sender: ServerId(0),
+        from: Incarnation(0),
+        number: 0,
+    };
+    /// The largest.
+    pub(super) const LAST: Self = Self::Request(RequestId {
+        session: SessionId(u64::MAX),
+        sequence: u64::MAX,
+    });
+}
+
+/// The event that a [`Waiter`] waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Awaited {
+    /// A transaction is resolved.
+    Transaction(TransactionId),
+    /// The leases on a node are returned, or appends to it are done.
+    Node(FileId),
+}
+
 /// A stored message, in the encoding of the wire.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredMessage {
-    /// The request that it arrived with or is sent as. The session is meaningless in an outbox.
-    pub request: RequestId,
     /// The encoded message.
     pub body: Bytes,
     /// The data that goes with it.

@@ -1,7 +1,7 @@
 //! The contents of records.
 
 use super::{
-    AppendRange, Entry, Header, HeldReply, InboxChannel, Inode, LockWaiter, Opener, Opens,
+    AppendRange, Awaited, Entry, Header, HeldReply, InboxChannel, Inode, LockWaiter, Opener, Opens,
     OutboxChannel, Participant, RangeLock, Recall, Session, StoredMessage, TransactionStatus,
 };
 use crate::{Incarnation, TransactionId};
@@ -85,6 +85,8 @@ values! {
         Locks(Vec<RangeLock>) as locks;
         /// Of [`Key::LockWaiters`](super::Key::LockWaiters).
         LockWaiters(Vec<LockWaiter>) as lock_waiters;
+        /// Of [`Key::Waiting`](super::Key::Waiting).
+        Awaited(Awaited) as awaited;
         /// Of [`Key::EndedLives`](super::Key::EndedLives).
         Lives(Vec<Incarnation>) as lives;
         /// Of [`Key::SessionFile`](super::Key::SessionFile),

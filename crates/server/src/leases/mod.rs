@@ -23,7 +23,7 @@ use crate::builder::{DecisionBuilder, stored};
 use alloc::{collections::BTreeSet, vec::Vec};
 use futago_base::{
     FileId, Key, Payload, RequestId, SessionId, Value, View, XattrName,
-    record::{Recall, Session, Sort, StoredMessage},
+    record::{Awaited, Recall, Session, Sort, Waiter},
 };
 use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request};
 
@@ -158,8 +158,8 @@ impl<V: View> DecisionBuilder<'_, V> {
         request: &Request,
         payload: &Payload,
     ) {
-        let message = stored(id, request, payload);
-        self.state.put(Key::AwaitsRecall(node, id), message);
+        let message = stored(request, payload);
+        self.wait_for(Awaited::Node(node), Waiter::Request(id), message);
     }
 
     /// Recalls the leases on a node, unless it was done less than the resend time ago. Returns
@@ -246,7 +246,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             self.state.put(key, Session { leases, ..known });
         }
         if !self.is_any(Key::leases(node)) {
-            self.unblocked_nodes.push(node);
+            self.effects.unblocked_nodes.push(node);
             self.begin_pause(node);
         }
     }
@@ -259,19 +259,6 @@ impl<V: View> DecisionBuilder<'_, V> {
             let since = self.now;
             self.state.put(key, Recall { since, ..recall });
         }
-    }
-
-    /// Takes the requests that waited for the leases on a node.
-    pub fn take_awaiting(&mut self, node: FileId) -> Vec<StoredMessage> {
-        let (from, to) = Key::awaiting_recall(node);
-        let waiting = self.state.range(from, to);
-        let waiting: Vec<StoredMessage> = waiting
-            .filter_map(|(_, value)| value.message().cloned())
-            .collect();
-        for message in &waiting {
-            self.state.delete(Key::AwaitsRecall(node, message.request));
-        }
-        waiting
     }
 
     /// Repeats recalls, fences live holders that do not return their leases, and deletes recalls

@@ -75,7 +75,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         let is_passed = |file: &FileId| self.ranges(*file).any(|range| self.is_late(range));
         let files: BTreeSet<FileId> = waiting.filter_map(|(key, _)| file(key)).collect();
         let passed: Vec<FileId> = files.into_iter().filter(is_passed).collect();
-        self.unblocked_nodes.extend(passed);
+        self.effects.unblocked_nodes.extend(passed);
     }
 
     fn ranges(&self, id: FileId) -> impl Iterator<Item = &AppendRange> {

@@ -89,7 +89,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         hash: NameHash,
     ) -> Option<(BucketStart, Header)> {
         let from = Key::Header(directory, BucketStart(0));
-        let to = Key::Header(directory, BucketStart(hash.0 + 1));
+        let to = Key::Header(directory, BucketStart(hash.0.saturating_add(1)));
         let last = self.state.range(from, to).last();
         match last {
             Some((Key::Header(_, bucket), Value::Header(header)))
@@ -160,7 +160,9 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
         self.count_change(location, before, after);
         if before.is_none() {
-            self.grown.push((location.directory, location.bucket));
+            self.effects
+                .grown
+                .push((location.directory, location.bucket));
         }
     }
 
@@ -176,9 +178,14 @@ impl<V: View> DecisionBuilder<'_, V> {
         let entries = |entry: Option<Entry>| u64::from(entry.is_some());
         let directories =
             |entry: Option<Entry>| u32::from(entry.is_some_and(|e| e.kind == Kind::Directory));
-        header.entries = (header.entries + entries(after)).saturating_sub(entries(before));
-        header.subdirectories =
-            (header.subdirectories + directories(after)).saturating_sub(directories(before));
+        header.entries = header
+            .entries
+            .saturating_add(entries(after))
+            .saturating_sub(entries(before));
+        header.subdirectories = header
+            .subdirectories
+            .saturating_add(directories(after))
+            .saturating_sub(directories(before));
         header.modified = header.modified.max(Timestamp::from(self.stamp));
         self.state
             .put(Key::Header(location.directory, location.bucket), header);
@@ -187,7 +194,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     /// Splits the buckets that have grown, at the end of the decision. So all steps of a
     /// transaction find their names where they were at its preparation.
     pub fn split_grown(&mut self) {
-        while let Some((directory, bucket)) = self.grown.pop() {
+        while let Some((directory, bucket)) = self.effects.grown.pop() {
             self.split_if_large(directory, bucket);
         }
     }
@@ -235,13 +242,13 @@ impl<V: View> DecisionBuilder<'_, V> {
             moved.entries += 1;
             moved.subdirectories += u32::from(entry.kind == Kind::Directory);
         }
-        header.entries -= moved.entries;
-        header.subdirectories -= moved.subdirectories;
+        header.entries = header.entries.saturating_sub(moved.entries);
+        header.subdirectories = header.subdirectories.saturating_sub(moved.subdirectories);
         self.state.put(Key::Header(directory, bucket), header);
-        self.grown.push((directory, bucket));
+        self.effects.grown.push((directory, bucket));
         if self.server.map.bucket_server(directory, upper) == self.server.id() {
             self.state.put(Key::Header(directory, upper), moved);
-            self.grown.push((directory, upper));
+            self.effects.grown.push((directory, upper));
         } else {
             self.transfer(directory, upper, moving, moved);
         }
@@ -315,7 +322,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         if let Some(header) = header {
             let header = self.recounted(directory, bucket, header);
             self.state.put(Key::Header(directory, bucket), header);
-            self.grown.push((directory, bucket));
+            self.effects.grown.push((directory, bucket));
         }
     }
 

@@ -418,6 +418,37 @@ fn requests_that_waited_together_see_each_other_s_changes() {
 }
 
 #[test]
+fn waiting_requests_cost_other_requests_nothing() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    let read = |room: &Room, number: u64| {
+        let input = Input::Request {
+            id: RequestId {
+                session: OTHER,
+                sequence: 1000 + number,
+            },
+            acknowledged: 0,
+            request: Request::GetAttributes(vec![ROOT]),
+            payload: Payload::empty(),
+            leases: true,
+            introduces: true,
+        };
+        let cluster = &room.cluster;
+        cluster.servers[0]
+            .handle(&cluster.stores[0], input, cluster.now)
+            .work
+    };
+    let alone = read(&room, 0);
+    for number in 0..20 {
+        assert_eq!(
+            answer(&room.request(SessionId(50 + number), chmod(file)).1),
+            None
+        );
+    }
+    assert_eq!(read(&room, 1).records_scanned, alone.records_scanned);
+}
+
+#[test]
 fn a_session_that_leaves_leaves_nothing() {
     let mut room = Room::new();
     let (file, ..) = room.leased_file();

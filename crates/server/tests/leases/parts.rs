@@ -1,7 +1,8 @@
 //! Directories whose buckets are on several servers: each grants leases on its own buckets.
 
 use super::*;
-use futago_base::{BucketStart, Incarnation, record::HeaderSum};
+use bytes::Bytes;
+use futago_base::{BucketStart, Incarnation, XattrName, record::HeaderSum};
 use futago_wire::{BucketsState, Spot};
 
 const UPPER: BucketStart = BucketStart(1 << 62);
@@ -95,6 +96,51 @@ fn a_change_of_the_holder_is_answered_with_the_buckets_as_they_are_now() {
     };
     assert_eq!((now.sum.entries, now.leased), (before.entries, true));
     assert!(number > lease.number);
+}
+
+/// Fills the first server with attributes of a file on which the holder has a lease.
+fn fill(room: &mut Room, id: FileId) {
+    let mut bytes = 32 << 10;
+    for number in 0.. {
+        let request = Request::SetXattr {
+            id,
+            name: XattrName::new(format!("user.{number}").into_bytes()).unwrap(),
+            value: Bytes::from(vec![0; bytes]),
+            create: false,
+            replace: false,
+        };
+        match room.ask(HOLDER, request).1 {
+            Ok(_) => {}
+            Err(Failure::Errno(Errno::ENOSPC)) if bytes == 0 => return,
+            Err(Failure::Errno(Errno::ENOSPC)) => bytes /= 2,
+            other => panic!("not set: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_refused_name_has_no_other_effect() {
+    let config = Config {
+        split_entries: 4,
+        ..Config::default()
+    };
+    let cluster = Cluster::with_limit(2, config, 64 << 10);
+    let mut room = Room { cluster };
+    room.request(HOLDER, Request::Lookup(spot(ROOT, "none")));
+    // The bucket of a leased directory does not split, but it will with the next name.
+    let mut made = Vec::new();
+    for number in 0..6 {
+        let (_, outputs) = room.request(HOLDER, create(spot(ROOT, &format!("f{number}"))));
+        let Some(Ok(Reply::Found { entry, .. })) = answer(&outputs) else {
+            panic!("not made: {outputs:?}");
+        };
+        made.push(entry.id);
+    }
+    fill(&mut room, made[0]);
+    room.give_back(HOLDER, &[ROOT]);
+    let (_, outputs) = room.request(OTHER, create(spot(ROOT, "one more")));
+    assert_eq!(answer(&outputs), Some(Err(Errno::ENOSPC.into())));
+    assert_eq!(outputs.len(), 1, "{outputs:?}");
 }
 
 #[test]

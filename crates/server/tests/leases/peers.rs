@@ -54,6 +54,27 @@ fn delivered_of(life: u64, number: u64) -> Output {
 }
 
 #[test]
+fn a_waiting_message_of_an_earlier_life_holds_up_no_later_life() {
+    let mut room = Room::new();
+    let lease = room.cached_by_holder("a");
+    assert_eq!(room.drop_link(1, lease.node), [recall(lease)]);
+    let other = room.cached_by_holder("b");
+    room.deliver(
+        8,
+        2,
+        PeerChange::DropLink {
+            file: other.node,
+            by: None,
+        },
+    );
+    // The first message of the new life is missing. Its second one is not parked behind a message
+    // of the earlier life.
+    let waiting = room.cluster.stores[0].records();
+    let waiting = waiting.filter(|(key, _)| matches!(key, Key::AwaitsRecall(..)));
+    assert_eq!(waiting.count(), 1);
+}
+
+#[test]
 fn a_message_that_waits_for_a_lease_is_dropped_when_its_sender_has_restarted() {
     let mut room = Room::new();
     let lease = room.cached_by_holder("a");
