@@ -9,14 +9,13 @@
 use crate::call::{Call, Shared};
 use crate::interruption::locked;
 use crate::operations::data::synchronize_file;
-use futago_base::{Duration, Errno, FileId, SessionId};
+use futago_base::{Duration, Errno, FileId, SessionId, Time};
 use futago_client::Context;
 use futago_fuse_kernel::Operation;
 use futago_node::RecordedClient;
 use std::collections::HashMap;
-use std::mem;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The longest time of a walk with its final operation. A node that a thread has looked up and does
@@ -24,6 +23,9 @@ use std::sync::{Arc, Mutex};
 const WALK_MAX: Duration = Duration::from_secs(10);
 /// A walk follows 40 symbolic links at most, and a system call has two paths at most.
 const HELD_MAX: usize = 82;
+/// The number of every thread in another pid namespace. Their walks cannot be told apart, so a walk
+/// of theirs ends with its time.
+const FOREIGN: u32 = 0;
 
 /// A file that is open for a thread that is about to use it.
 #[derive(Clone, Copy, Debug)]
@@ -37,46 +39,77 @@ pub struct Held {
 /// The second walks, by the threads for which the kernel does them.
 #[derive(Debug, Default)]
 pub struct RetriedWalks {
-    walks: Mutex<HashMap<u32, Walk>>,
-    /// How many have begun, ever.
-    begun: AtomicU64,
+    state: Mutex<State>,
+    /// Whether any walk has begun, ever.
+    has_begun: AtomicBool,
 }
 
 #[derive(Debug, Default)]
+struct State {
+    walks: HashMap<u32, Walk>,
+    /// Whether a task ends the walks that last too long. One serves all of them.
+    is_watched: bool,
+}
+
+#[derive(Debug)]
 struct Walk {
-    number: u64,
+    /// The walk ends at this time at the latest.
+    until: Time,
     held: Vec<Held>,
     /// The kernel has asked for attributes of what is held: an operation follows, or another walk.
     is_reached: bool,
 }
 
+/// The consequences of a walk that begins.
+#[derive(Debug)]
+struct Begun {
+    /// The files that were held for the walk before.
+    unused: Vec<Held>,
+    /// Whether a task must be started that ends late walks.
+    needs_watch: bool,
+}
+
 impl RetriedWalks {
-    /// A thread met `ESTALE`. Returns the number of the walk that begins, and what was held for the
-    /// one before.
-    fn begin(&self, thread: u32) -> (u64, Vec<Held>) {
-        let mut walks = locked(&self.walks);
-        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+    /// A thread met `ESTALE`.
+    fn begin(&self, thread: u32, now: Time) -> Begun {
+        self.has_begun.store(true, Ordering::Relaxed);
+        let state = &mut *locked(&self.state);
+        let needs_watch = !state.is_watched;
+        state.is_watched = true;
         let walk = Walk {
-            number,
-            ..Walk::default()
+            until: now + WALK_MAX,
+            held: Vec::new(),
+            is_reached: false,
         };
-        let last = walks.insert(thread, walk);
-        (number, last.map(|walk| walk.held).unwrap_or_default())
+        let unused = match thread {
+            FOREIGN => {
+                state.walks.entry(thread).or_insert(walk);
+                None
+            }
+            _ => state.walks.insert(thread, walk),
+        };
+        Begun {
+            unused: unused.map(|walk| walk.held).unwrap_or_default(),
+            needs_watch,
+        }
     }
 
     /// Whether what a thread looks up is to be held for it.
     pub fn is_under_way(&self, thread: u32) -> bool {
-        // Nobody pays for the map until a first thread has met `ESTALE`.
-        if self.begun.load(Ordering::Relaxed) == 0 {
+        // The map costs nothing until a first thread has met `ESTALE`.
+        if !self.has_begun.load(Ordering::Relaxed) {
             return false;
         }
-        let walks = locked(&self.walks);
-        walks.get(&thread).is_some_and(|walk| !walk.is_reached)
+        let state = locked(&self.state);
+        state
+            .walks
+            .get(&thread)
+            .is_some_and(|walk| !walk.is_reached)
     }
 
     /// Holds a file until its thread has used it. Returns it if the walk has ended.
     fn hold(&self, thread: u32, held: Held) -> Option<Held> {
-        match locked(&self.walks).get_mut(&thread) {
+        match locked(&self.state).walks.get_mut(&thread) {
             Some(walk) if walk.held.len() < HELD_MAX => {
                 walk.held.push(held);
                 None
@@ -87,33 +120,37 @@ impl RetriedWalks {
 
     /// The kernel asks for attributes of a node for a thread.
     fn reach(&self, thread: u32, node: u64) {
-        if let Some(walk) = locked(&self.walks).get_mut(&thread) {
+        if thread != FOREIGN
+            && let Some(walk) = locked(&self.state).walks.get_mut(&thread)
+        {
             walk.is_reached |= walk.held.iter().any(|held| held.file.0 == node);
         }
     }
 
     fn is_reached(&self, thread: u32) -> bool {
-        let walks = locked(&self.walks);
-        walks.get(&thread).is_some_and(|walk| walk.is_reached)
+        let state = locked(&self.state);
+        let walk = state.walks.get(&thread);
+        walk.is_some_and(|walk| walk.is_reached)
     }
 
-    /// A thread's walk is over. Returns what was held for it.
+    /// A thread has used what it walked to. Returns what was held for it.
     fn end(&self, thread: u32) -> Vec<Held> {
-        let walk = locked(&self.walks).remove(&thread);
+        if thread == FOREIGN {
+            return Vec::new();
+        }
+        let walk = locked(&self.state).walks.remove(&thread);
         walk.map(|walk| walk.held).unwrap_or_default()
     }
 
-    /// The same if it is the walk with this number.
-    fn end_late(&self, thread: u32, number: u64) -> Vec<Held> {
-        let mut walks = locked(&self.walks);
-        match walks.get_mut(&thread) {
-            Some(walk) if walk.number == number => {
-                let held = mem::take(&mut walk.held);
-                walks.remove(&thread);
-                held
-            }
-            _ => Vec::new(),
-        }
+    /// Ends the walks that last too long. Returns what was held for them, and when the next of the
+    /// others does.
+    fn end_late(&self, now: Time) -> (Vec<Held>, Option<Time>) {
+        let state = &mut *locked(&self.state);
+        let late = state.walks.extract_if(|_, walk| walk.until <= now);
+        let held = late.flat_map(|(_, walk)| walk.held).collect();
+        let next = state.walks.values().map(|walk| walk.until).min();
+        state.is_watched = next.is_some();
+        (held, next)
     }
 }
 
@@ -143,11 +180,14 @@ impl Step {
 pub fn note<T>(call: &Call, step: Step, outcome: Result<&T, &Errno>) {
     let (walks, thread) = (&call.shared.retried_walks, call.header.pid);
     if outcome.err() == Some(&Errno::ESTALE) {
-        let (number, unused) = walks.begin(thread);
-        let_go(call, unused);
-        return end_later(call, number);
+        let begun = walks.begin(thread, call.client.context().now());
+        let_go(call, begun.unused);
+        if begun.needs_watch {
+            end_late_walks(call);
+        }
+        return;
     }
-    if walks.begun.load(Ordering::Relaxed) == 0 {
+    if !walks.has_begun.load(Ordering::Relaxed) {
         return;
     }
     match step {
@@ -173,13 +213,18 @@ fn let_go(call: &Call, held: Vec<Held>) {
     starter.spawn(async move { close_all(&shared, &client, held).await });
 }
 
-fn end_later(call: &Call, number: u64) {
+/// Starts the task that ends walks that last too long, until there are none.
+fn end_late_walks(call: &Call) {
     let (shared, client) = (Arc::clone(&call.shared), Arc::clone(&call.client));
-    let thread = call.header.pid;
     call.shared.starter.spawn(async move {
-        client.context().sleep(WALK_MAX).await;
-        let held = shared.retried_walks.end_late(thread, number);
-        close_all(&shared, &client, held).await;
+        let mut pause = Some(WALK_MAX);
+        while let Some(span) = pause {
+            client.context().sleep(span).await;
+            let now = client.context().now();
+            let (held, next) = shared.retried_walks.end_late(now);
+            pause = next.map(|next| next.since(now));
+            close_all(&shared, &client, held).await;
+        }
     });
 }
 
@@ -209,6 +254,7 @@ mod tests {
     use super::*;
 
     const THREAD: u32 = 7;
+    const NOW: Time = Time(1_000);
 
     fn held(number: u64) -> Held {
         Held {
@@ -229,14 +275,14 @@ mod tests {
             walks.hold(THREAD, held(5)).is_some(),
             "no walk is under way"
         );
-        assert!(walks.begin(THREAD).1.is_empty());
+        assert!(walks.begin(THREAD, NOW).unused.is_empty());
         assert!(walks.is_under_way(THREAD) && !walks.is_under_way(THREAD + 1));
         assert!(walks.hold(THREAD, held(5)).is_none());
         walks.reach(THREAD, 6);
         assert!(walks.is_under_way(THREAD), "a directory on the way");
         walks.reach(THREAD, 5);
         assert!(!walks.is_under_way(THREAD));
-        assert_eq!(files(&walks.begin(THREAD).1), [5]);
+        assert_eq!(files(&walks.begin(THREAD, NOW).unused), [5]);
         assert!(walks.is_under_way(THREAD), "another walk");
         walks.hold(THREAD, held(6));
         assert_eq!(files(&walks.end(THREAD)), [6]);
@@ -244,20 +290,41 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_ends_late_only_if_it_is_the_same() {
+    fn one_task_ends_all_walks_that_last_too_long() {
         let walks = RetriedWalks::default();
-        let (first, _) = walks.begin(THREAD);
+        assert!(walks.begin(THREAD, NOW).needs_watch);
+        for thread in 0..100 {
+            assert!(!walks.begin(thread, NOW).needs_watch);
+        }
         walks.end(THREAD);
-        let (second, _) = walks.begin(THREAD);
+        let later = NOW + Duration::from_secs(1);
+        assert!(!walks.begin(THREAD, later).needs_watch);
         walks.hold(THREAD, held(5));
-        assert!(walks.end_late(THREAD, first).is_empty());
-        assert_eq!(files(&walks.end_late(THREAD, second)), [5]);
+        walks.hold(THREAD + 1, held(6));
+        let (late, next) = walks.end_late(NOW + WALK_MAX);
+        assert_eq!((files(&late), next), (vec![6], Some(later + WALK_MAX)));
+        let (late, next) = walks.end_late(later + WALK_MAX);
+        assert_eq!((files(&late), next), (vec![5], None));
+        assert!(walks.begin(THREAD, later).needs_watch);
+    }
+
+    #[test]
+    fn a_foreign_thread_does_not_end_the_walk_of_another() {
+        let walks = RetriedWalks::default();
+        walks.begin(FOREIGN, NOW);
+        walks.hold(FOREIGN, held(5));
+        walks.reach(FOREIGN, 5);
+        assert!(walks.is_under_way(FOREIGN));
+        let later = NOW + Duration::from_secs(1);
+        assert!(walks.begin(FOREIGN, later).unused.is_empty());
+        assert!(walks.end(FOREIGN).is_empty());
+        assert_eq!(files(&walks.end_late(NOW + WALK_MAX).0), [5]);
     }
 
     #[test]
     fn a_walk_holds_no_more_than_it_can_meet() {
         let walks = RetriedWalks::default();
-        walks.begin(THREAD);
+        walks.begin(THREAD, NOW);
         let refused = (0..100).filter_map(|number| walks.hold(THREAD, held(number)));
         assert_eq!(refused.count(), 100 - HELD_MAX);
     }
