@@ -22,9 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{self, Instant};
 
-/// How long a recalled lease is held because pages cannot be dropped. They are used no
-/// more without asking, but by whom has them mapped, and of a directory by who goes on with a
-/// listing.
+/// How long a client holds a recalled lease because pages cannot be dropped. After that only
+/// processes that have mapped the pages, or continue a listing, use them without a request.
 pub const DROP_MAX: time::Duration = time::Duration::from_millis(200);
 
 /// How long pages stay that were read while no lease covered them, unless a process reads again

@@ -4,6 +4,7 @@ use crate::answer::Answer;
 use crate::cache_progress::CacheProgress;
 use crate::cached_listings::CachedListings;
 use crate::cached_pages::CachedPages;
+use crate::callers;
 use crate::direct_changes::DirectChanges;
 use crate::directory_nodes::DirectoryNodes;
 use crate::gone_directories::GoneDirectories;
@@ -14,13 +15,13 @@ use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
 use crate::open_files::OpenFiles;
 use crate::retried_walks::RetriedWalks;
+use crate::taking_in::TakingIn;
 use crate::translate;
 use crate::unsynchronized::Unsynchronized;
 use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
 use futago_client::Context;
 use futago_fuse_kernel::{Entry, Forget, Header};
 use futago_node::{RecordedClient, Starter};
-use std::fs;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,8 +39,6 @@ const fn validity(trust: Duration) -> time::Duration {
 const KILLED_POLL: Duration = Duration::from_millis(100);
 /// How long an interrupted caller waits for the outcome of its wait for a lock.
 const CANCEL_MAX: Duration = Duration::from_secs(1);
-/// SIGKILL's bit in the masks of `/proc/PID/status`.
-const KILL_BIT: u64 = 1 << (libc::SIGKILL - 1);
 
 /// The state that a mount's requests share.
 #[derive(Debug)]
@@ -219,8 +218,12 @@ impl Call {
 
     fn name_valid(&self, name: &Name, id: Option<FileId>) -> time::Duration {
         let (known, directories) = (&self.shared.known_nodes, &self.shared.directories);
-        let are_expired = self.shared.names.are_expired(self.header.node);
-        if known.caches_names() && directories.is_single(self.file) && are_expired {
+        let are_expired = || self.shared.names.are_expired(self.header.node);
+        if TakingIn::knows(self.header.pid)
+            && known.caches_names()
+            && directories.is_single(self.file)
+            && are_expired()
+        {
             validity(self.client.name_trust(self.file, name, id))
         } else {
             ZERO
@@ -317,52 +320,8 @@ impl Call {
     /// Waits until the caller is being killed.
     async fn caller_is_killed(&self) {
         self.interruption.raised().await;
-        while !is_being_killed(self.header.pid) {
+        while !callers::is_being_killed(self.header.pid) {
             self.client.context().sleep(KILLED_POLL).await;
         }
-    }
-}
-
-/// Whether a thread has a SIGKILL pending, as every thread of a killed process has, or is gone. Of
-/// a thread in another pid namespace (0) nothing is known.
-fn is_being_killed(thread: u32) -> bool {
-    if thread == 0 {
-        return false;
-    }
-    match fs::read_to_string(format!("/proc/{thread}/status")) {
-        Ok(status) => has_kill_pending(&status),
-        Err(_) => true,
-    }
-}
-
-fn has_kill_pending(status: &str) -> bool {
-    let masks = status.lines().filter_map(|line| {
-        line.strip_prefix("SigPnd:")
-            .or(line.strip_prefix("ShdPnd:"))
-    });
-    masks
-        .filter_map(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .any(|mask| mask & KILL_BIT != 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pending_kill_is_seen_and_other_signals_are_not() {
-        let status = |own: u64, shared: u64| {
-            format!("Name:\tx\nSigPnd:\t{own:016x}\nShdPnd:\t{shared:016x}\nSigBlk:\t0100\n")
-        };
-        assert!(has_kill_pending(&status(0x100, 0)));
-        assert!(has_kill_pending(&status(0, 0x102)));
-        assert!(!has_kill_pending(&status(0x2, 0x4000)));
-    }
-
-    #[test]
-    fn this_thread_is_not_being_killed_and_no_thread_is_gone() {
-        assert!(!is_being_killed(std::process::id()));
-        assert!(!is_being_killed(0));
-        assert!(is_being_killed(u32::MAX));
     }
 }

@@ -29,6 +29,7 @@ mod cache_progress;
 mod cached_listings;
 mod cached_pages;
 mod call;
+mod callers;
 mod direct_changes;
 mod directory_nodes;
 mod dispatch;

@@ -3,11 +3,12 @@
 //! A thread that looks up a name takes the answer in when it runs next. If it knows the name
 //! already, it holds no lock meanwhile (`fuse_dentry_revalidate` in fs/fuse/dir.c), so a message to
 //! expire the name may come before the answer and be lost to it. A thread has taken its answer in
-//! when it sends another request, sleeps, has run since, or is gone.
+//! when it sends another request, sleeps, has run since, or is gone. Threads of other pid
+//! namespaces cannot be told apart, so they get no names to cache.
 
+use crate::callers;
 use crate::interruption::locked;
 use std::collections::HashMap;
-use std::fs;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -43,16 +44,24 @@ impl Answer {
         if self.is_old() {
             return false;
         }
-        let Some(run) = runnable(thread) else {
-            // A sleeping thread waits for the answer, or has taken it in. Of another pid namespace
-            // nothing is known.
-            return thread == 0 || !self.is_sent && is_alive(thread);
-        };
-        !self.is_sent || *self.run.get_or_insert_with(|| run.clone()) == run
+        match Progress::of(thread) {
+            Progress::Gone => false,
+            Progress::Unknown => true,
+            // It waits for the answer, or has taken it in.
+            Progress::Sleeps => !self.is_sent,
+            Progress::Runs(run) => {
+                !self.is_sent || *self.run.get_or_insert_with(|| run.clone()) == run
+            }
+        }
     }
 }
 
 impl TakingIn {
+    /// Whether the mount can know that a thread has taken an answer in.
+    pub const fn knows(thread: u32) -> bool {
+        thread != 0
+    }
+
     /// A thread is about to be sent a name in a directory.
     pub fn tell(&self, thread: u32, node: u64) {
         let mut answers = locked(&self.0);
@@ -88,18 +97,33 @@ impl TakingIn {
     }
 }
 
-/// The scheduler's statistics of a runnable thread; `None` if it sleeps or has ended.
-fn runnable(thread: u32) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
-    let (_, fields) = status.rsplit_once(") ")?;
-    if !fields.starts_with('R') {
-        return None;
-    }
-    fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()
+/// How far a thread has come.
+#[derive(Debug, PartialEq, Eq)]
+enum Progress {
+    /// It runs, or is about to, with these statistics of the scheduler.
+    Runs(String),
+    Sleeps,
+    Gone,
+    /// Its files are closed to this process, or hidden.
+    Unknown,
 }
 
-fn is_alive(thread: u32) -> bool {
-    fs::exists(format!("/proc/{thread}/stat")).unwrap_or(true)
+impl Progress {
+    fn of(thread: u32) -> Self {
+        Self::read(thread).unwrap_or_else(|| match callers::exists(thread) {
+            true => Self::Unknown,
+            false => Self::Gone,
+        })
+    }
+
+    fn read(thread: u32) -> Option<Self> {
+        let status = callers::read(thread, "stat").ok()?;
+        let (_, fields) = status.rsplit_once(") ")?;
+        if !fields.starts_with('R') {
+            return Some(Self::Sleeps);
+        }
+        callers::read(thread, "schedstat").ok().map(Self::Runs)
+    }
 }
 
 #[cfg(test)]
@@ -143,7 +167,7 @@ mod tests {
             wait.recv().ok();
         });
         let thread = receiver.recv().expect("a thread");
-        while runnable(thread).is_some() {
+        while Progress::of(thread) != Progress::Sleeps {
             std::thread::yield_now();
         }
         answers.tell(thread, NODE);
@@ -152,6 +176,13 @@ mod tests {
         assert!(!answers.is_awaited(NODE));
         drop(end);
         worker.join().expect("joined");
+    }
+
+    /// All threads of other pid namespaces have one number, so what one of them sends says nothing
+    /// of the others.
+    #[test]
+    fn threads_of_other_pid_namespaces_are_unknown() {
+        assert!(!TakingIn::knows(0) && TakingIn::knows(this_thread()));
     }
 
     #[test]
