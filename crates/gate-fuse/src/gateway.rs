@@ -6,7 +6,7 @@ use crate::lock_notes::Holder;
 use crate::operations::{directories, locks, open};
 use crate::polling::AdaptivePolling;
 use crate::thread_pool::ThreadPool;
-use crate::{dispatch, local, retried_walks};
+use crate::{dispatch, local, lock_release, retried_walks};
 use futago_base::{Errno, FileId, Name};
 use futago_client::{Context as _, first_of};
 use futago_fuse_kernel::{
@@ -299,7 +299,8 @@ async fn undo(call: &Call, outcome: Outcome) {
         call.shared.pages.doubt(id.0);
         result = open::close(call, id, handle).await;
     } else if let Some(unlock) = answer.unlock() {
-        result = call.client.set_lock(call.file, unlock, None).await;
+        let holder = Holder::of_change(call.file, &unlock);
+        result = lock_release::release(call, holder, unlock).await;
     }
     if let Err(error) = result {
         tracing::debug!(id = %call.file, %error, "cannot take back what a caller left behind");

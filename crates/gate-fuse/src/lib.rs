@@ -43,6 +43,7 @@ mod known_nodes;
 mod listing;
 mod local;
 mod lock_notes;
+mod lock_release;
 mod mount;
 mod open_files;
 mod operations;

@@ -2,6 +2,7 @@
 
 use crate::interruption::locked;
 use futago_base::{FileId, record::LockSpace};
+use futago_wire::LockChange;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
@@ -46,6 +47,15 @@ impl Holder {
             file,
             space: LockSpace::Range,
             owner,
+        }
+    }
+
+    /// Of the locks that a change is about.
+    pub const fn of_change(file: FileId, change: &LockChange) -> Self {
+        Self {
+            file,
+            space: change.space,
+            owner: change.owner,
         }
     }
 

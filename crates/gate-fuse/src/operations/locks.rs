@@ -29,7 +29,12 @@ pub async fn set(call: &Call, request: &LockRequest, wait: bool, flock: bool) ->
         Some(_) => notes.note(holder, request.handle),
         None => notes.is_settled(holder),
     };
+    let deadline = call.client.context().now() + call.client.config().retry;
     while !may_go_ahead() {
+        // The server of a lock that is to be taken back may be gone for good.
+        if call.client.context().now() >= deadline {
+            return Err(Errno::EIO);
+        }
         call.client.context().sleep(SETTLED_POLL).await;
     }
     if change.kind.is_none() && !notes.has(holder) {

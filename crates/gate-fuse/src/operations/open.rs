@@ -5,6 +5,7 @@ use super::{data, pages};
 use crate::answer::{Answer, Outcome};
 use crate::call::{Call, Shared};
 use crate::lock_notes::Holder;
+use crate::lock_release;
 use crate::translate;
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
 use futago_client::{Context, CreateFlags};
@@ -145,11 +146,13 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
 pub async fn flush(call: &Call, handle: u64, lock_owner: u64) -> Outcome {
     let synchronized = data::synchronize(call, handle).await;
     let holder = Holder::of_ranges(call.file, lock_owner);
-    if call.shared.locks.has(holder) {
-        call.shared.locks.forget(holder);
-        release_locks(&call.client, holder).await?;
+    if !call.shared.locks.has(holder) {
+        return synchronized;
     }
-    synchronized
+    call.shared.locks.forget(holder);
+    let released = lock_release::release_all(call, holder).await;
+    // The loss of data is reported once, so it comes first.
+    synchronized.and_then(|answer| released.map(|()| answer))
 }
 
 /// The last close of an open file ends the locks that belong to it: those of `flock` and of
@@ -157,9 +160,10 @@ pub async fn flush(call: &Call, handle: u64, lock_owner: u64) -> Outcome {
 pub async fn release(call: &Call, release: Release) -> Outcome {
     let (id, locks) = (call.file, &call.shared.locks);
     let holders = locks.forget_handle(id, release.handle);
-    if !holders.is_empty() {
-        release_locks_of(&call.client, &holders).await;
-        holders.into_iter().for_each(|holder| locks.settle(holder));
+    for holder in holders {
+        // A failed release is repeated.
+        lock_release::release_all(call, holder).await.ok();
+        locks.settle(holder);
     }
     close(call, id, release.handle).await?;
     Ok(Answer::Done)
@@ -193,19 +197,6 @@ pub async fn take_part(call: &Call, id: FileId, end: u64) -> Result<(), Errno> {
         return Ok(());
     }
     call.client.register_opens(id).await
-}
-
-async fn release_locks_of(client: &RecordedClient, holders: &[Holder]) {
-    for &holder in holders {
-        if let Err(error) = release_locks(client, holder).await {
-            tracing::debug!(?holder, %error, "cannot release locks of a file that is closed");
-        }
-    }
-}
-
-async fn release_locks(client: &RecordedClient, holder: Holder) -> Result<(), Errno> {
-    let Holder { file, space, owner } = holder;
-    client.release_locks(file, space, owner).await
 }
 
 const fn has(flags: u32, flag: libc::c_int) -> bool {
