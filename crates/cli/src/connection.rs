@@ -133,6 +133,18 @@ impl Connection {
         Ok((place.directory, place.name))
     }
 
+    /// The same for a name that need not be a directory's. A slash at the end of the path demands
+    /// one that exists.
+    pub fn locate_other(&self, path: &RemotePath) -> anyhow::Result<(FileId, Name)> {
+        let locate = async |client: &RecordedClient| {
+            let place = client.locate(path.bytes()).await?;
+            client.check_slash(&place).await?;
+            Ok(place)
+        };
+        let place = self.run(|| path.to_string(), locate)?;
+        Ok((place.directory, place.name))
+    }
+
     /// The kind of a name in a directory; symbolic links are not followed.
     pub fn lookup(
         &self,

@@ -19,7 +19,7 @@ use futago_lab::{
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// A measurement to make.
+/// The file system that a benchmark measures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Target {
     /// The cluster of this file, through the library.

@@ -45,14 +45,21 @@ pub fn on_this_host(directory: &Path) -> Ended {
         .count();
     end_processes(&mounts, &mut ended.killed);
     end_processes(&others, &mut ended.killed);
-    if let Err(error) = fs::remove_dir_all(directory)
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
+    if let Err(error) = runtime_directory::remove(directory) {
         ended
             .problems
-            .push(format!("removing {}: {error}", directory.display()));
+            .push(format!("removing {}: {error:#}", directory.display()));
     }
     ended
+}
+
+impl Ended {
+    fn add(&mut self, other: Self) {
+        self.servers += other.servers;
+        self.mounts.extend(other.mounts);
+        self.killed.extend(other.killed);
+        self.problems.extend(other.problems);
+    }
 }
 
 fn end_mount(path: &Path, ended: &mut Ended) {
@@ -98,27 +105,36 @@ pub fn everywhere(cluster: &Cluster) -> anyhow::Result<Ended> {
         .iter()
         .filter_map(|s| s.host.as_ref())
         .collect();
-    let mut remote = Vec::new();
-    if let (Some(template), false) = (&cluster.launcher, hosts.is_empty()) {
-        let launcher = Launcher::parse(template)?;
-        for host in hosts {
-            remote.push(on_other_host(&launcher, host, &directory));
-        }
-    }
-    let mut ended = on_this_host(&directory);
-    for result in remote {
-        match result {
-            Ok(there) => {
-                ended.servers += there.servers;
-                ended.problems.extend(there.problems);
-            }
+    let launcher = cluster.launcher.as_deref().map(Launcher::parse);
+    let launcher = launcher.transpose()?;
+    let mut ended = Ended::default();
+    for host in hosts
+        .into_iter()
+        .filter(|host| launcher.is_some() || !is_this_host(host))
+    {
+        match on_other_host(launcher.as_ref(), host, &directory) {
+            Ok(there) => ended.add(there),
             Err(error) => ended.problems.push(format!("{error:#}")),
         }
     }
+    ended.add(on_this_host(&directory));
     Ok(ended)
 }
 
-fn on_other_host(launcher: &Launcher, host: &str, directory: &Path) -> anyhow::Result<Ended> {
+fn is_this_host(host: &str) -> bool {
+    fs::read_to_string("/proc/sys/kernel/hostname").is_ok_and(|name| name.trim() == host)
+}
+
+fn on_other_host(
+    launcher: Option<&Launcher>,
+    host: &str,
+    directory: &Path,
+) -> anyhow::Result<Ended> {
+    let launcher = launcher.with_context(|| {
+        format!(
+            "cleaning up on {host}: the cluster file names no launcher; end its processes there"
+        )
+    })?;
     let command = [
         std::env::current_exe()?.into(),
         "down".into(),

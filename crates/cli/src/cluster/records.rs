@@ -1,14 +1,13 @@
 //! Records of the processes of a cluster on this host, so that `down` and `status` find them.
 
+use super::runtime_directory;
 use anyhow::Context;
 use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
-    io::{self, Write},
     path::{Path, PathBuf},
 };
-use tempfile::NamedTempFile;
 
 /// The role of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,9 +72,10 @@ impl ProcessRecord {
 
     /// Writes the record into the runtime directory.
     pub fn save(&self, directory: &Path) -> anyhow::Result<()> {
-        let path = self.path(directory);
         let text = serde_json::to_vec(self)?;
-        put_in_place(directory, &path, &text).with_context(|| format!("writing {}", path.display()))
+        // The process and the one that starts it may both be writing it.
+        runtime_directory::put(directory, &self.name(), &text)
+            .with_context(|| format!("writing {}", self.path(directory).display()))
     }
 
     /// Takes the record away.
@@ -85,21 +85,17 @@ impl ProcessRecord {
     }
 
     fn path(&self, directory: &Path) -> PathBuf {
+        directory.join(self.name())
+    }
+
+    fn name(&self) -> String {
         let name = match &self.role {
             Role::Server(process) => format!("server-{process}"),
             Role::Mount(_) => format!("mount-{}", self.pid),
             Role::Launcher(process) => format!("launcher-{process}"),
         };
-        directory.join(name + ".process")
+        name + ".process"
     }
-}
-
-/// Writes a file as a whole. A process and the one that starts it may both be writing it.
-fn put_in_place(directory: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = NamedTempFile::new_in(directory)?;
-    file.write_all(text)?;
-    file.persist(path)?;
-    Ok(())
 }
 
 /// The records in a runtime directory; other files are ignored.

@@ -11,8 +11,8 @@ use rustix::{
 };
 use std::{
     ffi::OsStr,
-    fs::{self, File},
-    io,
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
     os::unix::{fs::FileExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -130,7 +130,7 @@ impl Started {
 
     /// The end of its log, and of what it has written to its standard output.
     fn last_lines(&self) -> String {
-        let log = fs::read(&self.log).unwrap_or_default();
+        let log = end_of(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&log).into_owned() + &self.said().unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(5)..].join("\n")
@@ -156,6 +156,19 @@ impl Started {
         let _ = self.child.wait();
     }
 }
+
+/// The last bytes of a log, which may be long.
+fn end_of(log: &Path) -> io::Result<Vec<u8>> {
+    let mut log = File::open(log)?;
+    let start = log.metadata()?.len().saturating_sub(LAST_BYTES);
+    log.seek(SeekFrom::Start(start))?;
+    let mut end = Vec::new();
+    log.take(LAST_BYTES).read_to_end(&mut end)?;
+    Ok(end)
+}
+
+/// More than the last five lines of a log usually take.
+const LAST_BYTES: u64 = 16 << 10;
 
 /// A flag that SIGINT and SIGTERM raise from now on, instead of ending this process.
 pub fn interruption() -> anyhow::Result<Arc<AtomicBool>> {

@@ -179,7 +179,7 @@ pub fn serving_arguments(
 pub struct Place<'a> {
     /// The mount point.
     pub directory: &'a Path,
-    /// The possible values.
+    /// Whether the mount point may hide files.
     pub permission: Permission,
 }
 

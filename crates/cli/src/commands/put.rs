@@ -82,7 +82,11 @@ impl Put {
         let (directory, name) = match into {
             Some(directory) => (directory, &last_name(source)?),
             None => {
-                let (directory, name) = connection.locate(&self.target)?;
+                let (directory, name) = if self.recursive && source.is_dir() {
+                    connection.locate(&self.target)?
+                } else {
+                    connection.locate_other(&self.target)?
+                };
                 (directory, &name.clone())
             }
         };

@@ -80,7 +80,7 @@ impl Removal<'_> {
         if path.last_name().is_none() {
             return self.empty_root(path);
         }
-        let (directory, name) = self.connection.locate(path)?;
+        let (directory, name) = self.connection.locate_other(path)?;
         let removed = self.try_remove(path, directory, &name);
         removed.with_context(|| format!("removing {path}"))
     }

@@ -16,9 +16,10 @@ use clap::Args;
 use futago_node::{Cluster, cores::OnOneCore, server};
 use rustix::process::{getegid, geteuid};
 use std::{
-    io::{Read, Write},
+    fs::File,
+    io::Read,
     net::SocketAddr,
-    os::unix::fs::OpenOptionsExt,
+    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 use zeroize::Zeroizing;
@@ -97,17 +98,28 @@ impl Serve {
             .as_ref()
             .context("a cluster file from standard input needs --runtime-directory")?;
         runtime_directory::make(directory)?;
-        let mut text = Zeroizing::new(String::new());
-        std::io::stdin().read_to_string(&mut text)?;
-        let path = directory.join(format!("cluster-{}.toml", self.process));
-        let file = std::fs::File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&path);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
+        let input = std::io::stdin().as_fd().try_clone_to_owned()?;
+        let text = read_cluster(input.into())?;
+        let name = format!("cluster-{}.toml", self.process);
+        let path = directory.join(&name);
+        runtime_directory::put(directory, &name, &text)
             .with_context(|| format!("writing {}", path.display()))?;
         Ok(Cluster::load(&path)?)
     }
+}
+
+/// The largest cluster file.
+const CLUSTER_BYTES_MAX: usize = 4 << 20;
+
+/// Reads a cluster file without a buffer in between and into memory that does not grow, because a
+/// copy of the key would stay behind.
+fn read_cluster(input: File) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+    let mut text = Zeroizing::new(Vec::with_capacity(CLUSTER_BYTES_MAX + 1));
+    let most = CLUSTER_BYTES_MAX as u64 + 1;
+    input.take(most).read_to_end(&mut text)?;
+    ensure!(
+        text.len() <= CLUSTER_BYTES_MAX,
+        "the cluster file from standard input is longer than {CLUSTER_BYTES_MAX} bytes"
+    );
+    Ok(text)
 }

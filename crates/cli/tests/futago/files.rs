@@ -137,3 +137,17 @@ fn the_living_are_saved(cluster: &Cluster, alive: usize) {
         "{removed}"
     );
 }
+
+#[test]
+fn a_slash_at_the_end_of_a_path_demands_a_directory() {
+    let cluster = Cluster::up(&[]);
+    let file = cluster.path("file");
+    write(&file, b"data");
+    let file = file.to_str().unwrap();
+    cluster.command(&["put", file, "/new/"]).assert().failure();
+    cluster.command(&["put", file, "/f"]).assert().success();
+    cluster.command(&["put", file, "/f/"]).assert().failure();
+    cluster.command(&["rm", "/f/"]).assert().failure();
+    cluster.command(&["rm", "-r", "/f/"]).assert().failure();
+    cluster.command(&["rm", "/f"]).assert().success();
+}

@@ -103,6 +103,58 @@ fn a_cluster_that_cannot_start_leaves_nothing() {
     assert!(!path.exists());
 }
 
+/// The runtime directory of a cluster file may be any directory of its user.
+#[test]
+fn down_leaves_files_that_are_not_of_the_cluster() {
+    let cluster = Cluster::up(&[]);
+    let runtime = runtime_directory(&cluster.load());
+    let notes = runtime.join("notes");
+    crate::common::write(&notes, b"precious");
+    let output = cluster.command(&["down"]).output().unwrap();
+    assert_eq!(std::fs::read(&notes).unwrap(), b"precious");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains(&*runtime.to_string_lossy()), "{text}");
+    assert!(!runtime.join("server-0.log").exists());
+    std::fs::remove_file(&notes).unwrap();
+    assert_eq!(cluster.json(&["down"]).0, 0);
+    assert!(!runtime.exists());
+}
+
+#[test]
+fn down_names_the_hosts_that_it_cannot_reach() {
+    let cluster = Cluster::up(&[]);
+    let mut description = cluster.load();
+    description.servers[0].host = Some("elsewhere".to_owned());
+    description.replace(&cluster.file()).unwrap();
+    let output = cluster.command(&["down"]).assert().failure();
+    let text = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(text.contains("elsewhere"), "{text}");
+}
+
+/// The file may be there already, from a server that restarts.
+#[test]
+fn a_cluster_file_from_standard_input_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = Cluster::up(&[]);
+    let runtime = directory.path().join("run");
+    std::fs::create_dir(&runtime).unwrap();
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&runtime, closed).unwrap();
+    let file = runtime.join("cluster-7.toml");
+    crate::common::write(&file, b"half of it");
+    let reader = std::fs::File::open(&file).unwrap();
+    let output = futago()
+        .args(["serve", "--cluster", "-", "--process", "7"])
+        .arg("--runtime-directory")
+        .arg(&runtime)
+        .write_stdin(std::fs::read(cluster.file()).unwrap())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("no process 7"), "{text}");
+    assert_eq!(std::io::read_to_string(reader).unwrap(), "half of it");
+}
+
 #[test]
 fn a_launcher_starts_and_ends_servers_on_hosts() {
     let directory = tempfile::tempdir().unwrap();
