@@ -1,6 +1,7 @@
 # make quickstart   sets up this machine, builds, starts four servers, does real work on them and shows it
 # make test         sets up this machine and runs every check of a change
 # make proof        everything that takes longer; the reports go to docs/proof
+# make package      builds a .deb and a tarball for all distributions in target/packages
 # make install      installs the program (PREFIX, DESTDIR)
 
 PREFIX = /usr/local
@@ -10,7 +11,7 @@ BIN = $(DESTDIR)$(PREFIX)/bin
 # Where rustup puts the toolchain.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-.PHONY: build quickstart test proof install uninstall
+.PHONY: build quickstart test proof package install uninstall
 
 build:
 	cargo build --release --package futago-cli
@@ -27,6 +28,10 @@ test:
 proof:
 	tests/setup --proof
 	cargo xtask proof
+
+package:
+	tests/setup --packages
+	packaging/build
 
 install: build
 	install -D -m 755 target/release/futago $(BIN)/futago

@@ -104,6 +104,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "packages",
+        limit_s: 7200,
+        command: "packaging/prove",
+        ready: has_program,
+    },
+    Step {
         name: "seeds",
         limit_s: 1800,
         command: "cargo run --release --package futago-cli -- twin fuzz --seeds 20000",
