@@ -7,6 +7,8 @@ mod commands;
 mod connection;
 mod exit;
 mod logs;
+#[cfg(all(target_arch = "x86_64", any(test, target_env = "musl")))]
+mod memory_functions;
 mod output;
 mod simulation;
 mod transfer;
