@@ -250,8 +250,8 @@ impl WriteBuffer {
         self.is_closed = true;
     }
 
-    /// Whether a write to a file may be buffered. After a loss it may not until the writer is told,
-    /// so that a further write fails at once if it must.
+    /// Whether a write to a file may be buffered. After a loss it may not until the loss is
+    /// reported, so that a further write fails at once if it must.
     pub fn accepts(&self, id: FileId) -> bool {
         !self.is_closed && self.lost.get(&id).is_none()
     }

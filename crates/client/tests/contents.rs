@@ -407,8 +407,8 @@ fn servers_keep_few_replies_however_long_a_client_waits_for_a_lock() {
         });
         assert_eq!(join_all([waits, works]).await, [Err(Errno::EINTR), Ok(())]);
     });
-    let kept = cluster.kept_replies();
-    assert!(kept < FILES / 4, "{kept}");
+    let saved = cluster.saved_replies();
+    assert!(saved < FILES / 4, "{saved}");
 }
 
 /// The lock request stays at the server until the cancellation arrives or the lock is granted.

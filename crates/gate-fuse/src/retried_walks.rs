@@ -23,8 +23,8 @@ use std::sync::{Arc, Mutex};
 const WALK_MAX: Duration = Duration::from_secs(10);
 /// A walk follows 40 symbolic links at most, and a system call has two paths at most.
 const HELD_MAX: usize = 82;
-/// The number of every thread in another pid namespace. Their walks cannot be told apart, so a walk
-/// of theirs ends with its time.
+/// The number of every thread in another pid namespace. Their walks cannot be distinguished, so a
+/// walk of theirs ends with its time.
 const FOREIGN: u32 = 0;
 
 /// A file that is open for a thread that is about to use it.

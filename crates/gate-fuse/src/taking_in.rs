@@ -4,7 +4,7 @@
 //! already, it holds no lock meanwhile (`fuse_dentry_revalidate` in fs/fuse/dir.c), so a message to
 //! expire the name may come before the answer and be lost to it. A thread has taken its answer in
 //! when it sends another request, sleeps, has run since, or is gone. Threads of other pid
-//! namespaces cannot be told apart, so they get no names to cache.
+//! namespaces cannot be distinguished, so they get no names to cache.
 
 use crate::callers;
 use crate::interruption::locked;

@@ -15,7 +15,7 @@ fn code<T>(result: io::Result<T>) -> Option<i32> {
 }
 
 #[test]
-fn every_writer_hears_of_a_loss_whoever_meets_it() {
+fn a_loss_is_reported_to_every_writer() {
     let Some(mut twins) = Twins::start_with(None, GIVE_UP_SECONDS) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What a decision does besides its changes of the state.
+//! The effects of a decision besides its changes of the state.
 
 use crate::{Output, TransactionCounts};
 use alloc::vec::Vec;

@@ -1,5 +1,5 @@
-//! Messages that wait for clients. Each is stored with what it waits for, and noted by its own name,
-//! so that neither search walks over the others.
+//! Messages that wait for clients. Each is stored with its condition, and noted by its own name, so
+//! that neither search walks over the others.
 
 use crate::builder::DecisionBuilder;
 use alloc::vec::Vec;

@@ -77,8 +77,8 @@ pub enum Key {
     Unfenced(SessionId, ServerId),
     /// The incarnations of another server that are over: their messages are ignored.
     EndedLives(ServerId),
-    /// What a waiting message waits for: the same as [`Key::Parked`] and [`Key::AwaitsRecall`], by
-    /// message. Volatile.
+    /// The condition that a waiting message waits for: the same as [`Key::Parked`] and
+    /// [`Key::AwaitsRecall`], by message. Volatile.
     Waiting(Waiter),
 }
 

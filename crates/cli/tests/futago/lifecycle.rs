@@ -138,7 +138,7 @@ fn a_cluster_file_from_standard_input_is_replaced() {
     let cluster = Cluster::up(&[]);
     let runtime = directory.path().join("run");
     std::fs::create_dir(&runtime).unwrap();
-    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    let closed = std::fs::Permissions::from_mode(0o700);
     std::fs::set_permissions(&runtime, closed).unwrap();
     let file = runtime.join("cluster-7.toml");
     crate::common::write(&file, b"half of it");

@@ -360,7 +360,7 @@ impl Cluster {
     }
 
     /// The number of replies that servers keep for clients that might ask again.
-    pub fn kept_replies(&self) -> usize {
+    pub fn saved_replies(&self) -> usize {
         let world = self.world.borrow();
         let stores = world.servers.iter().map(|(_, store)| store);
         let keys = stores.flat_map(|store| store.records().map(|(key, _)| key));

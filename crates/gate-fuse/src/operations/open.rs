@@ -179,8 +179,8 @@ pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
     call.client.in_session(session, close).await
 }
 
-/// Takes one registration of an open file back at its home. A loss that this meets is told to those
-/// who wrote to the file and have it open.
+/// Takes one registration of an open file back at its home. A loss that this meets is reported to
+/// all that have the file open and wrote to it.
 pub async fn unregister(shared: &Shared, client: &RecordedClient, id: FileId) -> Result<(), Errno> {
     let closed = client.close(id).await;
     if let Err(why) = closed {

@@ -66,7 +66,7 @@ impl Starter {
     }
 
     /// Has the client write back what it buffers, and send later writes at once. Waits for that on
-    /// this thread. What is lost is logged.
+    /// this thread, and logs losses.
     pub fn stop_buffering(&self) {
         let client = Arc::clone(&self.client);
         let (done, is_done) = std::sync::mpsc::channel();
