@@ -92,7 +92,7 @@ pub use attributes::{Attributes, Entry, Timestamp};
 pub use handler::Handler;
 pub use mount::{
     FlagChange, MountEntry, MountError, MountFlags, MountOptions, UnmountMode, Unmounter,
-    clean_dead_mount, mounts, remount,
+    carries_mounts, clean_dead_mount, mounts, remount,
 };
 pub use negotiate::{Granted, NegotiateError, Wanted};
 pub use notify::{EXPIRES_ALL_NAMES, Notifier};

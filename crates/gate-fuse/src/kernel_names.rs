@@ -11,7 +11,9 @@
 //!
 //! The thread that requests attributes may hold the lock itself, without a request under way. After
 //! a moment all names of the mount are expired at once, which needs no lock; but then a directory
-//! in use has no path until it is looked up again.
+//! in use has no path until it is looked up again, and what is mounted on a directory would be
+//! unmounted. If anything is mounted so, the thread gets attributes that are valid for no time, and
+//! may use a name that has changed meanwhile.
 
 use crate::cache_progress::CacheProgress;
 use crate::directory_nodes::Place;
@@ -19,7 +21,7 @@ use crate::interruption::locked;
 use crate::kernel_locks::{Held, KernelLocks};
 use crate::taking_in::{TAKE_IN_POLL, TakingIn};
 use futago_base::Name;
-use futago_fuse_kernel::Notifier;
+use futago_fuse_kernel::{MountOptions, Notifier};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -259,7 +261,7 @@ impl KernelNames {
     }
 
     /// A caller that asks for attributes of a directory waits until its names are expired. Returns
-    /// whether they are.
+    /// whether it need not wait any longer.
     pub fn press(&self, node: u64) -> bool {
         let mut directories = locked(&self.directories);
         let Some(directory) = directories.get_mut(&node) else {
@@ -275,12 +277,22 @@ impl KernelNames {
         if expiry.stands_still() < SELF_LOCKED_MAX {
             return false;
         }
+        if carries_mounts() {
+            // They would be unmounted. The names are expired when the lock is free.
+            return true;
+        }
         *expiry = Expiry::default();
         if let Some(notifier) = self.notifier.get() {
             notifier.expire_all_names().ok();
         }
         true
     }
+}
+
+/// Whether something is mounted on a directory of a mount like this.
+fn carries_mounts() -> bool {
+    let kind = MountOptions::default().kind();
+    futago_fuse_kernel::carries_mounts(kind.as_ref()).unwrap_or(true)
 }
 
 fn take(directories: &mut HashMap<u64, Directory>, at: &Place) -> Option<Instant> {

@@ -17,6 +17,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, chown
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use tempfile::TempDir;
 
 /// Two mounts; `None`, with a word about why, where this cannot be tried.
@@ -61,34 +62,33 @@ fn a_rename_leaves_a_whiteout_that_both_mounts_see() {
 }
 
 /// A mounted overlay file system.
-struct Overlay(TempDir);
+struct Overlay(PathBuf);
 
 impl Overlay {
-    fn mount(lower: &Path, upper: &Path, work: &Path) -> io::Result<Self> {
-        let point = TempDir::new()?;
+    fn mount(point: &Path, lower: &Path, upper: &Path, work: &Path) -> io::Result<Self> {
         let (lower, upper, work) = (lower.display(), upper.display(), work.display());
         let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
-        let (options, target) = (CString::new(options)?, c_path(point.path()));
+        let (options, target) = (CString::new(options)?, c_path(point));
         // SAFETY: all are C strings that outlive the call.
         let mounted = unsafe {
             let kind = c"overlay".as_ptr();
             libc::mount(kind, target.as_ptr(), kind, 0, options.as_ptr().cast())
         };
         if mounted == 0 {
-            Ok(Self(point))
+            Ok(Self(point.to_owned()))
         } else {
             Err(io::Error::last_os_error())
         }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.join(name)
     }
 }
 
 impl Drop for Overlay {
     fn drop(&mut self) {
-        let target = c_path(self.0.path());
+        let target = c_path(&self.0);
         // SAFETY: the path is a C string that outlives the call.
         unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
     }
@@ -97,6 +97,8 @@ impl Drop for Overlay {
 fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("a path")
 }
+
+const OVERLAY_ROUNDS: usize = 10;
 
 /// The lower directory of the overlay.
 fn lower() -> TempDir {
@@ -119,7 +121,7 @@ fn change_overlay(overlay: &Overlay) {
     fs::remove_file(overlay.path("removed")).expect("removed");
     fs::remove_file(overlay.path("d/inside")).expect("removed");
     fs::write(overlay.path("new"), "above").expect("written");
-    let unnamed = rustix::fs::open(overlay.0.path(), OFlags::TMPFILE | OFlags::RDWR, Mode::RUSR);
+    let unnamed = rustix::fs::open(&overlay.0, OFlags::TMPFILE | OFlags::RDWR, Mode::RUSR);
     assert!(unnamed.is_ok(), "{unnamed:?}");
 }
 
@@ -131,20 +133,20 @@ fn check_overlay(overlay: &Overlay) {
         ("below".into(), "above".into())
     );
     let expected = ["changed", "d", "new"].map(String::from);
-    assert_eq!(names(overlay.0.path()), BTreeSet::from(expected));
+    assert_eq!(names(&overlay.0), BTreeSet::from(expected));
     assert_eq!(names(&overlay.path("d")), BTreeSet::from(["moved".into()]));
 }
 
 #[test]
 fn an_overlay_file_system_keeps_its_changes_on_a_mount() {
     let Some(twins) = start() else { return };
-    let lower = lower();
+    let (point, lower) = (TempDir::new().expect("folder"), lower());
     let (upper, work) = (twins.path(0, "upper"), twins.path(0, "work"));
     for directory in [&upper, &work] {
         fs::create_dir(directory).expect("made");
     }
     for is_first in [true, false] {
-        let overlay = match Overlay::mount(lower.path(), &upper, &work) {
+        let overlay = match Overlay::mount(point.path(), lower.path(), &upper, &work) {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
                 return println!("skipped: this kernel has no overlay file system");
             }
@@ -158,6 +160,42 @@ fn an_overlay_file_system_keeps_its_changes_on_a_mount() {
     for name in ["upper/removed", "upper/moved", "upper/d/inside"] {
         assert!(is_whiteout(&twins.path(1, name)), "{name}");
     }
+}
+
+fn use_overlays(root: &Path, lower: &Path, user: usize) {
+    let [point, upper, work] =
+        ["point", "upper", "work"].map(|name| root.join(format!("{name}{user}")));
+    for _ in 0..OVERLAY_ROUNDS {
+        for directory in [&point, &upper, &work] {
+            fs::create_dir(directory).expect("made");
+        }
+        let overlay = match Overlay::mount(&point, lower, &upper, &work) {
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
+                return println!("skipped: this kernel has no overlay file system");
+            }
+            overlay => overlay.expect("an overlay"),
+        };
+        change_overlay(&overlay);
+        check_overlay(&overlay);
+        drop(overlay);
+        for directory in [&point, &upper, &work] {
+            fs::remove_dir_all(directory).expect("removed");
+        }
+    }
+}
+
+/// The kernel drops mounts on directories whose names become invalid. An overlay file system holds
+/// locks of directories while it asks for their attributes.
+#[test]
+fn overlays_on_directories_of_a_mount_stay_mounted() {
+    let Some(twins) = start() else { return };
+    let lower = lower();
+    thread::scope(|scope| {
+        for user in 0..3 {
+            let (root, lower) = (twins.points[0].path(), lower.path());
+            scope.spawn(move || use_overlays(root, lower, user));
+        }
+    });
 }
 
 const CAPABILITY: &str = "security.capability";
