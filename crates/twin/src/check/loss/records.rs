@@ -2,10 +2,10 @@
 
 use super::{Loss, Spot, changed_names, entries, lost_entries, seen_names};
 use crate::check::Record;
-use futago_base::{FileId, Value};
+use futago_base::{FileId, Key, Name, Value};
 use futago_lab::check::{Fault, Finding, Listing, Records, check};
 use futago_store::MemoryStore;
-use futago_wire::{Step, codec};
+use futago_wire::{PeerChange, Step, codec};
 use std::collections::BTreeSet;
 
 /// The findings of a check of all servers' records that the loss does not explain.
@@ -68,9 +68,10 @@ impl<'a> Causes<'a> {
                     || self.busy.contains(&entry.id)
                     || self.busy_names.contains(&(*directory, name.clone()))
             }
-            Fault::EntryWithoutBucket(directory, ..) | Fault::OverlappingBucket(directory, _) => {
-                loss.is_home(*directory)
+            Fault::EntryWithoutBucket(directory, name, _) => {
+                loss.is_home(*directory) || was_moving(loss.lost, *directory, name)
             }
+            Fault::OverlappingBucket(directory, _) => loss.is_home(*directory),
             Fault::StrayBucket(id, _) => loss.is_home(*id) || self.busy.contains(id),
             Fault::MissingBucket(id, start) => loss.map.bucket_server(*id, *start) == loss.server,
             Fault::LostInode(id, _) | Fault::WrongLinks(id, ..) | Fault::Orphan(id, _) => {
@@ -83,6 +84,29 @@ impl<'a> Causes<'a> {
             Fault::StrayAdmission(id) => loss.is_home(*id),
             _ => false,
         }
+    }
+}
+
+/// Whether the server was giving the bucket of a name to another one when it stopped. The entries of
+/// the bucket may have arrived without its header, which is sent last.
+fn was_moving(lost: &MemoryStore, directory: FileId, name: &Name) -> bool {
+    lost.records().any(|(key, value)| match (key, value) {
+        (Key::Outbox(..), Value::Message(message)) => {
+            gives_bucket_of(&message.body, directory, name)
+        }
+        _ => false,
+    })
+}
+
+fn gives_bucket_of(body: &[u8], of: FileId, name: &Name) -> bool {
+    match codec::decode(body) {
+        Ok(PeerChange::Transfer {
+            directory,
+            bucket,
+            header: Some(header),
+            ..
+        }) => directory == of && bucket.covers(header.level, name.hash()),
+        _ => false,
     }
 }
 
