@@ -92,10 +92,10 @@ pub use attributes::{Attributes, Entry, Timestamp};
 pub use handler::Handler;
 pub use mount::{
     FlagChange, MountEntry, MountError, MountFlags, MountOptions, UnmountMode, Unmounter,
-    carries_mounts, clean_dead_mount, mounts, remount,
+    clean_dead_mount, mounts, remount,
 };
 pub use negotiate::{Granted, NegotiateError, Wanted};
-pub use notify::{EXPIRES_ALL_NAMES, Notifier};
+pub use notify::Notifier;
 pub use reply::{DirectoryList, FileSystemUsage, Reply};
 pub use request::{
     CopyFileRange, Create, Fallocate, Forget, Header, Ioctl, Lock, LockRequest, MakeNode,

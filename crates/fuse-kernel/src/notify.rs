@@ -9,9 +9,6 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
-/// The first minor protocol number with [`Notifier::expire_all_names`] (Linux 6.16).
-pub const EXPIRES_ALL_NAMES: u32 = 44;
-
 /// Invalidates the kernel's caches. A node or name that the kernel does not know is no error.
 ///
 /// To drop a name, the kernel waits for an inode's lock, which it holds during operations on the
@@ -82,18 +79,6 @@ impl Notifier {
             flags,
         };
         self.send(opcode::NOTIFY_INVAL_ENTRY, record.as_bytes(), Some(name))?;
-        Ok(())
-    }
-
-    /// Has all names looked up again when they are next used; a directory in use has no place
-    /// meanwhile (`getcwd`: ENOENT). Names of answers under way are among them, but for listings:
-    /// the kernel takes the nodes of a listing (READDIRPLUS) for new when it comes to them. It
-    /// waits for no lock. It knows this from [`EXPIRES_ALL_NAMES`] on.
-    ///
-    /// # Errors
-    /// ENOTCONN or ENODEV when the mount is gone; EINVAL if not supported.
-    pub fn expire_all_names(&self) -> io::Result<()> {
-        self.send(opcode::NOTIFY_INC_EPOCH, &[], None)?;
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use crate::call::Shared;
 use crate::interruption::locked;
 use crate::taking_in::TAKE_IN_POLL;
 use futago_base::FileId;
-use futago_fuse_kernel::{Connection, EXPIRES_ALL_NAMES, Notifier};
+use futago_fuse_kernel::{Connection, InitFlags, Notifier};
 use futago_node::{Futago, Invalidation, Invalidations, Options};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -69,7 +69,8 @@ impl KernelCaches {
         };
         // A second mount with the same caches keeps nothing.
         if let Some(queue) = locked(&self.queue).take() {
-            let caches_names = connection.granted().kernel_minor >= EXPIRES_ALL_NAMES;
+            let features = connection.granted().features;
+            let caches_names = features.contains(InitFlags::HAS_EXPIRE_ONLY);
             shared.known_nodes.keep(caches_names);
             shared.known_nodes.set_notifier(connection.notifier());
             shared.names.keep(connection.notifier());

@@ -9,11 +9,13 @@
 //! before it looks at names (`fuse_permission` in fs/fuse/dir.c), and gets the reply once the names
 //! are expired.
 //!
-//! The thread that requests attributes may hold the lock itself, without a request under way. After
-//! a moment all names of the mount are expired at once, which needs no lock; but then a directory
-//! in use has no path until it is looked up again, and what is mounted on a directory would be
-//! unmounted. If anything is mounted so, the thread gets attributes that are valid for no time, and
-//! may use a name that has changed meanwhile.
+//! The thread that requests attributes may hold the lock itself, without a request under way.
+//! Nothing tells which of the waiting threads it is. So while no name is expired, one of them after
+//! the other gets attributes that are valid for no time, beginning with the one that has waited
+//! longest: the thread that holds the lock has probably taken it before the others came. The kernel
+//! could also expire all names of the mount without a lock (`FUSE_NOTIFY_INC_EPOCH`). But then a
+//! directory in use has no path until it is looked up again, and what is mounted on a directory is
+//! unmounted.
 
 use crate::cache_progress::CacheProgress;
 use crate::directory_nodes::Place;
@@ -21,8 +23,8 @@ use crate::interruption::locked;
 use crate::kernel_locks::{Held, KernelLocks};
 use crate::taking_in::{TAKE_IN_POLL, TakingIn};
 use futago_base::Name;
-use futago_fuse_kernel::{MountOptions, Notifier};
-use std::collections::HashMap;
+use futago_fuse_kernel::Notifier;
+use std::collections::{BTreeSet, HashMap};
 use std::mem;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -31,8 +33,8 @@ use tokio::task::spawn_blocking;
 /// How long names that cannot be expired keep a lease from being given back, although no request is
 /// known that holds the lock.
 const LOCKED_MAX: Duration = Duration::from_millis(20);
-/// How long who asks for attributes waits for names to be expired, although no request is known
-/// that holds the lock.
+/// How long no name is expired before one of the callers that wait for it goes on, although no
+/// request is known that holds the lock.
 const SELF_LOCKED_MAX: Duration = Duration::from_millis(5);
 /// How much later than the reply is sent the kernel may begin to count a validity.
 const TAKE_IN_MAX: Duration = Duration::from_secs(1);
@@ -59,6 +61,26 @@ struct Directory {
     /// How many names there are when they are next looked through.
     looked_through: usize,
     expiry: Expiry,
+    /// The numbers of the callers that wait for the expiry.
+    callers: BTreeSet<u64>,
+    /// The number of the last caller.
+    last_caller: u64,
+}
+
+/// A caller that waits until the names of a directory are expired.
+#[derive(Debug)]
+pub struct Caller<'a> {
+    names: &'a KernelNames,
+    node: u64,
+    number: u64,
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        if let Some(directory) = locked(&self.names.directories).get_mut(&self.node) {
+            directory.callers.remove(&self.number);
+        }
+    }
 }
 
 /// Names that are being expired.
@@ -260,39 +282,42 @@ impl KernelNames {
         directory.is_none_or(|directory| directory.expiry.left() == 0)
     }
 
-    /// A caller that asks for attributes of a directory waits until its names are expired. Returns
-    /// whether it need not wait any longer.
-    pub fn press(&self, node: u64) -> bool {
+    /// A caller that asks for attributes of a directory begins to wait until its names are expired.
+    pub fn await_expiry(&self, node: u64) -> Caller<'_> {
         let mut directories = locked(&self.directories);
-        let Some(directory) = directories.get_mut(&node) else {
+        let number = directories.get_mut(&node).map_or(0, |directory| {
+            directory.last_caller += 1;
+            directory.callers.insert(directory.last_caller);
+            directory.last_caller
+        });
+        Caller {
+            names: self,
+            node,
+            number,
+        }
+    }
+
+    /// Whether a caller need not wait any longer.
+    pub fn may_go_on(&self, caller: &Caller<'_>) -> bool {
+        let mut directories = locked(&self.directories);
+        let Some(directory) = directories.get_mut(&caller.node) else {
             return true;
         };
         let expiry = &mut directory.expiry;
         if expiry.left() == 0 {
             return true;
         }
-        if self.locks.are_held(node) {
+        if self.locks.are_held(caller.node) {
             expiry.seen.1 = Instant::now();
         }
-        if expiry.stands_still() < SELF_LOCKED_MAX {
+        let is_next = directory.callers.first() == Some(&caller.number);
+        if !is_next || expiry.stands_still() < SELF_LOCKED_MAX {
             return false;
         }
-        if carries_mounts() {
-            // They would be unmounted. The names are expired when the lock is free.
-            return true;
-        }
-        *expiry = Expiry::default();
-        if let Some(notifier) = self.notifier.get() {
-            notifier.expire_all_names().ok();
-        }
+        // The next caller goes on if no name is expired now, either.
+        expiry.seen.1 = Instant::now();
         true
     }
-}
-
-/// Whether something is mounted on a directory of a mount like this.
-fn carries_mounts() -> bool {
-    let kind = MountOptions::default().kind();
-    futago_fuse_kernel::carries_mounts(kind.as_ref()).unwrap_or(true)
 }
 
 fn take(directories: &mut HashMap<u64, Directory>, at: &Place) -> Option<Instant> {
@@ -374,6 +399,41 @@ mod tests {
         let directory = directories.entry(NODE).or_default();
         directory.tell(name("a"), Instant::now());
         assert!(directory.begin_expiry().is_empty());
+    }
+
+    /// As it is when the kernel waits for a lock to expire a name.
+    fn stuck() -> KernelNames {
+        let known = KernelNames::default();
+        known.tell(NODE, &name("a"), VALID, u32::MAX);
+        assert_eq!(names(&known, NODE), [name("a")]);
+        known
+    }
+
+    fn stand_still(known: &KernelNames) {
+        let mut directories = locked(&known.directories);
+        let expiry = &mut directories.get_mut(&NODE).expect("known").expiry;
+        expiry.seen = (expiry.left(), Instant::now() - SELF_LOCKED_MAX);
+    }
+
+    #[test]
+    fn callers_go_on_one_after_the_other_while_no_name_is_expired() {
+        let known = stuck();
+        let (first, second) = (known.await_expiry(NODE), known.await_expiry(NODE));
+        assert!(!known.may_go_on(&first) && !known.may_go_on(&second));
+        stand_still(&known);
+        assert!(!known.may_go_on(&second) && known.may_go_on(&first));
+        drop(first);
+        assert!(!known.may_go_on(&second), "the first may hold the lock");
+        stand_still(&known);
+        assert!(known.may_go_on(&second));
+    }
+
+    #[test]
+    fn all_callers_go_on_once_the_names_are_expired() {
+        let known = stuck();
+        let callers = [known.await_expiry(NODE), known.await_expiry(NODE)];
+        locked(&known.directories)[&NODE].expiry.end(&name("a"));
+        assert!(callers.iter().all(|caller| known.may_go_on(caller)));
     }
 
     #[test]

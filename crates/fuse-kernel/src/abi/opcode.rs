@@ -54,4 +54,3 @@ pub const COPY_FILE_RANGE_64: u32 = 53;
 pub const NOTIFY_INVAL_INODE: i32 = 2;
 pub const NOTIFY_INVAL_ENTRY: i32 = 3;
 pub const NOTIFY_DELETE: i32 = 6;
-pub const NOTIFY_INC_EPOCH: i32 = 8;

@@ -12,7 +12,7 @@ mod watcher;
 pub use flags::{FlagChange, MountFlags};
 pub use options::MountOptions;
 pub use remount::remount;
-pub use table::{MountEntry, carries_mounts, clean_dead_mount, mounts};
+pub use table::{MountEntry, clean_dead_mount, mounts};
 pub use unmount::{UnmountMode, Unmounter};
 
 use std::fs;

@@ -3,8 +3,7 @@
 use super::MountFlags;
 use super::options::unescape;
 use super::unmount::{UnmountMode, unmount_path};
-use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,10 +11,6 @@ use std::path::{Path, PathBuf};
 /// One line of the mount table of this mount namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountEntry {
-    /// The number of the mount.
-    pub id: u64,
-    /// The number of the mount that has the mount point.
-    pub parent: u64,
     /// The mount point.
     pub path: PathBuf,
     /// Type, such as "fuse.futago".
@@ -34,17 +29,6 @@ pub struct MountEntry {
 /// When `/proc` cannot be read.
 pub fn mounts() -> io::Result<Vec<MountEntry>> {
     Ok(parse(&fs::read("/proc/self/mountinfo")?))
-}
-
-/// Whether something is mounted on a directory of a mount of this type.
-///
-/// # Errors
-/// When `/proc` cannot be read.
-pub fn carries_mounts(kind: &OsStr) -> io::Result<bool> {
-    let table = mounts()?;
-    let of_kind = table.iter().filter(|entry| entry.kind == kind);
-    let numbers: BTreeSet<u64> = of_kind.map(|entry| entry.id).collect();
-    Ok(table.iter().any(|entry| numbers.contains(&entry.parent)))
 }
 
 /// Unmounts `path` if its FUSE server has died; returns whether there was such a mount.
@@ -99,26 +83,19 @@ fn parse(table: &[u8]) -> Vec<MountEntry> {
 /// `id parent major:minor root path options [optional fields] - type source options`
 fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let mut fields = line.split(|&byte| byte == b' ');
-    let (id, parent) = (number(fields.next()?)?, number(fields.next()?)?);
-    let device = fields.next()?;
+    let device = fields.nth(2)?;
     let path = fields.nth(1)?;
     let of_mount = fields.next()?;
     fields.find(|field| *field == b"-")?;
     let (kind, source) = (fields.next()?, fields.next()?);
     let of_file_system = fields.next().unwrap_or_default();
     Some(MountEntry {
-        id,
-        parent,
         path: unescape(path).into(),
         kind: unescape(kind),
         source: unescape(source),
         device: unescape(device),
         flags: MountFlags::in_table(of_mount) | MountFlags::in_table(of_file_system),
     })
-}
-
-fn number(field: &[u8]) -> Option<u64> {
-    str::from_utf8(field).ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -138,7 +115,6 @@ broken
         assert_eq!(entries[1].kind, "fuse.futago");
         assert_eq!(entries[1].source, "x,y");
         assert_eq!(entries[1].device, "0:44");
-        assert_eq!((entries[1].id, entries[1].parent), (40, 21));
         let flags = MountFlags::READ_ONLY | MountFlags::NO_SUID;
         assert_eq!(entries[1].flags, flags);
     }

@@ -94,7 +94,9 @@ pub async fn settle(call: &Call) {
 
 /// A path may be about to lead through the directory.
 async fn settle_names(call: &Call) {
-    while !call.shared.names.press(call.header.node) {
+    let names = &call.shared.names;
+    let caller = names.await_expiry(call.header.node);
+    while !names.may_go_on(&caller) {
         call.client.context().sleep(EXPIRY_POLL).await;
     }
 }
