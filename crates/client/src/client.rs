@@ -175,7 +175,12 @@ impl<C: Context> Client<C> {
     pub(crate) async fn ask_state(&self, id: FileId) -> Result<FileState, Failure> {
         self.flush(id).await;
         let request = Request::GetAttributes(vec![id]);
-        let Reply::Files(files) = self.ask(self.map.home(id), request).await? else {
+        self.first_state(self.ask(self.map.home(id), request).await?)
+    }
+
+    /// The state of the first file in a reply.
+    pub(crate) fn first_state(&self, reply: Reply) -> Result<FileState, Failure> {
+        let Reply::Files(files) = reply else {
             return Err(UNEXPECTED);
         };
         match files.first() {

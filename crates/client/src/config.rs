@@ -22,9 +22,9 @@ pub struct Config {
     /// server has answered. `None` if the client accepts no leases. It must be shorter than the
     /// lease of the servers by an eighth of that and by the clock difference. Default: none.
     pub lease_trust: Option<Duration>,
-    /// The most nodes that are cached under leases. Default: 16,384.
+    /// The most nodes that are cached under leases. Default: 262,144.
     pub leases_max: usize,
-    /// The most names that are cached under leases. Default: 65,536.
+    /// The most names that are cached under leases. Default: 1,048,576.
     pub names_max: usize,
     /// The most file data that is cached under leases, in bytes. Default: 64 MiB.
     pub data_bytes_max: u64,
@@ -50,8 +50,8 @@ impl Default for Config {
             directories_max: 4096,
             files_max: 16_384,
             lease_trust: None,
-            leases_max: 16_384,
-            names_max: 65_536,
+            leases_max: 262_144,
+            names_max: 1 << 20,
             data_bytes_max: 64 << 20,
             dirty_bytes_max: 32 << 20,
             exclusive_after: 4,

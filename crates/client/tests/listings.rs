@@ -78,6 +78,7 @@ fn list(entries_max: u32, complete: bool) -> Exchange {
         entries: listed(&["a", "b"]),
         complete,
         level: 0,
+        directory: None,
     };
     exchange(0, request, Ok(reply))
 }

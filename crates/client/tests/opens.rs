@@ -138,11 +138,9 @@ fn opens_are_registered_before_the_client_removes_the_last_name() {
         file: Some(FILE),
     };
     let unlink = exchange(0, request, Ok(Reply::Done));
-    let look_up = exchange(0, Request::Lookup(spot()), Ok(found(false)));
-    let exchanges = vec![create(), look_up, open(), unlink, close()];
+    let exchanges = vec![create(), open(), unlink, close()];
     let done = run(config(), exchanges, None, |client| async move {
         make(&client).await?;
-        client.lookup(DIRECTORY, &name()).await?;
         client.unlink(DIRECTORY, &name()).await?;
         client.close(FILE).await
     });
@@ -164,12 +162,10 @@ fn a_lease_is_not_returned_if_its_opens_could_not_be_registered() {
 
 #[test]
 fn a_client_does_not_remove_the_last_name_if_the_opens_could_not_be_registered() {
-    let look_up = exchange(0, Request::Lookup(spot()), Ok(found(false)));
     let fails = exchange(0, Request::Open(FILE), Err(Failure::Errno(Errno::EIO)));
-    let exchanges = vec![create(), look_up, fails];
+    let exchanges = vec![create(), fails];
     let done = run(config(), exchanges, None, |client| async move {
         make(&client).await?;
-        client.lookup(DIRECTORY, &name()).await?;
         let unlinked = client.unlink(DIRECTORY, &name()).await;
         assert_eq!(unlinked, Err(Errno::EIO));
         client.close(FILE).await

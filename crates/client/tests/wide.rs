@@ -77,6 +77,18 @@ fn a_second_walk_asks_no_server() {
 }
 
 #[test]
+fn a_first_walk_reads_attributes_ahead() {
+    let made = Wide::new();
+    let client = made.cluster.caching_client();
+    let wide = Wide { client, ..made };
+    let first = wide.walk();
+    let asked = first.iter().filter(|name| *name == "GetAttributesAhead");
+    assert!((1..FILES / 8).contains(&asked.count()), "{first:?}");
+    assert!(!first.contains(&"Lookup".to_owned()), "{first:?}");
+    assert_eq!(wide.walk(), [""; 0]);
+}
+
+#[test]
 fn a_removal_is_one_request_and_waits_for_no_timer() {
     let wide = Wide::new();
     wide.walk();

@@ -103,6 +103,7 @@ fn list(cluster: &mut Cluster, entries_max: u32) -> Vec<String> {
             entries,
             complete,
             level,
+            ..
         }) = cluster.ask(server, request)
         else {
             panic!("no listing");

@@ -156,6 +156,8 @@ pub enum Reply {
         /// The bucket's level, from which the start of the next bucket follows.
         #[serde(deserialize_with = "futago_base::deserialize_level")]
         level: u8,
+        /// The directory as it is now, if the client accepts leases and has none on it here.
+        directory: Option<Box<Part>>,
     },
     /// A bucket's header.
     Header(Header),

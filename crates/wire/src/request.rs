@@ -179,6 +179,15 @@ pub enum Request {
     },
     /// Reads attributes. To the files' home. Reply: [`Reply::Files`](crate::Reply::Files).
     GetAttributes(Vec<FileId>),
+    /// Reads the attributes of a file, and of files that the client expects to need next. Those
+    /// whose state the home cannot tell at once are left out. To the files' home. Reply:
+    /// [`Reply::Files`](crate::Reply::Files), the file first.
+    GetAttributesAhead {
+        /// The file.
+        id: FileId,
+        /// The files that are expected to be needed next.
+        ahead: Vec<FileId>,
+    },
     /// Changes attributes. To the file's home; not for the mode, owner or group of a directory with
     /// several buckets. Reply: [`Reply::File`](crate::Reply::File).
     SetAttributes {

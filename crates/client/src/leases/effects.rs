@@ -30,8 +30,8 @@ pub struct Effects {
     pub losing_names: Vec<FileId>,
     /// The name whose entry the reply contains.
     pub name: Option<(PartId, Name)>,
-    /// The bucket that is listed from its first name on.
-    bucket: Option<(PartId, BucketStart)>,
+    /// The part that is listed, and its bucket if that is listed from its first name on.
+    listed: Option<(PartId, Option<BucketStart>)>,
     removes_name: bool,
     /// It makes a file that is open from the start.
     pub opens: bool,
@@ -75,7 +75,7 @@ impl Effects {
                 _ => Vec::new(),
             },
             name: at.map(|at| (here(at.directory), at.name.clone())),
-            bucket: listed_bucket(request).map(|(directory, bucket)| (here(directory), bucket)),
+            listed: listed(request).map(|(directory, bucket)| (here(directory), bucket)),
             names,
             removes_name: matches!(request, Request::Unlink { .. }),
             opens: matches!(request, Request::Create { open: true, .. }),
@@ -103,14 +103,20 @@ impl Effects {
             .chain(names.map(|(part, name)| Subject::Name(part, name)))
     }
 
+    /// The part of a directory that has the names in the reply.
+    pub fn names_in_reply(&self) -> Option<PartId> {
+        let name = self.name.as_ref().map(|(part, _)| *part);
+        name.or(self.listed.map(|(part, _)| part))
+    }
+
     /// The bucket whose names are all in the reply, and its level.
-    pub fn listed(&self, outcome: Result<&Reply, &Failure>) -> Option<(PartId, (BucketStart, u8))> {
+    pub fn listed_bucket(&self, outcome: Result<&Reply, &Failure>) -> Option<(BucketStart, u8)> {
         match outcome {
             Ok(Reply::Listing {
                 complete: true,
                 level,
                 ..
-            }) => self.bucket.map(|(part, bucket)| (part, (bucket, *level))),
+            }) => self.listed?.1.map(|bucket| (bucket, *level)),
             _ => None,
         }
     }
@@ -163,17 +169,22 @@ pub const fn comes_from_server(outcome: Result<&Reply, &Failure>) -> bool {
 
 /// The parts of nodes in a reply.
 pub fn parts(reply: &Reply) -> impl Iterator<Item = Part> {
+    let files = match reply {
+        Reply::Files(files) => &files[..],
+        _ => &[],
+    };
     let (one, other) = match reply {
         Reply::Found {
             state, directory, ..
         } => (state.map(Part::Home), directory.as_deref().copied()),
         Reply::Extent { state, .. } => (None, state.as_deref().copied().map(Part::Home)),
-        Reply::Files(files) if files.len() == 1 => (files[0].ok().map(Part::Home), None),
         Reply::File(state) | Reply::Opened(state) => (Some(Part::Home(*state)), None),
         Reply::Buckets(buckets) => (Some(Part::Buckets(*buckets)), None),
+        Reply::Listing { directory, .. } => (None, directory.as_deref().copied()),
         _ => (None, None),
     };
-    one.into_iter().chain(other)
+    let files = files.iter().flatten().copied().map(Part::Home);
+    one.into_iter().chain(other).chain(files)
 }
 
 const fn is_transaction(request: &Request) -> bool {
@@ -195,15 +206,18 @@ const fn name_in_reply(request: &Request) -> Option<&Spot> {
     }
 }
 
-/// The bucket that a request lists from its first name on.
-fn listed_bucket(request: &Request) -> Option<(FileId, BucketStart)> {
+/// The directory that a request lists, and the bucket if it is listed from its first name on.
+fn listed(request: &Request) -> Option<(FileId, Option<BucketStart>)> {
     match request {
         Request::ReadDirectory {
             directory,
             bucket,
             after: NameHash(after),
             ..
-        } if *after == bucket.0.saturating_sub(1) => Some((*directory, *bucket)),
+        } => {
+            let is_first = *after == bucket.0.saturating_sub(1);
+            Some((*directory, is_first.then_some(*bucket)))
+        }
         _ => None,
     }
 }

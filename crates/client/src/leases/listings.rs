@@ -87,13 +87,12 @@ impl Leases {
         })
     }
 
-    /// A reply contains all names of a bucket of a leased part.
+    /// A reply contains names of a leased part: all of a bucket, if it names one with its level.
     pub(super) fn list(
         &mut self,
         sequence: u64,
         part: PartId,
-        bucket: BucketStart,
-        level: u8,
+        bucket: Option<(BucketStart, u8)>,
         entries: &[ListedEntry],
     ) {
         let is_cached = self.held.get(part).is_some()
@@ -107,10 +106,10 @@ impl Leases {
             let key = (part, listed.name.hash(), listed.name.clone());
             self.names.insert(key, Some(listed.entry));
         }
-        if let Some(held) = self.held.get_mut(part)
-            && !held.listed.contains(&(bucket, level))
+        if let (Some(bucket), Some(held)) = (bucket, self.held.get_mut(part))
+            && !held.listed.contains(&bucket)
         {
-            held.listed.push((bucket, level));
+            held.listed.push(bucket);
         }
     }
 

@@ -8,6 +8,7 @@
 //! request was completed. A cached state is valid only for a limited time after a request that the
 //! server has answered.
 
+mod ahead;
 mod changing;
 mod data;
 mod effects;
@@ -65,6 +66,8 @@ struct Held {
     writes: u32,
     /// The buckets of a directory, with their levels, whose names are all known.
     listed: Vec<(BucketStart, u8)>,
+    /// How many look-ups in the directory the cache has answered.
+    hits: u32,
 }
 
 /// A name of a part of a directory; names are in the order of their hashes.
@@ -336,6 +339,9 @@ impl Leases {
         if let Some(id) = opened {
             *self.opens.get_or_insert_with(id, || 0) += 1;
         }
+        // If the reply itself brings the lease, the names in it are as they are under the lease.
+        let names = effects.names_in_reply();
+        let names = names.filter(|part| self.is_current(sequence, &Subject::Lease(*part)));
         let mut reported = Vec::new();
         let made = effects
             .made_directory(outcome)
@@ -355,16 +361,14 @@ impl Leases {
             });
         }
         if let Some(part) = made.filter(|part| reported.contains(part)) {
-            self.list(sequence, part, BucketStart(0), 0, &[]);
+            self.list(sequence, part, Some((BucketStart(0), 0)), &[]);
         }
-        if let (Some((part, (bucket, level))), Ok(Reply::Listing { entries, .. })) =
-            (effects.listed(outcome), outcome)
-            && self.is_current(sequence, &Subject::Lease(part))
-        {
-            self.list(sequence, part, bucket, level, entries);
+        if let (Some(part), Ok(Reply::Listing { entries, .. })) = (names, outcome) {
+            self.list(sequence, part, effects.listed_bucket(outcome), entries);
         }
         let entry = effects.entry(outcome);
-        let is_name_cached = entry.is_some_and(|entry| self.note_name(sequence, effects, entry));
+        let is_name_cached =
+            names.is_some() && entry.is_some_and(|entry| self.note_name(sequence, effects, entry));
         if !is_name_cached {
             self.unlist(effects.names.iter().map(|(part, _)| *part));
         }
@@ -411,7 +415,8 @@ impl Leases {
         held.state = Some(part);
     }
 
-    /// Begins a lease, or raises its number. Names in replies to earlier requests may be stale.
+    /// Begins a lease, or raises its number. Names in other replies to requests sent so far may be
+    /// stale.
     fn hold(&mut self, id: PartId, number: u64, part: &Part) {
         let is_exclusive = matches!(part, Part::Home(state) if state.exclusive);
         if let Some(held) = self.held.get_mut(id) {
@@ -433,6 +438,7 @@ impl Leases {
             is_exclusive,
             writes: 0,
             listed: Vec::new(),
+            hits: 0,
         };
         if let Some((oldest, held)) = self.held.insert(id, new) {
             self.forget_names(oldest);
@@ -450,10 +456,8 @@ impl Leases {
         let subject = Subject::Name(part, name.clone());
         let changing = self.changing.get(&subject);
         let is_alone = changing.map_or(0, |changing| changing.requests) == own;
-        let is_cached = self.held.get(part).is_some()
-            && is_alone
-            && self.is_current(sequence, &Subject::Lease(part))
-            && self.is_current(sequence, &subject);
+        let is_cached =
+            self.held.get(part).is_some() && is_alone && self.is_current(sequence, &subject);
         if is_cached {
             self.cache_name((part, name.hash(), name), entry);
         }

@@ -67,13 +67,25 @@ impl<C: Context> Client<C> {
         let (at, part) = self.location(directory, name);
         let entry = self.leased_name(part, name)?;
         Some(match entry {
-            Some(entry) => Ok(Found {
-                at,
-                entry,
-                state: self.leased_state(entry.id),
-            }),
+            Some(entry) => {
+                let state = self.leased_state(entry.id);
+                if state.is_some() {
+                    self.with_leases(|leases| leases.note_hit(part));
+                }
+                Ok(Found { at, entry, state })
+            }
             None => Err(at),
         })
+    }
+
+    /// The files to read ahead together with a file that was found.
+    pub(crate) fn ahead(&self, found: &Found) -> Vec<FileId> {
+        let (_, part) = self.location(found.at.directory, &found.at.name);
+        let home = |id| self.home_part(id);
+        let ahead = |leases: &mut Leases| leases.ahead(part, &found.at.name, found.entry.id, home);
+        let mut ahead = self.with_leases(ahead).unwrap_or_default();
+        ahead.retain(|&id| !self.is_dirty(id));
+        ahead
     }
 
     /// How long other caches may use these attributes of a node. Until then, or until

@@ -105,11 +105,24 @@ impl<C: Context> Client<C> {
         plan.saw(self.server_of(&at), Fact::Entry { at, entry });
     }
 
+    /// The state of a found file at its home, from the cache under a lease. If it is not cached,
+    /// the states of files are read ahead that are probably looked up next.
+    async fn state_of(&self, found: &Found) -> Result<FileState, Failure> {
+        let id = found.entry.id;
+        let ahead = self.ahead(found);
+        if ahead.is_empty() || self.leased_state(id).is_some() {
+            return self.state_at_home(id).await;
+        }
+        self.flush(id).await;
+        let request = Request::GetAttributesAhead { id, ahead };
+        self.first_state(self.ask(self.map().home(id), request).await?)
+    }
+
     /// The complete state of a found file.
     pub(crate) async fn complete(&self, found: &Found) -> Result<FileState, Failure> {
         let state = match found.state {
             Some(state) => state,
-            None => self.state_at_home(found.entry.id).await?,
+            None => self.state_of(found).await?,
         };
         self.fold(state).await
     }

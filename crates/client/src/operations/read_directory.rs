@@ -8,14 +8,15 @@ use crate::{
 };
 use alloc::{collections::BTreeMap, vec::Vec};
 use futago_base::{
-    Attributes, BucketStart, Duration, Errno, FileId, Name, NameHash, ServerId, record::Entry,
+    Attributes, BucketStart, Duration, Errno, FileId, Name, NameHash, ServerId,
+    record::{Entry, HeaderSum},
 };
 use futago_wire::{Failure, ListedEntry, Reply, Request};
 
 /// The most files in one request for attributes.
 const FILES_AT_ONCE: usize = 1024;
 
-/// The most names of a leased part of a directory that one request lists.
+/// The most names of a part of a directory that one request lists for the cache.
 const LISTED_AT_ONCE: u32 = 1024;
 
 /// How long listings of a directory count as incomplete after one has omitted a part: longer than
@@ -143,12 +144,13 @@ impl<C: Context> Client<C> {
         Some(Listing { entries, next })
     }
 
-    /// Whether a part is leased and so small that its buckets are listed at once.
+    /// Whether the buckets of a part are listed at once: names are cached, and the part is not
+    /// known to have too many.
     fn is_listed_at_once(&self, part: PartId) -> bool {
         let now = self.context().now();
         let known = self.with_leases(|leases| leases.buckets(part, now));
-        let known = known.flatten();
-        known.is_some_and(|buckets| buckets.entries <= LISTED_AT_ONCE.into())
+        let is_small = |buckets: HeaderSum| buckets.entries <= LISTED_AT_ONCE.into();
+        known.is_some_and(|known| known.is_none_or(is_small))
     }
 
     /// Lists the bucket that covers the hashes after `after`.
@@ -178,6 +180,7 @@ impl<C: Context> Client<C> {
                     mut entries,
                     complete,
                     level,
+                    ..
                 }) => {
                     self.learn(directory, bucket, level);
                     let is_shortened = shorten(&mut entries, entries_max as usize);

@@ -18,25 +18,27 @@ impl<V: View> DecisionBuilder<'_, V> {
                 state, directory, ..
             } => {
                 state.iter_mut().for_each(|state| self.grant_lease(state));
-                match directory.as_deref_mut() {
-                    Some(Part::Home(state)) => self.grant_lease(state),
-                    Some(Part::Buckets(state)) => self.grant_lease_on_buckets(state),
-                    None => {}
-                }
+                self.grant_lease_on_part(directory.as_deref_mut());
             }
+            Reply::Listing { directory, .. } => self.grant_lease_on_part(directory.as_deref_mut()),
             Reply::Buckets(state) => self.grant_lease_on_buckets(state),
             Reply::Extent { state, .. } => {
                 state.iter_mut().for_each(|state| self.grant_lease(state));
             }
-            // A request for the attributes of several files lists them and does not cache them.
-            Reply::Files(states) if states.len() == 1 => {
-                states
-                    .iter_mut()
-                    .flatten()
-                    .for_each(|state| self.grant_lease(state));
+            Reply::Files(states) => {
+                let states = states.iter_mut().flatten();
+                states.for_each(|state| self.grant_lease(state));
             }
             Reply::File(state) | Reply::Opened(state) => self.grant_lease(state),
             _ => {}
+        }
+    }
+
+    fn grant_lease_on_part(&mut self, part: Option<&mut Part>) {
+        match part {
+            Some(Part::Home(state)) => self.grant_lease(state),
+            Some(Part::Buckets(state)) => self.grant_lease_on_buckets(state),
+            None => {}
         }
     }
 
@@ -108,7 +110,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     }
 
     /// Adds the new state of the node that the request has changed to a reply for a client that
-    /// caches. A lookup adds the directory when the client has no lease on it yet.
+    /// caches. A lookup and a listing add the directory when the client has no lease on it yet.
     pub fn attach_changed_state(&mut self, request: &Request, reply: &mut Reply) {
         let held = |node| Key::Lease(node, self.request.session);
         let changed = match request {
@@ -116,6 +118,11 @@ impl<V: View> DecisionBuilder<'_, V> {
             | Request::MakeDirectory { at, .. }
             | Request::Unlink { at, .. } => at.directory,
             Request::Lookup(at) if self.state.get(&held(at.directory)).is_none() => at.directory,
+            Request::ReadDirectory { directory, .. }
+                if self.state.get(&held(*directory)).is_none() =>
+            {
+                *directory
+            }
             Request::Write { id, .. }
             | Request::PrepareWrite { id, .. }
             | Request::Append { id, .. }
@@ -129,7 +136,9 @@ impl<V: View> DecisionBuilder<'_, V> {
             return;
         };
         match (reply, now) {
-            (Reply::Found { directory, .. }, now) => *directory = Some(Box::new(now)),
+            (Reply::Found { directory, .. } | Reply::Listing { directory, .. }, now) => {
+                *directory = Some(Box::new(now));
+            }
             (Reply::Extent { state, .. }, Part::Home(now)) => *state = Some(Box::new(now)),
             (reply @ Reply::Done, Part::Home(now)) => *reply = Reply::File(now),
             (reply @ Reply::Done, Part::Buckets(now)) => *reply = Reply::Buckets(now),

@@ -7,7 +7,7 @@ use futago_base::{Errno, FileId, View};
 use futago_wire::{Failure, Reply};
 
 /// The most files of one request.
-const FILES_MAX: usize = 4096;
+pub(super) const FILES_MAX: usize = 4096;
 
 pub fn run<V: View>(builder: &DecisionBuilder<'_, V>, ids: &[FileId]) -> Result {
     if ids.len() > FILES_MAX {

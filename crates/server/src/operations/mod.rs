@@ -3,6 +3,7 @@
 mod announce_changes;
 mod append;
 mod attributes;
+mod attributes_ahead;
 mod chunks;
 pub mod create;
 mod create_unnamed;
@@ -79,6 +80,7 @@ pub fn run<V: View>(
         } => sum_data::run(builder, *file, *size, *chunk_bytes, truncations),
         Request::SumHeaders(directory) => sum_headers::run(builder, *directory),
         Request::GetAttributes(ids) => attributes::run(builder, ids),
+        Request::GetAttributesAhead { id, ahead } => attributes_ahead::run(builder, *id, ahead),
         Request::SetAttributes { id, change } => set_attributes::run(builder, *id, change),
         Request::ReadLink(id) => match builder.lasting_file(*id)? {
             inode if inode.kind == Kind::Symlink => Ok(Reply::Bytes(inode.target.clone()).into()),
@@ -191,6 +193,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::SumData { .. }
             | Request::SumHeaders(_)
             | Request::GetAttributes(_)
+            | Request::GetAttributesAhead { .. }
             | Request::ReadLink(_)
             | Request::Read { .. }
             | Request::ReadChunk { .. }

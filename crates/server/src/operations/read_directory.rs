@@ -55,6 +55,7 @@ pub fn run<V: View>(
         entries,
         complete,
         level: header.level,
+        directory: None,
     }
     .into())
 }

@@ -21,6 +21,7 @@ fn an_exclusive_lease_is_recalled_before_a_reply_discloses_the_file() {
         [
             Request::Lookup(spot(ROOT, "a")),
             Request::GetAttributes(vec![id]),
+            Request::GetAttributesAhead { id, ahead: vec![] },
             Request::Open(id),
             Request::Close(id),
             Request::TakeExclusive(id),
@@ -101,6 +102,31 @@ fn a_listing_omits_attributes_that_may_be_stale() {
     assert_eq!(attributes(room.ask(OTHER, list())), Some(file));
     room.take_exclusive(file);
     assert_eq!(attributes(room.ask(OTHER, list())), None);
+}
+
+#[test]
+fn reading_ahead_grants_leases_and_omits_attributes_that_may_be_stale() {
+    let mut room = Room::new();
+    let (file, ..) = room.leased_file();
+    let ask = |ahead| Request::GetAttributesAhead { id: ROOT, ahead };
+    let leased = |(_, replied): (u64, Outcome)| match replied {
+        Ok(Reply::Files(files)) => {
+            let states = files.into_iter().map(|state| state.expect("a state"));
+            let leased = states.filter(|state| state.leased);
+            leased.map(|state| state.attributes.id).collect::<Vec<_>>()
+        }
+        other => panic!("no attributes: {other:?}"),
+    };
+    let missing = FileId(file.0 + 1);
+    assert_eq!(
+        leased(room.ask(OTHER, ask(vec![file, missing]))),
+        [ROOT, file]
+    );
+    room.give_back(OTHER, &[file]);
+    assert!(room.take_exclusive(file).0);
+    assert_eq!(leased(room.ask(OTHER, ask(vec![file]))), [ROOT]);
+    let many = room.ask(OTHER, ask(vec![file; 4096])).1;
+    assert_eq!(many, Err(Errno::EINVAL.into()));
 }
 
 /// A write that reaches the home later has the time of the write.

@@ -2,7 +2,7 @@
 
 use super::*;
 use bytes::Bytes;
-use futago_base::{BucketStart, Incarnation, XattrName, record::HeaderSum};
+use futago_base::{BucketStart, Incarnation, NameHash, XattrName, record::HeaderSum};
 use futago_wire::{BucketsState, Spot};
 
 const UPPER: BucketStart = BucketStart(1 << 62);
@@ -181,4 +181,26 @@ fn a_bucket_that_moves_to_a_server_waits_for_leases_there() {
         },
     };
     assert_eq!(room.cluster.input(1, Input::Peer(moves)), [recall(lease)]);
+}
+
+#[test]
+fn a_listing_brings_the_lease_on_its_part() {
+    let mut room = Room::wide();
+    let mut list = || {
+        let request = Request::ReadDirectory {
+            directory: ROOT,
+            bucket: UPPER,
+            after: NameHash(UPPER.0 - 1),
+            entries_max: 10,
+        };
+        let (_, outputs) = room.request_there(HOLDER, request);
+        match answer(&outputs) {
+            Some(Ok(Reply::Listing { directory, .. })) => directory,
+            other => panic!("no listing: {other:?}"),
+        }
+    };
+    let first = list();
+    let is_leased = |part: Part| matches!(part, Part::Buckets(buckets) if buckets.leased);
+    assert!(first.is_some_and(|part| is_leased(*part)));
+    assert_eq!(list(), None);
 }

@@ -24,15 +24,45 @@ fn listed(names: &[&str]) -> Outcome {
         entries: names.iter().map(entry).collect(),
         complete: true,
         level: 0,
+        directory: None,
     })
 }
 
 /// Leases with a lease on a directory.
 fn with_directory() -> Box<Leases> {
     let mut leases = leases(9);
-    let root = state(DIRECTORY, Kind::Directory, 1);
-    leases.exchange(1, &Request::Lookup(at("a")), &found(Some(root)));
+    lease_directory(&mut leases);
     leases
+}
+
+fn lease_directory(leases: &mut Leases) {
+    let directory = state(DIRECTORY, Kind::Directory, 1);
+    leases.exchange(1, &ask(), &Ok(Reply::Files(vec![Ok(directory)])));
+}
+
+#[test]
+fn a_listing_that_brings_the_lease_is_cached() {
+    let mut leases = leases(9);
+    let directory = Part::Home(state(DIRECTORY, Kind::Directory, 1));
+    let mut reply = listed(&["a", "b"]);
+    if let Ok(Reply::Listing {
+        directory: part, ..
+    }) = &mut reply
+    {
+        *part = Some(Box::new(directory));
+    }
+    let older = leases.send(1, &list());
+    let younger = leases.send(2, &list());
+    leases.exchange(3, &list(), &reply);
+    assert_eq!(leases.known_listing(9).unwrap().len(), 2);
+    assert_eq!(leases.known_name("c"), Some(false));
+    leases.complete(1, &older, &listed(&["a"]));
+    leases.complete(2, &younger, &listed(&["a", "b", "c"]));
+    assert_eq!(
+        leases.known_listing(9).unwrap().len(),
+        2,
+        "they may be older"
+    );
 }
 
 #[test]
@@ -152,8 +182,7 @@ fn a_directory_that_the_client_has_made_is_known_to_be_empty() {
 fn names_for_which_there_is_no_room_are_not_taken_for_missing() {
     let mut leases = leases(9);
     leases.names_max = 2;
-    let root = state(DIRECTORY, Kind::Directory, 1);
-    leases.exchange(1, &Request::Lookup(at("a")), &found(Some(root)));
+    lease_directory(&mut leases);
     leases.exchange(2, &list(), &listed(&["a", "b"]));
     assert_eq!(leases.known_name("c"), Some(false));
     leases.exchange(3, &create("c"), &found(None));

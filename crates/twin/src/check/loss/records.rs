@@ -87,8 +87,8 @@ impl<'a> Causes<'a> {
     }
 }
 
-/// Whether the server was giving the bucket of a name to another one when it stopped. The entries of
-/// the bucket may have arrived without its header, which is sent last.
+/// Whether the server was giving the bucket of a name to another one when it stopped. The entries
+/// of the bucket may have arrived without its header, which is sent last.
 fn was_moving(lost: &MemoryStore, directory: FileId, name: &Name) -> bool {
     lost.records().any(|(key, value)| match (key, value) {
         (Key::Outbox(..), Value::Message(message)) => {
