@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use futago_base::{
-    FileId, Incarnation, Payload, ServerId, SessionId,
+    BucketStart, FileId, Incarnation, Name, Payload, ServerId, SessionId,
     record::{LockKind, LockRange, LockSpace},
 };
 use futago_node::{
@@ -19,7 +19,7 @@ use futago_transport::{
 };
 use futago_wire::{
     Body, Failure, Frame, Header, LockChange, MessageKind, Outcome, Peer, PeerChange, Reply,
-    Request, header::features,
+    Request, Spot, header::features,
 };
 use std::{
     io::{Read, Write},
@@ -274,6 +274,37 @@ fn a_message_for_a_server_of_another_process_is_cut_off() {
         ended(receiver).await;
     });
     assert_eq!(running.status().turned_away, 1);
+    running.works();
+}
+
+#[test]
+fn nothing_after_a_forbidden_message_is_obeyed() {
+    let running = start(4000);
+    on_one_thread(async {
+        let (receiver, sender) = running.proven(Role::Client).await;
+        let mut elsewhere = request(1, 1, Request::GetSpace, 0);
+        elsewhere.header.server = ServerId(1);
+        sender.queue(&elsewhere);
+        let at = Spot {
+            directory: FileId::ROOT,
+            bucket: BucketStart(0),
+            name: Name::new(&b"after"[..]).unwrap(),
+        };
+        let make = Request::MakeDirectory {
+            at,
+            mode: 0o755,
+            uid: 0,
+            gid: 0,
+        };
+        sender.queue(&request(1, 2, make, 0));
+        elsewhere.header.sequence = 3;
+        sender.queue(&elsewhere);
+        sender.flush();
+        ended(receiver).await;
+    });
+    assert_eq!(running.status().turned_away, 1);
+    let names = running.client().metadata(b"/after", true);
+    assert!(names.is_err(), "it was made: {names:?}");
     running.works();
 }
 

@@ -98,10 +98,10 @@ impl Connections {
         }
     }
 
-    /// Ends a connection after a forbidden message.
-    pub fn cut_off(&self, id: ConnectionId) {
+    /// Ends a connection after a forbidden message and drops its other messages.
+    pub fn cut_off(&mut self, id: ConnectionId) {
         tracing::warn!(connection = id, "cut off: a message out of place");
-        if let Some(connection) = self.open.get(&id) {
+        if let Some(connection) = self.open.remove(&id) {
             connection.sender.close();
         }
     }

@@ -16,9 +16,10 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-/// The most messages that may wait for the servers; beyond it, connections are not read.
+/// The most arrivals that may wait for the servers; beyond it, connections are not read. An arrival
+/// brings all messages that a connection had received.
 const ARRIVALS_MAX: usize = 1024;
-/// The most messages that are handled before the replies are sent.
+/// The most arrivals that are handled before the replies are sent.
 const BATCH_MAX: usize = 256;
 
 /// Runs servers on this thread until they are stopped, or one of them fails. Reports once for each
@@ -140,15 +141,15 @@ impl Shards {
         }
     }
 
-    /// Passes each message to the server that it addresses.
+    /// Passes each message to the server that it addresses, up to a forbidden one.
     fn receive(&mut self, id: ConnectionId, frames: Vec<Frame>) {
         let ends = self.connections.borrow().ends(id);
         let Some((door, from)) = ends else { return };
         for frame in frames {
             let shard = self.shards.get_mut(&frame.header.server);
             if !shard.is_some_and(|shard| shard.receive(from, frame)) {
-                self.connections.borrow().cut_off(id);
-                self.turned_away(door);
+                self.connections.borrow_mut().cut_off(id);
+                return self.turned_away(door);
             }
         }
     }
