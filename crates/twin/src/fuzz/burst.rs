@@ -54,6 +54,24 @@ pub struct Stop {
     pub to: Duration,
     /// The name of that life.
     pub incarnation: Incarnation,
+    /// A restart that ends that life, too.
+    pub again: Option<Restart>,
+}
+
+/// A server loses all that it holds and begins another life at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// When, since the burst began.
+    pub at: Duration,
+    /// The name of that life.
+    pub incarnation: Incarnation,
+}
+
+impl Stop {
+    /// When the last life of the server begins, since the burst began.
+    pub fn end(&self) -> Duration {
+        self.again.map_or(self.to, |again| again.at)
+    }
 }
 
 /// The most that a message is late, and a partition lasts.

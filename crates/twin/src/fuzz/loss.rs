@@ -3,7 +3,7 @@
 use super::exercise::{exercise, inspect};
 use super::run::{Failure, FailureKind, GRACE, LEASE, NETWORK, NO_PLACE, Run, describe, failure};
 use super::script::Script;
-use super::{Burst, Known, Stop};
+use super::{Burst, Known, Restart, Stop};
 use crate::check::{History, Loss, Marks, Record};
 use crate::cluster::{Cluster, Event, Faults, SimulatedContext};
 use crate::model::{Outcome, Tree};
@@ -36,13 +36,17 @@ impl Run {
             history: Rc::new(RefCell::new(History::new())),
             marks: Rc::new(RefCell::new(Marks::new(&self.tree))),
             stop,
-            away: (self.world.now + stop.from, self.world.now + stop.to),
+            away: (self.world.now + stop.from, self.world.now + stop.end()),
             expired: Vec::new(),
         };
-        self.world.schedule(vec![
+        let mut lives = vec![
             (stop.from, Event::Stop(stop.server)),
             (stop.to, Event::Begin(stop.server, stop.incarnation)),
-        ]);
+        ];
+        if let Some(Restart { at, incarnation }) = stop.again {
+            lives.push((at, Event::Begin(stop.server, incarnation)));
+        }
+        self.world.schedule(lives);
         let verdict = self.judge_loss(&mut since, bursts);
         verdict.map_err(|failure| Failure {
             text: failure.text + &describe(&since.history.borrow()),
@@ -158,7 +162,7 @@ impl Run {
         ask(&Loss {
             map: &self.world.cluster.map,
             server: since.stop.server,
-            lost: &self.world.cluster.lost[0],
+            lost: &self.world.cluster.lost,
             stores: &stores,
             away: since.away,
             before: &self.tree,

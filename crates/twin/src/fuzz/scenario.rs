@@ -1,6 +1,6 @@
 //! A scenario: drawn from a seed, or reduced from such a one.
 
-use super::burst::{Burst, ClockStep, Stop};
+use super::burst::{Burst, ClockStep, Restart, Stop};
 use crate::cluster::{Defect, Faults, Party};
 use crate::random::Random;
 use futago_base::{Duration, Incarnation, ServerId};
@@ -55,6 +55,7 @@ const LOSS_PERMILLE: u32 = 150;
 const CYCLING_PERMILLE: u32 = 2;
 const STOP_MAX: Duration = Duration::from_secs(4);
 const AWAY_MAX: Duration = Duration::from_secs(12);
+const AGAIN_MAX: Duration = Duration::from_secs(4);
 
 impl Scenario {
     /// More memory than any scenario fills, in bytes.
@@ -255,7 +256,9 @@ fn draw_loss(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
         from,
         to: Duration(from.0 + random.below(AWAY_MAX.0)),
         incarnation: Incarnation(random.next()),
+        again: None,
     };
+    let stop = stop.drawn_again(&mut Random::new(seed, 17));
     let planting = Burst::draw_planting(&mut random, clients);
     let lossy = Burst {
         stop: Some(stop),
@@ -265,6 +268,18 @@ fn draw_loss(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
     let filling = Burst::draw_filling(&mut random, clients);
     let reading = Burst::draw_reading(&mut random, clients);
     vec![planting, filling, lossy, reading, after]
+}
+
+impl Stop {
+    /// Often the server is restarted once more, mostly within a lease.
+    fn drawn_again(self, random: &mut Random) -> Self {
+        let restart = Restart {
+            at: Duration(self.to.0 + random.below(AGAIN_MAX.0)),
+            incarnation: Incarnation(random.next()),
+        };
+        let again = random.chance(500).then_some(restart);
+        Self { again, ..self }
+    }
 }
 
 /// In every third scenario no client takes leases; else most clients do, some of them more than

@@ -75,7 +75,7 @@ impl Candidates<'_> {
     }
 
     fn add_fewer_faults(&mut self, burst: usize) {
-        let changes: [fn(&mut Burst); 10] = [
+        let changes: [fn(&mut Burst); 11] = [
             |burst| burst.faults = Faults::default(),
             |burst| burst.faults.lost_permille = 0,
             |burst| burst.faults.doubled_permille = 0,
@@ -84,6 +84,7 @@ impl Candidates<'_> {
             |burst| burst.faults.pauses.clear(),
             |burst| burst.death = None,
             |burst| burst.stop = None,
+            |burst| burst.stop.iter_mut().for_each(|stop| stop.again = None),
             |burst| burst.clock_steps.clear(),
             |burst| burst.idle = Duration(0),
         ];

@@ -31,11 +31,11 @@ pub struct Loss<'a> {
     pub map: &'a ClusterMap,
     /// The server.
     pub server: ServerId,
-    /// The store of the server when it stopped.
-    pub lost: &'a MemoryStore,
+    /// The stores of the server when it stopped, one for each life that ended.
+    pub lost: &'a [MemoryStore],
     /// The stores of all servers now.
     pub stores: &'a [&'a MemoryStore],
-    /// When the server stopped, and when its new life began.
+    /// When the server stopped, and when its last life began.
     pub away: (Time, Time),
     /// The tree before anything of this happened.
     pub before: &'a Tree,
@@ -97,8 +97,9 @@ fn entries(tree: &Tree) -> BTreeMap<Spot, FileId> {
 }
 
 /// Where the names lead that the server held, or had given away and not got rid of.
-fn lost_entries(lost: &MemoryStore) -> BTreeMap<Spot, FileId> {
-    let entries = lost.records().flat_map(|(key, value)| match (key, value) {
+fn lost_entries(lost: &[MemoryStore]) -> BTreeMap<Spot, FileId> {
+    let records = lost.iter().flat_map(MemoryStore::records);
+    let entries = records.flat_map(|(key, value)| match (key, value) {
         (Key::Entry(directory, _, name), Value::Entry(entry)) => {
             vec![((*directory, name.clone()), entry.id)]
         }

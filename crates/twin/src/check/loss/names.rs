@@ -139,5 +139,5 @@ fn is_whole(loss: &Loss<'_>, directory: FileId) -> bool {
     let last = Key::Header(directory, BucketStart(u64::MAX));
     let now = &loss.stores[usize::from(loss.server.0)];
     let has = |store: &MemoryStore| store.range(first.clone(), last.clone()).next().is_some();
-    !loss.is_home(directory) && !has(loss.lost) && !has(now)
+    !loss.is_home(directory) && !loss.lost.iter().any(has) && !has(now)
 }

@@ -89,8 +89,9 @@ impl<'a> Causes<'a> {
 
 /// Whether the server was giving the bucket of a name to another one when it stopped. The entries
 /// of the bucket may have arrived without its header, which is sent last.
-fn was_moving(lost: &MemoryStore, directory: FileId, name: &Name) -> bool {
-    lost.records().any(|(key, value)| match (key, value) {
+fn was_moving(lost: &[MemoryStore], directory: FileId, name: &Name) -> bool {
+    let mut records = lost.iter().flat_map(MemoryStore::records);
+    records.any(|(key, value)| match (key, value) {
         (Key::Outbox(..), Value::Message(message)) => {
             gives_bucket_of(&message.body, directory, name)
         }
@@ -112,8 +113,9 @@ fn gives_bucket_of(body: &[u8], of: FileId, name: &Name) -> bool {
 
 /// The nodes of entries that the server was about to make when it stopped. No reply contains the id
 /// of a whiteout.
-fn prepared(lost: &MemoryStore) -> impl Iterator<Item = FileId> {
-    let steps = lost.records().filter_map(|(_, value)| match value {
+fn prepared(lost: &[MemoryStore]) -> impl Iterator<Item = FileId> {
+    let records = lost.iter().flat_map(MemoryStore::records);
+    let steps = records.filter_map(|(_, value)| match value {
         Value::Participant(participant) => {
             codec::decode::<Vec<(Step, Option<FileId>)>>(&participant.steps).ok()
         }
