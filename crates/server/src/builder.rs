@@ -282,8 +282,11 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
                 from,
                 number,
             } => {
+                let change = codec::restore(&message.body);
                 if self.inbox(sender).sender == from {
-                    self.deliver(sender, from, number, codec::restore(&message.body));
+                    self.deliver(sender, from, number, change);
+                } else {
+                    self.settle_message_of_ended_life(waiter, change);
                 }
             }
             Waiter::Request(id) => {

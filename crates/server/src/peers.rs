@@ -143,6 +143,15 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
+    /// Lets a message take effect that has waited here while its sender lost all that it had. It
+    /// was the next of its channel, and is perhaps all that is left of the change.
+    pub fn settle_message_of_ended_life(&mut self, message: Waiter, change: PeerChange) {
+        match self.leased_node(&change) {
+            Some(node) => self.await_recall_for_peer(node, message, change),
+            None => self.accept(change),
+        }
+    }
+
     /// Parks a message until the leases on a node are returned.
     fn await_recall_for_peer(&mut self, node: FileId, waiter: Waiter, change: PeerChange) {
         let message = StoredMessage {
