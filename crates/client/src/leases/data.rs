@@ -65,6 +65,17 @@ impl Leases {
         state.data_leased.then_some(held.versions)
     }
 
+    /// Adds the amount of data to the state of a file whose data is leased. Until the data changes,
+    /// the state stays known.
+    pub fn note_data_sum(&mut self, home: PartId, bytes: u64) {
+        if let Some(held) = self.held.get_mut(home)
+            && let Some(Part::Home(state)) = &mut held.state
+            && state.data_leased
+        {
+            state.attributes.allocated_bytes = Some(bytes);
+        }
+    }
+
     /// Notes a read of the data of a file. Returns whether a lease that covers the data is worth a
     /// request. It is if the present lease does not cover the data, and the data was read before
     /// and has not been changed by this client since.

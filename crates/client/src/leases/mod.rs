@@ -397,15 +397,19 @@ impl Leases {
     }
 
     /// Caches the state of a leased part. While the state is known only the access time changes, by
-    /// reads of this client.
+    /// reads of this client. The home does not know how much data other servers have.
     fn know(&mut self, id: PartId, mut part: Part) {
         let Some(held) = self.held.get_mut(id) else {
             return;
         };
         if let Some(known) = held.state {
             if let (Part::Home(state), Part::Home(known)) = (&mut part, known) {
-                let accessed = &mut state.attributes.accessed;
-                *accessed = known.attributes.accessed.max(*accessed);
+                let (attributes, known) = (&mut state.attributes, known.attributes);
+                attributes.accessed = known.accessed.max(attributes.accessed);
+                if state.data_leased {
+                    attributes.allocated_bytes =
+                        attributes.allocated_bytes.or(known.allocated_bytes);
+                }
             }
         } else {
             self.counters.known += 1;

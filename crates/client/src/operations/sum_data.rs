@@ -35,12 +35,21 @@ impl ChunkRequest for SumData {
 
 impl<C: Context> Client<C> {
     /// The amount of data in a file without its holes, in bytes. If a server cannot be reached
-    /// everything counts as data, because a copy of the file must notice the failure.
+    /// everything counts as data, because a copy of the file must notice the failure. The sum is
+    /// cached with the state of a file whose data is leased.
     pub(crate) async fn sum_data(&self, id: FileId) -> Result<u64, Failure> {
         let extent = self.extent(id).await?;
+        let versions = self.data_versions(id);
         match self.try_sum_data(id, &extent).await {
             Err(Failure::Errno(Errno::EIO)) => Ok(extent.size),
-            summed => summed,
+            Ok(bytes) => {
+                if versions == self.data_versions(id) {
+                    let home = self.home_part(id);
+                    self.with_leases(|leases| leases.note_data_sum(home, bytes));
+                }
+                Ok(bytes)
+            }
+            failed => failed,
         }
     }
 
