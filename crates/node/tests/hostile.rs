@@ -263,22 +263,7 @@ fn a_client_that_speaks_as_a_server_is_cut_off() {
 }
 
 #[test]
-fn a_message_for_a_server_of_another_process_is_cut_off() {
-    let running = start(4000);
-    on_one_thread(async {
-        let (receiver, sender) = running.proven(Role::Client).await;
-        let mut elsewhere = request(1, 1, Request::GetSpace, 0);
-        elsewhere.header.server = ServerId(1);
-        sender.queue(&elsewhere);
-        sender.flush();
-        ended(receiver).await;
-    });
-    assert_eq!(running.status().turned_away, 1);
-    running.works();
-}
-
-#[test]
-fn nothing_after_a_forbidden_message_is_obeyed() {
+fn a_message_for_a_server_of_another_process_cuts_off_what_follows() {
     let running = start(4000);
     on_one_thread(async {
         let (receiver, sender) = running.proven(Role::Client).await;
