@@ -76,7 +76,7 @@ impl<'view, V: View> Overlay<'view, V> {
     /// Whether there may be records of a kind: the base has some, or the overlay has changed some.
     pub fn may_have(&self, sort: Sort) -> bool {
         let rank = Key::whole_sort(sort).0.rank();
-        let mut changes = self.records.0.iter();
+        let mut changes = self.records.changes();
         self.base.has_any(sort) || changes.any(|change| change.rank.sort() == rank.sort())
     }
 
@@ -204,7 +204,7 @@ impl<'view, V: View> Overlay<'view, V> {
         Work {
             records_read: self.read.get(),
             records_scanned: self.scanned.get(),
-            records_written: self.records.0.len() as u32,
+            records_written: self.records.changes().count() as u32,
             data_bytes: written.sum(),
             messages: 0,
         }
@@ -221,9 +221,14 @@ impl<'view, V: View> Overlay<'view, V> {
 
 /// Changed records in the order of their keys.
 ///
-/// A decision rarely changes more than a dozen, so a list is faster than a tree.
+/// A decision rarely changes more than a dozen, so one list is faster than a tree. A decision that
+/// changes thousands, such as the end of a session, has several lists.
 #[derive(Clone)]
-struct Changes(Vec<Change>);
+struct Changes {
+    first: Vec<Change>,
+    /// The lists after the first; none of them is empty.
+    rest: Vec<Vec<Change>>,
+}
 
 #[derive(Clone)]
 struct Change {
@@ -232,50 +237,87 @@ struct Change {
     value: Option<Value>,
 }
 
+/// The place of a change: its list, and its index there.
+type Place = (usize, usize);
+
 impl Changes {
     /// The number of changes that most decisions need at most.
     const USUAL: usize = 8;
+    /// A list with more changes is cut into halves.
+    const LIST_MAX: usize = 128;
 
     const fn new() -> Self {
-        Self(Vec::new())
+        Self {
+            first: Vec::new(),
+            rest: Vec::new(),
+        }
     }
 
-    /// The index of the change of a key of this rank, or the index at which to insert it.
-    fn position(&self, key: &Key, rank: Rank) -> Result<usize, usize> {
-        let mut at = self.0.partition_point(|change| change.rank < rank);
-        while let Some(change) = self.0.get(at).filter(|change| change.rank == rank) {
+    fn list(&self, list: usize) -> &[Change] {
+        match list.checked_sub(1) {
+            None => &self.first,
+            Some(at) => &self.rest[at],
+        }
+    }
+
+    fn list_mut(&mut self, list: usize) -> &mut Vec<Change> {
+        match list.checked_sub(1) {
+            None => &mut self.first,
+            Some(at) => &mut self.rest[at],
+        }
+    }
+
+    /// The place of the change of a key of this rank, or the place at which to insert it.
+    fn position(&self, key: &Key, rank: Rank) -> Result<Place, Place> {
+        let begins_before = |list: &Vec<Change>| {
+            let first = list.first();
+            first.is_some_and(|change| (change.rank, &change.key) <= (rank, key))
+        };
+        let list = self.rest.partition_point(begins_before);
+        let changes = self.list(list);
+        let mut at = changes.partition_point(|change| change.rank < rank);
+        while let Some(change) = changes.get(at).filter(|change| change.rank == rank) {
             match change.key.cmp(key) {
                 Ordering::Less => at += 1,
-                Ordering::Equal => return Ok(at),
+                Ordering::Equal => return Ok((list, at)),
                 Ordering::Greater => break,
             }
         }
-        Err(at)
+        Err((list, at))
     }
 
     fn get(&self, key: &Key) -> Option<&Option<Value>> {
-        if self.0.is_empty() {
+        if self.first.is_empty() {
             return None;
         }
-        let at = self.position(key, key.rank()).ok()?;
-        Some(&self.0[at].value)
+        let (list, at) = self.position(key, key.rank()).ok()?;
+        Some(&self.list(list)[at].value)
     }
 
     fn insert(&mut self, key: Key, value: Option<Value>) {
         let rank = key.rank();
         match self.position(&key, rank) {
-            Ok(at) => self.0[at].value = value,
-            Err(at) => {
-                if self.0.is_empty() {
-                    self.0.reserve(Self::USUAL);
+            Ok((list, at)) => self.list_mut(list)[at].value = value,
+            Err((list, at)) => {
+                if self.first.is_empty() {
+                    self.first.reserve(Self::USUAL);
                 }
-                self.0.insert(at, Change { rank, key, value });
+                let changes = self.list_mut(list);
+                changes.insert(at, Change { rank, key, value });
+                if changes.len() > Self::LIST_MAX {
+                    let upper = changes.split_off(Self::LIST_MAX / 2);
+                    self.rest.insert(list, upper);
+                }
             }
         }
     }
 
+    fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.first.iter().chain(self.rest.iter().flatten())
+    }
+
     fn iter(&self) -> impl Iterator<Item = (&Key, &Option<Value>)> {
-        self.0.iter().map(|change| (&change.key, &change.value))
+        self.changes().map(|change| (&change.key, &change.value))
     }
 
     fn range<'a>(
@@ -284,18 +326,21 @@ impl Changes {
         to: &Key,
     ) -> impl Iterator<Item = (&'a Key, &'a Option<Value>)> + use<'a> {
         let place = |key: &Key| self.position(key, key.rank()).unwrap_or_else(|at| at);
-        let within = match self.0.is_empty() {
-            true => None,
-            false => self.0.get(place(from)..place(to)),
-        };
-        within
-            .unwrap_or(&[])
-            .iter()
-            .map(|change| (&change.key, &change.value))
+        let (from, to) = (place(from), place(to));
+        let within = (from.0..=to.0).flat_map(move |list| {
+            let changes = self.list(list);
+            let start = if list == from.0 { from.1 } else { 0 };
+            let end = if list == to.0 { to.1 } else { changes.len() };
+            changes.get(start..end).unwrap_or_default()
+        });
+        within.map(|change| (&change.key, &change.value))
     }
 
     fn into_records(self) -> Vec<(Key, Option<Value>)> {
-        let changes = self.0.into_iter();
+        let changes = self
+            .first
+            .into_iter()
+            .chain(self.rest.into_iter().flatten());
         changes.map(|change| (change.key, change.value)).collect()
     }
 }
