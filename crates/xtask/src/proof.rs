@@ -32,6 +32,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "walks",
+        limit_s: 900,
+        command: "tests/with-futago --servers 4 --mounts 2 tests/walks",
+        ready: has_program,
+    },
+    Step {
         name: "speed",
         limit_s: 1800,
         command: "tests/with-futago --servers 1 tests/speed/run",
