@@ -310,7 +310,9 @@ impl KernelNames {
         if self.locks.are_held(caller.node) {
             expiry.seen.1 = Instant::now();
         }
-        let is_next = directory.callers.first() == Some(&caller.number);
+        // The kernel may have forgotten the directory since, and its callers with it.
+        let first = directory.callers.first();
+        let is_next = first.is_none_or(|first| *first >= caller.number);
         if !is_next || expiry.stands_still() < SELF_LOCKED_MAX {
             return false;
         }
@@ -426,6 +428,17 @@ mod tests {
         assert!(!known.may_go_on(&second), "the first may hold the lock");
         stand_still(&known);
         assert!(known.may_go_on(&second));
+    }
+
+    #[test]
+    fn a_caller_goes_on_whose_directory_the_kernel_has_forgotten_meanwhile() {
+        let known = stuck();
+        let caller = known.await_expiry(NODE);
+        known.forget(NODE);
+        known.tell(NODE, &name("a"), VALID, u32::MAX);
+        assert_eq!(names(&known, NODE), [name("a")]);
+        stand_still(&known);
+        assert!(known.may_go_on(&caller));
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl<C: Context> Client<C> {
         match self.try_sum_data(id, &extent).await {
             Err(Failure::Errno(Errno::EIO)) => Ok(extent.size),
             Ok(bytes) => {
-                if versions == self.data_versions(id) {
+                if versions.is_some() && versions == self.data_versions(id) {
                     let home = self.home_part(id);
                     self.with_leases(|leases| leases.note_data_sum(home, bytes));
                 }
