@@ -75,9 +75,30 @@ impl<C: Context> Client<C> {
         };
         self.flush(id).await;
         let hint = self.persist(|| self.known_hint(id)).await?;
+        if grow_to == 0 && hole_end > hint.size_seen {
+            return self.punch_within_size(id, request, offset, hole_end).await;
+        }
         let holes = self.holes(id, &hint, offset, hole_end);
         self.change(id, request, Payload::empty(), holes).await?;
         Ok(())
+    }
+
+    /// Punches a hole that may end beyond the size. Chunks there are of writes under way, so the
+    /// home is asked for the size first.
+    async fn punch_within_size(
+        &self,
+        id: FileId,
+        request: Request,
+        from: u64,
+        to: u64,
+    ) -> Result<(), Errno> {
+        let nowhere = Vec::<Hole>::new();
+        let extent = self.change(id, request, Payload::empty(), nowhere).await?;
+        let holes = self.holes(id, &extent.hint, from, to.min(extent.size).max(from));
+        if !holes.is_empty() {
+            self.chunks_changed(id);
+        }
+        self.change_chunks(id, &extent.hint, holes).await
     }
 
     /// The parts of a hole on servers other than the home.

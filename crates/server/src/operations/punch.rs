@@ -23,7 +23,9 @@ pub fn run<V: View>(
     if from == to && growth > builder.state.space().free_bytes().saturating_mul(servers) {
         return Err(Errno::ENOSPC.into());
     }
-    builder.punch_chunks(id, from..to, chunk_bytes);
+    // Data beyond the size belongs to appends under way.
+    let to = if grow_to == 0 { to.min(inode.size) } else { to };
+    builder.punch_chunks(id, from..to.max(from), chunk_bytes);
     let inode = note_write(builder, id, 0, Note::now(u64::MAX, grow_to, false))?;
     Ok(extent(builder, id, &inode, from, 0).into())
 }

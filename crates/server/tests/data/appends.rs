@@ -71,6 +71,26 @@ fn the_size_covers_appends_in_order_when_they_are_written() {
 }
 
 #[test]
+fn a_hole_beyond_the_size_spares_an_append_under_way() {
+    let mut cluster = Cluster::new(2, Config::default());
+    let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
+    cluster.run(0, Request::Open(id)).unwrap();
+    let (data, length) = (vec![7; CHUNK_BYTES as usize], CHUNK_BYTES + 10);
+    let (granted, _) = cluster.ask_with(0, append(id, length), &data);
+    assert_eq!(given(granted), (0, 0));
+    let hole = Request::Punch {
+        id,
+        from: 3,
+        to: 9,
+        grow_to: 0,
+    };
+    cluster.run(0, hole).unwrap();
+    cluster.run(0, finish(id, 0, length.into())).unwrap();
+    let (_, found) = cluster.ask_with(0, read(id, 0, CHUNK_BYTES), &[]);
+    assert_eq!(found.bytes()[..], data[..]);
+}
+
+#[test]
 fn an_append_waits_at_most_one_grace_time() {
     let mut cluster = Cluster::new(2, Config::default());
     let id = open_file(&mut cluster);
