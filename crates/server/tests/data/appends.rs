@@ -76,8 +76,11 @@ fn a_hole_beyond_the_size_spares_an_append_under_way() {
     let id = cluster.create(0, spot(ROOT, "a")).attributes.id;
     cluster.run(0, Request::Open(id)).unwrap();
     let (data, length) = (vec![7; CHUNK_BYTES as usize], CHUNK_BYTES + 10);
-    let (granted, _) = cluster.ask_with(0, append(id, length), &data);
-    assert_eq!(given(granted), (0, 0));
+    let next = cluster.next_id();
+    let outputs = cluster.request_with(0, next, append(id, length), &data);
+    let answers = cluster.settle(0, outputs);
+    let granted = answers.into_iter().map(|(_, outcome)| given(outcome));
+    assert_eq!(granted.collect::<Vec<_>>(), [(0, 0)]);
     let hole = Request::Punch {
         id,
         from: 3,

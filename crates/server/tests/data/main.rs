@@ -21,6 +21,12 @@ fn read(id: FileId, offset: u64, length: u32) -> Request {
     Request::Read { id, offset, length }
 }
 
+/// Removes the name of the file.
+fn unlink(cluster: &mut Cluster) {
+    let (at, file) = (spot(ROOT, "a"), None);
+    cluster.run(0, Request::Unlink { at, file }).unwrap();
+}
+
 fn truncations(outcome: Outcome) -> (u64, Truncations) {
     match outcome {
         Ok(Reply::Extent {
@@ -230,15 +236,7 @@ fn a_server_takes_chunks_of_a_file_only_while_it_is_admitted() {
     cluster.run(0, write(id, 0, 5000)).unwrap();
     let request = write_chunk(chunk, 0, &known);
     cluster.ask_with(1, request.clone(), b"data").0.unwrap();
-    cluster
-        .run(
-            0,
-            Request::Unlink {
-                at: spot(ROOT, "a"),
-                file: None,
-            },
-        )
-        .unwrap();
+    unlink(&mut cluster);
     let late = cluster.ask_with(1, request, b"data").0;
     assert_eq!(late, changed, "the file is gone");
     assert_eq!(cluster.stores[1].chunks().count(), 0);
@@ -344,15 +342,7 @@ fn a_write_that_knows_of_the_truncation_survives_the_late_cut() {
 fn the_last_unlink_removes_the_chunks_everywhere_before_it_returns() {
     let mut cluster = Cluster::new(2, Config::default());
     two_chunks(&mut cluster);
-    cluster
-        .run(
-            0,
-            Request::Unlink {
-                at: spot(ROOT, "a"),
-                file: None,
-            },
-        )
-        .unwrap();
+    unlink(&mut cluster);
     assert_eq!(cluster.stores[1].chunks().count(), 0);
     assert_eq!(cluster.stores[0].chunks().count(), 0);
 }
