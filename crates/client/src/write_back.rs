@@ -16,13 +16,20 @@ use crate::{
 };
 use alloc::{boxed::Box, vec::Vec};
 use core::mem::take;
-use futago_base::{Errno, FileId, Payload, Timestamp};
+use futago_base::{Errno, FileId, Payload, Timestamp, limits};
 use futago_wire::Request;
 
 /// The largest buffered write, in bytes: larger ones cost little more when sent at once.
 const BUFFERED_WRITE_MAX: usize = 128 << 10;
 /// The most runs that are sent in parallel.
 const RUNS_AT_ONCE: usize = 16;
+
+/// Where a buffered write begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Begin {
+    At(u64),
+    AtEnd,
+}
 
 impl<C: Context> Client<C> {
     /// Whether a file has dirty data, or is being written back.
@@ -35,33 +42,40 @@ impl<C: Context> Client<C> {
     pub(crate) async fn buffer_write(
         &self,
         id: FileId,
-        offset: u64,
+        begin: Begin,
         data: &Payload,
         kill_privileges: bool,
     ) -> Result<Option<u64>, Errno> {
-        let most = self.config().dirty_bytes_max;
-        let accepts = || self.memory.borrow().write_buffer.accepts(id);
-        if data.len() > BUFFERED_WRITE_MAX || most == 0 || !accepts() {
-            return Ok(None);
-        }
-        if !self.take_exclusive(id).await? {
+        if !self.may_buffer(id, data) || !self.take_exclusive(id).await? {
             return Ok(None);
         }
         let _lock = self.file_locks.take(id).await;
-        if !self.is_exclusive(id) || !accepts() {
+        if !self.is_exclusive(id) || !self.may_buffer(id, data) {
             return Ok(None);
         }
-        let Some(size) = self.add_to_buffer(id, offset, data, kill_privileges) else {
-            // The lock keeps other tasks out until all pending requests have ended.
-            self.write_back(id).await;
-            // Boxed, because it is rare and large.
-            let written = Box::pin(self.write_at_servers(id, offset, data, kill_privileges));
-            return written.await.map(Some);
-        };
-        if self.memory.borrow().write_buffer.bytes() > most {
+        let size = self.add_to_buffer(id, begin, data, kill_privileges);
+        if size.is_none() || self.has_too_much() {
             self.write_back(id).await;
         }
-        Ok(Some(size))
+        match (size, begin) {
+            (None, Begin::At(offset)) => {
+                // The lock keeps other tasks out until all pending requests have ended. Boxed,
+                // because it is rare and large.
+                let written = self.write_at_servers(id, offset, data, kill_privileges);
+                Box::pin(written).await.map(Some)
+            }
+            (size, _) => Ok(size),
+        }
+    }
+
+    fn may_buffer(&self, id: FileId, data: &Payload) -> bool {
+        (1..=BUFFERED_WRITE_MAX).contains(&data.len())
+            && self.config().dirty_bytes_max > 0
+            && self.memory.borrow().write_buffer.accepts(id)
+    }
+
+    fn has_too_much(&self) -> bool {
+        self.memory.borrow().write_buffer.bytes() > self.config().dirty_bytes_max
     }
 
     /// Whether the client has an exclusive lease. A client that keeps writing to a file asks for
@@ -88,11 +102,11 @@ impl<C: Context> Client<C> {
     }
 
     /// Buffers a write to a file under an exclusive lease. `None` if the size is unknown, because a
-    /// pending request may change it.
+    /// pending request may change it, or if the file would be too large.
     fn add_to_buffer(
         &self,
         id: FileId,
-        offset: u64,
+        begin: Begin,
         data: &Payload,
         kill_privileges: bool,
     ) -> Option<u64> {
@@ -105,6 +119,13 @@ impl<C: Context> Client<C> {
             Some(file) => file.size,
             None => self.leased_state(id)?.attributes.size,
         };
+        let offset = match begin {
+            Begin::At(offset) => offset,
+            Begin::AtEnd => size,
+        };
+        if offset + data.len() as u64 > limits::FILE_BYTES {
+            return None;
+        }
         let written = Timestamp::from(self.context().stamp());
         let write_buffer = &mut self.memory.borrow_mut().write_buffer;
         let data = data.clone().compact();

@@ -129,6 +129,18 @@ fn writes_are_buffered_and_sent_together() {
     assert_eq!(sizes, Ok([SIZE, SIZE, 21]));
 }
 
+#[test]
+fn appends_are_buffered_at_the_end() {
+    let then = vec![write(SIZE, b"abcde", true)];
+    let appended = play(then, |client| async move {
+        let append = async |text| client.append(FILE, data(text), false).await;
+        let offsets = [append(b"ab").await?, append(b"cde").await?];
+        client.synchronize(FILE).await?;
+        Ok(offsets)
+    });
+    assert_eq!(appended, Ok([SIZE, SIZE + 2]));
+}
+
 /// A write of a chunk other than the first.
 fn write_chunk(index: u16, text: &'static [u8]) -> Exchange {
     let request = Request::WriteChunk {

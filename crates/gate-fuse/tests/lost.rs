@@ -32,3 +32,19 @@ fn a_loss_is_reported_to_every_writer() {
     assert_eq!(code(one.sync_all()), Some(libc::EIO));
     assert_eq!(code(one.sync_all()), None, "it has been told");
 }
+
+#[test]
+fn a_synchronous_append_is_stored_when_it_returns() {
+    let Some(mut twins) = Twins::start_with(None, GIVE_UP_SECONDS) else {
+        return;
+    };
+    let mut options = File::options();
+    options.append(true).create(true);
+    options.custom_flags(libc::O_DSYNC);
+    let mut log = options.open(twins.path(0, "log")).expect("an open file");
+    for _ in 0..8 {
+        log.write_all(b"line").expect("written");
+    }
+    twins.servers = None;
+    assert_eq!(code(log.sync_all()), None, "nothing is left to be lost");
+}

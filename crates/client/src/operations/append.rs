@@ -3,6 +3,7 @@
 use crate::{
     Client, Context,
     data::{Extent, WritePart, is_newer},
+    write_back::Begin,
 };
 use alloc::{boxed::Box, vec::Vec};
 use futago_base::{Errno, FileId, Payload, limits};
@@ -17,14 +18,18 @@ struct Appending<'a> {
 }
 
 impl<C: Context> Client<C> {
-    /// Writes `data` at the end of the file at the time when the request arrives. Returns the
-    /// offset of the data. Errors: as [`Client::write`].
+    /// Writes `data` at the end of the file at the time when the request arrives, or when it is
+    /// buffered. Returns the offset of the data. Errors: as [`Client::write`].
     pub async fn append(
         &self,
         id: FileId,
         data: Payload,
         kill_privileges: bool,
     ) -> Result<u64, Errno> {
+        let buffered = self.buffer_write(id, Begin::AtEnd, &data, kill_privileges);
+        if let Some(size) = buffered.await? {
+            return Ok(size - data.len() as u64);
+        }
         self.flush(id).await;
         self.register_long(id, data.len()).await?;
         let appending = Appending {

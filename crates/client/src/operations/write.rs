@@ -5,6 +5,7 @@ use crate::{
     changes::HomeWrite,
     data::WritePart,
     layout::{FileHint, Piece, parts},
+    write_back::Begin,
 };
 use alloc::vec::Vec;
 use futago_base::{Errno, FileId, Payload, Timestamp, limits};
@@ -44,7 +45,7 @@ impl<C: Context> Client<C> {
             return Ok(self.persist(|| self.extent(id)).await?.size);
         }
         if let Some(size) = self
-            .buffer_write(id, offset, &data, kill_privileges)
+            .buffer_write(id, Begin::At(offset), &data, kill_privileges)
             .await?
         {
             return Ok(size);

@@ -83,16 +83,15 @@ async fn write_data(call: &Call, write: Write) -> Result<Range<u64>, Errno> {
     take_part(call, id, end).await?;
     let drops_set_id = write.kill_suidgid && client.may_be_set_id(id);
     let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
+    call.shared.unsynchronized.written(id, write.handle);
     if appends {
         offset = client.append(id, data, write.kill_suidgid).await?;
     } else {
-        let kill_privileges = write.kill_suidgid;
-        call.shared.unsynchronized.written(id, write.handle);
-        client.write(id, offset, data, kill_privileges).await?;
-        if write.flags & libc::O_DSYNC as u32 != 0 {
-            synchronize_file(&call.shared, client, id).await;
-            (call.shared.unsynchronized).take_lost(id, write.handle)?;
-        }
+        client.write(id, offset, data, write.kill_suidgid).await?;
+    }
+    if write.flags & libc::O_DSYNC as u32 != 0 {
+        synchronize_file(&call.shared, client, id).await;
+        (call.shared.unsynchronized).take_lost(id, write.handle)?;
     }
     if drops_set_id {
         // The kernel keeps the mode, by which it would start programs.

@@ -31,7 +31,9 @@ pub fn without_dirty_data(history: &History) -> History {
 /// The file whose dirty data an operation writes or may read.
 const fn file_of(operation: &Operation) -> Option<FileId> {
     match operation {
-        Operation::Write { id, .. } | Operation::Read { id, .. } => Some(*id),
+        Operation::Write { id, .. } | Operation::Append { id, .. } | Operation::Read { id, .. } => {
+            Some(*id)
+        }
         _ => None,
     }
 }
@@ -40,7 +42,11 @@ const fn file_of(operation: &Operation) -> Option<FileId> {
 fn has_written(history: &History, record: &Record, file: FileId) -> bool {
     let writes = |other: &Record| {
         let is_before = other.client == record.client && other.called <= record.called;
-        is_before && matches!(other.operation, Operation::Write { id, .. } if id == file)
+        let writes = match other.operation {
+            Operation::Write { id, .. } | Operation::Append { id, .. } => id == file,
+            _ => false,
+        };
+        is_before && writes
     };
     history.iter().any(writes)
 }
