@@ -173,12 +173,13 @@ fn slices(record: &Record, setting: Setting) -> Vec<Slice> {
             let chunks = u64::from(length) / chunk_bytes + 1;
             let chunks = (0..=chunks).map(Slice::Chunk);
             let chunks = chunks.filter(|_| !failed);
-            let at_home = if is_passed(record, setting) {
-                Slice::Finished
-            } else {
-                Slice::Home
+            let at_home: &[Slice] = match &record.returned {
+                // Others wait for it for one grace time at most.
+                None => &[Slice::Granted, Slice::Finished],
+                Some(_) if is_passed(record, setting) => &[Slice::Finished],
+                Some(_) => &[Slice::Home],
             };
-            return std::iter::once(at_home).chain(chunks).collect();
+            return at_home.iter().copied().chain(chunks).collect();
         }
         O::CopyRange {
             from,

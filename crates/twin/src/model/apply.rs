@@ -33,7 +33,10 @@ pub enum Slice {
     /// The effects on one chunk other than the first; for an append, counted from the chunk of its
     /// offset.
     Chunk(u64),
-    /// The size of a file covers an append that others have not waited for.
+    /// An append of a client that died has its place, and its data in the first chunk.
+    Granted,
+    /// The size of a file covers an append that others have not waited for, or one that has its
+    /// place.
     Finished,
     /// The effects on one chunk before those at the home; they happen again afterwards if the file
     /// has been truncated meanwhile.

@@ -127,7 +127,7 @@ impl Part<'_> {
     fn piece(&self, from: u64, to: u64) -> (u64, u64) {
         let chunk = self.call.chunk_bytes;
         let (low, high) = match self.slice {
-            Slice::Home => (0, chunk),
+            Slice::Home | Slice::Granted => (0, chunk),
             Slice::Chunk(index) | Slice::Early(index) => (index * chunk, (index + 1) * chunk),
             _ => (0, u64::MAX),
         };
@@ -144,10 +144,9 @@ impl Part<'_> {
         )
     }
 
-    /// Remembers that the home's part is done.
-    fn place(&self, tree: &mut Tree, id: FileId, offset: u64) {
+    /// Remembers that the home's part is done, and that the parts on other chunks end at `cut`.
+    fn place(&self, tree: &mut Tree, id: FileId, offset: u64, cut: u64) {
         if let (true, Some(node)) = (self.at_home(), tree.find(id)) {
-            let cut = u64::MAX;
             let placed = Placed { node, offset, cut };
             tree.placed.insert(self.call.index, placed);
         }
@@ -155,7 +154,7 @@ impl Part<'_> {
 
     /// Whether what the home decides is part of this slice.
     const fn at_home(&self) -> bool {
-        matches!(self.slice, Slice::Home | Slice::Whole)
+        matches!(self.slice, Slice::Home | Slice::Granted | Slice::Whole)
     }
 
     fn write(
@@ -167,7 +166,7 @@ impl Part<'_> {
         tag: u8,
     ) -> Result<Expected, Errors> {
         let (from, to) = self.changed_piece(tree, offset, offset + length);
-        self.place(tree, id, offset);
+        self.place(tree, id, offset, u64::MAX);
         let file = match file_mut(tree, id) {
             // A chunk of a file that is gone takes anything.
             Err(_) if !self.at_home() => return Ok(Expected::Any),
@@ -201,13 +200,17 @@ impl Part<'_> {
             }
             return Ok(Expected::Any);
         }
-        if let (Slice::Finished, Some(offset)) = (self.slice, passed) {
+        let known = placed.map(|placed| placed.offset).or(passed);
+        if let (Slice::Finished, Some(offset)) = (self.slice, known) {
             let file = file_mut(tree, id)?;
             file.size = file.size.max(offset + length);
             return Ok(Expected::Number(offset));
         }
         let offset = file(tree, id)?.size;
         self.write(tree, id, offset, length, tag)?;
+        if self.slice == Slice::Granted {
+            file_mut(tree, id)?.size = offset;
+        }
         Ok(Expected::Number(offset))
     }
 
@@ -221,15 +224,20 @@ impl Part<'_> {
     ) -> Result<Expected, Errors> {
         let end = offset + length;
         let (from, to) = self.changed_piece(tree, offset, end);
-        self.place(tree, id, offset);
-        let file = match file_mut(tree, id) {
-            Err(_) if !self.at_home() => return Ok(Expected::Done),
-            file => file?,
-        };
         let (clears, grows) = match mode {
             AllocateMode::Allocate { keep_size } => (false, !keep_size),
             AllocateMode::PunchHole => (true, false),
             AllocateMode::ZeroRange { keep_size } => (true, !keep_size),
+        };
+        // A hole spares what others are writing beyond the size.
+        let cut = match file(tree, id) {
+            Ok(file) if !grows => file.size,
+            _ => u64::MAX,
+        };
+        self.place(tree, id, offset, cut);
+        let file = match file_mut(tree, id) {
+            Err(_) if !self.at_home() => return Ok(Expected::Done),
+            file => file?,
         };
         if clears {
             file.data.clear(from, to);
