@@ -89,7 +89,7 @@ impl<C: Context> Client<C> {
         self.enter_session();
         self.with_leases(|leases| leases.begin(&mut effects));
         for part in effects.ended() {
-            self.context.forget(part.node).await;
+            self.context.forget(part.node, Some(part.server)).await;
         }
         let sent = self.context.now();
         self.enter_session();

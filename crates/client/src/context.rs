@@ -44,9 +44,11 @@ pub trait Context {
     /// Waits for a duration.
     fn sleep(&self, span: Duration) -> impl Future<Output = ()>;
 
-    /// Invalidates caches outside of the client, such as that of a kernel, of a node under a lease.
-    /// By default there are none.
-    fn forget(&self, _node: FileId) -> impl Future<Output = ()> {
+    /// Invalidates caches outside of the client, such as that of a kernel, of what a server has of
+    /// a node: the attributes, and the names of a directory there
+    /// ([`Client::name_server`](crate::Client::name_server)); with `None` all names. By default
+    /// there are no such caches.
+    fn forget(&self, _node: FileId, _server: Option<ServerId>) -> impl Future<Output = ()> {
         async {}
     }
 }

@@ -297,7 +297,7 @@ fn the_home_is_asked_if_the_lease_was_recalled_before_the_chunk_came() {
         let begun = poll_fn(|task| Poll::Ready(reading.as_mut().poll(task))).await;
         assert!(begun.is_pending());
         client
-            .recalled(ServerId(0), LeaseRecall { lease, since: 1 })
+            .recalled(ServerId(0), vec![LeaseRecall { lease, since: 1 }])
             .await;
         reading.await
     });

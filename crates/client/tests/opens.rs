@@ -124,7 +124,7 @@ fn opens_are_registered_before_the_lease_is_returned() {
     let done = run(config(), exchanges, None, |client| async move {
         make(&client).await?;
         client.open(FILE).await?;
-        client.recalled(ServerId(0), RECALL).await;
+        client.recalled(ServerId(0), vec![RECALL]).await;
         client.close(FILE).await?;
         client.close(FILE).await
     });
@@ -153,8 +153,8 @@ fn a_lease_is_not_returned_if_its_opens_could_not_be_registered() {
     let exchanges = vec![create(), fails, open(), return_leases(), close()];
     let done = run(config(), exchanges, None, |client| async move {
         make(&client).await?;
-        client.recalled(ServerId(0), RECALL).await;
-        client.recalled(ServerId(0), RECALL).await;
+        client.recalled(ServerId(0), vec![RECALL]).await;
+        client.recalled(ServerId(0), vec![RECALL]).await;
         client.close(FILE).await
     });
     assert_eq!(done, Ok(()));
@@ -178,7 +178,7 @@ fn a_lease_of_an_ended_session_is_not_returned_in_the_next_one() {
     let over = exchange(0, Request::Open(FILE), Err(Failure::SessionExpired));
     let done = run(config(), vec![create(), over], None, |client| async move {
         make(&client).await?;
-        client.recalled(ServerId(0), RECALL).await;
+        client.recalled(ServerId(0), vec![RECALL]).await;
         Ok::<(), Errno>(())
     });
     assert_eq!(done, Ok(()));

@@ -5,7 +5,7 @@
 mod cluster;
 
 use cluster::{Cluster, User, make_directory, make_file, name, names, splitting_early};
-use futago_base::{Duration, FileId};
+use futago_base::{Duration, FileId, NameHash};
 use futago_client::Context as _;
 
 const FILES: usize = 200;
@@ -93,18 +93,55 @@ fn a_removal_is_one_request_and_waits_for_no_timer() {
     let wide = Wide::new();
     wide.walk();
     let begun = wide.cluster.now();
+    let mut sent = Vec::new();
     for number in 0..FILES {
         let name = name(&text(number));
-        let removed = async {
+        sent.extend(wide.requests(async {
             wide.client.unlink(wide.directory, &name).await.unwrap();
-        };
-        assert_eq!(wide.requests(removed), ["Unlink"], "{number}");
+        }));
     }
+    sent.retain(|name| name != "RecallAhead");
+    assert_eq!(sent, ["Unlink"; FILES]);
     let took = wide.cluster.now().since(begun);
     assert!(
         took < Duration::from_millis(10),
         "each message takes 1 us: {took:?}"
     );
+}
+
+#[test]
+fn removals_of_what_others_cache_recall_many_leases_at_once() {
+    let cluster = Cluster::new(1, futago_server::Config::default());
+    let (remover, other) = (cluster.caching_client(), cluster.caching_client());
+    let root = FileId::ROOT;
+    let listed = cluster.run(async {
+        for number in 0..FILES {
+            make_file(&remover, root, &text(number)).await;
+        }
+        remover
+            .read_directory(root, NameHash(0), FILES as u32, false)
+            .await
+    });
+    let listed = listed.unwrap();
+    cluster.run(cluster.answering(&remover, async {
+        for entry in &listed {
+            other.lookup(root, &entry.name).await.unwrap();
+        }
+        // The recalls of the creator's leases are over.
+        other.context().sleep(Duration::from_secs(2)).await;
+        names(&remover, root).await.unwrap();
+        for entry in &listed {
+            other.lookup(root, &entry.name).await.unwrap();
+        }
+    }));
+    let removed = cluster.answering(&remover, async {
+        for entry in &listed {
+            remover.unlink(root, &entry.name).await.unwrap();
+        }
+    });
+    let ((), sent) = cluster.traced(cluster.answering(&other, removed));
+    let returned = sent.iter().filter(|(_, name)| name == "GiveBack").count();
+    assert!((1..FILES / 8).contains(&returned), "{returned}");
 }
 
 #[test]

@@ -289,7 +289,7 @@ fn a_lease_is_returned_after_its_dirty_data_is_written_back() {
     let size = play(then, |client| async move {
         put(&client, 0, b"a").await?;
         client
-            .recalled(ServerId(0), LeaseRecall { lease, since: 1 })
+            .recalled(ServerId(0), vec![LeaseRecall { lease, since: 1 }])
             .await;
         put(&client, 0, b"b").await
     });

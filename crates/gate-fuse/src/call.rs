@@ -211,7 +211,8 @@ impl Call {
         let valid = self.name_valid(name, id);
         if valid > ZERO {
             let (node, thread) = (self.header.node, self.header.pid);
-            self.shared.names.tell(node, name, valid, thread);
+            let server = self.client.name_server(self.file, name);
+            (self.shared.names).tell(node, name, valid, server, thread);
         }
         valid
     }
@@ -252,7 +253,7 @@ impl Call {
         let nodes = &self.shared.directories;
         let parent = self.header.node;
         if of.kind == Kind::Directory && nodes.is_found_elsewhere(parent, name, of.id) {
-            self.client.context().forget(of.id).await;
+            self.client.context().forget(of.id, None).await;
         }
     }
 

@@ -260,7 +260,7 @@ fn renamed_directories(call: &Call, rename: &Rename) -> Vec<FileId> {
 /// changed them.
 async fn forget(call: &Call, directories: &[FileId]) {
     for &directory in directories {
-        call.client.context().forget(directory).await;
+        call.client.context().forget(directory, None).await;
     }
 }
 

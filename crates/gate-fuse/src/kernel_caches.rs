@@ -17,7 +17,7 @@ use crate::cached_pages::{DROP_MAX, Recalled};
 use crate::call::Shared;
 use crate::interruption::locked;
 use crate::taking_in::TAKE_IN_POLL;
-use futago_base::FileId;
+use futago_base::{FileId, ServerId};
 use futago_fuse_kernel::{Connection, InitFlags, Notifier};
 use futago_node::{Futago, Invalidation, Invalidations, Options};
 use std::sync::{Arc, Mutex};
@@ -94,20 +94,21 @@ impl Attached {
     async fn invalidate(&self, invalidation: &Invalidation) {
         loop {
             let progress = self.shared.progress.begin_wait();
-            let Some(pause_max) = self.forget(invalidation.node) else {
+            let Some(pause_max) = self.forget(invalidation.node, invalidation.server) else {
                 return;
             };
             progress.at_most(pause_max).await;
         }
     }
 
-    /// Has the kernel forget what it keeps of a file or directory. Returns `None` when it has, or
+    /// Has the kernel forget what it keeps of a file or directory, but for names on other servers.
+    /// Returns `None` when it has, or
     /// when that has taken too long. Otherwise it is to be called again after progress, or after
     /// the returned time.
-    fn forget(&self, id: FileId) -> Option<Duration> {
+    fn forget(&self, id: FileId, server: Option<ServerId>) -> Option<Duration> {
         let nodes = self.shared.directories.nodes(id);
         let names = &self.shared.names;
-        if let Some(pause_max) = nodes.iter().find_map(|&node| names.expire(node)) {
+        if let Some(pause_max) = nodes.iter().find_map(|&node| names.expire(node, server)) {
             return Some(pause_max);
         }
         let is_forgotten = |node: u64| match self.notifier.invalidate_inode(node, -1, 0) {

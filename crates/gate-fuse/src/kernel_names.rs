@@ -22,10 +22,9 @@ use crate::directory_nodes::Place;
 use crate::interruption::locked;
 use crate::kernel_locks::{Held, KernelLocks};
 use crate::taking_in::{TAKE_IN_POLL, TakingIn};
-use futago_base::Name;
+use futago_base::{Name, ServerId};
 use futago_fuse_kernel::Notifier;
 use std::collections::{BTreeSet, HashMap};
-use std::mem;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
@@ -56,8 +55,7 @@ pub struct KernelNames {
 
 #[derive(Debug, Default)]
 struct Directory {
-    /// Until when the kernel may use each.
-    names: HashMap<Name, Instant>,
+    names: HashMap<Name, Known>,
     /// How many names there are when they are next looked through.
     looked_through: usize,
     expiry: Expiry,
@@ -65,6 +63,15 @@ struct Directory {
     callers: BTreeSet<u64>,
     /// The number of the last caller.
     last_caller: u64,
+}
+
+/// A name that the kernel may use.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    until: Instant,
+    /// The server of the lease that it is used under; `None` if any recall of the directory is to
+    /// expire it.
+    server: Option<ServerId>,
 }
 
 /// A caller that waits until the names of a directory are expired.
@@ -145,28 +152,31 @@ impl Expiry {
 }
 
 impl Directory {
-    fn tell(&mut self, name: Name, until: Instant) {
-        self.names.insert(name, until);
+    fn tell(&mut self, name: Name, until: Instant, server: Option<ServerId>) {
+        self.names.insert(name, Known { until, server });
         if self.names.len() > self.looked_through.max(NAMES_LOOKED_THROUGH) {
             let now = Instant::now();
-            self.names.retain(|_, until| *until > now);
+            self.names.retain(|_, known| known.until > now);
             self.looked_through = 2 * self.names.len();
         }
     }
 
     /// Takes a name away that the kernel moves, which it may do before it expires the name.
     fn take(&mut self, name: &Name) -> Option<Instant> {
-        let known = self.names.remove(name);
+        let known = self.names.remove(name).map(|known| known.until);
         known.or_else(|| self.expiry.until(name))
     }
 
-    /// The names that are to be expired, which are being expired from now on.
-    fn begin_expiry(&mut self) -> Vec<Name> {
+    /// The names on a server, or on all servers, which are being expired from now on.
+    fn begin_expiry(&mut self, server: Option<ServerId>) -> Vec<Name> {
         let now = Instant::now();
-        let names = mem::take(&mut self.names).into_iter();
-        let valid = names.filter(|(_, until)| *until > now);
-        let begin = |(name, until): (Name, Instant)| {
-            self.expiry.begin(name.clone(), until);
+        let is_there = |_: &Name, known: &mut Known| {
+            server.is_none() || known.server.is_none() || known.server == server
+        };
+        let names = self.names.extract_if(is_there);
+        let valid = names.filter(|(_, known)| known.until > now);
+        let begin = |(name, known): (Name, Known)| {
+            self.expiry.begin(name.clone(), known.until);
             name
         };
         valid.map(begin).collect()
@@ -188,14 +198,14 @@ impl KernelNames {
     }
 
     /// A thread is about to receive a reply, by which it may use a name in a directory for some
-    /// time.
-    pub fn tell(&self, node: u64, name: &Name, valid: Duration, thread: u32) {
+    /// time, under the lease of a server.
+    pub fn tell(&self, node: u64, name: &Name, valid: Duration, server: ServerId, thread: u32) {
         let mut directories = locked(&self.directories);
         let until = Instant::now() + valid + TAKE_IN_MAX;
         directories
             .entry(node)
             .or_default()
-            .tell(name.clone(), until);
+            .tell(name.clone(), until, Some(server));
         self.answers.tell(thread, node);
     }
 
@@ -232,16 +242,17 @@ impl KernelNames {
         held
     }
 
-    /// Has the kernel expire what it keeps of a directory's names. Returns `None` when that is
-    /// done, or waits for a lock: then the kernel must not keep attributes of the directory.
-    /// Otherwise it is to be called again after progress, or after the returned time.
-    pub fn expire(&self, node: u64) -> Option<Duration> {
+    /// Has the kernel expire what it keeps of a directory's names on a server, or on all. Returns
+    /// `None` when that is done, or waits for a lock: then the kernel must not keep attributes of
+    /// the directory. Otherwise it is to be called again after progress, or after the returned
+    /// time.
+    pub fn expire(&self, node: u64, server: Option<ServerId>) -> Option<Duration> {
         let mut directories = locked(&self.directories);
         let directory = directories.get_mut(&node)?;
         if self.answers.is_awaited(node) {
             return Some(TAKE_IN_POLL);
         }
-        self.begin(node, directory);
+        self.begin(node, directory, server);
         let expiry = &mut directory.expiry;
         if expiry.left() == 0 || self.locks.are_held(node) {
             return None;
@@ -253,12 +264,12 @@ impl KernelNames {
     /// Begins to have the kernel expire names of a directory on which there is no lease.
     pub fn begin_to_expire(&self, node: u64) {
         if let Some(directory) = locked(&self.directories).get_mut(&node) {
-            self.begin(node, directory);
+            self.begin(node, directory, None);
         }
     }
 
-    fn begin(&self, node: u64, directory: &mut Directory) {
-        let names = directory.begin_expiry();
+    fn begin(&self, node: u64, directory: &mut Directory, server: Option<ServerId>) {
+        let names = directory.begin_expiry(server);
         let (expiry, notifier) = (directory.expiry.clone(), self.notifier.get().cloned());
         let progress = self.progress.clone();
         let Some(notifier) = notifier.filter(|_| !names.is_empty()) else {
@@ -329,7 +340,7 @@ fn take(directories: &mut HashMap<u64, Directory>, at: &Place) -> Option<Instant
 fn put(directories: &mut HashMap<u64, Directory>, at: &Place, until: Option<Instant>) {
     if let Some(until) = until {
         let directory = directories.entry(at.parent).or_default();
-        directory.tell(at.name.clone(), until);
+        directory.tell(at.name.clone(), until, None);
     }
 }
 
@@ -341,6 +352,7 @@ mod tests {
     const NODE: u64 = 7;
     const OTHER: u64 = 8;
     const VALID: Duration = Duration::from_secs(100);
+    const SERVER: ServerId = ServerId(1);
 
     fn name(text: &'static str) -> Name {
         Name::new(text.as_bytes()).expect("a name")
@@ -348,7 +360,9 @@ mod tests {
 
     fn names(names: &KernelNames, node: u64) -> Vec<Name> {
         let mut directories = locked(&names.directories);
-        let taken = directories.get_mut(&node).map(Directory::begin_expiry);
+        let taken = directories
+            .get_mut(&node)
+            .map(|directory| directory.begin_expiry(None));
         taken.unwrap_or_default()
     }
 
@@ -357,7 +371,7 @@ mod tests {
     fn a_name_that_is_moved_before_it_is_expired_is_expired_where_it_is() {
         let known = KernelNames::default();
         let (a, b) = (name("a"), name("b"));
-        known.tell(NODE, &a, VALID, u32::MAX);
+        known.tell(NODE, &a, VALID, SERVER, u32::MAX);
         assert_eq!(names(&known, NODE), slice::from_ref(&a));
         known.moved(&Place::new(NODE, &a), &Place::new(OTHER, &b));
         assert_eq!(names(&known, OTHER), [b]);
@@ -367,7 +381,7 @@ mod tests {
     fn a_name_takes_its_validity_along_when_it_is_moved() {
         let known = KernelNames::default();
         let (a, b) = (name("a"), name("b"));
-        known.tell(NODE, &a, VALID, u32::MAX);
+        known.tell(NODE, &a, VALID, SERVER, u32::MAX);
         known.moved(&Place::new(NODE, &a), &Place::new(OTHER, &b));
         assert!(names(&known, NODE).is_empty());
         assert_eq!(names(&known, OTHER), [b]);
@@ -376,7 +390,7 @@ mod tests {
     #[test]
     fn what_is_replaced_by_an_unknown_name_is_not_known_any_more() {
         let known = KernelNames::default();
-        known.tell(NODE, &name("a"), VALID, u32::MAX);
+        known.tell(NODE, &name("a"), VALID, SERVER, u32::MAX);
         known.moved(
             &Place::new(OTHER, &name("b")),
             &Place::new(NODE, &name("a")),
@@ -388,10 +402,26 @@ mod tests {
     fn exchanged_names_take_their_validities_along() {
         let known = KernelNames::default();
         let (a, b) = (name("a"), name("b"));
-        known.tell(NODE, &a, VALID, u32::MAX);
+        known.tell(NODE, &a, VALID, SERVER, u32::MAX);
         known.exchanged(&Place::new(NODE, &a), &Place::new(OTHER, &b));
         assert!(names(&known, NODE).is_empty());
         assert_eq!(names(&known, OTHER), [b]);
+    }
+
+    #[test]
+    fn a_recall_of_one_server_leaves_the_names_on_others() {
+        let known = KernelNames::default();
+        let (here, there, moved) = (name("here"), name("there"), name("moved"));
+        known.tell(NODE, &here, VALID, SERVER, u32::MAX);
+        known.tell(NODE, &there, VALID, ServerId(2), u32::MAX);
+        known.tell(OTHER, &moved, VALID, ServerId(2), u32::MAX);
+        known.moved(&Place::new(OTHER, &moved), &Place::new(NODE, &moved));
+        let mut directories = locked(&known.directories);
+        let directory = directories.get_mut(&NODE).expect("known");
+        let mut expired = directory.begin_expiry(Some(SERVER));
+        expired.sort();
+        assert_eq!(expired, [here, moved], "and what was moved here");
+        assert_eq!(directory.begin_expiry(None), [there]);
     }
 
     #[test]
@@ -399,14 +429,14 @@ mod tests {
         let known = KernelNames::default();
         let mut directories = locked(&known.directories);
         let directory = directories.entry(NODE).or_default();
-        directory.tell(name("a"), Instant::now());
-        assert!(directory.begin_expiry().is_empty());
+        directory.tell(name("a"), Instant::now(), None);
+        assert!(directory.begin_expiry(None).is_empty());
     }
 
     /// As it is when the kernel waits for a lock to expire a name.
     fn stuck() -> KernelNames {
         let known = KernelNames::default();
-        known.tell(NODE, &name("a"), VALID, u32::MAX);
+        known.tell(NODE, &name("a"), VALID, SERVER, u32::MAX);
         assert_eq!(names(&known, NODE), [name("a")]);
         known
     }
@@ -435,7 +465,7 @@ mod tests {
         let known = stuck();
         let caller = known.await_expiry(NODE);
         known.forget(NODE);
-        known.tell(NODE, &name("a"), VALID, u32::MAX);
+        known.tell(NODE, &name("a"), VALID, SERVER, u32::MAX);
         assert_eq!(names(&known, NODE), [name("a")]);
         stand_still(&known);
         assert!(known.may_go_on(&caller));
@@ -454,7 +484,7 @@ mod tests {
         let mut directory = Directory::default();
         for number in 0..10 * NAMES_LOOKED_THROUGH {
             let name = Name::new(number.to_string().into_bytes()).expect("a name");
-            directory.tell(name, Instant::now());
+            directory.tell(name, Instant::now(), None);
         }
         assert!(directory.names.len() <= NAMES_LOOKED_THROUGH + 1);
     }

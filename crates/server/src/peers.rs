@@ -134,11 +134,13 @@ impl<V: View> DecisionBuilder<'_, V> {
     /// needs no recall when it is resolved, because its nodes have no other leases.
     fn leased_node(&mut self, change: &PeerChange) -> Option<FileId> {
         match change {
-            PeerChange::DropLink { file, by } if self.is_leased_by_requester_only(*file, *by) => {
-                None
+            PeerChange::DropLink { file, by } => {
+                let keeper = self.holder_before(*file, *by);
+                self.recall(*file, keeper).then_some(*file)
             }
-            PeerChange::DropLink { file, .. } => self.recall(*file).then_some(*file),
-            PeerChange::Transfer { directory, .. } => self.recall(*directory).then_some(*directory),
+            PeerChange::Transfer { directory, .. } => {
+                self.recall(*directory, None).then_some(*directory)
+            }
             _ => None,
         }
     }

@@ -238,11 +238,11 @@ pub struct LeaseRecall {
 }
 
 /// A message from a server to a client that is not a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Push {
     /// The number of requests that the client may have in flight on this connection.
     Credits(u32),
-    /// A node is about to change. The client returns its lease with
-    /// [`Request::GiveBack`](crate::Request::GiveBack) as soon as it no longer relies on it.
-    Recall(LeaseRecall),
+    /// Nodes are about to change. The client returns its leases with
+    /// [`Request::GiveBack`](crate::Request::GiveBack) as soon as it no longer relies on them.
+    Recall(Vec<LeaseRecall>),
 }

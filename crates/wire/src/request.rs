@@ -188,6 +188,9 @@ pub enum Request {
         /// The files that are expected to be needed next.
         ahead: Vec<FileId>,
     },
+    /// Recalls the leases of other clients on files that this client expects to change next. To the
+    /// files' home. Reply: [`Reply::Done`](crate::Reply::Done), at once.
+    RecallAhead(Vec<FileId>),
     /// Changes attributes. To the file's home; not for the mode, owner or group of a directory with
     /// several buckets. Reply: [`Reply::File`](crate::Reply::File).
     SetAttributes {

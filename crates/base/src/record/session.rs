@@ -72,6 +72,8 @@ pub struct Recall {
     pub since: Time,
     /// When the holders were last notified.
     pub notified: Time,
+    /// The client that keeps its lease, because its own request waits for the others.
+    pub keeper: Option<SessionId>,
 }
 
 /// A message that waits until clients return leases or finish an append, or until a transaction is

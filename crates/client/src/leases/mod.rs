@@ -68,6 +68,10 @@ struct Held {
     listed: Vec<(BucketStart, u8)>,
     /// How many look-ups in the directory the cache has answered.
     hits: u32,
+    /// How many names of the directory this client has removed.
+    removals: u32,
+    /// How many of the next removals are of files whose leases were recalled ahead.
+    recalled_ahead: u32,
 }
 
 /// A name of a part of a directory; names are in the order of their hashes.
@@ -443,6 +447,8 @@ impl Leases {
             writes: 0,
             listed: Vec::new(),
             hits: 0,
+            removals: 0,
+            recalled_ahead: 0,
         };
         if let Some((oldest, held)) = self.held.insert(id, new) {
             self.forget_names(oldest);

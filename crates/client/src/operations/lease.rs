@@ -88,6 +88,23 @@ impl<C: Context> Client<C> {
         ahead
     }
 
+    /// Recalls the leases of others on the files whose names follow the removed name of a file, if
+    /// they are probably removed next.
+    pub(crate) async fn recall_ahead(&self, at: &Spot) {
+        let (directory, server) = (at.directory, self.server_of(at));
+        let part = PartId {
+            node: directory,
+            server,
+        };
+        let home = |id| self.home_part(id);
+        let ahead = |leases: &mut Leases| leases.removals_ahead(part, &at.name, home);
+        let files = self.with_leases(ahead).unwrap_or_default();
+        if !files.is_empty() {
+            // Without it the removals wait, each for itself.
+            self.ask(server, Request::RecallAhead(files)).await.ok();
+        }
+    }
+
     /// How long other caches may use these attributes of a node. Until then, or until
     /// [`Context::forget`] names the node, its home does not change them.
     pub fn attributes_trust(&self, attributes: &Attributes) -> Duration {
@@ -154,6 +171,11 @@ impl<C: Context> Client<C> {
         }
     }
 
+    /// The server that has a name, as far as the client knows.
+    pub fn name_server(&self, directory: FileId, name: &Name) -> ServerId {
+        self.location(directory, name).1.server
+    }
+
     /// Gives up leases that a request of this client is about to end.
     pub(crate) async fn end_leases(&self, nodes: &[FileId]) {
         for &node in nodes {
@@ -164,15 +186,18 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// Handles a recall of a server: returns the lease once its cached state is no longer in use.
-    pub async fn recalled(&self, server: ServerId, recall: LeaseRecall) {
-        let is_ended = self.with_leases(|leases| leases.recalled(server, recall));
-        if is_ended.unwrap_or(true) {
+    /// Handles recalls of a server: returns the leases once their cached state is no longer in use.
+    pub async fn recalled(&self, server: ServerId, mut recalls: Vec<LeaseRecall>) {
+        recalls.retain(|&recall| {
+            let is_ended = self.with_leases(|leases| leases.recalled(server, recall));
+            is_ended.unwrap_or(true)
+        });
+        let ended = recalls.into_iter().map(|recall| {
             let Lease { node, number } = recall.lease;
             let part = PartId { node, server };
-            self.return_leases(Vec::from([PartLease { part, number }]))
-                .await;
-        }
+            PartLease { part, number }
+        });
+        self.return_leases(ended.collect()).await;
     }
 
     /// Returns the leases that were dropped from the full cache.
@@ -190,8 +215,10 @@ impl<C: Context> Client<C> {
         let session = self.context().session();
         let mut by_server: BTreeMap<ServerId, Vec<Lease>> = BTreeMap::new();
         for some in leases.chunks(INVALIDATED_MAX) {
-            let forgotten = some.iter();
-            let forgotten = forgotten.map(|lease| self.context().forget(lease.part.node));
+            let forgotten = some.iter().map(|lease| {
+                let PartId { node, server } = lease.part;
+                self.context().forget(node, Some(server))
+            });
             join_all(forgotten).await;
         }
         for lease in leases {

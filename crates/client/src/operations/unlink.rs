@@ -13,11 +13,14 @@ impl<C: Context> Client<C> {
     async fn try_unlink(&self, directory: FileId, name: &Name) -> Result<(), Failure> {
         let file = self.leased_entry(directory, name).map(|entry| entry.id);
         let request = |at| Request::Unlink { at, file };
-        let (_, reply) = self
+        let (at, reply) = self
             .ask_at(directory, name, request, &Payload::empty())
             .await?;
         match reply? {
-            Reply::Done | Reply::File(_) | Reply::Buckets(_) => Ok(()),
+            Reply::Done | Reply::File(_) | Reply::Buckets(_) => {
+                self.recall_ahead(&at).await;
+                Ok(())
+            }
             _ => Err(UNEXPECTED),
         }
     }

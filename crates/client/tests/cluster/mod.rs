@@ -35,7 +35,7 @@ pub struct World {
     /// The server that no client reaches.
     unreached: Option<ServerId>,
     /// The recalls that clients have not handled, with the servers that sent them.
-    recalls: Vec<(SessionId, ServerId, LeaseRecall)>,
+    recalls: Vec<(SessionId, ServerId, Vec<LeaseRecall>)>,
     /// Every request that a client has sent: the server and the name of the request.
     sent: Vec<(u16, String)>,
     /// The next requests that fail before they leave the client, by name, in order.
@@ -59,8 +59,8 @@ impl World {
                 }
                 Output::Push {
                     session,
-                    push: Push::Recall(recall),
-                } => self.recalls.push((session, to, recall)),
+                    push: Push::Recall(recalls),
+                } => self.recalls.push((session, to, recalls)),
                 Output::Push { .. } => {}
                 Output::Peer { to, message } => {
                     self.messages.push_back((to, Input::Peer(message)));
@@ -288,8 +288,8 @@ impl Cluster {
         let mut future = pin!(future);
         let mut answers: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
         poll_fn(|task| {
-            for (server, recall) in self.recalls_of(client.context().session()) {
-                answers.push(Box::pin(client.recalled(server, recall)));
+            for (server, recalls) in self.recalls_of(client.context().session()) {
+                answers.push(Box::pin(client.recalled(server, recalls)));
             }
             answers.retain_mut(|answer| answer.as_mut().poll(task).is_pending());
             future.as_mut().poll(task)
@@ -297,7 +297,7 @@ impl Cluster {
         .await
     }
 
-    fn recalls_of(&self, session: SessionId) -> Vec<(ServerId, LeaseRecall)> {
+    fn recalls_of(&self, session: SessionId) -> Vec<(ServerId, Vec<LeaseRecall>)> {
         let recalls = &mut self.world.borrow_mut().recalls;
         let of_client = recalls.extract_if(.., |(to, ..)| *to == session);
         of_client

@@ -58,7 +58,7 @@ struct State {
     /// The servers to connect.
     wanted: Vec<ServerId>,
     /// Recalls of leases, with the servers that sent them.
-    recalled: Vec<(ServerId, LeaseRecall)>,
+    recalled: Vec<(ServerId, Vec<LeaseRecall>)>,
     /// Connections with queued messages.
     queued_senders: Vec<Arc<Sender>>,
     /// A calling thread holds the lock.
@@ -250,7 +250,7 @@ impl NodeContext {
     }
 
     /// Waits until servers recall leases.
-    pub(super) async fn recalled(&self) -> Vec<(ServerId, LeaseRecall)> {
+    pub(super) async fn recalled(&self) -> Vec<(ServerId, Vec<LeaseRecall>)> {
         self.0.has_recalls.notified().await;
         std::mem::take(&mut self.0.state.borrow_mut().recalled)
     }
@@ -404,8 +404,8 @@ impl NodeContext {
             Body::Push(Push::Credits(credits)) => {
                 self.change(|calls, now| calls.credits(from, credits, now));
             }
-            Body::Push(Push::Recall(recall)) => {
-                self.0.state.borrow_mut().recalled.push((from, recall));
+            Body::Push(Push::Recall(recalls)) => {
+                self.0.state.borrow_mut().recalled.push((from, recalls));
                 self.0.has_recalls.notify_one();
             }
             Body::Request(_) | Body::Peer(_) | Body::PeerAnswer(_) => {}
@@ -546,9 +546,9 @@ impl Context for NodeContext {
         self.0.state.borrow_mut().calls.clock(wall)
     }
 
-    async fn forget(&self, node: FileId) {
+    async fn forget(&self, node: FileId, server: Option<ServerId>) {
         if let Some(queue) = &self.0.setup.options.invalidations {
-            invalidation::invalidate(queue, node).await;
+            invalidation::invalidate(queue, node, server).await;
         }
     }
 

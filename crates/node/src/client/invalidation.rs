@@ -1,6 +1,6 @@
 //! Events by which a program learns that its own caches are out of date.
 
-use futago_base::FileId;
+use futago_base::{FileId, ServerId};
 use tokio::sync::{mpsc, oneshot};
 
 /// A node that a program must remove from its own caches, because a lease on it ends.
@@ -11,6 +11,9 @@ use tokio::sync::{mpsc, oneshot};
 pub struct Invalidation {
     /// The file or directory.
     pub node: FileId,
+    /// The server of the lease: of a directory only the names there must be removed. `None` for all
+    /// servers.
+    pub server: Option<ServerId>,
     _end: oneshot::Sender<()>,
 }
 
@@ -19,9 +22,14 @@ pub type Invalidations = mpsc::UnboundedSender<Invalidation>;
 
 /// Queues an event, and waits for its end. A program that has stopped reading the queue has no
 /// caches any more.
-pub(super) async fn invalidate(queue: &Invalidations, node: FileId) {
+pub(super) async fn invalidate(queue: &Invalidations, node: FileId, server: Option<ServerId>) {
     let (done, end) = oneshot::channel();
-    if queue.send(Invalidation { node, _end: done }).is_ok() {
+    let invalidation = Invalidation {
+        node,
+        server,
+        _end: done,
+    };
+    if queue.send(invalidation).is_ok() {
         // The program sends nothing: the end of the event is all that it says.
         end.await.ok();
     }

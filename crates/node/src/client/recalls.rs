@@ -8,10 +8,10 @@ use tokio::task::spawn_local;
 /// delay others.
 pub async fn answer(client: Arc<RecordedClient>) {
     loop {
-        for (server, recall) in client.context().recalled().await {
+        for (server, recalls) in client.context().recalled().await {
             let client = Arc::clone(&client);
             spawn_local(async move {
-                let answer = pin!(client.recalled(server, recall));
+                let answer = pin!(client.recalled(server, recalls));
                 client.context().poll_with_lock(answer).await
             });
         }

@@ -57,7 +57,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     /// with the directory's state.
     fn grant_lease_on_buckets(&mut self, state: &mut BucketsState) {
         let node = state.directory;
-        let is_free = self.state.get(&Key::Recall(node)).is_none() && self.is_settled(node);
+        let is_free = self.may_have_lease(node) && self.is_settled(node);
         let may_be_leased = is_free && !self.is_at_home(node) && self.is_here(node);
         state.leased = may_be_leased && self.put_lease(node);
     }
@@ -70,7 +70,17 @@ impl<V: View> DecisionBuilder<'_, V> {
             && self.is_at_home(node)
             && holder.is_none_or(|holder| holder == self.request.session)
             && self.state.get(&Key::Locator(Target::Inode(node))).is_none()
-            && self.state.get(&Key::Recall(node)).is_none()
+            && self.may_have_lease(node)
+    }
+
+    /// Whether the requester may get a lease on a node, or renew it: after a recall only the client
+    /// whose lease was not recalled may.
+    fn may_have_lease(&self, node: FileId) -> bool {
+        let session = self.request.session;
+        self.known_recall(node).is_none_or(|recall| {
+            let holds = self.state.get(&Key::Lease(node, session)).is_some();
+            holds && recall.keeper == Some(session)
+        })
     }
 
     /// Whether this server has anything of a node on which it grants leases.

@@ -5,7 +5,8 @@
 //! of a directory of several buckets grants leases on its own part. A request that would change
 //! such a node is undone. It waits until all other clients have returned their leases or have been
 //! silent for so long that their leases have expired. For a while after a recall the server grants
-//! no new lease on the node, because a node that several clients change is not worth caching.
+//! no new lease on the node, because a node that several clients change is not worth caching. The
+//! client that changes the node keeps its own lease, until another one wants to change the node.
 //!
 //! Under an exclusive lease a client may even cache its own changes. The server recalls an
 //! exclusive lease before any reply discloses the state of the file. That holds for the holder
@@ -107,12 +108,11 @@ impl<V: View> DecisionBuilder<'_, V> {
         self.holders(node).iter().any(|holder| *holder != session)
     }
 
-    /// Whether the client of a request holds the only lease on a node, from before the request.
-    pub fn is_leased_by_requester_only(&self, node: FileId, request: Option<RequestId>) -> bool {
-        request.is_some_and(|request| {
-            let number = self.state.number(&Key::Lease(node, request.session));
-            self.holders(node) == [request.session] && number < request.sequence
-        })
+    /// The client of a request if it holds a lease on a node from before the request.
+    pub fn holder_before(&self, node: FileId, request: Option<RequestId>) -> Option<SessionId> {
+        let RequestId { session, sequence } = request?;
+        let number = self.state.number(&Key::Lease(node, session));
+        (1..sequence).contains(&number).then_some(session)
     }
 
     /// Ends the leases on a node if it was removed.
@@ -142,8 +142,11 @@ impl<V: View> DecisionBuilder<'_, V> {
         request: &Request,
         payload: &Payload,
     ) {
+        let named = request.touched().nodes;
         for &node in nodes {
-            self.recall(node);
+            // An exclusive holder is asked for what it has not sent.
+            let keeps = named.contains(&node) && self.exclusive_holder(node) != Some(id.session);
+            self.recall(node, keeps.then_some(id.session));
         }
         if let Some(&first) = nodes.first() {
             self.await_node(first, id, request, payload);
@@ -162,43 +165,63 @@ impl<V: View> DecisionBuilder<'_, V> {
         self.wait_for(Awaited::Node(node), Waiter::Request(id), message);
     }
 
-    /// Recalls the leases on a node, unless it was done less than the resend time ago. Returns
-    /// whether there are any leases.
-    pub fn recall(&mut self, node: FileId) -> bool {
-        if !self.is_any(Key::leases(node)) {
+    /// Recalls the leases on a node but that of a client that may keep it, unless it was done less
+    /// than the resend time ago. Returns whether there are any.
+    pub fn recall(&mut self, node: FileId, keeper: Option<SessionId>) -> bool {
+        let (now, resend) = (self.now, self.server.config().resend);
+        let known = self.known_recall(node);
+        let keeper = keeper.filter(|_| known.is_none_or(|known| known.keeper == keeper));
+        if !self.is_leased_beside(node, keeper) {
             return false;
         }
-        let now = self.now;
-        let known = self.state.get(&Key::Recall(node)).and_then(Value::recall);
-        let since = known.map_or(now, |recall| recall.since);
-        let resend = self.server.config().resend;
-        if known.is_none_or(|recall| now.since(recall.notified) >= resend) {
-            self.state.put(
-                Key::Recall(node),
-                Recall {
-                    since,
-                    notified: now,
-                },
-            );
-            self.notify_holders(node);
+        let begun = known.filter(|known| known.keeper == keeper);
+        let since = begun.map_or(now, |recall| recall.since);
+        if begun.is_none_or(|recall| now.since(recall.notified) >= resend) {
+            let notified = now;
+            let recall = Recall {
+                since,
+                notified,
+                keeper,
+            };
+            self.state.put(Key::Recall(node), recall);
+            self.notify_holders(node, keeper);
         }
         true
     }
 
-    fn notify_holders(&mut self, node: FileId) {
+    pub(super) fn known_recall(&self, node: FileId) -> Option<Recall> {
+        let recall = self.state.get(&Key::Recall(node))?;
+        recall.recall().copied()
+    }
+
+    fn is_leased_beside(&self, node: FileId, keeper: Option<SessionId>) -> bool {
+        let mut holders = self.holders(node).into_iter();
+        holders.any(|holder| Some(holder) != keeper)
+    }
+
+    fn notify_holders(&mut self, node: FileId, keeper: Option<SessionId>) {
+        for (session, recall) in self.recalls(node) {
+            if Some(session) != keeper {
+                let push = Push::Recall(Vec::from([recall]));
+                self.output(Output::Push { session, push });
+            }
+        }
+    }
+
+    /// The recalls of all leases on a node, with their holders.
+    pub fn recalls(&self, node: FileId) -> Vec<(SessionId, LeaseRecall)> {
         let (from, to) = Key::leases(node);
         let leases = self.state.range(from, to);
         let of = |(key, value): (&Key, &Value)| match key {
-            Key::Lease(_, session) => Some((*session, *value.number()?)),
+            Key::Lease(_, session) => {
+                let since = self.state.number(&Key::SessionLease(*session, node));
+                let number = *value.number()?;
+                let lease = Lease { node, number };
+                Some((*session, LeaseRecall { lease, since }))
+            }
             _ => None,
         };
-        let leases: Vec<(SessionId, u64)> = leases.filter_map(of).collect();
-        for (session, number) in leases {
-            let since = self.state.number(&Key::SessionLease(session, node));
-            let lease = Lease { node, number };
-            let push = Push::Recall(LeaseRecall { lease, since });
-            self.output(Output::Push { session, push });
-        }
+        leases.filter_map(of).collect()
     }
 
     /// Whether a client holds leases here.
@@ -245,19 +268,20 @@ impl<V: View> DecisionBuilder<'_, V> {
             let leases = known.leases.saturating_sub(1);
             self.state.put(key, Session { leases, ..known });
         }
-        if !self.is_any(Key::leases(node)) {
+        let keeper = self.known_recall(node).and_then(|recall| recall.keeper);
+        if !self.is_leased_beside(node, keeper) {
             self.effects.unblocked_nodes.push(node);
             self.begin_pause(node);
         }
     }
 
-    /// Begins the pause without leases on a recalled node. It begins when the last lease ends, so
-    /// that the waiting requests run first however long the recall took.
+    /// Begins the pause without new leases on a recalled node. It begins when the last recalled
+    /// lease ends, so that the waiting requests run first however long the recall took.
     fn begin_pause(&mut self, node: FileId) {
-        let key = Key::Recall(node);
-        if let Some(&recall) = self.state.get(&key).and_then(Value::recall) {
+        if let Some(recall) = self.known_recall(node) {
             let since = self.now;
-            self.state.put(key, Recall { since, ..recall });
+            let recall = Recall { since, ..recall };
+            self.state.put(Key::Recall(node), recall);
         }
     }
 
@@ -279,16 +303,18 @@ impl<V: View> DecisionBuilder<'_, V> {
     fn retry_recall(&mut self, node: FileId, recall: Recall) {
         let config = self.server.config();
         let waits = self.now.since(recall.since);
-        if !self.is_any(Key::leases(node)) {
+        if !self.is_leased_beside(node, recall.keeper) {
             if waits > config.lease_pause {
                 self.state.delete(Key::Recall(node));
             }
         } else if waits > config.lease {
             for session in self.holders(node) {
-                self.fence(session);
+                if Some(session) != recall.keeper {
+                    self.fence(session);
+                }
             }
         } else {
-            self.recall(node);
+            self.recall(node, recall.keeper);
         }
     }
 }

@@ -17,6 +17,7 @@ mod prepare_write;
 mod punch;
 mod read;
 mod read_directory;
+mod recall_ahead;
 mod repair;
 mod seek;
 mod set_attributes;
@@ -81,6 +82,7 @@ pub fn run<V: View>(
         Request::SumHeaders(directory) => sum_headers::run(builder, *directory),
         Request::GetAttributes(ids) => attributes::run(builder, ids),
         Request::GetAttributesAhead { id, ahead } => attributes_ahead::run(builder, *id, ahead),
+        Request::RecallAhead(files) => recall_ahead::run(builder, files),
         Request::SetAttributes { id, change } => set_attributes::run(builder, *id, change),
         Request::ReadLink(id) => match builder.lasting_file(*id)? {
             inode if inode.kind == Kind::Symlink => Ok(Reply::Bytes(inode.target.clone()).into()),
@@ -194,6 +196,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::SumHeaders(_)
             | Request::GetAttributes(_)
             | Request::GetAttributesAhead { .. }
+            | Request::RecallAhead(_)
             | Request::ReadLink(_)
             | Request::Read { .. }
             | Request::ReadChunk { .. }

@@ -222,7 +222,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         let is_spread = upper.ordinal() < u64::from(self.server.map.server_count());
         // A bucket of a leased directory stays large until the leases are returned and the next
         // name is added. No client has contended for the directory, so leases need no pause.
-        if is_spread && !self.recall(directory) {
+        if is_spread && !self.recall(directory, None) {
             self.state.delete(Key::Recall(directory));
             self.split(directory, bucket, header);
         }

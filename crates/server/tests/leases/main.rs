@@ -94,7 +94,11 @@ impl Room {
 
     /// Whether the holder gets a lease on a file with a request for its attributes.
     fn is_leased_to_holder(&mut self, file: FileId) -> bool {
-        let (_, seen) = self.ask(HOLDER, Request::GetAttributes(vec![file]));
+        self.is_leased_to(HOLDER, file)
+    }
+
+    fn is_leased_to(&mut self, session: SessionId, file: FileId) -> bool {
+        let (_, seen) = self.ask(session, Request::GetAttributes(vec![file]));
         matches!(seen, Ok(Reply::Files(files)) if files[0].is_ok_and(|state| state.leased))
     }
 
@@ -142,7 +146,7 @@ fn recall(lease: Lease) -> Output {
 fn recall_since(since: u64, lease: Lease) -> Output {
     Output::Push {
         session: HOLDER,
-        push: Push::Recall(LeaseRecall { lease, since }),
+        push: Push::Recall(vec![LeaseRecall { lease, since }]),
     }
 }
 
@@ -516,4 +520,77 @@ fn a_new_file_that_is_open_is_registered_only_without_a_lease() {
         let opens = room.cluster.stores[0].get(&Key::Opens(made.attributes.id));
         assert_eq!((made.leased, opens.is_none()), (is_leased, is_leased));
     }
+}
+
+#[test]
+fn leases_of_others_are_recalled_ahead_and_nobody_waits() {
+    let mut room = Room::new();
+    let (file, lease, _) = room.leased_file();
+    assert!(room.is_leased_to(OTHER, file));
+    let missing = FileId(file.0 + 1);
+    let ahead = Request::RecallAhead(vec![file, missing]);
+    let (_, outputs) = room.request(OTHER, ahead);
+    assert_eq!(
+        outputs[0],
+        recall(lease),
+        "not the lease of the client itself"
+    );
+    assert_eq!(answer(&outputs), Some(Ok(Reply::Done)));
+    assert_eq!(
+        room.pass(Config::default().resend),
+        [],
+        "it is not repeated"
+    );
+    assert!(room.is_leased_to_holder(file), "new leases are granted");
+    let many = room.ask(OTHER, Request::RecallAhead(vec![file; 4097])).1;
+    assert_eq!(many, Err(Errno::EINVAL.into()));
+}
+
+#[test]
+fn the_client_that_changes_a_node_has_a_lease_until_another_changes_it() {
+    let mut room = Room::new();
+    let (file, lease, _) = room.leased_file();
+    assert!(room.is_leased_to(OTHER, file));
+    let (first, outputs) = room.request(OTHER, chmod(file));
+    assert_eq!(outputs, [recall(lease)], "the lease of the changer stays");
+    let outputs = room.give_back(HOLDER, &[file]);
+    assert!(
+        outputs.iter().any(|output| matches!(output,
+            Output::Reply { request, outcome: Ok(Reply::File(state)), .. }
+            if request.sequence == first && state.leased)),
+        "{outputs:?}"
+    );
+    assert!(
+        !room.is_leased_to_holder(file),
+        "no other lease for a while"
+    );
+    let (_, changed) = room.ask(OTHER, chmod(file));
+    assert_eq!(mode(&changed), Some(0o600), "it waits for nobody");
+
+    let (_, outputs) = room.request(HOLDER, chmod(file));
+    let [Output::Push { session: OTHER, .. }] = &outputs[..] else {
+        panic!("not recalled: {outputs:?}");
+    };
+    let outputs = room.give_back(OTHER, &[file]);
+    assert_eq!(outputs.len(), 2, "the return and the change: {outputs:?}");
+    assert!(!room.is_leased_to(OTHER, file));
+}
+
+#[test]
+fn a_client_that_holds_on_to_a_lease_of_its_own_change_is_not_fenced() {
+    let config = Config::default();
+    let mut room = Room::new();
+    let (file, lease, _) = room.leased_file();
+    assert!(room.is_leased_to(OTHER, file));
+    room.request(OTHER, chmod(file));
+    assert_eq!(room.pass(config.resend), [recall(lease)]);
+    for _ in 0..9 {
+        for session in [HOLDER, OTHER] {
+            room.request(session, Request::KeepAlive);
+        }
+        room.pass(Duration(config.lease.0 / 8));
+    }
+    assert!(!room.is_leased_to_holder(file), "given up, or too early");
+    let (_, changed) = room.ask(OTHER, chmod(file));
+    assert_eq!(mode(&changed), Some(0o600));
 }

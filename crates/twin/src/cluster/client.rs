@@ -138,15 +138,15 @@ impl ClientNode {
             defect.alter_returning(&mut frame);
         }
         match frame.body {
-            Body::Push(Push::Recall(recall)) if self.alive => {
+            Body::Push(Push::Recall(recalls)) if self.alive => {
                 let (core, defect) = (Rc::clone(&self.core), self.defect);
                 self.spawn(async move {
                     let is_over = match defect {
-                        Some(defect) => defect.gives_back(&core, from, recall).await,
+                        Some(defect) => defect.gives_back(&core, from, &recalls).await,
                         None => false,
                     };
                     if !is_over {
-                        core.recalled(from, recall).await;
+                        core.recalled(from, recalls).await;
                     }
                 });
             }

@@ -14,13 +14,14 @@ impl Defect {
         self,
         core: &Client<C>,
         from: ServerId,
-        recall: LeaseRecall,
+        recalls: &[LeaseRecall],
     ) -> bool {
         if !matches!(self, Self::KeepsRecalledLeases | Self::GivesBackEarly) {
             return false;
         }
         let context = core.context();
-        let request = Request::GiveBack(vec![recall.lease]);
+        let leases = recalls.iter().map(|recall| recall.lease);
+        let request = Request::GiveBack(leases.collect());
         let sequence = context.next_sequence();
         // A server that does not answer recalls the lease again.
         let _ = context
