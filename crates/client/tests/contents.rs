@@ -369,7 +369,7 @@ fn locks_exclude_wait_and_are_cancelled() {
         // One client waits until the other releases the lock.
         let cancel = Cancel::new();
         let waits: Pinned<'_> = Box::pin(two.set_lock(id, lock(EXCLUSIVE, 1), Some(&cancel)));
-        let lets_go: Pinned<'_> = Box::pin(one.release_locks(id, LockSpace::Range, 1));
+        let lets_go: Pinned<'_> = Box::pin(one.set_lock(id, lock(None, 1), None));
         assert_eq!(join_all([waits, lets_go]).await, [Ok(()), Ok(())]);
         // One client waits until its wait is cancelled.
         let waits: Pinned<'_> = Box::pin(one.set_lock(id, lock(EXCLUSIVE, 1), Some(&cancel)));
@@ -428,7 +428,7 @@ fn a_wait_whose_cancellation_fails_at_first_is_cancelled_later() {
             Ok(())
         });
         assert_eq!(join_all([waits, stops]).await, [Err(Errno::EINTR), Ok(())]);
-        one.release_locks(id, LockSpace::Range, 1).await.unwrap();
+        one.set_lock(id, lock(None, 1), None).await.unwrap();
         one.set_lock(id, lock(EXCLUSIVE, 1), None)
             .await
             .expect("nobody else got the lock");

@@ -5,10 +5,7 @@ use core::{
     future::Future,
     pin::{Pin, pin},
 };
-use futago_base::{
-    Duration, Errno, FileId, Payload,
-    record::{LockRange, LockSpace, RangeLock},
-};
+use futago_base::{Duration, Errno, FileId, Payload, record::RangeLock};
 use futago_wire::{Failure, LockChange, Reply, Request};
 
 /// How long one request waits for a lock. Servers keep the replies of a session from the oldest
@@ -102,25 +99,5 @@ impl<C: Context> Client<C> {
             }
         }
         Err(Errno::EINTR.into())
-    }
-
-    /// Releases all locks of one owner on a file.
-    pub async fn release_locks(
-        &self,
-        id: FileId,
-        space: LockSpace,
-        owner: u64,
-    ) -> Result<(), Errno> {
-        let all = LockChange {
-            space,
-            kind: None,
-            owner,
-            range: LockRange {
-                start: 0,
-                end: u64::MAX,
-            },
-            pid: 0,
-        };
-        self.set_lock(id, all, None).await
     }
 }

@@ -276,6 +276,7 @@ const fn is_under_way(key: &Key) -> bool {
             | Key::HeldReply(_)
             | Key::Parked(..)
             | Key::AwaitsRecall(..)
+            | Key::Waiting(_)
             | Key::LockWaiters(_)
     )
 }

@@ -125,6 +125,12 @@ pub enum Defect {
     /// Changes of names do not recall leases.
     #[strum(props(kind = "leases"))]
     RenamesUnderLeases,
+    /// A server changes names of a directory of another home without recalling leases on it.
+    #[strum(props(kind = "leases"))]
+    NamesUnderPartLeases,
+    /// A server never recalls the lease of a client that has changed the node itself.
+    #[strum(props(kind = "leases"))]
+    NeverRecallsChangers,
     /// An expired session is taken for a new one.
     #[strum(props(kind = "sessions"))]
     ForgetsExpiry,

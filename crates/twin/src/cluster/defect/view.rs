@@ -11,7 +11,7 @@ pub struct PartialView<'a> {
     store: &'a MemoryStore,
     /// The session of the request.
     session: SessionId,
-    hides: fn(&Key, SessionId) -> bool,
+    hides: fn(&MemoryStore, &Key, SessionId) -> bool,
     /// The value for files of which a server has heard nothing.
     heard: Option<Value>,
 }
@@ -37,6 +37,15 @@ impl Defect {
                 Self::RenamesUnderLeases,
                 Request::Prepare { .. } | Request::Execute(_) | Request::Unlink { .. },
             ) => is_lease,
+            (
+                Self::NamesUnderPartLeases,
+                Request::Create { .. }
+                | Request::MakeDirectory { .. }
+                | Request::Unlink { .. }
+                | Request::Prepare { .. }
+                | Request::Execute(_),
+            ) => is_part_lease,
+            (Self::NeverRecallsChangers, _) => is_lease_of_changer,
             (Self::GrantsExclusiveToAll, Request::TakeExclusive(_)) => is_use,
             _ => none,
         };
@@ -57,23 +66,36 @@ impl Defect {
     }
 }
 
-const fn none(_: &Key, _: SessionId) -> bool {
+const fn none(_: &MemoryStore, _: &Key, _: SessionId) -> bool {
     false
 }
 
 /// Whether it is the lease of another client.
-fn is_lease(key: &Key, asks: SessionId) -> bool {
+fn is_lease(_: &MemoryStore, key: &Key, asks: SessionId) -> bool {
     matches!(key, Key::Lease(_, holder) if *holder != asks)
 }
 
+/// The same on the buckets of a directory whose home is another server.
+fn is_part_lease(store: &MemoryStore, key: &Key, asks: SessionId) -> bool {
+    let is_part = |node| store.get(&Key::Inode(node)).is_none();
+    is_lease(store, key, asks) && matches!(key, Key::Lease(node, _) if is_part(*node))
+}
+
+/// The same of the client that was left its lease when it changed the node.
+fn is_lease_of_changer(store: &MemoryStore, key: &Key, asks: SessionId) -> bool {
+    let changer = |node| store.get(&Key::Recall(node))?.recall()?.keeper;
+    is_lease(store, key, asks)
+        && matches!(key, Key::Lease(node, holder) if changer(*node) == Some(*holder))
+}
+
 /// Whether it tells that another client uses a file.
-fn is_use(key: &Key, asks: SessionId) -> bool {
-    is_lease(key, asks) || matches!(key, Key::Opens(_) | Key::Exclusive(_))
+fn is_use(store: &MemoryStore, key: &Key, asks: SessionId) -> bool {
+    is_lease(store, key, asks) || matches!(key, Key::Opens(_) | Key::Exclusive(_))
 }
 
 impl View for PartialView<'_> {
     fn get(&self, key: &Key) -> Option<&Value> {
-        if (self.hides)(key, self.session) {
+        if (self.hides)(self.store, key, self.session) {
             return None;
         }
         let heard = self.heard.as_ref();
@@ -83,7 +105,7 @@ impl View for PartialView<'_> {
 
     fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
         let records = self.store.range(from, to);
-        records.filter(|(key, _)| !(self.hides)(key, self.session))
+        records.filter(|(key, _)| !(self.hides)(self.store, key, self.session))
     }
 
     fn data(&self, chunk: ChunkId) -> Option<&Extents> {
