@@ -26,6 +26,9 @@ pub struct Config {
     pub leases_max: usize,
     /// The most names that are cached under leases. Default: 1,048,576.
     pub names_max: usize,
+    /// The most entries of one server that a client with leases lists with one request, whatever a
+    /// program asks for. Default: 1,024.
+    pub listed_at_once: u32,
     /// The most file data that is cached under leases, in bytes. Default: 64 MiB.
     pub data_bytes_max: u64,
     /// The most dirty data under exclusive leases, in bytes; 0 to write through. Default: 32 MiB.
@@ -52,6 +55,7 @@ impl Default for Config {
             lease_trust: None,
             leases_max: 262_144,
             names_max: 1 << 20,
+            listed_at_once: 1024,
             data_bytes_max: 64 << 20,
             dirty_bytes_max: 32 << 20,
             exclusive_after: 4,

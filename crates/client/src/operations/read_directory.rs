@@ -16,9 +16,6 @@ use futago_wire::{Failure, ListedEntry, Reply, Request};
 /// The most files in one request for attributes.
 const FILES_AT_ONCE: usize = 1024;
 
-/// The most names of a part of a directory that one request lists for the cache.
-const LISTED_AT_ONCE: u32 = 1024;
-
 /// How long listings of a directory count as incomplete after one has omitted a part: longer than
 /// one listing takes.
 const LISTING_MAX: Duration = Duration::from_millis(60_000);
@@ -149,7 +146,8 @@ impl<C: Context> Client<C> {
     fn is_listed_at_once(&self, part: PartId) -> bool {
         let now = self.context().now();
         let known = self.with_leases(|leases| leases.buckets(part, now));
-        let is_small = |buckets: HeaderSum| buckets.entries <= LISTED_AT_ONCE.into();
+        let most = self.config().listed_at_once.into();
+        let is_small = |buckets: HeaderSum| buckets.entries <= most;
         known.is_some_and(|known| known.is_none_or(is_small))
     }
 
@@ -169,11 +167,12 @@ impl<C: Context> Client<C> {
             }
             let is_first = after.0 == bucket.0.saturating_sub(1);
             let at_once = is_first && self.is_listed_at_once(part);
+            let listed_at_once = self.config().listed_at_once;
             let request = Request::ReadDirectory {
                 directory,
                 bucket,
                 after,
-                entries_max: entries_max.max(if at_once { LISTED_AT_ONCE } else { 0 }),
+                entries_max: entries_max.max(if at_once { listed_at_once } else { 0 }),
             };
             match self.ask(server, request).await {
                 Ok(Reply::Listing {

@@ -101,6 +101,7 @@ pub(super) struct Run {
     leases_max: Vec<usize>,
     keeps_data: bool,
     pub write_back: WriteBack,
+    pub listed_at_once: u32,
     /// How long clients try to get at what may be lost.
     retry: Duration,
     /// Whether the clock of a server has stepped.
@@ -162,6 +163,7 @@ impl Run {
             leases_max: scenario.leases_max.clone(),
             keeps_data: scenario.keeps_data,
             write_back: scenario.write_back,
+            listed_at_once: scenario.listed_at_once,
             retry: if stops { RETRY_OF_LOSS } else { RETRY },
             is_stepped: false,
             clients: Vec::new(),
@@ -188,6 +190,7 @@ impl Run {
             lease_trust: (leases_max > 0).then_some(LEASE_TRUST),
             leases_max,
             names_max: 4 * leases_max,
+            listed_at_once: self.listed_at_once,
             // With none, a client would ask for no lease that covers data.
             data_bytes_max: 1 + blocks_max * u64::from(futago_client::Config::DATA_BLOCK_BYTES),
             dirty_bytes_max: self.write_back.dirty_bytes_max,

@@ -30,6 +30,8 @@ pub struct Scenario {
     pub keeps_data: bool,
     /// How clients with leases keep what they write.
     pub write_back: WriteBack,
+    /// How many entries clients list with one request at least.
+    pub listed_at_once: u32,
     /// How many requests each server takes on at a time.
     pub admission: AdmissionConfig,
     /// The bursts, one after the other. Between them everything comes to rest.
@@ -97,6 +99,7 @@ impl Scenario {
             memory_bytes,
             keeps_data: rereading.chance(500),
             write_back,
+            listed_at_once: *Random::new(seed, 18).pick(&[1, 3, 8, 1024, 1024]),
             leases_max: draw_leases(&mut leases, clients),
             lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
             admission: draw_admission(&mut Random::new(seed, 15)),
@@ -121,7 +124,8 @@ impl Scenario {
     pub fn circumstances(&self) -> String {
         let mut text = format!(
             "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
-             leases of clients {:?}, again after {} us, room for data: {}, {:?}, {:?}",
+             leases of clients {:?}, again after {} us, room for data: {}, {} entries listed, \
+             {:?}, {:?}",
             self.servers,
             self.memory_bytes,
             self.spread_depth,
@@ -129,6 +133,7 @@ impl Scenario {
             self.leases_max,
             self.lease_pause.0 / 1000,
             self.keeps_data,
+            self.listed_at_once,
             self.write_back,
             self.admission
         );
