@@ -14,7 +14,7 @@ use crate::gateway::Gateway;
 use crate::interruption::locked;
 use crate::traffic::{Nature, Traffic};
 use futago_fuse_kernel::Incoming;
-use futago_node::{Futago, cores};
+use futago_node::{Futago, cores, time_slices};
 use std::io;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -155,6 +155,7 @@ impl ThreadPool {
 
     /// The loop of a worker.
     fn sleep(self: Arc<Self>, number: usize, incoming: Incoming) {
+        time_slices::shorten();
         if let Rule::Adaptive {
             few_cores: Some(cores),
         } = &self.rule

@@ -9,6 +9,7 @@ pub mod cores;
 pub mod metrics_exporter;
 mod reachable;
 pub mod server;
+pub mod time_slices;
 
 pub use client::{Futago, Invalidation, Invalidations, Options, RecordedClient, Starter};
 pub use clock::Clock;

@@ -3,7 +3,7 @@
 use super::handle::{Job, Options};
 use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
-use crate::Cluster;
+use crate::{Cluster, time_slices};
 use futago_base::{ClusterMap, Duration};
 use futago_transport::{Budget, shared_memory::poll_streams};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
@@ -57,6 +57,7 @@ pub fn run(runtime: &Runtime, client: &Arc<RecordedClient>, jobs: mpsc::Unbounde
     let context = client.context();
     let _ending = Ending(context.clone());
     context.begin_thread();
+    time_slices::shorten();
     let local = LocalSet::new();
     runtime.block_on(local.run_until(serve(client, jobs)));
     // Operations are left in it, and their drop accesses the client.

@@ -5,6 +5,7 @@ use super::connections::{Arrival, ConnectionId, Connections, Door, Origin};
 use super::peers::Siblings;
 use super::process::std_duration;
 use super::shard::{Setup, Shard};
+use crate::time_slices;
 use futago_base::ServerId;
 use futago_transport::{Acceptor, Address, Listener, busy, shared_memory::poll_streams};
 use futago_wire::Frame;
@@ -29,6 +30,7 @@ pub fn run(
     report: &mpsc::Sender<io::Result<()>>,
     stopped: &watch::Receiver<bool>,
 ) {
+    time_slices::shorten();
     // The thread is idle while it is parked; polling reports the other transitions.
     let runtime = Builder::new_current_thread()
         .enable_all()
