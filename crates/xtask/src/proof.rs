@@ -38,6 +38,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "programs",
+        limit_s: 7200,
+        command: "tests/programs/run",
+        ready: has_program,
+    },
+    Step {
         name: "speed",
         limit_s: 1800,
         command: "tests/with-futago --servers 1 tests/speed/run",
@@ -196,7 +202,7 @@ pub const STEPS: &[Step] = &[
 ];
 
 /// How many lines of a step's output its report keeps, the last ones.
-const REPORT_LINES: usize = 80;
+const REPORT_LINES: usize = 200;
 
 /// Runs the steps (those named, or all) and writes a report of each, failures included. It replaces
 /// the report of the step's last run.
