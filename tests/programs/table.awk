@@ -4,9 +4,10 @@
 function figure(value) {
     return value == "" ? "" : sprintf(value < 100 ? "%.1f" : "%.0f", value)
 }
-function ratio(unit, own, other) {
+function ratio(unit, own, other, value) {
     if (other == "") return ""
-    return sprintf("%.2f", unit == "ms" ? other / own : own / other)
+    value = unit == "ms" ? other / own : own / other
+    return sprintf(value < 0.1 ? "%.3f" : "%.2f", value)
 }
 {
     if (!($1 in rows)) order[++count] = $1
