@@ -11,6 +11,7 @@ pub mod attributes;
 pub mod batch;
 pub mod data;
 pub mod errno;
+pub mod gathered;
 pub mod ids;
 pub mod limits;
 pub mod map;
@@ -28,6 +29,7 @@ pub mod xattr_name;
 pub use attributes::{Attributes, Kind};
 pub use batch::{Batch, DataChange};
 pub use errno::Errno;
+pub use gathered::Gathered;
 pub use ids::{
     ChunkId, FileId, Incarnation, Partition, RequestId, ServerId, SessionId, TransactionId,
 };

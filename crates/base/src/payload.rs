@@ -1,6 +1,6 @@
 //! File data in transit: reference-counted, and never copied by the cores.
 
-use crate::Pattern;
+use crate::{Gathered, Pattern};
 use alloc::vec;
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
@@ -67,18 +67,13 @@ impl Payload {
     /// `length` bytes composed of pieces at offsets, in order, with zeros in gaps. A single piece
     /// is not copied.
     pub fn gather(length: usize, pieces: &[(usize, Self)]) -> Self {
-        if let Some(whole) = seamless(pieces)
-            && whole.len() == length
-        {
-            return whole;
-        }
-        let mut whole = BytesMut::with_capacity(length);
+        let mut whole = Gathered::new(length, Self::empty());
         for (at, piece) in pieces {
-            whole.resize(*at, 0);
-            whole.extend_from_slice(&piece.bytes());
+            whole.push(Self::empty(), at - whole.len());
+            whole.push(piece.clone(), piece.len());
         }
-        whole.resize(length, 0);
-        Self::from(whole.freeze())
+        whole.push(Self::empty(), length - whole.len());
+        whole.finish().0
     }
 
     /// The length in bytes.
@@ -121,6 +116,16 @@ impl Payload {
         }
     }
 
+    /// The buffer of the bytes, empty, if nobody else uses it.
+    pub(crate) fn into_buffer(self) -> Option<BytesMut> {
+        let Content::Bytes { bytes, .. } = self.0 else {
+            return None;
+        };
+        let mut buffer = bytes.try_into_mut().ok()?;
+        buffer.clear();
+        Some(buffer)
+    }
+
     /// Whether this payload and then `next` are one piece of the same kind: both are bytes, or
     /// `next` continues the pattern.
     pub fn goes_on_with(&self, next: &Self) -> bool {
@@ -137,7 +142,7 @@ impl Payload {
     }
 
     /// The pattern that covers this payload and then `next`, if both are adjacent parts of it.
-    fn extended(&self, next: &Self) -> Option<Self> {
+    pub(crate) fn extended(&self, next: &Self) -> Option<Self> {
         let (Content::Pattern(first), Content::Pattern(second)) = (&self.0, &next.0) else {
             return None;
         };
@@ -159,18 +164,6 @@ impl Payload {
             _ => self,
         }
     }
-}
-
-/// The payload that pieces form together, if no copy is needed.
-fn seamless(pieces: &[(usize, Payload)]) -> Option<Payload> {
-    let ((0, first), rest) = pieces.split_first()? else {
-        return None;
-    };
-    rest.iter().try_fold(first.clone(), |whole, (at, piece)| {
-        (whole.len() == *at)
-            .then(|| whole.extended(piece))
-            .flatten()
-    })
 }
 
 impl Default for Payload {

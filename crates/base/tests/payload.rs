@@ -1,7 +1,7 @@
 //! Payloads against plain bytes.
 
 use bytes::Bytes;
-use futago_base::{Pattern, Payload};
+use futago_base::{Gathered, Pattern, Payload};
 use proptest::prelude::*;
 
 /// A part of one of two patterns, or the bytes that it represents.
@@ -78,4 +78,41 @@ fn another_seed_or_place_has_other_contents() {
     Pattern { seed: 0 }.fill(0, &mut data);
     assert!(Pattern { seed: 1 }.first_difference(0, &data).is_some());
     assert!(Pattern { seed: 0 }.first_difference(8, &data).is_some());
+}
+
+/// Joins two pieces of `length` bytes in the buffer of earlier data, if possible. Returns the data
+/// and what to pass on.
+fn joined(length: usize, byte: u8, spare: Payload) -> (Payload, Payload) {
+    let mut whole = Gathered::new(2 * length, spare);
+    for byte in [byte, byte + 1] {
+        whole.push(Bytes::from(vec![byte; length]).into(), length);
+    }
+    whole.finish()
+}
+
+fn address(data: &Payload) -> *const u8 {
+    data.bytes().as_ptr()
+}
+
+#[test]
+fn a_buffer_is_used_again_when_its_data_is_dropped() {
+    let (data, spare) = joined(100, 1, Payload::empty());
+    let first = address(&data);
+    drop(data);
+    let (data, spare) = joined(100, 3, spare);
+    assert_eq!(address(&data), first);
+    assert_eq!(&data.bytes()[99..101], [3, 4]);
+    let (other, _) = joined(100, 5, spare);
+    assert_ne!(address(&other), first, "its data is in use");
+    assert_eq!(&data.bytes()[99..101], [3, 4]);
+}
+
+#[test]
+fn a_buffer_that_is_much_too_large_is_not_used() {
+    for (length, capacity) in [(60, 200), (40, 80)] {
+        let (_, spare) = joined(100, 1, Payload::empty());
+        let bytes = joined(length, 3, spare).0.bytes();
+        let buffer = bytes.try_into_mut().expect("nobody else uses it");
+        assert_eq!(buffer.capacity(), capacity);
+    }
 }
