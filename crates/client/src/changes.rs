@@ -9,8 +9,7 @@
 use crate::{
     Client, Context,
     data::{ChunkChange, Extent, is_newer},
-    join::both,
-    join_all,
+    join::{Transfer, both, transfer_all},
     layout::FileHint,
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -272,8 +271,9 @@ impl<C: Context> Client<C> {
         Ok(extent)
     }
 
-    /// Changes chunks in parallel. Returns the refused parts, whose servers know more or less of
-    /// the file than its home has reported. The client must ask the home again for them.
+    /// Changes chunks in parallel, as many as the window has room for. Returns the refused parts,
+    /// whose servers know more or less of the file than its home has reported. The client must ask
+    /// the home again for them.
     pub(crate) async fn try_chunks<R: ChunkChange>(
         &self,
         parts: &[R],
@@ -281,19 +281,25 @@ impl<C: Context> Client<C> {
     ) -> Result<Vec<R>, Failure> {
         let sent = parts.iter().map(|part| {
             let (request, data) = part.request(hint);
-            self.request(part.server(), request, data)
+            Transfer {
+                bytes: data.len(),
+                future: self.request(part.server(), request, data),
+            }
         });
+        let mut of_answers = parts.iter();
         let mut refused = Vec::new();
-        for (part, answer) in parts.iter().zip(join_all(sent).await) {
+        transfer_all(self.window_bytes(hint), sent, |answer| {
+            let part = of_answers.next();
             match answer {
-                Ok(_) => {}
                 // The part of the home may be done and must not be repeated; only this one is.
                 Err(Failure::Changed | Failure::NotAdmitted | Failure::Busy) => {
-                    refused.push(part.clone())
+                    refused.extend(part.cloned());
+                    Ok(())
                 }
-                Err(failure) => return Err(failure),
+                answer => answer.map(drop),
             }
-        }
+        })
+        .await?;
         Ok(refused)
     }
 }

@@ -21,6 +21,8 @@ pub struct Client<C> {
     pub(crate) memory: AtomicRefCell<Memory>,
     /// Per-file locks for access to dirty data: a holder writes it back or relies on it.
     pub(crate) file_locks: FileLocks,
+    /// The last large read. The next one uses its buffer again, because new memory is expensive.
+    pub(crate) spare: AtomicRefCell<Payload>,
 }
 
 /// The reply of a server.
@@ -46,6 +48,7 @@ impl<C: Context> Client<C> {
             config,
             memory: AtomicRefCell::new(memory),
             file_locks: FileLocks::new(),
+            spare: AtomicRefCell::new(Payload::empty()),
         }
     }
 

@@ -36,6 +36,9 @@ pub struct Config {
     /// The client asks for an exclusive lease at this small write to a file, counted from the start
     /// of its lease. Default: the fourth.
     pub exclusive_after: u32,
+    /// How much data of one read or write is under way at a time beside the part at the home of the
+    /// file, in bytes. At least two chunks are. Default: 4 MiB.
+    pub transfer_bytes_max: usize,
 }
 
 impl Config {
@@ -59,6 +62,7 @@ impl Default for Config {
             data_bytes_max: 64 << 20,
             dirty_bytes_max: 32 << 20,
             exclusive_after: 4,
+            transfer_bytes_max: 4 << 20,
         }
     }
 }

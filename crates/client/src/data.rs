@@ -3,8 +3,8 @@
 
 use crate::{
     Client, Context,
-    client::UNEXPECTED,
-    join::both,
+    client::{CallResult, UNEXPECTED},
+    join::{Transfer, both, transfer_all},
     join_all,
     layout::{FileHint, Part, chunk_servers},
 };
@@ -164,6 +164,31 @@ impl<C: Context> Client<C> {
             self.request(chunk.server(), request, data)
         });
         join_all(sent).await.into_iter().collect()
+    }
+
+    /// Asks the servers of the chunks of one large transfer, some at a time. `take` gets the data in
+    /// order.
+    pub(crate) async fn ask_chunks_in_order(
+        &self,
+        parts: &[ReadPart],
+        hint: &FileHint,
+        mut take: impl FnMut(Payload),
+    ) -> Result<(), Failure> {
+        let asked = parts.iter().map(|read| {
+            let (request, data) = read.request(hint);
+            Transfer {
+                bytes: read.part.len(),
+                future: self.request(read.server, request, data),
+            }
+        });
+        let take = |answer: CallResult| answer.map(|(_, data)| take(data));
+        transfer_all(self.window_bytes(hint), asked, take).await
+    }
+
+    /// How much data of one transfer is under way at a time.
+    pub(crate) fn window_bytes(&self, hint: &FileHint) -> usize {
+        let most = self.config().transfer_bytes_max;
+        most.max(2 * hint.chunk_bytes as usize)
     }
 
     /// Asks the home and the servers of chunks in parallel. Chunks that were asked with obsolete

@@ -92,6 +92,25 @@ fn writes_anywhere_read_back_everywhere() {
 }
 
 #[test]
+fn a_large_transfer_has_few_requests_under_way() {
+    let cluster = cluster();
+    let client = cluster.client_with_window(3 * CHUNK_BYTES as usize);
+    cluster.run(async {
+        let id = make_file(&client, "f", b"").await;
+        let bytes = pattern(50 * CHUNK_BYTES as usize, 3);
+        for offset in [CHUNK - 5, 7 * CHUNK, 0] {
+            cluster.take_under_way_max();
+            let written = client.write(id, offset, data(&bytes), false).await;
+            written.expect("write");
+            assert!(cluster.take_under_way_max() <= 4, "write at {offset}");
+            let read = client.read(id, offset, bytes.len() as u32).await;
+            assert_eq!(read.expect("read").bytes(), bytes);
+            assert!(cluster.take_under_way_max() <= 4, "read at {offset}");
+        }
+    });
+}
+
+#[test]
 fn first_data_larger_than_a_chunk_goes_with_the_file() {
     let cluster = cluster();
     let client = cluster.client();

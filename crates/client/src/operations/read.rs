@@ -6,10 +6,13 @@ use crate::{
     layout::{FileHint, Part, parts},
     leases::DataVersions,
 };
-use alloc::{vec, vec::Vec};
-use core::ops::Range;
-use futago_base::{Errno, FileId, Payload, limits};
+use alloc::{boxed::Box, vec::Vec};
+use core::{mem::take, ops::Range};
+use futago_base::{Errno, FileId, Gathered, Payload, limits};
 use futago_wire::{Failure, Reply, Request};
+
+/// Buffers of fewer bytes are not worth keeping, because allocators keep them.
+const SPARE_BYTES_MIN: usize = 1 << 20;
 
 impl<C: Context> Client<C> {
     /// Reads up to `length` bytes at `offset`; fewer only at the end of the file.
@@ -73,9 +76,11 @@ impl<C: Context> Client<C> {
         }
         let end = range.end.min(state.attributes.size);
         let parts = self.read_parts(id, &hint, range.start, range.start..end);
-        let answers = self.read_chunks(&parts, &hint).await?;
+        let mut whole = self.gather(range.start..end);
+        self.read_chunks(&parts, &hint, end, &mut whole).await?;
+        let data = self.finish(whole);
         let is_unchanged = self.data_versions(id) == Some(versions);
-        Ok(is_unchanged.then(|| assemble(end, 0, Payload::empty(), &parts, answers)))
+        Ok(is_unchanged.then_some(data))
     }
 
     /// The cached layout of a file that no client has changed since its home was asked to read.
@@ -94,11 +99,12 @@ impl<C: Context> Client<C> {
         let Range { start: offset, end } = range;
         let length = (end - offset) as u32;
         let home = Request::Read { id, offset, length };
-        // Chunks that probably exist are requested at once, the rest after the reply of the home
-        // with the size. The data must have one point in time. So no part of a chunk may come from
-        // an earlier reply than the rest.
+        // The first chunks that probably exist are requested at once, the rest after the reply of
+        // the home with the size. The data must have one point in time. So no part of a chunk may
+        // come from an earlier reply than the rest.
         let hint = self.hint(id).unwrap_or_else(|| FileHint::new(0, 0));
         let known = end_of_chunks(&hint).min(hint.chunks_end());
+        let known = known.min(self.end_of_first_chunks(&hint, offset));
         let known = end.min(known).max(offset);
         let mut parts = self.read_parts(id, &hint, offset, offset..known);
         let (extent, first, mut answers) =
@@ -109,25 +115,66 @@ impl<C: Context> Client<C> {
         } else {
             known
         };
-        let more = self.read_parts(id, &extent.hint, offset, known..end);
-        answers.extend(self.read_chunks(&more, &extent.hint).await?);
-        parts.extend(more);
         let first_end = end.min(self.home_part_end(id, &extent.hint, offset));
-        let first_length = first_end.saturating_sub(offset) as usize;
-        let data = assemble(end, first_length, first, &parts, answers);
-        Ok((data, extent.hint))
+        let mut whole = self.gather(offset..end);
+        push(&mut whole, first, length_of(offset..first_end));
+        for (ReadPart { part, .. }, (_, data)) in parts.iter().zip(answers) {
+            push(&mut whole, data, wanted(part, end));
+        }
+        let more = self.read_parts(id, &extent.hint, offset, known..end);
+        self.read_chunks(&more, &extent.hint, end, &mut whole)
+            .await?;
+        Ok((self.finish(whole), extent.hint))
     }
 
-    /// Reads parts in order. No server is asked beyond the last possible chunk.
+    /// Reads parts in order, of a file that ends at `end`. No server is asked beyond the last
+    /// possible chunk.
     async fn read_chunks(
         &self,
         parts: &[ReadPart],
         hint: &FileHint,
-    ) -> Result<Vec<(Reply, Payload)>, Failure> {
+        end: u64,
+        whole: &mut Gathered,
+    ) -> Result<(), Failure> {
         let held = parts.partition_point(|read| read.part.offset < hint.chunks_end());
-        let mut answers = self.ask_chunks(&parts[..held], hint).await?;
-        answers.resize(parts.len(), (Reply::Done, Payload::empty()));
-        Ok(answers)
+        let (held, holes) = parts.split_at(held);
+        // Boxed, because it is large and most reads have no such part.
+        if !held.is_empty() {
+            let mut lengths = held.iter().map(|read| wanted(&read.part, end));
+            let take = |data| push(whole, data, lengths.next().unwrap_or(0));
+            Box::pin(self.ask_chunks_in_order(held, hint, take)).await?;
+        }
+        for ReadPart { part, .. } in holes {
+            push(whole, Payload::empty(), wanted(part, end));
+        }
+        Ok(())
+    }
+
+    /// The end of the chunks that a read from `offset` requests before it knows the size.
+    fn end_of_first_chunks(&self, hint: &FileHint, offset: u64) -> u64 {
+        let width = u64::from(hint.chunk_bytes).max(1);
+        let chunks = self.window_bytes(hint) as u64 / width;
+        (offset / width + chunks).saturating_mul(width)
+    }
+
+    /// Begins to join the data of a range.
+    fn gather(&self, range: Range<u64>) -> Gathered {
+        let spare = take(&mut *self.spare.borrow_mut());
+        Gathered::new(length_of(range), spare)
+    }
+
+    /// Joined data, whose buffer is used again when the caller has dropped it.
+    fn finish(&self, whole: Gathered) -> Payload {
+        let (data, spare) = whole.finish();
+        if spare.len() >= SPARE_BYTES_MIN {
+            *self.spare.borrow_mut() = spare;
+        }
+        data
+    }
+
+    /// Drops the buffer of earlier reads.
+    pub(crate) fn drop_spare(&self) {
+        take(&mut *self.spare.borrow_mut());
     }
 
     /// The parts of a range of a read from `offset` on, except for the part that the home brings.
@@ -168,26 +215,13 @@ fn forget_beyond(
     begin
 }
 
-/// Joins the data up to `end`, without a copy if it is one piece. The home brought `first`, the
-/// data of the first `first_length` bytes, which a hole shortens.
-fn assemble(
-    end: u64,
-    first_length: usize,
-    first: Payload,
-    parts: &[ReadPart],
-    answers: Vec<(Reply, Payload)>,
-) -> Payload {
-    let mut pieces = vec![(first_length, first)];
-    for (ReadPart { part, .. }, (_, data)) in parts.iter().zip(answers) {
-        pieces.push((wanted(part, end), data));
-    }
-    let mut length = 0;
-    let mut placed = Vec::new();
-    for (wanted, data) in pieces.into_iter().filter(|(wanted, _)| *wanted > 0) {
-        placed.push((length, data.slice(0, data.len().min(wanted))));
-        length += wanted;
-    }
-    Payload::gather(length, &placed)
+/// Adds the next `wanted` bytes. A hole shortens the data.
+fn push(whole: &mut Gathered, data: Payload, wanted: usize) {
+    whole.push(data.slice(0, data.len().min(wanted)), wanted);
+}
+
+const fn length_of(range: Range<u64>) -> usize {
+    range.end.saturating_sub(range.start) as usize
 }
 
 /// The length of a part before the end of the file.

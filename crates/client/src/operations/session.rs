@@ -31,6 +31,7 @@ impl<C: Context> Client<C> {
     /// the lease of the servers. Errors: `ESTALE` if a server has ended the session, `EIO` if one
     /// cannot be reached.
     pub async fn keep_alive(&self) -> Result<(), Errno> {
+        self.drop_spare();
         let sends = pin!(async {
             self.return_dropped_leases().await;
             self.flush_all().await;

@@ -38,6 +38,8 @@ pub struct World {
     recalls: Vec<(SessionId, ServerId, Vec<LeaseRecall>)>,
     /// Every request that a client has sent: the server and the name of the request.
     sent: Vec<(u16, String)>,
+    /// The most messages that were under way at a time.
+    under_way_max: usize,
     /// The next requests that fail before they leave the client, by name, in order.
     failing: VecDeque<(&'static str, Failure)>,
 }
@@ -203,6 +205,7 @@ impl Loop {
             introduces: true,
         };
         world.messages.push_back((to, input));
+        world.under_way_max = world.under_way_max.max(world.messages.len());
     }
 }
 
@@ -234,6 +237,7 @@ impl Cluster {
             unreached: None,
             recalls: Vec::new(),
             sent: Vec::new(),
+            under_way_max: 0,
             failing: VecDeque::new(),
         };
         Self {
@@ -252,19 +256,35 @@ impl Cluster {
         self.client_with(Some(Duration::from_secs(6)))
     }
 
+    /// A client with at most this much data of a transfer under way.
+    pub fn client_with_window(&self, transfer_bytes_max: usize) -> Client<Loop> {
+        let config = Config {
+            transfer_bytes_max,
+            ..Config::default()
+        };
+        self.client_of(config)
+    }
+
     fn client_with(&self, lease_trust: Option<Duration>) -> Client<Loop> {
+        let config = Config {
+            lease_trust,
+            ..Config::default()
+        };
+        self.client_of(config)
+    }
+
+    fn client_of(&self, config: Config) -> Client<Loop> {
         self.clients.set(self.clients.get() + 1);
         let context = Loop {
             world: Rc::clone(&self.world),
             session: Cell::new(SessionId(self.clients.get())),
             sequence: Cell::new(0),
             open: RefCell::new(BTreeSet::new()),
-            leases: lease_trust.is_some(),
+            leases: config.lease_trust.is_some(),
         };
         let config = Config {
             chunk_bytes: CHUNK_BYTES,
-            lease_trust,
-            ..Config::default()
+            ..config
         };
         Client::new(context, self.map.clone(), config)
     }
@@ -314,6 +334,11 @@ impl Cluster {
 
     pub fn now(&self) -> Time {
         self.world.borrow().now
+    }
+
+    /// The most messages that were under way at a time since the last call.
+    pub fn take_under_way_max(&self) -> usize {
+        std::mem::take(&mut self.world.borrow_mut().under_way_max)
     }
 
     /// Sets the server that clients cannot reach.
