@@ -8,7 +8,7 @@ use crate::{
 };
 use atomic_refcell::AtomicRefCell;
 use bytes::{Buf, Bytes};
-use futago_wire::{DecodeError, Frame};
+use futago_wire::{DecodeError, Frame, codec::DATA_SUM_BYTES};
 use std::{
     cell::RefCell,
     collections::VecDeque,
@@ -355,12 +355,36 @@ pub struct Sender {
 /// The bytes that the peer has not taken yet.
 #[derive(Debug, Default)]
 struct Queue {
-    pieces: VecDeque<Bytes>,
+    pieces: VecDeque<Piece>,
     bytes: usize,
     /// The total number of bytes sent.
     taken_bytes: u64,
     /// A reusable buffer for the heads of messages that leave at once.
     head: Vec<u8>,
+}
+
+/// A piece of queued messages.
+#[derive(Debug)]
+enum Piece {
+    /// Bytes to send as they are.
+    Plain(Bytes),
+    /// The rest of a message's data, and the checksum of all before it. The data is checksummed as
+    /// it is sent, so that it passes the CPU caches once.
+    Data { rest: Bytes, sum: u32 },
+}
+
+impl Piece {
+    /// The bytes to send next.
+    fn next_bytes(&self) -> &[u8] {
+        match self {
+            Self::Plain(bytes) => bytes,
+            Self::Data { rest, .. } => &rest[..rest.len().min(MEMORY_PART_BYTES)],
+        }
+    }
+
+    const fn is_data(&self) -> bool {
+        matches!(self, Self::Data { .. })
+    }
 }
 
 impl Sender {
@@ -386,6 +410,13 @@ impl Sender {
             return;
         }
         let mut queue = self.queue.borrow_mut();
+        let is_memory = matches!(&*self.channel, Channel::Memory(_));
+        if is_memory && frame.payload.len() > MEMORY_PART_BYTES {
+            let mut head = Vec::new();
+            let sum = frame.encode_head(&mut head, crc32c_append);
+            queue.push(head.into());
+            return queue.push_data(frame.payload.bytes(), sum);
+        }
         for piece in frame.encode(crc32c_append) {
             queue.push(piece);
         }
@@ -455,7 +486,15 @@ impl Queue {
     fn push(&mut self, piece: Bytes) {
         if !piece.is_empty() {
             self.bytes += piece.len();
-            self.pieces.push_back(piece);
+            self.pieces.push_back(Piece::Plain(piece));
+        }
+    }
+
+    /// Queues data, and its checksum after it.
+    fn push_data(&mut self, rest: Bytes, sum: u32) {
+        if !rest.is_empty() {
+            self.bytes += rest.len() + DATA_SUM_BYTES;
+            self.pieces.push_back(Piece::Data { rest, sum });
         }
     }
 
@@ -471,6 +510,11 @@ impl Queue {
             sum = crc32c_append(sum, &part);
             self.write_or_queue_part(before, &part, &[], channel);
             before = &[];
+        }
+        if self.bytes > 0 {
+            self.push_data(data, sum);
+            self.head = head;
+            return;
         }
         let sum = (!data.is_empty()).then(|| crc32c_append(sum, &data).to_le_bytes());
         let after = sum.as_slice().as_flattened();
@@ -504,10 +548,13 @@ impl Queue {
     fn write_to(&mut self, channel: &Channel, taken: &Notify) -> io::Result<()> {
         while !self.pieces.is_empty() {
             let mut slices = [IoSlice::new(&[]); SLICES];
-            for (slice, piece) in slices.iter_mut().zip(&self.pieces) {
-                *slice = IoSlice::new(piece);
+            // What follows data is not known before the data is checksummed.
+            let data = self.pieces.iter().take(SLICES).position(Piece::is_data);
+            let most = data.map_or(SLICES, |at| SLICES.min(at + 1));
+            let count = self.pieces.len().min(most);
+            for (slice, piece) in slices[..count].iter_mut().zip(&self.pieces) {
+                *slice = IoSlice::new(piece.next_bytes());
             }
-            let count = self.pieces.len().min(SLICES);
             match channel.try_write_vectored(&slices[..count]) {
                 Ok(written) => {
                     self.forget(written);
@@ -525,12 +572,23 @@ impl Queue {
         self.bytes -= written;
         self.taken_bytes += written as u64;
         while let Some(piece) = self.pieces.front_mut() {
-            if written < piece.len() {
-                piece.advance(written);
-                return;
+            match piece {
+                Piece::Plain(bytes) if written < bytes.len() => return bytes.advance(written),
+                Piece::Plain(bytes) => {
+                    written -= bytes.len();
+                    self.pieces.pop_front();
+                }
+                Piece::Data { rest, sum } => {
+                    let part = rest.split_to(written.min(rest.len()));
+                    *sum = crc32c_append(*sum, &part);
+                    written -= part.len();
+                    if !rest.is_empty() {
+                        return;
+                    }
+                    let sum = Bytes::copy_from_slice(&sum.to_le_bytes());
+                    *piece = Piece::Plain(sum);
+                }
             }
-            written -= piece.len();
-            self.pieces.pop_front();
         }
     }
 }

@@ -220,6 +220,22 @@ fn a_message_with_a_mebibyte_of_data_is_sent_at_once() {
     });
 }
 
+#[test]
+fn messages_beyond_the_room_follow_as_the_peer_reads() {
+    watched_and_not(async || {
+        let (a, b) = streams().await;
+        let ((_from_b, to_b), (from_a, _to_a)) = (ends(a), ends(b));
+        let sizes = [1 << 20, 7, limits::PAYLOAD_BYTES, 0, 70_000, 1 << 20];
+        let sent: Vec<Frame> = (1..).zip(sizes).map(|(n, size)| frame(n, size)).collect();
+        for frame in &sent {
+            to_b.post(frame);
+        }
+        assert!(to_b.queued_bytes() > 0);
+        assert!(received(&from_a, sent.len()).await == sent);
+        assert_eq!(to_b.queued_bytes(), 0);
+    });
+}
+
 /// A file as a peer creates it, and the accepted end of a connection through it.
 async fn raw_peer() -> (UnixStream, File, Receiver) {
     let (ours, theirs) = UnixStream::pair().unwrap();
