@@ -105,7 +105,7 @@ impl Session for Directory {
         file.with_context(|| format!("opening {path}"))
     }
 
-    async fn write_at(&self, file: &fs::File, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
+    async fn write_at(&self, file: &fs::File, offset: u64, data: Bytes) -> anyhow::Result<()> {
         Ok(file.write_all_at(&data, offset)?)
     }
 

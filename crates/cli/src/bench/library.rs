@@ -260,8 +260,8 @@ impl Session for Caller<'_> {
         })
     }
 
-    async fn write_at(&self, file: &OpenFile, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
-        let (id, data) = (file.id, Payload::from(Bytes::from(data)));
+    async fn write_at(&self, file: &OpenFile, offset: u64, data: Bytes) -> anyhow::Result<()> {
+        let (id, data) = (file.id, Payload::from(data));
         let write = async |client: &RecordedClient| client.write(id, offset, data, false).await;
         self.run(write).await.map(drop)
     }

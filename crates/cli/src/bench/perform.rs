@@ -5,6 +5,7 @@ use super::{
     target::{FileSystem, Session},
 };
 use anyhow::{anyhow, bail, ensure};
+use bytes::BytesMut;
 use futago_base::Pattern;
 use futago_lab::{
     statistics::{ClientPhase, Latencies},
@@ -158,9 +159,10 @@ impl<'a> Part<'a> {
         let contents = workload.contents(owner);
         let transfers = workload.transfers(owner);
         let transfers = transfers.skip(which.lane as usize);
+        let mut buffer = BytesMut::new();
         for transfer in transfers.step_by(which.lanes as usize) {
             let latency_ns = match phase {
-                IoPhase::Write => write(session, file, contents, transfer).await?,
+                IoPhase::Write => write(session, file, contents, transfer, &mut buffer).await?,
                 IoPhase::Read => read(session, file, contents, transfer, &path).await?,
             };
             tally.add(latency_ns, u64::from(transfer.length));
@@ -202,19 +204,24 @@ async fn metadata_operation(
     }
 }
 
-/// Returns how long it took, the making of the data not counted.
+/// Returns how long it took, the making of the data not counted. The data is made in the same
+/// buffer each time, as most programs do, unless the session keeps it.
 async fn write<S: Session>(
     session: &S,
     file: &S::File,
     contents: Pattern,
     transfer: Transfer,
+    buffer: &mut BytesMut,
 ) -> anyhow::Result<u64> {
     let Transfer { offset, length } = transfer;
-    let mut data = vec![0; length as usize];
-    contents.fill(offset, &mut data);
+    buffer.resize(length as usize, 0);
+    contents.fill(offset, buffer);
+    let data = std::mem::take(buffer).freeze();
     let started = Instant::now();
-    session.write_at(file, offset, data).await?;
-    Ok(started.elapsed().as_nanos() as u64)
+    session.write_at(file, offset, data.clone()).await?;
+    let latency_ns = started.elapsed().as_nanos() as u64;
+    *buffer = data.try_into_mut().unwrap_or_default();
+    Ok(latency_ns)
 }
 
 /// Returns how long it took, the checking of the data not counted.

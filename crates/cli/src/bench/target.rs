@@ -37,7 +37,7 @@ pub trait Session {
     /// Opens a large file; makes it if `write`.
     async fn open(&self, path: &str, write: bool) -> anyhow::Result<Self::File>;
     /// Writes all of it.
-    async fn write_at(&self, file: &Self::File, offset: u64, data: Vec<u8>) -> anyhow::Result<()>;
+    async fn write_at(&self, file: &Self::File, offset: u64, data: Bytes) -> anyhow::Result<()>;
     /// Reads; fewer bytes only at the end of the file.
     async fn read_at(&self, file: &Self::File, offset: u64, length: u32) -> anyhow::Result<Bytes>;
     /// Brings what was written to where it shall be.
