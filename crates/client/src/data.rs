@@ -166,7 +166,7 @@ impl<C: Context> Client<C> {
         join_all(sent).await.into_iter().collect()
     }
 
-    /// Asks the servers of the chunks of one large transfer, some at a time. `take` gets the data in
+    /// Asks the servers of the chunks of one large read, some at a time. `take` gets the data in
     /// order.
     pub(crate) async fn ask_chunks_in_order(
         &self,

@@ -548,7 +548,7 @@ impl Queue {
     fn write_to(&mut self, channel: &Channel, taken: &Notify) -> io::Result<()> {
         while !self.pieces.is_empty() {
             let mut slices = [IoSlice::new(&[]); SLICES];
-            // What follows data is not known before the data is checksummed.
+            // A checksum follows data, and is not known before the data is sent.
             let data = self.pieces.iter().take(SLICES).position(Piece::is_data);
             let most = data.map_or(SLICES, |at| SLICES.min(at + 1));
             let count = self.pieces.len().min(most);
