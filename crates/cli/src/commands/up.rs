@@ -19,7 +19,7 @@ use anyhow::{Context, ensure};
 use bytesize::ByteSize;
 use clap::Args;
 use futago_base::{ServerId, map::Policy};
-use futago_node::Cluster;
+use futago_node::{Cluster, cores};
 use serde::Serialize;
 use std::{
     ffi::OsString,
@@ -180,6 +180,7 @@ impl Up {
     ) -> anyhow::Result<()> {
         let directory = runtime_directory::of(cluster);
         runtime_directory::make(&directory)?;
+        self.advise();
         self.start_all(cluster, &directory, started)?;
         spawn::wait_ready(started, Duration::from_secs(self.wait), interrupted)?;
         let servers: Vec<ServerId> = (0..).map(ServerId).take(cluster.servers.len()).collect();
@@ -187,6 +188,20 @@ impl Up {
         let mount = self.mount(interrupted)?;
         spawn::ensure_uninterrupted(interrupted)?;
         self.report(cluster, &directory, mount)
+    }
+
+    /// Advises against several processes on few cores: those without work poll beside those that
+    /// have some.
+    fn advise(&self) {
+        let (processes, cores) = (self.servers.unwrap_or(1), cores::allowed().len());
+        if self.hosts.is_none() && (1..processes as usize).contains(&cores) {
+            output::notice(format_args!(
+                "futago: {processes} server processes share {}; one process with --shards {} does \
+                 the same with less time of the processor",
+                output::counted(cores as u64, "core", "cores"),
+                processes * self.shards,
+            ));
+        }
     }
 
     /// Refuses a file in use; takes away what a crashed cluster has left.

@@ -1,7 +1,7 @@
 //! Clusters come up, are distinguished, and go without a trace, also after crashes.
 
 use crate::common::{Cluster, Stopped, futago};
-use futago_node::Cluster as Description;
+use futago_node::{Cluster as Description, cores::OnOneCore};
 use std::os::unix::fs::PermissionsExt;
 
 fn runtime_directory(description: &Description) -> std::path::PathBuf {
@@ -45,6 +45,19 @@ fn server_processes_that_are_bound_are_dealt_out_to_the_cores() {
         let bound: Vec<u32> = allowed(&server).collect();
         assert_eq!(bound, [here[number % here.len()]]);
     }
+}
+
+#[test]
+fn shards_are_advised_when_processes_share_a_core() {
+    let told = |arguments: &[&str]| {
+        let directory = tempfile::tempdir().unwrap();
+        let cluster = Cluster { directory };
+        let _bound = OnOneCore::bind(0).unwrap();
+        let output = cluster.start(arguments).success().get_output().clone();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(told(&["--shards", "2"]), "");
+    assert!(told(&["--servers", "2"]).contains("one process with --shards 2"));
 }
 
 #[test]

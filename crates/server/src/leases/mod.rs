@@ -144,13 +144,19 @@ impl<V: View> DecisionBuilder<'_, V> {
     ) {
         let named = request.touched().nodes;
         for &node in nodes {
-            // An exclusive holder is asked for what it has not sent.
-            let keeps = named.contains(&node) && self.exclusive_holder(node) != Some(id.session);
-            self.recall(node, keeps.then_some(id.session));
+            let keeper = named.contains(&node).then_some(id.session);
+            self.recall(node, keeper.filter(|session| self.may_keep(node, *session)));
         }
         if let Some(&first) = nodes.first() {
             self.await_node(first, id, request, payload);
         }
+    }
+
+    /// Whether a client keeps its lease on a node when it changes the node. An exclusive holder is
+    /// asked for what it has not sent.
+    fn may_keep(&self, node: FileId, session: SessionId) -> bool {
+        self.state.get(&Key::Lease(node, session)).is_some()
+            && self.exclusive_holder(node) != Some(session)
     }
 
     /// Parks a request, whose changes are undone, until the leases or appends of a node are done.
