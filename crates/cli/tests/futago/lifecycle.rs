@@ -49,15 +49,15 @@ fn server_processes_that_are_bound_are_dealt_out_to_the_cores() {
 
 #[test]
 fn shards_are_advised_when_processes_share_a_core() {
-    let told = |arguments: &[&str]| {
+    let advice = |arguments: &[&str]| {
         let directory = tempfile::tempdir().unwrap();
         let cluster = Cluster { directory };
         let _bound = OnOneCore::bind(0).unwrap();
         let output = cluster.start(arguments).success().get_output().clone();
         String::from_utf8(output.stderr).unwrap()
     };
-    assert_eq!(told(&["--shards", "2"]), "");
-    assert!(told(&["--servers", "2"]).contains("one process with --shards 2"));
+    assert_eq!(advice(&["--shards", "2"]), "");
+    assert!(advice(&["--servers", "2"]).contains("one process with --shards 2"));
 }
 
 #[test]
