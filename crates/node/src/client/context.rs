@@ -548,7 +548,8 @@ impl Context for NodeContext {
 
     async fn forget(&self, node: FileId, server: Option<ServerId>) {
         if let Some(queue) = &self.0.setup.options.invalidations {
-            invalidation::invalidate(queue, node, server).await;
+            // Boxed, because it is large and rare.
+            Box::pin(invalidation::invalidate(queue, node, server)).await;
         }
     }
 
