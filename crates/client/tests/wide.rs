@@ -89,6 +89,36 @@ fn a_first_walk_reads_attributes_ahead() {
 }
 
 #[test]
+fn many_look_ups_list_a_directory() {
+    let made = Wide::new();
+    let client = made.cluster.caching_client();
+    let wide = Wide { client, ..made };
+    let sent = wide.requests(async {
+        for number in 0..FILES {
+            let name = name(&text(number));
+            wide.client.lookup(wide.directory, &name).await.unwrap();
+        }
+    });
+    let count = |request: &str| sent.iter().filter(|name| *name == request).count();
+    assert!((1..FILES / 3).contains(&count("Lookup")), "{sent:?}");
+    assert!((1..FILES / 8).contains(&count("ReadDirectory")), "{sent:?}");
+}
+
+#[test]
+fn a_few_look_ups_list_nothing() {
+    let made = Wide::new();
+    let client = made.cluster.caching_client();
+    let wide = Wide { client, ..made };
+    let sent = wide.requests(async {
+        for number in 0..FILES / 16 {
+            let name = name(&text(number));
+            wide.client.lookup(wide.directory, &name).await.unwrap();
+        }
+    });
+    assert!(!sent.contains(&"ReadDirectory".to_owned()), "{sent:?}");
+}
+
+#[test]
 fn a_removal_is_one_request_and_waits_for_no_timer() {
     let wide = Wide::new();
     wide.walk();

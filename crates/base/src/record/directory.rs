@@ -74,6 +74,13 @@ impl HeaderSum {
         self.modified = self.modified.max(other.modified);
     }
 
+    /// The number of entries of one bucket at `level` if names are evenly distributed.
+    pub fn entries_of_bucket(&self, level: u8) -> u64 {
+        let width = u128::from(BucketStart::width(level));
+        let entries = u128::from(self.entries) * width / u128::from(self.hashes.max(1));
+        u64::try_from(entries).unwrap_or(u64::MAX)
+    }
+
     /// Whether the buckets are all buckets of the directory.
     ///
     /// A bucket that moves between servers is missing from the sum meanwhile. A bucket that has
@@ -98,6 +105,20 @@ mod tests {
             pending: 0,
             modified: Timestamp::default(),
         }
+    }
+
+    #[test]
+    fn entries_of_one_bucket_are_those_of_all_divided_by_their_number() {
+        let mut sum = HeaderSum::default();
+        assert_eq!(sum.entries_of_bucket(0), 0);
+        for _ in 0..4 {
+            sum.add(&header(3, 100));
+        }
+        assert_eq!(sum.entries_of_bucket(3), 100);
+        assert_eq!(sum.entries_of_bucket(1), 400);
+        sum.entries = u64::MAX;
+        sum.hashes = 1;
+        assert_eq!(sum.entries_of_bucket(0), u64::MAX);
     }
 
     #[test]

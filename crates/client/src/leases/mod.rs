@@ -13,6 +13,7 @@ mod changing;
 mod data;
 mod effects;
 mod listings;
+mod misses;
 mod opens;
 mod parts;
 mod recalls;
@@ -68,6 +69,9 @@ struct Held {
     listed: Vec<(BucketStart, u8)>,
     /// How many look-ups in the directory the cache has answered.
     hits: u32,
+    /// How many look-ups in the directory the cache has not answered, less those that paid for a
+    /// listing.
+    misses: u32,
     /// How many names of the directory this client has removed.
     removals: u32,
     /// How many of the next removals are of files whose leases were recalled ahead.
@@ -447,6 +451,7 @@ impl Leases {
             writes: 0,
             listed: Vec::new(),
             hits: 0,
+            misses: 0,
             removals: 0,
             recalled_ahead: 0,
         };

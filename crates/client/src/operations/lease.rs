@@ -78,6 +78,18 @@ impl<C: Context> Client<C> {
         })
     }
 
+    /// Whether to list the bucket of a name that is not cached, instead of looking it up.
+    pub(crate) fn is_listing_paid(&self, directory: FileId, name: &Name) -> bool {
+        let (_, part) = self.location(directory, name);
+        let level = self.buckets(directory).first_level();
+        let (most, now) = (self.config().listed_at_once.into(), self.context().now());
+        let is_paid = |leases: &mut Leases| {
+            let names = leases.buckets(part, now)?;
+            Some(names.entries_of_bucket(level) <= most && leases.note_miss(part, names.entries))
+        };
+        self.with_leases(is_paid).flatten().unwrap_or_default()
+    }
+
     /// The files to read ahead together with a file that was found.
     pub(crate) fn ahead(&self, found: &Found) -> Vec<FileId> {
         let (_, part) = self.location(found.at.directory, &found.at.name);

@@ -5,6 +5,7 @@ use crate::{
     client::{GONE, UNEXPECTED},
     transaction::Plan,
 };
+use alloc::boxed::Box;
 use futago_base::{Errno, FileId, Name, Payload, record::Entry};
 use futago_wire::{Failure, FileState, Reply, Request, Spot, step::Fact};
 
@@ -57,7 +58,13 @@ impl<C: Context> Client<C> {
         directory: FileId,
         name: &Name,
     ) -> Result<Result<Found, Spot>, Failure> {
-        match self.leased_place(directory, name) {
+        let mut place = self.leased_place(directory, name);
+        if place.is_none() && self.is_listing_paid(directory, name) {
+            // Boxed, because it is rare and large. If it fails, the look-up tells why.
+            Box::pin(self.list_around(directory, name)).await.ok();
+            place = self.leased_place(directory, name);
+        }
+        match place {
             Some(found) => Ok(found),
             None => self.ask_place(directory, name).await,
         }

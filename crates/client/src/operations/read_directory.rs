@@ -193,6 +193,14 @@ impl<C: Context> Client<C> {
         }
     }
 
+    /// Lists the bucket of a name, so that its names are cached.
+    pub(crate) async fn list_around(&self, directory: FileId, name: &Name) -> Result<(), Failure> {
+        let bucket = self.bucket_of(directory, name.hash());
+        let before = NameHash(bucket.0.saturating_sub(1));
+        let most = self.config().listed_at_once;
+        self.list_bucket(directory, before, most).await.map(drop)
+    }
+
     /// The missing attributes of the files in a listing.
     async fn attributes_of(
         &self,
