@@ -39,6 +39,8 @@ pub struct Effects {
     ended: Vec<PartId>,
     /// It may change the data of a file.
     pub changes_data: bool,
+    /// It sets an extended attribute.
+    pub sets_xattr: bool,
     /// The server that it is sent to.
     server: ServerId,
     /// The session of the client in which it is sent.
@@ -80,6 +82,7 @@ impl Effects {
             removes_name: matches!(request, Request::Unlink { .. }),
             opens: matches!(request, Request::Create { open: true, .. }),
             changes_data: changes_data(request),
+            sets_xattr: matches!(request, Request::SetXattr { .. }),
             server,
             session: None,
         }
@@ -121,17 +124,17 @@ impl Effects {
         }
     }
 
-    /// The new directory in the reply.
-    pub fn made_directory(&self, outcome: Result<&Reply, &Failure>) -> Option<PartId> {
+    /// The new node in the reply, as its home is the replying server, and its kind.
+    pub fn made_node(&self, outcome: Result<&Reply, &Failure>) -> Option<(PartId, Kind)> {
         match outcome {
             Ok(Reply::Found {
-                entry,
+                entry: Entry { id: node, kind },
                 created: true,
                 ..
-            }) if entry.kind == Kind::Directory => Some(PartId {
-                node: entry.id,
-                server: self.server,
-            }),
+            }) => {
+                let (node, server) = (*node, self.server);
+                Some((PartId { node, server }, *kind))
+            }
             _ => None,
         }
     }

@@ -20,6 +20,7 @@ mod parts;
 mod recalls;
 #[cfg(test)]
 mod tests;
+mod xattrs;
 
 pub use data::{Before, DataVersions};
 pub use effects::Effects;
@@ -35,7 +36,7 @@ use alloc::{boxed::Box, vec::Vec};
 use changing::Changing;
 use effects::{Subject, comes_from_server, parts};
 use futago_base::{
-    Attributes, BucketStart, Duration, FileId, Name, NameHash, ServerId, SessionId, Time,
+    Attributes, BucketStart, Duration, FileId, Kind, Name, NameHash, ServerId, SessionId, Time,
     record::Entry,
     reversible::{Changes, ReversibleMap},
 };
@@ -64,6 +65,8 @@ struct Held {
     is_read: bool,
     /// Whether the home discloses the file to no other client before a recall.
     is_exclusive: bool,
+    /// Whether the node is known to have no extended attributes.
+    lacks_xattrs: bool,
     /// The number of small writes since the lease began.
     writes: u32,
     /// The buckets of a directory, with their levels, whose names are all known.
@@ -286,6 +289,11 @@ impl Leases {
             changing.ends_lease |= ends_lease;
             changing.changes_data |= effects.changes_data;
         }
+        if effects.sets_xattr {
+            for &part in &effects.parts {
+                self.note_xattrs(part, false);
+            }
+        }
         for &part in effects.ended() {
             self.end(part);
         }
@@ -341,9 +349,8 @@ impl Leases {
         let names = effects.names_in_reply();
         let names = names.filter(|part| self.is_current(sequence, &Subject::Lease(*part)));
         let mut reported = Vec::new();
-        let made = effects
-            .made_directory(outcome)
-            .filter(|part| self.held.get(*part).is_none());
+        let made = effects.made_node(outcome);
+        let made = made.filter(|(part, _)| self.held.get(*part).is_none());
         for part in outcome.iter().flat_map(|reply| parts(reply)) {
             let id = parts::id_of(&part, server);
             if self.note_part(sequence, id, &part, effects.parts.contains(&id)) {
@@ -358,8 +365,8 @@ impl Leases {
                 number: sequence,
             });
         }
-        if let Some(part) = made.filter(|part| reported.contains(part)) {
-            self.list(sequence, part, Some((BucketStart(0), 0)), &[]);
+        if let Some((part, kind)) = made.filter(|(part, _)| reported.contains(part)) {
+            self.note_new(sequence, part, kind);
         }
         if let (Some(part), Ok(Reply::Listing { entries, .. })) = (names, outcome) {
             self.list(sequence, part, effects.listed_bucket(outcome), entries);
@@ -372,6 +379,14 @@ impl Leases {
         }
         self.done(effects, &reported);
         self.forget_settled();
+    }
+
+    /// A node is new: it has no names and no extended attributes.
+    fn note_new(&mut self, sequence: u64, part: PartId, kind: Kind) {
+        self.note_xattrs(part, true);
+        if kind == Kind::Directory {
+            self.list(sequence, part, Some((BucketStart(0), 0)), &[]);
+        }
     }
 
     /// Handles a part of a node in a reply. Returns whether its state may be used.
@@ -438,6 +453,7 @@ impl Leases {
             before: None,
             is_read: false,
             is_exclusive,
+            lacks_xattrs: false,
             writes: 0,
             listed: Vec::new(),
             hits: 0,

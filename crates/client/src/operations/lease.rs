@@ -34,6 +34,12 @@ impl<C: Context> Client<C> {
         state.is_none_or(|state| state.attributes.mode & SET_ID != 0)
     }
 
+    /// Whether a node is known to have no extended attributes.
+    pub(crate) fn lacks_xattrs(&self, id: FileId) -> bool {
+        let (home, now) = (self.home_part(id), self.context().now());
+        self.with_leases(|leases| leases.lacks_xattrs(home, now)) == Some(true)
+    }
+
     /// The location of a name, as far as the client knows, and the part of the directory there.
     fn location(&self, directory: FileId, name: &Name) -> (Spot, PartId) {
         let at = Spot {

@@ -9,6 +9,9 @@ use futago_wire::{Reply, Request};
 impl<C: Context> Client<C> {
     /// The value of an extended attribute. Errors: `ENODATA`.
     pub async fn get_xattr(&self, id: FileId, name: &XattrName) -> Result<Bytes, Errno> {
+        if self.lacks_xattrs(id) {
+            return Err(Errno::ENODATA);
+        }
         if *name == XattrName::of_capabilities() {
             // A buffered write removes the capabilities.
             self.flush(id).await;
@@ -42,6 +45,9 @@ impl<C: Context> Client<C> {
 
     /// The names of the extended attributes of a file.
     pub async fn list_xattrs(&self, id: FileId) -> Result<Vec<XattrName>, Errno> {
+        if self.lacks_xattrs(id) {
+            return Ok(Vec::new());
+        }
         match self.ask_home(id, Request::ListXattrs(id)).await? {
             Reply::Names(names) => Ok(names),
             _ => Err(Errno::EPROTO),

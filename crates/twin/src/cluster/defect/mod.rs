@@ -128,6 +128,9 @@ pub enum Defect {
     /// A server changes names of a directory of another home without recalling leases on it.
     #[strum(props(kind = "leases"))]
     NamesUnderPartLeases,
+    /// Extended attributes are set without recalls of leases.
+    #[strum(props(kind = "leases"))]
+    SetsXattrsUnderLeases,
     /// A server never recalls the lease of a client that has changed the node itself.
     #[strum(props(kind = "leases"))]
     NeverRecallsChangers,

@@ -36,7 +36,8 @@ impl Defect {
             | (
                 Self::RenamesUnderLeases,
                 Request::Prepare { .. } | Request::Execute(_) | Request::Unlink { .. },
-            ) => is_lease,
+            )
+            | (Self::SetsXattrsUnderLeases, Request::SetXattr { .. }) => is_lease,
             (
                 Self::NamesUnderPartLeases,
                 Request::Create { .. }
