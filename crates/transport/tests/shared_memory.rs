@@ -21,9 +21,16 @@ use std::{
     fs::File,
     io::{ErrorKind, IoSlice},
     mem::MaybeUninit,
-    os::{fd::AsFd, unix::fs::FileExt},
+    os::{
+        fd::AsFd,
+        unix::{fs::FileExt, net::UnixStream as UnixSocket},
+    },
     rc::Rc,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
 };
 use tokio::{
     io::AsyncWriteExt,
@@ -113,6 +120,55 @@ fn messages_of_all_sizes_arrive_whole_and_in_order_both_ways() {
     });
 }
 
+/// Sends questions from a thread that blocks, each after the answer to the one before. Returns how
+/// often the thread was woken.
+fn wake_ups_of_questions(count: u64, socket: UnixSocket) -> u64 {
+    static WAKE_UPS: AtomicU64 = AtomicU64::new(0);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .on_thread_unpark(|| {
+            WAKE_UPS.fetch_add(1, Ordering::Relaxed);
+        })
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let socket = UnixStream::from_std(socket).unwrap();
+        let (answers, questions) = ends(MemoryStream::offer(socket).await.unwrap());
+        let before = WAKE_UPS.load(Ordering::Relaxed);
+        for number in 1..=count {
+            questions.queue(&frame(number, 3));
+            questions.flush();
+            received(&answers, 1).await;
+        }
+        WAKE_UPS.load(Ordering::Relaxed) - before
+    })
+}
+
+#[test]
+fn a_blocked_thread_is_woken_for_answers_only() {
+    let count = 500;
+    let (ours, theirs) = UnixSocket::pair().unwrap();
+    for socket in [&ours, &theirs] {
+        socket.set_nonblocking(true).unwrap();
+    }
+    let answering = thread::spawn(move || {
+        on_one_thread(async {
+            let socket = UnixStream::from_std(theirs).unwrap();
+            let (questions, answers) = ends(MemoryStream::accept(socket).await.unwrap());
+            for _ in 0..count {
+                let question = received(&questions, 1).await;
+                // The other end is blocked by now, or will be.
+                yield_now().await;
+                answers.queue(&question[0]);
+                answers.flush();
+            }
+        });
+    });
+    let wake_ups = wake_ups_of_questions(count, ours);
+    answering.join().unwrap();
+    assert!(wake_ups <= count + count / 10, "{wake_ups}");
+}
+
 #[test]
 fn questions_and_answers_alternate() {
     watched_and_not(async || {
@@ -194,7 +250,7 @@ fn what_was_sent_before_the_end_is_received() {
     watched_and_not(async || {
         let (a, b) = streams().await;
         let (_, to_b) = split(a, Budget::new(0));
-        let (from_a, to_a) = ends(b);
+        let (from_a, to_a) = split(b, Budget::new(0));
         to_b.queue(&frame(1, 100));
         to_b.flush();
         drop(to_b);

@@ -5,7 +5,7 @@ use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
 use crate::{Cluster, time_slices};
 use futago_base::{ClusterMap, Duration};
-use futago_transport::{Budget, shared_memory::poll_streams};
+use futago_transport::{Budget, busy, shared_memory::poll_streams};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
 use tokio::{
     runtime::{Builder, Runtime},
@@ -46,9 +46,14 @@ impl Setup {
     }
 }
 
-/// The runtime of a client's thread.
+/// The runtime of a client's thread, which is idle while it is parked; polling reports the other
+/// transitions.
 pub fn new() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
+    Builder::new_current_thread()
+        .enable_all()
+        .on_thread_park(|| busy::end(busy::now()))
+        .on_thread_unpark(|| busy::begin(busy::now()))
+        .build()
 }
 
 /// Runs jobs until all handles are dropped, then ends the session. This thread accesses the client

@@ -37,7 +37,7 @@ impl MemoryStream {
         socket.writable().await?;
         socket.async_io(Interest::WRITABLE, send).await?;
         expect_token(&mut socket).await?;
-        Ok(Self::new(directions, socket))
+        Self::new(directions, socket)
     }
 
     /// Accepts the shared memory that the peer hands over.
@@ -49,7 +49,7 @@ impl MemoryStream {
         let file = socket.async_io(Interest::READABLE, receive).await?;
         let directions = region::accept(file)?;
         socket.write_all(&TOKEN).await?;
-        Ok(Self::new(directions, socket))
+        Self::new(directions, socket)
     }
 }
 

@@ -32,7 +32,8 @@ struct Polled {
 /// `exclusively` runs its argument while no other thread uses the streams. After a poll that finds
 /// nothing it yields the CPU, because a client and its server often share a core. After
 /// [`BUSY_MAX`] of work it yields, too, because the kernel would preempt a busy thread only at a
-/// tick. The thread is [busy] between a poll that finds something and one that does not.
+/// tick. While other processes need the CPU it does not, because they would keep it until the tick.
+/// The thread is [busy] between a poll that finds something and one that does not.
 pub async fn poll_streams(exclusively: impl Fn(&mut dyn FnMut())) {
     let _end = Polling::begin();
     let begun = POLLED.with(|polled| Rc::clone(&polled.begun));
@@ -42,7 +43,8 @@ pub async fn poll_streams(exclusively: impl Fn(&mut dyn FnMut())) {
         let mut result = PollResult::default();
         exclusively(&mut || result = poll(at));
         let works_since = busy::since().map_or(at, |since| since.max(yielded));
-        if result.is_idle() || at.since(works_since) >= BUSY_MAX {
+        let works_long = at.since(works_since) >= BUSY_MAX;
+        if result.is_idle() || works_long && !is_contended(at) {
             yielded = yield_cpu(at);
         }
         if !result.again {

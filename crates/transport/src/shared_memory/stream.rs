@@ -13,13 +13,21 @@ use futago_base::Time;
 use futago_driver::SpinLimit;
 use rustix::net::{SendFlags, send};
 use std::{
-    io::{self, IoSlice},
+    io::{self, IoSlice, Read},
+    os::unix,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
-use tokio::{net::UnixStream, sync::Notify};
+use tokio::{
+    io::{
+        Interest,
+        unix::{AsyncFd, AsyncFdReadyGuard},
+    },
+    net::UnixStream,
+    sync::Notify,
+};
 
 /// The most wake-up bytes that are consumed at once.
 const WAKE_UPS: usize = 64;
@@ -33,8 +41,10 @@ pub struct MemoryStream(Arc<Shared>);
 pub(super) struct Shared {
     outgoing: AtomicRefCell<Writer<Words<Direction>>>,
     incoming: AtomicRefCell<Reader<Words<Direction>>>,
-    /// Carries wake-up bytes, and closes with the other end.
-    socket: UnixStream,
+    /// Carries wake-up bytes, and closes with the other end. Only its readability is watched: Linux
+    /// reports room to write whenever the other end reads a byte, which would wake this thread in
+    /// vain.
+    socket: AsyncFd<unix::net::UnixStream>,
     /// Whether the other end is gone.
     closed: AtomicBool,
     for_bytes: Waiting,
@@ -55,8 +65,15 @@ struct Waiting {
 }
 
 impl MemoryStream {
-    pub(super) fn new(directions: Directions, socket: UnixStream) -> Self {
-        Self(Arc::new(Shared {
+    /// Uses memory that both ends have mapped.
+    ///
+    /// # Errors
+    /// The socket cannot be watched.
+    pub(super) fn new(directions: Directions, socket: UnixStream) -> io::Result<Self> {
+        let (socket, interest) = (socket.into_std()?, Interest::READABLE);
+        // SAFETY: a socket of the standard library keeps its descriptor, open, until it is dropped.
+        let socket = unsafe { AsyncFd::register_with_interest(socket, interest) }?;
+        Ok(Self(Arc::new(Shared {
             outgoing: AtomicRefCell::new(Writer::new(directions.outgoing)),
             incoming: AtomicRefCell::new(Reader::new(directions.incoming)),
             socket,
@@ -65,7 +82,7 @@ impl MemoryStream {
             for_room: Waiting::default(),
             is_listed: AtomicBool::new(false),
             is_polled: AtomicBool::new(false),
-        }))
+        })))
     }
 
     /// Waits until there is something to read, or the other end is gone. The wake-up may be
@@ -184,10 +201,7 @@ impl Shared {
             polling::add(self);
             tokio::select! {
                 () = waiting.ready.notified() => break,
-                wake_up = self.socket.readable() => {
-                    wake_up?;
-                    self.take_wake_ups()?;
-                }
+                wake_up = self.socket.readable() => self.take_wake_ups(wake_up?)?,
             }
         }
         *waiting.since.borrow_mut() = None;
@@ -226,15 +240,20 @@ impl Shared {
         let _ = send(&self.socket, &[0], flags);
     }
 
-    fn take_wake_ups(&self) -> io::Result<()> {
-        match self.socket.try_read(&mut [0; WAKE_UPS]) {
+    fn take_wake_ups(
+        &self,
+        mut readable: AsyncFdReadyGuard<'_, unix::net::UnixStream>,
+    ) -> io::Result<()> {
+        match readable.get_inner().read(&mut [0; WAKE_UPS]) {
             Ok(0) => self.closed.store(true, Ordering::Relaxed),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                self.closed.store(true, Ordering::Relaxed)
-            }
-            Err(error) => return Err(error),
-            Ok(_) => {}
+            Ok(WAKE_UPS..) => {}
+            // There are no more for now.
+            Ok(_) => readable.clear_ready(),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock => readable.clear_ready(),
+                io::ErrorKind::ConnectionReset => self.closed.store(true, Ordering::Relaxed),
+                _ => return Err(error),
+            },
         }
         Ok(())
     }
