@@ -5,7 +5,7 @@
 mod cluster;
 
 use bytes::Bytes;
-use cluster::{Cluster, User, make_directory, make_file};
+use cluster::{Cluster, User, make_directory, make_file, name};
 use futago_base::{Errno, FileId, XattrName};
 use futago_client::XattrMode;
 
@@ -30,8 +30,8 @@ fn two_nodes() -> (Cluster, User, [FileId; 2]) {
 }
 
 async fn set(client: &User, node: FileId) {
-    let (name, value) = (attribute(), Bytes::from_static(VALUE));
-    let set = client.set_xattr(node, &name, value, XattrMode::Set);
+    let (attribute, value) = (attribute(), Bytes::from_static(VALUE));
+    let set = client.set_xattr(node, &attribute, value, XattrMode::Set);
     set.await.unwrap();
 }
 
@@ -60,4 +60,20 @@ fn attributes_that_are_set_are_found() {
             assert_eq!(client.list_xattrs(node).await, Ok(vec![attribute()]));
         });
     }
+}
+
+#[test]
+fn a_removed_node_has_no_answer() {
+    let (cluster, client, [file, directory]) = two_nodes();
+    cluster.run(async {
+        let names = [name("file"), name("directory")];
+        client.unlink(FileId::ROOT, &names[0]).await.unwrap();
+        let removed = client.remove_directory(FileId::ROOT, &names[1]);
+        removed.await.unwrap();
+        for node in [file, directory] {
+            let got = client.get_xattr(node, &attribute()).await;
+            assert_eq!(got, Err(Errno::ESTALE));
+            assert_eq!(client.list_xattrs(node).await, Err(Errno::ESTALE));
+        }
+    });
 }

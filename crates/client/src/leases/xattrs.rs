@@ -5,13 +5,13 @@
 //! recalled.
 
 use super::{Leases, PartId};
-use futago_base::{Duration, Time};
+use futago_base::Time;
 
 impl Leases {
-    /// Whether a node is known to have no extended attributes.
+    /// Whether a node is known to exist and to have no extended attributes.
     pub fn lacks_xattrs(&self, home: PartId, now: Time) -> bool {
         let held = self.held.get(home);
-        held.is_some_and(|held| held.lacks_xattrs) && self.trust(home.server, now) > Duration(0)
+        held.is_some_and(|held| held.lacks_xattrs) && self.state(home, now).is_some()
     }
 
     /// Notes whether a node is known to have no extended attributes.
