@@ -48,6 +48,23 @@ impl Wide {
         sent.into_iter().map(|(_, name)| name).collect()
     }
 
+    /// The same directory as another caching client sees it.
+    fn of_another_client() -> Self {
+        let made = Self::new();
+        let client = made.cluster.caching_client();
+        Self { client, ..made }
+    }
+
+    /// The requests that look up the first files, each by its name.
+    fn look_up(&self, files: usize) -> Vec<String> {
+        self.requests(async {
+            for number in 0..files {
+                let name = name(&text(number));
+                self.client.lookup(self.directory, &name).await.unwrap();
+            }
+        })
+    }
+
     /// The requests of a walk over the directory.
     fn walk(&self) -> Vec<String> {
         self.requests(async {
@@ -78,9 +95,7 @@ fn a_second_walk_asks_no_server() {
 
 #[test]
 fn a_first_walk_reads_attributes_ahead() {
-    let made = Wide::new();
-    let client = made.cluster.caching_client();
-    let wide = Wide { client, ..made };
+    let wide = Wide::of_another_client();
     let first = wide.walk();
     let asked = first.iter().filter(|name| *name == "GetAttributesAhead");
     assert!((1..FILES / 8).contains(&asked.count()), "{first:?}");
@@ -90,15 +105,7 @@ fn a_first_walk_reads_attributes_ahead() {
 
 #[test]
 fn many_look_ups_list_a_directory() {
-    let made = Wide::new();
-    let client = made.cluster.caching_client();
-    let wide = Wide { client, ..made };
-    let sent = wide.requests(async {
-        for number in 0..FILES {
-            let name = name(&text(number));
-            wide.client.lookup(wide.directory, &name).await.unwrap();
-        }
-    });
+    let sent = Wide::of_another_client().look_up(FILES);
     let count = |request: &str| sent.iter().filter(|name| *name == request).count();
     assert!((1..FILES / 3).contains(&count("Lookup")), "{sent:?}");
     assert!((1..FILES / 8).contains(&count("ReadDirectory")), "{sent:?}");
@@ -106,15 +113,7 @@ fn many_look_ups_list_a_directory() {
 
 #[test]
 fn a_few_look_ups_list_nothing() {
-    let made = Wide::new();
-    let client = made.cluster.caching_client();
-    let wide = Wide { client, ..made };
-    let sent = wide.requests(async {
-        for number in 0..FILES / 16 {
-            let name = name(&text(number));
-            wide.client.lookup(wide.directory, &name).await.unwrap();
-        }
-    });
+    let sent = Wide::of_another_client().look_up(FILES / 16);
     assert!(!sent.contains(&"ReadDirectory".to_owned()), "{sent:?}");
 }
 

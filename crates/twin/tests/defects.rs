@@ -10,9 +10,10 @@ const SEEDS: u64 = 2000;
 /// So many notice most of them.
 const SEEDS_OF_SAMPLE: u64 = 30;
 /// Defects that only rare circumstances show, and a seed that has them.
-const RARE: [(Defect, u64); 4] = [
+const RARE: [(Defect, u64); 5] = [
     (Defect::TrustsLeasesTooLong, 158),
     (Defect::ReadsPastCuts, 256),
+    (Defect::SetsXattrsUnderLeases, 643),
     (Defect::ClientsMeasureByWallClock, 761),
     (Defect::GivesUpWhenBusy, 983),
 ];
