@@ -144,7 +144,7 @@ async fn open(
             accepted.map_err(|_| HandshakeError::Deadline)??.into()
         }
         Stream::Tcp(_) if hello.hands_over_memory => return Err(HandshakeError::Stranger),
-        stream => Channel::new(stream, session, hello.is_secure),
+        stream => Channel::new(stream, session, hello.is_secure, false)?,
     };
     Ok((channel, hello))
 }

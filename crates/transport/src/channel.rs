@@ -1,13 +1,13 @@
 //! The transport of messages: a socket, an encrypted socket, or shared memory.
 
-use crate::{SecureStream, Session, Stream, shared_memory::MemoryStream};
+use crate::{LedSocket, SecureStream, Session, Socket, Stream, shared_memory::MemoryStream};
 use std::io::{self, IoSlice};
 
 /// A connection whose ends have proven the key to each other.
 #[derive(Debug)]
 pub enum Channel {
     /// A socket.
-    Stream(Stream),
+    Stream(Socket),
     /// A socket whose bytes are encrypted.
     Secure(SecureStream),
     /// Memory that both ends have mapped.
@@ -16,7 +16,7 @@ pub enum Channel {
 
 impl From<Stream> for Channel {
     fn from(stream: Stream) -> Self {
-        Self::Stream(stream)
+        Self::Stream(Socket::Watched(stream))
     }
 }
 
@@ -37,11 +37,31 @@ macro_rules! either {
 }
 
 impl Channel {
-    /// A socket after the handshake. TCP is encrypted if the cluster is secure.
-    pub(crate) fn new(stream: Stream, session: Session, is_secure: bool) -> Self {
-        match stream {
-            Stream::Tcp(_) if is_secure => Self::Secure(SecureStream::new(stream, session)),
-            stream => stream.into(),
+    /// A socket after the handshake. TCP is encrypted if the cluster is secure. With `led`, a
+    /// calling thread can receive from it.
+    pub(crate) fn new(
+        stream: Stream,
+        session: Session,
+        is_secure: bool,
+        led: bool,
+    ) -> io::Result<Self> {
+        let is_sealed = is_secure && matches!(stream, Stream::Tcp(_));
+        let socket = match led {
+            true => Socket::Led(LedSocket::new(stream)?),
+            false => Socket::Watched(stream),
+        };
+        Ok(match is_sealed {
+            true => Self::Secure(SecureStream::new(socket, session)),
+            false => Self::Stream(socket),
+        })
+    }
+
+    /// The socket, if a calling thread can receive from it.
+    pub const fn led(&self) -> Option<&LedSocket> {
+        match self {
+            Self::Stream(socket) => socket.led(),
+            Self::Secure(secure) => secure.socket.led(),
+            Self::Memory(_) => None,
         }
     }
 

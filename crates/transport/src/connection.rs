@@ -1,7 +1,7 @@
 //! A proven connection, on which messages are received and sent.
 
 use crate::{
-    Channel,
+    Channel, LedSocket,
     checksum::crc32c_append,
     decoder::{Decoder, IDLE_BUFFER_BYTES},
     large,
@@ -13,6 +13,7 @@ use std::{
     cell::RefCell,
     collections::VecDeque,
     io::{self, IoSlice},
+    os::fd::{AsFd, BorrowedFd},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -186,23 +187,44 @@ impl Receiver {
         result
     }
 
-    /// Whether messages arrive through shared memory, so that a thread can poll it.
-    pub fn is_memory(&self) -> bool {
-        matches!(&*self.channel, Channel::Memory(_))
+    /// Whether a thread can poll for messages.
+    pub fn can_be_polled(&self) -> bool {
+        matches!(&*self.channel, Channel::Memory(_)) || self.channel.led().is_some()
+    }
+
+    /// Whether a message waits for its queue position and for memory.
+    pub fn waits_for_memory(&self) -> bool {
+        self.incoming.borrow().decoder.wanted_bytes().is_some()
+    }
+
+    /// Whether there are bytes that were taken from the socket and not handled yet.
+    pub fn has_taken(&self) -> bool {
+        matches!(&*self.channel, Channel::Secure(stream) if stream.has_opened())
+    }
+
+    /// The socket that a thread can wait for; `None` if messages arrive through shared memory.
+    pub fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.channel.led().map(AsFd::as_fd)
     }
 
     /// From now until [`Receiver::stop_polling`], the caller polls [`Receiver::try_receive`] and
-    /// [`Sender::flush`]. Tasks that wait for messages or for room do not poll meanwhile.
+    /// [`Sender::flush`]. Tasks that wait for messages do not poll meanwhile.
     pub fn start_polling(&self) {
-        if let Channel::Memory(stream) = &*self.channel {
-            stream.start_polling();
+        match &*self.channel {
+            Channel::Memory(stream) => stream.start_polling(),
+            channel => channel.led().into_iter().for_each(LedSocket::start_leading),
         }
     }
 
     /// Leaves available and future bytes to waiting tasks. [`Sender::flush`] must follow.
     pub fn stop_polling(&self) {
-        if let Channel::Memory(stream) = &*self.channel {
-            stream.stop_polling(self.incoming.borrow().deadline.is_some());
+        let has_begun = self.incoming.borrow().deadline.is_some();
+        match &*self.channel {
+            Channel::Memory(stream) => stream.stop_polling(has_begun),
+            channel => channel
+                .led()
+                .into_iter()
+                .for_each(|socket| socket.stop_leading(has_begun)),
         }
     }
 

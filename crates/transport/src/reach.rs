@@ -1,7 +1,7 @@
 //! Connects to a server: through shared memory if it is on this host, else over its address.
 
 use crate::{
-    Address, Channel, ClusterKey, HandshakeError, Hello, Stream, handshake::introduce,
+    Address, Channel, ClusterKey, HandshakeError, Hello, Role, Stream, handshake::introduce,
     shared_memory::MemoryStream,
 };
 use futago_base::ServerId;
@@ -50,7 +50,10 @@ pub async fn reach_address(
         let mut stream = Stream::connect(address).await?;
         match introduce(&mut stream, key, hello).await {
             Ok((here, session)) => {
-                return Ok((Channel::new(stream, session, hello.is_secure), here));
+                // The threads of a client wait for replies; those of a server never do.
+                let led = hello.from == Role::Client;
+                let channel = Channel::new(stream, session, hello.is_secure, led)?;
+                return Ok((channel, here));
             }
             Err(error) => {
                 refusals += 1;

@@ -10,7 +10,7 @@
 //! A message that was changed, repeated, moved or omitted does not open, and ends the connection.
 
 use crate::{
-    Stream,
+    Socket,
     decoder::IDLE_BUFFER_BYTES,
     session::{Opener, PLAIN_BYTES_MAX, Sealer, Session, TAG_BYTES},
 };
@@ -28,14 +28,14 @@ const LENGTH_BYTES: usize = size_of::<u16>();
 /// Threads may share it, but at most one may read at a time, and at most one may write.
 #[derive(Debug)]
 pub struct SecureStream {
-    socket: Stream,
+    pub(crate) socket: Socket,
     outgoing: AtomicRefCell<Outgoing>,
     incoming: AtomicRefCell<Incoming>,
 }
 
 impl SecureStream {
     /// Continues a socket after the handshake.
-    pub fn new(socket: Stream, session: Session) -> Self {
+    pub fn new(socket: Socket, session: Session) -> Self {
         Self {
             socket,
             outgoing: AtomicRefCell::new(Outgoing::new(session.sealer)),
@@ -43,10 +43,14 @@ impl SecureStream {
         }
     }
 
+    /// Whether there are opened bytes that were not read yet.
+    pub fn has_opened(&self) -> bool {
+        !self.incoming.borrow().opened().is_empty()
+    }
+
     /// Waits until there is something to read.
     pub async fn readable(&self) -> io::Result<()> {
-        let is_opened = !self.incoming.borrow().opened().is_empty();
-        match is_opened {
+        match self.has_opened() {
             true => Ok(()),
             false => self.socket.readable().await,
         }
@@ -98,7 +102,7 @@ impl Outgoing {
 
     /// Bytes count as written once the socket has taken all of their message, so that the caller
     /// waits for room until then.
-    fn write(&mut self, from: &[IoSlice<'_>], socket: &Stream) -> io::Result<usize> {
+    fn write(&mut self, from: &[IoSlice<'_>], socket: &Socket) -> io::Result<usize> {
         if self.sealed.is_empty() {
             self.seal(from)?;
         }
@@ -157,7 +161,7 @@ impl Incoming {
         &self.plain[self.taken..]
     }
 
-    fn read(&mut self, into: &mut impl BufMut, socket: &Stream) -> io::Result<usize> {
+    fn read(&mut self, into: &mut impl BufMut, socket: &Socket) -> io::Result<usize> {
         while self.opened().is_empty() {
             if self.fill(socket)? == 0 {
                 return self.ended();
@@ -180,7 +184,7 @@ impl Incoming {
         }
     }
 
-    fn fill(&mut self, socket: &Stream) -> io::Result<usize> {
+    fn fill(&mut self, socket: &Socket) -> io::Result<usize> {
         self.sealed.reserve(READ_BYTES);
         let count = socket.try_read_buf(&mut (&mut self.sealed).limit(READ_BYTES));
         if self.sealed.is_empty() {

@@ -1,6 +1,10 @@
 //! A thread that blocks in a call and does the work of the client meanwhile.
 
-use super::{NodeContext, context::Lead};
+use super::{
+    NodeContext,
+    context::{Arrived, Lead},
+    wakeup::Wakeup,
+};
 use futago_transport::{
     busy::{self, now},
     shared_memory::waiting::wait,
@@ -8,7 +12,7 @@ use futago_transport::{
 use std::{
     pin::Pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
@@ -18,6 +22,8 @@ use std::{
 struct Caller {
     thread: Thread,
     woken: AtomicBool,
+    /// Wakes this caller while it waits for sockets.
+    wakeup: OnceLock<Arc<Wakeup>>,
 }
 
 /// Runs an operation on this thread. Of several such threads, one polls for the replies of all. The
@@ -26,6 +32,7 @@ pub fn run<T>(context: &NodeContext, mut operation: Pin<&mut impl Future<Output 
     let caller = Arc::new(Caller {
         thread: thread::current(),
         woken: AtomicBool::new(false),
+        wakeup: OnceLock::new(),
     });
     let waker = Waker::from(Arc::clone(&caller));
     let mut lead = None;
@@ -66,10 +73,35 @@ impl Caller {
             self.was_woken().then_some(true)
         };
         wait(poll, || {
-            lead.end();
-            self.block();
-            false
+            let is_woken = self.wait_for_sockets(lead);
+            if !is_woken {
+                lead.end();
+                self.block();
+            }
+            is_woken
         })
+    }
+
+    /// Receives from sockets until this caller's reply has arrived. Returns false if the client's
+    /// thread must take over.
+    fn wait_for_sockets(&self, lead: &Lead<'_>) -> bool {
+        let Some(wakeup) = Wakeup::of_thread() else {
+            return false;
+        };
+        let wakeup = self.wakeup.get_or_init(|| wakeup);
+        while let Some(sockets) = lead.sockets(wakeup) {
+            if self.was_woken() {
+                return true;
+            }
+            match lead.poll() {
+                Arrived::Messages => {}
+                Arrived::Nothing => {
+                    wakeup.wait(&sockets, || self.woken.load(Ordering::SeqCst));
+                }
+                Arrived::Blocked => return false,
+            }
+        }
+        false
     }
 
     fn block(&self) {
@@ -79,7 +111,7 @@ impl Caller {
     }
 
     fn was_woken(&self) -> bool {
-        self.woken.swap(false, Ordering::Acquire)
+        self.woken.swap(false, Ordering::SeqCst)
     }
 }
 
@@ -89,7 +121,10 @@ impl Wake for Caller {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
+        self.woken.store(true, Ordering::SeqCst);
         self.thread.unpark();
+        if let Some(wakeup) = self.wakeup.get() {
+            wakeup.notify();
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The environment of a client's operations: real time, real randomness, requests over connections.
 
 use super::runtime::Setup;
-use super::{connection, invalidation};
+use super::{connection, invalidation, wakeup::Wakeup};
 use crate::{Clock, clock::AwakeTime};
 use atomic_refcell::AtomicRefCell;
 use futago_base::{Duration, Errno, FileId, Moment, Payload, ServerId, SessionId, Time};
@@ -22,6 +22,9 @@ use tokio::{
     sync::{Notify, oneshot},
     task::{AbortHandle, spawn_local, yield_now},
 };
+
+/// The most sockets that a calling thread receives from. The client's thread receives from others.
+const LED_SOCKETS_MAX: usize = 8;
 
 /// The real [`Context`]. Clones share the state.
 ///
@@ -63,10 +66,13 @@ struct State {
     queued_senders: Vec<Arc<Sender>>,
     /// A calling thread holds the lock.
     is_called: bool,
-    /// Connections through shared memory.
+    /// The connections that a calling thread can poll: those through shared memory, and some
+    /// sockets.
     nearby: Vec<Nearby>,
     /// A thread polls those connections.
     is_led: bool,
+    /// Wakes that thread while it waits for sockets.
+    leader: Option<Arc<Wakeup>>,
     /// When the timer expires.
     armed: Option<Time>,
     /// The client's thread has ended.
@@ -92,6 +98,16 @@ impl State {
             steady: self.awake.at(clock.steady(), due),
             stamp: clock.wall(),
         }
+    }
+
+    /// Whether a leading thread can poll one more connection. To begin and to end takes a system
+    /// call for each socket.
+    fn has_room_for(&self, receiver: &Receiver) -> bool {
+        let sockets = self
+            .nearby
+            .iter()
+            .filter(|at| at.receiver.socket().is_some());
+        receiver.socket().is_none() || sockets.count() < LED_SOCKETS_MAX
     }
 
     /// Whether there is a connection to a server.
@@ -127,6 +143,7 @@ impl NodeContext {
             is_called: false,
             nearby: Vec::new(),
             is_led: false,
+            leader: None,
             armed: None,
             stopped: false,
         };
@@ -283,9 +300,12 @@ impl NodeContext {
                 connecting.abort();
             }
         }
-        if receiver.is_memory() {
+        if receiver.can_be_polled() && state.has_room_for(receiver) {
             if state.is_led {
                 receiver.start_polling();
+            }
+            if let Some(leader) = &state.leader {
+                leader.notify();
             }
             state.nearby.push(Nearby {
                 receiver: Arc::clone(receiver),
@@ -322,7 +342,8 @@ impl NodeContext {
         }
     }
 
-    /// Lets the calling thread, which waits, poll the servers that share memory with this process.
+    /// Lets the calling thread, which waits, poll servers: those that share memory with this
+    /// process, and some sockets.
     /// `None` if another thread does.
     pub(super) fn lead(&self) -> Option<Lead<'_>> {
         let mut state = self.0.state.borrow_mut();
@@ -343,25 +364,36 @@ impl NodeContext {
     fn end_lead(&self) {
         let mut state = self.0.state.borrow_mut();
         state.is_led = false;
+        state.leader = None;
         for nearby in &state.nearby {
             nearby.receiver.stop_polling();
             nearby.sender.flush();
         }
     }
 
-    /// Receives the messages in shared memory, and sends the rest of queued ones.
-    fn take_in(&self) {
-        let mut arrived = Vec::new();
+    /// Receives the messages that have arrived, and sends the rest of queued ones.
+    fn take_in(&self) -> Arrived {
+        let mut frames = Vec::new();
+        let mut arrived = Arrived::Nothing;
         for nearby in &self.0.state.borrow().nearby {
             nearby.sender.flush();
-            if let Err(error) = nearby.receiver.try_receive(&mut arrived) {
+            if let Err(error) = nearby.receiver.try_receive(&mut frames) {
                 tracing::debug!(%error, "connection lost");
                 nearby.sender.close();
+                arrived = Arrived::Blocked;
+            } else if nearby.receiver.waits_for_memory() {
+                arrived = Arrived::Blocked;
+            } else if nearby.receiver.has_taken() {
+                arrived = Arrived::Messages;
             }
         }
-        for frame in arrived {
+        if !frames.is_empty() {
+            arrived = Arrived::Messages;
+        }
+        for frame in frames {
             self.received(frame);
         }
+        arrived
     }
 
     /// Whether there may be a session to end.
@@ -492,6 +524,16 @@ impl NodeContext {
     }
 }
 
+/// What a poll has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrived {
+    /// Messages, or a part of one: there may be more.
+    Messages,
+    Nothing,
+    /// A connection has ended, or a message waits for memory: the client's thread must continue.
+    Blocked,
+}
+
 /// The critical section of a calling thread.
 struct SendingItself<'a>(&'a NodeContext);
 
@@ -517,8 +559,20 @@ pub(super) struct Lead<'a> {
 
 impl Lead<'_> {
     /// Polls once.
-    pub fn poll(&self) {
-        self.context.with_lock_of_caller(|| self.context.take_in());
+    pub fn poll(&self) -> Arrived {
+        self.context.with_lock_of_caller(|| self.context.take_in())
+    }
+
+    /// The connections to wait for, if all of them are sockets. `leader` is notified when there is
+    /// another one.
+    pub fn sockets(&self, leader: &Arc<Wakeup>) -> Option<Vec<Arc<Receiver>>> {
+        self.context.with_lock(|| {
+            let mut state = self.context.0.state.borrow_mut();
+            state.leader = Some(Arc::clone(leader));
+            let receivers = state.nearby.iter().map(|at| &at.receiver);
+            let sockets = receivers.map(|it| it.socket().map(|_| Arc::clone(it)));
+            sockets.collect()
+        })
     }
 
     /// Leaves polling to the client's thread.

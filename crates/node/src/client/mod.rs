@@ -10,6 +10,7 @@ mod recalls;
 mod recorded;
 mod runtime;
 mod starter;
+mod wakeup;
 
 pub use context::NodeContext;
 pub use handle::{Futago, Options};
