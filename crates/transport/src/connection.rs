@@ -33,9 +33,9 @@ const SOCKET_READ_BYTES: usize = 64 << 10;
 /// The most bytes of one read from shared memory. Most messages fit. Of a larger message it covers
 /// little more than the head, so that the data is copied only once.
 const MEMORY_READ_BYTES: usize = 4 << 10;
-/// The bytes of data that are moved through shared memory at once, few enough to stay in the CPU
-/// caches until they are checksummed.
-const MEMORY_PART_BYTES: usize = 64 << 10;
+/// The bytes of data that are moved at once, few enough to stay in the CPU caches from the copy to
+/// the checksum.
+const PART_BYTES: usize = 64 << 10;
 /// The bytes after which other connections are served: a chunk of 1 MiB with its head and its
 /// checksum.
 const BATCH_BYTES: usize = (1 << 20) + MEMORY_READ_BYTES;
@@ -329,11 +329,7 @@ impl Incoming {
         channel: &Channel,
         frames: &mut Vec<Frame>,
     ) -> Result<usize, ConnectionError> {
-        let most_bytes = match channel {
-            Channel::Stream(_) | Channel::Secure(_) => usize::MAX,
-            Channel::Memory(_) => MEMORY_PART_BYTES,
-        };
-        if let Some(mut room) = self.decoder.payload_room(most_bytes) {
+        if let Some(mut room) = self.decoder.payload_room(PART_BYTES) {
             let count = channel.try_read_buf(&mut room)?;
             self.take(&[], frames)?;
             return Ok(count);
@@ -400,7 +396,7 @@ impl Piece {
     fn next_bytes(&self) -> &[u8] {
         match self {
             Self::Plain(bytes) => bytes,
-            Self::Data { rest, .. } => &rest[..rest.len().min(MEMORY_PART_BYTES)],
+            Self::Data { rest, .. } => &rest[..rest.len().min(PART_BYTES)],
         }
     }
 
@@ -432,8 +428,7 @@ impl Sender {
             return;
         }
         let mut queue = self.queue.borrow_mut();
-        let is_memory = matches!(&*self.channel, Channel::Memory(_));
-        if is_memory && frame.payload.len() > MEMORY_PART_BYTES {
+        if frame.payload.len() > PART_BYTES {
             let mut head = Vec::new();
             let sum = frame.encode_head(&mut head, crc32c_append);
             queue.push(head.into());
@@ -527,8 +522,8 @@ impl Queue {
         let mut sum = frame.encode_head(&mut head, crc32c_append);
         let mut data = frame.payload.bytes();
         let mut before = &head[..];
-        while data.len() > MEMORY_PART_BYTES && self.bytes == 0 {
-            let part = data.split_to(MEMORY_PART_BYTES);
+        while data.len() > PART_BYTES && self.bytes == 0 {
+            let part = data.split_to(PART_BYTES);
             sum = crc32c_append(sum, &part);
             self.write_or_queue_part(before, &part, &[], channel);
             before = &[];

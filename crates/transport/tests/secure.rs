@@ -5,7 +5,7 @@ use bytes::Bytes;
 use futago_base::{Payload, ServerId, limits};
 use futago_transport::{
     Budget, Channel, ClusterKey, ConnectionError, Hello, Receiver, Role, SecureStream, Sender,
-    Session, Stream,
+    Session, Socket, Stream,
     handshake::{introduce, welcome},
     split,
 };
@@ -61,7 +61,7 @@ async fn sessions() -> (Session, Session) {
 }
 
 fn secure(socket: UnixStream, session: Session) -> (Receiver, Arc<Sender>) {
-    let stream = SecureStream::new(Stream::Unix(socket), session);
+    let stream = SecureStream::new(Socket::Watched(Stream::Unix(socket)), session);
     let (receiver, sender) = split(Channel::Secure(stream), Budget::new(0));
     let drive = Arc::clone(&sender);
     spawn_local(async move { drive.drive().await });
