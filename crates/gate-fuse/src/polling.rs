@@ -7,7 +7,7 @@ use futago_base::Time;
 use futago_driver::SpinLimit;
 use futago_transport::{
     busy::now,
-    shared_memory::waiting::{is_contended, yield_cpu},
+    waiting::{is_contended, yield_cpu},
 };
 
 /// The polling of a thread for requests.

@@ -16,7 +16,7 @@ pub enum Channel {
 
 impl From<Stream> for Channel {
     fn from(stream: Stream) -> Self {
-        Self::Stream(Socket::Watched(stream))
+        Self::Stream(Socket::Watched(stream.into()))
     }
 }
 
@@ -48,7 +48,7 @@ impl Channel {
         let is_sealed = is_secure && matches!(stream, Stream::Tcp(_));
         let socket = match led {
             true => Socket::Led(LedSocket::new(stream)?),
-            false => Socket::Watched(stream),
+            false => Socket::Watched(stream.into()),
         };
         Ok(match is_sealed {
             true => Self::Secure(SecureStream::new(socket, session)),

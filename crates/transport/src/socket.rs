@@ -1,6 +1,6 @@
 //! A connected socket after the handshake.
 
-use crate::{LedSocket, Stream};
+use crate::{LedSocket, WatchedSocket};
 use bytes::BufMut;
 use std::io::{self, IoSlice};
 
@@ -8,7 +8,7 @@ use std::io::{self, IoSlice};
 #[derive(Debug)]
 pub enum Socket {
     /// The thread of the runtime receives.
-    Watched(Stream),
+    Watched(WatchedSocket),
     /// A calling thread may receive instead.
     Led(LedSocket),
 }

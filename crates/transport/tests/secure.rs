@@ -61,7 +61,7 @@ async fn sessions() -> (Session, Session) {
 }
 
 fn secure(socket: UnixStream, session: Session) -> (Receiver, Arc<Sender>) {
-    let stream = SecureStream::new(Socket::Watched(Stream::Unix(socket)), session);
+    let stream = SecureStream::new(Socket::Watched(Stream::Unix(socket).into()), session);
     let (receiver, sender) = split(Channel::Secure(stream), Budget::new(0));
     let drive = Arc::clone(&sender);
     spawn_local(async move { drive.drive().await });

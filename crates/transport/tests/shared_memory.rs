@@ -7,9 +7,8 @@ use bytes::Bytes;
 use futago_base::{Payload, ServerId, limits};
 use futago_transport::{
     Acceptor, Address, Budget, Channel, ClusterKey, ConnectionError, ConnectionHandler,
-    ConnectionSlot, HandshakeError, Hello, Listener, Receiver, Refusal, Role, Sender, reach,
-    shared_memory::{MemoryStream, poll_streams},
-    split,
+    ConnectionSlot, HandshakeError, Hello, Listener, Receiver, Refusal, Role, Sender, poll_streams,
+    reach, shared_memory::MemoryStream, split,
 };
 use futago_wire::{Body, Frame, Header, MessageKind, Request};
 use rustix::{

@@ -7,13 +7,13 @@ use super::{
 };
 use futago_transport::{
     busy::{self, now},
-    shared_memory::waiting::wait,
+    waiting::wait,
 };
 use std::{
     pin::Pin,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, Ordering, fence},
     },
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
@@ -89,6 +89,8 @@ impl Caller {
             return false;
         };
         let wakeup = self.wakeup.get_or_init(|| wakeup);
+        // Either this thread sees that it was woken before, or its waker sees the wake-up.
+        fence(Ordering::SeqCst);
         while let Some(sockets) = lead.sockets(wakeup) {
             if self.was_woken() {
                 return true;
@@ -96,7 +98,7 @@ impl Caller {
             match lead.poll() {
                 Arrived::Messages => {}
                 Arrived::Nothing => {
-                    wakeup.wait(&sockets, || self.woken.load(Ordering::SeqCst));
+                    wakeup.wait(&sockets);
                 }
                 Arrived::Blocked => return false,
             }
@@ -111,7 +113,7 @@ impl Caller {
     }
 
     fn was_woken(&self) -> bool {
-        self.woken.swap(false, Ordering::SeqCst)
+        self.woken.swap(false, Ordering::Acquire)
     }
 }
 
@@ -121,8 +123,9 @@ impl Wake for Caller {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.store(true, Ordering::SeqCst);
+        self.woken.store(true, Ordering::Release);
         self.thread.unpark();
+        fence(Ordering::SeqCst);
         if let Some(wakeup) = self.wakeup.get() {
             wakeup.notify();
         }

@@ -5,7 +5,7 @@ use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
 use crate::{Cluster, time_slices};
 use futago_base::{ClusterMap, Duration};
-use futago_transport::{Budget, busy, shared_memory::poll_streams};
+use futago_transport::{Budget, busy, poll_streams};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
 use tokio::{
     runtime::{Builder, Runtime},

@@ -7,7 +7,7 @@ use super::process::std_duration;
 use super::shard::{Setup, Shard};
 use crate::time_slices;
 use futago_base::ServerId;
-use futago_transport::{Acceptor, Address, Listener, busy, shared_memory::poll_streams};
+use futago_transport::{Acceptor, Address, Listener, busy, poll_streams};
 use futago_wire::Frame;
 use std::{cell::RefCell, collections::BTreeMap, io, panic::resume_unwind, rc::Rc, sync::mpsc};
 use tokio::{

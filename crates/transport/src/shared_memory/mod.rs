@@ -8,12 +8,9 @@
 pub mod memory;
 pub mod region;
 pub mod ring;
-pub mod waiting;
 
 mod handover;
 mod lines;
-mod polling;
-mod stream;
+pub(crate) mod stream;
 
-pub use polling::poll_streams;
 pub use stream::MemoryStream;

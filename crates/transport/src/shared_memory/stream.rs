@@ -2,11 +2,13 @@
 
 use super::{
     memory::Words,
-    polling,
     region::{Direction, Directions},
     ring::{Reader, Violation, Writer},
 };
-use crate::busy::{self, now};
+use crate::{
+    busy::{self, now},
+    polling,
+};
 use atomic_refcell::AtomicRefCell;
 use bytes::{BufMut, buf::UninitSlice};
 use futago_base::Time;
@@ -38,7 +40,7 @@ pub struct MemoryStream(Arc<Shared>);
 
 /// The state that the stream shares with polling threads.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     outgoing: AtomicRefCell<Writer<Words<Direction>>>,
     incoming: AtomicRefCell<Reader<Words<Direction>>>,
     /// Carries wake-up bytes, and closes with the other end. Only its readability is watched: Linux
@@ -50,7 +52,7 @@ pub(super) struct Shared {
     for_bytes: Waiting,
     for_room: Waiting,
     /// Whether the stream is in the list of polled streams.
-    pub(super) is_listed: AtomicBool,
+    pub(crate) is_listed: AtomicBool,
     /// Whether a thread reads and writes continuously, so that waiting tasks need not poll.
     is_polled: AtomicBool,
 }
@@ -211,7 +213,7 @@ impl Shared {
 
     /// Notifies the tasks that can continue, and requests a wake-up from the peer for tasks that
     /// have exceeded their spin limit; without a time, for all.
-    pub(super) fn poll(&self, now: Option<Time>) -> PollResult {
+    pub(crate) fn poll(&self, now: Option<Time>) -> PollResult {
         if self.is_polled.load(Ordering::Relaxed) {
             return PollResult::default();
         }
@@ -229,7 +231,7 @@ impl Shared {
     }
 
     /// Requests a wake-up from the peer for all waiting tasks.
-    pub(super) fn sleep(&self) {
+    pub(crate) fn sleep(&self) {
         self.poll(None);
     }
 
@@ -261,7 +263,7 @@ impl Shared {
 
 /// The result of a poll.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PollResult {
+pub(crate) struct PollResult {
     /// A task can continue now.
     pub found: bool,
     /// A task still waits and is not blocked.

@@ -1,14 +1,14 @@
-//! Polls the streams of a thread, so that it need not block on them.
+//! Polls the streams and sockets of a thread, so that it need not block on them.
 
-use super::{
-    stream::{PollResult, Shared},
+use crate::{
+    busy::{self, now},
+    shared_memory::stream::{PollResult, Shared},
     waiting::{is_contended, yield_cpu},
 };
-use crate::busy::{self, now};
 use futago_base::Time;
 use futago_driver::BUSY_MAX;
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     rc::Rc,
     sync::{Arc, atomic::Ordering},
 };
@@ -22,6 +22,8 @@ thread_local! {
 struct Polled {
     /// Streams with waiting tasks that are not blocked yet; `None` if the thread does not poll.
     streams: RefCell<Option<Vec<Arc<Shared>>>>,
+    /// Until when the thread polls in any case, because the peer of a socket may answer soon.
+    awake_until: Cell<Time>,
     /// Notified when there is a stream to poll.
     begun: Rc<Notify>,
 }
@@ -58,7 +60,7 @@ pub async fn poll_streams(exclusively: impl Fn(&mut dyn FnMut())) {
 
 /// Polls a stream until it has no waiting task. A thread that does not poll requests a wake-up
 /// instead.
-pub(super) fn add(stream: &Arc<Shared>) {
+pub(crate) fn add(stream: &Arc<Shared>) {
     if stream.is_listed.load(Ordering::Relaxed) {
         return;
     }
@@ -72,11 +74,23 @@ pub(super) fn add(stream: &Arc<Shared>) {
     });
 }
 
+/// Polls at least until this time, unless the CPU is contended. The runtime asks the kernel for
+/// sockets between two polls.
+pub(crate) fn stay_awake(until: Time) {
+    POLLED.with(|polled| {
+        if until > polled.awake_until.get() {
+            polled.awake_until.set(until);
+            polled.begun.notify_one();
+        }
+    });
+}
+
 /// Polls each stream once.
 fn poll(now: Time) -> PollResult {
     let now_if_polling = (!is_contended(now)).then_some(now);
     let mut all = PollResult::default();
     POLLED.with(|polled| {
+        all.again = now_if_polling.is_some_and(|now| now < polled.awake_until.get());
         if let Some(streams) = polled.streams.borrow_mut().as_mut() {
             streams.retain(|stream| {
                 let result = stream.poll(now_if_polling);
