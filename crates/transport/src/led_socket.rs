@@ -32,7 +32,7 @@ pub struct LedSocket {
     socket: OwnedFd,
     /// The epoll instance with the socket.
     watch: AsyncFd<OwnedFd>,
-    /// What the instance reports.
+    /// The events that the instance reports.
     wanted: Mutex<Wanted>,
     /// Notified when a thread stops to lead.
     left: Notify,

@@ -44,6 +44,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "network",
+        limit_s: 900,
+        command: "tests/network",
+        ready: has_program,
+    },
+    Step {
         name: "speed",
         limit_s: 1800,
         command: "tests/with-futago --servers 1 tests/speed/run",

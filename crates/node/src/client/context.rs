@@ -524,7 +524,7 @@ impl NodeContext {
     }
 }
 
-/// What a poll has found.
+/// The result of a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
     /// Messages, or a part of one: there may be more.
