@@ -221,10 +221,11 @@ impl Receiver {
         let has_begun = self.incoming.borrow().deadline.is_some();
         match &*self.channel {
             Channel::Memory(stream) => stream.stop_polling(has_begun),
-            channel => channel
-                .led()
-                .into_iter()
-                .for_each(|socket| socket.stop_leading(has_begun)),
+            channel => {
+                let is_needed = has_begun || self.waits_for_memory() || self.has_taken();
+                let led = channel.led().into_iter();
+                led.for_each(|socket| socket.stop_leading(is_needed));
+            }
         }
     }
 

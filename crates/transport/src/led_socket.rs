@@ -84,11 +84,11 @@ impl LedSocket {
         self.want(|wanted| wanted.is_led = true);
     }
 
-    /// Leaves available and future bytes to the task that waits for them. With `has_begun`, a
-    /// message is incomplete whose deadline that task must learn of.
-    pub fn stop_leading(&self, has_begun: bool) {
+    /// Leaves available and future bytes to the task that waits for them. With `is_needed`, that
+    /// task continues at once: a message is incomplete, or bytes of it are no longer in the socket.
+    pub fn stop_leading(&self, is_needed: bool) {
         self.want(|wanted| wanted.is_led = false);
-        if has_begun {
+        if is_needed {
             self.left.notify_one();
         }
     }

@@ -4,18 +4,19 @@
 use bytes::Bytes;
 use futago_base::{Payload, ServerId, limits};
 use futago_transport::{
-    Budget, Channel, ClusterKey, ConnectionError, Hello, Receiver, Role, SecureStream, Sender,
-    Session, Socket, Stream,
+    Budget, Channel, ClusterKey, ConnectionError, Hello, LedSocket, Receiver, Role, SecureStream,
+    Sender, Session, Socket, Stream,
     handshake::{introduce, welcome},
     split,
 };
 use futago_wire::{Body, Frame, Header, MessageKind, Request};
 use proptest::prelude::*;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, duplex},
     net::UnixStream,
-    task::{LocalSet, spawn_local},
+    task::{LocalSet, spawn_local, yield_now},
+    time::timeout,
 };
 
 const HELLO: Hello = Hello {
@@ -133,6 +134,52 @@ fn messages_of_all_sizes_arrive_both_ways() {
             assert_eq!(received, sent);
             from.1.room(0).await;
         }
+    });
+}
+
+/// A connection on which a message has begun, and the end that never sends the rest of it.
+async fn begun(payload_bytes: usize, budget: &Budget) -> (Receiver, Arc<Sender>) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    theirs.writable().await.unwrap();
+    let (_, sender) = split(Stream::Unix(theirs), Budget::new(0));
+    sender.queue(&frame(1, payload_bytes));
+    sender.flush();
+    ours.readable().await.unwrap();
+    let (receiver, _) = split(Stream::Unix(ours), budget.clone());
+    receiver.try_receive(&mut Vec::new()).unwrap();
+    (receiver, sender)
+}
+
+#[test]
+fn a_thread_that_stops_to_lead_leaves_no_opened_bytes_behind() {
+    on_one_thread(async {
+        let budget = Budget::new(0);
+        let all = limits::PAYLOAD_BYTES + limits::BODY_BYTES;
+        let first = begun(limits::PAYLOAD_BYTES, &budget).await;
+        let second = begun(all - limits::PAYLOAD_BYTES - 2048, &budget).await;
+
+        let (client, server) = sessions().await;
+        let sent = [frame(1, 70_000)];
+        let wire = sealed(&sent, client).await;
+        let (mut far, ours) = UnixStream::pair().unwrap();
+        let socket = Socket::Led(LedSocket::new(Stream::Unix(ours)).unwrap());
+        let stream = Channel::Secure(SecureStream::new(socket, server));
+        let (receiver, _sender) = split(stream, budget);
+        let receiver = Arc::new(receiver);
+        receiver.start_polling();
+        let waits = Arc::clone(&receiver);
+        let waiting = spawn_local(async move {
+            let mut received = Vec::new();
+            waits.receive(&mut received).await.map(|()| received)
+        });
+        yield_now().await;
+        far.write_all(&wire).await.unwrap();
+        receiver.try_receive(&mut Vec::new()).unwrap();
+        assert!(receiver.waits_for_memory());
+        receiver.stop_polling();
+        drop((first, second));
+        let received = timeout(Duration::from_secs(30), waiting).await;
+        assert_eq!(received.unwrap().unwrap().unwrap(), sent);
     });
 }
 
