@@ -6,8 +6,11 @@
 //! of it (EEVDF: Stoica and Abdel-Wahab, *Earliest Eligible Virtual Deadline First*, 1995; custom
 //! slices since Linux 6.12, `__setparam_fair` in kernel/sched/syscalls.c).
 
-use std::io;
-use std::mem::{size_of, zeroed};
+use std::{
+    cell::Cell,
+    io,
+    mem::{size_of, zeroed},
+};
 
 /// The shortest slice that Linux grants.
 const SLICE_NS: u64 = 100_000;
@@ -25,6 +28,19 @@ pub fn shorten() {
             ..attributes
         })
         .ok();
+    }
+}
+
+/// Shortens the time slice of a thread that is about to poll for its reply, the first time it does.
+/// Linux puts a thread that yields back by its slice: with the default of a millisecond and more,
+/// it gets the core after servers with short slices have had it ten times (`yield_task_fair` in
+/// kernel/sched/fair.c).
+pub fn shorten_once() {
+    thread_local! {
+        static IS_SHORT: Cell<bool> = const { Cell::new(false) };
+    }
+    if !IS_SHORT.replace(true) {
+        shorten();
     }
 }
 
@@ -60,6 +76,13 @@ fn outcome(failed: libc::c_long) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        Cluster, Options, ServerEntry,
+        blocking::FileSystem,
+        server::{Config, Servers},
+    };
+    use futago_base::ServerId;
+    use futago_transport::Address;
     use std::thread;
 
     #[test]
@@ -82,5 +105,35 @@ mod tests {
         // Kernels without custom slices tell of none.
         let expected = if before == 0 { 0 } else { SLICE_NS };
         assert_eq!(scheduled(after), (policy, nice, expected));
+    }
+
+    #[test]
+    fn a_thread_that_polls_for_a_reply_has_a_short_slice() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let server = ServerEntry {
+            address: Address::Unix(directory.path().join("server.sock")),
+            host: None,
+            process: 0,
+        };
+        let cluster = Cluster::new("test", vec![server]).expect("a cluster");
+        let _servers = Servers::start(&Config {
+            cluster: cluster.clone(),
+            servers: vec![ServerId(0)],
+            memory_bytes: 1 << 24,
+            root_owner: (0, 0),
+        });
+        let called = thread::spawn(move || {
+            let before = attributes().expect("attributes").sched_runtime;
+            let files = FileSystem::connect(&cluster, Options::default()).expect("a client");
+            // The first call connects, and leaves waiting for its reply to the client's thread.
+            for name in ["/a", "/b"] {
+                files
+                    .create_directory(name.as_bytes(), 0o755)
+                    .expect("a directory");
+            }
+            (before, attributes().expect("attributes").sched_runtime)
+        });
+        let (before, after) = called.join().expect("a thread");
+        assert_eq!(after, if before == 0 { 0 } else { SLICE_NS });
     }
 }

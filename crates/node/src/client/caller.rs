@@ -5,6 +5,7 @@ use super::{
     context::{Arrived, Lead},
     wakeup::Wakeup,
 };
+use crate::time_slices;
 use futago_transport::{
     busy::{self, now},
     waiting::wait,
@@ -68,6 +69,7 @@ impl Caller {
     /// Polls until this caller's reply has arrived or the spin limit is reached, then blocks until
     /// it arrives. Returns whether the caller still leads.
     fn poll(&self, lead: &Lead<'_>) -> bool {
+        time_slices::shorten_once();
         let poll = || {
             lead.poll();
             self.was_woken().then_some(true)
