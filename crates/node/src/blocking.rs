@@ -21,6 +21,8 @@ pub struct OpenOptions {
     pub truncate: bool,
     /// Permission bits of a new file.
     pub mode: u16,
+    /// The chunk size of a new file, in bytes; `None` for that of the cluster.
+    pub chunk_bytes: Option<u32>,
 }
 
 /// A client of a cluster, by path. Clones are the same client.
@@ -91,7 +93,7 @@ impl FileSystem {
     pub fn open(&self, path: &[u8], options: OpenOptions) -> io::Result<File> {
         let new = NewNode {
             content: NewContent::File {
-                chunk_bytes: self.chunk_bytes,
+                chunk_bytes: options.chunk_bytes.unwrap_or(self.chunk_bytes),
             },
             mode: options.mode,
             uid: self.owner.uid,
@@ -101,6 +103,24 @@ impl FileSystem {
             let session = client.context().session();
             let id = open(client, path, options, new).await?;
             Ok((id, session))
+        })?;
+        Ok(File {
+            file_system: self.clone(),
+            id,
+            session,
+            open: true,
+        })
+    }
+
+    /// Opens a regular file by its identity.
+    ///
+    /// # Errors
+    /// Those of `open`; `ESTALE` if the file is gone.
+    pub fn open_id(&self, id: FileId) -> io::Result<File> {
+        let session = self.run(async |client| {
+            let session = client.context().session();
+            client.open(id).await?;
+            Ok(session)
         })?;
         Ok(File {
             file_system: self.clone(),

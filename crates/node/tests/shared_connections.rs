@@ -126,6 +126,7 @@ fn servers_of_a_thread_tell_each_other_without_connections() {
     let running = Running::start();
     let (files, other) = (running.client(), running.client());
     let new = OpenOptions {
+        chunk_bytes: None,
         create: true,
         create_new: true,
         truncate: false,

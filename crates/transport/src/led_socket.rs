@@ -5,7 +5,7 @@
 //! thread leads, the instance reports no bytes, so that the thread of the runtime is not woken for
 //! messages that the leading thread receives. To change that takes one system call.
 
-use crate::Stream;
+use crate::{Stream, inheritance::Private};
 use bytes::BufMut;
 use rustix::{
     event::{
@@ -29,6 +29,7 @@ use tokio::{
 /// A connected socket that a thread can lead.
 #[derive(Debug)]
 pub struct LedSocket {
+    _private: [Private; 2],
     socket: OwnedFd,
     /// The epoll instance with the socket.
     watch: AsyncFd<OwnedFd>,
@@ -72,6 +73,7 @@ impl LedSocket {
         // SAFETY: an owned descriptor stays the same and open until it is dropped.
         let watch = unsafe { AsyncFd::register_with_interest(watch, Interest::READABLE) }?;
         Ok(Self {
+            _private: [Private::new(&socket), Private::new(&watch)],
             socket,
             watch,
             wanted: Mutex::new(wanted),

@@ -11,6 +11,7 @@ mod checksum;
 pub mod connection;
 pub mod decoder;
 pub mod handshake;
+pub mod inheritance;
 pub mod key;
 mod large;
 pub mod led_socket;

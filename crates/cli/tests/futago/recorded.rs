@@ -201,6 +201,7 @@ fn a_run_at_a_mount_is_the_same_in_both_worlds() {
 }
 
 const NEW: OpenOptions = OpenOptions {
+    chunk_bytes: None,
     create: true,
     create_new: true,
     truncate: false,

@@ -9,6 +9,7 @@ use futago_node::{
 use std::{collections::BTreeSet, io, path::Path};
 
 const NEW: OpenOptions = OpenOptions {
+    chunk_bytes: None,
     create: true,
     create_new: true,
     truncate: false,

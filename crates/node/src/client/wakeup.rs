@@ -1,12 +1,12 @@
 //! The wake-up of a thread that waits for sockets.
 
-use futago_transport::Receiver;
+use futago_transport::{Receiver, inheritance::generation};
 use rustix::{
     event::{EventfdFlags, PollFd, PollFlags, eventfd, poll},
     io::{read, write},
 };
 use std::{
-    cell::OnceCell,
+    cell::RefCell,
     io,
     os::fd::OwnedFd,
     sync::{
@@ -16,7 +16,8 @@ use std::{
 };
 
 thread_local! {
-    static OF_THREAD: OnceCell<Option<Arc<Wakeup>>> = const { OnceCell::new() };
+    /// The generation of the process that made it, and the thread's wake-up.
+    static OF_THREAD: RefCell<Option<(u64, Arc<Wakeup>)>> = const { RefCell::new(None) };
 }
 
 /// Wakes one thread.
@@ -29,11 +30,17 @@ pub struct Wakeup {
 }
 
 impl Wakeup {
-    /// The wake-up of the calling thread; `None` if the process has too many descriptors.
+    /// The wake-up of the calling thread; `None` if the process has too many descriptors. A child
+    /// has one of its own: from its parent's it would take notifications away.
     pub fn of_thread() -> Option<Arc<Self>> {
-        OF_THREAD.with(|of_thread| {
-            let new = || Self::new().ok().map(Arc::new);
-            of_thread.get_or_init(new).clone()
+        OF_THREAD.with_borrow_mut(|of_thread| {
+            if of_thread
+                .as_ref()
+                .is_none_or(|(made_in, _)| *made_in != generation())
+            {
+                *of_thread = Some((generation(), Arc::new(Self::new().ok()?)));
+            }
+            of_thread.as_ref().map(|(_, wakeup)| Arc::clone(wakeup))
         })
     }
 

@@ -9,7 +9,7 @@ use super::memory::{CONTROL_WORDS, Words};
 use rustix::{
     fd::{AsFd, OwnedFd},
     fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create},
-    mm::{MapFlags, ProtFlags, mmap, munmap},
+    mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap},
 };
 use std::{
     io,
@@ -103,6 +103,8 @@ fn map(file: impl AsFd) -> io::Result<[Words<Direction>; 2]> {
     let start = unsafe { mmap(ptr::null_mut(), REGION_BYTES, protection, flags, file, 0) }?;
     let start = NonNull::new(start.cast()).ok_or_else(|| invalid("it is mapped at 0"))?;
     let region = Arc::new(Region(start));
+    // SAFETY: it is the whole of this mapping. A child of this process does not use it.
+    unsafe { madvise(start.as_ptr().cast(), REGION_BYTES, Advice::LinuxDontFork) }?;
     let direction = |words| {
         let region = Arc::clone(&region);
         Words::new(Direction { region, words }).ok_or_else(|| invalid("it is no ring"))

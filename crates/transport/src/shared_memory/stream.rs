@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     busy::{self, now},
+    inheritance::Private,
     polling,
 };
 use atomic_refcell::AtomicRefCell;
@@ -41,6 +42,7 @@ pub struct MemoryStream(Arc<Shared>);
 /// The state that the stream shares with polling threads.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    _private: Private,
     outgoing: AtomicRefCell<Writer<Words<Direction>>>,
     incoming: AtomicRefCell<Reader<Words<Direction>>>,
     /// Carries wake-up bytes, and closes with the other end. Only its readability is watched: Linux
@@ -76,6 +78,7 @@ impl MemoryStream {
         // SAFETY: a socket of the standard library keeps its descriptor, open, until it is dropped.
         let socket = unsafe { AsyncFd::register_with_interest(socket, interest) }?;
         Ok(Self(Arc::new(Shared {
+            _private: Private::new(socket.get_ref()),
             outgoing: AtomicRefCell::new(Writer::new(directions.outgoing)),
             incoming: AtomicRefCell::new(Reader::new(directions.incoming)),
             socket,

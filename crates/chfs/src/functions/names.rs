@@ -1,0 +1,111 @@
+//! Names: directories made and removed, links, attributes.
+
+use super::{at, below_root};
+use crate::{compatible, path::bytes};
+use futago_posix::{
+    outcome::{self, error},
+    status,
+};
+use std::ffi::{c_char, c_int};
+
+/// Creates a directory.
+///
+/// # Safety
+/// `path` is null or the address of a string that ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chfs_mkdir(path: *const c_char, mode: libc::mode_t) -> c_int {
+    outcome::of(|| {
+        // SAFETY: the caller promises it.
+        let (files, path) = unsafe { below_root(path) }?;
+        let mode = (mode & 0o7777) as u16;
+        compatible::make(&files, &path, || files.create_directory(path.bytes(), mode))?;
+        Ok(0)
+    })
+}
+
+/// Removes an empty directory.
+///
+/// # Safety
+/// As [`chfs_mkdir`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chfs_rmdir(path: *const c_char) -> c_int {
+    outcome::of(|| {
+        // SAFETY: the caller promises it.
+        let (files, path) = unsafe { below_root(path) }?;
+        compatible::removed(files.remove_directory(path.bytes()))?;
+        Ok(0)
+    })
+}
+
+/// Removes a name that is not a directory's.
+///
+/// # Safety
+/// As [`chfs_mkdir`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chfs_unlink(path: *const c_char) -> c_int {
+    outcome::of(|| {
+        // SAFETY: the caller promises it.
+        let (files, path) = unsafe { below_root(path) }?;
+        files.remove_file(path.bytes())?;
+        Ok(0)
+    })
+}
+
+/// The attributes of the path itself: a symbolic link at its end is not followed.
+///
+/// # Safety
+/// As [`chfs_mkdir`]; `st` is null or the address of a `struct stat`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chfs_stat(path: *const c_char, st: *mut libc::stat) -> c_int {
+    outcome::of(|| {
+        // SAFETY: the caller promises it.
+        let (files, path) = unsafe { at(path) }?;
+        let attributes = files.metadata(path.bytes(), false)?;
+        if st.is_null() {
+            return Err(error(libc::EFAULT));
+        }
+        // SAFETY: it is not null; the caller promises the rest.
+        unsafe { st.write(status::of(&attributes)) };
+        Ok(0)
+    })
+}
+
+/// Creates a symbolic link.
+///
+/// # Safety
+/// As [`chfs_mkdir`], for both strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chfs_symlink(target: *const c_char, path: *const c_char) -> c_int {
+    outcome::of(|| {
+        // SAFETY: the caller promises it.
+        let (target, (files, path)) = unsafe { (bytes(target)?, below_root(path)?) };
+        compatible::make(&files, &path, || files.symlink(target, path.bytes()))?;
+        Ok(0)
+    })
+}
+
+/// The target of a symbolic link, without a zero byte at its end, and cut off if it is longer than
+/// `size`.
+///
+/// # Safety
+/// As [`chfs_mkdir`]; `buf` is null or the address of `size` bytes that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn chfs_readlink(
+    path: *const c_char,
+    buf: *mut c_char,
+    size: usize,
+) -> c_int {
+    outcome::of(|| {
+        // SAFETY: the caller promises it.
+        let (files, path) = unsafe { below_root(path) }?;
+        let target = files.read_link(path.bytes())?;
+        let length = target.len().min(size);
+        if buf.is_null() {
+            return Err(error(libc::EFAULT));
+        }
+        // SAFETY: `buf` has at least `length` bytes, as the caller promises, and the target is
+        // memory of this library.
+        unsafe { buf.copy_from_nonoverlapping(target.as_ptr().cast(), length) };
+        Ok(length as c_int)
+    })
+}

@@ -1,0 +1,74 @@
+//! Numbers of open files. A new file gets the lowest free number, as in POSIX.
+
+use crate::{open_file::OpenFile, outcome::error};
+use std::{io, mem, sync::Arc};
+
+/// The most files that a process may have open.
+const OPEN_FILES_MAX: usize = 1 << 20;
+
+/// The open files of a process, by number.
+pub struct Descriptors {
+    files: Vec<Option<Arc<OpenFile>>>,
+    /// No lower number is free.
+    free_from: usize,
+}
+
+impl Descriptors {
+    pub const fn new() -> Self {
+        Self {
+            files: Vec::new(),
+            free_from: 0,
+        }
+    }
+
+    /// Gives a file a number.
+    pub fn add(&mut self, file: Arc<OpenFile>) -> io::Result<libc::c_int> {
+        let used = self.files[self.free_from..]
+            .iter()
+            .take_while(|file| file.is_some());
+        let number = self.free_from + used.count();
+        if number >= OPEN_FILES_MAX {
+            return Err(error(libc::EMFILE));
+        }
+        if number == self.files.len() {
+            self.files.push(None);
+        }
+        self.files[number] = Some(file);
+        self.free_from = number + 1;
+        Ok(number as libc::c_int)
+    }
+
+    pub fn get(&self, number: libc::c_int) -> io::Result<Arc<OpenFile>> {
+        let number = usize::try_from(number).ok();
+        let file = number.and_then(|number| self.files.get(number)?.as_ref());
+        file.map(Arc::clone).ok_or_else(|| error(libc::EBADF))
+    }
+
+    /// Frees a number.
+    pub fn remove(&mut self, number: libc::c_int) -> io::Result<Arc<OpenFile>> {
+        let index = usize::try_from(number).ok();
+        let slot = index.and_then(|index| Some((index, self.files.get_mut(index)?.take()?)));
+        let (index, file) = slot.ok_or_else(|| error(libc::EBADF))?;
+        self.free_from = self.free_from.min(index);
+        Ok(file)
+    }
+
+    /// All open files.
+    pub fn all(&self) -> Vec<Arc<OpenFile>> {
+        self.files.iter().flatten().map(Arc::clone).collect()
+    }
+
+    /// Replaces each file, or frees its number.
+    pub fn map(&self, file: impl Fn(&OpenFile) -> Option<OpenFile>) -> Self {
+        let mapped = |slot: &Option<Arc<OpenFile>>| slot.as_deref().and_then(&file).map(Arc::new);
+        Self {
+            files: self.files.iter().map(mapped).collect(),
+            free_from: 0,
+        }
+    }
+
+    /// Frees all numbers.
+    pub fn take(&mut self) -> Vec<Option<Arc<OpenFile>>> {
+        mem::replace(self, Self::new()).files
+    }
+}
