@@ -2,11 +2,17 @@
 # make test         sets up this machine and runs every check of a change
 # make proof        everything that takes longer; the reports go to docs/proof
 # make package      builds a .deb and a tarball for all distributions in target/packages
-# make install      installs the program (PREFIX, DESTDIR)
+# make install      installs the program, libchfs and the tools of CHFS (PREFIX, DESTDIR)
 
 PREFIX = /usr/local
 DESTDIR =
 BIN = $(DESTDIR)$(PREFIX)/bin
+LIB = $(DESTDIR)$(PREFIX)/lib
+INCLUDE = $(DESTDIR)$(PREFIX)/include
+BUILT = $(or $(CARGO_TARGET_DIR),target)/release
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+# Names of one program.
+CHFS_TOOLS = chfind chfsctl chlist chmkdir chrmdir chstagein
 
 # Where rustup puts the toolchain.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -33,8 +39,18 @@ package:
 	tests/setup --packages
 	packaging/build
 
-install: build
-	install -D -m 755 target/release/futago $(BIN)/futago
+install:
+	cargo build --release --package futago-cli --package futago-chfs
+	install -D -m 755 $(BUILT)/futago $(BIN)/futago
+	install -D -m 755 $(BUILT)/chfs-tools $(BIN)/chfs-tools
+	for tool in $(CHFS_TOOLS); do ln -sf chfs-tools $(BIN)/$$tool; done
+	install -D -m 644 $(BUILT)/libchfs.so $(LIB)/libchfs.so.0
+	ln -sf libchfs.so.0 $(LIB)/libchfs.so
+	install -D -m 644 $(BUILT)/libchfs.a $(LIB)/libchfs.a
+	install -D -m 644 crates/chfs/include/chfs.h $(INCLUDE)/chfs.h
+	mkdir -p $(LIB)/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' crates/chfs/chfs.pc.in >$(LIB)/pkgconfig/chfs.pc
 
 uninstall:
-	rm -f $(BIN)/futago
+	rm -f $(BIN)/futago $(BIN)/chfs-tools $(addprefix $(BIN)/,$(CHFS_TOOLS))
+	rm -f $(LIB)/libchfs.so.0 $(LIB)/libchfs.so $(LIB)/libchfs.a $(LIB)/pkgconfig/chfs.pc $(INCLUDE)/chfs.h

@@ -7,11 +7,12 @@
 //! | a function of `chfs.h` | `functions/` |
 //! | the effect of an environment variable | `settings` |
 //! | how a path is read | `path` |
+//! | a tool, such as `chlist` | `bin/chfs-tools` |
 //! | where CHFS deviates from POSIX | `compatible` |
 
 mod compatible;
 pub mod functions;
 mod log;
 mod path;
-mod session;
-mod settings;
+pub mod session;
+pub mod settings;

@@ -1,6 +1,9 @@
 //! Messages on standard error, chosen by `CHFS_LOG_PRIORITY`.
 
-use std::{env, io};
+use std::{
+    env,
+    io::{self, IsTerminal},
+};
 use tracing::level_filters::LevelFilter;
 
 /// Prints messages up to the priority, unless the program has arranged for them itself.
@@ -10,6 +13,7 @@ pub fn start() {
     let _ = tracing_subscriber::fmt()
         .with_max_level(level(&priority))
         .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
         .log_internal_errors(false)
         .try_init();
 }

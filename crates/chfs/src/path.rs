@@ -14,19 +14,10 @@ const DEPTH_MAX: usize = 50;
 pub struct ChfsPath(Vec<u8>);
 
 impl ChfsPath {
-    /// The path of a C string, below the directory that stands for the root.
+    /// The path of a string. If it is below `root`, that is cut off.
     ///
     /// # Errors
-    /// `EFAULT` for a null pointer, `ENAMETOOLONG` for too many names.
-    ///
-    /// # Safety
-    /// `path` is null or the address of a string that ends with a zero byte.
-    pub unsafe fn of(path: *const c_char, root: &Self) -> io::Result<Self> {
-        // SAFETY: the caller promises it.
-        Self::new(unsafe { bytes(path) }?, root)
-    }
-
-    /// The path of a string. If it is below `root`, that is cut off.
+    /// `ENAMETOOLONG` for too many names.
     pub fn new(path: &[u8], root: &Self) -> io::Result<Self> {
         let mut names: Vec<&[u8]> = Vec::new();
         for name in path.split(|byte| *byte == b'/') {

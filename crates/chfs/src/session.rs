@@ -4,22 +4,24 @@ use crate::{
     log,
     settings::{self, Settings},
 };
-use futago_node::{Cluster, Options};
-use futago_posix::{outcome::error, process};
+use futago_node::{
+    Cluster, Options,
+    cluster::{ClusterError, Reason},
+};
+use futago_posix::process;
 use std::{
     io,
-    path::Path,
-    sync::atomic::{AtomicI32, Ordering},
+    path::{Path, PathBuf},
+    sync::{PoisonError, RwLock, RwLockReadGuard},
 };
 
-/// The number of servers of the cluster; 0 without a connection.
-static SERVERS: AtomicI32 = AtomicI32::new(0);
+/// The cluster file, and the addresses of the servers; empty without a connection.
+static CLUSTER: RwLock<(PathBuf, Vec<String>)> = RwLock::new((PathBuf::new(), Vec::new()));
 
 /// Connects to the cluster of a file, unless the process is connected.
 ///
 /// # Errors
-/// `EINVAL` without a cluster file, otherwise the reason why it cannot be used, which is also
-/// reported.
+/// `InvalidInput` without a cluster file, otherwise the reason why it cannot be used.
 pub fn begin(server: Option<&[u8]>) -> io::Result<()> {
     if process::is_connected() {
         return Ok(());
@@ -27,15 +29,15 @@ pub fn begin(server: Option<&[u8]>) -> io::Result<()> {
     log::start();
     settings::change(Settings::read_environment);
     let Some(file) = settings::cluster_file(server) else {
-        tracing::error!("chfs_init: CHFS_SERVER names no cluster file");
-        return Err(error(libc::EINVAL));
+        let missing = "CHFS_SERVER names no cluster file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, missing));
     };
-    connect(&file).inspect_err(|failed| tracing::error!("chfs_init: {failed}"))
+    connect(&file)
 }
 
 fn connect(file: &Path) -> io::Result<()> {
     let settings = settings::current();
-    let mut cluster = Cluster::load(file).map_err(io::Error::other)?;
+    let mut cluster = Cluster::load(file).map_err(unusable)?;
     if let Some(give_up) = settings.give_up {
         cluster.limits.give_up_seconds = give_up.as_secs_f64();
     }
@@ -47,8 +49,21 @@ fn connect(file: &Path) -> io::Result<()> {
         options.client.dirty_bytes_max = 0;
     }
     process::connect(&cluster, options)?;
-    SERVERS.store(cluster.servers.len() as i32, Ordering::Relaxed);
+    let addresses = cluster
+        .servers
+        .iter()
+        .map(|server| server.address.to_string());
+    set_cluster(file.to_owned(), addresses.collect());
     Ok(())
+}
+
+/// The error for a cluster file that cannot be used.
+fn unusable(error: ClusterError) -> io::Error {
+    let kind = match &error.reason {
+        Reason::Io(failed) => failed.kind(),
+        _ => io::ErrorKind::InvalidInput,
+    };
+    io::Error::new(kind, error)
 }
 
 /// Closes all files and ends the session.
@@ -56,11 +71,25 @@ fn connect(file: &Path) -> io::Result<()> {
 /// # Errors
 /// Data of a file is lost.
 pub fn end() -> io::Result<()> {
-    SERVERS.store(0, Ordering::Relaxed);
+    set_cluster(PathBuf::new(), Vec::new());
     process::disconnect()
 }
 
-/// The number of servers; 0 without a connection.
-pub fn servers() -> i32 {
-    SERVERS.load(Ordering::Relaxed)
+/// The file of the cluster; an empty path without a connection.
+pub fn cluster_file() -> PathBuf {
+    cluster().0.clone()
+}
+
+/// The addresses of the servers, by number; none without a connection.
+pub fn addresses() -> Vec<String> {
+    cluster().1.clone()
+}
+
+fn cluster() -> RwLockReadGuard<'static, (PathBuf, Vec<String>)> {
+    // It is replaced as a whole, also before a panic.
+    CLUSTER.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn set_cluster(file: PathBuf, addresses: Vec<String>) {
+    *CLUSTER.write().unwrap_or_else(PoisonError::into_inner) = (file, addresses);
 }

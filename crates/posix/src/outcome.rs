@@ -34,7 +34,7 @@ pub fn of<T: Failure>(work: impl FnOnce() -> io::Result<T>) -> T {
     let done = catch_unwind(AssertUnwindSafe(work));
     done.unwrap_or_else(|_| Err(error(libc::EIO)))
         .unwrap_or_else(|failed| {
-            set_errno(failed.raw_os_error().unwrap_or(libc::EIO));
+            set_errno(errno(&failed));
             T::FAILED
         })
 }
@@ -42,6 +42,17 @@ pub fn of<T: Failure>(work: impl FnOnce() -> io::Result<T>) -> T {
 /// Runs work that cannot fail. A panic in it is reported, and does not reach the C program.
 pub fn of_call<T: Default>(work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_default()
+}
+
+/// The number of an error; of one that the operating system does not know, the nearest.
+fn errno(failed: &io::Error) -> libc::c_int {
+    let nearest = match failed.kind() {
+        io::ErrorKind::NotFound => libc::ENOENT,
+        io::ErrorKind::PermissionDenied => libc::EACCES,
+        io::ErrorKind::InvalidInput => libc::EINVAL,
+        _ => libc::EIO,
+    };
+    failed.raw_os_error().unwrap_or(nearest)
 }
 
 fn set_errno(errno: libc::c_int) {
@@ -54,17 +65,17 @@ fn set_errno(errno: libc::c_int) {
 mod tests {
     use super::*;
 
-    fn errno() -> Option<libc::c_int> {
+    fn last() -> Option<libc::c_int> {
         io::Error::last_os_error().raw_os_error()
     }
 
     #[test]
     fn a_failure_and_a_panic_set_errno_and_a_result_does_not() {
         assert_eq!(of(|| Err::<libc::c_int, _>(error(libc::EBADF))), -1);
-        assert_eq!(errno(), Some(libc::EBADF));
+        assert_eq!(last(), Some(libc::EBADF));
         assert_eq!(of(|| Ok(7i64)), 7);
-        assert_eq!(errno(), Some(libc::EBADF));
+        assert_eq!(last(), Some(libc::EBADF));
         assert_eq!(of::<libc::c_int>(|| panic!("a fault of the library")), -1);
-        assert_eq!(errno(), Some(libc::EIO));
+        assert_eq!(last(), Some(libc::EIO));
     }
 }

@@ -51,13 +51,19 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "program",
         limit_s: 900,
-        command: "cargo build --release --package futago-cli",
+        command: "cargo build --release --package futago-cli --package futago-chfs",
         ready: has_program,
     },
     Step {
         name: "docs",
         limit_s: 600,
         command: "cargo xtask docs",
+        ready: has_program,
+    },
+    Step {
+        name: "chfs",
+        limit_s: 1200,
+        command: "tests/chfs",
         ready: has_program,
     },
     Step {

@@ -1,6 +1,7 @@
 //! Reading and writing.
 
 use super::below_root;
+use crate::path::bytes;
 use futago_node::blocking::OpenOptions;
 use futago_posix::{
     outcome::{self, error},
@@ -115,7 +116,7 @@ pub unsafe extern "C" fn chfs_truncate(path: *const c_char, len: libc::off_t) ->
     outcome::of(|| {
         let size = position(len)?;
         // SAFETY: the caller promises it.
-        let (files, path) = unsafe { below_root(path) }?;
+        let (files, path) = below_root(unsafe { bytes(path) }?)?;
         let file = files.open(path.bytes(), OpenOptions::default())?;
         file.set_size(size)?;
         file.close()?;

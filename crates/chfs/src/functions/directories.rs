@@ -1,6 +1,7 @@
 //! Lists of directories.
 
 use super::at;
+use crate::path::bytes;
 use futago_base::{Attributes, ServerId};
 use futago_node::blocking::FileSystem;
 use futago_posix::{
@@ -63,7 +64,7 @@ unsafe fn list(
     filler: Option<Filler>,
 ) -> io::Result<c_int> {
     // SAFETY: the caller promises it.
-    let (files, path) = unsafe { at(path) }?;
+    let (files, path) = at(unsafe { bytes(path) }?)?;
     let filler = filler.ok_or_else(|| error(libc::EFAULT))?;
     let map = files.run(async |client| Ok(client.map().clone()))?;
     for entry in files.read_directory(path.bytes())? {

@@ -16,7 +16,9 @@ pub unsafe extern "C" fn chfs_init(server: *const c_char) -> c_int {
             // SAFETY: the caller promises it.
             false => Some(unsafe { bytes(server) }?),
         };
-        session::begin(server).map(|()| 0)
+        session::begin(server)
+            .inspect_err(|failed| tracing::error!("chfs_init: {failed}"))
+            .map(|()| 0)
     })
 }
 
@@ -41,7 +43,7 @@ pub extern "C" fn chfs_term_without_sync() -> c_int {
 /// The number of servers.
 #[unsafe(no_mangle)]
 pub extern "C" fn chfs_size() -> c_int {
-    outcome::of_call(session::servers)
+    outcome::of_call(|| session::addresses().len() as c_int)
 }
 
 /// The version of this library.

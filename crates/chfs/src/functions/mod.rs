@@ -11,26 +11,18 @@ pub mod staging;
 use crate::{path::ChfsPath, settings};
 use futago_node::blocking::FileSystem;
 use futago_posix::{outcome::error, process};
-use std::{ffi::c_char, io};
+use std::io;
 
 /// The client of the process, and the path of a function's argument.
-///
-/// # Safety
-/// As [`ChfsPath::of`].
-unsafe fn at(path: *const c_char) -> io::Result<(FileSystem, ChfsPath)> {
+fn at(path: &[u8]) -> io::Result<(FileSystem, ChfsPath)> {
     let files = process::files()?;
-    // SAFETY: the caller promises it.
-    let path = unsafe { ChfsPath::of(path, &settings::current().root) }?;
+    let path = ChfsPath::new(path, &settings::current().root)?;
     Ok((files, path))
 }
 
 /// As [`at`], for what the root cannot be.
-///
-/// # Safety
-/// As [`ChfsPath::of`].
-unsafe fn below_root(path: *const c_char) -> io::Result<(FileSystem, ChfsPath)> {
-    // SAFETY: the caller promises it.
-    let (files, path) = unsafe { at(path) }?;
+fn below_root(path: &[u8]) -> io::Result<(FileSystem, ChfsPath)> {
+    let (files, path) = at(path)?;
     match path.is_root() {
         true => Err(error(libc::EINVAL)),
         false => Ok((files, path)),

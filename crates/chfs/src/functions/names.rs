@@ -6,7 +6,10 @@ use futago_posix::{
     outcome::{self, error},
     status,
 };
-use std::ffi::{c_char, c_int};
+use std::{
+    ffi::{c_char, c_int},
+    io,
+};
 
 /// Creates a directory.
 ///
@@ -14,13 +17,18 @@ use std::ffi::{c_char, c_int};
 /// `path` is null or the address of a string that ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn chfs_mkdir(path: *const c_char, mode: libc::mode_t) -> c_int {
-    outcome::of(|| {
-        // SAFETY: the caller promises it.
-        let (files, path) = unsafe { below_root(path) }?;
-        let mode = (mode & 0o7777) as u16;
-        compatible::make(&files, &path, || files.create_directory(path.bytes(), mode))?;
-        Ok(0)
-    })
+    // SAFETY: the caller promises it.
+    outcome::of(|| make_directory(unsafe { bytes(path) }?, mode).map(|()| 0))
+}
+
+/// Creates a directory.
+///
+/// # Errors
+/// Those of `mkdir`.
+pub fn make_directory(path: &[u8], mode: libc::mode_t) -> io::Result<()> {
+    let (files, path) = below_root(path)?;
+    let mode = (mode & 0o7777) as u16;
+    compatible::make(&files, &path, || files.create_directory(path.bytes(), mode))
 }
 
 /// Removes an empty directory.
@@ -29,12 +37,17 @@ pub unsafe extern "C" fn chfs_mkdir(path: *const c_char, mode: libc::mode_t) -> 
 /// As [`chfs_mkdir`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn chfs_rmdir(path: *const c_char) -> c_int {
-    outcome::of(|| {
-        // SAFETY: the caller promises it.
-        let (files, path) = unsafe { below_root(path) }?;
-        compatible::removed(files.remove_directory(path.bytes()))?;
-        Ok(0)
-    })
+    // SAFETY: the caller promises it.
+    outcome::of(|| remove_directory(unsafe { bytes(path) }?).map(|()| 0))
+}
+
+/// Removes an empty directory.
+///
+/// # Errors
+/// Those of `rmdir`.
+pub fn remove_directory(path: &[u8]) -> io::Result<()> {
+    let (files, path) = below_root(path)?;
+    compatible::removed(files.remove_directory(path.bytes()))
 }
 
 /// Removes a name that is not a directory's.
@@ -45,7 +58,7 @@ pub unsafe extern "C" fn chfs_rmdir(path: *const c_char) -> c_int {
 pub unsafe extern "C" fn chfs_unlink(path: *const c_char) -> c_int {
     outcome::of(|| {
         // SAFETY: the caller promises it.
-        let (files, path) = unsafe { below_root(path) }?;
+        let (files, path) = below_root(unsafe { bytes(path) }?)?;
         files.remove_file(path.bytes())?;
         Ok(0)
     })
@@ -59,7 +72,7 @@ pub unsafe extern "C" fn chfs_unlink(path: *const c_char) -> c_int {
 pub unsafe extern "C" fn chfs_stat(path: *const c_char, st: *mut libc::stat) -> c_int {
     outcome::of(|| {
         // SAFETY: the caller promises it.
-        let (files, path) = unsafe { at(path) }?;
+        let (files, path) = at(unsafe { bytes(path) }?)?;
         let attributes = files.metadata(path.bytes(), false)?;
         if st.is_null() {
             return Err(error(libc::EFAULT));
@@ -78,7 +91,8 @@ pub unsafe extern "C" fn chfs_stat(path: *const c_char, st: *mut libc::stat) -> 
 pub unsafe extern "C" fn chfs_symlink(target: *const c_char, path: *const c_char) -> c_int {
     outcome::of(|| {
         // SAFETY: the caller promises it.
-        let (target, (files, path)) = unsafe { (bytes(target)?, below_root(path)?) };
+        let (target, path) = unsafe { (bytes(target)?, bytes(path)?) };
+        let (files, path) = below_root(path)?;
         compatible::make(&files, &path, || files.symlink(target, path.bytes()))?;
         Ok(0)
     })
@@ -97,7 +111,7 @@ pub unsafe extern "C" fn chfs_readlink(
 ) -> c_int {
     outcome::of(|| {
         // SAFETY: the caller promises it.
-        let (files, path) = unsafe { below_root(path) }?;
+        let (files, path) = below_root(unsafe { bytes(path) }?)?;
         let target = files.read_link(path.bytes())?;
         let length = target.len().min(size);
         if buf.is_null() {

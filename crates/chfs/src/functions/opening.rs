@@ -4,7 +4,7 @@
 //! reading and writing.
 
 use super::{at, below_root};
-use crate::{compatible, settings::Settings};
+use crate::{compatible, path::bytes, settings::Settings};
 use futago_node::blocking::OpenOptions;
 use futago_posix::{
     open_file::OpenFile,
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn chfs_create_chunk_size(
 pub unsafe extern "C" fn chfs_open(path: *const c_char, _flags: i32) -> c_int {
     outcome::of(|| {
         // SAFETY: the caller promises it.
-        let (files, path) = unsafe { at(path) }?;
+        let (files, path) = at(unsafe { bytes(path) }?)?;
         let file = files.open(path.bytes(), OpenOptions::default())?;
         process::add(OpenFile::new(file))
     })
@@ -76,7 +76,7 @@ pub extern "C" fn chfs_close(fd: c_int) -> c_int {
 /// As [`chfs_create`].
 unsafe fn create(path: *const c_char, mode: libc::mode_t, settings: Settings) -> io::Result<c_int> {
     // SAFETY: the caller promises it.
-    let (files, path) = unsafe { below_root(path) }?;
+    let (files, path) = below_root(unsafe { bytes(path) }?)?;
     let options = OpenOptions {
         create: true,
         truncate: compatible::truncates(),

@@ -32,16 +32,21 @@ const BUFFER_BYTES: usize = 4 << 20;
 /// `path` is null or the address of a string that ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn chfs_stagein(path: *const c_char) -> c_int {
-    outcome::of(|| {
-        let files = process::files()?;
-        // SAFETY: the caller promises it.
-        let local = Path::new(OsStr::from_bytes(unsafe { bytes(path) }?));
-        let backing = env::var_os("CHFS_BACKEND_PATH").unwrap_or_default();
-        let root = ChfsPath::new(backing.as_bytes(), &ChfsPath::root())?;
-        let below = ChfsPath::new(local.as_os_str().as_bytes(), &root)?;
-        let target = ChfsPath::new(below.bytes(), &settings::current().root)?;
-        copy(&files, local, &target).map(|()| 0)
-    })
+    // SAFETY: the caller promises it.
+    outcome::of(|| stage_in(unsafe { bytes(path) }?).map(|()| 0))
+}
+
+/// Copies a local file, directory (without its entries) or symbolic link.
+///
+/// # Errors
+/// Those of reading the one and writing the other.
+pub fn stage_in(local: &[u8]) -> io::Result<()> {
+    let files = process::files()?;
+    let backing = env::var_os("CHFS_BACKEND_PATH").unwrap_or_default();
+    let root = ChfsPath::new(backing.as_bytes(), &ChfsPath::root())?;
+    let below = ChfsPath::new(local, &root)?;
+    let target = ChfsPath::new(below.bytes(), &settings::current().root)?;
+    copy(&files, Path::new(OsStr::from_bytes(local)), &target)
 }
 
 fn copy(files: &FileSystem, local: &Path, target: &ChfsPath) -> io::Result<()> {

@@ -160,6 +160,8 @@ int main(int argc, char **argv)
     CHECK(!chfs_initialized() && chfs_size() == 0);
     FAILS(chfs_open("data", 0), ENOTCONN);
     FAILS(chfs_close(0), EBADF);
+    FAILS(chfs_init("missing.toml"), ENOENT);
+    FAILS(chfs_init("local"), EINVAL);
     CHECK(chfs_init(NULL) == 0 && chfs_init(NULL) == 0);
     CHECK(chfs_initialized() == 1 && chfs_size() == 4);
     CHECK(strncmp(chfs_version(), "Futago ", 7) == 0);
