@@ -9,7 +9,9 @@ use futago_node::{
 };
 use futago_transport::Address;
 use std::{
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     io::{Read, Write},
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -82,10 +84,13 @@ impl Running {
         self.directory.path().to_owned()
     }
 
-    /// A command in the test's directory with the library and the cluster.
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(program);
+    /// A command in the test's directory with the library and the cluster. One that hangs fails.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("timeout");
         command
+            .arg("--kill-after=10")
+            .arg(LIMIT_S)
+            .arg(program)
             .current_dir(self.directory.path())
             .env("LD_LIBRARY_PATH", self.library())
             .env("CHFS_SERVER", self.at("cluster.toml"));
@@ -96,6 +101,9 @@ impl Running {
         assert!(command.status().unwrap().success(), "{command:?}");
     }
 }
+
+/// How long a program may take, in seconds.
+const LIMIT_S: &str = "120";
 
 const C: &str = "gcc -std=gnu99";
 
