@@ -21,6 +21,7 @@ pub mod pattern;
 pub mod payload;
 pub mod record;
 pub mod reversible;
+pub mod search;
 pub mod time;
 pub mod view;
 pub mod work;

@@ -13,7 +13,10 @@ use futago_base::{
     Space, limits, record::Header,
 };
 use futago_client::Context as _;
-use futago_node::{Cluster, Futago, Options, RecordedClient, ServerEntry};
+use futago_node::{
+    Cluster, Futago, Options, RecordedClient, ServerEntry,
+    search::{Batches, Find},
+};
 use futago_wire::{
     Failure, ListedEntry, Reply, Request,
     inspection::{Inspected, Repair},
@@ -101,6 +104,17 @@ impl Connection {
                 Ok(client.attributes(found.attributes.id).await?.attributes)
             },
         )
+    }
+
+    /// The attributes of what a path leads to; a symbolic link at its end is not followed.
+    pub fn attributes(&self, path: &RemotePath) -> anyhow::Result<Attributes> {
+        let resolve = async |client: &RecordedClient| client.resolve(path.bytes(), false).await;
+        Ok(self.run(|| path.to_string(), resolve)?.attributes)
+    }
+
+    /// Begins a search.
+    pub fn search(&self, find: Find) -> Batches {
+        find.start(&self.futago)
     }
 
     /// As [`Connection::resolve`], but it must be a regular file.

@@ -37,6 +37,22 @@ impl Failures {
         self.count += 1;
     }
 
+    /// Tells people of one, unless it has told of so many.
+    pub fn tell_some(&mut self, error: &anyhow::Error, most: u64) {
+        if self.count < most {
+            self.tell(error);
+        } else {
+            self.count += 1;
+        }
+    }
+
+    /// Tells people how many it has not told of by [`Failures::tell_some`].
+    pub fn tell_untold(&self, most: u64, what: &str) {
+        if let Some(untold @ 1..) = self.count.checked_sub(most) {
+            output::notice(format_args!("futago: {untold} more {what}"));
+        }
+    }
+
     /// Tells of one unless all went well. The end of the reader of this program's output and an
     /// interruption end the command.
     pub fn go_on(&mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {

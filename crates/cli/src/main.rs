@@ -40,7 +40,7 @@ Exit codes: 0 all is well; 1 what was looked at is not well (damage, something m
 FUTAGO_LOG chooses what is logged, such as FUTAGO_LOG=debug.";
 
 fn main() -> ExitCode {
-    let futago = Futago::parse();
+    let futago = Futago::parse_from(commands::with_two_dashes(std::env::args_os()));
     logs::start(futago.log_format, futago.command.role());
     let json = futago.command.wants_json();
     match futago.command.run() {

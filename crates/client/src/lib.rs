@@ -36,5 +36,6 @@ pub use context::Context;
 pub use join::{first_of, join_all};
 pub use memory::{Memory, MemoryUndo};
 pub use operations::{
-    AllocateMode, CreateFlags, NameLocation, Owner, PathStep, RenameFlags, XattrMode,
+    AllocateMode, CreateFlags, FoundFile, NameLocation, Owner, PathStep, RenameFlags, Search,
+    SearchBatch, SearchFailure, SearchOptions, XattrMode,
 };

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod cores;
 pub mod metrics_exporter;
 mod reachable;
+pub mod search;
 pub mod server;
 pub mod time_slices;
 

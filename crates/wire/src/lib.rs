@@ -13,6 +13,7 @@ pub mod inspection;
 pub mod peer;
 pub mod reply;
 pub mod request;
+pub mod search;
 pub mod step;
 pub mod touched;
 

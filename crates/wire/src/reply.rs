@@ -1,6 +1,7 @@
 //! The replies of a server to a client.
 
 use crate::inspection::{Inspected, InspectedKey};
+use crate::search::{Scanned, Verdict};
 use crate::step::{Inherited, NewDirectory};
 use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
@@ -214,6 +215,10 @@ pub enum Reply {
     },
     /// The buckets of a directory on this server.
     Buckets(BucketsState),
+    /// What the scans of a search have found, in the requested order.
+    Scanned(Vec<Scanned>),
+    /// Which files pass the tests of a search, in the requested order.
+    Tested(Vec<Verdict>),
 }
 
 /// A client's right to be notified before a server changes what it has of a node. At the node's

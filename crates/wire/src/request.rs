@@ -1,12 +1,16 @@
 //! The requests of a client to a server.
 
-use crate::{Lease, Step};
+use crate::{
+    Lease, Step,
+    search::{Detail, Scan},
+};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
     BucketStart, ChunkId, FileId, Name, NameHash, ServerId, Time, Timestamp, TransactionId,
     XattrName,
     record::{LockKind, LockRange, LockSpace, Truncations},
+    search::Tests,
 };
 use serde::{Deserialize, Serialize};
 
@@ -511,4 +515,29 @@ pub enum Request {
     /// Sums the headers of the server's buckets of a directory. Reply:
     /// [`Reply::Buckets`](crate::Reply::Buckets).
     SumHeaders(FileId),
+    /// Searches parts of directories, in this order, for entries that pass tests, within a bounded
+    /// amount of work. To the buckets' server. Reply: [`Reply::Scanned`](crate::Reply::Scanned).
+    ///
+    /// It grants no leases, because a search sees more files than are worth caching.
+    Find {
+        /// The parts.
+        scans: Vec<Scan>,
+        /// The tests.
+        tests: Tests,
+        /// What is wanted of entries that match.
+        detail: Detail,
+        /// Stop after about this many entries, whether they match or not. Names of one hash are
+        /// never separated.
+        entries_max: u32,
+    },
+    /// Tests the attributes of files that a search has met elsewhere. To the files' home. Reply:
+    /// [`Reply::Tested`](crate::Reply::Tested).
+    TestFiles {
+        /// The files.
+        files: Vec<FileId>,
+        /// The tests; those of names and kinds count as passed.
+        tests: Tests,
+        /// What is wanted of files that pass.
+        detail: Detail,
+    },
 }

@@ -62,7 +62,7 @@ struct Row {
 
 /// The attributes of a file at its server.
 #[derive(Serialize)]
-struct Details {
+pub struct Details {
     #[serde(serialize_with = "octal")]
     mode: u16,
     links: u32,

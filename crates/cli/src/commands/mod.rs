@@ -7,6 +7,7 @@ mod des;
 mod df;
 mod doctor;
 mod down;
+mod find;
 mod fsck;
 mod get;
 mod lab;
@@ -23,6 +24,8 @@ mod top;
 mod twin;
 mod umount;
 mod up;
+
+pub use find::with_two_dashes;
 
 use crate::exit::Exit;
 use clap::Subcommand;
@@ -79,6 +82,8 @@ commands! {
     Df(df::Df),
     /// List a directory.
     Ls(ls::Ls),
+    /// Search a tree for files, at all servers side by side.
+    Find(find::Find),
     /// Write files to standard output.
     Cat(cat::Cat),
     /// Copy local files into the cluster.

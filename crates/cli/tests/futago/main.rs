@@ -8,6 +8,7 @@ mod copies;
 mod core_dumps;
 mod fencing;
 mod files;
+mod find;
 mod fsck;
 mod lifecycle;
 mod logs;

@@ -20,6 +20,7 @@ mod read_link;
 mod remove_directory;
 mod rename;
 mod resolve;
+mod search;
 mod seek;
 mod session;
 mod set_attributes;
@@ -30,6 +31,7 @@ mod write;
 mod xattr;
 
 pub use resolve::PathStep;
+pub use search::{FoundFile, Search, SearchBatch, SearchFailure, SearchOptions};
 pub(crate) use write::PieceWrite;
 
 use futago_base::{FileId, Name};

@@ -330,6 +330,7 @@ fn disclosed_files(request: &Request, reply: &Reply) -> Vec<FileId> {
     let of = |state: &FileState| state.attributes.id;
     match (request, reply) {
         (Request::Read { id, .. }, _) => Vec::from([*id]),
+        (Request::TestFiles { files, .. }, _) => files.clone(),
         // A write removes the capabilities.
         (Request::GetXattr { id, name }, _) if *name == XattrName::of_capabilities() => {
             Vec::from([*id])

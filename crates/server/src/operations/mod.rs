@@ -8,6 +8,7 @@ mod chunks;
 pub mod create;
 mod create_unnamed;
 mod cut_ahead;
+mod find;
 mod inspect;
 mod locks;
 mod lookup;
@@ -24,6 +25,7 @@ mod set_attributes;
 mod sum_data;
 mod sum_headers;
 mod take_exclusive;
+mod test_files;
 mod transaction;
 mod unlink;
 mod write;
@@ -80,6 +82,20 @@ pub fn run<V: View>(
             truncations,
         } => sum_data::run(builder, *file, *size, *chunk_bytes, truncations),
         Request::SumHeaders(directory) => sum_headers::run(builder, *directory),
+        Request::Find {
+            scans,
+            tests,
+            detail,
+            entries_max,
+        } => {
+            let (detail, entries_max) = (*detail, *entries_max);
+            find::run(builder, scans, find::Search { tests, detail }, entries_max)
+        }
+        Request::TestFiles {
+            files,
+            tests,
+            detail,
+        } => test_files::run(builder, files, tests, *detail),
         Request::GetAttributes(ids) => attributes::run(builder, ids),
         Request::GetAttributesAhead { id, ahead } => attributes_ahead::run(builder, *id, ahead),
         Request::RecallAhead(files) => recall_ahead::run(builder, files),
@@ -194,6 +210,8 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::GetHeader { .. }
             | Request::SumData { .. }
             | Request::SumHeaders(_)
+            | Request::Find { .. }
+            | Request::TestFiles { .. }
             | Request::GetAttributes(_)
             | Request::GetAttributesAhead { .. }
             | Request::RecallAhead(_)

@@ -1,0 +1,218 @@
+//! Parallel find: what GNU find finds, also without a server, and while directories grow.
+
+use crate::common::{Cluster, closed, write};
+use serde_json::Value;
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    fs,
+    os::unix::{ffi::OsStringExt, fs::symlink},
+    path::Path,
+    process::Command,
+};
+
+/// A tree with all that tests look at.
+fn make(tree: &Path) {
+    for directory in ["a/b/c", "a/empty", "logs", ".hidden"] {
+        fs::create_dir_all(tree.join(directory)).unwrap();
+    }
+    for (name, size) in [
+        ("a/one.txt", 1),
+        ("a/b/README", 512),
+        ("a/b/c/readme.md", 513),
+        ("a/b/c/x[1].c", 2048),
+        ("logs/.old", 0),
+        (".hidden/large", 3 << 20),
+    ] {
+        write(&tree.join(name), &vec![7; size]);
+    }
+    symlink("nowhere", tree.join("a/link.txt")).unwrap();
+    let strange = OsString::from_vec(b"logs/two\nlines\xff.txt".to_vec());
+    write(&tree.join(strange), b"strange");
+    for number in 0..300 {
+        write(&tree.join(format!("logs/{number:03}.log")), b"log");
+    }
+    let days = |days: u64| {
+        std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400 + 3600)
+    };
+    for (name, age) in [("a/one.txt", 1), ("a/b/README", 5), ("logs/007.log", 2)] {
+        let file = fs::File::options()
+            .write(true)
+            .open(tree.join(name))
+            .unwrap();
+        file.set_modified(days(age)).unwrap();
+    }
+}
+
+/// What `find` prints with NUL at the end of each path.
+fn paths(output: &[u8]) -> BTreeSet<Vec<u8>> {
+    let all: Vec<Vec<u8>> = output
+        .split_inclusive(|&byte| byte == 0)
+        .map(|path| path.strip_suffix(b"\0").unwrap().to_vec())
+        .collect();
+    let set: BTreeSet<Vec<u8>> = all.iter().cloned().collect();
+    assert_eq!(set.len(), all.len(), "a path is printed twice");
+    set
+}
+
+#[test]
+fn tests_mean_what_they_mean_for_gnu_find() {
+    let cluster = Cluster::up(&["--servers", "4"]);
+    let tree = cluster.path("tree");
+    make(&tree);
+    let put = ["put", "-r", tree.to_str().unwrap(), "/tree"];
+    cluster.command(&put).assert().success();
+    for line in [
+        "",
+        "-name *.txt",
+        "-name *",
+        "-name .*",
+        "-name tree",
+        "-name x\\[1\\].c",
+        "-name [!0-9]*.[ch]",
+        "-name [[:upper:]]*",
+        "-iname readme*",
+        "-size 1",
+        "-size 1k",
+        "-size -1k",
+        "-size +1b -type f",
+        "-size 513c",
+        "-size +1M",
+        "-size -2M -name *e*",
+        "-type f",
+        "-type d",
+        "-type l,d",
+        "-type p",
+        "-newer /tree/a/b/README -type f",
+        "-newer /tree/logs/007.log -name *.log",
+        "-mtime 0 -type f",
+        "-mtime 1",
+        "-mtime +1 -type f",
+        "-mtime -2 -type f",
+        "-user 0",
+        "-user 4711",
+        "-maxdepth 0",
+        "-maxdepth 1",
+        "-mindepth 2 -maxdepth 3",
+        "-mindepth 9",
+        "-maxdepth 2 -type f -name [0-9]*",
+    ] {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let expected = gnu(&cluster.directory.path().join("tree"), &words);
+        let ours = [&["find", "/tree"], &words[..], &["-print0"]].concat();
+        let output = cluster.command(&ours).output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+        assert_eq!(paths(&output.stdout), expected, "{line}");
+        let counted = [&["find", "/tree"], &words[..], &["-count"]].concat();
+        let output = cluster.command(&counted).output().unwrap();
+        let count = format!("{}\n", expected.len());
+        assert_eq!(String::from_utf8_lossy(&output.stdout), count, "{line}");
+    }
+}
+
+/// What GNU find finds in the tree, as paths of the cluster. Sizes of directories differ.
+fn gnu(tree: &Path, words: &[&str]) -> BTreeSet<Vec<u8>> {
+    let prefix = tree.parent().unwrap().to_str().unwrap();
+    let local = |word: &&str| match word.strip_prefix('/') {
+        Some(path) => format!("{prefix}/{path}"),
+        None => (*word).to_owned(),
+    };
+    let mut command = Command::new("find");
+    command
+        .env("LC_ALL", "C")
+        .arg(tree)
+        .args(words.iter().map(local));
+    let output = command.arg("-print0").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let cut = |path: &Vec<u8>| path[prefix.len()..].to_vec();
+    paths(&output.stdout).iter().map(cut).collect()
+}
+
+#[test]
+fn output_is_bytes_objects_or_a_number() {
+    let cluster = Cluster::up(&["--servers", "2"]);
+    let tree = cluster.path("tree");
+    fs::create_dir(&tree).unwrap();
+    let strange = OsString::from_vec(b"two\nlines\xff".to_vec());
+    write(&tree.join(strange), b"strange");
+    let put = ["put", "-r", tree.to_str().unwrap(), "/tree"];
+    cluster.command(&put).assert().success();
+    let find = ["find", "tree/", "-type", "f"];
+    let output = cluster.command(&find).output().unwrap();
+    assert_eq!(output.stdout, b"/tree/two\nlines\xff\n");
+    let (code, found) = cluster.json(&find);
+    assert_eq!(code, 0);
+    assert_eq!(found["path"], "/tree/two\\x0alines\\xff");
+    assert_eq!(
+        (&found["kind"], &found["size"]),
+        (&"file".into(), &7.into())
+    );
+    let (_, counted) = cluster.json(&["find", "-count"]);
+    assert_eq!(counted, serde_json::json!({ "count": 3 }));
+    let mut closed_output = std::process::Command::new(env!("CARGO_BIN_EXE_futago"));
+    closed_output
+        .args(["find", "/"])
+        .env("FUTAGO_CLUSTER", cluster.file());
+    let status = closed_output.stdout(closed()).status().unwrap();
+    assert_eq!(status.code(), Some(141));
+}
+
+#[test]
+fn wrong_arguments_and_paths_are_named() {
+    let cluster = Cluster::up(&[]);
+    for wrong in [
+        &["-size", "1T"][..],
+        &["-mtime", "x"],
+        &["-type", "x"],
+        &["-count", "-print0"],
+        &["-exec"],
+    ] {
+        let words = [&["find", "/"], wrong].concat();
+        cluster.command(&words).assert().code(2);
+    }
+    for words in [
+        &["find", "/no/such"][..],
+        &["find", "/", "-newer", "/no/such"],
+    ] {
+        let output = cluster.command(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            error.contains("/no/such") && error.contains("ENOENT"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn without_one_server_the_rest_is_found_and_the_loss_is_told() {
+    let cluster = Cluster::up(&["--servers", "4", "--give-up", "0.5"]);
+    let tree = cluster.path("tree");
+    for number in 0..32 {
+        let directory = tree.join(format!("{number}"));
+        fs::create_dir_all(&directory).unwrap();
+        write(&directory.join("file"), b"data");
+    }
+    let put = ["put", "-r", tree.to_str().unwrap(), "/tree"];
+    cluster.command(&put).assert().success();
+    let home = status_of(&cluster, "/tree");
+    // Neither the root's server nor that of the tree, so that the search can begin.
+    let victim = (1..4).find(|server| *server != home).unwrap();
+    cluster.kill(victim);
+    for words in [&["-name", "file"][..], &["-name", "file", "-size", "-1M"]] {
+        let words = [&["find", "/tree"], words].concat();
+        let output = cluster.command(&words).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("a server does not answer"), "{error}");
+        let found = output.stdout.iter().filter(|&&byte| byte == b'\n').count();
+        assert!(0 < found && found < 32, "{found}");
+    }
+}
+
+/// The server of the only bucket of a directory.
+fn status_of(cluster: &Cluster, path: &str) -> usize {
+    let (_, status) = cluster.json(&["status", "--path", path]);
+    let buckets: &Value = &status["path"]["buckets"];
+    buckets[0]["server"].as_u64().unwrap() as usize
+}
