@@ -1,9 +1,14 @@
 //! Operations as calls of the client core.
 
+use super::step::{SEARCHED, TESTED};
 use crate::model::{LockRequest, NewKind, Observed, Operation, Outcome};
 use bytes::Bytes;
-use futago_base::{Duration, Errno, FileId, Kind, Name, NameHash, Payload, record::LockRange};
-use futago_client::{Cancel, Client, Context, CreateFlags};
+use futago_base::{
+    Duration, Errno, FileId, Kind, Name, NameHash, Payload, Timestamp,
+    record::LockRange,
+    search::{Test, Tests},
+};
+use futago_client::{Cancel, Client, Context, CreateFlags, SearchOptions};
 use futago_wire::{AttributeChange, ListedEntry, LockChange, NewContent, NewNode};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -55,6 +60,14 @@ pub async fn perform<C: Context>(core: &Client<C>, operation: &Operation) -> Obs
             core.link(*id, *directory, name).await?,
             false,
         )),
+        O::ReadDirectory {
+            directory,
+            page: SEARCHED,
+        } => search(core, *directory, Tests::default()).await,
+        O::ReadDirectory {
+            directory,
+            page: TESTED,
+        } => search(core, *directory, all_times()).await,
         O::ReadDirectory { directory, page } => list(core, *directory, *page).await,
         O::Parent(id) => Ok(Outcome::Identity(core.parent(*id).await?)),
         O::Attributes(_)
@@ -252,6 +265,44 @@ async fn list<C: Context>(core: &Client<C>, directory: FileId, page: u32) -> Obs
         }
         entries.extend(more);
     }
+}
+
+/// A test of attributes that every file passes.
+fn all_times() -> Tests {
+    let never = Timestamp {
+        seconds: i64::MIN,
+        nanos: 0,
+    };
+    Tests(vec![Test::ModifiedAfter(never)])
+}
+
+/// Lists a directory by a search at its servers.
+async fn search<C: Context>(core: &Client<C>, directory: FileId, tests: Tests) -> Observed {
+    let attributes = core.attributes(directory).await?.attributes;
+    if attributes.kind != Kind::Directory {
+        return Err(Errno::ENOTDIR);
+    }
+    let options = SearchOptions {
+        tests,
+        depth_min: 1,
+        depth_max: 1,
+        ..SearchOptions::default()
+    };
+    let mut search = core.search(b"/", &attributes, options);
+    let mut entries = Vec::new();
+    while let Some(batch) = search.next().await {
+        if let Some(failure) = batch.failures.first() {
+            return Err(failure.errno);
+        }
+        for found in batch.files {
+            entries.push(ListedEntry {
+                name: Name::new(found.path.slice(1..))?,
+                entry: found.entry,
+                attributes: None,
+            });
+        }
+    }
+    Ok(Outcome::Listing(entries))
 }
 
 fn hash(name: &Name) -> NameHash {

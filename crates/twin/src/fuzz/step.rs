@@ -37,6 +37,10 @@ enum Sort {
     SeekOrCopy,
 }
 
+/// The pages of a listing that is a search of names, and of one that also tests attributes.
+pub const SEARCHED: u32 = 0;
+pub const TESTED: u32 = u32::MAX;
+
 /// How often each sort is drawn.
 const WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Lookup, 8),
@@ -375,7 +379,7 @@ impl Step {
             }
             Sort::ReadDirectory => O::ReadDirectory {
                 directory,
-                page: *[1, 3, 100].get(usize::from(self.draws[3] % 3))?,
+                page: *[1, 3, 100, SEARCHED, TESTED].get(usize::from(self.draws[3] % 5))?,
             },
             Sort::Parent => O::Parent(directory),
             Sort::Xattr => self.xattr(if self.flag(0) { directory } else { file? }),

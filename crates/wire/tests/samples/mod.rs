@@ -2,13 +2,15 @@
 
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, FileId, Incarnation, Kind, Name, Partition, Payload, ServerId, SessionId, Time,
-    TransactionId,
+    BucketStart, FileId, Incarnation, Kind, Name, NameHash, Partition, Payload, ServerId,
+    SessionId, Time, TransactionId,
     record::{Entry, Truncation, Truncations},
+    search::{Case, Comparison, Kinds, Test, Tests},
 };
 use futago_wire::{
     Body, Failure, Frame, Header, MessageKind, NewContent, NewNode, Peer, PeerAnswer, PeerChange,
     Priority, Push, Reply, Request, Spot, Step,
+    search::{Detail, FoundEntry, Scan, ScanEnd, Scanned, Subdirectory},
 };
 
 fn header(kind: MessageKind) -> Header {
@@ -125,6 +127,58 @@ fn extent() -> Reply {
     }
 }
 
+fn find() -> Request {
+    Request::Find {
+        scans: vec![Scan {
+            directory: spot().directory,
+            bucket: spot().bucket,
+            after: NameHash(5),
+            matches: true,
+            subdirectories: false,
+        }],
+        tests: Tests(vec![
+            Test::Name {
+                glob: Bytes::from_static(b"*.\xff"),
+                case: Case::Ignored,
+            },
+            Test::Kind(Kinds::default().with(Kind::File).with(Kind::Symlink)),
+            Test::Size {
+                unit_bytes: 512,
+                units: Comparison::More(3),
+            },
+            Test::Owner(1000),
+        ]),
+        detail: Detail::Name,
+        entries_max: 2048,
+    }
+}
+
+fn scanned() -> Reply {
+    let id = FileId(3);
+    let found = FoundEntry {
+        name: spot().name,
+        entry: Entry {
+            id,
+            kind: Kind::File,
+        },
+        attributes: None,
+    };
+    let name = spot().name;
+    Reply::Scanned(vec![
+        Scanned {
+            matches: 2,
+            found: vec![found.clone()],
+            undecided: vec![found],
+            subdirectories: vec![Subdirectory { name, id }],
+            end: ScanEnd::After {
+                after: NameHash(9),
+                level: 2,
+            },
+        },
+        Scanned::nothing(ScanEnd::Failed(Failure::NoBucket)),
+    ])
+}
+
 /// One message of every kind, with the name of its golden file.
 pub fn frames() -> Vec<(&'static str, Frame)> {
     let transfer = PeerChange::Transfer {
@@ -166,6 +220,8 @@ pub fn frames() -> Vec<(&'static str, Frame)> {
         ("write", frame(Body::Request(write()), b"payload")),
         ("prepare", frame(Body::Request(prepare()), b"")),
         ("extent", frame(Body::Outcome(Ok(extent())), b"read data")),
+        ("find", frame(Body::Request(find()), b"")),
+        ("scanned", frame(Body::Outcome(Ok(scanned())), b"")),
         (
             "moved",
             frame(

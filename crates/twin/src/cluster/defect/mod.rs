@@ -236,6 +236,9 @@ pub enum Defect {
     /// A listing repeats the last entry of the part before.
     #[strum(props(kind = "listings"))]
     RepeatsListedEntries,
+    /// A search loses the last entry of each part of a directory.
+    #[strum(props(kind = "listings"))]
+    SkipsFoundEntries,
 }
 
 impl Defect {

@@ -28,6 +28,11 @@ impl Defect {
                 let last = entries.len() - 2;
                 entries.remove(last);
             }
+            (Self::SkipsFoundEntries, Reply::Scanned(scanned)) => {
+                for scan in scanned {
+                    scan.found.pop();
+                }
+            }
             (Self::EndsListingsEarly, Reply::Listing { complete, .. }) => *complete = true,
             _ => {}
         }
