@@ -3,6 +3,7 @@
 mod checkers;
 mod data;
 mod executors;
+mod finding;
 mod looking;
 mod open;
 mod predictions;

@@ -2,9 +2,13 @@
 
 use super::data::{file_node, place_path};
 use crate::world::{Directory, FileNames, OperationKind, Place};
-use futago_base::{BucketStart, ClusterMap, Errno, FileId, Name, NameHash, Payload, ServerId};
-use futago_client::{Client, Context, CreateFlags, RenameFlags};
-use futago_wire::AttributeChange;
+use bytes::Bytes;
+use futago_base::{
+    BucketStart, ClusterMap, Errno, FileId, Name, NameHash, Payload, ServerId,
+    search::{Case, Comparison, Test, Tests},
+};
+use futago_client::{Client, Context, CreateFlags, RenameFlags, SearchOptions};
+use futago_wire::{AttributeChange, search::Detail};
 use serde::Serialize;
 
 /// An operation on names.
@@ -126,10 +130,31 @@ impl NameWork {
                 self.link(core, names).await
             }
             OperationKind::SetAttributes => self.set_attributes(core).await,
+            OperationKind::Find => count_found(core, directory).await,
             // No other one is in a mix.
             _ => Err(Errno::EINVAL),
         }
     }
+}
+
+/// Counts the files below a directory as the find phase of IO500 does: `-name *01* -size 3901c`.
+async fn count_found<C: Context>(core: &Client<C>, directory: FileId) -> Result<(), Errno> {
+    let (glob, case) = (Bytes::from_static(b"*01*"), Case::Matters);
+    let (unit_bytes, units) = (1, Comparison::Equal(3901));
+    let tests = [Test::Name { glob, case }, Test::Size { unit_bytes, units }];
+    let options = SearchOptions {
+        tests: Tests(tests.into()),
+        detail: Detail::Count,
+        ..SearchOptions::default()
+    };
+    let start = core.attributes(directory).await?.attributes;
+    let mut search = core.search(b"/", &start, options);
+    while let Some(batch) = search.next().await {
+        if let Some(failure) = batch.failures.first() {
+            return Err(failure.errno);
+        }
+    }
+    Ok(())
 }
 
 impl NameWork {

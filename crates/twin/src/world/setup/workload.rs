@@ -96,6 +96,9 @@ pub enum OperationKind {
     Exchange,
     /// Changes the permissions of the phase's directory.
     SetAttributes,
+    /// Searches the tree below the phase's directory at the servers, and counts files by name and
+    /// size.
+    Find,
     /// Writes a part of a file; not in a [`Mix`], and neither is any of the following ones.
     Write,
     /// Reads a part of a file.
