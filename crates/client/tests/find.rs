@@ -309,3 +309,44 @@ fn what_is_there_is_found_while_a_directory_splits() {
         assert_eq!(old.count(), 15);
     });
 }
+
+/// The names of a directory by the servers that have them.
+async fn names_by_server(client: &User, directory: FileId) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for server in client.map().servers() {
+        let (mut names, mut after) = (Vec::new(), NameHash(0));
+        loop {
+            let page = client.list_here(directory, server, after, 7).await.unwrap();
+            let Some(last) = page.last() else {
+                break;
+            };
+            after = last.name.hash();
+            names.extend(page.iter().map(|listed| listed.name.to_string()));
+        }
+        all.push(names);
+    }
+    all
+}
+
+#[test]
+fn all_servers_together_have_each_name_once() {
+    let cluster = splitting_early(4);
+    let client = cluster.client();
+    cluster.run(async {
+        let wide = make_directory(&client, ROOT, "wide").await;
+        let made: Vec<String> = (0..200).map(|number| format!("f{number}")).collect();
+        for text in &made {
+            make_file(&client, wide, text).await;
+        }
+        let by_server = names_by_server(&client, wide).await;
+        assert!(
+            by_server.iter().all(|names| !names.is_empty()),
+            "{by_server:?}"
+        );
+        let mut all = by_server.concat();
+        let mut expected = made;
+        all.sort();
+        expected.sort();
+        assert_eq!(all, expected);
+    });
+}

@@ -3,11 +3,11 @@
 use crate::{Futago, blocking::FileSystem};
 use bytes::Bytes;
 use futago_base::{
-    Errno, Kind, Timestamp,
+    Errno, Kind, NameHash, ServerId, Timestamp,
     search::{Case, Comparison, Kinds, Test},
 };
 use futago_client::{FoundFile, Search, SearchBatch, SearchFailure, SearchOptions, first_of};
-use futago_wire::search::Detail;
+use futago_wire::{ListedEntry, search::Detail};
 use std::{io, pin::pin, vec};
 use tokio::sync::mpsc;
 
@@ -228,6 +228,39 @@ impl FileSystem {
             files: Vec::new().into_iter(),
             failures: Vec::new().into_iter(),
         }
+    }
+
+    /// The entries of a directory that one server has, by the number of the server. Over all
+    /// servers, each entry comes exactly once, unless the directory changes meanwhile. So several
+    /// processes can share the work on one directory.
+    ///
+    /// # Errors
+    /// Those of `readdir`; `EINVAL` if there is no such server.
+    pub fn read_directory_of_server(
+        &self,
+        path: &[u8],
+        server: u16,
+    ) -> io::Result<Vec<ListedEntry>> {
+        const PAGE_ENTRIES: u32 = 2048;
+        self.run(async |client| {
+            let directory = client.resolve(path, true).await?.attributes;
+            if directory.kind != Kind::Directory {
+                return Err(Errno::ENOTDIR);
+            }
+            if usize::from(server) >= client.map().server_count() {
+                return Err(Errno::EINVAL);
+            }
+            let (mut all, mut after) = (Vec::new(), NameHash(0));
+            let (id, server) = (directory.id, ServerId(server));
+            loop {
+                let page = client.list_here(id, server, after, PAGE_ENTRIES).await?;
+                let Some(last) = page.last() else {
+                    return Ok(all);
+                };
+                after = last.name.hash();
+                all.extend(page);
+            }
+        })
     }
 
     /// How many files a search finds.

@@ -11,7 +11,7 @@ use futago_base::{
     record::Entry,
     search::{Case, Comparison, Kinds, Test, Tests},
 };
-use futago_server::Config;
+use futago_server::{Config, Output};
 use futago_wire::{
     Failure, Reply, Request,
     search::{Detail, FoundEntry, Scan, ScanEnd, Scanned, Subdirectory, Verdict},
@@ -259,4 +259,59 @@ fn a_wrong_bucket_fails_alone() {
         Scanned::nothing(ScanEnd::Failed(Failure::NoBucket))
     );
     assert_eq!(scanned[1].matches, 3);
+}
+
+fn list_here(after: NameHash, entries_max: u32) -> Request {
+    Request::ListHere {
+        directory: ROOT,
+        after,
+        entries_max,
+    }
+}
+
+#[test]
+fn a_server_lists_what_it_serves_of_a_directory() {
+    let mut cluster = Cluster::new(
+        2,
+        Config {
+            split_entries: 4,
+            ..Config::default()
+        },
+    );
+    for n in 0..4 {
+        cluster.create(0, spot(ROOT, &format!("f{n}")));
+    }
+    let nothing = Reply::ListedHere {
+        entries: vec![],
+        complete: true,
+    };
+    let all = list_here(NameHash(0), 100);
+    assert_eq!(cluster.ask(1, all.clone()), Ok(nothing));
+    let id = cluster.next_id();
+    let outputs = cluster.request(0, id, create(spot(ROOT, "one more")));
+    // The first message brings entries without their header.
+    let is_peer = |output: &Output| matches!(output, Output::Peer { .. });
+    let sent: Vec<Output> = outputs.into_iter().filter(is_peer).collect();
+    let (first, rest) = sent.split_first().unwrap();
+    cluster.settle(0, vec![first.clone()]);
+    assert_eq!(cluster.ask(1, all.clone()), Err(Failure::Busy));
+    cluster.settle(0, rest.to_vec());
+    let mut listed = 0;
+    for server in 0..2 {
+        let Ok(Reply::ListedHere {
+            entries,
+            complete: true,
+        }) = cluster.ask(server, all.clone())
+        else {
+            panic!("not listed");
+        };
+        assert!(!entries.is_empty());
+        listed += entries.len();
+        let more = Reply::ListedHere {
+            entries: entries[..1].to_vec(),
+            complete: entries.len() == 1,
+        };
+        assert_eq!(cluster.ask(server, list_here(NameHash(0), 1)), Ok(more));
+    }
+    assert_eq!(listed, 5);
 }

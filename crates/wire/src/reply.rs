@@ -219,6 +219,13 @@ pub enum Reply {
     Scanned(Vec<Scanned>),
     /// Which files pass the tests of a search, in the requested order.
     Tested(Vec<Verdict>),
+    /// The entries of a directory on one server.
+    ListedHere {
+        /// The entries, ordered by hash and name, without attributes.
+        entries: Vec<ListedEntry>,
+        /// Whether there are no further ones.
+        complete: bool,
+    },
 }
 
 /// A client's right to be notified before a server changes what it has of a node. At the node's

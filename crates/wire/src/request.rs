@@ -540,4 +540,15 @@ pub enum Request {
         /// What is wanted of files that pass.
         detail: Detail,
     },
+    /// Lists the entries of a directory that this server has, in the order of their hashes, after
+    /// `after`. Reply: [`Reply::ListedHere`](crate::Reply::ListedHere), of no entries if it has
+    /// none.
+    ListHere {
+        /// The directory.
+        directory: FileId,
+        /// List names with a larger hash only.
+        after: NameHash,
+        /// Stop after about this many entries. Names of one hash are never separated.
+        entries_max: u32,
+    },
 }

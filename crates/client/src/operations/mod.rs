@@ -9,6 +9,7 @@ mod create;
 mod create_unnamed;
 mod lease;
 mod link;
+mod list_here;
 mod lock;
 mod lookup;
 mod make_directory;

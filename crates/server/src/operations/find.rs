@@ -192,7 +192,7 @@ fn judge<V: View>(builder: &DecisionBuilder<'_, V>, search: Search<'_>, id: File
     if !search.needs_attributes() {
         return Judgement::Passes(None);
     }
-    match known_attributes(builder, id) {
+    match known_attributes(builder, search.detail, id) {
         None => Judgement::Unknown,
         Some(known) if !search.tests.admit_attributes(&known) => Judgement::Fails,
         Some(known) => Judgement::Passes((search.detail == Detail::Attributes).then_some(known)),
@@ -201,9 +201,18 @@ fn judge<V: View>(builder: &DecisionBuilder<'_, V>, search: Search<'_>, id: File
 
 /// The attributes of a file, if this server alone decides them: it is the home, no client may have
 /// changed them without its knowledge, and no transaction has reserved them.
-fn known_attributes<V: View>(builder: &DecisionBuilder<'_, V>, id: FileId) -> Option<Attributes> {
+fn known_attributes<V: View>(
+    builder: &DecisionBuilder<'_, V>,
+    detail: Detail,
+    id: FileId,
+) -> Option<Attributes> {
     if !builder.is_at_home(id) || builder.exclusive_holder(id).is_some() {
         return None;
+    }
+    if detail != Detail::Attributes
+        && let Some(file) = builder.plain_attributes(id)
+    {
+        return Some(file);
     }
     let state = builder.file_state(id).ok()?;
     let is_whole = |directory: futago_wire::DirectoryState| directory.here.is_whole();

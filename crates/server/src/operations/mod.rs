@@ -10,6 +10,7 @@ mod create_unnamed;
 mod cut_ahead;
 mod find;
 mod inspect;
+mod list_here;
 mod locks;
 mod lookup;
 pub mod make_directory;
@@ -96,6 +97,11 @@ pub fn run<V: View>(
             tests,
             detail,
         } => test_files::run(builder, files, tests, *detail),
+        Request::ListHere {
+            directory,
+            after,
+            entries_max,
+        } => list_here::run(builder, *directory, *after, *entries_max),
         Request::GetAttributes(ids) => attributes::run(builder, ids),
         Request::GetAttributesAhead { id, ahead } => attributes_ahead::run(builder, *id, ahead),
         Request::RecallAhead(files) => recall_ahead::run(builder, files),
@@ -212,6 +218,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::SumHeaders(_)
             | Request::Find { .. }
             | Request::TestFiles { .. }
+            | Request::ListHere { .. }
             | Request::GetAttributes(_)
             | Request::GetAttributesAhead { .. }
             | Request::RecallAhead(_)

@@ -63,6 +63,14 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
+    /// The attributes of a file that is no directory, without the amount of its data; `None` if a
+    /// transaction has reserved it.
+    pub fn plain_attributes(&self, id: FileId) -> Option<Attributes> {
+        self.unreserved(Target::Inode(id)).ok()?;
+        let inode = self.state.inode(id)?;
+        (inode.kind != Kind::Directory).then(|| attributes(id, inode))
+    }
+
     pub fn describe(&self, id: FileId, inode: &Inode) -> FileState {
         let mut attributes = attributes(id, inode);
         attributes.allocated_bytes = self.allocated_bytes(id, inode);
