@@ -302,6 +302,8 @@ async fn search<C: Context>(core: &Client<C>, directory: FileId, tests: Tests) -
             });
         }
     }
+    // The files of a search come in no order; those of a listing do.
+    entries.sort_by_cached_key(|entry| (hash(&entry.name), entry.name.clone()));
     Ok(Outcome::Listing(entries))
 }
 

@@ -5,9 +5,6 @@ use futago_twin::world::{
     Activity, Amount, Latency, OperationKind, Phase, Place, RunOptions, Setup, Store, run,
 };
 
-/// How many files each client makes and then searches.
-const FILES: u64 = 60;
-
 fn phase(kind: OperationKind, place: Place, operations: u64) -> Phase {
     Phase {
         name: "phase".into(),
@@ -19,14 +16,14 @@ fn phase(kind: OperationKind, place: Place, operations: u64) -> Phase {
     }
 }
 
-/// Clients that make files and then search a place.
-fn setup(servers: u32, clients: u32, place: Place) -> Setup {
+/// Clients that make so many files each and then search a place.
+fn setup(servers: u32, clients: u32, place: Place, files: u64) -> Setup {
     let mut setup = ppmds(servers, clients, 1_000, 1);
     setup.store = Store::default();
     setup.costs.server.input_ns = 1_000.0;
     setup.costs.server.record_scanned_ns = 5_000.0;
     setup.phases = vec![
-        phase(OperationKind::Create, place, FILES),
+        phase(OperationKind::Create, place, files),
         phase(OperationKind::Find, place, 4),
     ];
     setup
@@ -42,14 +39,14 @@ fn searches_per_s(setup: &Setup) -> f64 {
 
 #[test]
 fn more_servers_search_more_trees_in_the_same_time() {
-    let own = |servers| searches_per_s(&setup(servers, 4 * servers, Place::Own));
+    let own = |servers| searches_per_s(&setup(servers, 4 * servers, Place::Own, 60));
     let (few, many) = (own(4), own(16));
     assert!(many > 2.8 * few, "{few} {many}");
 }
 
 #[test]
 fn all_servers_of_a_wide_directory_search_side_by_side() {
-    let shared = |servers| searches_per_s(&setup(servers, 1, Place::Shared(0)));
+    let shared = |servers| searches_per_s(&setup(servers, 1, Place::Shared(0), 800));
     let (one, eight) = (shared(1), shared(8));
     assert!(eight > 2.0 * one, "{one} {eight}");
 }
