@@ -1,5 +1,7 @@
 //! Searches: the requests of one, and what a search of random trees finds.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod cluster;
 mod script;
 

@@ -1,9 +1,9 @@
 //! Searches: the blocking interface of parallel find.
 
-use crate::{Futago, blocking::FileSystem};
+use crate::{Futago, RecordedClient, blocking::FileSystem};
 use bytes::Bytes;
 use futago_base::{
-    Errno, Kind, NameHash, ServerId, Timestamp,
+    Errno, FileId, Kind, NameHash, ServerId, Timestamp,
     search::{Case, Comparison, Kinds, Test},
 };
 use futago_client::{FoundFile, Search, SearchBatch, SearchFailure, SearchOptions, first_of};
@@ -241,25 +241,15 @@ impl FileSystem {
         path: &[u8],
         server: u16,
     ) -> io::Result<Vec<ListedEntry>> {
-        const PAGE_ENTRIES: u32 = 2048;
         self.run(async |client| {
             let directory = client.resolve(path, true).await?.attributes;
             if directory.kind != Kind::Directory {
                 return Err(Errno::ENOTDIR);
             }
-            if usize::from(server) >= client.map().server_count() {
+            if server >= client.map().server_count() {
                 return Err(Errno::EINVAL);
             }
-            let (mut all, mut after) = (Vec::new(), NameHash(0));
-            let (id, server) = (directory.id, ServerId(server));
-            loop {
-                let page = client.list_here(id, server, after, PAGE_ENTRIES).await?;
-                let Some(last) = page.last() else {
-                    return Ok(all);
-                };
-                after = last.name.hash();
-                all.extend(page);
-            }
+            list_all(client, directory.id, ServerId(server)).await
         })
     }
 
@@ -276,5 +266,24 @@ impl FileSystem {
             matches += batch.matches;
         }
         Ok(matches)
+    }
+}
+
+/// All entries of a directory that a server has.
+async fn list_all(
+    client: &RecordedClient,
+    directory: FileId,
+    server: ServerId,
+) -> Result<Vec<ListedEntry>, Errno> {
+    const PAGE_ENTRIES: u32 = 2048;
+    let (mut all, mut after) = (Vec::new(), NameHash(0));
+    loop {
+        let page = client.list_here(directory, server, after, PAGE_ENTRIES);
+        let page = page.await?;
+        let Some(last) = page.last() else {
+            return Ok(all);
+        };
+        after = last.name.hash();
+        all.extend(page);
     }
 }

@@ -27,7 +27,7 @@ impl Case {
 /// Whether a name matches a glob. The time is at most the product of both lengths.
 pub fn matches(glob: &[u8], name: &[u8], case: Case) -> bool {
     let (mut pattern, mut rest) = (glob, name);
-    // What follows the last star, and the rest of the name when the star took as little as it could.
+    // What follows the last star, and the rest of the name that the star has not taken yet.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         if let Some(after) = pattern.strip_prefix(b"*") {

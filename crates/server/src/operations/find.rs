@@ -151,34 +151,29 @@ fn take<V: View>(
     scanned: &mut Scanned,
     budget: &mut Budget,
 ) {
-    let bytes = name.as_bytes().len() + ENTRY_BYTES;
     if scan.subdirectories && entry.kind == Kind::Directory {
         let (name, id) = (name.clone(), entry.id);
+        budget.fill(name.as_bytes().len() + ENTRY_BYTES);
         scanned.subdirectories.push(Subdirectory { name, id });
-        budget.fill(bytes);
     }
     if !scan.matches || !search.tests.admit_entry(name.as_bytes(), entry.kind) {
         return;
     }
-    let found = |attributes| FoundEntry {
+    let judgement = judge(builder, search, entry.id);
+    if let Judgement::Passes(_) = judgement {
+        scanned.matches += 1;
+    }
+    let (found, list) = match judgement {
+        Judgement::Passes(found) if search.detail != Detail::Count => (found, &mut scanned.found),
+        Judgement::Unknown => (None, &mut scanned.undecided),
+        Judgement::Passes(_) | Judgement::Fails => return,
+    };
+    budget.fill(name.as_bytes().len() + ENTRY_BYTES + found.map_or(0, |_| ATTRIBUTES_BYTES));
+    list.push(FoundEntry {
         name: name.clone(),
         entry,
-        attributes,
-    };
-    match judge(builder, search, entry.id) {
-        Judgement::Fails => {}
-        Judgement::Unknown => {
-            scanned.undecided.push(found(None));
-            budget.fill(bytes);
-        }
-        Judgement::Passes(attributes) => {
-            scanned.matches += 1;
-            if search.detail != Detail::Count {
-                scanned.found.push(found(attributes.map(Box::new)));
-                budget.fill(bytes + attributes.map_or(0, |_| ATTRIBUTES_BYTES));
-            }
-        }
-    }
+        attributes: found.map(Box::new),
+    });
 }
 
 enum Judgement {

@@ -25,6 +25,20 @@ pub fn run<V: View>(
         builder.unreserved(Target::Header(directory, bucket))?;
         builder.no_pending_entries(directory, bucket, header)?;
     }
+    let (entries, complete) = take(builder, directory, after, most);
+    for listed in &entries {
+        check_served(&buckets, listed.name.hash())?;
+    }
+    Ok(Reply::ListedHere { entries, complete }.into())
+}
+
+/// Up to `most` entries, and whether there are no more. Names of one hash are not separated.
+fn take<V: View>(
+    builder: &DecisionBuilder<'_, V>,
+    directory: FileId,
+    after: NameHash,
+    most: usize,
+) -> (Vec<ListedEntry>, bool) {
     let first = NameHash(after.0.saturating_add(1));
     let (from, to) = Key::entries(directory, first, None);
     let mut entries: Vec<ListedEntry> = Vec::new();
@@ -34,25 +48,20 @@ pub fn run<V: View>(
         };
         let last = entries.last().map(|last| last.name.hash());
         if entries.len() >= most && last.is_some_and(|last| last != *hash) {
-            return reply(entries, false);
+            return (entries, false);
         }
-        served(&buckets, *hash)?;
         entries.push(ListedEntry {
             name: name.clone(),
             entry: *entry,
             attributes: None,
         });
     }
-    reply(entries, true)
-}
-
-fn reply(entries: Vec<ListedEntry>, complete: bool) -> Result {
-    Ok(Reply::ListedHere { entries, complete }.into())
+    (entries, true)
 }
 
 /// A name whose bucket is still on its way here is not served yet, and the former server no longer
 /// has it. So the client asks again.
-fn served(buckets: &[(BucketStart, &Header)], hash: NameHash) -> Checked<()> {
+fn check_served(buckets: &[(BucketStart, &Header)], hash: NameHash) -> Checked<()> {
     let covers = |&(bucket, header): &(BucketStart, &Header)| {
         hash.0 >= bucket.0 && end_of(bucket, header).is_none_or(|end| hash < end)
     };

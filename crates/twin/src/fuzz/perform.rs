@@ -8,7 +8,7 @@ use futago_base::{
     record::LockRange,
     search::{Test, Tests},
 };
-use futago_client::{Cancel, Client, Context, CreateFlags, SearchOptions};
+use futago_client::{Cancel, Client, Context, CreateFlags, FoundFile, SearchOptions};
 use futago_wire::{AttributeChange, ListedEntry, LockChange, NewContent, NewNode};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -60,15 +60,7 @@ pub async fn perform<C: Context>(core: &Client<C>, operation: &Operation) -> Obs
             core.link(*id, *directory, name).await?,
             false,
         )),
-        O::ReadDirectory {
-            directory,
-            page: SEARCHED,
-        } => search(core, *directory, Tests::default()).await,
-        O::ReadDirectory {
-            directory,
-            page: TESTED,
-        } => search(core, *directory, all_times()).await,
-        O::ReadDirectory { directory, page } => list(core, *directory, *page).await,
+        O::ReadDirectory { directory, page } => list_or_search(core, *directory, *page).await,
         O::Parent(id) => Ok(Outcome::Identity(core.parent(*id).await?)),
         O::Attributes(_)
         | O::SetMode { .. }
@@ -253,6 +245,14 @@ async fn data<C: Context>(core: &Client<C>, operation: &Operation) -> Observed {
     }
 }
 
+async fn list_or_search<C: Context>(core: &Client<C>, directory: FileId, page: u32) -> Observed {
+    match page {
+        SEARCHED => search(core, directory, Tests::default()).await,
+        TESTED => search(core, directory, all_times()).await,
+        page => list(core, directory, page).await,
+    }
+}
+
 async fn list<C: Context>(core: &Client<C>, directory: FileId, page: u32) -> Observed {
     let mut entries: Vec<ListedEntry> = Vec::new();
     loop {
@@ -295,16 +295,21 @@ async fn search<C: Context>(core: &Client<C>, directory: FileId, tests: Tests) -
             return Err(failure.errno);
         }
         for found in batch.files {
-            entries.push(ListedEntry {
-                name: Name::new(found.path.slice(1..))?,
-                entry: found.entry,
-                attributes: None,
-            });
+            entries.push(listed(&found)?);
         }
     }
     // The files of a search come in no order; those of a listing do.
     entries.sort_by_cached_key(|entry| (hash(&entry.name), entry.name.clone()));
     Ok(Outcome::Listing(entries))
+}
+
+/// A file that was found below `/`.
+fn listed(found: &FoundFile) -> Result<ListedEntry, Errno> {
+    Ok(ListedEntry {
+        name: Name::new(found.path.slice(1..))?,
+        entry: found.entry,
+        attributes: None,
+    })
 }
 
 fn hash(name: &Name) -> NameHash {

@@ -130,7 +130,7 @@ fn entries_max<C: Context>(client: &Client<C>, options: &SearchOptions) -> u32 {
     if options.detail == Detail::Count {
         return ENTRIES_MAX;
     }
-    let requests = client.map().server_count() as u32 * REQUESTS_PER_SERVER;
+    let requests = u32::from(client.map().server_count()) * REQUESTS_PER_SERVER;
     (ENTRIES_UNDER_WAY / requests.max(1)).clamp(64, ENTRIES_MAX)
 }
 
@@ -164,23 +164,20 @@ async fn correct_all<C: Context>(
     let mut answered = Vec::new();
     let (mut pause, mut is_lost) = (None, false);
     for (asked, scanned) in asked.into_iter().zip(scanned) {
-        let again = match scanned.end {
+        let corrected = match scanned.end {
             // Homes that do not answer cost the time of one.
             ScanEnd::Failed(_) if is_lost => Some(Err(Errno::EIO)),
-            ScanEnd::Failed(failure) => {
-                let corrected = correct(client, &asked, failure).await;
-                is_lost = corrected == Err(Errno::EIO);
-                if corrected == Ok(Wait::Pause) {
-                    pause = pause.max(Some(asked.part.failed.map_or(0, |(_, times)| times)));
-                }
-                Some(corrected.map(drop))
-            }
+            ScanEnd::Failed(failure) => Some(correct(client, &asked, failure).await),
             _ => None,
         };
+        is_lost |= corrected == Some(Err(Errno::EIO));
+        if corrected == Some(Ok(Wait::Pause)) {
+            pause = pause.max(Some(asked.part.failed.map_or(0, |(_, times)| times)));
+        }
         answered.push(Answered {
             asked,
             scanned,
-            again,
+            again: corrected.map(|corrected| corrected.map(drop)),
         });
     }
     if let Some(times) = pause {
