@@ -37,8 +37,8 @@ impl Failures {
         self.count += 1;
     }
 
-    /// Tells people of one, unless it has told of so many.
-    pub fn tell_some(&mut self, error: &anyhow::Error, most: u64) {
+    /// Prints one for people, unless so many are printed.
+    pub fn print_some(&mut self, error: &anyhow::Error, most: u64) {
         if self.count < most {
             self.tell(error);
         } else {
@@ -46,10 +46,10 @@ impl Failures {
         }
     }
 
-    /// Tells people how many it has not told of by [`Failures::tell_some`].
-    pub fn tell_untold(&self, most: u64, what: &str) {
-        if let Some(untold @ 1..) = self.count.checked_sub(most) {
-            output::notice(format_args!("futago: {untold} more {what}"));
+    /// Prints for people how many [`Failures::print_some`] has left out.
+    pub fn print_rest(&self, most: u64, what: &str) {
+        if let Some(rest @ 1..) = self.count.checked_sub(most) {
+            output::notice(format_args!("futago: {rest} more {what}"));
         }
     }
 

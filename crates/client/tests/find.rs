@@ -130,7 +130,7 @@ fn a_search_goes_on_goes_down_and_has_homes_decide() {
 }
 
 #[test]
-fn a_lost_server_is_told_once_for_each_directory_and_asked_no_more() {
+fn a_lost_server_is_reported_for_each_directory_and_not_asked_again() {
     let below = |text, id| Subdirectory {
         name: name(text),
         id: FileId(id),

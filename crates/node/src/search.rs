@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 /// The most results that wait to be taken; further requests wait, too.
 const BATCHES_MAX: usize = 4;
 
-/// What to search for, and where. Tests mean what those of GNU find mean, and a file must pass all
+/// A search to start. Tests mean what those of GNU find mean, and a file must pass all
 /// of them.
 ///
 /// ```no_run

@@ -87,7 +87,7 @@ fn three() -> (Cluster, [FileId; 3]) {
 }
 
 #[test]
-fn names_and_kinds_are_tested_and_subdirectories_told() {
+fn names_and_kinds_are_tested_and_subdirectories_are_listed() {
     let (mut cluster, [empty, _, below]) = three();
     let nothing = Scanned::nothing(ScanEnd::NotBegun);
     let subdirectories = vec![Subdirectory {

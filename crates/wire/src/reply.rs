@@ -215,7 +215,7 @@ pub enum Reply {
     },
     /// The buckets of a directory on this server.
     Buckets(BucketsState),
-    /// What the scans of a search have found, in the requested order.
+    /// The results of the scans of a search, in the requested order.
     Scanned(Vec<Scanned>),
     /// Which files pass the tests of a search, in the requested order.
     Tested(Vec<Verdict>),

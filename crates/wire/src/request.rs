@@ -524,7 +524,7 @@ pub enum Request {
         scans: Vec<Scan>,
         /// The tests.
         tests: Tests,
-        /// What is wanted of entries that match.
+        /// The wanted information about entries that match.
         detail: Detail,
         /// Stop after about this many entries, whether they match or not. Names of one hash are
         /// never separated.
@@ -537,7 +537,7 @@ pub enum Request {
         files: Vec<FileId>,
         /// The tests; those of names and kinds count as passed.
         tests: Tests,
-        /// What is wanted of files that pass.
+        /// The wanted information about files that pass.
         detail: Detail,
     },
     /// Lists the entries of a directory that this server has, in the order of their hashes, after

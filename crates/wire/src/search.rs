@@ -5,7 +5,7 @@ use alloc::{boxed::Box, vec::Vec};
 use futago_base::{Attributes, BucketStart, FileId, Name, NameHash, record::Entry};
 use serde::{Deserialize, Serialize};
 
-/// What a search wants to know of a file that matches.
+/// The information that a search wants about a file that matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Detail {
     /// Only how many there are.
@@ -75,7 +75,7 @@ pub enum ScanEnd {
     Failed(Failure),
 }
 
-/// What a scan has found.
+/// The result of a scan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scanned {
     /// How many entries match.
@@ -104,7 +104,7 @@ impl Scanned {
     }
 }
 
-/// What the home of a file says of its attributes.
+/// The decision of a file's home about its attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// They pass the tests. They are in the reply if they are wanted.

@@ -23,8 +23,8 @@ use futago_node::search;
 use print::{Form, Printer};
 use std::{ffi::OsString, os::unix::ffi::OsStrExt, time::SystemTime};
 
-/// After so many failures only their number is told.
-const FAILURES_TOLD: u64 = 20;
+/// Of further failures only the number is printed.
+const FAILURES_MAX: u64 = 20;
 
 /// Arguments of `find`.
 ///
@@ -93,11 +93,11 @@ impl Find {
         for batch in connection.search(search) {
             printer.print(&batch)?;
             for failure in &batch.failures {
-                failures.tell_some(&describe(failure), FAILURES_TOLD);
+                failures.print_some(&describe(failure), FAILURES_MAX);
             }
         }
         printer.end()?;
-        failures.tell_untold(FAILURES_TOLD, "could not be searched either");
+        failures.print_rest(FAILURES_MAX, "could not be searched either");
         Ok(failures.exit())
     }
 

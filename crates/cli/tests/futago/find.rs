@@ -151,7 +151,7 @@ fn output_is_bytes_objects_or_a_number() {
     );
     let (_, counted) = cluster.json(&["find", "-count"]);
     assert_eq!(counted, serde_json::json!({ "count": 3 }));
-    let mut closed_output = std::process::Command::new(env!("CARGO_BIN_EXE_futago"));
+    let mut closed_output = Command::new(env!("CARGO_BIN_EXE_futago"));
     closed_output
         .args(["find", "/"])
         .env("FUTAGO_CLUSTER", cluster.file());
@@ -187,7 +187,7 @@ fn wrong_arguments_and_paths_are_named() {
 }
 
 #[test]
-fn without_one_server_the_rest_is_found_and_the_loss_is_told() {
+fn without_one_server_the_rest_is_found_and_the_loss_is_reported() {
     let cluster = Cluster::up(&["--servers", "4", "--give-up", "0.5"]);
     let tree = cluster.path("tree");
     for number in 0..32 {

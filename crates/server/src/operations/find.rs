@@ -20,13 +20,13 @@ const ENTRIES_MAX: usize = 2048;
 const SCANS_MAX: usize = 1024;
 /// The size of a reply after which no more is added, in bytes: half of what fits in a message.
 const REPLY_BYTES: usize = 512 << 10;
-/// What a scan costs beside its entries, in entries.
+/// The cost of a scan beside its entries, in entries.
 const SCAN_COST: usize = 2;
 /// The size of an entry in a reply beside its name, in bytes, with and without attributes.
 const ENTRY_BYTES: usize = 24;
 const ATTRIBUTES_BYTES: usize = 128;
 
-/// What is searched for.
+/// The tests, and the wanted information about entries that match.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
     pub tests: &'a Tests,
@@ -40,7 +40,7 @@ impl Search<'_> {
     }
 }
 
-/// What may still be done for the request.
+/// The work that is left for the request.
 struct Budget {
     entries: usize,
     bytes: usize,

@@ -43,12 +43,12 @@ const ENTRIES_UNDER_WAY: u32 = 1 << 18;
 /// Beyond so many waiting parts, the search goes deeper before it goes on.
 const WAITING_MAX: usize = 1 << 16;
 
-/// What to search for.
+/// The tests of a search, and the wanted results.
 #[derive(Clone, Debug)]
 pub struct SearchOptions {
-    /// What a file must pass to match.
+    /// A file that passes all of them matches.
     pub tests: Tests,
-    /// What is wanted of files that match.
+    /// The wanted information about files that match.
     pub detail: Detail,
     /// The least depth of a file that matches; the start has depth 0.
     pub depth_min: u32,
@@ -94,7 +94,7 @@ pub struct SearchBatch {
     pub matches: u64,
     /// These files, unless only their number is wanted. The order means nothing.
     pub files: Vec<FoundFile>,
-    /// What is missing.
+    /// The parts of the tree that are missing.
     pub failures: Vec<SearchFailure>,
 }
 
