@@ -27,7 +27,7 @@ impl Case {
 /// Whether a name matches a glob. The time is at most the product of both lengths.
 pub fn matches(glob: &[u8], name: &[u8], case: Case) -> bool {
     let (mut pattern, mut rest) = (glob, name);
-    // What follows the last star, and the rest of the name that the star has not taken yet.
+    // The glob after the last star, and the rest of the name that the star has not taken yet.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         if let Some(after) = pattern.strip_prefix(b"*") {
@@ -50,7 +50,7 @@ pub fn matches(glob: &[u8], name: &[u8], case: Case) -> bool {
     }
 }
 
-/// What one element of a glob says of the next byte of a name.
+/// The answer of one element of a glob to the next byte of a name.
 enum Step<'a> {
     /// Glob and name have ended together.
     End,
@@ -152,7 +152,7 @@ fn end_point(rest: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// What stands between `[` and a mark, and the same mark and `]`.
+/// The text between `[` and a mark, and the same mark and `]`.
 fn named(rest: &[u8], mark: u8) -> Option<(&[u8], &[u8])> {
     let inner = rest.strip_prefix(&[b'[', mark])?;
     let end = inner.windows(2).position(|pair| pair == [mark, b']'])?;

@@ -44,7 +44,7 @@ fn make(tree: &Path) {
     }
 }
 
-/// What `find` prints with NUL at the end of each path.
+/// The paths that `find` has printed with NUL at the end of each.
 fn paths(output: &[u8]) -> BTreeSet<Vec<u8>> {
     let all: Vec<Vec<u8>> = output
         .split_inclusive(|&byte| byte == 0)
@@ -112,7 +112,7 @@ fn tests_mean_what_they_mean_for_gnu_find() {
     }
 }
 
-/// What GNU find finds in the tree, as paths of the cluster. Sizes of directories differ.
+/// The paths that GNU find finds in the tree, as those of the cluster. Sizes of directories differ.
 fn gnu(tree: &Path, words: &[&str]) -> BTreeSet<Vec<u8>> {
     let prefix = tree.parent().unwrap().to_str().unwrap();
     let local = |word: &&str| match word.strip_prefix('/') {
