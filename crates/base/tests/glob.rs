@@ -1,5 +1,7 @@
 //! Globs of a search match what `fnmatch` of the C library matches.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use futago_base::search::{Case, matches};
 use proptest::prelude::*;
 use std::ffi::CString;

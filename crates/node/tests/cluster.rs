@@ -59,6 +59,7 @@ fn client(running: &Running) -> FileSystem {
 }
 
 const NEW: OpenOptions = OpenOptions {
+    chunk_bytes: None,
     create: true,
     create_new: true,
     truncate: false,

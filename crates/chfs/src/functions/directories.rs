@@ -2,7 +2,7 @@
 
 use super::at;
 use crate::path::bytes;
-use futago_base::{Attributes, ServerId};
+use futago_base::Attributes;
 use futago_node::blocking::FileSystem;
 use futago_posix::{
     outcome::{self, error},
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn chfs_readdir(
     outcome::of(|| unsafe { list(path, None, buf, filler) })
 }
 
-/// Hands over the entries of a directory whose files server `index` holds.
+/// Hands over the entries of a directory that server `index` holds.
 ///
 /// # Safety
 /// As [`chfs_readdir`].
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn chfs_readdir_index(
     outcome::of(|| {
         let server = u16::try_from(index).map_err(|_| error(libc::EINVAL))?;
         // SAFETY: the caller promises it.
-        unsafe { list(path, Some(ServerId(server)), buf, filler) }
+        unsafe { list(path, Some(server), buf, filler) }
     })
 }
 
@@ -59,18 +59,18 @@ pub unsafe extern "C" fn chfs_readdir_index(
 /// As [`chfs_readdir`].
 unsafe fn list(
     path: *const c_char,
-    server: Option<ServerId>,
+    server: Option<u16>,
     buf: *mut c_void,
     filler: Option<Filler>,
 ) -> io::Result<c_int> {
     // SAFETY: the caller promises it.
     let (files, path) = at(unsafe { bytes(path) }?)?;
     let filler = filler.ok_or_else(|| error(libc::EFAULT))?;
-    let map = files.run(async |client| Ok(client.map().clone()))?;
-    for entry in files.read_directory(path.bytes())? {
-        if server.is_some_and(|server| map.home(entry.entry.id) != server) {
-            continue;
-        }
+    let entries = match server {
+        Some(server) => files.read_directory_of_server(path.bytes(), server)?,
+        None => files.read_directory(path.bytes())?,
+    };
+    for entry in entries {
         let Some(attributes) = attributes(&files, path.bytes(), &entry)? else {
             continue;
         };
