@@ -20,6 +20,7 @@ use crate::translate;
 use crate::unsynchronized::Unsynchronized;
 use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
 use futago_client::Context;
+use futago_files::Credentials;
 use futago_fuse_kernel::{Entry, Forget, Header};
 use futago_node::{RecordedClient, Starter};
 use std::io;
@@ -160,6 +161,14 @@ pub struct Call {
 }
 
 impl Call {
+    /// The process that sent the request.
+    pub const fn credentials(&self) -> Credentials {
+        Credentials {
+            uid: self.header.uid,
+            gid: self.header.gid,
+        }
+    }
+
     /// Runs an operation on an open file, in the session that opened it.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use futago_base::{
     Attributes, FileId, Kind, Timestamp,
     record::{LockKind, LockRange, RangeLock},
 };
+use futago_files::Access;
 use futago_fuse_kernel as kernel;
 use futago_wire::{AttributeChange, LockChange, SetTime};
 
@@ -82,6 +83,15 @@ pub fn bare_entry(id: FileId, kind: Kind) -> kernel::Entry {
     kernel::Entry {
         attributes,
         ..kernel::Entry::default()
+    }
+}
+
+/// The access that the flags of `open` request.
+pub const fn access(flags: u32) -> Access {
+    match flags as i32 & libc::O_ACCMODE {
+        libc::O_RDONLY => Access::Read,
+        libc::O_WRONLY => Access::Write,
+        _ => Access::ReadWrite,
     }
 }
 

@@ -27,7 +27,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "bare-metal",
         limit_s: 900,
-        command: "tests/bare-metal base wire server client driver",
+        command: "tests/bare-metal base wire server client files driver",
         ready: always,
     },
     Step {

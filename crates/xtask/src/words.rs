@@ -24,6 +24,7 @@ const DONE: &[&str] = &[
     "client",
     "des",
     "driver",
+    "files",
     "fuse-kernel",
     "gate-fuse",
     "hammer",

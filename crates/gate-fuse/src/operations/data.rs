@@ -103,7 +103,7 @@ async fn write_data(call: &Call, write: Write) -> Result<Range<u64>, Errno> {
 /// Takes set-user-id and set-group-id bits away before others than root change a file's data. For
 /// writes and changes of size the kernel says whether these bits go.
 async fn drop_set_id(call: &Call, id: FileId) -> Result<(), Errno> {
-    if call.header.uid == 0 || !call.client.may_be_set_id(id) {
+    if call.credentials().is_root() || !call.client.may_be_set_id(id) {
         return Ok(());
     }
     let change = AttributeChange {

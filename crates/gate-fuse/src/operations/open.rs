@@ -6,10 +6,11 @@ use crate::answer::{Answer, Outcome};
 use crate::call::{Call, Shared};
 use crate::lock_notes::Holder;
 use crate::lock_release;
-use crate::translate;
+use crate::translate::{self, access};
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
 use futago_client::{Context, CreateFlags};
-use futago_fuse_kernel::{Create, Header, Release};
+use futago_files::is_surely_allowed;
+use futago_fuse_kernel::{Create, Release};
 use futago_node::RecordedClient;
 use futago_wire::AttributeChange;
 use std::pin::pin;
@@ -73,7 +74,11 @@ async fn existing(
         _ => return Err(Errno::ESTALE),
     }
     let id = attributes.id;
-    if !is_surely_allowed(&attributes, &call.header, flags) {
+    let mut access = access(flags);
+    if has(flags, libc::O_TRUNC) {
+        access = access.and_write();
+    }
+    if !is_surely_allowed(&attributes, call.credentials(), access) {
         unregister(&call.shared, &call.client, id).await?;
         return Err(Errno::ESTALE);
     }
@@ -81,25 +86,6 @@ async fn existing(
         return truncate_or_close(call, id, kill_privileges).await;
     }
     Ok(attributes)
-}
-
-/// Whether the caller may open a file so, whatever further groups it is in.
-fn is_surely_allowed(attributes: &Attributes, caller: &Header, flags: u32) -> bool {
-    let mut needed = match flags as i32 & libc::O_ACCMODE {
-        libc::O_RDONLY => 0o4,
-        libc::O_WRONLY => 0o2,
-        _ => 0o6,
-    };
-    if has(flags, libc::O_TRUNC) {
-        needed |= 0o2;
-    }
-    let allows = |shift: u16| (attributes.mode >> shift) & needed == needed;
-    match () {
-        () if caller.uid == 0 => true,
-        () if caller.uid == attributes.uid => allows(6),
-        () if caller.gid == attributes.gid => allows(3),
-        () => allows(3) && allows(0),
-    }
 }
 
 async fn truncate_or_close(
@@ -201,55 +187,4 @@ pub async fn take_part(call: &Call, id: FileId, end: u64) -> Result<(), Errno> {
 
 const fn has(flags: u32, flag: libc::c_int) -> bool {
     flags & flag as u32 != 0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use futago_base::Timestamp;
-
-    fn file(mode: u16) -> Attributes {
-        let time = Timestamp::default();
-        Attributes {
-            id: FileId(5),
-            kind: Kind::File,
-            mode,
-            uid: 10,
-            gid: 20,
-            links: 1,
-            size: 0,
-            device: 0,
-            accessed: time,
-            modified: time,
-            changed: time,
-            born: time,
-            chunk_bytes: 4096,
-            allocated_bytes: Some(0),
-        }
-    }
-
-    fn allowed(mode: u16, uid: u32, gid: u32, flags: i32) -> bool {
-        let caller = Header {
-            unique: 1,
-            node: 1,
-            uid,
-            gid,
-            pid: 1,
-        };
-        is_surely_allowed(&file(mode), &caller, flags as u32)
-    }
-
-    #[test]
-    fn only_plain_rights_open_a_file_that_the_kernel_did_not_see() {
-        assert!(allowed(0o600, 10, 1, libc::O_RDWR));
-        assert!(!allowed(0o400, 10, 1, libc::O_RDWR));
-        assert!(!allowed(0o400, 10, 1, libc::O_RDONLY | libc::O_TRUNC));
-        assert!(allowed(0o040, 11, 20, libc::O_RDONLY));
-        assert!(allowed(0o044, 11, 21, libc::O_RDONLY));
-        assert!(
-            !allowed(0o004, 11, 21, libc::O_RDONLY),
-            "may be in the group"
-        );
-        assert!(allowed(0o000, 0, 0, libc::O_RDWR));
-    }
 }

@@ -1,0 +1,12 @@
+//! The layer between the operations of a client and programs, which the mount and libraries share.
+//!
+//! | modules | subject |
+//! |---|---|
+//! | `credentials`, `access` | the caller, and the rights to a file |
+#![no_std]
+
+mod access;
+mod credentials;
+
+pub use access::{Access, is_surely_allowed};
+pub use credentials::Credentials;
