@@ -3,10 +3,13 @@
 //! | modules | subject |
 //! |---|---|
 //! | `credentials`, `access` | the caller, and the rights to a file |
+//! | `stat`, `xattrs` | rules of attributes |
 #![no_std]
 
 mod access;
 mod credentials;
+pub mod stat;
+pub mod xattrs;
 
 pub use access::{Access, is_surely_allowed};
 pub use credentials::Credentials;

@@ -3,8 +3,8 @@
 use crate::answer::{Answer, Outcome};
 use crate::call::Shared;
 use crate::lock_notes::Holder;
-use crate::operations::xattrs;
 use futago_base::{Errno, FileId};
+use futago_files::xattrs;
 use futago_fuse_kernel::Operation;
 
 /// The answer to a request that needs no server.

@@ -5,15 +5,10 @@ use futago_base::{
     Attributes, FileId, Kind, Timestamp,
     record::{LockKind, LockRange, RangeLock},
 };
-use futago_files::Access;
+use futago_files::{Access, stat};
 use futago_fuse_kernel as kernel;
 use futago_wire::{AttributeChange, LockChange, SetTime};
 
-/// The unit of `st_blocks` in bytes.
-const BLOCK_BYTES: u64 = 512;
-/// The largest `st_blksize`: C libraries read that much into the buffer of every stream, also to
-/// give a program only the next few bytes.
-const PREFERRED_BYTES_MAX: u32 = 128 << 10;
 /// The end of a lock that reaches to the end of the file, in the kernel's words.
 const KERNEL_LOCK_END: u64 = i64::MAX as u64;
 
@@ -39,18 +34,10 @@ const fn timestamp(time: Timestamp) -> kernel::Timestamp {
 
 /// The attributes for `stat`.
 pub fn attributes(of: &Attributes) -> kernel::Attributes {
-    let blocks = match of.kind {
-        Kind::File => of.allocated_bytes.unwrap_or(of.size).div_ceil(BLOCK_BYTES),
-        _ => 0,
-    };
-    let preferred = match of.kind {
-        Kind::File => of.chunk_bytes.clamp(4096, PREFERRED_BYTES_MAX),
-        _ => 4096,
-    };
     kernel::Attributes {
         inode: of.id.0,
         size: of.size,
-        blocks,
+        blocks: stat::blocks(of),
         atime: timestamp(of.accessed),
         mtime: timestamp(of.modified),
         ctime: timestamp(of.changed),
@@ -60,7 +47,7 @@ pub fn attributes(of: &Attributes) -> kernel::Attributes {
         uid: of.uid,
         gid: of.gid,
         device: of.device,
-        block_size: preferred,
+        block_size: stat::preferred_bytes(of),
     }
 }
 
@@ -100,17 +87,17 @@ pub const fn permissions(mode: u32) -> u16 {
     (mode & 0o7777) as u16
 }
 
-/// The change of a SETATTR request. A change of owner clears set-user-id for every caller.
+/// The change of a SETATTR request.
 pub fn change(set: &kernel::SetAttributes) -> AttributeChange {
-    AttributeChange {
+    stat::with_implied(AttributeChange {
         mode: set.mode.map(permissions),
         uid: set.uid,
         gid: set.gid,
         size: set.size,
         accessed: set.atime.map(set_time),
         modified: set.mtime.map(set_time),
-        kill_privileges: set.kill_suidgid || set.uid.is_some() || set.gid.is_some(),
-    }
+        kill_privileges: set.kill_suidgid,
+    })
 }
 
 const fn set_time(time: kernel::SetTime) -> SetTime {

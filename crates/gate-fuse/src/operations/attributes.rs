@@ -6,14 +6,10 @@ use crate::call::Call;
 use crate::gone_directories;
 use crate::translate::change;
 use futago_base::{Attributes, Errno, Kind, limits};
+use futago_files::stat::Usage;
 use futago_fuse_kernel::{FileSystemUsage, SetAttributes};
 use futago_wire::AttributeChange;
 use std::pin::pin;
-
-/// The unit in which space is reported, in bytes.
-const BLOCK_BYTES: u32 = 4096;
-/// The rough memory of an empty file, for the estimate of free inodes.
-const FILE_BYTES: u64 = 1024;
 
 /// The kernel asks for callers, and `for_read`, by an open file, when it is about to read.
 pub async fn get(call: &Call, for_read: bool) -> Outcome {
@@ -67,16 +63,14 @@ async fn change_attributes(call: &Call, set: &SetAttributes) -> Result<Attribute
 }
 
 pub async fn usage(call: &Call) -> Outcome {
-    let space = call.client.space().await?;
-    let blocks_free = space.free_bytes() / u64::from(BLOCK_BYTES);
-    let files_free = space.free_bytes() / FILE_BYTES;
+    let usage = Usage::of(&call.client.space().await?);
     Ok(Answer::Usage(FileSystemUsage {
-        blocks: space.limit_bytes / u64::from(BLOCK_BYTES),
-        blocks_free,
-        blocks_available: blocks_free,
-        files: space.files + files_free,
-        files_free,
-        block_size: BLOCK_BYTES,
+        blocks: usage.blocks,
+        blocks_free: usage.blocks_free,
+        blocks_available: usage.blocks_free,
+        files: usage.files,
+        files_free: usage.files_free,
+        block_size: usage.block_bytes,
         name_length: limits::NAME_BYTES as u32,
     }))
 }
