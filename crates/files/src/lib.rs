@@ -4,10 +4,14 @@
 //! |---|---|
 //! | `credentials`, `access` | the caller, and the rights to a file |
 //! | `stat`, `xattrs` | rules of attributes |
+//! | `listing` | where a listing continues |
 #![no_std]
+
+extern crate alloc;
 
 mod access;
 mod credentials;
+pub mod listing;
 pub mod stat;
 pub mod xattrs;
 

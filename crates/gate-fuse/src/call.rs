@@ -6,12 +6,12 @@ use crate::cached_listings::CachedListings;
 use crate::cached_pages::CachedPages;
 use crate::callers;
 use crate::direct_changes::DirectChanges;
+use crate::directory_cookies::DirectoryCookies;
 use crate::directory_nodes::DirectoryNodes;
 use crate::gone_directories::GoneDirectories;
 use crate::interruption::{Interruption, Interruptions};
 use crate::kernel_names::KernelNames;
 use crate::known_nodes::KnownNodes;
-use crate::listing::Cuts;
 use crate::lock_notes::LockNotes;
 use crate::open_files::OpenFiles;
 use crate::retried_walks::RetriedWalks;
@@ -52,8 +52,8 @@ pub struct Shared {
     pub interruptions: Interruptions,
     /// Requested locks.
     pub locks: LockNotes,
-    /// Positions of listings that were split between names of one hash.
-    pub cuts: Cuts,
+    /// Cookies of listings.
+    pub cookies: DirectoryCookies,
     /// Directories that the kernel knows.
     pub directories: DirectoryNodes,
     /// Files whose attributes the kernel may cache.
@@ -85,7 +85,7 @@ impl Shared {
             progress: progress.clone(),
             interruptions: Interruptions::default(),
             locks: LockNotes::default(),
-            cuts: Cuts::default(),
+            cookies: DirectoryCookies::default(),
             directories: DirectoryNodes::default(),
             known_nodes: KnownNodes::default(),
             names: KernelNames::new(progress),
@@ -103,7 +103,7 @@ impl Shared {
     pub fn forget(&self, forgotten: &[Forget]) {
         self.directories.forget(forgotten, |directory| {
             self.listings.forget(directory);
-            self.cuts.forget(directory);
+            self.cookies.forget(directory);
             self.gone_directories.forget(directory);
         });
         self.known_nodes.forget(forgotten);

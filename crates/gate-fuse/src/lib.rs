@@ -13,7 +13,7 @@
 //! | `polling` | how a thread polls for the next request |
 //! | `gateway`, `interruption` | requests in, replies out, interruptions |
 //! | `dispatch`, `operations`, `answer` | the operations by kind, and their replies |
-//! | `directory_nodes` | the kernel's nodes of directories |
+//! | `directory_nodes`, `directory_cookies` | the nodes of directories, and cookies of listings |
 //! | `retried_walks`, `gone_directories` | repeated path walks, and removed directories |
 //! | `kernel_caches`, `known_nodes` | the kernel's caches and nodes, and their invalidation |
 //! | `cache_progress` | wakes invalidations that wait |
@@ -31,6 +31,7 @@ mod cached_pages;
 mod call;
 mod callers;
 mod direct_changes;
+mod directory_cookies;
 mod directory_nodes;
 mod dispatch;
 mod gateway;
@@ -40,7 +41,6 @@ mod kernel_caches;
 mod kernel_locks;
 mod kernel_names;
 mod known_nodes;
-mod listing;
 mod local;
 mod lock_notes;
 mod lock_release;

@@ -10,11 +10,12 @@
 use crate::answer::{Answer, Outcome};
 use crate::cached_listings::{Start, Telling};
 use crate::call::Call;
-use crate::listing::{AFTER_LAST, AFTER_PARENT, AFTER_SELF};
 use crate::translate::{bare_entry, file_type};
 use futago_base::{Duration, Errno, FileId, Kind};
 use futago_client::Context;
+use futago_files::listing::{AFTER_PARENT, AFTER_SELF, Page};
 use futago_fuse_kernel::DirectoryList;
+use futago_wire::ListedEntry;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
@@ -152,32 +153,18 @@ async fn add_names(
     list: &mut DirectoryList,
     form: &Form,
 ) -> Result<(), Errno> {
-    let cuts = &call.shared.cuts;
-    let place = cuts.place(call.file, offset)?;
+    let cookies = &call.shared.cookies;
+    let position = cookies.position(call.file, offset)?;
     let attributes = form.with_attributes && call.shared.known_nodes.caches_attributes();
-    let page = (call.client)
-        .read_directory(call.file, place.after, names_max, attributes)
+    let entries = (call.client)
+        .read_directory(call.file, position.after, names_max, attributes)
         .await?;
-    let has_last = (page.len() as u64) < names_max.into();
-    let mut names = page
-        .iter()
-        .map(|listed| (listed.name.hash(), listed))
-        .peekable();
-    while let Some((hash, listed)) = names.next() {
-        let (name, entry) = (&listed.name, listed.entry);
-        if place.is_past(hash, name) {
-            continue;
-        }
-        let next = names.peek().map(|(hash, _)| *hash);
-        let cookie = if next.is_none() && has_last {
-            AFTER_LAST
-        } else {
-            cuts.cookie(call.file, hash, name, next)?
-        };
-        if !(form.push)(list, entry.id, entry.kind, cookie, name.as_bytes()) {
-            break;
-        }
-    }
+    let page = Page::new(position, entries, names_max);
+    let push = |listed: &ListedEntry, cookie| {
+        let (entry, name) = (listed.entry, listed.name.as_bytes());
+        (form.push)(list, entry.id, entry.kind, cookie, name)
+    };
+    cookies.give(call.file, |cookies| page.pass_on(cookies, push))?;
     // An empty answer would be the end of the directory.
     if list.is_empty() && !page.is_empty() {
         return Err(Errno::EINVAL);
