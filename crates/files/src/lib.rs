@@ -3,6 +3,7 @@
 //! | modules | subject |
 //! |---|---|
 //! | `credentials`, `access` | the caller, and the rights to a file |
+//! | `operations` | the client behind it |
 //! | `stat`, `xattrs` | rules of attributes |
 //! | `listing` | where a listing continues |
 #![no_std]
@@ -12,8 +13,10 @@ extern crate alloc;
 mod access;
 mod credentials;
 pub mod listing;
+mod operations;
 pub mod stat;
 pub mod xattrs;
 
 pub use access::{Access, is_surely_allowed};
 pub use credentials::Credentials;
+pub use operations::Operations;

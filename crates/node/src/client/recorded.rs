@@ -4,6 +4,7 @@ use super::NodeContext;
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Name, NameHash, Payload, record::Entry};
 use futago_client::{CreateFlags, NameLocation, PathStep, RenameFlags};
+use futago_files::Operations;
 use futago_trace::{Begun, Met, Operation, ROOT, Recorder};
 use futago_wire::{AttributeChange, FileState, ListedEntry, NewContent, NewNode};
 use rustix::thread::gettid;
@@ -551,6 +552,80 @@ impl RecordedClient {
         };
         let mut watch = |step: PathStep<'_>| tell_step(&mut begun, step);
         self.core.check_slash_watched(at, &mut watch).await
+    }
+}
+
+/// The recorded operations. Those of an open file run through here.
+impl Operations for RecordedClient {
+    type Context = NodeContext;
+
+    fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn open(&self, id: FileId) -> impl Future<Output = Result<FileState, Errno>> {
+        Self::open(self, id)
+    }
+
+    fn close(&self, id: FileId) -> impl Future<Output = Result<(), Errno>> {
+        Self::close(self, id)
+    }
+
+    fn create(
+        &self,
+        directory: FileId,
+        name: &Name,
+        node: NewNode,
+        flags: CreateFlags,
+    ) -> impl Future<Output = Result<(FileState, bool), Errno>> {
+        Self::create(self, directory, name, node, flags, Payload::empty())
+    }
+
+    fn set_attributes(
+        &self,
+        id: FileId,
+        change: AttributeChange,
+    ) -> impl Future<Output = Result<FileState, Errno>> {
+        Self::set_attributes(self, id, change)
+    }
+
+    fn read(
+        &self,
+        id: FileId,
+        offset: u64,
+        length: u32,
+    ) -> impl Future<Output = Result<Payload, Errno>> {
+        Self::read(self, id, offset, length)
+    }
+
+    fn write(
+        &self,
+        id: FileId,
+        offset: u64,
+        data: Payload,
+        kill_privileges: bool,
+    ) -> impl Future<Output = Result<u64, Errno>> {
+        Self::write(self, id, offset, data, kill_privileges)
+    }
+
+    fn append(
+        &self,
+        id: FileId,
+        data: Payload,
+        kill_privileges: bool,
+    ) -> impl Future<Output = Result<u64, Errno>> {
+        Self::append(self, id, data, kill_privileges)
+    }
+
+    fn copy_range(
+        &self,
+        source: FileId,
+        source_offset: u64,
+        target: FileId,
+        target_offset: u64,
+        length: u64,
+    ) -> impl Future<Output = Result<u64, Errno>> {
+        Self::copy_range(self, source, source_offset, target, target_offset, length)
     }
 }
 
