@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `credentials`, `access` | the caller, and the rights to a file |
 //! | `operations` | the client behind it |
+//! | `open_files`, `open_file` | open files, and the errors that they report |
 //! | `stat`, `xattrs` | rules of attributes |
 //! | `listing` | where a listing continues |
 #![no_std]
@@ -13,10 +14,14 @@ extern crate alloc;
 mod access;
 mod credentials;
 pub mod listing;
+mod open_file;
+mod open_files;
 mod operations;
 pub mod stat;
 pub mod xattrs;
 
 pub use access::{Access, is_surely_allowed};
 pub use credentials::Credentials;
+pub use open_file::OpenFile;
+pub use open_files::OpenFiles;
 pub use operations::Operations;

@@ -13,11 +13,10 @@ use crate::interruption::{Interruption, Interruptions};
 use crate::kernel_names::KernelNames;
 use crate::known_nodes::KnownNodes;
 use crate::lock_notes::LockNotes;
-use crate::open_files::OpenFiles;
+use crate::open_handles::OpenHandles;
 use crate::retried_walks::RetriedWalks;
 use crate::taking_in::TakingIn;
 use crate::translate;
-use crate::unsynchronized::Unsynchronized;
 use futago_base::{Attributes, Duration, Errno, FileId, Kind, Name};
 use futago_client::Context;
 use futago_files::Credentials;
@@ -66,10 +65,8 @@ pub struct Shared {
     pub direct_changes: DirectChanges,
     /// Directories whose listings the kernel may cache.
     pub listings: CachedListings,
-    /// Open files with unsynchronized writes.
-    pub unsynchronized: Unsynchronized,
-    /// The session of each open file.
-    pub open_files: OpenFiles,
+    /// Open files by number.
+    pub handles: OpenHandles,
     /// Attributes of removed directories.
     pub gone_directories: GoneDirectories,
     /// Threads for which the kernel retries a path.
@@ -92,8 +89,7 @@ impl Shared {
             pages: CachedPages::default(),
             direct_changes: DirectChanges::default(),
             listings: CachedListings::default(),
-            unsynchronized: Unsynchronized::default(),
-            open_files: OpenFiles::default(),
+            handles: OpenHandles::default(),
             gone_directories: GoneDirectories::default(),
             retried_walks: RetriedWalks::default(),
         }
@@ -178,9 +174,8 @@ impl Call {
         handle: u64,
         operation: Pin<&mut impl Future<Output = Result<T, Errno>>>,
     ) -> Result<T, Errno> {
-        let session = self.shared.open_files.session(handle);
-        let session = session.ok_or(Errno::EBADF)?;
-        self.client.in_session(session, operation).await
+        let open = self.shared.handles.get(handle)?;
+        open.run(&*self.client, operation).await
     }
 
     /// The target of a name of the request's directory, with a node, and how long the kernel may

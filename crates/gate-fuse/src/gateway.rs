@@ -297,7 +297,7 @@ async fn undo(call: &Call, outcome: Outcome) {
     if let Some((id, handle)) = answer.opened_file() {
         // The kernel has not heard that it was to drop pages.
         call.shared.pages.doubt(id.0);
-        result = open::close(call, id, handle).await;
+        result = open::close(call, handle).await;
     } else if let Some(unlock) = answer.unlock() {
         let holder = Holder::of_change(call.file, &unlock);
         result = lock_release::release(call, holder, unlock).await;

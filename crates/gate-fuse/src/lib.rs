@@ -20,6 +20,7 @@
 //! | `kernel_names`, `taking_in`, `kernel_locks` | cached names, replies on their way, locks |
 //! | `cached_pages`, `cached_listings` | files and directories that the kernel has pages of |
 //! | `direct_changes` | changes past these pages, so that write-backs do not undo them |
+//! | `open_handles` | the numbers of open files |
 //! | `local` | requests that need no server |
 //! | `translate` | attributes, times and locks in both vocabularies |
 #![warn(missing_docs)]
@@ -45,7 +46,7 @@ mod local;
 mod lock_notes;
 mod lock_release;
 mod mount;
-mod open_files;
+mod open_handles;
 mod operations;
 mod polling;
 mod retried_walks;
@@ -53,7 +54,6 @@ mod taking_in;
 mod thread_pool;
 mod traffic;
 mod translate;
-mod unsynchronized;
 
 pub use futago_fuse_kernel::{FlagChange, MountFlags, UnmountMode, Unmounter, mounts, remount};
 pub use kernel_caches::KernelCaches;

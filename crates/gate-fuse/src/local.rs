@@ -12,10 +12,13 @@ pub fn answer(shared: &Shared, file: FileId, operation: &Operation) -> Option<Ou
     match operation {
         // Every change of a directory is on its servers when it has returned.
         Operation::FsyncDirectory { .. } => Some(Ok(Answer::Done)),
-        Operation::Fsync { .. } => (!shared.unsynchronized.has(file)).then_some(Ok(Answer::Done)),
-        Operation::Flush { lock_owner, .. } => {
+        Operation::Fsync { handle, .. } => {
+            let is_clean = shared.handles.is_clean(*handle);
+            is_clean.then_some(Ok(Answer::Done))
+        }
+        Operation::Flush { handle, lock_owner } => {
             let has_locks = shared.locks.has(Holder::of_ranges(file, *lock_owner));
-            let is_done = !has_locks && !shared.unsynchronized.has(file);
+            let is_done = !has_locks && shared.handles.is_clean(*handle);
             is_done.then_some(Ok(Answer::Done))
         }
         // A directory need not be registered as open: listing one that was removed finds nothing.

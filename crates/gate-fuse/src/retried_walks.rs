@@ -6,11 +6,11 @@
 //! thread looks up after it met `ESTALE`, and closes it once the thread has used it: until then it
 //! outlives its name, as files do that a local file system looks up.
 
-use crate::call::{Call, Shared};
+use crate::call::Call;
 use crate::interruption::locked;
-use crate::operations::data::synchronize_file;
-use futago_base::{Duration, Errno, FileId, SessionId, Time};
+use futago_base::{Duration, Errno, Time};
 use futago_client::Context;
+use futago_files::OpenFile;
 use futago_fuse_kernel::Operation;
 use futago_node::RecordedClient;
 use std::collections::HashMap;
@@ -28,13 +28,7 @@ const HELD_MAX: usize = 82;
 const FOREIGN: u32 = 0;
 
 /// A file that is open for a thread that is about to use it.
-#[derive(Clone, Copy, Debug)]
-pub struct Held {
-    /// The file.
-    pub file: FileId,
-    /// The session that has it open.
-    pub session: SessionId,
-}
+type Held = Arc<OpenFile>;
 
 /// The second walks, by the threads for which the kernel does them.
 #[derive(Debug, Default)]
@@ -123,7 +117,7 @@ impl RetriedWalks {
         if thread != FOREIGN
             && let Some(walk) = locked(&self.state).walks.get_mut(&thread)
         {
-            walk.is_reached |= walk.held.iter().any(|held| held.file.0 == node);
+            walk.is_reached |= walk.held.iter().any(|held| held.id().0 == node);
         }
     }
 
@@ -208,9 +202,9 @@ fn let_go(call: &Call, held: Vec<Held>) {
     if held.is_empty() {
         return;
     }
-    let (shared, client) = (Arc::clone(&call.shared), Arc::clone(&call.client));
+    let client = Arc::clone(&call.client);
     let starter = &call.shared.starter;
-    starter.spawn(async move { close_all(&shared, &client, held).await });
+    starter.spawn(async move { close_all(&client, held).await });
 }
 
 /// Starts the task that ends walks that last too long, until there are none.
@@ -223,48 +217,36 @@ fn end_late_walks(call: &Call) {
             let now = client.context().now();
             let (held, next) = shared.retried_walks.end_late(now);
             pause = next.map(|next| next.since(now));
-            close_all(&shared, &client, held).await;
+            close_all(&client, held).await;
         }
     });
 }
 
-async fn close_all(shared: &Shared, client: &RecordedClient, held: Vec<Held>) {
+async fn close_all(client: &RecordedClient, held: Vec<Held>) {
     for held in held {
-        let close = pin!(close(shared, client, held));
+        let id = held.id();
+        let close = pin!(client.files().close(client.core(), held));
         if let Err(error) = client.context().poll_with_lock(close).await {
-            tracing::debug!(?held, %error, "cannot close a file that was held for a walk");
+            tracing::debug!(%id, %error, "cannot close a file that was held for a walk");
         }
     }
-}
-
-async fn close(shared: &Shared, client: &RecordedClient, held: Held) -> Result<(), Errno> {
-    // Only writers of the file get the error of lost data.
-    synchronize_file(shared, client, held.file).await;
-    let core = client.core();
-    let close = pin!(core.close(held.file));
-    let closed = core.in_session(held.session, close).await;
-    if let Err(why) = closed {
-        shared.unsynchronized.lost(held.file, why);
-    }
-    closed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futago_base::{FileId, SessionId};
+    use futago_files::OpenFiles;
 
     const THREAD: u32 = 7;
     const NOW: Time = Time(1_000);
 
     fn held(number: u64) -> Held {
-        Held {
-            file: FileId(number),
-            session: SessionId(1),
-        }
+        OpenFiles::default().add(FileId(number), SessionId(1))
     }
 
     fn files(held: &[Held]) -> Vec<u64> {
-        held.iter().map(|held| held.file.0).collect()
+        held.iter().map(|held| held.id().0).collect()
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use super::open::take_part;
 use super::pages;
 use crate::answer::{Answer, Outcome};
-use crate::call::{Call, Shared};
+use crate::call::Call;
 use crate::direct_changes::Way;
 use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
+use futago_files::OpenFile;
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
-use futago_node::RecordedClient;
 use futago_wire::AttributeChange;
 use std::ops::Range;
 use std::pin::pin;
@@ -26,7 +26,8 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
     if write.from_cache {
         return Box::pin(write_back(call, write)).await;
     }
-    let (bytes, handle) = (write.data.len() as u32, write.handle);
+    let open = call.shared.handles.get(write.handle)?;
+    let bytes = write.data.len() as u32;
     let may_change = if appends(&write) {
         0..u64::MAX
     } else {
@@ -34,8 +35,8 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
     };
     let change = (call.shared.direct_changes).begin(call.file, Way::Direct, may_change);
     let change = change.await;
-    let write = pin!(write_data(call, write));
-    change.made(call.on_open_file(handle, write).await?);
+    let write = pin!(write_data(call, &open, write));
+    change.made(open.run(&*call.client, write).await?);
     pages::changed(call, call.file).await;
     Ok(Answer::Written(bytes))
 }
@@ -45,6 +46,7 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
 async fn write_back(call: &Call, write: Write) -> Outcome {
     let (changes, id) = (&call.shared.direct_changes, call.file);
     let range = span(write.offset, write.data.len() as u64);
+    let open = call.shared.handles.get(write.handle)?;
     let _change = changes.begin(id, Way::WriteBack, range.clone()).await;
     for current in changes.without_outdated(id, range) {
         let from = (current.start - write.offset) as usize;
@@ -54,8 +56,8 @@ async fn write_back(call: &Call, write: Write) -> Outcome {
             data: write.data.slice(from..to),
             ..write.clone()
         };
-        call.on_open_file(write.handle, pin!(write_data(call, part)))
-            .await?;
+        let write = pin!(write_data(call, &open, part));
+        open.run(&*call.client, write).await?;
     }
     Ok(Answer::Written(write.data.len() as u32))
 }
@@ -71,31 +73,34 @@ const fn span(offset: u64, bytes: u64) -> Range<u64> {
 }
 
 /// Returns what was written.
-async fn write_data(call: &Call, write: Write) -> Result<Range<u64>, Errno> {
+async fn write_data(call: &Call, open: &OpenFile, write: Write) -> Result<Range<u64>, Errno> {
     let bytes = write.data.len() as u64;
-    let (client, id) = (&call.client, call.file);
     let (appends, mut offset) = (appends(&write), write.offset);
     let end = if appends {
         u64::MAX
     } else {
         offset.saturating_add(bytes)
     };
-    take_part(call, id, end).await?;
-    let drops_set_id = write.kill_suidgid && client.may_be_set_id(id);
+    take_part(call, call.file, end).await?;
+    let drops_set_id = write.kill_suidgid && call.client.may_be_set_id(call.file);
     let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
-    call.shared.unsynchronized.written(id, write.handle);
+    open.begin_to_write();
     if appends {
-        offset = client.append(id, data, write.kill_suidgid).await?;
+        offset = call
+            .client
+            .append(call.file, data, write.kill_suidgid)
+            .await?;
     } else {
-        client.write(id, offset, data, write.kill_suidgid).await?;
+        call.client
+            .write(call.file, offset, data, write.kill_suidgid)
+            .await?;
     }
     if write.flags & libc::O_DSYNC as u32 != 0 {
-        synchronize_file(&call.shared, client, id).await;
-        (call.shared.unsynchronized).take_lost(id, write.handle)?;
+        open.synchronize(&*call.client).await?;
     }
     if drops_set_id {
         // The kernel keeps the mode, by which it would start programs.
-        call.shared.known_nodes.changed(id.0);
+        call.shared.known_nodes.changed(call.file.0);
     }
     Ok(span(offset, bytes))
 }
@@ -115,29 +120,17 @@ async fn drop_set_id(call: &Call, id: FileId) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Has the client send what it keeps of the file.
+/// Has the client send what it buffers of the file.
 pub async fn synchronize(call: &Call, handle: u64) -> Outcome {
-    synchronize_file(&call.shared, &call.client, call.file).await;
-    call.shared.unsynchronized.take_lost(call.file, handle)?;
+    let open = call.shared.handles.get(handle)?;
+    open.synchronize(&*call.client).await?;
     Ok(Answer::Done)
 }
 
 /// As above for all files. A loss is reported to the writer of the lost data.
 pub async fn synchronize_all(call: &Call) -> Outcome {
-    for file in call.shared.unsynchronized.files() {
-        synchronize_file(&call.shared, &call.client, file).await;
-    }
+    call.client.files().synchronize_all(&*call.client).await;
     Ok(Answer::Done)
-}
-
-/// The same of one file.
-pub async fn synchronize_file(shared: &Shared, client: &RecordedClient, id: FileId) {
-    let files = &shared.unsynchronized;
-    if files.has(id)
-        && let Err(why) = client.synchronize(id).await
-    {
-        files.lost(id, why);
-    }
 }
 
 pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {

@@ -3,10 +3,10 @@
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::directory_nodes::Place;
-use crate::retried_walks::{self, Held};
+use crate::retried_walks;
 use bytes::Bytes;
 use futago_base::{Errno, FileId, Kind, Name};
-use futago_client::{Context, Owner, RenameFlags};
+use futago_client::{Owner, RenameFlags};
 use futago_fuse_kernel::Rename;
 use futago_wire::FileState;
 use std::time::Duration;
@@ -61,14 +61,14 @@ async fn look_up_and_hold(call: &Call, name: &Name) -> Result<FileState, Errno> 
         if found.attributes.kind == Kind::Directory {
             return Ok(found);
         }
-        let (file, session) = (found.attributes.id, call.client.context().session());
-        match call.client.core().open(file).await {
+        let (files, core) = (call.client.files(), call.client.core());
+        match files.open(core, found.attributes.id).await {
             // Another client has replaced it: a look-up never finds what is gone.
             Err(Errno::ESTALE) => {}
             opened => {
-                let opened = opened?;
-                retried_walks::hold(call, Held { file, session });
-                return Ok(opened);
+                let (open, state) = opened?;
+                retried_walks::hold(call, open);
+                return Ok(state);
             }
         }
     }

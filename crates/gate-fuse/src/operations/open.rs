@@ -3,27 +3,26 @@
 use super::nodes::new_file;
 use super::{data, pages};
 use crate::answer::{Answer, Outcome};
-use crate::call::{Call, Shared};
+use crate::call::Call;
 use crate::lock_notes::Holder;
 use crate::lock_release;
 use crate::translate::{self, access};
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
 use futago_client::{Context, CreateFlags};
-use futago_files::is_surely_allowed;
+use futago_files::{OpenFile, is_surely_allowed};
 use futago_fuse_kernel::{Create, Release};
-use futago_node::RecordedClient;
 use futago_wire::AttributeChange;
-use std::pin::pin;
+use std::sync::Arc;
 
 pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
-    let (id, session) = (call.file, call.client.context().session());
-    let state = call.client.open(id).await?;
+    let id = call.file;
+    let (open, state) = call.client.files().open(&*call.client, id).await?;
     if has(flags, libc::O_TRUNC) {
-        Box::pin(truncate_or_close(call, id, kill_privileges)).await?;
+        Box::pin(truncate_or_close(call, &open, kill_privileges)).await?;
     }
-    let handle = call.shared.open_files.opened(session);
-    let flags = pages::opened(call, handle, flags, &state).await;
-    Ok(Answer::Opened(id, handle, flags))
+    call.shared.handles.add(&open);
+    let flags = pages::opened(call, open.number(), flags, &state).await;
+    Ok(Answer::Opened(id, open.number(), flags))
 }
 
 /// The kernel found no such name, so it has not checked the caller's rights to an existing file.
@@ -47,52 +46,50 @@ pub async fn create(call: &Call, create: Create) -> Outcome {
         )
         .await?;
     let mut attributes = state.attributes;
-    if !is_new {
-        // Apart, as it is seldom and large; so is a truncation by `open`.
-        attributes = Box::pin(existing(
-            call,
-            attributes,
-            create.flags,
-            create.kill_suidgid,
-        ))
-        .await?;
-    }
-    let handle = call.shared.open_files.opened(session);
-    (call.shared.pages).opened_to_write(attributes.id.0, handle);
-    Ok(Answer::Created(call.entry(&name, &attributes), handle))
-}
-
-async fn existing(
-    call: &Call,
-    attributes: Attributes,
-    flags: u32,
-    kill_privileges: bool,
-) -> Result<Attributes, Errno> {
     match attributes.kind {
         Kind::File => {}
         Kind::Directory => return Err(Errno::EISDIR),
         _ => return Err(Errno::ESTALE),
     }
-    let id = attributes.id;
+    let open = call.client.files().add(attributes.id, session);
+    if !is_new {
+        // Apart, as it is seldom and large; so is a truncation by `open`.
+        let existing = existing(call, &open, attributes, create.flags, create.kill_suidgid);
+        attributes = Box::pin(existing).await?;
+    }
+    call.shared.handles.add(&open);
+    (call.shared.pages).opened_to_write(attributes.id.0, open.number());
+    let entry = call.entry(&name, &attributes);
+    Ok(Answer::Created(entry, open.number()))
+}
+
+async fn existing(
+    call: &Call,
+    open: &Arc<OpenFile>,
+    attributes: Attributes,
+    flags: u32,
+    kill_privileges: bool,
+) -> Result<Attributes, Errno> {
     let mut access = access(flags);
     if has(flags, libc::O_TRUNC) {
         access = access.and_write();
     }
     if !is_surely_allowed(&attributes, call.credentials(), access) {
-        unregister(&call.shared, &call.client, id).await?;
+        close_again(call, open).await?;
         return Err(Errno::ESTALE);
     }
     if has(flags, libc::O_TRUNC) {
-        return truncate_or_close(call, id, kill_privileges).await;
+        return truncate_or_close(call, open, kill_privileges).await;
     }
     Ok(attributes)
 }
 
 async fn truncate_or_close(
     call: &Call,
-    id: FileId,
+    open: &Arc<OpenFile>,
     kill_privileges: bool,
 ) -> Result<Attributes, Errno> {
+    let id = open.id();
     let change = AttributeChange {
         size: Some(0),
         kill_privileges,
@@ -108,7 +105,7 @@ async fn truncate_or_close(
             Ok(state.attributes)
         }
         Err(errno) => {
-            unregister(&call.shared, &call.client, id).await?;
+            close_again(call, open).await?;
             Err(errno)
         }
     }
@@ -122,9 +119,10 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
     // It has no name that could be cached.
     let entry = translate::entry(made.attributes.id.0, &made.attributes);
     call.shared.known_nodes.tell(entry.node, false);
-    let handle = call.shared.open_files.opened(session);
-    call.shared.pages.opened_to_write(entry.node, handle);
-    Ok(Answer::Created(entry, handle))
+    let open = call.client.files().add(made.attributes.id, session);
+    call.shared.handles.add(&open);
+    call.shared.pages.opened_to_write(entry.node, open.number());
+    Ok(Answer::Created(entry, open.number()))
 }
 
 /// Every close of a descriptor ends the `fcntl` locks that its process has on the file, after what
@@ -151,28 +149,21 @@ pub async fn release(call: &Call, release: Release) -> Outcome {
         lock_release::release_all(call, holder).await.ok();
         locks.settle(holder);
     }
-    close(call, id, release.handle).await?;
+    close(call, release.handle).await?;
     Ok(Answer::Done)
 }
 
-/// Takes the registration of an open file back.
-pub async fn close(call: &Call, id: FileId, handle: u64) -> Result<(), Errno> {
-    call.shared.pages.closed(id.0, handle);
-    call.shared.unsynchronized.closed(id, handle);
-    let session = call.shared.open_files.closed(handle);
-    let session = session.ok_or(Errno::EBADF)?;
-    let close = pin!(unregister(&call.shared, &call.client, id));
-    call.client.in_session(session, close).await
+/// Closes an open file.
+pub async fn close(call: &Call, handle: u64) -> Result<(), Errno> {
+    let open = call.shared.handles.remove(handle)?;
+    call.shared.pages.closed(open.id().0, handle);
+    call.client.files().close(&*call.client, open).await
 }
 
-/// Takes one registration of an open file back at its home. A loss that this meets is reported to
-/// all that have the file open and wrote to it.
-pub async fn unregister(shared: &Shared, client: &RecordedClient, id: FileId) -> Result<(), Errno> {
-    let closed = client.close(id).await;
-    if let Err(why) = closed {
-        shared.unsynchronized.lost(id, why);
-    }
-    closed
+/// Closes a file of which the kernel does not hear.
+async fn close_again(call: &Call, open: &Arc<OpenFile>) -> Result<(), Errno> {
+    let files = call.client.files();
+    files.close(&*call.client, Arc::clone(open)).await
 }
 
 /// Has an open file registered with its home before its data is changed up to `end`: who writes

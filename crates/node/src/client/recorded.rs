@@ -4,7 +4,7 @@ use super::NodeContext;
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Name, NameHash, Payload, record::Entry};
 use futago_client::{CreateFlags, NameLocation, PathStep, RenameFlags};
-use futago_files::Operations;
+use futago_files::{OpenFiles, Operations};
 use futago_trace::{Begun, Met, Operation, ROOT, Recorder};
 use futago_wire::{AttributeChange, FileState, ListedEntry, NewContent, NewNode};
 use rustix::thread::gettid;
@@ -20,6 +20,7 @@ type Core = futago_client::Client<NodeContext>;
 #[derive(Clone)]
 pub struct RecordedClient {
     core: Arc<Core>,
+    files: Arc<OpenFiles>,
     recorder: Option<Recorder>,
     caller: Caller,
 }
@@ -103,6 +104,7 @@ impl RecordedClient {
     pub(super) fn new(core: Core, recorder: Option<Recorder>) -> Self {
         Self {
             core: Arc::new(core),
+            files: Arc::default(),
             recorder,
             caller: Caller::This,
         }
@@ -124,6 +126,11 @@ impl RecordedClient {
     /// The client without recording.
     pub fn core(&self) -> &Core {
         &self.core
+    }
+
+    /// The open files of the client.
+    pub fn files(&self) -> &OpenFiles {
+        &self.files
     }
 
     /// Begins to record an operation, if there is a recorder. The operation itself is not passed as

@@ -1,0 +1,128 @@
+//! The open files of a client.
+
+use crate::{OpenFile, Operations, open_file::OpenNode};
+use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+use atomic_refcell::AtomicRefCell;
+use core::pin::pin;
+use futago_base::{Errno, FileId, SessionId};
+use futago_client::Context;
+use futago_wire::FileState;
+
+/// The open files of a client. A client has exactly one, or losses are not reported to all.
+///
+/// Like the client, it may be used by one thread at a time.
+#[derive(Debug, Default)]
+pub struct OpenFiles(AtomicRefCell<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The number of the last opened file.
+    last: u64,
+    nodes: BTreeMap<FileId, Opens>,
+}
+
+#[derive(Debug)]
+struct Opens {
+    node: Arc<OpenNode>,
+    count: u32,
+}
+
+impl OpenFiles {
+    /// Opens a file: it exists until it is closed, even without names.
+    ///
+    /// # Errors
+    /// `ESTALE` if it does not exist.
+    pub async fn open(
+        &self,
+        client: &impl Operations,
+        id: FileId,
+    ) -> Result<(Arc<OpenFile>, FileState), Errno> {
+        let session = client.core().context().session();
+        let state = client.open(id).await?;
+        Ok((self.add(id, session), state))
+    }
+
+    /// Adds a file that the client has opened in a session.
+    pub fn add(&self, id: FileId, session: SessionId) -> Arc<OpenFile> {
+        let state = &mut *self.0.borrow_mut();
+        state.last += 1;
+        let opens = state.nodes.entry(id).or_insert_with(|| Opens {
+            node: Arc::new(OpenNode::new(id)),
+            count: 0,
+        });
+        opens.count += 1;
+        let node = Arc::clone(&opens.node);
+        Arc::new(OpenFile::new(node, state.last, session))
+    }
+
+    /// Closes an open file. The close takes effect even if buffered data is lost.
+    ///
+    /// # Errors
+    /// The reason of such a loss, which the other open files report as well; `ESTALE` if the
+    /// session has ended; `EIO` if the home cannot be reached, which keeps the file open then until
+    /// the session ends.
+    pub async fn close(&self, client: &impl Operations, open: Arc<OpenFile>) -> Result<(), Errno> {
+        let close = pin!(async {
+            let closed = client.close(open.id()).await;
+            closed.inspect_err(|&why| open.node.lose(why))
+        });
+        let closed = open.run(client, close).await;
+        self.remove(&open);
+        closed
+    }
+
+    fn remove(&self, open: &OpenFile) {
+        open.end();
+        let nodes = &mut self.0.borrow_mut().nodes;
+        if let Some(opens) = nodes.get_mut(&open.id()) {
+            opens.count -= 1;
+            if opens.count == 0 {
+                nodes.remove(&open.id());
+            }
+        }
+    }
+
+    /// Has the client send what it buffers of all files. A loss is reported by the open files that
+    /// have written the lost data.
+    pub async fn synchronize_all(&self, client: &impl Operations) {
+        for node in self.written_nodes() {
+            node.synchronize(client).await;
+        }
+    }
+
+    fn written_nodes(&self) -> Vec<Arc<OpenNode>> {
+        let state = self.0.borrow();
+        let nodes = state.nodes.values().map(|opens| &opens.node);
+        nodes.filter(|node| node.is_written()).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: SessionId = SessionId(1);
+    const FILE: FileId = FileId(5);
+
+    #[test]
+    fn open_files_of_one_node_share_it_until_the_last_is_closed() {
+        let files = OpenFiles::default();
+        let (one, other) = (files.add(FILE, SESSION), files.add(FILE, SESSION));
+        assert_ne!(one.number(), other.number());
+        one.begin_to_write();
+        assert!(!other.is_clean() && files.add(FileId(6), SESSION).is_clean());
+        files.remove(&one);
+        assert!(other.is_clean());
+        files.remove(&other);
+        assert!(!files.0.borrow().nodes.contains_key(&FILE));
+    }
+
+    #[test]
+    fn only_written_nodes_are_synchronized() {
+        let files = OpenFiles::default();
+        let (written, _read) = (files.add(FILE, SESSION), files.add(FileId(6), SESSION));
+        written.begin_to_write();
+        let nodes = files.written_nodes();
+        assert_eq!(nodes.iter().map(|node| node.id).collect::<Vec<_>>(), [FILE]);
+    }
+}
