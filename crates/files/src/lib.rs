@@ -5,6 +5,8 @@
 //! | `credentials`, `access` | the caller, and the rights to a file |
 //! | `operations` | the client behind it |
 //! | `open_files`, `open_file` | open files, and the errors that they report |
+//! | `locks`, `lock_holders` | advisory locks, and their owners |
+//! | `lock_release`, `unsettled` | releases at a close that fail, and owners that wait for them |
 //! | `stat`, `xattrs` | rules of attributes |
 //! | `listing` | where a listing continues |
 #![no_std]
@@ -14,14 +16,19 @@ extern crate alloc;
 mod access;
 mod credentials;
 pub mod listing;
+mod lock_holders;
+mod lock_release;
+mod locks;
 mod open_file;
 mod open_files;
 mod operations;
 pub mod stat;
+mod unsettled;
 pub mod xattrs;
 
 pub use access::{Access, is_surely_allowed};
 pub use credentials::Credentials;
+pub use lock_holders::LockHolder;
 pub use open_file::OpenFile;
 pub use open_files::OpenFiles;
 pub use operations::Operations;

@@ -12,7 +12,7 @@ use core::{
 };
 use futago_base::{Errno, FileId, SessionId};
 
-use crate::Operations;
+use crate::{Operations, lock_holders::LockHolders};
 
 /// A node that is open. Its open files share it.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct OpenNode {
     /// The number of open files that have written to it.
     writers: AtomicU32,
     losses: AtomicRefCell<Losses>,
+    /// The owners that may hold locks on it.
+    pub(crate) lock_holders: LockHolders,
 }
 
 /// The losses of buffered data.
@@ -36,6 +38,7 @@ impl OpenNode {
             id,
             writers: AtomicU32::new(0),
             losses: AtomicRefCell::default(),
+            lock_holders: LockHolders::default(),
         }
     }
 
@@ -70,7 +73,7 @@ impl OpenNode {
 pub struct OpenFile {
     pub(crate) node: Arc<OpenNode>,
     number: u64,
-    session: SessionId,
+    pub(crate) session: SessionId,
     /// The count of losses that it has reported, once it has written.
     losses_reported: AtomicRefCell<Option<u32>>,
 }
@@ -95,10 +98,15 @@ impl OpenFile {
         self.number
     }
 
-    /// Whether the client buffers nothing of the file that was written through open files. Unlike
-    /// all other functions, it needs no exclusive access to the client.
+    /// Whether the client buffers nothing of the file that was written through open files. Any
+    /// thread may ask, also while another one uses the client.
     pub fn is_clean(&self) -> bool {
         !self.node.is_written()
+    }
+
+    /// Whether nobody has locks on ranges of the file. Any thread may ask, as above.
+    pub fn has_no_range_locks(&self) -> bool {
+        !self.node.lock_holders.have_ranges()
     }
 
     /// Runs an operation on the open file, in the session that has opened it.

@@ -1,6 +1,8 @@
 //! The open files of a client.
 
-use crate::{OpenFile, Operations, open_file::OpenNode};
+use crate::{
+    OpenFile, Operations, lock_release::FailedReleases, open_file::OpenNode, unsettled::Unsettled,
+};
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 use atomic_refcell::AtomicRefCell;
 use core::pin::pin;
@@ -12,7 +14,12 @@ use futago_wire::FileState;
 ///
 /// Like the client, it may be used by one thread at a time.
 #[derive(Debug, Default)]
-pub struct OpenFiles(AtomicRefCell<State>);
+pub struct OpenFiles {
+    state: AtomicRefCell<State>,
+    /// Holders of locks that are being released.
+    pub(crate) unsettled: Unsettled,
+    pub(crate) failed_releases: FailedReleases,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -44,7 +51,7 @@ impl OpenFiles {
 
     /// Adds a file that the client has opened in a session.
     pub fn add(&self, id: FileId, session: SessionId) -> Arc<OpenFile> {
-        let state = &mut *self.0.borrow_mut();
+        let state = &mut *self.state.borrow_mut();
         state.last += 1;
         let opens = state.nodes.entry(id).or_insert_with(|| Opens {
             node: Arc::new(OpenNode::new(id)),
@@ -55,13 +62,15 @@ impl OpenFiles {
         Arc::new(OpenFile::new(node, state.last, session))
     }
 
-    /// Closes an open file. The close takes effect even if buffered data is lost.
+    /// Closes an open file, and releases the locks that were taken through it. The close takes
+    /// effect even if buffered data is lost.
     ///
     /// # Errors
     /// The reason of such a loss, which the other open files report as well; `ESTALE` if the
     /// session has ended; `EIO` if the home cannot be reached, which keeps the file open then until
     /// the session ends.
     pub async fn close(&self, client: &impl Operations, open: Arc<OpenFile>) -> Result<(), Errno> {
+        self.release_locks(client, &open).await;
         let close = pin!(async {
             let closed = client.close(open.id()).await;
             closed.inspect_err(|&why| open.node.lose(why))
@@ -73,7 +82,7 @@ impl OpenFiles {
 
     fn remove(&self, open: &OpenFile) {
         open.end();
-        let nodes = &mut self.0.borrow_mut().nodes;
+        let nodes = &mut self.state.borrow_mut().nodes;
         if let Some(opens) = nodes.get_mut(&open.id()) {
             opens.count -= 1;
             if opens.count == 0 {
@@ -91,7 +100,7 @@ impl OpenFiles {
     }
 
     fn written_nodes(&self) -> Vec<Arc<OpenNode>> {
-        let state = self.0.borrow();
+        let state = self.state.borrow();
         let nodes = state.nodes.values().map(|opens| &opens.node);
         nodes.filter(|node| node.is_written()).cloned().collect()
     }
@@ -114,7 +123,7 @@ mod tests {
         files.remove(&one);
         assert!(other.is_clean());
         files.remove(&other);
-        assert!(!files.0.borrow().nodes.contains_key(&FILE));
+        assert!(!files.state.borrow().nodes.contains_key(&FILE));
     }
 
     #[test]

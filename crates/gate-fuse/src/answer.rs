@@ -4,8 +4,10 @@ use crate::operations::pages::UNCACHED;
 use crate::translate;
 use bytes::Bytes;
 use futago_base::{Attributes, Errno, FileId, Payload};
+use futago_files::OpenFile;
 use futago_fuse_kernel::{DirectoryList, Entry, FileSystemUsage, Forget, Lock, OpenFlags, Reply};
 use futago_wire::LockChange;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Open directories need no handles.
@@ -19,8 +21,8 @@ pub type Outcome = Result<Answer, Errno>;
 pub enum Answer {
     /// Success without content.
     Done,
-    /// A lock is acquired or released.
-    Locked(LockChange),
+    /// A lock of an open file is acquired or released.
+    Locked(Arc<OpenFile>, LockChange),
     /// A name's node.
     Entry(Entry),
     /// The name does not exist; the kernel may cache that for this long.
@@ -67,7 +69,7 @@ pub fn send(outcome: Outcome, reply: Reply) {
 impl Answer {
     fn send(self, reply: Reply) {
         match self {
-            Self::Done | Self::Locked(_) => reply.ok(),
+            Self::Done | Self::Locked(..) => reply.ok(),
             Self::Entry(entry) => reply.entry(&entry),
             Self::Absent(valid) => reply.absent(valid),
             Self::Attributes(of, valid) => reply.attributes(&translate::attributes(&of), valid),
@@ -101,14 +103,15 @@ impl Answer {
     }
 
     /// The change that releases the lock again if the caller is gone.
-    pub fn unlock(&self) -> Option<LockChange> {
-        match self {
-            Self::Locked(change) => Some(LockChange {
-                kind: None,
-                ..*change
-            }),
-            _ => None,
-        }
+    pub fn unlock(&self) -> Option<(Arc<OpenFile>, LockChange)> {
+        let Self::Locked(open, change) = self else {
+            return None;
+        };
+        let unlock = LockChange {
+            kind: None,
+            ..*change
+        };
+        Some((Arc::clone(open), unlock))
     }
 
     /// The opened file, and its handle, to close if the caller is gone.

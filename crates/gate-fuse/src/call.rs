@@ -12,7 +12,6 @@ use crate::gone_directories::GoneDirectories;
 use crate::interruption::{Interruption, Interruptions};
 use crate::kernel_names::KernelNames;
 use crate::known_nodes::KnownNodes;
-use crate::lock_notes::LockNotes;
 use crate::open_handles::OpenHandles;
 use crate::retried_walks::RetriedWalks;
 use crate::taking_in::TakingIn;
@@ -49,8 +48,6 @@ pub struct Shared {
     pub progress: CacheProgress,
     /// Requests in progress.
     pub interruptions: Interruptions,
-    /// Requested locks.
-    pub locks: LockNotes,
     /// Cookies of listings.
     pub cookies: DirectoryCookies,
     /// Directories that the kernel knows.
@@ -81,7 +78,6 @@ impl Shared {
             starter,
             progress: progress.clone(),
             interruptions: Interruptions::default(),
-            locks: LockNotes::default(),
             cookies: DirectoryCookies::default(),
             directories: DirectoryNodes::default(),
             known_nodes: KnownNodes::default(),

@@ -2,13 +2,13 @@
 
 use crate::answer::{self, Outcome};
 use crate::call::Call;
-use crate::lock_notes::Holder;
 use crate::operations::{directories, locks, open};
 use crate::polling::AdaptivePolling;
 use crate::thread_pool::ThreadPool;
-use crate::{dispatch, local, lock_release, retried_walks};
+use crate::{dispatch, local, retried_walks};
 use futago_base::{Errno, FileId, Name};
 use futago_client::{Context as _, first_of};
+use futago_files::LockHolder;
 use futago_fuse_kernel::{
     Forget, Handler, Incoming, Operation, ParseError, Rename, Reply, Request, Taken,
 };
@@ -104,7 +104,7 @@ impl Handler for Gateway {
             Ok(file) => file,
             Err(errno) => return answer::send(Err(errno), reply),
         };
-        if let Some(outcome) = local::answer(&shared, file, &operation) {
+        if let Some(outcome) = local::answer(&shared, &operation) {
             self.pool.note(header.pid, false);
             return answer::send(outcome, reply);
         }
@@ -182,15 +182,15 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
         }
         None => {
             let holder = lock.map(|lock| lock.holder);
-            let notes = &call.shared.locks;
-            holder.inspect(|&holder| notes.let_go(holder));
+            let files = call.client.files();
+            holder.inspect(|&holder| files.let_go(holder));
             forget(&call, &changed).await;
             reply.error(Errno::EINTR.number());
             // Apart, as it is seldom: every request would have to have room for it.
             Box::pin(undo(&call, work.await)).await;
             // The kernel may have asked again before the operation had begun to change anything.
             forget(&call, &changed).await;
-            holder.inspect(|&holder| notes.settle(holder));
+            holder.inspect(|&holder| files.settle(holder));
             None
         }
     };
@@ -267,7 +267,7 @@ async fn forget(call: &Call, directories: &[FileId]) {
 /// The subject of a lock request.
 #[derive(Clone, Copy)]
 struct Lock {
-    holder: Holder,
+    holder: LockHolder,
     waits: bool,
 }
 
@@ -298,9 +298,9 @@ async fn undo(call: &Call, outcome: Outcome) {
         // The kernel has not heard that it was to drop pages.
         call.shared.pages.doubt(id.0);
         result = open::close(call, handle).await;
-    } else if let Some(unlock) = answer.unlock() {
-        let holder = Holder::of_change(call.file, &unlock);
-        result = lock_release::release(call, holder, unlock).await;
+    } else if let Some((open, unlock)) = answer.unlock() {
+        let (client, files) = (&*call.client, call.client.files());
+        result = files.release_lock(client, &open, unlock).await;
     }
     if let Err(error) = result {
         tracing::debug!(id = %call.file, %error, "cannot take back what a caller left behind");

@@ -43,8 +43,6 @@ mod kernel_locks;
 mod kernel_names;
 mod known_nodes;
 mod local;
-mod lock_notes;
-mod lock_release;
 mod mount;
 mod open_handles;
 mod operations;

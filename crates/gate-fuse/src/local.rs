@@ -2,24 +2,23 @@
 
 use crate::answer::{Answer, Outcome};
 use crate::call::Shared;
-use crate::lock_notes::Holder;
-use futago_base::{Errno, FileId};
-use futago_files::xattrs;
+use futago_base::Errno;
+use futago_files::{OpenFile, xattrs};
 use futago_fuse_kernel::Operation;
 
 /// The answer to a request that needs no server.
-pub fn answer(shared: &Shared, file: FileId, operation: &Operation) -> Option<Outcome> {
+pub fn answer(shared: &Shared, operation: &Operation) -> Option<Outcome> {
+    let handles = &shared.handles;
     match operation {
         // Every change of a directory is on its servers when it has returned.
         Operation::FsyncDirectory { .. } => Some(Ok(Answer::Done)),
         Operation::Fsync { handle, .. } => {
-            let is_clean = shared.handles.is_clean(*handle);
-            is_clean.then_some(Ok(Answer::Done))
-        }
-        Operation::Flush { handle, lock_owner } => {
-            let has_locks = shared.locks.has(Holder::of_ranges(file, *lock_owner));
-            let is_done = !has_locks && shared.handles.is_clean(*handle);
+            let is_done = handles.is(*handle, OpenFile::is_clean);
             is_done.then_some(Ok(Answer::Done))
+        }
+        Operation::Flush { handle, .. } => {
+            let is_clean = |open: &OpenFile| open.is_clean() && open.has_no_range_locks();
+            handles.is(*handle, is_clean).then_some(Ok(Answer::Done))
         }
         // A directory need not be registered as open: listing one that was removed finds nothing.
         // Once this is refused, the kernel keeps listings and opens directories without asking.

@@ -25,10 +25,10 @@ impl OpenHandles {
         open.ok_or(Errno::EBADF)
     }
 
-    /// Whether the file of a number is open and has nothing to synchronize.
-    pub fn is_clean(&self, handle: u64) -> bool {
+    /// Whether the file of a number is open and is such a one.
+    pub fn is(&self, handle: u64, such: impl FnOnce(&OpenFile) -> bool) -> bool {
         let handles = locked(&self.0);
-        handles.get(&handle).is_some_and(|open| open.is_clean())
+        handles.get(&handle).is_some_and(|open| such(open))
     }
 
     /// Removes an open file that the kernel closes.

@@ -1,11 +1,10 @@
 //! The kernel's vocabulary and the protocol's.
 
-use crate::lock_notes::Holder;
 use futago_base::{
     Attributes, FileId, Kind, Timestamp,
     record::{LockKind, LockRange, RangeLock},
 };
-use futago_files::{Access, stat};
+use futago_files::{Access, LockHolder, stat};
 use futago_fuse_kernel as kernel;
 use futago_wire::{AttributeChange, LockChange, SetTime};
 
@@ -111,7 +110,7 @@ const fn set_time(time: kernel::SetTime) -> SetTime {
 }
 
 /// A lock as the kernel asks for it.
-pub const fn lock_change(request: &kernel::LockRequest, holder: Holder) -> LockChange {
+pub const fn lock_change(request: &kernel::LockRequest, holder: LockHolder) -> LockChange {
     let lock = request.lock;
     let kind = match lock.kind as i32 {
         libc::F_RDLCK => Some(LockKind::Shared),
@@ -176,7 +175,7 @@ mod tests {
             owner: 2,
             lock,
         };
-        let holder = Holder {
+        let holder = LockHolder {
             file: FileId(3),
             space: LockSpace::Range,
             owner: 2,

@@ -1,11 +1,9 @@
 //! Opening, creating and closing files.
 
 use super::nodes::new_file;
-use super::{data, pages};
+use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
-use crate::lock_notes::Holder;
-use crate::lock_release;
 use crate::translate::{self, access};
 use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
 use futago_client::{Context, CreateFlags};
@@ -126,29 +124,17 @@ pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
 }
 
 /// Every close of a descriptor ends the `fcntl` locks that its process has on the file, after what
-/// was written is on its servers, and tells what of that is lost.
+/// was written is on its servers, and reports what of that is lost.
 pub async fn flush(call: &Call, handle: u64, lock_owner: u64) -> Outcome {
-    let synchronized = data::synchronize(call, handle).await;
-    let holder = Holder::of_ranges(call.file, lock_owner);
-    if !call.shared.locks.has(holder) {
-        return synchronized;
-    }
-    call.shared.locks.forget(holder);
-    let released = lock_release::release_all(call, holder).await;
-    // The loss of data is reported once, so it comes first.
-    synchronized.and_then(|answer| released.map(|()| answer))
+    let open = call.shared.handles.get(handle)?;
+    let files = call.client.files();
+    files.flush(&*call.client, &open, lock_owner).await?;
+    Ok(Answer::Done)
 }
 
 /// The last close of an open file ends the locks that belong to it: those of `flock` and of
 /// `F_OFD_SETLK`.
 pub async fn release(call: &Call, release: Release) -> Outcome {
-    let (id, locks) = (call.file, &call.shared.locks);
-    let holders = locks.forget_handle(id, release.handle);
-    for holder in holders {
-        // A failed release is repeated.
-        lock_release::release_all(call, holder).await.ok();
-        locks.settle(holder);
-    }
     close(call, release.handle).await?;
     Ok(Answer::Done)
 }

@@ -84,6 +84,7 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
     begin(context, context.clone().keep_sending());
     begin(context, context.clone().keep_connecting());
     begin(context, recalls::answer(Arc::clone(client)));
+    begin(context, keep_releasing(Arc::clone(client)));
     let of_watch = context.clone();
     spawn_local(poll_streams(move |look| of_watch.with_lock(look)));
     let mut keep_alive = interval(keep_alive_period());
@@ -116,6 +117,11 @@ async fn serve(client: &Arc<RecordedClient>, mut jobs: mpsc::UnboundedReceiver<J
         });
         let _ = timeout(LEAVE_MAX, context.poll_with_lock(leaving)).await;
     }
+}
+
+/// Repeats failed releases of locks, for as long as the client lives.
+async fn keep_releasing(client: Arc<RecordedClient>) {
+    client.files().keep_releasing(&*client).await;
 }
 
 /// Runs work on the client's thread with the lock.
