@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `credentials`, `access` | the caller, and the rights to a file |
 //! | `operations` | the client behind it |
-//! | `open_files`, `open_file` | open files, and the errors that they report |
+//! | `open_files`, `open_file`, `open` | open files, and the errors that they report |
 //! | `locks`, `lock_holders` | advisory locks, and their owners |
 //! | `lock_release`, `unsettled` | releases at a close that fail, and owners that wait for them |
 //! | `stat`, `xattrs` | rules of attributes |
@@ -19,6 +19,7 @@ pub mod listing;
 mod lock_holders;
 mod lock_release;
 mod locks;
+mod open;
 mod open_file;
 mod open_files;
 mod operations;
@@ -29,6 +30,7 @@ pub mod xattrs;
 pub use access::{Access, is_surely_allowed};
 pub use credentials::Credentials;
 pub use lock_holders::LockHolder;
+pub use open::{Created, new_file};
 pub use open_file::OpenFile;
 pub use open_files::OpenFiles;
 pub use operations::Operations;

@@ -5,10 +5,7 @@ use crate::{
 };
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 use atomic_refcell::AtomicRefCell;
-use core::pin::pin;
-use futago_base::{Errno, FileId, SessionId};
-use futago_client::Context;
-use futago_wire::FileState;
+use futago_base::{FileId, SessionId};
 
 /// The open files of a client. A client has exactly one, or losses are not reported to all.
 ///
@@ -35,20 +32,6 @@ struct Opens {
 }
 
 impl OpenFiles {
-    /// Opens a file: it exists until it is closed, even without names.
-    ///
-    /// # Errors
-    /// `ESTALE` if it does not exist.
-    pub async fn open(
-        &self,
-        client: &impl Operations,
-        id: FileId,
-    ) -> Result<(Arc<OpenFile>, FileState), Errno> {
-        let session = client.core().context().session();
-        let state = client.open(id).await?;
-        Ok((self.add(id, session), state))
-    }
-
     /// Adds a file that the client has opened in a session.
     pub fn add(&self, id: FileId, session: SessionId) -> Arc<OpenFile> {
         let state = &mut *self.state.borrow_mut();
@@ -62,25 +45,8 @@ impl OpenFiles {
         Arc::new(OpenFile::new(node, state.last, session))
     }
 
-    /// Closes an open file, and releases the locks that were taken through it. The close takes
-    /// effect even if buffered data is lost.
-    ///
-    /// # Errors
-    /// The reason of such a loss, which the other open files report as well; `ESTALE` if the
-    /// session has ended; `EIO` if the home cannot be reached, which keeps the file open then until
-    /// the session ends.
-    pub async fn close(&self, client: &impl Operations, open: Arc<OpenFile>) -> Result<(), Errno> {
-        self.release_locks(client, &open).await;
-        let close = pin!(async {
-            let closed = client.close(open.id()).await;
-            closed.inspect_err(|&why| open.node.lose(why))
-        });
-        let closed = open.run(client, close).await;
-        self.remove(&open);
-        closed
-    }
-
-    fn remove(&self, open: &OpenFile) {
+    /// Removes an open file that is closed.
+    pub(crate) fn remove(&self, open: &OpenFile) {
         open.end();
         let nodes = &mut self.state.borrow_mut().nodes;
         if let Some(opens) = nodes.get_mut(&open.id()) {

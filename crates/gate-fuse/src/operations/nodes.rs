@@ -12,20 +12,14 @@ use futago_wire::{NewContent, NewNode};
 /// Permissions of symbolic links, which nobody looks at.
 const SYMLINK_MODE: u32 = 0o777;
 
-/// A node of the caller's.
-pub const fn new_node(call: &Call, content: NewContent, mode: u32) -> NewNode {
-    NewNode {
-        content,
-        mode: permissions(mode),
-        uid: call.header.uid,
-        gid: call.header.gid,
-    }
+/// A node of the caller.
+fn new_node(call: &Call, content: NewContent, mode: u32) -> NewNode {
+    call.credentials().new_node(content, permissions(mode))
 }
 
-/// An empty regular file.
+/// An empty regular file of the caller.
 pub fn new_file(call: &Call, mode: u32) -> NewNode {
-    let chunk_bytes = call.client.config().chunk_bytes;
-    new_node(call, NewContent::File { chunk_bytes }, mode)
+    futago_files::new_file(&*call.client, call.credentials(), permissions(mode))
 }
 
 pub async fn make_node(call: &Call, make: MakeNode) -> Outcome {

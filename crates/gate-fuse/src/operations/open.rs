@@ -5,18 +5,16 @@ use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::translate::{self, access};
-use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
-use futago_client::{Context, CreateFlags};
-use futago_files::{OpenFile, is_surely_allowed};
+use futago_base::{Attributes, Errno, FileId, Kind, Name};
+use futago_files::{Created, OpenFile, is_surely_allowed};
 use futago_fuse_kernel::{Create, Release};
-use futago_wire::AttributeChange;
 use std::sync::Arc;
 
 pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
     let id = call.file;
     let (open, state) = call.client.files().open(&*call.client, id).await?;
     if has(flags, libc::O_TRUNC) {
-        Box::pin(truncate_or_close(call, &open, kill_privileges)).await?;
+        Box::pin(truncate(call, &open, kill_privileges)).await?;
     }
     call.shared.handles.add(&open);
     let flags = pages::opened(call, open.number(), flags, &state).await;
@@ -28,35 +26,23 @@ pub async fn open(call: &Call, flags: u32, kill_privileges: bool) -> Outcome {
 /// has the kernel look and check again.
 pub async fn create(call: &Call, create: Create) -> Outcome {
     let name = Name::new(create.name)?;
+    let node = new_file(call, create.mode);
+    let (client, files) = (&*call.client, call.client.files());
     let exclusive = has(create.flags, libc::O_EXCL);
-    let (directory, node) = (call.file, new_file(call, create.mode));
-    let session = call.client.context().session();
-    let (state, is_new) = (call.client)
-        .create(
-            directory,
-            &name,
-            node,
-            CreateFlags {
-                exclusive,
-                open: true,
-            },
-            Payload::empty(),
-        )
-        .await?;
-    let mut attributes = state.attributes;
-    match attributes.kind {
-        Kind::File => {}
-        Kind::Directory => return Err(Errno::EISDIR),
-        _ => return Err(Errno::ESTALE),
-    }
-    let open = call.client.files().add(attributes.id, session);
-    if !is_new {
-        // Apart, as it is seldom and large; so is a truncation by `open`.
-        let existing = existing(call, &open, attributes, create.flags, create.kill_suidgid);
-        attributes = Box::pin(existing).await?;
-    }
-    call.shared.handles.add(&open);
-    (call.shared.pages).opened_to_write(attributes.id.0, open.number());
+    let created = files.create(client, call.file, &name, node, exclusive);
+    let (open, attributes) = match created.await? {
+        Created::New(open, attributes) => (open, attributes),
+        Created::Existing(open, found) => {
+            // Apart, as it is seldom and large; so is a truncation by `open`.
+            let kill_privileges = create.kill_suidgid;
+            let existing = existing(call, &open, found, create.flags, kill_privileges);
+            let attributes = Box::pin(existing).await?;
+            (open, attributes)
+        }
+        Created::Other(found) if found.kind == Kind::Directory => return Err(Errno::EISDIR),
+        Created::Other(_) => return Err(Errno::ESTALE),
+    };
+    add_to_write(call, &open);
     let entry = call.entry(&name, &attributes);
     Ok(Answer::Created(entry, open.number()))
 }
@@ -68,59 +54,57 @@ async fn existing(
     flags: u32,
     kill_privileges: bool,
 ) -> Result<Attributes, Errno> {
+    let truncates = has(flags, libc::O_TRUNC);
     let mut access = access(flags);
-    if has(flags, libc::O_TRUNC) {
+    if truncates {
         access = access.and_write();
     }
     if !is_surely_allowed(&attributes, call.credentials(), access) {
-        close_again(call, open).await?;
+        let files = call.client.files();
+        files.close(&*call.client, Arc::clone(open)).await?;
         return Err(Errno::ESTALE);
     }
-    if has(flags, libc::O_TRUNC) {
-        return truncate_or_close(call, open, kill_privileges).await;
+    if truncates {
+        return truncate(call, open, kill_privileges).await;
     }
     Ok(attributes)
 }
 
-async fn truncate_or_close(
+async fn truncate(
     call: &Call,
     open: &Arc<OpenFile>,
     kill_privileges: bool,
 ) -> Result<Attributes, Errno> {
-    let id = open.id();
-    let change = AttributeChange {
-        size: Some(0),
-        kill_privileges,
-        ..AttributeChange::default()
-    };
-    let drops_set_id = kill_privileges && call.client.may_be_set_id(id);
-    match call.client.set_attributes(id, change).await {
-        Ok(state) => {
-            if drops_set_id {
-                // The answer to `open` tells no mode, and the kernel keeps the one that it has.
-                call.shared.known_nodes.changed(id.0);
-            }
-            Ok(state.attributes)
-        }
-        Err(errno) => {
-            close_again(call, open).await?;
-            Err(errno)
-        }
+    let (client, files, id) = (&*call.client, call.client.files(), open.id());
+    let drops_set_id = kill_privileges && client.may_be_set_id(id);
+    let attributes = files
+        .truncate_or_close(client, open, kill_privileges)
+        .await?;
+    if drops_set_id {
+        // The answer to `open` reports no mode, and the kernel keeps the one that it has.
+        call.shared.known_nodes.changed(id.0);
     }
+    Ok(attributes)
 }
 
 /// The kernel's `O_TMPFILE`: an open file without a name, which `linkat` may give it.
 pub async fn temporary_file(call: &Call, create: Create) -> Outcome {
-    let (directory, node) = (call.file, new_file(call, create.mode));
-    let session = call.client.context().session();
-    let made = call.client.create_unnamed(directory, node).await?;
+    let node = new_file(call, create.mode);
+    let (client, files) = (&*call.client, call.client.files());
+    let (open, attributes) = files.create_unnamed(client, call.file, node).await?;
     // It has no name that could be cached.
-    let entry = translate::entry(made.attributes.id.0, &made.attributes);
+    let entry = translate::entry(attributes.id.0, &attributes);
     call.shared.known_nodes.tell(entry.node, false);
-    let open = call.client.files().add(made.attributes.id, session);
-    call.shared.handles.add(&open);
-    call.shared.pages.opened_to_write(entry.node, open.number());
+    add_to_write(call, &open);
     Ok(Answer::Created(entry, open.number()))
+}
+
+/// Adds a file that is read and written past the kernel's pages.
+fn add_to_write(call: &Call, open: &Arc<OpenFile>) {
+    call.shared.handles.add(open);
+    call.shared
+        .pages
+        .opened_to_write(open.id().0, open.number());
 }
 
 /// Every close of a descriptor ends the `fcntl` locks that its process has on the file, after what
@@ -144,12 +128,6 @@ pub async fn close(call: &Call, handle: u64) -> Result<(), Errno> {
     let open = call.shared.handles.remove(handle)?;
     call.shared.pages.closed(open.id().0, handle);
     call.client.files().close(&*call.client, open).await
-}
-
-/// Closes a file of which the kernel does not hear.
-async fn close_again(call: &Call, open: &Arc<OpenFile>) -> Result<(), Errno> {
-    let files = call.client.files();
-    files.close(&*call.client, Arc::clone(open)).await
 }
 
 /// Has an open file registered with its home before its data is changed up to `end`: who writes
