@@ -7,6 +7,7 @@
 //! | `open_files`, `open_file`, `open` | open files, and the errors that they report |
 //! | `locks`, `lock_holders` | advisory locks, and their owners |
 //! | `lock_release`, `unsettled` | releases at a close that fail, and owners that wait for them |
+//! | `data` | reads and writes |
 //! | `stat`, `xattrs` | rules of attributes |
 //! | `listing` | where a listing continues |
 #![no_std]
@@ -15,6 +16,7 @@ extern crate alloc;
 
 mod access;
 mod credentials;
+mod data;
 pub mod listing;
 mod lock_holders;
 mod lock_release;
@@ -29,6 +31,7 @@ pub mod xattrs;
 
 pub use access::{Access, is_surely_allowed};
 pub use credentials::Credentials;
+pub use data::{CopyRange, FileWrite, WriteOffset};
 pub use lock_holders::LockHolder;
 pub use open::{Created, new_file};
 pub use open_file::OpenFile;

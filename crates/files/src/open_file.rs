@@ -132,7 +132,7 @@ impl OpenFile {
     }
 
     /// Notes that a write through this open file begins.
-    pub fn begin_to_write(&self) {
+    pub(crate) fn begin_to_write(&self) {
         let mut reported = self.losses_reported.borrow_mut();
         if reported.is_none() {
             *reported = Some(self.node.losses.borrow().count);

@@ -1,15 +1,13 @@
 //! File data.
 
-use super::open::take_part;
 use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::direct_changes::Way;
 use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
-use futago_files::OpenFile;
+use futago_files::{CopyRange, FileWrite, WriteOffset};
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
-use futago_wire::AttributeChange;
 use std::ops::Range;
 use std::pin::pin;
 
@@ -27,16 +25,17 @@ pub async fn write(call: &Call, write: Write) -> Outcome {
         return Box::pin(write_back(call, write)).await;
     }
     let open = call.shared.handles.get(write.handle)?;
+    let write = file_write(write);
     let bytes = write.data.len() as u32;
-    let may_change = if appends(&write) {
-        0..u64::MAX
-    } else {
-        span(write.offset, bytes.into())
-    };
-    let change = (call.shared.direct_changes).begin(call.file, Way::Direct, may_change);
+    let drops_set_id = write.kill_privileges && call.client.may_be_set_id(call.file);
+    let changes = &call.shared.direct_changes;
+    let change = changes.begin(call.file, Way::Direct, write.may_change());
     let change = change.await;
-    let write = pin!(write_data(call, &open, write));
-    change.made(open.run(&*call.client, write).await?);
+    change.made(open.write(&*call.client, write).await?);
+    if drops_set_id {
+        // The kernel keeps the mode, by which it would start programs.
+        call.shared.known_nodes.changed(call.file.0);
+    }
     pages::changed(call, call.file).await;
     Ok(Answer::Written(bytes))
 }
@@ -47,77 +46,49 @@ async fn write_back(call: &Call, write: Write) -> Outcome {
     let (changes, id) = (&call.shared.direct_changes, call.file);
     let range = span(write.offset, write.data.len() as u64);
     let open = call.shared.handles.get(write.handle)?;
+    let drops_set_id = write.kill_suidgid && call.client.may_be_set_id(id);
     let _change = changes.begin(id, Way::WriteBack, range.clone()).await;
     for current in changes.without_outdated(id, range) {
         let from = (current.start - write.offset) as usize;
         let to = (current.end - write.offset) as usize;
-        let part = Write {
+        let part = file_write(Write {
             offset: current.start,
             data: write.data.slice(from..to),
             ..write.clone()
-        };
-        let write = pin!(write_data(call, &open, part));
-        open.run(&*call.client, write).await?;
+        });
+        open.write(&*call.client, part).await?;
+        if drops_set_id {
+            call.shared.known_nodes.changed(id.0);
+        }
     }
     Ok(Answer::Written(write.data.len() as u32))
 }
 
 /// A write of a file opened with `O_APPEND` goes to the end that its home knows; the kernel's
 /// offset may be old. Data of a shared mapping has its place.
-const fn appends(write: &Write) -> bool {
-    write.flags & libc::O_APPEND as u32 != 0 && !write.from_cache
+fn file_write(write: Write) -> FileWrite {
+    let has = |flag: libc::c_int| write.flags & flag as u32 != 0;
+    let offset = if has(libc::O_APPEND) && !write.from_cache {
+        WriteOffset::End
+    } else {
+        WriteOffset::At(write.offset)
+    };
+    FileWrite {
+        offset,
+        kill_privileges: write.kill_suidgid,
+        is_synchronous: has(libc::O_DSYNC),
+        data: Payload::within(write.data, REQUEST_BUFFER_BYTES),
+    }
 }
 
 const fn span(offset: u64, bytes: u64) -> Range<u64> {
     offset..offset.saturating_add(bytes)
 }
 
-/// Returns what was written.
-async fn write_data(call: &Call, open: &OpenFile, write: Write) -> Result<Range<u64>, Errno> {
-    let bytes = write.data.len() as u64;
-    let (appends, mut offset) = (appends(&write), write.offset);
-    let end = if appends {
-        u64::MAX
-    } else {
-        offset.saturating_add(bytes)
-    };
-    take_part(call, call.file, end).await?;
-    let drops_set_id = write.kill_suidgid && call.client.may_be_set_id(call.file);
-    let data = Payload::within(write.data, REQUEST_BUFFER_BYTES);
-    open.begin_to_write();
-    if appends {
-        offset = call
-            .client
-            .append(call.file, data, write.kill_suidgid)
-            .await?;
-    } else {
-        call.client
-            .write(call.file, offset, data, write.kill_suidgid)
-            .await?;
-    }
-    if write.flags & libc::O_DSYNC as u32 != 0 {
-        open.synchronize(&*call.client).await?;
-    }
-    if drops_set_id {
-        // The kernel keeps the mode, by which it would start programs.
-        call.shared.known_nodes.changed(call.file.0);
-    }
-    Ok(span(offset, bytes))
-}
-
-/// Takes set-user-id and set-group-id bits away before others than root change a file's data. For
-/// writes and changes of size the kernel says whether these bits go.
-async fn drop_set_id(call: &Call, id: FileId) -> Result<(), Errno> {
-    if call.credentials().is_root() || !call.client.may_be_set_id(id) {
-        return Ok(());
-    }
-    let change = AttributeChange {
-        kill_privileges: true,
-        ..AttributeChange::default()
-    };
-    call.client.set_attributes(id, change).await?;
-    call.shared.known_nodes.changed(id.0);
-    Ok(())
+/// Whether a change of a file's data that is not a write takes set-user-id and set-group-id bits
+/// away, as others than root do. For writes and changes of size the kernel says so.
+fn drops_set_id(call: &Call, id: FileId) -> bool {
+    !call.credentials().is_root() && call.client.may_be_set_id(id)
 }
 
 /// Has the client send what it buffers of the file.
@@ -144,16 +115,18 @@ pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {
         _ if range.mode & !KEEP_SIZE == ZERO => AllocateMode::ZeroRange { keep_size },
         _ => return Err(Errno::EOPNOTSUPP),
     };
-    let (client, id) = (&call.client, call.file);
-    let changed = changed_bytes(mode, range);
+    let open = call.shared.handles.get(range.handle)?;
+    let (id, changed) = (call.file, changed_bytes(mode, range));
     let change = (call.shared.direct_changes).begin(id, Way::Direct, changed.clone());
     let change = change.await;
-    let allocate = pin!(async {
-        take_part(call, id, range.offset.saturating_add(range.length)).await?;
-        drop_set_id(call, id).await?;
-        client.allocate(id, mode, range.offset, range.length).await
-    });
-    call.on_open_file(range.handle, allocate).await?;
+    let drops_set_id = drops_set_id(call, id);
+    let range = span(range.offset, range.length);
+    let allocated = open.allocate(&*call.client, mode, range, drops_set_id);
+    let allocated = allocated.await;
+    if drops_set_id {
+        call.shared.known_nodes.changed(id.0);
+    }
+    allocated?;
     change.made(changed);
     pages::changed(call, id).await;
     Ok(Answer::Done)
@@ -183,18 +156,23 @@ pub async fn seek(call: &Call, handle: u64, offset: u64, whence: u32) -> Outcome
 pub async fn copy(call: &Call, copy: &CopyFileRange) -> Outcome {
     let length = copy.length.min(COPY_BYTES_MAX);
     let (target, target_offset) = (FileId(copy.target_node), copy.target_offset);
+    let handles = &call.shared.handles;
+    let (from, to) = (handles.get(copy.handle)?, handles.get(copy.target_handle)?);
     let may_change = span(target_offset, length);
-    let change = (call.shared.direct_changes).begin(target, Way::Direct, may_change.clone());
+    let change = (call.shared.direct_changes).begin(target, Way::Direct, may_change);
     let change = change.await;
-    let to_target = pin!(async {
-        take_part(call, target, may_change.end).await?;
-        drop_set_id(call, target).await?;
-        (call.client)
-            .copy_range(call.file, copy.offset, target, target_offset, length)
-            .await
-    });
-    let to_target = pin!(call.on_open_file(copy.target_handle, to_target));
-    let copied = call.on_open_file(copy.handle, to_target).await?;
+    let drops_set_id = drops_set_id(call, target);
+    let range = CopyRange {
+        source_offset: copy.offset,
+        target_offset,
+        length,
+        kill_privileges: drops_set_id,
+    };
+    let copied = from.copy_range(&*call.client, &to, range).await;
+    if drops_set_id {
+        call.shared.known_nodes.changed(target.0);
+    }
+    let copied = copied?;
     change.made(span(target_offset, copied));
     pages::changed(call, target).await;
     Ok(Answer::Copied(copied))

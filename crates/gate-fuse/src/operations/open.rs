@@ -5,7 +5,7 @@ use super::pages;
 use crate::answer::{Answer, Outcome};
 use crate::call::Call;
 use crate::translate::{self, access};
-use futago_base::{Attributes, Errno, FileId, Kind, Name};
+use futago_base::{Attributes, Errno, Kind, Name};
 use futago_files::{Created, OpenFile, is_surely_allowed};
 use futago_fuse_kernel::{Create, Release};
 use std::sync::Arc;
@@ -128,16 +128,6 @@ pub async fn close(call: &Call, handle: u64) -> Result<(), Errno> {
     let open = call.shared.handles.remove(handle)?;
     call.shared.pages.closed(open.id().0, handle);
     call.client.files().close(&*call.client, open).await
-}
-
-/// Has an open file registered with its home before its data is changed up to `end`: who writes
-/// beyond the first chunk may write ahead of the size, as far as servers allow those of whom they
-/// know that they have the file open.
-pub async fn take_part(call: &Call, id: FileId, end: u64) -> Result<(), Errno> {
-    if end <= call.client.chunk_bytes(id).await?.into() {
-        return Ok(());
-    }
-    call.client.register_opens(id).await
 }
 
 const fn has(flags: u32, flag: libc::c_int) -> bool {

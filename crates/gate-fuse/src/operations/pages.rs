@@ -7,7 +7,6 @@ use futago_base::{Attributes, Duration, Errno, FileId, Payload};
 use futago_client::Context;
 use futago_fuse_kernel::{OpenFlags, Read};
 use futago_wire::FileState;
-use std::pin::pin;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
@@ -82,9 +81,9 @@ pub async fn read(call: &Call, read: &Read) -> Result<Payload, Errno> {
         let into_pages = read.offset..read.offset.saturating_add(read.size.into());
         (call.shared.direct_changes).read_into_pages(id, &into_pages);
     }
+    let open = call.shared.handles.get(read.handle)?;
     let start = pages.begin_read(id.0, read.handle);
-    let data = pin!(call.client.read(id, read.offset, read.size));
-    let data = call.on_open_file(read.handle, data).await?;
+    let data = open.read(&*call.client, read.offset, read.size).await?;
     let trust = || call.client.data_trust(id);
     if start.is_some_and(|start| pages.end_read(id.0, start, trust())) {
         drop_later(call, id);
