@@ -70,8 +70,8 @@ impl OpenFile {
     /// Writes, and returns the written range.
     ///
     /// # Errors
-    /// `ESTALE` if the session has ended; `EFBIG`, `ENOSPC`, `EIO`, after which some of the data may
-    /// be written; of a synchronous write those of [`OpenFile::synchronize`].
+    /// `ESTALE` if the session has ended; `EFBIG`, `ENOSPC`, `EIO`, after which some of the data
+    /// may be written; of a synchronous write also those of [`OpenFile::synchronize`].
     pub async fn write(
         &self,
         client: &impl Operations,

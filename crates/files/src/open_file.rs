@@ -104,9 +104,9 @@ impl OpenFile {
         !self.node.is_written()
     }
 
-    /// Whether nobody has locks on ranges of the file. Any thread may ask, as above.
-    pub fn has_no_range_locks(&self) -> bool {
-        !self.node.lock_holders.have_ranges()
+    /// Whether anybody may hold locks on ranges of the file. Any thread may ask, as above.
+    pub fn may_have_range_locks(&self) -> bool {
+        self.node.lock_holders.have_ranges()
     }
 
     /// Runs an operation on the open file, in the session that has opened it.

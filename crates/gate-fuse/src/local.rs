@@ -17,8 +17,8 @@ pub fn answer(shared: &Shared, operation: &Operation) -> Option<Outcome> {
             is_done.then_some(Ok(Answer::Done))
         }
         Operation::Flush { handle, .. } => {
-            let is_clean = |open: &OpenFile| open.is_clean() && open.has_no_range_locks();
-            handles.is(*handle, is_clean).then_some(Ok(Answer::Done))
+            let is_done = |open: &OpenFile| open.is_clean() && !open.may_have_range_locks();
+            handles.is(*handle, is_done).then_some(Ok(Answer::Done))
         }
         // A directory need not be registered as open: listing one that was removed finds nothing.
         // Once this is refused, the kernel keeps listings and opens directories without asking.

@@ -5,10 +5,14 @@
 
 use crate::{Cluster, Futago, Options, RecordedClient};
 use bytes::Bytes;
-use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, SessionId, Space};
-use futago_client::{Context, CreateFlags, Owner};
-use futago_wire::{AttributeChange, ListedEntry, NewContent, NewNode};
-use std::{io, pin::pin};
+use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, Space, limits};
+use futago_client::CreateFlags;
+use futago_files::{Created, Credentials, FileWrite, OpenFile, WriteOffset, new_file};
+use futago_wire::{AttributeChange, ListedEntry, NewContent};
+use std::{io, ops::Range, pin::pin, sync::Arc};
+
+/// The most symbolic links that one path is followed through, as on Linux.
+const LINKS_MAX: usize = 40;
 
 /// The mode of opening a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,8 +33,7 @@ pub struct OpenOptions {
 #[derive(Clone)]
 pub struct FileSystem {
     futago: Futago,
-    owner: Owner,
-    chunk_bytes: u32,
+    caller: Credentials,
 }
 
 /// An open file. It is closed when it is dropped; [`File::close`] also returns the error of
@@ -40,9 +43,8 @@ pub struct FileSystem {
 /// not heard of it for a lease.
 pub struct File {
     file_system: FileSystem,
-    id: FileId,
-    session: SessionId,
-    open: bool,
+    open: Arc<OpenFile>,
+    is_closed: bool,
 }
 
 /// Converts an error of the file system to one of the operating system.
@@ -51,21 +53,28 @@ fn os_error(errno: Errno) -> io::Error {
 }
 
 impl FileSystem {
-    /// A client of the cluster. Nothing is sent before the first operation.
+    /// A client of the cluster, for the effective user and group of the calling thread. Nothing is
+    /// sent before the first operation.
     ///
     /// # Errors
     /// As [`Futago::connect`].
     pub fn connect(cluster: &Cluster, options: Options) -> io::Result<Self> {
-        let owner = Owner {
+        let caller = Credentials {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
         };
         let futago = Futago::connect(cluster, options)?;
-        Ok(Self {
-            futago,
-            owner,
-            chunk_bytes: cluster.chunk_bytes,
-        })
+        Ok(Self { futago, caller })
+    }
+
+    /// The same client for another caller: it owns what is created, and changes of data by others
+    /// than root clear set-user-id. The client checks no rights.
+    #[must_use]
+    pub fn on_behalf_of(&self, caller: Credentials) -> Self {
+        Self {
+            caller,
+            ..self.clone()
+        }
     }
 
     /// The client behind it, for operations that have no path.
@@ -90,25 +99,15 @@ impl FileSystem {
     }
 
     /// Opens, or creates and opens, a regular file.
+    ///
+    /// # Errors
+    /// Those of `open`; `ENXIO` for what is neither a file nor a directory.
     pub fn open(&self, path: &[u8], options: OpenOptions) -> io::Result<File> {
-        let new = NewNode {
-            content: NewContent::File {
-                chunk_bytes: options.chunk_bytes.unwrap_or(self.chunk_bytes),
-            },
-            mode: options.mode,
-            uid: self.owner.uid,
-            gid: self.owner.gid,
-        };
-        let (id, session) = self.run(async |client| {
-            let session = client.context().session();
-            let id = open(client, path, options, new).await?;
-            Ok((id, session))
-        })?;
+        let open = self.run(async |client| open(client, self.caller, path, options).await)?;
         Ok(File {
             file_system: self.clone(),
-            id,
-            session,
-            open: true,
+            open,
+            is_closed: false,
         })
     }
 
@@ -117,22 +116,17 @@ impl FileSystem {
     /// # Errors
     /// Those of `open`; `ESTALE` if the file is gone.
     pub fn open_id(&self, id: FileId) -> io::Result<File> {
-        let session = self.run(async |client| {
-            let session = client.context().session();
-            client.open(id).await?;
-            Ok(session)
-        })?;
+        let (open, _) = self.run(async |client| client.files().open(client, id).await)?;
         Ok(File {
             file_system: self.clone(),
-            id,
-            session,
-            open: true,
+            open,
+            is_closed: false,
         })
     }
 
     /// Creates a directory.
     pub fn create_directory(&self, path: &[u8], mode: u16) -> io::Result<()> {
-        let Owner { uid, gid } = self.owner;
+        let Credentials { uid, gid } = self.caller;
         self.run(async |client| {
             let place = client.locate(path).await?;
             client
@@ -184,16 +178,10 @@ impl FileSystem {
     /// Creates a symbolic link.
     pub fn symlink(&self, target: &[u8], path: &[u8]) -> io::Result<()> {
         let target = Bytes::copy_from_slice(target);
-        let Owner { uid, gid } = self.owner;
+        let node = self.caller.new_node(NewContent::Symlink(target), 0o777);
         self.run(async |client| {
             let place = client.locate(path).await?;
             client.check_slash(&place).await?;
-            let node = NewNode {
-                content: NewContent::Symlink(target),
-                mode: 0o777,
-                uid,
-                gid,
-            };
             let (directory, name) = (place.directory, &place.name);
             client
                 .create(
@@ -276,83 +264,102 @@ async fn at_path<T, F: Future<Output = Result<T, Errno>>>(
 /// Opens a regular file. A failed call leaves nothing open.
 async fn open(
     client: &RecordedClient,
+    caller: Credentials,
     path: &[u8],
     options: OpenOptions,
-    new: NewNode,
-) -> Result<FileId, Errno> {
-    let file = if options.create || options.create_new {
-        match create_or_open(client, path, options, new).await? {
-            (created, true) => return Ok(created.id),
-            (existing, false) if existing.kind == Kind::File => existing,
-            _ => open_existing(client, path).await?,
+) -> Result<Arc<OpenFile>, Errno> {
+    let open = if options.create || options.create_new {
+        match create(client, caller, path, options).await? {
+            Created::New(open, _) => return Ok(open),
+            Created::Existing(open, _) => open,
+            Created::Other(found) => return Err(not_a_file(found.kind)),
         }
     } else {
         open_existing(client, path).await?
     };
-    if options.truncate && file.size > 0 {
-        truncate_or_close(client, file.id).await?;
+    if options.truncate {
+        let (files, kill_privileges) = (client.files(), !caller.is_root());
+        files
+            .truncate_or_close(client, &open, kill_privileges)
+            .await?;
     }
-    Ok(file.id)
+    Ok(open)
 }
 
-/// Returns the attributes of the file and whether it is new. A regular file is open.
-async fn create_or_open(
+/// Creates a file, or opens an existing one, at the end of the symbolic links of a path.
+async fn create(
     client: &RecordedClient,
+    caller: Credentials,
     path: &[u8],
     options: OpenOptions,
-    new: NewNode,
-) -> Result<(Attributes, bool), Errno> {
-    let place = client.locate(path).await?;
-    client.check_slash(&place).await?;
-    let flags = CreateFlags {
-        exclusive: options.create_new,
-        open: true,
-    };
-    let (state, created) = client
-        .create(place.directory, &place.name, new, flags, Payload::empty())
-        .await?;
-    Ok((state.attributes, created))
+) -> Result<Created, Errno> {
+    let mut path = path.to_vec();
+    for _ in 0..=LINKS_MAX {
+        let place = client.locate(&path).await?;
+        client.check_slash(&place).await?;
+        let node = match options.chunk_bytes {
+            Some(chunk_bytes) => caller.new_node(NewContent::File { chunk_bytes }, options.mode),
+            None => new_file(client, caller, options.mode),
+        };
+        let (files, exclusive) = (client.files(), options.create_new);
+        let created = files
+            .create(client, place.directory, &place.name, node, exclusive)
+            .await?;
+        match created {
+            Created::Other(link) if link.kind == Kind::Symlink => {
+                path = link_target(client, &path, link.id).await?;
+            }
+            created => return Ok(created),
+        }
+    }
+    Err(Errno::ELOOP)
 }
 
-async fn open_existing(client: &RecordedClient, path: &[u8]) -> Result<Attributes, Errno> {
+/// The path to the target of a symbolic link that a path ends with.
+async fn link_target(client: &RecordedClient, path: &[u8], link: FileId) -> Result<Vec<u8>, Errno> {
+    let target = client.read_link(link).await?;
+    let name = path.iter().rposition(|byte| *byte == b'/');
+    let directory = match target.first() {
+        Some(b'/') => &[][..],
+        _ => &path[..name.map_or(0, |slash| slash + 1)],
+    };
+    let path = [directory, &target[..]].concat();
+    if path.len() > limits::PATH_BYTES {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    Ok(path)
+}
+
+async fn open_existing(client: &RecordedClient, path: &[u8]) -> Result<Arc<OpenFile>, Errno> {
     let found = |found: Attributes| async move {
         match found.kind {
-            Kind::Directory => Err(Errno::EISDIR),
-            _ => Ok(client.open(found.id).await?.attributes),
+            Kind::File => Ok(client.files().open(client, found.id).await?.0),
+            other => Err(not_a_file(other)),
         }
     };
     at_path(client, path, true, found).await
 }
 
-async fn truncate_or_close(client: &RecordedClient, id: FileId) -> Result<(), Errno> {
-    let change = AttributeChange {
-        size: Some(0),
-        ..AttributeChange::default()
-    };
-    let truncated = client.set_attributes(id, change).await;
-    if truncated.is_err() {
-        // If this fails, the end of the session closes the file.
-        client.close(id).await.ok();
+/// The error of opening what has no data.
+const fn not_a_file(kind: Kind) -> Errno {
+    match kind {
+        Kind::Directory => Errno::EISDIR,
+        _ => Errno::ENXIO,
     }
-    truncated.map(drop)
 }
 
 impl File {
-    /// Runs an operation on the file, in the session that opened it.
+    /// Runs an operation of the client.
     fn run<T>(
         &self,
         operation: impl AsyncFnOnce(&RecordedClient) -> Result<T, Errno>,
     ) -> io::Result<T> {
-        let session = self.session;
-        self.file_system.run(async |client| {
-            let operation = pin!(operation(client));
-            client.in_session(session, operation).await
-        })
+        self.file_system.run(operation)
     }
 
     /// The file's identity.
-    pub const fn id(&self) -> FileId {
-        self.id
+    pub fn id(&self) -> FileId {
+        self.open.id()
     }
 
     /// Reads up to `length` bytes at `offset`; fewer only at the end of the file.
@@ -360,8 +367,7 @@ impl File {
     /// # Errors
     /// Those of `pread`.
     pub fn read_at(&self, offset: u64, length: u32) -> io::Result<Bytes> {
-        let id = self.id;
-        let read = self.run(async |client| client.read(id, offset, length).await)?;
+        let read = self.run(async |client| self.open.read(client, offset, length).await)?;
         Ok(read.bytes())
     }
 
@@ -370,34 +376,41 @@ impl File {
     /// # Errors
     /// Those of `pwrite`. Some of the data may have been written.
     pub fn write_at(&self, offset: u64, data: Bytes) -> io::Result<()> {
-        let id = self.id;
-        let data = Payload::from(data);
-        self.run(async |client| {
-            client.write(id, offset, data, false).await?;
-            Ok(())
-        })
+        self.write(WriteOffset::At(offset), data).map(drop)
     }
 
     /// Writes at the current end of the file and returns the offset.
     pub fn append(&self, data: Bytes) -> io::Result<u64> {
-        let id = self.id;
-        self.run(async |client| client.append(id, Payload::from(data), false).await)
+        self.write(WriteOffset::End, data).map(|range| range.start)
+    }
+
+    /// Returns the written range.
+    fn write(&self, offset: WriteOffset, data: Bytes) -> io::Result<Range<u64>> {
+        let write = FileWrite {
+            offset,
+            data: Payload::from(data),
+            kill_privileges: !self.file_system.caller.is_root(),
+            is_synchronous: false,
+        };
+        self.run(async |client| self.open.write(client, write).await)
     }
 
     /// Stores all data that this client has written to the file at its servers, as `fsync` does.
     /// Without [`Options::leases`] the data is there already.
     ///
     /// # Errors
-    /// The reason why earlier written data was lost, reported once.
+    /// The reason why earlier written data was lost. Every `File` that has written to the file
+    /// reports it, once.
     pub fn synchronize(&self) -> io::Result<()> {
-        let id = self.id;
-        self.run(async |client| client.synchronize(id).await)
+        self.run(async |client| self.open.synchronize(client).await)
     }
 
     /// The attributes as `fstat` returns them.
     pub fn metadata(&self) -> io::Result<Attributes> {
-        let id = self.id;
-        self.run(async |client| Ok(client.attributes(id).await?.attributes))
+        self.run(async |client| {
+            let state = pin!(client.attributes(self.open.id()));
+            Ok(self.open.run(client, state).await?.attributes)
+        })
     }
 
     /// Sets the size.
@@ -405,33 +418,40 @@ impl File {
     /// # Errors
     /// Those of `ftruncate`.
     pub fn set_size(&self, size: u64) -> io::Result<()> {
-        let id = self.id;
         let change = AttributeChange {
             size: Some(size),
+            kill_privileges: !self.file_system.caller.is_root(),
             ..AttributeChange::default()
         };
         self.run(async |client| {
-            client.set_attributes(id, change).await?;
-            Ok(())
+            let set = pin!(client.set_attributes(self.open.id(), change));
+            self.open.run(client, set).await.map(drop)
         })
     }
 
     /// Closes the file. Buffered writes are sent first.
+    ///
+    /// # Errors
+    /// As [`File::synchronize`], or those of `close`.
     pub fn close(mut self) -> io::Result<()> {
-        self.open = false;
-        let id = self.id;
-        self.run(async |client| client.close(id).await)
+        self.is_closed = true;
+        let open = Arc::clone(&self.open);
+        self.run(async |client| {
+            let synchronized = open.synchronize(client).await;
+            let closed = client.files().close(client, open).await;
+            synchronized.and(closed)
+        })
     }
 }
 
 impl Drop for File {
     fn drop(&mut self) {
-        if self.open {
-            let (id, session) = (self.id, self.session);
-            // If this fails, the end of the session closes the file.
+        if !self.is_closed {
+            let open = Arc::clone(&self.open);
+            // If this fails, the end of the session closes the file. Other files that have written
+            // to it report a loss.
             self.file_system.futago.spawn(move |client| async move {
-                let close = pin!(client.close(id));
-                client.in_session(session, close).await.ok();
+                client.files().close(&*client, open).await.ok();
             });
         }
     }

@@ -5,9 +5,10 @@
 use bytes::Bytes;
 use futago_base::{Errno, Kind, Payload, ServerId};
 use futago_client::Context;
+use futago_files::Credentials;
 use futago_node::{
     Cluster, Options, Recorder, ServerEntry, Starter,
-    blocking::{FileSystem, OpenOptions},
+    blocking::{File, FileSystem, OpenOptions},
     server::{Config, Servers, Status},
 };
 use futago_transport::{Address, ClusterKey};
@@ -106,6 +107,85 @@ fn a_removed_file_that_was_opened_with_create_ends_with_its_close() {
     existing.close().unwrap();
     client.remove_file(b"/f").unwrap();
     assert_eq!(client.space().unwrap().files, files - 1);
+}
+
+/// Every file that has written hears of a loss, also after another one was dropped.
+#[test]
+fn a_loss_is_reported_by_every_file_that_has_written() {
+    let mut running = start(1);
+    running.cluster.limits.give_up_seconds = 0.5;
+    let client = FileSystem::connect(&running.cluster, leasing()).unwrap();
+    let again = || client.open(b"/f", OpenOptions::default()).unwrap();
+    let writers = [client.open(b"/f", NEW).unwrap(), again()];
+    let (reader, dropped) = (again(), again());
+    for _ in 0..8 {
+        let written = |file: &File| file.write_at(0, "buffered".into()).unwrap();
+        writers.iter().for_each(written);
+    }
+    running.servers.pop().unwrap().stop().unwrap();
+    drop(dropped);
+    for file in &writers {
+        assert_eq!(file.synchronize().unwrap_err().raw_os_error(), Some(5));
+        file.synchronize().unwrap();
+    }
+    reader.synchronize().unwrap();
+}
+
+#[test]
+fn a_change_of_data_for_a_user_clears_set_user_id() {
+    let running = start(1);
+    let user = client(&running).on_behalf_of(Credentials {
+        uid: 1000,
+        gid: 1000,
+    });
+    let program = OpenOptions {
+        mode: 0o4755,
+        ..NEW
+    };
+    let mode = |path: &[u8]| user.metadata(path, true).unwrap().mode;
+    let change = |path: &[u8], change: fn(&File)| {
+        let file = user.open(path, program).unwrap();
+        assert_eq!(mode(path), 0o4755);
+        change(&file);
+        mode(path)
+    };
+    let changes: [fn(&File); 3] = [
+        |file| file.write_at(0, "data".into()).unwrap(),
+        |file| file.append("data".into()).map(drop).unwrap(),
+        |file| file.set_size(5).unwrap(),
+    ];
+    for (name, made) in [b"/a", b"/b", b"/c"].into_iter().zip(changes) {
+        assert_eq!(change(name, made), 0o755);
+    }
+    user.open(b"/empty", program).unwrap();
+    let truncate = OpenOptions {
+        truncate: true,
+        ..OpenOptions::default()
+    };
+    user.open(b"/empty", truncate).unwrap();
+    assert_eq!(mode(b"/empty"), 0o755);
+    assert_eq!(user.metadata(b"/empty", true).unwrap().uid, 1000);
+}
+
+#[test]
+fn a_file_is_created_at_the_end_of_symbolic_links() {
+    let running = start(1);
+    let client = client(&running);
+    let create = OpenOptions {
+        create: true,
+        ..OpenOptions::default()
+    };
+    client.create_directory(b"/d", 0o755).unwrap();
+    client.symlink(b"../d/second", b"/d/first").unwrap();
+    client.symlink(b"/target", b"/d/second").unwrap();
+    let file = client.open(b"/d/first", create).unwrap();
+    let found = client.metadata(b"/target", false).unwrap();
+    assert_eq!((found.kind, found.id), (Kind::File, file.id()));
+    client.symlink(b"loop", b"/loop").unwrap();
+    let error = client.open(b"/loop", create).map(drop).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(Errno::ELOOP.number()));
+    let error = client.open(b"/d/first", NEW).map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists);
 }
 
 #[test]
