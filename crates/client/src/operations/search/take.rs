@@ -52,7 +52,7 @@ impl<C: Context> Search<'_, C> {
             self.found(path, found.entry, found.attributes);
         }
         for undecided in scanned.undecided {
-            self.leave_undecided(&part, &undecided);
+            self.leave_undecided(&part, undecided);
         }
     }
 
@@ -117,15 +117,20 @@ impl<C: Context> Search<'_, C> {
         self.frontier.add(self.client, part);
     }
 
-    fn leave_undecided(&mut self, part: &Part, undecided: &FoundEntry) {
-        let path = join(&part.path, undecided.name.as_bytes());
-        let entry = undecided.entry;
+    fn leave_undecided(&mut self, part: &Part, undecided: FoundEntry) {
+        let FoundEntry { name, entry, .. } = undecided;
+        let candidate = Candidate {
+            path: join(&part.path, name.as_bytes()),
+            directory: part.directory,
+            name,
+            entry,
+        };
         let home = self.client.map().home(entry.id);
-        self.frontier.add_candidate(home, Candidate { path, entry });
+        self.frontier.add_candidate(home, candidate);
     }
 
     fn take_tests(&mut self, tested: Vec<(Candidate, Verdict)>) {
-        for (Candidate { path, entry }, verdict) in tested {
+        for (Candidate { path, entry, .. }, verdict) in tested {
             match verdict {
                 Verdict::Passes(attributes) => self.found(path, entry, attributes),
                 Verdict::Fails | Verdict::Gone => {}
