@@ -11,7 +11,8 @@ fn fnmatch(glob: &[u8], name: &[u8], case: Case) -> bool {
         Case::Matters => 0,
         Case::Ignored => 1 << 4, // FNM_CASEFOLD of glibc and musl
     };
-    let (glob, name) = (CString::new(glob).unwrap(), CString::new(name).unwrap());
+    let text = |bytes| CString::new(bytes).expect("no NUL");
+    let (glob, name) = (text(glob), text(name));
     // SAFETY: both are strings that end with NUL and live until the call returns.
     let found = unsafe { libc::fnmatch(glob.as_ptr(), name.as_ptr(), flags) };
     found == 0

@@ -148,7 +148,7 @@ fn member(rest: &[u8], byte: u8, case: Case) -> Option<(Option<bool>, &[u8])> {
     Some((Some(holds), after))
 }
 
-/// Whether the name of a character begins here, as in `[.a.]`. Nothing matches if nothing closes it.
+/// Whether the name of a character begins here, as in `[.a.]`. Nothing matches if it is not closed.
 fn begins_symbol(rest: &[u8]) -> bool {
     rest.starts_with(b"[.")
 }

@@ -268,7 +268,7 @@ async fn decide<C: Context>(
     }
 }
 
-/// Checks the name of a file that its home does not have. The name must be removed or replaced, too.
+/// Checks the name of a file that its home lacks. The name must be removed or replaced, too.
 /// If it still leads to the file, the file is lost, which must not go unnoticed.
 async fn recheck<C: Context>(client: &Client<C>, candidate: &Candidate) -> Verdict {
     let Candidate {
