@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use bytes::Bytes;
-use futago_base::{Errno, Kind, Payload, ServerId};
+use futago_base::{Errno, Kind, Payload, ServerId, record::LockKind};
 use futago_client::Context;
 use futago_files::Credentials;
 use futago_node::{
@@ -15,7 +15,7 @@ use futago_transport::{Address, ClusterKey};
 use futago_wire::{Reply, Request};
 use std::{
     future::Ready,
-    io::ErrorKind,
+    io::{ErrorKind, Read, Seek, SeekFrom, Write},
     iter,
     pin::pin,
     sync::{Arc, mpsc},
@@ -186,6 +186,44 @@ fn a_file_is_created_at_the_end_of_symbolic_links() {
     assert_eq!(error.raw_os_error(), Some(Errno::ELOOP.number()));
     let error = client.open(b"/d/first", NEW).map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+}
+
+#[test]
+fn a_file_is_read_and_written_at_its_position() {
+    let running = start(1);
+    let mut file = client(&running).open(b"/f", NEW).unwrap();
+    file.write_all(b"hello, world").unwrap();
+    assert_eq!(file.seek(SeekFrom::End(-5)).unwrap(), 7);
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "world");
+    file.seek(SeekFrom::Current(-5)).unwrap();
+    (&file).write_all(b"there").unwrap();
+    assert_eq!(file.stream_position().unwrap(), 12);
+    assert_eq!(file.read_at(0, 100).unwrap(), "hello, there");
+    let error = file.seek(SeekFrom::Current(-13)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert_eq!(file.stream_position().unwrap(), 12, "unchanged");
+}
+
+#[test]
+fn a_lock_excludes_other_files_until_its_own_is_dropped() {
+    let running = start(1);
+    let (one, two) = (client(&running), client(&running));
+    let holder = one.open(b"/f", NEW).unwrap();
+    let [same, other] = [&one, &two].map(|client| {
+        let read = OpenOptions::default();
+        client.open(b"/f", read).unwrap()
+    });
+    holder.lock(LockKind::Exclusive).unwrap();
+    assert!(!same.try_lock(LockKind::Shared).unwrap());
+    assert!(!other.try_lock(LockKind::Shared).unwrap());
+    let waiting = thread::spawn(move || other.lock(LockKind::Exclusive).map(|()| other));
+    drop(holder);
+    let other = waiting.join().unwrap().unwrap();
+    assert!(!same.try_lock(LockKind::Shared).unwrap());
+    other.unlock().unwrap();
+    assert!(same.try_lock(LockKind::Shared).unwrap());
 }
 
 #[test]
