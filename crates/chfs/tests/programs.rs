@@ -157,6 +157,16 @@ fn children_of_a_process_have_sessions_of_their_own() {
 }
 
 #[test]
+fn data_outlives_programs_that_end_without_closing() {
+    let running = Running::start(2);
+    let program = running.compile(C, "exits");
+    for word in ["write", "check"] {
+        let mut command = running.command(&program);
+        running.run(command.arg(word).env("CHFS_BUF_SIZE", "65536"));
+    }
+}
+
+#[test]
 fn a_killed_server_makes_errors_and_never_short_files() {
     let mut running = Running::start(4);
     let program = running.compile(C, "killed");

@@ -4,13 +4,14 @@
 //! | to change | look at |
 //! |---|---|
 //! | the one client of the process, and what a child does with its parent's | [`process`] |
-//! | a fork | `fork` |
+//! | a fork, and the end of the process | `fork`, `exit` |
 //! | numbers of open files | `descriptors` |
 //! | positions, reads and writes of a caller's memory | [`open_file`] |
 //! | the result of `stat` | [`status`] |
 //! | how a C function fails | [`outcome`] |
 
 mod descriptors;
+mod exit;
 mod fork;
 pub mod open_file;
 pub mod outcome;

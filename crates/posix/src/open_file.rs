@@ -11,8 +11,8 @@ use std::{
     },
 };
 
-/// The most bytes that one request to the file system moves.
-const TRANSFER_BYTES_MAX: usize = 1 << 30;
+/// The most bytes that are copied at a time, so that large calls need little memory.
+const TRANSFER_BYTES_MAX: usize = 32 << 20;
 /// The largest position.
 const POSITION_MAX: u64 = i64::MAX as u64;
 

@@ -3,7 +3,7 @@
 //! A child of the process gets a session of its own when it first calls: it forgets its parent's
 //! client, connects, and opens the files again that its parent had open.
 
-use crate::{descriptors::Descriptors, fork, open_file::OpenFile, outcome::error};
+use crate::{descriptors::Descriptors, exit, fork, open_file::OpenFile, outcome::error};
 use futago_node::{Cluster, Options, blocking::FileSystem};
 use std::{
     io, mem,
@@ -44,6 +44,7 @@ pub(crate) fn write() -> RwLockWriteGuard<'static, Process> {
 /// Those of [`FileSystem::connect`].
 pub fn connect(cluster: &Cluster, options: Options) -> io::Result<()> {
     fork::prepare_for_children()?;
+    exit::prepare()?;
     let mut process = write();
     if process.session.is_none() {
         process.session = Some(Session::new(cluster.clone(), options)?);
