@@ -64,6 +64,8 @@ proptest! {
     #![proptest_config(ProptestConfig {
         cases: 20_000,
         rng_seed: RngSeed::Fixed(1),
+        max_global_rejects: 20_000,
+        failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
