@@ -15,6 +15,24 @@ const BLOCK_BYTES: u32 = 4096;
 /// The rough memory of an empty file, for the estimate of free inodes.
 const FILE_BYTES: u64 = 1024;
 
+/// The type bits of `st_mode`, as Linux has them.
+pub const fn type_bits(kind: Kind) -> u32 {
+    match kind {
+        Kind::Fifo => 0o010_000,
+        Kind::CharacterDevice => 0o020_000,
+        Kind::Directory => 0o040_000,
+        Kind::BlockDevice => 0o060_000,
+        Kind::File => 0o100_000,
+        Kind::Symlink => 0o120_000,
+        Kind::Socket => 0o140_000,
+    }
+}
+
+/// `st_mode`: the type and the permission bits.
+pub const fn mode(of: &Attributes) -> u32 {
+    type_bits(of.kind) | of.mode as u32
+}
+
 /// `st_blocks`: the allocated blocks of 512 bytes.
 pub fn blocks(of: &Attributes) -> u64 {
     match of.kind {

@@ -11,19 +11,6 @@ use futago_wire::{AttributeChange, LockChange, SetTime};
 /// The end of a lock that reaches to the end of the file, in the kernel's words.
 const KERNEL_LOCK_END: u64 = i64::MAX as u64;
 
-/// The type bits of `st_mode`.
-pub const fn file_type(kind: Kind) -> u32 {
-    match kind {
-        Kind::File => libc::S_IFREG,
-        Kind::Directory => libc::S_IFDIR,
-        Kind::Symlink => libc::S_IFLNK,
-        Kind::Fifo => libc::S_IFIFO,
-        Kind::Socket => libc::S_IFSOCK,
-        Kind::CharacterDevice => libc::S_IFCHR,
-        Kind::BlockDevice => libc::S_IFBLK,
-    }
-}
-
 const fn timestamp(time: Timestamp) -> kernel::Timestamp {
     kernel::Timestamp {
         seconds: time.seconds,
@@ -41,7 +28,7 @@ pub fn attributes(of: &Attributes) -> kernel::Attributes {
         mtime: timestamp(of.modified),
         ctime: timestamp(of.changed),
         btime: timestamp(of.born),
-        mode: file_type(of.kind) | u32::from(of.mode),
+        mode: stat::mode(of),
         links: of.links,
         uid: of.uid,
         gid: of.gid,
@@ -63,7 +50,7 @@ pub fn entry(node: u64, of: &Attributes) -> kernel::Entry {
 pub fn bare_entry(id: FileId, kind: Kind) -> kernel::Entry {
     let attributes = kernel::Attributes {
         inode: id.0,
-        mode: file_type(kind),
+        mode: stat::type_bits(kind),
         ..kernel::Attributes::default()
     };
     kernel::Entry {

@@ -10,10 +10,13 @@
 use crate::answer::{Answer, Outcome};
 use crate::cached_listings::{Start, Telling};
 use crate::call::Call;
-use crate::translate::{bare_entry, file_type};
+use crate::translate::bare_entry;
 use futago_base::{Duration, Errno, FileId, Kind};
 use futago_client::Context;
-use futago_files::listing::{AFTER_PARENT, AFTER_SELF, Page};
+use futago_files::{
+    listing::{AFTER_PARENT, AFTER_SELF, Page},
+    stat::type_bits,
+};
 use futago_fuse_kernel::DirectoryList;
 use futago_wire::ListedEntry;
 use std::sync::Arc;
@@ -35,7 +38,7 @@ struct Form {
 const PLAIN: Form = Form {
     record_bytes: 32,
     with_attributes: false,
-    push: |list, id, kind, cookie, name| list.push(id.0, cookie, file_type(kind), name),
+    push: |list, id, kind, cookie, name| list.push(id.0, cookie, type_bits(kind), name),
 };
 
 const PLUS: Form = Form {
