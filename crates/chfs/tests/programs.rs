@@ -67,7 +67,7 @@ impl Running {
             .arg("-I")
             .arg(sources.join("include"))
             .arg("-L")
-            .arg(self.library())
+            .arg(self.linked())
             .args(["-x", "none", "-lchfs"])
             .status();
         assert!(status.unwrap().success(), "{compiler} compiles {name}.c");
@@ -75,7 +75,7 @@ impl Running {
     }
 
     /// The directory with the shared library under its installed names.
-    fn library(&self) -> PathBuf {
+    fn linked(&self) -> PathBuf {
         let built = env::current_exe().unwrap().with_file_name("libchfs.so");
         for name in ["libchfs.so", "libchfs.so.0"] {
             // The links of an earlier program are as good.
@@ -92,7 +92,7 @@ impl Running {
             .arg(LIMIT_S)
             .arg(program)
             .current_dir(self.directory.path())
-            .env("LD_LIBRARY_PATH", self.library())
+            .env("LD_LIBRARY_PATH", self.linked())
             .env("CHFS_SERVER", self.at("cluster.toml"));
         command
     }
