@@ -86,6 +86,8 @@ pub struct ClientPhase {
     pub cpu_us: u64,
     /// The operations.
     pub latencies: Latencies,
+    /// Files that a search found.
+    pub found: u64,
 }
 
 /// The results of all servers together in a phase.
@@ -178,6 +180,7 @@ mod tests {
             bytes: 1 << 20,
             cpu_us: 10,
             latencies,
+            found: 0,
         }
     }
 

@@ -1,25 +1,33 @@
 //! A client process: does what the coordinator says.
 
 use super::{
-    Answer, Order, Target, directory::Directory, library::Library, perform::Part,
+    Answer, Order, Target,
+    c_library::CLibrary,
+    directory::Directory,
+    io500::{Ranks, Written},
+    library::Library,
+    perform::Part,
     target::FileSystem,
 };
 use crate::output;
 use anyhow::{Context, bail};
 use futago_node::Cluster;
-use std::io::BufRead;
+use std::{
+    io::{BufRead, BufReader, Lines, Stdin},
+    sync::{Mutex, PoisonError},
+};
 
 /// Runs orders from standard input until it ends.
 pub fn run() -> anyhow::Result<()> {
-    let mut lines = std::io::stdin().lock().lines();
-    let Some(first) = lines.next() else {
+    let orders = Orders(Mutex::new(BufReader::new(std::io::stdin()).lines()));
+    let Some(first) = orders.next()? else {
         return Ok(());
     };
     let Order::Prepare {
         job,
         directory,
         client,
-    } = serde_json::from_str(&first?)?
+    } = first
     else {
         bail!("the first order must be to prepare");
     };
@@ -28,11 +36,16 @@ pub fn run() -> anyhow::Result<()> {
         Err(error) => return answer(&Answer::Failed(format!("{error:#}"))),
     };
     answer(&Answer::Ready)?;
-    for line in lines {
-        let Order::Run(phase) = serde_json::from_str(&line?).context("an order")? else {
-            bail!("the order to prepare comes once");
+    let (written, meet) = (Mutex::new(Written::default()), |done| orders.meet(done));
+    let ranks = Ranks {
+        meet: &meet,
+        written: &written,
+    };
+    while let Some(order) = orders.next()? {
+        let Order::Run(phase) = order else {
+            bail!("an order out of turn: {order:?}");
         };
-        let part = Part::new(&directory, job.work, phase, client);
+        let part = Part::new(&directory, job.work, phase, client, &ranks);
         answer(&match part.run(&*file_system, job.in_flight) {
             Ok(measured) => Answer::Done(measured),
             Err(error) => Answer::Failed(format!("client {client}, {}: {error:#}", phase.name())),
@@ -41,12 +54,36 @@ pub fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The orders of the coordinator.
+struct Orders(Mutex<Lines<BufReader<Stdin>>>);
+
+impl Orders {
+    /// The next order; none at the end.
+    fn next(&self) -> anyhow::Result<Option<Order>> {
+        let lines = self.0.lock();
+        let Some(line) = lines.unwrap_or_else(PoisonError::into_inner).next() else {
+            return Ok(None);
+        };
+        serde_json::from_str(&line?).context("an order")
+    }
+
+    /// Reports the stonewall, and returns how many operations every client shall do.
+    fn meet(&self, done: u64) -> anyhow::Result<u64> {
+        answer(&Answer::Reached(done))?;
+        match self.next()? {
+            Some(Order::Continue(most)) => Ok(most),
+            other => bail!("at the stonewall, another order: {other:?}"),
+        }
+    }
+}
+
 /// Opens what is to be measured.
 pub fn open(target: &Target) -> anyhow::Result<Box<dyn FileSystem>> {
     match target {
         Target::Cluster { file, leases } => {
             Ok(Box::new(Library::new(&Cluster::load(file)?, *leases)?))
         }
+        Target::CLibrary { library, cluster } => Ok(Box::new(CLibrary::open(library, cluster)?)),
         Target::Directory(path) => Ok(Box::new(Directory(path.clone()))),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     perform::{Measured, Part, Tally, Which, sum},
-    target::{FileSystem, Session, block},
+    target::{FileSystem, Session, Wanted, block},
 };
 use anyhow::{Context, anyhow, ensure};
 use bytes::Bytes;
@@ -13,7 +13,9 @@ use std::{
     os::unix::fs::FileExt,
     path::PathBuf,
     thread,
+    time::SystemTime,
 };
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A directory of the operating system.
 pub struct Directory(pub PathBuf);
@@ -130,4 +132,38 @@ impl Session for Directory {
         drop(file);
         Ok(())
     }
+
+    async fn find(&self, root: &str, wanted: &Wanted<'_>) -> anyhow::Result<u64> {
+        let newer_than = fs::metadata(self.0.join(wanted.newer_than))?.modified()?;
+        let mut directories = vec![self.0.join(root)];
+        let mut found = 0;
+        while let Some(directory) = directories.pop() {
+            let entries = fs::read_dir(&directory);
+            let entries = entries.with_context(|| format!("reading {}", directory.display()))?;
+            for entry in entries {
+                let entry = entry?;
+                let share = xxh3_64(entry.file_name().as_encoded_bytes()) % u64::from(wanted.ranks);
+                if entry.file_type()?.is_dir() {
+                    directories.push(entry.path());
+                } else if share == u64::from(wanted.rank) {
+                    found += u64::from(is_wanted(&entry, wanted, newer_than)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Asks for the attributes of every file, as the search of the rules does.
+fn is_wanted(
+    entry: &fs::DirEntry,
+    wanted: &Wanted<'_>,
+    newer_than: SystemTime,
+) -> anyhow::Result<bool> {
+    let metadata = entry.metadata();
+    let metadata = metadata.with_context(|| entry.path().display().to_string())?;
+    let name = entry.file_name();
+    Ok(metadata.len() == wanted.size_bytes
+        && metadata.modified()? > newer_than
+        && name.to_string_lossy().contains(wanted.name_part))
 }

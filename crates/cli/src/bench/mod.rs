@@ -3,9 +3,11 @@
 //! The coordinator says `Order`s, the clients answer with `Answer`s. All clients begin a phase at
 //! once, and the next one only when all have ended it.
 
+mod c_library;
 pub mod client;
 pub mod coordinator;
 mod directory;
+pub mod io500;
 mod library;
 mod perform;
 mod process;
@@ -13,6 +15,7 @@ mod subject;
 mod target;
 
 use futago_lab::{
+    io500::{Io500Phase, Io500Plan},
     statistics::ClientPhase,
     workload::{IoPhase, IoWorkload, MetadataPhase, MetadataWorkload},
 };
@@ -28,6 +31,13 @@ pub enum Target {
         file: PathBuf,
         /// Whether clients take leases, and keep data, attributes and names under them.
         leases: bool,
+    },
+    /// A cluster, through a library with the interface of CHFS.
+    CLibrary {
+        /// The shared library.
+        library: PathBuf,
+        /// The server that `chfs_init` is given; for Futago a cluster file.
+        cluster: PathBuf,
     },
     /// A directory, by system calls.
     Directory(PathBuf),
@@ -46,6 +56,8 @@ pub enum Work {
         /// Whether all is read three times more.
         again: bool,
     },
+    /// The IO500 benchmark.
+    Io500(Io500Plan),
 }
 
 /// A phase of either kind of work.
@@ -55,6 +67,8 @@ pub enum Phase {
     Metadata(MetadataPhase),
     /// Of large files.
     Io(IoPhase),
+    /// Of the IO500 benchmark.
+    Io500(Io500Phase),
     /// The same files are read for the second time: a mount may fill the kernel's pages only now.
     Second,
     /// For the third time: Linux may move each page to those that are in use.
@@ -78,6 +92,7 @@ impl Work {
                 };
                 [&IoPhase::ALL.map(Phase::Io), again].concat()
             }
+            Self::Io500(_) => Io500Phase::ALL.map(Phase::Io500).to_vec(),
         }
     }
 }
@@ -88,6 +103,7 @@ impl Phase {
         match self {
             Self::Metadata(phase) => phase.name(),
             Self::Io(phase) => phase.name(),
+            Self::Io500(phase) => phase.name(),
             Self::Second => "read again",
             Self::Third => "and again",
             Self::Fourth => "once more",
@@ -97,7 +113,7 @@ impl Phase {
     /// Phases with large files.
     pub const fn io(self) -> Option<IoPhase> {
         match self {
-            Self::Metadata(_) => None,
+            Self::Metadata(_) | Self::Io500(_) => None,
             Self::Io(phase) => Some(phase),
             Self::Second | Self::Third | Self::Fourth => Some(IoPhase::Read),
         }
@@ -129,6 +145,8 @@ pub enum Order {
     },
     /// Run a phase now.
     Run(Phase),
+    /// Go on from the stonewall, until this client has done so many operations.
+    Continue(u64),
 }
 
 /// The reply of a client to an order.
@@ -136,6 +154,8 @@ pub enum Order {
 pub enum Answer {
     /// Prepared.
     Ready,
+    /// The stonewall is reached, after so many operations.
+    Reached(u64),
     /// The phase has ended.
     Done(ClientPhase),
     /// It cannot go on.

@@ -2,6 +2,7 @@
 
 use super::{
     Phase, Work,
+    io500::{Rank, Ranks},
     target::{FileSystem, Session},
 };
 use anyhow::{anyhow, bail, ensure};
@@ -16,52 +17,76 @@ use std::{cell::RefCell, time::Instant};
 /// The work of a client in a phase.
 pub struct Part<'a> {
     /// The directory of the run.
-    directory: &'a str,
+    pub directory: &'a str,
     work: Work,
     phase: Phase,
-    client: u32,
+    /// The number of the client.
+    pub client: u32,
+    ranks: &'a Ranks<'a>,
 }
 
-/// How long the operations took, and how much data they moved, in bytes.
-pub type Measured = anyhow::Result<(Latencies, u64)>;
+/// The operations of a client.
+pub type Measured = anyhow::Result<Sums>;
+
+/// Sums over operations.
+#[derive(Default)]
+pub struct Sums {
+    latencies: Latencies,
+    bytes: u64,
+    /// Files that a search has found.
+    found: u64,
+}
 
 /// The measurements of tasks that share a thread: one histogram, which stays in the CPU's caches.
 #[derive(Default)]
-pub struct Tally(RefCell<(Latencies, u64)>);
+pub struct Tally(RefCell<Sums>);
 
 impl Tally {
-    fn add(&self, latency_ns: u64, bytes: u64) {
+    /// Adds an operation.
+    pub fn add(&self, latency_ns: u64, bytes: u64) {
         let mut sums = self.0.borrow_mut();
-        sums.0.record(latency_ns);
-        sums.1 += bytes;
+        sums.latencies.record(latency_ns);
+        sums.bytes += bytes;
+    }
+
+    /// Adds files that a search has found.
+    pub fn found(&self, files: u64) {
+        self.0.borrow_mut().found += files;
     }
 
     /// All of it.
-    pub fn into_sums(self) -> (Latencies, u64) {
+    pub fn into_sums(self) -> Sums {
         self.0.into_inner()
     }
 }
 
 /// The combined measurements of several tasks.
 pub fn sum(results: Vec<Measured>) -> Measured {
-    let mut latencies = Latencies::default();
-    let mut bytes = 0;
+    let mut sums = Sums::default();
     for result in results {
-        let (part, part_bytes) = result?;
-        latencies.merge(&part);
-        bytes += part_bytes;
+        let part = result?;
+        sums.latencies.merge(&part.latencies);
+        sums.bytes += part.bytes;
+        sums.found += part.found;
     }
-    Ok((latencies, bytes))
+    Ok(sums)
 }
 
 impl<'a> Part<'a> {
     /// The part of client number `client`.
-    pub const fn new(directory: &'a str, work: Work, phase: Phase, client: u32) -> Self {
+    pub const fn new(
+        directory: &'a str,
+        work: Work,
+        phase: Phase,
+        client: u32,
+        ranks: &'a Ranks<'a>,
+    ) -> Self {
         Self {
             directory,
             work,
             phase,
             client,
+            ranks,
         }
     }
 
@@ -71,17 +96,19 @@ impl<'a> Part<'a> {
         let started_ns = clock_ns();
         let measured = file_system.perform(self, in_flight);
         let ended_ns = clock_ns();
-        let (latencies, bytes) = measured?;
+        let sums = measured?;
         Ok(ClientPhase {
             started_ns,
             ended_ns,
-            bytes,
+            bytes: sums.bytes,
             cpu_us: cpu_us() - cpu_before,
-            latencies,
+            latencies: sums.latencies,
+            found: sums.found,
         })
     }
 
-    fn path(&self, below: &str) -> String {
+    /// The path of a file of the run.
+    pub fn path(&self, below: &str) -> String {
         [self.directory, "/", below].concat()
     }
 
@@ -108,6 +135,15 @@ impl<'a> Part<'a> {
             }
             (Work::Io { workload, .. }, _, Some((phase, file))) => {
                 self.io(session, file, workload, phase, which, tally).await
+            }
+            (Work::Io500(plan), Phase::Io500(phase), _) => {
+                let rank = Rank {
+                    part: self,
+                    plan,
+                    phase,
+                    ranks: self.ranks,
+                };
+                rank.run(session, tally).await
             }
             _ => Err(anyhow!("a phase of another kind of work")),
         }
@@ -162,8 +198,10 @@ impl<'a> Part<'a> {
         let mut buffer = BytesMut::new();
         for transfer in transfers.step_by(which.lanes as usize) {
             let latency_ns = match phase {
-                IoPhase::Write => write(session, file, contents, transfer, &mut buffer).await?,
-                IoPhase::Read => read(session, file, contents, transfer, &path).await?,
+                IoPhase::Write => {
+                    timed_write(session, file, contents, transfer, &mut buffer).await?
+                }
+                IoPhase::Read => timed_read(session, file, contents, transfer, &path).await?,
             };
             tally.add(latency_ns, u64::from(transfer.length));
         }
@@ -206,7 +244,7 @@ async fn metadata_operation(
 
 /// Returns how long it took, the making of the data not counted. The data is made in the same
 /// buffer each time, as most programs do, unless the session keeps it.
-async fn write<S: Session>(
+pub async fn timed_write<S: Session>(
     session: &S,
     file: &S::File,
     contents: Pattern,
@@ -225,7 +263,7 @@ async fn write<S: Session>(
 }
 
 /// Returns how long it took, the checking of the data not counted.
-async fn read<S: Session>(
+pub async fn timed_read<S: Session>(
     session: &S,
     file: &S::File,
     contents: Pattern,

@@ -54,12 +54,26 @@ impl ClientProcess {
         self.order(&Order::Run(phase))
     }
 
+    /// Waits until it has reached the stonewall, and returns how many operations it has done.
+    pub fn reached(&mut self) -> anyhow::Result<u64> {
+        match self.answer()? {
+            Answer::Reached(done) => Ok(done),
+            Answer::Failed(message) => Err(anyhow!(message)),
+            other => bail!("a client is out of step: {other:?}"),
+        }
+    }
+
+    /// Has it go on from the stonewall, until it has done so many operations.
+    pub fn go_on(&mut self, most: u64) -> anyhow::Result<()> {
+        self.order(&Order::Continue(most))
+    }
+
     /// Waits until it has ended the phase.
     pub fn ended(&mut self) -> anyhow::Result<ClientPhase> {
         match self.answer()? {
             Answer::Done(part) => Ok(part),
             Answer::Failed(message) => Err(anyhow!(message)),
-            Answer::Ready => bail!("a client is out of step"),
+            other => bail!("a client is out of step: {other:?}"),
         }
     }
 

@@ -1,6 +1,8 @@
 //! One of the file systems that a run measures, with the client processes that work on it.
 
-use super::{Job, Phase, Work, client, process::ClientProcess, target::FileSystem};
+use super::{
+    Job, Phase, Work, client, io500::TIMESTAMP_FILE, process::ClientProcess, target::FileSystem,
+};
 use crate::output;
 use futago_lab::{statistics::ClientPhase, workload::IoPhase};
 
@@ -37,13 +39,32 @@ impl<'a> Subject<'a> {
     }
 
     fn make_directories(&self) -> anyhow::Result<()> {
-        if let Work::Metadata(workload) = self.work {
-            for below in workload.directories() {
-                let path = format!("{}/{below}", self.directory);
-                self.file_system.make_directory(&path)?;
-            }
+        for below in self.directories() {
+            let path = format!("{}/{below}", self.directory);
+            self.file_system.make_directory(&path)?;
         }
         Ok(())
+    }
+
+    /// The directories below that of the run, parents first.
+    fn directories(&self) -> Vec<String> {
+        match self.work {
+            Work::Metadata(workload) => workload.directories(),
+            Work::Io { .. } => Vec::new(),
+            Work::Io500(plan) => plan.directories(),
+        }
+    }
+
+    /// The files that no phase removes.
+    fn files(&self) -> Vec<String> {
+        match self.work {
+            Work::Metadata(_) => Vec::new(),
+            Work::Io { workload, .. } => workload.files(),
+            Work::Io500(plan) => {
+                let timestamp = TIMESTAMP_FILE.to_owned();
+                plan.large_files().into_iter().chain([timestamp]).collect()
+            }
+        }
     }
 
     /// Runs a phase on all clients at once. Pages from earlier writes are dropped before reads.
@@ -57,8 +78,22 @@ impl<'a> Subject<'a> {
         for process in &mut self.processes {
             process.begin(phase)?;
         }
+        if let Phase::Io500(phase) = phase
+            && phase.has_stonewall()
+        {
+            self.pass_stonewall()?;
+        }
         let parts = self.processes.iter_mut().map(ClientProcess::ended);
         parts.collect()
+    }
+
+    /// Waits until all clients have reached the stonewall, and has each do as much as the fastest.
+    fn pass_stonewall(&mut self) -> anyhow::Result<()> {
+        let reached = self.processes.iter_mut().map(ClientProcess::reached);
+        let reached = reached.collect::<anyhow::Result<Vec<u64>>>()?;
+        let most = reached.into_iter().max().unwrap_or(0);
+        let mut processes = self.processes.iter_mut();
+        processes.try_for_each(|process| process.go_on(most))
     }
 
     /// Lets the clients end.
@@ -74,20 +109,14 @@ impl Drop for Subject<'_> {
         // No client may work in the directory any more.
         self.processes.clear();
         let directory = &self.directory;
-        match self.work {
-            Work::Metadata(workload) => {
-                for below in workload.directories() {
-                    // A directory that is not empty after a failure makes the last removal fail,
-                    // which is reported.
-                    let path = format!("{directory}/{below}");
-                    let _ = self.file_system.remove_directory(&path);
-                }
-            }
-            Work::Io { workload, .. } => {
-                for file in workload.files() {
-                    let _ = self.file_system.unlink(&format!("{directory}/{file}"));
-                }
-            }
+        for file in self.files() {
+            let _ = self.file_system.unlink(&format!("{directory}/{file}"));
+        }
+        for below in self.directories().iter().rev() {
+            // A directory that is not empty after a failure makes the last removal fail, which is
+            // reported.
+            let path = format!("{directory}/{below}");
+            let _ = self.file_system.remove_directory(&path);
         }
         if let Err(error) = self.file_system.remove_directory(directory) {
             output::notice(format_args!(

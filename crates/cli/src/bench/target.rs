@@ -44,6 +44,23 @@ pub trait Session {
     async fn flush(&self, file: &Self::File) -> anyhow::Result<()>;
     /// Closes a file.
     async fn close(&self, file: Self::File) -> anyhow::Result<()>;
+    /// Searches a rank's share of a tree, and returns how many files of it are wanted. The shares
+    /// of all ranks are the tree.
+    async fn find(&self, root: &str, wanted: &Wanted<'_>) -> anyhow::Result<u64>;
+}
+
+/// The files that a search counts, and the share of the rank that searches.
+pub struct Wanted<'a> {
+    /// A part of the name.
+    pub name_part: &'a str,
+    /// The size, in bytes.
+    pub size_bytes: u64,
+    /// The path of a file that is older.
+    pub newer_than: &'a str,
+    /// The number of the rank.
+    pub rank: u32,
+    /// How many ranks search.
+    pub ranks: u32,
 }
 
 /// Runs what waits for nothing but calls that block its thread.

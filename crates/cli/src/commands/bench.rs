@@ -2,6 +2,7 @@
 //! directories beside it.
 
 mod beside;
+mod io500;
 mod report;
 
 use crate::{
@@ -29,6 +30,8 @@ enum Kind {
     Metadata(Metadata),
     /// Large files: write and read.
     Io(Io),
+    /// The IO500 benchmark: all phases, scores and result files.
+    Io500(io500::Io500),
     /// A client process of a benchmark.
     #[command(hide = true)]
     Client,
@@ -118,6 +121,7 @@ impl Bench {
         match &self.kind {
             Kind::Metadata(metadata) => metadata.common.json,
             Kind::Io(io) => io.common.json,
+            Kind::Io500(io500) => io500.json,
             Kind::Client => false,
         }
     }
@@ -126,6 +130,7 @@ impl Bench {
     pub fn run(self) -> anyhow::Result<Exit> {
         let (common, work) = match self.kind {
             Kind::Client => return bench::client::run().map(|()| Exit::Success),
+            Kind::Io500(io500) => return io500.run(),
             Kind::Metadata(metadata) => metadata.work()?,
             Kind::Io(io) => io.work()?,
         };

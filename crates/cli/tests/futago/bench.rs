@@ -118,3 +118,88 @@ fn other_directories_are_measured_interleaved_with_a_cluster() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     assert_eq!(cluster.json(&["ls"]).1, Value::Array(Vec::new()));
 }
+
+/// Phases end at these limits, all but the random reads, which last for the stonewall of a second.
+const SHORT_IO500: [&str; 10] = [
+    "bench",
+    "io500",
+    "--clients",
+    "2",
+    "--stonewall",
+    "1",
+    "--limit-files",
+    "120",
+    "--limit-size",
+    "5MiB",
+];
+
+#[track_caller]
+fn check_io500(report: &Value) {
+    assert_eq!(report["valid"], false, "{report}");
+    let names = phases(report);
+    assert_eq!(names.len(), 13);
+    assert_eq!(names[..2], ["ior-easy-write", "mdtest-easy-write"]);
+    assert_eq!(names[12], "ior-rnd4K-easy-read");
+    for phase in report["phases"].as_array().unwrap() {
+        let name = phase["name"].as_str().unwrap();
+        assert!(phase["value"].as_f64().unwrap() > 0.0, "{phase}");
+        let unit = if name.starts_with("ior") {
+            "GiB/s"
+        } else {
+            "kIOPS"
+        };
+        assert_eq!(phase["unit"], unit);
+        let is_short = !phase["invalid"].as_array().unwrap().is_empty();
+        assert_eq!(is_short, name.ends_with("write"), "{phase}");
+    }
+    assert_eq!(report["phases"][1]["operations"], 240);
+    assert_eq!(report["phases"][2]["operations"], 2 * 111);
+    for score in ["bandwidth", "metadata", "total"] {
+        assert!(report["score"][score].as_f64().unwrap() > 0.0, "{report}");
+    }
+}
+
+#[test]
+fn all_phases_of_io500_run_and_a_short_run_is_not_valid() {
+    let cluster = Cluster::up(&["--servers", "2"]);
+    let results = tempfile::tempdir().unwrap();
+    let out = results.path().join("out");
+    for more in [&["--out", out.to_str().unwrap()][..], &["--leases"]] {
+        let (code, report) = cluster.json(&[&SHORT_IO500, more].concat());
+        assert_eq!(code, 0, "{report}");
+        check_io500(&report);
+    }
+    let text = std::fs::read_to_string(out.join("result.txt")).unwrap();
+    assert!(text.contains("\n[mdtest-hard-delete]\n"), "{text}");
+    assert!(text.trim_end().ends_with("[INVALID]"), "{text}");
+    let text = std::fs::read_to_string(out.join("result_summary.txt")).unwrap();
+    assert_eq!(text.matches(" [INVALID]\n").count(), 5, "{text}");
+    assert_eq!(cluster.json(&["ls"]).1, Value::Array(Vec::new()));
+}
+
+#[test]
+fn io500_measures_a_directory_without_a_cluster() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = crate::common::futago()
+        .args(SHORT_IO500)
+        .arg("--json")
+        .arg("--path")
+        .arg(directory.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    check_io500(&serde_json::from_slice(&output.stdout).unwrap());
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn io500_names_the_phase_and_the_client_that_fail() {
+    let cluster = Cluster::up(&["--servers", "1"]);
+    // The memory of the server is a quarter of it.
+    let arguments = [&SHORT_IO500[..8], &["--limit-size", "1GiB"]].concat();
+    let output = cluster.command(&arguments).output().unwrap();
+    assert!(!output.status.success());
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("ior-easy-write"), "{message}");
+    assert!(message.contains("No space left"), "{message}");
+}

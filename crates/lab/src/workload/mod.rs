@@ -10,6 +10,7 @@ pub mod trace;
 pub use contents::contents;
 pub use io::{Access, FileLayout, IoPhase, IoWorkload, Mistake, Transfer};
 pub use metadata::{MetadataPhase, MetadataWorkload};
+pub(crate) use permutation::Permutation;
 pub use trace::Trace;
 
 /// The client whose files a client reads: the next one, so that no client finds its own files in

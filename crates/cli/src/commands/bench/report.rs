@@ -63,10 +63,11 @@ pub fn print(common: &Common, jobs: &[Job], measured: Vec<Vec<Rounds>>) -> anyho
     output::print(common.json, &report, table)
 }
 
-fn described(target: &Target) -> String {
+pub fn described(target: &Target) -> String {
     match target {
         Target::Cluster { leases: false, .. } => "library".to_owned(),
         Target::Cluster { leases: true, .. } => "library, leases".to_owned(),
+        Target::CLibrary { library, .. } => library.display().to_string(),
         Target::Directory(path) => path.display().to_string(),
     }
 }
