@@ -49,7 +49,8 @@ pub struct Attributes {
     pub changed: Timestamp,
     /// Birth.
     pub born: Timestamp,
-    /// The chunk size of a regular file, in bytes, reported as `st_blksize`.
+    /// The chunk size of a regular file, in bytes, reported as `st_blksize`; that of new files in a
+    /// directory, and 0 if the directory has none.
     pub chunk_bytes: u32,
     /// The bytes of a regular file that are data and not hole; `st_blocks` counts them in 512
     /// bytes. `None` if the servers of its chunks have to be asked.

@@ -34,6 +34,11 @@ impl XattrName {
         Self(Bytes::from_static(b"security.capability"))
     }
 
+    /// The attribute that is a directory's chunk size for new files, as decimal digits.
+    pub const fn of_chunk_size() -> Self {
+        Self(Bytes::from_static(b"user.futago.chunk_size"))
+    }
+
     /// The name's bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

@@ -29,6 +29,7 @@ fn leased(entries: u64) -> FileState {
         level: 0,
         mode: 0o755,
         gid: 0,
+        chunk_bytes: 0,
         depth: 0,
         entries,
         subdirectories: 0,

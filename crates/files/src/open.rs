@@ -7,10 +7,13 @@ use futago_base::{Attributes, Errno, FileId, Kind, Name};
 use futago_client::{Context, CreateFlags};
 use futago_wire::{AttributeChange, FileState, NewContent, NewNode};
 
-/// A new, empty regular file of a caller.
+/// A new, empty regular file of a caller, with the chunk size of its directory.
 pub fn new_file(client: &impl Operations, caller: Credentials, mode: u16) -> NewNode {
-    let chunk_bytes = client.core().config().chunk_bytes;
-    caller.new_node(NewContent::File { chunk_bytes }, mode)
+    let default_chunk_bytes = client.core().config().chunk_bytes;
+    let content = NewContent::InheritingFile {
+        default_chunk_bytes,
+    };
+    caller.new_node(content, mode)
 }
 
 /// The outcome of a creation.

@@ -83,6 +83,7 @@ pub fn change(set: &kernel::SetAttributes) -> AttributeChange {
         accessed: set.atime.map(set_time),
         modified: set.mtime.map(set_time),
         kill_privileges: set.kill_suidgid,
+        chunk_bytes: None,
     })
 }
 

@@ -27,6 +27,7 @@ fn two_servers() -> (Cluster, FileId, Entry) {
         mode: 0o755,
         uid: 0,
         gid: 0,
+        chunk_bytes: 0,
         depth: 1,
     };
     let Ok(Reply::Prepared(Some(directory))) =
@@ -524,7 +525,11 @@ fn inherited_attributes_stay_until_the_directory_is_made() {
     let inherited = |set_gid, gid| Step::Inherit {
         directory: ROOT,
         bucket: BucketStart(0),
-        inherited: Inherited { set_gid, gid },
+        inherited: Inherited {
+            set_gid,
+            gid,
+            chunk_bytes: 0,
+        },
     };
     let put = Step::PutEntry {
         at: spot(ROOT, "d"),

@@ -34,6 +34,12 @@ pub enum NewContent {
         /// Bytes per chunk.
         chunk_bytes: u32,
     },
+    /// A regular file with the chunk size of its directory. First data beyond the first chunk is
+    /// not stored.
+    InheritingFile {
+        /// Bytes per chunk if the directory has no chunk size.
+        default_chunk_bytes: u32,
+    },
     /// A symbolic link to this path.
     Symlink(Bytes),
     /// A named pipe.
@@ -79,6 +85,8 @@ pub struct AttributeChange {
     pub gid: Option<u32>,
     /// Size in bytes of a regular file.
     pub size: Option<u64>,
+    /// The chunk size of new files in a directory, in bytes; 0 for none.
+    pub chunk_bytes: Option<u32>,
     /// Last access.
     pub accessed: Option<SetTime>,
     /// Last change of the contents.

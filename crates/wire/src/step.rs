@@ -80,6 +80,8 @@ pub enum Step {
         mode: Option<u16>,
         /// New group.
         gid: Option<u32>,
+        /// New chunk size of new files, in bytes; 0 for none.
+        chunk_bytes: Option<u32>,
     },
     /// Changes nothing. It checks that a bucket still has the attributes that a new directory
     /// inherited.
@@ -127,6 +129,8 @@ pub struct Inherited {
     pub set_gid: bool,
     /// The directory's group.
     pub gid: u32,
+    /// The directory's chunk size for new files, in bytes; 0 if it has none.
+    pub chunk_bytes: u32,
 }
 
 /// A directory to create.
@@ -142,6 +146,8 @@ pub struct NewDirectory {
     pub uid: u32,
     /// Group, after inheritance.
     pub gid: u32,
+    /// The inherited chunk size of new files, in bytes; 0 for none.
+    pub chunk_bytes: u32,
     /// The number of directories between it and the root.
     pub depth: u16,
 }

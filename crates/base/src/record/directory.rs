@@ -22,6 +22,8 @@ pub struct Header {
     pub mode: u16,
     /// Copy of the directory's group.
     pub gid: u32,
+    /// Copy of the directory's chunk size for new files, in bytes; 0 if it has none.
+    pub chunk_bytes: u32,
     /// The number of directories between the root and this one; 0 for the root. It is a hint for
     /// placement that a rename does not update.
     pub depth: u16,
@@ -99,6 +101,7 @@ mod tests {
             level,
             mode: 0,
             gid: 0,
+            chunk_bytes: 0,
             depth: 0,
             entries,
             subdirectories: 1,

@@ -51,8 +51,8 @@ impl Library {
         Ok(Self {
             futago: Futago::connect(cluster, options)?,
             node: NewNode {
-                content: NewContent::File {
-                    chunk_bytes: cluster.chunk_bytes,
+                content: NewContent::InheritingFile {
+                    default_chunk_bytes: cluster.chunk_bytes,
                 },
                 mode: 0o644,
                 uid: geteuid().as_raw(),

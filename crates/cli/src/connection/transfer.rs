@@ -11,8 +11,8 @@ use rustix::process::{getegid, geteuid};
 impl Connection {
     /// Makes a regular file that only this user can read, under a name that nothing has.
     pub fn create_file(&self, directory: FileId, name: &Name) -> anyhow::Result<FileId> {
-        let content = NewContent::File {
-            chunk_bytes: self.chunk_bytes,
+        let content = NewContent::InheritingFile {
+            default_chunk_bytes: self.chunk_bytes,
         };
         self.create(directory, name, content, 0o600)
     }

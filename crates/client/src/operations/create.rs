@@ -22,7 +22,6 @@ impl<C: Context> Client<C> {
     ) -> Result<(FileState, bool), Errno> {
         let CreateFlags { exclusive, open } = flags;
         let first = data.slice(0, data.len().min(first_bytes(&node)));
-        let rest = data.slice(first.len(), data.len());
         let request = |at| Request::Create {
             at,
             node: node.clone(),
@@ -32,8 +31,9 @@ impl<C: Context> Client<C> {
         let (mut state, created) = self
             .persist(|| self.try_create(directory, name, request, open, &first))
             .await?;
-        if created && !rest.is_empty() {
-            let offset = first.len() as u64;
+        let stored = first.len().min(state.attributes.chunk_bytes as usize);
+        if created && stored < data.len() {
+            let (offset, rest) = (stored as u64, data.slice(stored, data.len()));
             // Boxed, because it is rare and larger than all the rest.
             let write = Box::pin(self.write(state.attributes.id, offset, rest, false));
             state.attributes.size = write.await?;
@@ -76,10 +76,14 @@ impl<C: Context> Client<C> {
     }
 }
 
-/// How many bytes of data the request carries: those of chunk 0.
+/// How many bytes of data the request carries: those of chunk 0. A directory may have smaller
+/// chunks, of which the client does not know.
 const fn first_bytes(node: &NewNode) -> usize {
     match node.content {
-        NewContent::File { chunk_bytes } => chunk_bytes as usize,
+        NewContent::File { chunk_bytes }
+        | NewContent::InheritingFile {
+            default_chunk_bytes: chunk_bytes,
+        } => chunk_bytes as usize,
         _ => usize::MAX,
     }
 }

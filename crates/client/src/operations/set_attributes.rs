@@ -55,6 +55,7 @@ impl<C: Context> Client<C> {
                 level: header.level,
                 mode: change.mode,
                 gid: change.gid,
+                chunk_bytes: change.chunk_bytes,
             };
             plan.add(self.map().bucket_server(directory, bucket), step);
         }

@@ -9,6 +9,9 @@ use futago_wire::{Reply, Request};
 impl<C: Context> Client<C> {
     /// The value of an extended attribute. Errors: `ENODATA`.
     pub async fn get_xattr(&self, id: FileId, name: &XattrName) -> Result<Bytes, Errno> {
+        if *name == XattrName::of_chunk_size() {
+            return self.chunk_size(id).await;
+        }
         if self.lacks_xattrs(id) {
             return Err(Errno::ENODATA);
         }
@@ -31,6 +34,9 @@ impl<C: Context> Client<C> {
         value: Bytes,
         mode: XattrMode,
     ) -> Result<(), Errno> {
+        if *name == XattrName::of_chunk_size() {
+            return self.set_chunk_size(id, &value, mode).await;
+        }
         // An earlier buffered write removes older capabilities, but not those that are set now.
         self.flush(id).await;
         let request = Request::SetXattr {
@@ -56,6 +62,10 @@ impl<C: Context> Client<C> {
 
     /// Removes an extended attribute. Errors: `ENODATA`.
     pub async fn remove_xattr(&self, id: FileId, name: &XattrName) -> Result<(), Errno> {
+        if *name == XattrName::of_chunk_size() {
+            self.chunk_size(id).await?;
+            return self.set_chunk_size(id, b"0", XattrMode::Replace).await;
+        }
         let name = name.clone();
         self.command_home(id, Request::RemoveXattr { id, name })
             .await

@@ -212,6 +212,7 @@ pub fn state(id: FileId, kind: Kind) -> FileState {
         level: 0,
         mode: 0,
         gid: 0,
+        chunk_bytes: 0,
         depth: 1,
         entries: 0,
         subdirectories: 0,

@@ -100,6 +100,7 @@ fn new_header(records: &Records<'_>, directory: FileId, node: &Node) -> Header {
         level: 0,
         mode: node.mode,
         gid: node.gid,
+        chunk_bytes: node.chunk_bytes,
         depth: depth(records, directory, node),
         entries: 0,
         subdirectories: 0,

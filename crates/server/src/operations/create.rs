@@ -1,5 +1,6 @@
 //! Makes a file, symbolic link, pipe, socket or device node, with its entry, in one batch.
 
+use super::chunks::check_chunk_bytes;
 use crate::builder::DecisionBuilder;
 use crate::completion::{Checked, Result};
 use futago_base::{
@@ -17,6 +18,7 @@ pub fn run<V: View>(
 ) -> Result {
     check(node, data)?;
     let (location, header) = builder.locate_to_change(at)?;
+    let data = &first_chunk(node, &header, data);
     if let Some(entry) = builder.entry(&location) {
         if exclusive {
             return Err(Errno::EEXIST.into());
@@ -70,9 +72,11 @@ pub fn open<V: View>(builder: &mut DecisionBuilder<'_, V>, request: &Request, re
 pub fn check(node: &NewNode, data: &Payload) -> Checked<()> {
     let valid = match &node.content {
         NewContent::File { chunk_bytes } => {
-            (limits::CHUNK_BYTES_MIN..=limits::CHUNK_BYTES_MAX).contains(chunk_bytes)
-                && data.len() <= *chunk_bytes as usize
+            check_chunk_bytes(*chunk_bytes).is_ok() && data.len() <= *chunk_bytes as usize
         }
+        NewContent::InheritingFile {
+            default_chunk_bytes,
+        } => check_chunk_bytes(*default_chunk_bytes).is_ok(),
         NewContent::Symlink(target) => {
             data.is_empty() && (1..=limits::PATH_BYTES).contains(&target.len())
         }
@@ -83,6 +87,24 @@ pub fn check(node: &NewNode, data: &Payload) -> Checked<()> {
     } else {
         Err(Errno::EINVAL.into())
     }
+}
+
+/// The chunk size of a new file in a directory, in bytes; 0 for other nodes.
+const fn chunk_bytes(node: &NewNode, header: &Header) -> u32 {
+    match node.content {
+        NewContent::File { chunk_bytes } => chunk_bytes,
+        NewContent::InheritingFile {
+            default_chunk_bytes,
+        } if header.chunk_bytes == 0 => default_chunk_bytes,
+        NewContent::InheritingFile { .. } => header.chunk_bytes,
+        _ => 0,
+    }
+}
+
+/// The part of a new node's first data that its first chunk holds. The client does not know the
+/// chunk size of the directory, and writes the rest afterwards.
+fn first_chunk(node: &NewNode, header: &Header, data: &Payload) -> Payload {
+    data.slice(0, data.len().min(chunk_bytes(node, header) as usize))
 }
 
 pub fn inode<V: View>(
@@ -116,7 +138,9 @@ pub fn inode<V: View>(
         place: None,
     };
     match &node.content {
-        NewContent::File { chunk_bytes } => inode.chunk_bytes = *chunk_bytes,
+        NewContent::File { .. } | NewContent::InheritingFile { .. } => {
+            inode.chunk_bytes = chunk_bytes(node, header);
+        }
         NewContent::Symlink(target) => {
             inode.kind = Kind::Symlink;
             inode.size = target.len() as u64;

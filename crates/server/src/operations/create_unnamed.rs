@@ -14,7 +14,10 @@ pub fn run<V: View>(
     directory: FileId,
     node: &NewNode,
 ) -> Result {
-    let (NewContent::File { .. } | NewContent::CharacterDevice(_)) = node.content else {
+    let (NewContent::File { .. }
+    | NewContent::InheritingFile { .. }
+    | NewContent::CharacterDevice(_)) = node.content
+    else {
         return Err(Errno::EINVAL.into());
     };
     let data = Payload::empty();

@@ -29,6 +29,7 @@ pub fn run<V: View>(
         mode: (mode & 0o7777) | (header.mode & SET_GID),
         uid,
         gid: inherited_gid(&header, gid),
+        chunk_bytes: header.chunk_bytes,
         depth: header.depth.saturating_add(1),
     };
     if builder.server.map.owner(new.home) != builder.server.id() {
@@ -57,6 +58,7 @@ pub const fn inherited(header: &Header) -> Inherited {
     Inherited {
         set_gid: header.mode & SET_GID != 0,
         gid: header.gid,
+        chunk_bytes: header.chunk_bytes,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Changes attributes, including the size.
 
+use super::chunks::check_chunk_bytes;
 use crate::builder::DecisionBuilder;
 use crate::completion::{Checked, Result};
 use crate::state::file::without_privileges;
@@ -17,6 +18,7 @@ pub fn run<V: View>(
     builder.unreserved(Target::Inode(id))?;
     let inode = builder.file(id)?;
     check_size(inode, change)?;
+    check_chunk_size(inode, change)?;
     if inode.kind == Kind::Directory {
         check_directory(builder, id, change)?;
     }
@@ -37,6 +39,14 @@ fn check_size(inode: &Inode, change: &AttributeChange) -> Checked<()> {
     }
 }
 
+fn check_chunk_size(inode: &Inode, change: &AttributeChange) -> Checked<()> {
+    match (change.chunk_bytes, inode.kind) {
+        (None, _) | (Some(0), Kind::Directory) => Ok(()),
+        (Some(bytes), Kind::Directory) => check_chunk_bytes(bytes),
+        (Some(_), _) => Err(Errno::ENOTDIR.into()),
+    }
+}
+
 /// Checks a change of a directory. A directory of several buckets changes in a transaction, because
 /// its headers hold copies. A change also waits for new nodes that are about to inherit the present
 /// attributes.
@@ -47,7 +57,7 @@ fn check_directory<V: View>(
 ) -> Checked<()> {
     builder.unreserved(Target::Header(id, BucketStart(0)))?;
     let header = builder.bucket(id, BucketStart(0))?;
-    if change.mode.is_some() || change.gid.is_some() {
+    if change.mode.is_some() || change.gid.is_some() || change.chunk_bytes.is_some() {
         if header.level > 0 {
             return Err(Failure::Changed.into());
         }
@@ -83,6 +93,9 @@ impl<V: View> DecisionBuilder<'_, V> {
             }
             inode.uid = change.uid.unwrap_or(inode.uid);
             inode.gid = change.gid.unwrap_or(inode.gid);
+            if inode.kind == Kind::Directory {
+                inode.chunk_bytes = change.chunk_bytes.unwrap_or(inode.chunk_bytes);
+            }
             inode.accessed = change.accessed.map_or(inode.accessed, at);
             if change.size.is_some() {
                 inode.modified = now;
@@ -106,6 +119,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         if let Some(mut header) = self.state.header(id, bucket) {
             header.mode = change.mode.map_or(header.mode, |mode| mode & 0o7777);
             header.gid = change.gid.unwrap_or(header.gid);
+            header.chunk_bytes = change.chunk_bytes.unwrap_or(header.chunk_bytes);
             self.state.put(Key::Header(id, bucket), header);
         }
     }

@@ -42,7 +42,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             ahead: false,
             sparse: false,
             announced: false,
-            chunk_bytes: 0,
+            chunk_bytes: new.chunk_bytes,
             accessed: now,
             modified: now,
             changed: now,
@@ -69,6 +69,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             mode: config.root_mode,
             uid: config.root_uid,
             gid: config.root_gid,
+            chunk_bytes: 0,
             depth: 0,
         };
         self.put_directory(FileId::ROOT, &root);
@@ -83,6 +84,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             mode: self.server.config.root_mode,
             uid: self.server.config.root_uid,
             gid: self.server.config.root_gid,
+            chunk_bytes: 0,
             depth: 1,
         };
         if self.server.map.home(id) == self.server.id {
@@ -113,6 +115,7 @@ fn new_header(new: &NewDirectory, level: u8, now: Time) -> Header {
         level,
         mode: new.mode,
         gid: new.gid,
+        chunk_bytes: new.chunk_bytes,
         depth: new.depth,
         entries: 0,
         subdirectories: 0,

@@ -143,13 +143,11 @@ impl<V: View> DecisionBuilder<'_, V> {
         &mut self,
         directory: FileId,
         bucket: BucketStart,
-        mode: Option<u16>,
-        gid: Option<u32>,
+        change: impl FnOnce(&mut Header),
     ) {
         let key = Key::Header(directory, bucket);
         if let Some(Value::Header(mut header)) = self.state.get(&key).cloned() {
-            header.mode = mode.unwrap_or(header.mode);
-            header.gid = gid.unwrap_or(header.gid);
+            change(&mut header);
             self.state.put(key, header);
         }
     }

@@ -84,9 +84,14 @@ impl<V: View> DecisionBuilder<'_, V> {
                 bucket,
                 mode,
                 gid,
+                chunk_bytes,
                 ..
             } => {
-                self.install_header(directory, bucket, mode, gid);
+                self.install_header(directory, bucket, |header| {
+                    header.mode = mode.unwrap_or(header.mode);
+                    header.gid = gid.unwrap_or(header.gid);
+                    header.chunk_bytes = chunk_bytes.unwrap_or(header.chunk_bytes);
+                });
             }
             Step::Inherit { .. } | Step::Expect(_) => {}
         }

@@ -501,6 +501,7 @@ fn counts_of_a_repaired_bucket_do_no_harm() {
         level: 0,
         mode: 0o755,
         gid: 0,
+        chunk_bytes: 0,
         depth: 0,
         entries: u64::MAX,
         subdirectories: u32::MAX,

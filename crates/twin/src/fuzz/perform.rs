@@ -100,9 +100,12 @@ async fn create<C: Context>(core: &Client<C>, operation: &Operation) -> Observed
     else {
         return Err(Errno::ENOSYS);
     };
-    let chunk_bytes = core.config().chunk_bytes;
+    let default_chunk_bytes = core.config().chunk_bytes;
+    let file = NewContent::InheritingFile {
+        default_chunk_bytes,
+    };
     let (content, data) = match kind {
-        NewKind::File(bytes) => (NewContent::File { chunk_bytes }, filled(*bytes, *tag)),
+        NewKind::File(bytes) => (file, filled(*bytes, *tag)),
         NewKind::Symlink => (
             NewContent::Symlink(Bytes::from(vec![*tag; 8])),
             Payload::empty(),
@@ -131,9 +134,11 @@ async fn create<C: Context>(core: &Client<C>, operation: &Operation) -> Observed
 }
 
 async fn create_unnamed<C: Context>(core: &Client<C>, directory: FileId, mode: u16) -> Observed {
-    let chunk_bytes = core.config().chunk_bytes;
+    let default_chunk_bytes = core.config().chunk_bytes;
     let node = NewNode {
-        content: NewContent::File { chunk_bytes },
+        content: NewContent::InheritingFile {
+            default_chunk_bytes,
+        },
         mode,
         uid: 0,
         gid: 0,

@@ -297,6 +297,7 @@ pub fn header(level: u8) -> Header {
         level,
         mode: 0o755,
         gid: 0,
+        chunk_bytes: 0,
         depth: 0,
         entries: 0,
         subdirectories: 0,

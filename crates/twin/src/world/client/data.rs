@@ -123,9 +123,11 @@ pub fn place_path(place: Place, client: u32, shared: &[Directory]) -> Result<Vec
 
 /// A regular file as clients of workloads make it.
 pub fn file_node<C: Context>(core: &Client<C>) -> NewNode {
-    let chunk_bytes = core.config().chunk_bytes;
+    let default_chunk_bytes = core.config().chunk_bytes;
     NewNode {
-        content: NewContent::File { chunk_bytes },
+        content: NewContent::InheritingFile {
+            default_chunk_bytes,
+        },
         mode: 0o644,
         uid: 0,
         gid: 0,
