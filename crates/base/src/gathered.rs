@@ -78,11 +78,7 @@ impl Gathered {
         self.first.extended(data)
     }
 
-    /// A buffer for the whole, of less than twice its length.
     fn buffer(&mut self) -> BytesMut {
-        let spare = core::mem::take(&mut self.spare).into_buffer();
-        let fits = |spare: &BytesMut| (self.length..self.length * 2).contains(&spare.capacity());
-        let spare = spare.filter(fits);
-        spare.unwrap_or_else(|| BytesMut::with_capacity(self.length))
+        core::mem::take(&mut self.spare).buffer_for(self.length)
     }
 }

@@ -116,8 +116,29 @@ impl Payload {
         }
     }
 
+    /// A copy of parts, twice: the second one is the `spare` of a later copy. The bytes are copied
+    /// into the buffer of `spare`, if nobody else uses it any more and if it is not much too large.
+    pub fn copied(parts: &[impl AsRef<[u8]>], spare: Self) -> (Self, Self) {
+        let lengths = parts.iter().map(|part| part.as_ref().len());
+        let mut buffer = spare.buffer_for(lengths.sum());
+        for part in parts {
+            buffer.extend_from_slice(part.as_ref());
+        }
+        let buffer_bytes = buffer.capacity();
+        let copy = Self::within(buffer.freeze(), buffer_bytes);
+        (copy.clone(), copy)
+    }
+
+    /// An empty buffer for `length` bytes and less than twice as many: the payload's own, if nobody
+    /// else uses it.
+    pub(crate) fn buffer_for(self, length: usize) -> BytesMut {
+        let fits = |buffer: &BytesMut| (length..length * 2).contains(&buffer.capacity());
+        let own = self.into_buffer().filter(fits);
+        own.unwrap_or_else(|| BytesMut::with_capacity(length))
+    }
+
     /// The buffer of the bytes, empty, if nobody else uses it.
-    pub(crate) fn into_buffer(self) -> Option<BytesMut> {
+    fn into_buffer(self) -> Option<BytesMut> {
         let Content::Bytes { bytes, .. } = self.0 else {
             return None;
         };

@@ -1,17 +1,30 @@
 //! Rights to open a file.
 
 use crate::Credentials;
-use futago_base::Attributes;
+use futago_base::{Attributes, Errno};
 
 /// The access to the data of a file that an open requests, as the flags of `open`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// `O_RDONLY`.
     Read,
     /// `O_WRONLY`.
     Write,
     /// `O_RDWR`.
+    #[default]
     ReadWrite,
+}
+
+/// The flags of `open` that count for as long as the file is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenMode {
+    /// The access to the data.
+    pub access: Access,
+    /// Whether every write goes to the end of the file, as with `O_APPEND`.
+    pub appends: bool,
+    /// Whether the servers have the data of a write when it returns, as with `O_DSYNC`. They have
+    /// the attributes then as well, so `O_SYNC` is the same.
+    pub is_synchronous: bool,
 }
 
 impl Access {
@@ -21,6 +34,28 @@ impl Access {
             Self::Read => 0o4,
             Self::Write => 0o2,
             Self::ReadWrite => 0o6,
+        }
+    }
+
+    /// Checks that the access includes reading.
+    ///
+    /// # Errors
+    /// `EBADF`.
+    pub const fn check_read(self) -> Result<(), Errno> {
+        match self {
+            Self::Read | Self::ReadWrite => Ok(()),
+            Self::Write => Err(Errno::EBADF),
+        }
+    }
+
+    /// Checks that the access includes writing.
+    ///
+    /// # Errors
+    /// `EBADF`.
+    pub const fn check_write(self) -> Result<(), Errno> {
+        match self {
+            Self::Write | Self::ReadWrite => Ok(()),
+            Self::Read => Err(Errno::EBADF),
         }
     }
 
@@ -77,6 +112,15 @@ mod tests {
 
     fn allowed(mode: u16, uid: u32, gid: u32, access: Access) -> bool {
         is_surely_allowed(&file(mode), Credentials { uid, gid }, access)
+    }
+
+    #[test]
+    fn data_is_read_and_written_as_the_file_was_opened() {
+        let checks = |access: Access| (access.check_read(), access.check_write());
+        let refused = Err(Errno::EBADF);
+        assert_eq!(checks(Access::Read), (Ok(()), refused));
+        assert_eq!(checks(Access::Write), (refused, Ok(())));
+        assert_eq!(checks(Access::ReadWrite), (Ok(()), Ok(())));
     }
 
     #[test]

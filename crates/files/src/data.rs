@@ -52,6 +52,20 @@ pub struct CopyRange {
     pub kill_privileges: bool,
 }
 
+/// The mode that the flags of `fallocate` ask for; `None` if there is none.
+pub const fn allocate_mode(flags: u32) -> Option<AllocateMode> {
+    const KEEP_SIZE: u32 = 0x1;
+    const PUNCH_HOLE: u32 = 0x2;
+    const ZERO_RANGE: u32 = 0x10;
+    let keep_size = flags & KEEP_SIZE != 0;
+    match (flags & !KEEP_SIZE, keep_size) {
+        (0, _) => Some(AllocateMode::Allocate { keep_size }),
+        (PUNCH_HOLE, true) => Some(AllocateMode::PunchHole),
+        (ZERO_RANGE, _) => Some(AllocateMode::ZeroRange { keep_size }),
+        _ => None,
+    }
+}
+
 impl OpenFile {
     /// Reads up to `length` bytes; fewer only at the end of the file.
     ///

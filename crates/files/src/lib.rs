@@ -8,8 +8,9 @@
 //! | `locks`, `lock_holders` | advisory locks, and their owners |
 //! | `lock_release`, `unsettled` | releases at a close that fail, and owners that wait for them |
 //! | `data` | reads and writes |
+//! | `handle`, `handle_locks` | open files in the mode in which programs have opened them |
 //! | `stat`, `xattrs` | rules of attributes |
-//! | `listing` | where a listing continues |
+//! | `listing`, `directory_stream` | where a listing continues, and listings entry by entry |
 #![no_std]
 
 extern crate alloc;
@@ -17,6 +18,9 @@ extern crate alloc;
 mod access;
 mod credentials;
 mod data;
+mod directory_stream;
+mod handle;
+mod handle_locks;
 pub mod listing;
 mod lock_holders;
 mod lock_release;
@@ -29,9 +33,12 @@ pub mod stat;
 mod unsettled;
 pub mod xattrs;
 
-pub use access::{Access, is_surely_allowed};
+pub use access::{Access, OpenMode, is_surely_allowed};
 pub use credentials::Credentials;
-pub use data::{CopyRange, FileWrite, WriteOffset};
+pub use data::{CopyRange, FileWrite, WriteOffset, allocate_mode};
+pub use directory_stream::{DirectoryEntry, DirectoryStream};
+pub use handle::FileHandle;
+pub use handle_locks::{RangeLockRequest, RangeOwner};
 pub use lock_holders::LockHolder;
 pub use open::{Created, new_file};
 pub use open_file::OpenFile;

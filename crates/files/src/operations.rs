@@ -1,9 +1,10 @@
 //! The operations of a client that open files consist of.
 
+use alloc::vec::Vec;
 use core::future::Future;
-use futago_base::{Errno, FileId, Name, Payload};
+use futago_base::{Errno, FileId, Name, NameHash, Payload};
 use futago_client::{Client, Context, CreateFlags};
-use futago_wire::{AttributeChange, FileState, NewNode};
+use futago_wire::{AttributeChange, FileState, ListedEntry, NewNode};
 
 /// A client whose operations open files consist of. A client that records operations, or counts
 /// them, implements this with its own ones. Each is that of [`Client`] with the same name, and has
@@ -35,6 +36,11 @@ pub trait Operations {
     ) -> impl Future<Output = Result<(FileState, bool), Errno>> {
         self.core()
             .create(directory, name, node, flags, Payload::empty())
+    }
+
+    /// [`Client::attributes`].
+    fn attributes(&self, id: FileId) -> impl Future<Output = Result<FileState, Errno>> {
+        self.core().attributes(id)
     }
 
     /// [`Client::set_attributes`].
@@ -75,6 +81,18 @@ pub trait Operations {
         kill_privileges: bool,
     ) -> impl Future<Output = Result<u64, Errno>> {
         self.core().append(id, data, kill_privileges)
+    }
+
+    /// [`Client::read_directory`].
+    fn read_directory(
+        &self,
+        directory: FileId,
+        after: NameHash,
+        entries_max: u32,
+        attributes: bool,
+    ) -> impl Future<Output = Result<Vec<ListedEntry>, Errno>> {
+        self.core()
+            .read_directory(directory, after, entries_max, attributes)
     }
 
     /// [`Client::copy_range`].

@@ -1,12 +1,14 @@
 //! The real runtime, which runs servers and clients of a cluster on real sockets, clocks and
 //! memory.
 
+pub mod asynchronous;
 pub mod blocking;
 pub mod client;
 mod clock;
 pub mod cluster;
 pub mod cores;
 pub mod metrics_exporter;
+mod opened;
 mod reachable;
 pub mod search;
 pub mod server;

@@ -32,11 +32,10 @@ const HOUR_NS: i64 = 3_600_000_000_000;
 const HOLDER: &str = "FUTAGO_TEST_HOLDER_OF";
 
 const NEW: OpenOptions = OpenOptions {
-    chunk_bytes: None,
     create: true,
     create_new: true,
-    truncate: false,
     mode: 0o644,
+    ..OpenOptions::EXISTING
 };
 
 /// A server whose clock can be stepped.

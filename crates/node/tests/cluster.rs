@@ -60,11 +60,10 @@ fn client(running: &Running) -> FileSystem {
 }
 
 const NEW: OpenOptions = OpenOptions {
-    chunk_bytes: None,
     create: true,
     create_new: true,
-    truncate: false,
     mode: 0o644,
+    ..OpenOptions::EXISTING
 };
 
 /// One operation transfers more than one message carries, and partial chunks at both ends.

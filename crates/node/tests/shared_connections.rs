@@ -126,11 +126,10 @@ fn servers_of_a_thread_tell_each_other_without_connections() {
     let running = Running::start();
     let (files, other) = (running.client(), running.client());
     let new = OpenOptions {
-        chunk_bytes: None,
         create: true,
         create_new: true,
-        truncate: false,
         mode: 0o644,
+        ..OpenOptions::EXISTING
     };
     let path = |directory: u32, name: &str| format!("/{directory}/{name}").into_bytes();
     for n in 0..16 {

@@ -22,11 +22,9 @@ const SERVERS: u16 = 2;
 /// A server waits for a lease that is not returned until it expires, which takes longer.
 const LEASE: Duration = Duration::from_secs(10);
 const NEW: OpenOptions = OpenOptions {
-    chunk_bytes: None,
     create: true,
-    create_new: false,
-    truncate: false,
     mode: 0o644,
+    ..OpenOptions::EXISTING
 };
 
 fn free_port() -> SocketAddr {

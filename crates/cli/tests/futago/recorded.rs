@@ -201,11 +201,10 @@ fn a_run_at_a_mount_is_the_same_in_both_worlds() {
 }
 
 const NEW: OpenOptions = OpenOptions {
-    chunk_bytes: None,
     create: true,
     create_new: true,
-    truncate: false,
     mode: 0o644,
+    ..OpenOptions::EXISTING
 };
 
 /// Paths, symbolic links on the way, files that nobody looked at, and a file that another thread

@@ -9,11 +9,10 @@ use futago_node::{
 use std::{collections::BTreeSet, io, path::Path};
 
 const NEW: OpenOptions = OpenOptions {
-    chunk_bytes: None,
     create: true,
     create_new: true,
-    truncate: false,
     mode: 0o644,
+    ..OpenOptions::EXISTING
 };
 
 fn connect(cluster: &Cluster) -> FileSystem {

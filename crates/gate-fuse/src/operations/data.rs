@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::direct_changes::Way;
 use futago_base::{Errno, FileId, Payload};
 use futago_client::AllocateMode;
-use futago_files::{CopyRange, FileWrite, WriteOffset};
+use futago_files::{CopyRange, FileWrite, WriteOffset, allocate_mode};
 use futago_fuse_kernel::{CopyFileRange, Fallocate, Read, Write};
 use std::ops::Range;
 use std::pin::pin;
@@ -105,16 +105,7 @@ pub async fn synchronize_all(call: &Call) -> Outcome {
 }
 
 pub async fn allocate(call: &Call, range: &Fallocate) -> Outcome {
-    const PUNCH: u32 = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as u32;
-    const ZERO: u32 = libc::FALLOC_FL_ZERO_RANGE as u32;
-    const KEEP_SIZE: u32 = libc::FALLOC_FL_KEEP_SIZE as u32;
-    let keep_size = range.mode & KEEP_SIZE != 0;
-    let mode = match range.mode {
-        0 | KEEP_SIZE => AllocateMode::Allocate { keep_size },
-        PUNCH => AllocateMode::PunchHole,
-        _ if range.mode & !KEEP_SIZE == ZERO => AllocateMode::ZeroRange { keep_size },
-        _ => return Err(Errno::EOPNOTSUPP),
-    };
+    let mode = allocate_mode(range.mode).ok_or(Errno::EOPNOTSUPP)?;
     let open = call.shared.handles.get(range.handle)?;
     let (id, changed) = (call.file, changed_bytes(mode, range));
     let change = (call.shared.direct_changes).begin(id, Way::Direct, changed.clone());

@@ -1,10 +1,28 @@
-//! The lock of a file.
+//! Advisory locks.
 
 use super::File;
-use futago_base::record::{LockKind, LockRange, LockSpace};
+use futago_base::record::{LockKind, RangeLock};
 use futago_client::Cancel;
-use futago_wire::LockChange;
+use futago_files::RangeLockRequest;
 use std::{io, process};
+
+/// What a request does at a lock that conflicts with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockConflict {
+    /// It waits for the end of that lock.
+    Wait,
+    /// It fails with `EAGAIN`.
+    Fail,
+}
+
+impl LockConflict {
+    fn cancel(self) -> Option<Cancel> {
+        match self {
+            Self::Wait => Some(Cancel::new()),
+            Self::Fail => None,
+        }
+    }
+}
 
 impl File {
     /// Waits for the advisory lock of the whole file. It belongs to this `File`, ends with it, and
@@ -13,7 +31,7 @@ impl File {
     /// # Errors
     /// Those of `flock`.
     pub fn lock(&self, kind: LockKind) -> io::Result<()> {
-        self.set_lock(Some(kind), Some(&Cancel::new()))
+        self.set_lock(Some(kind), LockConflict::Wait)
     }
 
     /// The same without waiting. Returns whether the lock is taken.
@@ -21,7 +39,7 @@ impl File {
     /// # Errors
     /// As [`File::lock`].
     pub fn try_lock(&self, kind: LockKind) -> io::Result<bool> {
-        match self.set_lock(Some(kind), None) {
+        match self.set_lock(Some(kind), LockConflict::Fail) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             result => result.map(|()| true),
         }
@@ -32,23 +50,44 @@ impl File {
     /// # Errors
     /// As [`File::lock`].
     pub fn unlock(&self) -> io::Result<()> {
-        self.set_lock(None, None)
+        self.set_lock(None, LockConflict::Fail)
     }
 
-    fn set_lock(&self, kind: Option<LockKind>, wait: Option<&Cancel>) -> io::Result<()> {
-        let change = LockChange {
-            space: LockSpace::Whole,
-            kind,
-            owner: self.open.number(),
-            range: LockRange {
-                start: 0,
-                end: u64::MAX,
-            },
-            pid: process::id(),
-        };
+    fn set_lock(&self, kind: Option<LockKind>, conflict: LockConflict) -> io::Result<()> {
+        let wait = conflict.cancel();
         self.run(async |client| {
             let files = client.files();
-            files.set_lock(client, &self.open, change, wait).await
+            let lock = self
+                .handle()
+                .lock(files, client, kind, process::id(), wait.as_ref());
+            lock.await
         })
+    }
+
+    /// Takes or releases a lock on a range. It excludes locks of `fcntl` on mounts.
+    ///
+    /// # Errors
+    /// Those of `fcntl` with `F_SETLK` or `F_SETLKW`.
+    pub fn set_range_lock(
+        &self,
+        request: RangeLockRequest,
+        conflict: LockConflict,
+    ) -> io::Result<()> {
+        let wait = conflict.cancel();
+        self.run(async |client| {
+            let files = client.files();
+            let lock = self
+                .handle()
+                .lock_range(files, client, request, wait.as_ref());
+            lock.await
+        })
+    }
+
+    /// The lock that conflicts with a lock on a range, if any.
+    ///
+    /// # Errors
+    /// Those of `fcntl` with `F_GETLK`.
+    pub fn conflicting_lock(&self, request: RangeLockRequest) -> io::Result<Option<RangeLock>> {
+        self.run(async |client| self.handle().conflicting_lock(client, request).await)
     }
 }

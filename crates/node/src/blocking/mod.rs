@@ -1,47 +1,37 @@
 //! The blocking library for programs: paths and files, one call at a time.
 //!
 //! Any number of threads may use one [`FileSystem`]. [`Futago::run`] runs many operations at once
-//! from one thread.
+//! from one thread; [`asynchronous`](crate::asynchronous) has open files for that.
 
+mod directory;
 mod file;
 mod lock;
+mod names;
 mod open;
 mod position;
+mod xattrs;
 
+pub use directory::Directory;
 pub use file::File;
+pub use lock::LockConflict;
+pub use open::OpenOptions;
 
 use crate::{Cluster, Futago, Options, RecordedClient};
-use bytes::Bytes;
-use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Payload, Space};
-use futago_client::CreateFlags;
-use futago_files::Credentials;
-use futago_wire::{ListedEntry, NewContent};
+use futago_base::{Attributes, Errno, FileId, Kind, NameHash, Space};
+use futago_files::{Credentials, FileHandle, OpenMode};
+use futago_wire::{AttributeChange, ListedEntry};
 use std::io;
-
-/// The mode of opening a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// Create the file if it does not exist.
-    pub create: bool,
-    /// Create the file, and fail if it exists.
-    pub create_new: bool,
-    /// Truncate it to size 0.
-    pub truncate: bool,
-    /// Permission bits of a new file.
-    pub mode: u16,
-    /// The chunk size of a new file, in bytes; `None` for that of the cluster.
-    pub chunk_bytes: Option<u32>,
-}
 
 /// A client of a cluster, by path. Clones are the same client.
 #[derive(Clone)]
 pub struct FileSystem {
     futago: Futago,
     caller: Credentials,
+    umask: u16,
 }
 
 /// Converts an error of the file system to one of the operating system.
-fn os_error(errno: Errno) -> io::Error {
+pub(crate) fn os_error(errno: Errno) -> io::Error {
     io::Error::from_raw_os_error(errno.number())
 }
 
@@ -57,7 +47,11 @@ impl FileSystem {
             gid: rustix::process::getegid().as_raw(),
         };
         let futago = Futago::connect(cluster, options)?;
-        Ok(Self { futago, caller })
+        Ok(Self {
+            futago,
+            caller,
+            umask: 0,
+        })
     }
 
     /// The same client for another caller: it owns what is created, and changes of data by others
@@ -66,6 +60,16 @@ impl FileSystem {
     pub fn on_behalf_of(&self, caller: Credentials) -> Self {
         Self {
             caller,
+            ..self.clone()
+        }
+    }
+
+    /// The same client with a file mode creation mask: new files and directories do not get these
+    /// permission bits. A client begins with the mask 0, whatever that of the process is.
+    #[must_use]
+    pub fn with_umask(&self, umask: u16) -> Self {
+        Self {
+            umask: umask & 0o777,
             ..self.clone()
         }
     }
@@ -96,107 +100,59 @@ impl FileSystem {
     /// # Errors
     /// Those of `open`; `ENXIO` for what is neither a file nor a directory.
     pub fn open(&self, path: &[u8], options: OpenOptions) -> io::Result<File> {
-        let open = self.run(async |client| {
-            let opened = open::open(client, self.caller, path, options);
-            opened.await
-        })?;
-        Ok(File::new(self.clone(), open))
+        let open = async |client: &RecordedClient| self.open_handle(client, path, options).await;
+        let handle = self.run(open)?;
+        Ok(File::new(self.clone(), handle))
+    }
+
+    pub(crate) async fn open_handle(
+        &self,
+        client: &RecordedClient,
+        path: &[u8],
+        options: OpenOptions,
+    ) -> Result<FileHandle, Errno> {
+        let mode = options.mode & !self.umask;
+        let options = OpenOptions { mode, ..options };
+        open::open(client, self.caller, path, options).await
     }
 
     /// Opens a regular file by its identity.
     ///
     /// # Errors
     /// Those of `open`; `ESTALE` if the file is gone.
-    pub fn open_id(&self, id: FileId) -> io::Result<File> {
+    pub fn open_id(&self, id: FileId, mode: OpenMode) -> io::Result<File> {
         let (open, _) = self.run(async |client| client.files().open(client, id).await)?;
-        Ok(File::new(self.clone(), open))
+        let handle = FileHandle::new(open, mode, self.caller);
+        Ok(File::new(self.clone(), handle))
     }
 
-    /// Creates a directory.
-    pub fn create_directory(&self, path: &[u8], mode: u16) -> io::Result<()> {
-        let Credentials { uid, gid } = self.caller;
+    /// Changes attributes, as `chmod`, `chown`, `utimensat` and `truncate` do; with `follow` those
+    /// of a symbolic link's target.
+    ///
+    /// # Errors
+    /// Those of these functions.
+    pub fn set_attributes(
+        &self,
+        path: &[u8],
+        follow: bool,
+        change: AttributeChange,
+    ) -> io::Result<()> {
+        let change = self.caller.change(change);
         self.run(async |client| {
-            let place = client.locate(path).await?;
-            client
-                .make_directory(place.directory, &place.name, mode, uid, gid)
-                .await?;
+            let set = async |found: Attributes| client.set_attributes(found.id, change).await;
+            at_path(client, path, follow, set).await.map(drop)
+        })
+    }
+
+    /// Stores all data that this client has written at its servers, as `sync` does. A loss is
+    /// reported by the files that have written the lost data.
+    ///
+    /// # Errors
+    /// The client has stopped.
+    pub fn synchronize(&self) -> io::Result<()> {
+        self.run(async |client| {
+            client.files().synchronize_all(client).await;
             Ok(())
-        })
-    }
-
-    /// Removes a name that is not a directory's.
-    ///
-    /// # Errors
-    /// Those of `unlink`.
-    pub fn remove_file(&self, path: &[u8]) -> io::Result<()> {
-        self.run(async |client| {
-            let place = client.locate(path).await?;
-            client.check_slash(&place).await?;
-            client.unlink(place.directory, &place.name).await
-        })
-    }
-
-    /// Removes an empty directory.
-    ///
-    /// # Errors
-    /// Those of `rmdir`.
-    pub fn remove_directory(&self, path: &[u8]) -> io::Result<()> {
-        self.run(async |client| {
-            let place = client.locate(path).await?;
-            client.remove_directory(place.directory, &place.name).await
-        })
-    }
-
-    /// Renames.
-    ///
-    /// # Errors
-    /// Those of `rename`.
-    pub fn rename(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
-        self.run(async |client| {
-            let (mut from, to) = (client.locate(from).await?, client.locate(to).await?);
-            from.must_be_directory |= to.must_be_directory;
-            client.check_slash(&from).await?;
-            let flags = futago_client::RenameFlags::default();
-            client
-                .rename(from.directory, &from.name, to.directory, &to.name, flags)
-                .await
-        })
-    }
-
-    /// Creates a symbolic link.
-    pub fn symlink(&self, target: &[u8], path: &[u8]) -> io::Result<()> {
-        let target = Bytes::copy_from_slice(target);
-        let node = self.caller.new_node(NewContent::Symlink(target), 0o777);
-        self.run(async |client| {
-            let place = client.locate(path).await?;
-            client.check_slash(&place).await?;
-            let (directory, name) = (place.directory, &place.name);
-            client
-                .create(
-                    directory,
-                    name,
-                    node,
-                    CreateFlags::EXCLUSIVE,
-                    Payload::empty(),
-                )
-                .await?;
-            Ok(())
-        })
-    }
-
-    /// The target of a symbolic link.
-    ///
-    /// # Errors
-    /// Those of `readlink`.
-    pub fn read_link(&self, path: &[u8]) -> io::Result<Bytes> {
-        self.run(async |client| {
-            let found = |link: Attributes| async move {
-                match link.kind {
-                    Kind::Symlink => client.read_link(link.id).await,
-                    _ => Err(Errno::EINVAL),
-                }
-            };
-            at_path(client, path, false, found).await
         })
     }
 
@@ -233,11 +189,11 @@ impl FileSystem {
 
 /// Applies `work` to the target of a path. If another client has replaced the target meanwhile, the
 /// path is resolved again. A path that leads to the same file again leads to a lost file.
-async fn at_path<T, F: Future<Output = Result<T, Errno>>>(
+async fn at_path<T>(
     client: &RecordedClient,
     path: &[u8],
     follow: bool,
-    work: impl Fn(Attributes) -> F,
+    work: impl AsyncFn(Attributes) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     let mut gone = None;
     loop {

@@ -13,7 +13,7 @@ mod starter;
 mod wakeup;
 
 pub use context::NodeContext;
-pub use handle::{Futago, Options};
+pub use handle::{Futago, Options, Stopped};
 pub use invalidation::{Invalidation, Invalidations};
 pub use recorded::RecordedClient;
 pub use starter::Starter;

@@ -588,6 +588,10 @@ impl Operations for RecordedClient {
         Self::create(self, directory, name, node, flags, Payload::empty())
     }
 
+    fn attributes(&self, id: FileId) -> impl Future<Output = Result<FileState, Errno>> {
+        Self::attributes(self, id)
+    }
+
     fn set_attributes(
         &self,
         id: FileId,
@@ -622,6 +626,16 @@ impl Operations for RecordedClient {
         kill_privileges: bool,
     ) -> impl Future<Output = Result<u64, Errno>> {
         Self::append(self, id, data, kill_privileges)
+    }
+
+    fn read_directory(
+        &self,
+        directory: FileId,
+        after: NameHash,
+        entries_max: u32,
+        attributes: bool,
+    ) -> impl Future<Output = Result<Vec<ListedEntry>, Errno>> {
+        Self::read_directory(self, directory, after, entries_max, attributes)
     }
 
     fn copy_range(
