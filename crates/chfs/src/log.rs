@@ -1,21 +1,13 @@
 //! Messages on standard error, chosen by `CHFS_LOG_PRIORITY`.
 
-use std::{
-    env,
-    io::{self, IsTerminal},
-};
+use futago_posix::log;
+use std::env;
 use tracing::level_filters::LevelFilter;
 
 /// Prints messages up to the priority, unless the program has arranged for them itself.
 pub fn start() {
     let priority = env::var("CHFS_LOG_PRIORITY").unwrap_or_default();
-    // The program goes on without messages if it has a subscriber of its own.
-    let _ = tracing_subscriber::fmt()
-        .with_max_level(level(&priority))
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .log_internal_errors(false)
-        .try_init();
+    log::start(level(&priority));
 }
 
 /// The level of a priority of syslog; that of an unknown one is the default's.

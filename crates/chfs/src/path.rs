@@ -1,10 +1,7 @@
 //! Paths as CHFS reads them: from the root, with `.` and `..` resolved as text.
 
 use futago_posix::outcome::error;
-use std::{
-    ffi::{CStr, c_char},
-    io,
-};
+use std::io;
 
 /// The most names of a path.
 const DEPTH_MAX: usize = 50;
@@ -71,21 +68,6 @@ impl ChfsPath {
             _ => self,
         }
     }
-}
-
-/// The bytes of a C string.
-///
-/// # Errors
-/// `EFAULT` for a null pointer.
-///
-/// # Safety
-/// `string` is null or the address of a string that ends with a zero byte and outlives the result.
-pub unsafe fn bytes<'a>(string: *const c_char) -> io::Result<&'a [u8]> {
-    if string.is_null() {
-        return Err(error(libc::EFAULT));
-    }
-    // SAFETY: it is not null; the caller promises the rest.
-    Ok(unsafe { CStr::from_ptr(string) }.to_bytes())
 }
 
 #[cfg(test)]

@@ -4,11 +4,8 @@ use crate::{
     log,
     settings::{self, Settings},
 };
-use futago_node::{
-    Cluster, Options,
-    cluster::{ClusterError, Reason},
-};
-use futago_posix::process;
+use futago_node::Options;
+use futago_posix::{cluster_file, process};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -37,7 +34,7 @@ pub fn begin(server: Option<&[u8]>) -> io::Result<()> {
 
 fn connect(file: &Path) -> io::Result<()> {
     let settings = settings::current();
-    let mut cluster = Cluster::load(file).map_err(unusable)?;
+    let mut cluster = cluster_file::load(file)?;
     if let Some(give_up) = settings.give_up {
         cluster.limits.give_up_seconds = give_up.as_secs_f64();
     }
@@ -55,15 +52,6 @@ fn connect(file: &Path) -> io::Result<()> {
         .map(|server| server.address.to_string());
     set_cluster(file.to_owned(), addresses.collect());
     Ok(())
-}
-
-/// The error for a cluster file that cannot be used.
-fn unusable(error: ClusterError) -> io::Error {
-    let kind = match &error.reason {
-        Reason::Io(failed) => failed.kind(),
-        _ => io::ErrorKind::InvalidInput,
-    };
-    io::Error::new(kind, error)
 }
 
 /// Closes all files and ends the session.

@@ -1,6 +1,7 @@
 //! Numbers of open files. A new file gets the lowest free number, as in POSIX.
 
-use crate::{open_file::OpenFile, outcome::error};
+use crate::outcome::error;
+use futago_node::blocking::File;
 use std::{io, mem, sync::Arc};
 
 /// The most files that a process may have open.
@@ -8,7 +9,7 @@ const OPEN_FILES_MAX: usize = 1 << 20;
 
 /// The open files of a process, by number.
 pub struct Descriptors {
-    files: Vec<Option<Arc<OpenFile>>>,
+    files: Vec<Option<Arc<File>>>,
     /// No lower number is free.
     free_from: usize,
 }
@@ -22,7 +23,7 @@ impl Descriptors {
     }
 
     /// Gives a file a number.
-    pub fn add(&mut self, file: Arc<OpenFile>) -> io::Result<libc::c_int> {
+    pub fn add(&mut self, file: Arc<File>) -> io::Result<libc::c_int> {
         let used = self.files[self.free_from..]
             .iter()
             .take_while(|file| file.is_some());
@@ -38,14 +39,14 @@ impl Descriptors {
         Ok(number as libc::c_int)
     }
 
-    pub fn get(&self, number: libc::c_int) -> io::Result<Arc<OpenFile>> {
+    pub fn get(&self, number: libc::c_int) -> io::Result<Arc<File>> {
         let number = usize::try_from(number).ok();
         let file = number.and_then(|number| self.files.get(number)?.as_ref());
         file.map(Arc::clone).ok_or_else(|| error(libc::EBADF))
     }
 
     /// Frees a number.
-    pub fn remove(&mut self, number: libc::c_int) -> io::Result<Arc<OpenFile>> {
+    pub fn remove(&mut self, number: libc::c_int) -> io::Result<Arc<File>> {
         let index = usize::try_from(number).ok();
         let slot = index.and_then(|index| Some((index, self.files.get_mut(index)?.take()?)));
         let (index, file) = slot.ok_or_else(|| error(libc::EBADF))?;
@@ -53,14 +54,9 @@ impl Descriptors {
         Ok(file)
     }
 
-    /// All open files.
-    pub fn all(&self) -> Vec<Arc<OpenFile>> {
-        self.files.iter().flatten().map(Arc::clone).collect()
-    }
-
     /// Replaces each file, or frees its number.
-    pub fn map(&self, file: impl Fn(&OpenFile) -> Option<OpenFile>) -> Self {
-        let mapped = |slot: &Option<Arc<OpenFile>>| slot.as_deref().and_then(&file).map(Arc::new);
+    pub fn map(&self, file: impl Fn(&File) -> Option<File>) -> Self {
+        let mapped = |slot: &Option<Arc<File>>| slot.as_deref().and_then(&file).map(Arc::new);
         Self {
             files: self.files.iter().map(mapped).collect(),
             free_from: 0,
@@ -68,7 +64,7 @@ impl Descriptors {
     }
 
     /// Frees all numbers.
-    pub fn take(&mut self) -> Vec<Option<Arc<OpenFile>>> {
+    pub fn take(&mut self) -> Vec<Option<Arc<File>>> {
         mem::replace(self, Self::new()).files
     }
 }

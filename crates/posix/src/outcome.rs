@@ -3,11 +3,12 @@
 use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
+    ptr::null_mut,
 };
 
-/// A number by which a C function says that it has failed.
+/// What a C function returns when it has failed.
 pub trait Failure {
-    /// The number.
+    /// The value.
     const FAILED: Self;
 }
 
@@ -23,12 +24,16 @@ impl Failure for libc::ssize_t {
     const FAILED: Self = -1;
 }
 
+impl<T> Failure for *mut T {
+    const FAILED: Self = null_mut();
+}
+
 /// An error of the operating system with this number.
 pub fn error(errno: libc::c_int) -> io::Error {
     io::Error::from_raw_os_error(errno)
 }
 
-/// Returns the result of `work`, or -1 with `errno` set. A panic is a fault of the library: it is
+/// Returns the result of `work`, or -1 or a null pointer with `errno` set. A panic is a fault of the library: it is
 /// reported, and the program sees `EIO`.
 pub fn of<T: Failure>(work: impl FnOnce() -> io::Result<T>) -> T {
     let done = catch_unwind(AssertUnwindSafe(work));
@@ -45,7 +50,7 @@ pub fn of_call<T: Default>(work: impl FnOnce() -> T) -> T {
 }
 
 /// The number of an error; of one that the operating system does not know, the nearest.
-fn errno(failed: &io::Error) -> libc::c_int {
+pub fn errno(failed: &io::Error) -> libc::c_int {
     let nearest = match failed.kind() {
         io::ErrorKind::NotFound => libc::ENOENT,
         io::ErrorKind::PermissionDenied => libc::EACCES,

@@ -3,8 +3,11 @@
 //! A child of the process gets a session of its own when it first calls: it forgets its parent's
 //! client, connects, and opens the files again that its parent had open.
 
-use crate::{descriptors::Descriptors, exit, fork, open_file::OpenFile, outcome::error};
-use futago_node::{Cluster, Options, blocking::FileSystem};
+use crate::{descriptors::Descriptors, exit, fork, outcome::error};
+use futago_node::{
+    Cluster, Options,
+    blocking::{File, FileSystem},
+};
 use std::{
     io, mem,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
@@ -88,7 +91,7 @@ pub fn files() -> io::Result<FileSystem> {
 ///
 /// # Errors
 /// `EMFILE`.
-pub fn add(file: OpenFile) -> io::Result<libc::c_int> {
+pub fn add(file: File) -> io::Result<libc::c_int> {
     write().open.add(Arc::new(file))
 }
 
@@ -96,16 +99,16 @@ pub fn add(file: OpenFile) -> io::Result<libc::c_int> {
 ///
 /// # Errors
 /// `EBADF`; in a child, those of connecting.
-pub fn file(number: libc::c_int) -> io::Result<Arc<OpenFile>> {
+pub fn file(number: libc::c_int) -> io::Result<Arc<File>> {
     with_own(|process| process.open.get(number))
 }
 
-/// Has the servers hold all that the process has written to its open files. An error is kept for
-/// whoever synchronizes or closes that file.
+/// Has the servers hold all that the process has written. A loss is reported when the file is
+/// synchronized or closed.
 pub fn synchronize() {
-    let open = with_own(|process| Ok(process.open.all()));
-    for file in open.unwrap_or_default() {
-        file.synchronize_for_later();
+    if let Ok(files) = files() {
+        // A client that has stopped has nothing to write.
+        let _ = files.synchronize();
     }
 }
 
@@ -119,7 +122,7 @@ pub fn close(number: libc::c_int) -> io::Result<()> {
     close_file(file)
 }
 
-fn close_file(file: Arc<OpenFile>) -> io::Result<()> {
+fn close_file(file: Arc<File>) -> io::Result<()> {
     match Arc::try_unwrap(file) {
         Ok(file) => file.close(),
         // The last thread that uses it closes it.

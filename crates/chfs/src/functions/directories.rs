@@ -1,10 +1,10 @@
 //! Lists of directories.
 
 use super::at;
-use crate::path::bytes;
 use futago_base::Attributes;
 use futago_node::blocking::FileSystem;
 use futago_posix::{
+    memory::bytes,
     outcome::{self, error},
     status,
 };

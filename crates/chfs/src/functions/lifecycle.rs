@@ -1,7 +1,7 @@
 //! The beginning and the end of a session.
 
-use crate::{path::bytes, session};
-use futago_posix::{outcome, process};
+use crate::session;
+use futago_posix::{memory::bytes, outcome, process};
 use std::ffi::{c_char, c_int};
 
 /// Connects to the cluster of a cluster file; null stands for the one that `CHFS_SERVER` names.

@@ -1,10 +1,10 @@
 //! Names: directories made and removed, links, attributes.
 
 use super::{at, below_root};
-use crate::{compatible, path::bytes};
+use crate::compatible;
 use futago_posix::{
-    outcome::{self, error},
-    status,
+    memory::{bytes, permissions, put, writable},
+    outcome, status,
 };
 use std::{
     ffi::{c_char, c_int},
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn chfs_mkdir(path: *const c_char, mode: libc::mode_t) -> 
 /// Those of `mkdir`.
 pub fn make_directory(path: &[u8], mode: libc::mode_t) -> io::Result<()> {
     let (files, path) = below_root(path)?;
-    let mode = (mode & 0o7777) as u16;
+    let mode = permissions(mode);
     compatible::make(&files, &path, || files.create_directory(path.bytes(), mode))
 }
 
@@ -74,11 +74,8 @@ pub unsafe extern "C" fn chfs_stat(path: *const c_char, st: *mut libc::stat) -> 
         // SAFETY: the caller promises it.
         let (files, path) = at(unsafe { bytes(path) }?)?;
         let attributes = files.metadata(path.bytes(), false)?;
-        if st.is_null() {
-            return Err(error(libc::EFAULT));
-        }
-        // SAFETY: it is not null; the caller promises the rest.
-        unsafe { st.write(status::of(&attributes)) };
+        // SAFETY: the caller promises it.
+        unsafe { put(st, status::of(&attributes)) }?;
         Ok(0)
     })
 }
@@ -114,12 +111,8 @@ pub unsafe extern "C" fn chfs_readlink(
         let (files, path) = below_root(unsafe { bytes(path) }?)?;
         let target = files.read_link(path.bytes())?;
         let length = target.len().min(size);
-        if buf.is_null() {
-            return Err(error(libc::EFAULT));
-        }
-        // SAFETY: `buf` has at least `length` bytes, as the caller promises, and the target is
-        // memory of this library.
-        unsafe { buf.copy_from_nonoverlapping(target.as_ptr().cast(), length) };
+        // SAFETY: the caller promises it.
+        unsafe { writable(buf.cast(), length) }?.copy_from_slice(&target[..length]);
         Ok(length as c_int)
     })
 }

@@ -4,10 +4,10 @@
 //! reading and writing.
 
 use super::{at, below_root};
-use crate::{compatible, path::bytes, settings::Settings};
+use crate::{compatible, settings::Settings};
 use futago_node::blocking::OpenOptions;
 use futago_posix::{
-    open_file::OpenFile,
+    memory::{bytes, permissions},
     outcome::{self, error},
     process,
 };
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn chfs_open(path: *const c_char, _flags: i32) -> c_int {
         // SAFETY: the caller promises it.
         let (files, path) = at(unsafe { bytes(path) }?)?;
         let file = files.open(path.bytes(), OpenOptions::default())?;
-        process::add(OpenFile::new(file))
+        process::add(file)
     })
 }
 
@@ -80,10 +80,10 @@ unsafe fn create(path: *const c_char, mode: libc::mode_t, settings: Settings) ->
     let options = OpenOptions {
         create: true,
         truncate: compatible::truncates(),
-        mode: (mode & 0o7777) as u16,
+        mode: permissions(mode),
         chunk_bytes: settings.chunk_bytes,
         ..OpenOptions::default()
     };
     let file = compatible::make(&files, &path, || files.open(path.bytes(), options))?;
-    process::add(OpenFile::new(file))
+    process::add(file)
 }

@@ -1,12 +1,9 @@
 //! Copies of local files.
 
-use crate::{
-    path::{ChfsPath, bytes},
-    settings,
-};
+use crate::{path::ChfsPath, settings};
 use futago_node::blocking::{FileSystem, OpenOptions};
 use futago_posix::{
-    open_file::OpenFile,
+    memory::bytes,
     outcome::{self, error},
     process,
 };
@@ -76,7 +73,7 @@ fn copy_file(files: &FileSystem, local: &Path, target: &ChfsPath, mode: u16) -> 
         chunk_bytes: settings::current().chunk_bytes,
         ..OpenOptions::default()
     };
-    let copy = OpenFile::new(files.open(target.bytes(), options)?);
+    let copy = files.open(target.bytes(), options)?;
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut offset = 0;
     loop {
@@ -85,11 +82,10 @@ fn copy_file(files: &FileSystem, local: &Path, target: &ChfsPath, mode: u16) -> 
             break;
         }
         if buffer[..count].iter().any(|byte| *byte != 0) {
-            copy.write_at(&buffer[..count], offset)?;
+            copy.write_from(&buffer[..count], offset)?;
         }
         offset += count as u64;
     }
-    copy.file()
-        .set_size(offset.max(source.metadata()?.size()))?;
+    copy.set_size(offset.max(source.metadata()?.size()))?;
     copy.close()
 }
