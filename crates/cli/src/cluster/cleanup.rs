@@ -6,8 +6,11 @@ use super::{
     records::{self, ProcessRecord, Role},
     runtime_directory, spawn,
 };
-use crate::output;
-use anyhow::Context;
+use crate::{
+    exit::{Exit, Problem},
+    output,
+};
+use anyhow::{Context, ensure};
 use futago_node::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -159,4 +162,33 @@ pub fn is_running(cluster: &Cluster) -> bool {
     records::list(&directory)
         .iter()
         .any(ProcessRecord::is_alive)
+}
+/// Makes a path free for a new cluster file: takes away what a crashed cluster has left.
+///
+/// # Errors
+/// If the cluster of the file runs ([`Exit::InUse`]), or cannot be cleaned up.
+pub fn make_way(path: &Path) -> anyhow::Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let old = Cluster::load(path)
+        .with_context(|| format!("{} exists and is no cluster file", path.display()))?;
+    if is_running(&old) {
+        return Err(Problem::error(
+            Exit::InUse,
+            format!(
+                "the cluster of {path} is running; end it with futago down --cluster {path}, or \
+                 take another file",
+                path = path.display()
+            ),
+        ));
+    }
+    let ended = everywhere(&old)?;
+    ensure!(
+        ended.problems.is_empty(),
+        "what the last cluster of {} left cannot be cleaned up: {}",
+        path.display(),
+        ended.problems.join("; ")
+    );
+    fs::remove_file(path).with_context(|| format!("removing {}", path.display()))
 }

@@ -8,9 +8,11 @@ pub mod memory;
 pub mod mount_point;
 pub mod mounts;
 pub mod plan;
+pub mod ranks;
 pub mod records;
 pub mod runtime_directory;
 pub mod server_process;
+pub mod settings;
 pub mod spawn;
 
 use crate::exit::{Exit, Problem};

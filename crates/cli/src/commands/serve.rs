@@ -1,12 +1,15 @@
-//! `futago serve`: the process that `futago up` starts on each host.
+//! `futago serve`: the process that `futago up` starts on each host, and mpirun or srun on request.
 
 use crate::{
     allocator,
     cluster::{
+        cleanup,
         core_dumps::CoreDumps,
-        memory,
+        memory, plan,
+        ranks::{Meeting, Rank},
         records::{ProcessRecord, Role},
         runtime_directory,
+        settings::Settings,
     },
     exit::Exit,
     logs,
@@ -16,13 +19,32 @@ use clap::Args;
 use futago_node::{Cluster, cores::OnOneCore, server};
 use rustix::process::{getegid, geteuid};
 use std::{
-    fs::File,
+    fs::{self, File},
     io::Read,
     net::SocketAddr,
     os::fd::AsFd,
     path::{Path, PathBuf},
+    time::Duration,
 };
 use zeroize::Zeroizing;
+
+/// Arguments of a cluster whose server processes mpirun or srun starts.
+#[derive(Args)]
+struct Ranks {
+    /// Make a new cluster of all processes that mpirun or srun has started together, and serve as
+    /// one of them. The cluster file is in a directory that all hosts see; the cluster ends when
+    /// the launcher ends its processes.
+    #[arg(long, required_unless_present = "process")]
+    ranks: bool,
+    /// The first TCP port on each host, if there are several hosts.
+    #[arg(long, default_value_t = 7330, requires = "ranks")]
+    port: u16,
+    /// How many seconds the ranks may take to meet.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "ranks")]
+    wait: u64,
+    #[command(flatten)]
+    settings: Settings,
+}
 
 /// Arguments of `serve`.
 #[derive(Args)]
@@ -31,8 +53,10 @@ pub struct Serve {
     #[arg(long)]
     cluster: PathBuf,
     /// The number of this process in the cluster file.
-    #[arg(long)]
-    process: u32,
+    #[arg(long, conflicts_with = "ranks")]
+    process: Option<u32>,
+    #[command(flatten)]
+    ranks: Ranks,
     /// The runtime directory, if the cluster file comes from standard input.
     #[arg(long)]
     runtime_directory: Option<PathBuf>,
@@ -49,7 +73,10 @@ pub struct Serve {
 impl Serve {
     /// The role of this process, for the log.
     pub fn role(&self) -> String {
-        format!("server-{}", self.process)
+        match self.number() {
+            Ok(number) => format!("server-{number}"),
+            Err(_) => "server".to_owned(),
+        }
     }
 
     /// It prints nothing but a line that says that it is ready.
@@ -62,17 +89,40 @@ impl Serve {
         self.core_dumps.restrict()?;
         allocator::keep_freed_memory();
         let _bound = self.core.map(OnOneCore::bind).transpose()?;
-        let cluster = self.load()?;
-        let servers = cluster.servers_of_process(self.process);
+        if !self.ranks.ranks {
+            return self.serve();
+        }
+        let rank = Rank::of_this_process()?;
+        let wait = Duration::from_secs(self.ranks.wait);
+        let meeting = Meeting::beside(&self.cluster, rank, wait)?;
+        meeting.hold(|hosts| self.ranks.make_cluster(&self.cluster, hosts))?;
+        let served = self.serve();
+        if rank.number == 0 {
+            meeting.end();
+            let _ = fs::remove_file(&self.cluster);
+        }
+        served
+    }
+
+    /// The number of this process in the cluster file.
+    fn number(&self) -> anyhow::Result<u32> {
+        match self.process {
+            Some(process) => Ok(process),
+            None => Ok(Rank::of_this_process()?.number),
+        }
+    }
+
+    fn serve(&self) -> anyhow::Result<Exit> {
+        let (cluster, process) = (self.load()?, self.number()?);
+        let servers = cluster.servers_of_process(process);
         ensure!(
             !servers.is_empty(),
-            "the cluster file has no process {}",
-            self.process
+            "the cluster file has no process {process}"
         );
-        let memory_bytes = memory::of_each_server(&cluster, self.process)?;
+        let memory_bytes = memory::of_each_server(&cluster, process)?;
         let directory = runtime_directory::of(&cluster);
         runtime_directory::make(&directory)?;
-        let record = ProcessRecord::of(std::process::id(), Role::Server(self.process))?;
+        let record = ProcessRecord::of(std::process::id(), Role::Server(process))?;
         record.save(&directory)?;
         if let Some(address) = self.metrics {
             futago_node::metrics_exporter::serve(address)?;
@@ -85,7 +135,7 @@ impl Serve {
         };
         let result = server::run(&config, logs::say_ready);
         record.remove(&directory);
-        result.with_context(|| format!("serving as process {}", self.process))?;
+        result.with_context(|| format!("serving as process {process}"))?;
         Ok(Exit::Success)
     }
 
@@ -100,11 +150,30 @@ impl Serve {
         runtime_directory::make(directory)?;
         let input = std::io::stdin().as_fd().try_clone_to_owned()?;
         let text = read_cluster(input.into())?;
-        let name = format!("cluster-{}.toml", self.process);
+        let name = format!("cluster-{}.toml", self.number()?);
         let path = directory.join(&name);
         runtime_directory::put(directory, &name, &text)
             .with_context(|| format!("writing {}", path.display()))?;
         Ok(Cluster::load(&path)?)
+    }
+}
+
+impl Ranks {
+    /// Makes the cluster file of a server process on each of these hosts.
+    fn make_cluster(&self, path: &Path, hosts: &[String]) -> anyhow::Result<()> {
+        cleanup::make_way(path)?;
+        let mut cluster = self.settings.new_cluster()?;
+        let is_one_host = hosts.iter().all(|host| *host == hosts[0]);
+        let directory = runtime_directory::choose(&String::from(cluster.id), is_one_host);
+        let count = hosts.len() as u32;
+        cluster.servers = if is_one_host {
+            plan::on_this_host(count, 1, plan::Transport::Unix, &directory)?
+        } else {
+            plan::on_hosts(hosts, count, 1, self.port)?
+        };
+        cluster.runtime_directory = Some(directory);
+        self.settings.share_memory(&mut cluster)?;
+        Ok(cluster.create(path)?)
     }
 }
 

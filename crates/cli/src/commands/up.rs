@@ -5,20 +5,19 @@ use crate::{
         ClusterFile, cleanup,
         core_dumps::CoreDumps,
         launcher::{Launcher, parse_hosts},
-        memory,
         mount_point::Permission,
         plan, runtime_directory,
         server_process::ServerProcess,
+        settings::Settings,
         spawn::{self, Started},
     },
     commands::mount,
-    exit::{Exit, Problem, exit_of},
+    exit::{Exit, exit_of},
     output,
 };
-use anyhow::{Context, ensure};
-use bytesize::ByteSize;
+use anyhow::Context;
 use clap::Args;
-use futago_base::{ServerId, map::Policy};
+use futago_base::ServerId;
 use futago_node::{Cluster, cores};
 use serde::Serialize;
 use std::{
@@ -65,10 +64,6 @@ pub struct Up {
     /// How servers on this host are reached; other hosts always over TCP.
     #[arg(long, value_enum, default_value_t)]
     transport: plan::Transport,
-    /// Encrypt and authenticate all that goes over TCP, at a price (see the manual). Processes of
-    /// one host talk through memory or Unix sockets, which no network sees: that stays as it is.
-    #[arg(long)]
-    secure: bool,
     #[command(flatten)]
     core_dumps: CoreDumps,
     /// Mount the file system here as soon as it is ready.
@@ -82,25 +77,8 @@ pub struct Up {
     /// Record what is done through the mount, as `futago mount --record`.
     #[arg(long, value_name = "FILE", requires = "mount")]
     record: Option<PathBuf>,
-    /// Memory for data and records, of all servers together, such as 4GiB. By default half of what
-    /// each host has left, control groups considered.
-    #[arg(long)]
-    memory: Option<ByteSize>,
-    /// How partitions are dealt out to servers.
-    #[arg(long, default_value = "modular", value_parser = parse_policy)]
-    policy: Policy,
-    /// How many partitions.
-    #[arg(long, default_value_t = 4096)]
-    partitions: usize,
-    /// The chunk size of new files, a power of two from 4KiB to 4MiB.
-    #[arg(long, default_value = "1MiB")]
-    chunk_size: ByteSize,
-    /// After how many seconds without an answer operations fail with an input/output error.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
-    give_up: f64,
-    /// A name for people.
-    #[arg(long, default_value = "futago")]
-    name: String,
+    #[command(flatten)]
+    settings: Settings,
     /// How many seconds the servers may take to get ready.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     wait: u64,
@@ -117,15 +95,6 @@ pub struct Up {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-}
-
-fn parse_policy(text: &str) -> Result<Policy, String> {
-    match text {
-        "modular" => Ok(Policy::Modular),
-        "ring" => Ok(Policy::Ring),
-        "rendezvous" => Ok(Policy::Rendezvous),
-        _ => Err("write modular, ring or rendezvous".into()),
-    }
 }
 
 #[derive(Serialize)]
@@ -150,7 +119,7 @@ impl Up {
         if self.until_input_ends {
             interrupt_when_input_ends(interrupted.clone());
         }
-        self.make_way()?;
+        cleanup::make_way(&self.cluster.path)?;
         let cluster = self.new_cluster()?;
         if let Some(mount) = &self.mount {
             self.mount_permission
@@ -204,36 +173,8 @@ impl Up {
         }
     }
 
-    /// Refuses a file in use; takes away what a crashed cluster has left.
-    fn make_way(&self) -> anyhow::Result<()> {
-        let path = &self.cluster.path;
-        if !path.exists() {
-            return Ok(());
-        }
-        let old = Cluster::load(path)
-            .with_context(|| format!("{} exists and is no cluster file", path.display()))?;
-        if cleanup::is_running(&old) {
-            return Err(Problem::error(
-                Exit::InUse,
-                format!(
-                    "the cluster of {path} is running; end it with futago down --cluster {path}, or \
-                     take another file",
-                    path = path.display()
-                ),
-            ));
-        }
-        let ended = cleanup::everywhere(&old)?;
-        ensure!(
-            ended.problems.is_empty(),
-            "what the last cluster of {} left cannot be cleaned up: {}",
-            path.display(),
-            ended.problems.join("; ")
-        );
-        fs::remove_file(path).with_context(|| format!("removing {}", path.display()))
-    }
-
     fn new_cluster(&self) -> anyhow::Result<Cluster> {
-        let mut cluster = Cluster::new(self.name.clone(), Vec::new())?;
+        let mut cluster = self.settings.new_cluster()?;
         let id = String::from(cluster.id);
         let directory = runtime_directory::choose(&id, self.hosts.is_none());
         cluster.servers = match &self.hosts {
@@ -252,20 +193,7 @@ impl Up {
             }
         };
         cluster.runtime_directory = Some(directory);
-        cluster.secure = self.secure;
-        cluster.policy = self.policy;
-        cluster.partitions = self.partitions;
-        cluster.chunk_bytes = u32::try_from(self.chunk_size.as_u64()).context("--chunk-size")?;
-        cluster.limits.give_up_seconds = self.give_up;
-        let total = self.memory.map_or(0, |memory| memory.as_u64());
-        cluster.limits.memory_bytes = total / cluster.servers.len().max(1) as u64;
-        ensure!(
-            self.memory.is_none() || cluster.limits.memory_bytes >= 1 << 20,
-            "--memory leaves less than 1 MiB a server"
-        );
-        if self.hosts.is_none() {
-            memory::ensure_available(total)?;
-        }
+        self.settings.share_memory(&mut cluster)?;
         Ok(cluster)
     }
 

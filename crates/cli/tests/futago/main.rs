@@ -17,6 +17,7 @@ mod mount_points;
 mod output;
 mod paths;
 mod paused;
+mod ranks;
 mod recorded;
 mod restart;
 mod secure;
