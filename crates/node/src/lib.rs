@@ -1,6 +1,7 @@
 //! The real runtime, which runs servers and clients of a cluster on real sockets, clocks and
 //! memory.
 
+mod backing;
 pub mod blocking;
 pub mod client;
 mod clock;
@@ -12,6 +13,7 @@ pub mod search;
 pub mod server;
 pub mod time_slices;
 
+pub use backing::{BackingStore, FlushPolicy};
 pub use client::{Futago, Invalidation, Invalidations, Options, RecordedClient, Starter};
 pub use clock::Clock;
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
