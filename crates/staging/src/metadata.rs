@@ -63,7 +63,7 @@ impl NodeMetadata {
             && (same_owner || owner == Owner::Unchanged)
     }
 
-    /// Whether nobody has changed the node since `earlier`.
+    /// Whether the node is unchanged since `earlier`.
     pub fn is_unchanged_since(&self, earlier: &Self) -> bool {
         (self.identity, self.size, self.modified, self.changed)
             == (

@@ -1,4 +1,4 @@
-//! The steps of a copy: what a client is asked to do, and what it answers.
+//! The steps of a copy, and their outcomes.
 
 use crate::{Failure, NodeMetadata, TreePath};
 use serde::{Deserialize, Serialize};
@@ -13,11 +13,11 @@ pub struct Item {
     pub target: TreePath,
     /// Its metadata at the source.
     pub metadata: NodeMetadata,
-    /// What the target has at that path.
+    /// The node that the target has at that path.
     pub found: Found,
 }
 
-/// What a target has at the path of a copy.
+/// The node that a target has at the path of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Found {
     /// Nothing, or another file.
@@ -69,7 +69,7 @@ pub enum Task {
     Synchronize(TreePath),
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The entries of a directory.

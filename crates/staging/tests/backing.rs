@@ -4,9 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cluster;
-mod trees;
+mod description;
 
 use cluster::{Running, start};
+use description::describe;
 use futago_node::{
     Options,
     blocking::{FileSystem, OpenOptions},
@@ -205,10 +206,7 @@ fn work(steps: &[Step]) {
     }
     assert_flushed(&flush(&mut agent));
     assert_eq!(agent.unflushed().unwrap().files, 0);
-    assert_eq!(
-        trees::describe(&backed.slow()),
-        trees::describe(&backed.copy())
-    );
+    assert_eq!(describe(&backed.slow()), describe(&backed.copy()));
 }
 
 #[test]
@@ -264,7 +262,7 @@ fn what_others_change_in_the_directory_stays() {
         fs::remove_file(slow.join(name)).unwrap();
     }
     assert_flushed(&flush(&mut agent));
-    assert_eq!(trees::describe(&slow), trees::describe(&backed.copy()));
+    assert_eq!(describe(&slow), describe(&backed.copy()));
 }
 
 #[test]
@@ -292,11 +290,11 @@ fn a_server_that_is_gone_removes_nothing() {
         fs::create_dir(&directory).unwrap();
         fs::write(directory.join("file"), b"precious").unwrap();
     }
-    let before = trees::describe(&backed.slow());
+    let before = describe(&backed.slow());
     let mut agent = backed.agent();
     backed.running.servers.remove(1).stop().unwrap();
     assert!(agent.write_back(None).is_err());
-    assert_eq!(trees::describe(&backed.slow()), before);
+    assert_eq!(describe(&backed.slow()), before);
 }
 
 #[test]

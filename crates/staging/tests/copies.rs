@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod cluster;
+mod description;
 mod trees;
 
 use cluster::{Running, start};
+use description::describe;
 use futago_staging::{
     Answer, ClusterTree, Direction, Failure, Found, Item, Links, LocalTree, Owner, Perform,
     Present, Progress, Reach, Rules, Setup, Stage, Summary, Task, Tree, TreePath, Verification,
@@ -16,7 +18,7 @@ use std::{
     os::unix::fs::{FileExt, MetadataExt},
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
@@ -101,16 +103,16 @@ fn any_tree_comes_back_as_it_was() {
         let target = format!("/{number}");
         assert_complete(&running.put(&tree, &target));
         assert_complete(&running.get(&target, &back));
-        prop_assert_eq!(trees::describe(&tree), trees::describe(&back));
+        prop_assert_eq!(describe(&tree), describe(&back));
         // Nothing is left to copy, in either direction.
         for summary in [running.put(&tree, &target), running.get(&target, &back)] {
             assert_complete(&summary);
             prop_assert_eq!(summary.counts.files + summary.counts.symlinks, 0);
         }
-        prop_assert_eq!(trees::describe(&tree), trees::describe(&back));
+        prop_assert_eq!(describe(&tree), describe(&back));
         Ok(())
     };
-    let test = std::sync::Mutex::new(test);
+    let test = Mutex::new(test);
     let config = ProptestConfig {
         cases: 48,
         failure_persistence: None,
@@ -190,7 +192,7 @@ fn a_run_that_is_ended_anywhere_is_continued_by_the_next() {
     assert!(bytes < 4_000_000, "{bytes} bytes were copied");
     let back = running.directory.path().join("back");
     assert_complete(&running.get("/copy", &back));
-    assert_eq!(trees::describe(&tree), trees::describe(&back));
+    assert_eq!(describe(&tree), describe(&back));
 }
 
 /// A client before whose tasks something happens.
@@ -246,7 +248,7 @@ fn sources_that_change_are_reported_and_not_named() {
     assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
     assert_complete(&running.put(&tree, "/copy"));
     assert_complete(&running.get("/copy", &out));
-    assert_eq!(trees::describe(&tree), trees::describe(&out));
+    assert_eq!(describe(&tree), describe(&out));
 }
 
 #[test]
@@ -269,6 +271,38 @@ fn a_server_that_is_gone_ends_a_copy_with_its_reason() {
         if !file.file_name().to_string_lossy().starts_with('.') {
             let original = fs::metadata(tree.join(file.file_name())).unwrap();
             assert_eq!(file.metadata().unwrap().size(), original.size());
+        }
+    }
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_ends_a_copy_and_leaves_no_half_file() {
+    let mut running = start(4);
+    let tree = running.directory.path().join("tree");
+    for number in 0..20 {
+        let directory = tree.join(format!("{number}"));
+        fs::create_dir_all(&directory).unwrap();
+        for file in 0..20 {
+            fs::write(directory.join(format!("{file}")), vec![file; 40_000]).unwrap();
+        }
+    }
+    assert_complete(&running.put(&tree, "/copy"));
+    let dying = Mutex::new(Some(running.servers.remove(1)));
+    let tasks = AtomicUsize::new(0);
+    let die = |_: &Task| {
+        if tasks.fetch_add(1, Ordering::Relaxed) == 10 {
+            dying.lock().unwrap().take().unwrap().stop().unwrap();
+        }
+    };
+    let back = running.directory.path().join("back");
+    let item = item(&running.tree(), &"/copy".parse().unwrap(), (&*back).into());
+    let clients = disturbed(running.clients(Direction::Out), &die);
+    let summary = Stage::new(clients, RULES.part_bytes, &Unwatched).run(vec![item], None);
+    assert_eq!(summary.ended_by, Some(Reach::Unreachable), "{summary:?}");
+    let whole = describe(&tree);
+    for (path, copied) in describe(&back) {
+        if !copied.data.is_empty() {
+            assert_eq!(Some(&copied), whole.get(&path), "{}", path.escape_ascii());
         }
     }
 }

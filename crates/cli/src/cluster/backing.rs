@@ -25,7 +25,7 @@ use std::{
 pub enum Request {
     /// Write everything back.
     Flush,
-    /// Say what is not written back.
+    /// Report the changes that are not written back.
     Status,
 }
 
@@ -37,7 +37,7 @@ pub enum Reply {
     Flushed(Pass),
     /// Of a request for the status, with the error of the last pass.
     Status {
-        /// What is not written back.
+        /// The changes that are not written back.
         unflushed: Unflushed,
         /// The error of the last pass.
         last_error: Option<String>,
@@ -54,7 +54,7 @@ pub fn socket(cluster: &Cluster) -> PathBuf {
     runtime_directory::of(cluster).join("backing-0.sock")
 }
 
-/// The file in which the agent keeps what it knows.
+/// The file of the agent's state.
 pub fn state(cluster: &Cluster) -> PathBuf {
     runtime_directory::of(cluster).join("backing-0.state")
 }

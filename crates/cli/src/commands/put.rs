@@ -54,8 +54,9 @@ impl Put {
             self.target
         );
         if self.sources == [Path::new("-")] {
-            connection.locate_other(&self.target)?;
-            let put = put_stream(&transfer, std::io::stdin().lock(), &self.target);
+            let target = self.target_of(Path::new("-"), is_directory)?;
+            connection.locate_other(&target)?;
+            let put = put_stream(&transfer, std::io::stdin().lock(), &target);
             return transfer.conclude_stream(put.context("putting standard input")?, self.json);
         }
         let mut failures = Failures::default();
@@ -85,10 +86,7 @@ impl Put {
             "{} is no regular file; add --recursive",
             source.display()
         );
-        let target = match is_directory {
-            true => self.target.join(last_name(source)?),
-            false => self.target.clone(),
-        };
+        let target = self.target_of(source, is_directory)?;
         if !metadata.is_dir() {
             connection.locate_other(&target)?;
         }
@@ -102,6 +100,14 @@ impl Put {
             target,
             metadata: (&metadata).into(),
             found: Found::Other,
+        })
+    }
+
+    /// The path of a source's copy.
+    fn target_of(&self, source: &Path, is_directory: bool) -> anyhow::Result<RemotePath> {
+        Ok(match is_directory {
+            true => self.target.join(last_name(source)?),
+            false => self.target.clone(),
         })
     }
 

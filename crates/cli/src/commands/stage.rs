@@ -23,7 +23,7 @@ use std::{
 
 /// Arguments of `stage`.
 ///
-/// A copy keeps permissions, owners (if root copies), times, hard and symbolic links, holes,
+/// A copy has permissions, owners (if root copies), times, hard and symbolic links, holes,
 /// extended attributes, pipes and devices. Each file gets its name when its data is complete and
 /// verified. Repeat the command to continue an interrupted copy, or to copy what has changed.
 #[derive(Args)]
@@ -166,7 +166,7 @@ impl Common {
     fn hosts(&self, cluster: &Cluster, hosts: &str) -> anyhow::Result<Hosts> {
         let launcher = self.launcher.as_ref().or(cluster.launcher.as_ref());
         let launcher = launcher.context(
-            "the cluster file names no launcher; say with --launcher how to run a program on a host",
+            "the cluster file names no launcher; say with --launcher how to reach a host",
         )?;
         Hosts::parse(hosts, launcher)
     }

@@ -117,6 +117,9 @@ struct ChunkRow {
     server: u16,
 }
 
+/// How long the backing agent may take at least: it lists the whole tree.
+const LISTING_MAX: Duration = Duration::from_secs(20);
+
 /// The most chunks that are listed; the places of all others follow from the policy.
 const CHUNKS_MAX: u64 = 4096;
 
@@ -162,7 +165,10 @@ impl Status {
             partitions: cluster.partitions,
             chunk_bytes: cluster.chunk_bytes,
             servers: server_rows(connection, cluster),
-            backing: BackingReport::of(cluster, Duration::try_from_secs_f64(self.wait)?),
+            backing: BackingReport::of(
+                cluster,
+                Duration::try_from_secs_f64(self.wait)?.max(LISTING_MAX),
+            ),
             path,
         })
     }

@@ -1,4 +1,4 @@
-//! What was changed in the cluster since it was last the same as the directory.
+//! The differences between the cluster and the directory.
 
 use super::{
     Unflushed,
@@ -61,7 +61,7 @@ impl Changes {
         self.written.is_empty() && self.removed.is_empty()
     }
 
-    /// What the directory lacks until these are written.
+    /// The changes that the directory lacks until these are written.
     pub fn unflushed(&self) -> Unflushed {
         let sizes = self.written.iter().map(|(_, node)| match node.kind {
             Kind::File => node.size,

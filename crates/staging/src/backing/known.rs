@@ -1,4 +1,4 @@
-//! What is known to be the same in the cluster and in the directory.
+//! The nodes that are known to be the same in the cluster and in the directory.
 
 use crate::{NodeMetadata, TreePath};
 use futago_base::Kind;

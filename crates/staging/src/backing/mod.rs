@@ -33,7 +33,7 @@ const ATTEMPTS_MAX: usize = 5;
 pub struct Backing {
     tree: ClusterTree,
     directory: TreePath,
-    /// The file that holds what is known, for the next process.
+    /// The file of the state, for the next process.
     state: PathBuf,
     known: Known,
     setup: Setup,
@@ -48,7 +48,7 @@ pub type Lives = Box<dyn Fn() -> io::Result<Vec<u64>> + Send>;
 pub struct BackingPlan {
     /// The directory.
     pub directory: PathBuf,
-    /// The file that holds what is known.
+    /// The file of the state.
     pub state: PathBuf,
     /// The text of the cluster file.
     pub cluster: String,
@@ -56,7 +56,7 @@ pub struct BackingPlan {
     pub clients: usize,
 }
 
-/// What the directory lacks.
+/// The changes that the directory lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unflushed {
     /// The number of new and changed nodes, and of removed names.
@@ -77,7 +77,7 @@ pub struct Pass {
     pub files: u64,
     /// The bytes that were written.
     pub bytes: u64,
-    /// What the directory still lacks.
+    /// The changes that the directory still lacks.
     pub unflushed: Unflushed,
 }
 
@@ -167,7 +167,7 @@ impl Backing {
         Ok(whole)
     }
 
-    /// What the directory lacks now.
+    /// The changes that the directory lacks now.
     ///
     /// # Errors
     /// A server does not answer, or has lost its files.

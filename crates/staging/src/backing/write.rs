@@ -125,7 +125,7 @@ impl Backing {
         removed.map_err(|error| Failure::local(&local, "removing", &error))
     }
 
-    /// Fails if somebody else has changed a node of the directory.
+    /// Fails if another program has changed a node of the directory.
     fn ensure_known(&self, path: &TreePath, present: &NodeMetadata) -> Result<()> {
         let is_known = |same: &Same| {
             let is_directory = present.kind == Kind::Directory;

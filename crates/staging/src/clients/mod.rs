@@ -24,7 +24,7 @@ pub enum Direction {
     Out,
 }
 
-/// What clients need to know before their first task.
+/// The settings of clients.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Setup {
     /// The text of the cluster file.

@@ -42,7 +42,7 @@ impl<S: Tree, T: Tree> Copier<S, T> {
         Ok(())
     }
 
-    /// What an earlier run has left.
+    /// The state that an earlier run has left.
     fn state(&self, temporary: &TreePath) -> Result<Option<State>> {
         let Some(found) = self.target.metadata(temporary, Links::Kept)? else {
             return Ok(None);

@@ -28,7 +28,7 @@ pub struct Rules {
     pub part_bytes: u64,
 }
 
-/// What is done about a node that the target has already.
+/// The treatment of a node that the target has already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Present {
     /// It is copied anew.

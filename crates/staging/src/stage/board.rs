@@ -152,7 +152,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Adds a task that goes before others: what a large file has is worth most when it is recorded.
+    /// Adds a task that goes before others, because copied parts count only when recorded.
     fn put_first(&mut self, task: Option<Task>) {
         if let Some(task) = task {
             self.others.push_front(task);

@@ -105,7 +105,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// What the threads of a copy share.
+/// The state that the threads of a copy share.
 struct Shared<'a> {
     board: Mutex<Board<'a>>,
     changed: Condvar,

@@ -1,11 +1,9 @@
-//! Random trees, and descriptions by which trees are compared.
+//! Random trees.
 
-use futago_base::Kind;
-use futago_staging::{Links, LocalTree, Tree, TreePath};
+use futago_staging::TreePath;
 use proptest::prelude::*;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags};
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     os::unix::fs::{FileExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
@@ -148,67 +146,4 @@ fn dress(path: &Path, node: &Node) {
         last_modification: time,
     };
     rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
-}
-
-/// All that a copy keeps of a node.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Description {
-    kind: Kind,
-    mode: u16,
-    owner: (u32, u32),
-    size: u64,
-    modified: futago_base::Timestamp,
-    xattrs: Vec<futago_staging::Xattr>,
-    target: Vec<u8>,
-    data: Vec<u8>,
-    /// The first of the paths of the same file.
-    first_name: Vec<u8>,
-    is_sparse: bool,
-}
-
-/// Describes all nodes of a local tree by path.
-pub fn describe(root: &Path) -> BTreeMap<Vec<u8>, Description> {
-    let (mut described, mut firsts) = (BTreeMap::new(), BTreeMap::new());
-    let mut paths = vec![(Vec::new(), TreePath::from(root))];
-    let mut all = Vec::new();
-    while let Some((relative, path)) = paths.pop() {
-        let metadata = LocalTree.metadata(&path, Links::Kept).unwrap().unwrap();
-        if metadata.kind == Kind::Directory {
-            for entry in LocalTree.list(&path).unwrap() {
-                let below = [&relative[..], b"/", &entry.name].concat();
-                paths.push((below, path.join(&entry.name)));
-            }
-        }
-        all.push((relative, path, metadata));
-    }
-    all.sort_by(|one, other| one.0.cmp(&other.0));
-    for (relative, path, metadata) in all {
-        let node = LocalTree.open(&path, &metadata).unwrap();
-        let first = firsts
-            .entry(metadata.identity)
-            .or_insert_with(|| relative.clone());
-        let is_file = metadata.kind == Kind::File;
-        let size = if is_file { metadata.size } else { 0 };
-        let description = Description {
-            kind: metadata.kind,
-            mode: metadata.mode,
-            owner: (metadata.uid, metadata.gid),
-            size,
-            modified: metadata.modified,
-            xattrs: LocalTree.xattrs(&node).unwrap(),
-            target: match metadata.kind {
-                Kind::Symlink => LocalTree.read_link(&node).unwrap(),
-                _ => Vec::new(),
-            },
-            data: match is_file {
-                true => LocalTree.read(&node, 0, size as u32).unwrap().to_vec(),
-                false => Vec::new(),
-            },
-            first_name: first.clone(),
-            // A file without any data stays so.
-            is_sparse: is_file && size > 0 && LocalTree.next_data(&node, 0).unwrap().is_none(),
-        };
-        described.insert(relative, description);
-    }
-    described
 }

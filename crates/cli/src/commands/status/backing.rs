@@ -1,4 +1,4 @@
-//! What is not written back to the backing store yet.
+//! Changes that are not written back to the backing store yet.
 
 use crate::{
     cluster::backing::{self, Reply, Request},
