@@ -1,9 +1,7 @@
 //! A client of a cluster as commands use it: blocking, with errors that name what they are about.
 
-mod remote_path;
-mod transfer;
-
-pub use remote_path::RemotePath;
+/// A path within a cluster.
+pub use futago_staging::TreePath as RemotePath;
 
 use crate::exit::{Exit, Problem};
 use anyhow::{Context, anyhow};
@@ -21,7 +19,6 @@ use futago_wire::{
     Failure, ListedEntry, Reply, Request,
     inspection::{Inspected, Repair},
 };
-use rustix::process::{getegid, geteuid};
 
 /// A client of a cluster.
 pub struct Connection {
@@ -29,7 +26,6 @@ pub struct Connection {
     map: ClusterMap,
     /// Where each server is, for people.
     addresses: Vec<String>,
-    chunk_bytes: u32,
 }
 
 /// How many entries of a directory are asked for at once.
@@ -44,7 +40,6 @@ impl Connection {
             futago: Futago::connect(cluster, Options::default())?,
             map: cluster.map()?,
             addresses: cluster.servers.iter().map(describe).collect(),
-            chunk_bytes: cluster.chunk_bytes,
         })
     }
 
@@ -214,34 +209,10 @@ impl Connection {
         }
     }
 
-    /// Makes a directory that belongs to this user; one that is there is as good.
-    pub fn make_directory(
-        &self,
-        directory: FileId,
-        name: &Name,
-        mode: u16,
-    ) -> anyhow::Result<FileId> {
-        let make = async |client: &RecordedClient| {
-            let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-            match client.make_directory(directory, name, mode, uid, gid).await {
-                Err(Errno::EEXIST) => client.lookup(directory, name).await,
-                made => made,
-            }
-        };
-        let made = self.run(|| format!("making {name}"), make)?.attributes;
-        anyhow::ensure!(
-            made.kind == Kind::Directory,
-            "{name} exists and is no directory"
-        );
-        Ok(made.id)
-    }
-
-    /// Writes at an offset.
-    pub fn write(&self, id: FileId, offset: u64, data: Vec<u8>) -> anyhow::Result<()> {
-        let data = Payload::from(Bytes::from(data));
-        let write = async |client: &RecordedClient| client.write(id, offset, data, false).await;
-        self.run(|| format!("writing at {offset}"), write)?;
-        Ok(())
+    /// The target of a symbolic link.
+    pub fn read_link(&self, path: &RemotePath, id: FileId) -> anyhow::Result<Bytes> {
+        let read = async |client: &RecordedClient| client.read_link(id).await;
+        self.run(|| format!("reading {path}"), read)
     }
 
     /// Reads a file to its end, piece by piece.

@@ -2,6 +2,8 @@
 //!
 //! Nothing here panics, as `println!` does when it cannot write.
 
+pub use futago_staging::escape;
+
 use crate::exit::{Exit, Problem};
 use serde::Serialize;
 use std::{
@@ -57,25 +59,6 @@ pub fn last_words(text: impl Display) {
     if writeln!(io::stderr(), "{text}").is_err() {
         let _ = writeln!(io::stdout(), "{text}");
     }
-}
-
-/// A file name as text without loss: UTF-8 stays, a backslash is doubled, control characters and
-/// bytes that are no UTF-8 become `\xNN`.
-pub fn escape(name: &[u8]) -> String {
-    let mut text = String::new();
-    for piece in name.utf8_chunks() {
-        for character in piece.valid().chars() {
-            match character {
-                '\\' => text.push_str("\\\\"),
-                c if c.is_ascii_control() => text.push_str(&format!("\\x{:02x}", c as u32)),
-                c => text.push(c),
-            }
-        }
-        for byte in piece.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    text
 }
 
 /// A path as [`escape`] writes names.
@@ -141,17 +124,5 @@ pub fn progress(length: u64, message: &'static str) -> indicatif::ProgressBar {
     match style {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_escaped_without_loss() {
-        assert_eq!(escape("双子 a".as_bytes()), "双子 a");
-        assert_eq!(escape(b"a\\b"), "a\\\\b");
-        assert_eq!(escape(b"a\xff\xfeb\n"), "a\\xff\\xfeb\\x0a");
     }
 }

@@ -1,5 +1,6 @@
 //! The cluster file: the servers, and the secret key.
 
+use crate::BackingStore;
 use futago_base::{ClusterMap, ServerId, limits, map::Policy};
 use futago_transport::{Address, ClusterKey};
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub struct Cluster {
     /// The template of the command that starts programs on hosts; `None` for this host only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<String>,
+    /// The directory behind the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backing: Option<BackingStore>,
     /// Bounds.
     #[serde(default)]
     pub limits: Limits,
@@ -177,6 +181,7 @@ impl Cluster {
             chunk_bytes: 1 << 20,
             runtime_directory: None,
             launcher: None,
+            backing: None,
             limits: Limits::default(),
             servers,
         })
@@ -188,6 +193,24 @@ impl Cluster {
     /// See [`Reason`]; the error names the file and what to do.
     pub fn load(path: &Path) -> Result<Self, ClusterError> {
         read(path).map_err(|reason| named(path, reason))
+    }
+
+    /// Parses the text of a cluster file.
+    ///
+    /// # Errors
+    /// [`Reason::Syntax`], or [`Reason::Value`] if the cluster is invalid.
+    pub fn parse(text: &str) -> Result<Self, Reason> {
+        let cluster: Self = toml::from_str(text).map_err(|error| syntax(text, &error))?;
+        cluster.check()?;
+        Ok(cluster)
+    }
+
+    /// The text of a cluster file. It holds the secret key.
+    ///
+    /// # Errors
+    /// [`Reason::Serialize`].
+    pub fn text(&self) -> Result<Zeroizing<String>, Reason> {
+        Ok(Zeroizing::new(toml::to_string_pretty(self)?))
     }
 
     /// Writes a new file atomically, readable only by its owner.
@@ -242,7 +265,7 @@ impl Cluster {
         // A temporary file has mode 0600 from the start, so the key is never open to others.
         let mut file = tempfile::NamedTempFile::new_in(directory(path))?;
         file.write_all(HEADING.as_bytes())?;
-        let text = Zeroizing::new(toml::to_string_pretty(self)?);
+        let text = self.text()?;
         file.write_all(text.as_bytes())?;
         file.as_file().sync_all()?;
         persist(file).map_err(|error| match error.error.kind() {
@@ -324,9 +347,7 @@ fn read(path: &Path) -> Result<Cluster, Reason> {
     // copies in memory.
     let mut text = Zeroizing::new(String::with_capacity(metadata.size() as usize + 1));
     file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
-    let cluster: Cluster = toml::from_str(&text).map_err(|error| syntax(&text, &error))?;
-    cluster.check()?;
-    Ok(cluster)
+    Cluster::parse(&text)
 }
 
 fn syntax(text: &str, error: &toml::de::Error) -> Reason {

@@ -2,6 +2,7 @@
 //! memory.
 
 pub mod asynchronous;
+mod backing;
 pub mod blocking;
 pub mod client;
 mod clock;
@@ -14,6 +15,7 @@ pub mod search;
 pub mod server;
 pub mod time_slices;
 
+pub use backing::{BackingStore, FlushPolicy};
 pub use client::{Futago, Invalidation, Invalidations, Options, RecordedClient, Starter};
 pub use clock::Clock;
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};

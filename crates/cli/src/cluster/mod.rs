@@ -1,5 +1,6 @@
 //! Clusters as processes: where they run, how they are started, found again and ended.
 
+pub mod backing;
 pub mod cleanup;
 pub mod core_dumps;
 pub mod launcher;

@@ -19,6 +19,8 @@ pub enum Role {
     Mount(#[serde(with = "path_bytes")] PathBuf),
     /// It is a launcher that holds a server on another host.
     Launcher(u32),
+    /// It writes changes back to the backing store.
+    Backing,
 }
 
 /// Paths as bytes: JSON text holds not all of them.
@@ -93,6 +95,7 @@ impl ProcessRecord {
             Role::Server(process) => format!("server-{process}"),
             Role::Mount(_) => format!("mount-{}", self.pid),
             Role::Launcher(process) => format!("launcher-{process}"),
+            Role::Backing => "backing-0".to_owned(),
         };
         name + ".process"
     }

@@ -71,8 +71,12 @@ fn remove_file(path: &Path) -> io::Result<()> {
 }
 
 /// The names of the files that a cluster's processes make: the parts before and after a number.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 12] = [
     ("", ".sock"),
+    ("backing-", ".log"),
+    ("backing-", ".process"),
+    ("backing-", ".sock"),
+    ("backing-", ".state"),
     ("cluster-", ".toml"),
     ("launcher-", ".process"),
     ("mount-", ".process"),

@@ -1,11 +1,13 @@
 //! `futago down`: ends a cluster.
 
 use crate::{
-    cluster::{ClusterFile, cleanup},
+    cluster::{ClusterFile, backing, cleanup},
+    commands::flush,
     exit::{Exit, Problem},
     output,
 };
 use clap::Args;
+use futago_node::{Cluster, FlushPolicy};
 use std::{fs, path::PathBuf};
 
 /// Arguments of `down`.
@@ -23,6 +25,9 @@ pub struct Down {
     /// hosts.
     #[arg(long, hide = true, value_name = "DIR")]
     here: Option<PathBuf>,
+    /// End the cluster even if changes cannot be written back to its backing store: they are lost.
+    #[arg(long)]
+    discard: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -40,7 +45,11 @@ impl Down {
             (Some(directory), _) => cleanup::on_this_host(directory),
             (None, Some(path)) => {
                 let file = ClusterFile { path };
-                let ended = cleanup::everywhere(&file.load()?)?;
+                let cluster = file.load()?;
+                if !self.discard {
+                    flush(&file, &cluster)?;
+                }
+                let ended = cleanup::everywhere(&cluster)?;
                 if ended.problems.is_empty() {
                     fs::remove_file(&file.path)?;
                 }
@@ -62,5 +71,31 @@ impl Down {
             return Ok(Exit::Success);
         }
         Err(Problem::error(Exit::Failed, ended.problems.join("; ")))
+    }
+}
+
+/// Writes changes back, unless the cluster was started without that.
+///
+/// # Errors
+/// If not everything could be written back: the cluster stays.
+pub fn flush(file: &ClusterFile, cluster: &Cluster) -> anyhow::Result<()> {
+    let store = cluster.backing.as_ref();
+    let is_wanted = store.is_some_and(|store| store.flush != FlushPolicy::None);
+    if !is_wanted || !cleanup::is_running(cluster) {
+        return Ok(());
+    }
+    let refused = |cause: String| {
+        let advice = "the cluster stays; mend that, or lose the changes with --discard";
+        Problem::error(
+            Exit::Wrong,
+            format!("not everything is written back: {cause}; {advice}"),
+        )
+    };
+    let pass = backing::flush(file, cluster).map_err(|error| refused(format!("{error:#}")))?;
+    let report = flush::Report::from(pass);
+    report.print_failures();
+    match report.is_complete() {
+        true => Ok(()),
+        false => Err(refused(report.text().trim_end().to_owned())),
     }
 }

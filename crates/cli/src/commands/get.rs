@@ -3,12 +3,13 @@
 use crate::{
     cluster::ClusterFile,
     connection::{Connection, RemotePath},
-    exit::Exit,
-    transfer::{Download, Transfer},
+    exit::{Exit, Failures},
+    transfer::{self, Plan, Transfer, get_into},
 };
 use anyhow::{Context, ensure};
 use clap::Args;
 use futago_base::{Attributes, Kind, Name};
+use futago_staging::{Direction, Found, Item};
 use std::{
     ffi::OsStr,
     fs::{self, File},
@@ -45,36 +46,40 @@ impl Get {
 
     /// Copies.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let connection = Connection::open(&self.cluster.load()?)?;
-        let mut transfer = Transfer::begin("get")?;
+        let cluster = self.cluster.load()?;
+        let connection = Connection::open(&cluster)?;
+        let transfer = Transfer::begin(&cluster, "get")?;
         let (is_directory, named) = (self.target.is_dir(), self.target.as_os_str().as_bytes());
         ensure!(
             is_directory || self.sources.len() == 1 && !named.ends_with(b"/"),
             "{} is no directory",
             self.target.display()
         );
-        if transfer.is_watched() {
-            let sizes = self.sources.iter();
-            transfer.set_total(sizes.map(|source| self.size(&connection, source)).sum());
+        if let [source] = &self.sources[..]
+            && let Some(target) = special(&self.target)
+        {
+            let file = connection.resolve_file(source)?;
+            let opened = File::options().write(true).open(target);
+            let got = get_into(&transfer, &connection, source, &file, opened?);
+            let got = got.with_context(|| format!("getting {source}"))?;
+            return transfer.conclude_stream(got, self.json);
         }
-        let mut download = Download::new(&connection, &mut transfer);
+        let mut failures = Failures::default();
+        let mut items = Vec::new();
         for source in &self.sources {
-            let got = self.get(&connection, &mut download, source);
+            let item = self.item(&connection, source);
+            let item = item.with_context(|| format!("getting {source}"));
             // Of one file alone the command fails with the exit code of why.
             match self.sources.len() {
-                1 => got?,
-                _ => download.transfer.failures.go_on(got)?,
+                1 => items.push(item?),
+                _ => failures.go_on(item.map(|item| items.push(item)))?,
             }
         }
-        transfer.report(self.json)
+        let report = transfer.run(&Plan::plain(Direction::Out), items)?;
+        transfer::conclude(&report, &failures, self.json)
     }
 
-    fn get(
-        &self,
-        connection: &Connection,
-        download: &mut Download<'_>,
-        source: &RemotePath,
-    ) -> anyhow::Result<()> {
+    fn item(&self, connection: &Connection, source: &RemotePath) -> anyhow::Result<Item> {
         let file = self.attributes(connection, source)?;
         ensure!(
             self.recursive || file.kind != Kind::Directory,
@@ -84,14 +89,13 @@ impl Get {
             Some(name) if self.target.is_dir() => self.target.join(OsStr::from_bytes(name)),
             _ => self.target.clone(),
         };
-        match special(&target) {
-            Some(target) if file.kind == Kind::File => {
-                let opened = File::options().write(true).open(target);
-                download.get_into(source, &file, opened?)
-            }
-            _ => download.get(source, &file, &followed(target)),
-        }
-        .with_context(|| format!("getting {source}"))
+        let target = std::path::absolute(followed(target))?;
+        Ok(Item {
+            source: source.clone(),
+            target: target.as_path().into(),
+            metadata: (&file).into(),
+            found: Found::Other,
+        })
     }
 
     /// Attributes of a source. `--recursive` follows no link, unless its path ends in
@@ -106,29 +110,6 @@ impl Get {
         }
         let (directory, name): (_, Name) = connection.locate(source)?;
         connection.lookup(source, directory, &name)
-    }
-
-    /// Number of bytes to copy, as far as it can be counted beforehand.
-    fn size(&self, connection: &Connection, source: &RemotePath) -> u64 {
-        let file = self.attributes(connection, source);
-        file.map_or(0, |file| size_below(connection, source, &file))
-    }
-}
-
-fn size_below(connection: &Connection, path: &RemotePath, file: &Attributes) -> u64 {
-    match file.kind {
-        Kind::File => file.size,
-        Kind::Directory => {
-            let mut size = 0;
-            let listed = connection.each_entry(path, file.id, |entry| {
-                if let Some(attributes) = &entry.attributes {
-                    size += size_below(connection, &path.join(entry.name.as_bytes()), attributes);
-                }
-                Ok(())
-            });
-            listed.map_or(0, |()| size)
-        }
-        _ => 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod backing;
 mod bench;
 mod cat;
 mod completion;
@@ -8,6 +9,7 @@ mod df;
 mod doctor;
 mod down;
 mod find;
+mod flush;
 mod fsck;
 mod get;
 mod lab;
@@ -19,6 +21,7 @@ mod reference;
 mod restart;
 mod rm;
 mod serve;
+mod stage;
 mod status;
 mod top;
 mod twin;
@@ -49,6 +52,7 @@ macro_rules! commands {
                 match self {
                     Self::Serve(serve) => serve.role(),
                     Self::Mount(_) => "mount".to_owned(),
+                    Self::Backing(_) => "backing".to_owned(),
                     _ => "command".to_owned(),
                 }
             }
@@ -90,6 +94,10 @@ commands! {
     Put(put::Put),
     /// Copy files out of the cluster.
     Get(get::Get),
+    /// Copy trees in and out with many clients; an interrupted copy can be continued.
+    Stage(stage::Stage),
+    /// Write changes back to the backing store, and wait for it.
+    Flush(flush::Flush),
     /// Remove files.
     Rm(rm::Rm),
     /// Check that all records of all servers fit together, and mend them.
@@ -112,4 +120,7 @@ commands! {
     /// Run the servers of one process of a cluster, as `up` does.
     #[command(hide = true)]
     Serve(serve::Serve),
+    /// Write changes back to the backing store, as `up --backing` has it done.
+    #[command(hide = true)]
+    Backing(backing::Agent),
 }

@@ -3,12 +3,12 @@
 use crate::{
     cluster::ClusterFile,
     connection::{Connection, RemotePath},
-    exit::Exit,
-    transfer::{Place, Transfer, Upload},
+    exit::{Exit, Failures},
+    transfer::{self, Plan, Transfer, put_stream},
 };
 use anyhow::{Context, ensure};
 use clap::Args;
-use futago_base::{FileId, Name};
+use futago_staging::{Direction, Found, Item};
 use std::{
     fs::{self, Metadata},
     os::unix::ffi::OsStrExt,
@@ -44,66 +44,71 @@ impl Put {
 
     /// Copies.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let connection = Connection::open(&self.cluster.load()?)?;
-        let mut transfer = Transfer::begin("put")?;
-        let into = connection.directory_at(&self.target)?;
+        let cluster = self.cluster.load()?;
+        let connection = Connection::open(&cluster)?;
+        let transfer = Transfer::begin(&cluster, "put")?;
+        let is_directory = connection.directory_at(&self.target)?.is_some();
         ensure!(
-            into.is_some() || self.sources.len() == 1 && !self.target.is_directory_name(),
+            is_directory || self.sources.len() == 1 && !self.target.is_directory_name(),
             "{} is no directory",
             self.target
         );
-        if transfer.is_watched() {
-            transfer.set_total(
-                self.sources
-                    .iter()
-                    .map(|source| self.size_below(source))
-                    .sum(),
-            );
+        if self.sources == [Path::new("-")] {
+            let target = self.target_of(Path::new("-"), is_directory)?;
+            connection.locate_other(&target)?;
+            let put = put_stream(&transfer, std::io::stdin().lock(), &target);
+            return transfer.conclude_stream(put.context("putting standard input")?, self.json);
         }
-        let mut upload = Upload::new(&connection, &mut transfer);
+        let mut failures = Failures::default();
+        let mut items = Vec::new();
         for source in &self.sources {
-            let put = self.put(&connection, &mut upload, source, into);
+            let item = self.item(&connection, source, is_directory);
+            let item = item.with_context(|| format!("putting {}", source.display()));
             // Of one file alone the command fails with the exit code of why.
             match self.sources.len() {
-                1 => put?,
-                _ => upload.transfer.failures.go_on(put)?,
+                1 => items.push(item?),
+                _ => failures.go_on(item.map(|item| items.push(item)))?,
             }
         }
-        transfer.report(self.json)
+        let report = transfer.run(&Plan::plain(Direction::In), items)?;
+        transfer::conclude(&report, &failures, self.json)
     }
 
-    fn put(
+    fn item(
         &self,
         connection: &Connection,
-        upload: &mut Upload<'_>,
         source: &Path,
-        into: Option<FileId>,
-    ) -> anyhow::Result<()> {
-        let (directory, name) = match into {
-            Some(directory) => (directory, &last_name(source)?),
-            None => {
-                let (directory, name) = if self.recursive && source.is_dir() {
-                    connection.locate(&self.target)?
-                } else {
-                    connection.locate_other(&self.target)?
-                };
-                (directory, &name.clone())
-            }
-        };
-        let to = Place { directory, name };
-        if source == Path::new("-") {
-            return upload
-                .put_stream(std::io::stdin().lock(), to)
-                .context("putting standard input");
-        }
-        let metadata = self.metadata(source);
-        let metadata = metadata.with_context(|| format!("putting {}", source.display()))?;
+        is_directory: bool,
+    ) -> anyhow::Result<Item> {
+        let metadata = self.metadata(source)?;
         ensure!(
-            self.recursive || !metadata.is_dir(),
-            "{} is a directory; add --recursive",
+            self.recursive || metadata.is_file(),
+            "{} is no regular file; add --recursive",
             source.display()
         );
-        upload.put(source, &metadata, to)
+        let target = self.target_of(source, is_directory)?;
+        if !metadata.is_dir() {
+            connection.locate_other(&target)?;
+        }
+        // A link that is followed, and those on the way to it, are not part of the copy.
+        let source = match metadata.is_symlink() {
+            true => std::path::absolute(source)?,
+            false => fs::canonicalize(source)?,
+        };
+        Ok(Item {
+            source: source.as_path().into(),
+            target,
+            metadata: (&metadata).into(),
+            found: Found::Other,
+        })
+    }
+
+    /// The path of a source's copy.
+    fn target_of(&self, source: &Path, is_directory: bool) -> anyhow::Result<RemotePath> {
+        Ok(match is_directory {
+            true => self.target.join(last_name(source)?),
+            false => self.target.clone(),
+        })
     }
 
     /// Metadata of a source. `--recursive` does not follow a link, unless its path ends in a
@@ -115,23 +120,10 @@ impl Put {
             fs::metadata(source)
         }
     }
-
-    /// Number of bytes to copy, as far as it can be counted beforehand.
-    fn size_below(&self, source: &Path) -> u64 {
-        match self.metadata(source) {
-            Ok(metadata) if metadata.is_file() => metadata.len(),
-            Ok(metadata) if metadata.is_dir() => {
-                let entries = fs::read_dir(source).into_iter().flatten().flatten();
-                entries.map(|entry| self.size_below(&entry.path())).sum()
-            }
-            _ => 0,
-        }
-    }
 }
 
-fn last_name(source: &Path) -> anyhow::Result<Name> {
-    let name = source
-        .file_name()
-        .with_context(|| format!("{} has no name to keep; say one", source.display()))?;
-    Ok(Name::new(name.as_bytes().to_vec())?)
+fn last_name(source: &Path) -> anyhow::Result<&[u8]> {
+    let name = source.file_name();
+    let name = name.with_context(|| format!("{} has no name to keep; say one", source.display()));
+    Ok(name?.as_bytes())
 }

@@ -1,11 +1,14 @@
 //! `futago status`: how the servers are, and where things lie.
 
+mod backing;
+
 use crate::{
     cluster::{ClusterFile, spawn},
     connection::{Connection, RemotePath},
     exit::Exit,
     output,
 };
+use backing::BackingReport;
 use clap::Args;
 use futago_base::{Attributes, BucketStart, ChunkId, Kind};
 use futago_node::{Cluster, server};
@@ -41,6 +44,8 @@ struct Report {
     partitions: usize,
     chunk_bytes: u32,
     servers: Vec<ServerRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backing: Option<BackingReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<PathReport>,
 }
@@ -112,6 +117,9 @@ struct ChunkRow {
     server: u16,
 }
 
+/// How long the backing agent may take at least: it lists the whole tree.
+const LISTING_MAX: Duration = Duration::from_secs(20);
+
 /// The most chunks that are listed; the places of all others follow from the policy.
 const CHUNKS_MAX: u64 = 4096;
 
@@ -121,7 +129,7 @@ impl Status {
         self.json
     }
 
-    /// Asks all servers. Ends with 1 if one does not answer.
+    /// Asks all servers. Ends with 1 if one does not answer, or changes cannot be written back.
     pub fn run(self) -> anyhow::Result<Exit> {
         let mut cluster = self.cluster.load()?;
         cluster.limits.give_up_seconds = Duration::try_from_secs_f64(self.wait)?.as_secs_f64();
@@ -130,7 +138,12 @@ impl Status {
             let report = self.report(&connection, &cluster)?;
             output::print(self.json, &report, text)?;
             let all_up = report.servers.iter().all(|row| row.up);
-            return Ok(if all_up { Exit::Success } else { Exit::Wrong });
+            let is_backed = report.backing.as_ref().is_none_or(BackingReport::is_well);
+            return Ok(if all_up && is_backed {
+                Exit::Success
+            } else {
+                Exit::Wrong
+            });
         };
         let interrupted = spawn::interruption()?;
         let pause = Duration::try_from_secs_f64(seconds)?;
@@ -152,6 +165,10 @@ impl Status {
             partitions: cluster.partitions,
             chunk_bytes: cluster.chunk_bytes,
             servers: server_rows(connection, cluster),
+            backing: BackingReport::of(
+                cluster,
+                Duration::try_from_secs_f64(self.wait)?.max(LISTING_MAX),
+            ),
             path,
         })
     }
@@ -288,6 +305,7 @@ fn text(report: &Report) -> String {
             text += &format!("server {}: {error}\n", row.server);
         }
     }
+    text.extend(report.backing.as_ref().map(BackingReport::text));
     let Some(path) = &report.path else {
         return text;
     };

@@ -2,7 +2,7 @@
 
 use crate::{
     cluster::{
-        ClusterFile, cleanup,
+        ClusterFile, backing, cleanup,
         core_dumps::CoreDumps,
         launcher::{Launcher, parse_hosts},
         mount_point::Permission,
@@ -11,14 +11,14 @@ use crate::{
         settings::Settings,
         spawn::{self, Started},
     },
-    commands::mount,
+    commands::{down, mount},
     exit::{Exit, exit_of},
     output,
 };
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use futago_base::ServerId;
-use futago_node::{Cluster, cores};
+use futago_node::{BackingStore, Cluster, FlushPolicy, cores};
 use serde::Serialize;
 use std::{
     ffi::OsString,
@@ -77,6 +77,15 @@ pub struct Up {
     /// Record what is done through the mount, as `futago mount --record`.
     #[arg(long, value_name = "FILE", requires = "mount")]
     record: Option<PathBuf>,
+    /// A directory, such as one of a parallel file system, which the cluster begins with and which
+    /// changes are written back to.
+    #[arg(long, value_name = "DIR")]
+    backing: Option<PathBuf>,
+    /// When changes are written back: soon after a file is at rest (close), every N seconds
+    /// (interval=N), when a file was not changed for N seconds (idle=N), or by `futago flush` alone
+    /// (none).
+    #[arg(long, value_name = "POLICY", default_value_t, requires = "backing")]
+    flush: FlushPolicy,
     #[command(flatten)]
     settings: Settings,
     /// How many seconds the servers may take to get ready.
@@ -136,6 +145,12 @@ impl Up {
             while !interrupted.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(100));
             }
+            if let Err(error) = down::flush(&self.cluster, &cluster) {
+                if !self.until_input_ends {
+                    return Err(error);
+                }
+                output::notice(format_args!("futago: changes are lost: {error:#}"));
+            }
             self.take_back(&cluster, &mut started);
         }
         Ok(Exit::Success)
@@ -154,6 +169,9 @@ impl Up {
         spawn::wait_ready(started, Duration::from_secs(self.wait), interrupted)?;
         let servers: Vec<ServerId> = (0..).map(ServerId).take(cluster.servers.len()).collect();
         futago_node::ensure_reachable(cluster, &servers, spawn::REACH_MAX)?;
+        if cluster.backing.is_some() {
+            backing::start(&self.cluster.path, cluster, started, interrupted)?;
+        }
         let mount = self.mount(interrupted)?;
         spawn::ensure_uninterrupted(interrupted)?;
         self.report(cluster, &directory, mount)
@@ -193,8 +211,30 @@ impl Up {
             }
         };
         cluster.runtime_directory = Some(directory);
+        cluster.backing = self.backing_store()?;
         self.settings.share_memory(&mut cluster)?;
         Ok(cluster)
+    }
+
+    fn backing_store(&self) -> anyhow::Result<Option<BackingStore>> {
+        let Some(directory) = &self.backing else {
+            return Ok(None);
+        };
+        let found = fs::canonicalize(directory);
+        let directory = found.with_context(|| format!("opening {}", directory.display()))?;
+        ensure!(
+            directory.is_dir(),
+            "{} is no directory",
+            directory.display()
+        );
+        // The cluster file is text and names it.
+        ensure!(
+            directory.to_str().is_some(),
+            "{} is not UTF-8",
+            directory.display()
+        );
+        let flush = self.flush;
+        Ok(Some(BackingStore { directory, flush }))
     }
 
     fn start_all(

@@ -1,109 +1,144 @@
-//! Copies trees into a cluster and out of it.
-//!
-//! A copy keeps symbolic links, hard links, holes, permissions, times of modification, extended
-//! attributes and, if root copies, owners. Each file is written under a temporary name and renamed
-//! when it is complete, so that its name never leads to half a file. A file that cannot be copied
-//! is reported and does not stop the others.
+//! Copies trees into a cluster and out of it, with a progress bar and a report.
 
-mod download;
-mod local;
-mod upload;
+mod hosts;
+mod report;
+mod stream;
+mod watch;
 
-pub use download::Download;
-pub use upload::{Place, Upload};
+pub use hosts::Hosts;
+pub use stream::{get_into, put_stream};
 
 use crate::{
     cluster::spawn,
     exit::{Exit, Failures},
-    output,
 };
-use serde::Serialize;
-use std::sync::{Arc, atomic::AtomicBool};
+use anyhow::Context;
+use futago_node::Cluster;
+use futago_staging::{
+    Counts, Direction, Item, Owner, Perform, Present, Rules, Setup, Stage, Summary, TreePath,
+    Verification,
+};
+use report::Report;
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
+use watch::Watch;
 
-/// The most bytes that one read or write copies.
-const BUFFER_BYTES: u64 = 1 << 20;
+/// Files of more bytes are copied in parts of this size.
+pub const PART_BYTES: u64 = 64 << 20;
 
-/// Counts of a copy.
-#[derive(Default, Serialize)]
-pub struct Copied {
-    /// Files; each hard link counts.
-    pub files: u64,
-    /// Directories.
-    pub directories: u64,
-    /// Symbolic links.
-    pub symlinks: u64,
-    /// Bytes of data, without holes.
-    pub bytes: u64,
+/// How a copy is made.
+pub struct Plan {
+    /// Which side is the cluster.
+    pub direction: Direction,
+    /// The number of clients on each host.
+    pub clients: usize,
+    /// The hosts of the clients; without any, this one.
+    pub hosts: Option<Hosts>,
+    /// The rules.
+    pub rules: Rules,
+    /// The directory of the target that shall survive a crash at the end.
+    pub synchronized: Option<TreePath>,
 }
 
-impl Copied {
-    /// One line for people.
-    pub fn text(&self) -> String {
-        let data = output::size(self.bytes);
-        let mut text = output::counted(self.files, "file", "files");
-        for (count, one, many) in [
-            (self.directories, "directory", "directories"),
-            (self.symlinks, "symbolic link", "symbolic links"),
-        ] {
-            if count > 0 {
-                text = format!("{text}, {}", output::counted(count, one, many));
-            }
+impl Plan {
+    /// The plan of a plain copy from this host, which replaces what is there.
+    pub fn plain(direction: Direction) -> Self {
+        let rules = Rules {
+            owner: Owner::of_this_process(),
+            present: Present::Replaced,
+            verification: Verification::Omitted,
+            part_bytes: PART_BYTES,
+        };
+        Self {
+            direction,
+            clients: 2,
+            hosts: None,
+            rules,
+            synchronized: None,
         }
-        format!("{text}, {data}\n")
     }
 }
 
-/// A running copy.
-pub struct Transfer {
-    /// Counts so far.
-    pub copied: Copied,
-    /// Failures so far.
-    pub failures: Failures,
-    bar: indicatif::ProgressBar,
+/// A copy that signals interrupt.
+pub struct Transfer<'a> {
+    cluster: &'a Cluster,
     interrupted: Arc<AtomicBool>,
+    watch: Watch,
+    begun: Instant,
 }
 
-impl Transfer {
-    /// Starts a copy. SIGINT, SIGTERM and SIGHUP end it without half a file.
+impl<'a> Transfer<'a> {
+    /// Prepares a copy. SIGINT, SIGTERM and SIGHUP end it without half a file.
     ///
     /// # Errors
     /// If signals cannot be caught.
-    pub fn begin(message: &'static str) -> anyhow::Result<Self> {
+    pub fn begin(cluster: &'a Cluster, message: &'static str) -> anyhow::Result<Self> {
         Ok(Self {
-            copied: Copied::default(),
-            failures: Failures::default(),
-            bar: output::progress_of_bytes(message),
+            cluster,
             interrupted: spawn::interruption()?,
+            watch: Watch::new(message),
+            begun: Instant::now(),
         })
     }
 
-    /// Whether a progress bar is shown.
-    pub fn is_watched(&self) -> bool {
-        !self.bar.is_hidden()
+    /// Copies. The report of failed nodes has been printed.
+    ///
+    /// # Errors
+    /// If clients cannot be started.
+    pub fn run(&self, plan: &Plan, items: Vec<Item>) -> anyhow::Result<Report> {
+        let setup = Setup {
+            cluster: self.cluster.text()?.to_string(),
+            direction: plan.direction,
+            rules: plan.rules,
+            clients: plan.clients,
+        };
+        let running = match &plan.hosts {
+            Some(hosts) => hosts.start(&setup, &self.interrupted)?,
+            None => hosts::Running::default(),
+        };
+        let performers: Vec<Box<dyn Perform + '_>> = match &plan.hosts {
+            Some(_) => running.performers(plan.clients),
+            None => setup
+                .clients(&self.interrupted)
+                .context("starting clients")?,
+        };
+        let stage = Stage::new(performers, plan.rules.part_bytes, &self.watch);
+        let summary = stage.run(items, plan.synchronized.as_ref());
+        drop(stage);
+        running.end();
+        self.watch.end();
+        Ok(Report::new(summary, self.begun.elapsed()))
     }
 
-    /// Sets the expected number of bytes, from which the progress bar derives the time left.
-    pub fn set_total(&self, bytes: u64) {
-        self.bar.set_length(bytes);
-    }
-
-    /// Advances the progress bar over data and holes.
-    fn advance(&self, bytes: u64) {
-        self.bar.inc(bytes);
+    /// Prints the report of a stream that was copied.
+    ///
+    /// # Errors
+    /// As [`crate::output::print`].
+    pub fn conclude_stream(&self, counts: Counts, json: bool) -> anyhow::Result<Exit> {
+        let summary = Summary {
+            counts,
+            ..Summary::default()
+        };
+        let report = Report::new(summary, self.begun.elapsed());
+        conclude(&report, &Failures::default(), json)
     }
 
     /// Fails after a signal.
     fn ensure_uninterrupted(&self) -> anyhow::Result<()> {
         spawn::ensure_uninterrupted(&self.interrupted)
     }
+}
 
-    /// Prints the counts and returns the exit code.
-    ///
-    /// # Errors
-    /// As [`output::print`].
-    pub fn report(self, json: bool) -> anyhow::Result<Exit> {
-        self.bar.finish_and_clear();
-        output::print(json, &self.copied, Copied::text)?;
-        Ok(self.failures.exit())
-    }
+/// Prints a report, and returns the exit code. `earlier` are failures that were printed before.
+///
+/// # Errors
+/// As [`crate::output::print`].
+pub fn conclude(report: &Report, earlier: &Failures, json: bool) -> anyhow::Result<Exit> {
+    crate::output::print(json, report, Report::text)?;
+    Ok(match report.exit() {
+        Exit::Success => earlier.exit(),
+        exit => exit,
+    })
 }

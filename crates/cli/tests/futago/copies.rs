@@ -95,23 +95,22 @@ fn a_tree_keeps_links_holes_times_modes_and_extended_attributes() {
 }
 
 #[test]
-fn what_is_no_file_is_reported_and_the_rest_is_copied() {
+fn special_files_are_copied_with_trees_alone() {
     let cluster = Cluster::up(&[]);
-    let tree = cluster.path("tree");
+    let (tree, back) = (cluster.path("tree"), cluster.path("back"));
     fs::create_dir(&tree).unwrap();
     write(&tree.join("file"), b"content");
-    let mode = Mode::from_raw_mode(0o600);
-    rustix::fs::mknodat(CWD, tree.join("pipe"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    let put = cluster
-        .command(&["put", "-r", text(&tree), "/copy"])
+    let (mode, pipe) = (Mode::from_raw_mode(0o600), tree.join("pipe"));
+    rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let refused = cluster
+        .command(&["put", text(&pipe), "/pipe"])
         .assert()
-        .code(1);
-    let error = String::from_utf8_lossy(&put.get_output().stderr).into_owned();
+        .code(3);
+    let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
     assert!(error.contains("tree/pipe"), "{error}");
-    cluster
-        .command(&["cat", "/copy/file"])
-        .assert()
-        .stdout("content");
+    assert_eq!(cluster.json(&["put", "-r", text(&tree), "/copy"]).0, 0);
+    assert_eq!(cluster.json(&["get", "-r", "/copy", text(&back)]).0, 0);
+    assert_eq!(described(&back), described(&tree));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "tests say what they skip")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
+mod backing;
 mod bench;
 mod common;
 mod copies;
@@ -22,5 +23,6 @@ mod recorded;
 mod restart;
 mod secure;
 mod signals;
+mod staging;
 mod top;
 mod twin;

@@ -25,7 +25,7 @@ struct Chfsctl {
     /// Do not mount.
     #[arg(short = 'M')]
     no_mount: bool,
-    /// A backing store. There is none yet.
+    /// A directory that the cluster begins with and writes changes back to.
     #[arg(short = 'b', value_name = "DIR")]
     backing: Option<PathBuf>,
     /// Add servers. The servers of a cluster do not change.
@@ -98,9 +98,6 @@ impl Chfsctl {
         if self.add {
             return Err("-A: the servers of a cluster do not change; start them at once".into());
         }
-        if self.backing.is_some() {
-            return Err("-b: there is no backing store; futago put and get copy files".into());
-        }
         let cluster = self.new_cluster()?;
         let output = futago::output(self.up(&cluster)?)?;
         if !output.status.success() {
@@ -109,6 +106,9 @@ impl Chfsctl {
         let mut text = export("CHFS_SERVER", &cluster);
         if let Some(mount) = self.mount.as_deref().filter(|_| !self.no_mount) {
             text += &export("CHFS_SUBDIR_PATH", &absolute(mount)?);
+        }
+        if let Some(directory) = &self.backing {
+            text += &export("CHFS_BACKEND_PATH", &absolute(directory)?);
         }
         print(&(text.trim_end().to_owned() + "\n"))?;
         Ok(ExitCode::SUCCESS)
@@ -121,6 +121,9 @@ impl Chfsctl {
         let hosts = self.hosts.as_ref().map(|file| (file, host_count(file)));
         if let Some((file, _)) = &hosts {
             command.arg("--hosts").arg(file);
+        }
+        if let Some(directory) = &self.backing {
+            command.arg("--backing").arg(directory);
         }
         if let Some(bytes) = self.size {
             let hosts = hosts.map_or(Ok(1), |(_, count)| count)?;
@@ -205,6 +208,12 @@ mod tests {
     fn options_of_chfs_become_those_of_futago() {
         let words = up_words("-p verbs -D -c /dev/dax0.0 -L logs -N two -s 1048576 -x A -x B");
         assert_eq!(words, ["--name", "two", "--memory", "1048576"]);
+    }
+
+    #[test]
+    fn a_backing_store_is_passed_on() {
+        let words = up_words("-b /lustre/me -f 4");
+        assert_eq!(words, ["--name", "default", "--backing", "/lustre/me"]);
     }
 
     #[test]
