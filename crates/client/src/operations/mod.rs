@@ -4,6 +4,7 @@
 mod allocate;
 mod append;
 pub(crate) mod attributes;
+mod consult;
 mod copy_range;
 mod create;
 mod create_unnamed;

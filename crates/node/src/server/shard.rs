@@ -178,7 +178,7 @@ impl Shard {
                     introduces: features & features::INTRODUCES != 0,
                 });
             }
-            (Body::Peer(message), Origin::Server(peer)) if sender_of(&message) == peer => {
+            (Body::Peer(message), Origin::Server(peer)) if message.sender() == peer => {
                 self.counters.count("peer");
                 self.handle(Input::Peer(message));
             }
@@ -339,11 +339,3 @@ impl Shard {
     }
 }
 
-/// The server that a message claims to be from.
-const fn sender_of(message: &Peer) -> ServerId {
-    match message {
-        Peer::Deliver { sender, .. } | Peer::Ask { sender, .. } | Peer::Fence { sender, .. } => {
-            *sender
-        }
-    }
-}
