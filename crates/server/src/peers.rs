@@ -52,9 +52,6 @@ impl<V: View> DecisionBuilder<'_, V> {
                 self.output(Output::PeerAnswer { to: sender, answer });
             }
             Peer::Fence { sender, session } => {
-                if !self.gives_up_link(sender, session) {
-                    return;
-                }
                 self.fence(session);
                 let receiver = self.server.id();
                 let answer = PeerAnswer::Fenced { receiver, session };

@@ -69,6 +69,10 @@ pub struct Up {
     /// one host talk through memory or Unix sockets, which no network sees: that stays as it is.
     #[arg(long)]
     secure: bool,
+    /// Have clients take leases, and ask the server that is nearest to them about names and files
+    /// of others. It pays when many clients open the same files.
+    #[arg(long)]
+    contacts: bool,
     #[command(flatten)]
     core_dumps: CoreDumps,
     /// Mount the file system here as soon as it is ready.
@@ -253,6 +257,7 @@ impl Up {
         };
         cluster.runtime_directory = Some(directory);
         cluster.secure = self.secure;
+        cluster.contacts = self.contacts;
         cluster.policy = self.policy;
         cluster.partitions = self.partitions;
         cluster.chunk_bytes = u32::try_from(self.chunk_size.as_u64()).context("--chunk-size")?;

@@ -201,15 +201,6 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
-    /// A home fences a session. Returns whether this server does not use the session any more.
-    pub fn gives_up_link(&mut self, home: ServerId, session: SessionId) -> bool {
-        let uses = |it: &Self| it.link(home).is_some_and(|link| link.session == session);
-        if uses(self) {
-            self.lose_link(home);
-        }
-        !uses(self)
-    }
-
     /// Does what is due for all links.
     pub fn tend_links(&mut self) {
         let (from, to) = Key::whole_sort(Sort::Link);

@@ -204,7 +204,9 @@ impl<V: View> DecisionBuilder<'_, V> {
         let entries = self.state.range(from, to);
         let entries = entries.filter(|(_, value)| is_of_home(value));
         let keys: Vec<Key> = entries.map(|(key, _)| key.clone()).collect();
-        self.change_link(home, |link| link.facts -= keys.len() as u32);
+        self.change_link(home, |link| {
+            link.facts = link.facts.saturating_sub(keys.len() as u32)
+        });
         for key in keys {
             self.state.delete(key);
         }
@@ -237,7 +239,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             return;
         };
         self.state.delete(key);
-        self.change_link(home, |link| link.facts -= 1);
+        self.change_link(home, |link| link.facts = link.facts.saturating_sub(1));
         self.give_back(home, Lease { node, number });
         self.renew_link(home);
     }
