@@ -12,8 +12,7 @@ use futago_server::{Decision, Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_transport::Budget;
 use futago_wire::{
-    Body, Failure, Frame, Header, MessageKind, Outcome, Peer, Push, Reply, Request,
-    header::features,
+    Body, Failure, Frame, Header, MessageKind, Outcome, Push, Reply, Request, header::features,
 };
 use std::{cell::RefCell, collections::BTreeMap, io, rc::Rc};
 

@@ -310,13 +310,7 @@ impl Burst {
         let (faults, idle) = if is_fast {
             (lossy(random), Duration::from_millis(100))
         } else {
-            let from = Duration(random.below(IDLE_MAX.0));
-            let to = Duration(from.0 + random.below(ABSENCE_MAX.0));
-            let partitions = apart_from_servers(contact, servers, from, to);
-            let faults = Faults {
-                partitions,
-                ..Faults::default()
-            };
+            let faults = draw_lonely(random, servers, clients, contact);
             (faults, Duration::from_secs(3))
         };
         Self {
@@ -393,6 +387,23 @@ fn draw_cuts(random: &mut Random, clients: usize) -> Vec<Vec<Step>> {
         (0..steps).map(step).collect()
     };
     (0..clients).map(&mut script).collect()
+}
+
+/// A server cannot reach the others, and often no client either, for a while that may be longer
+/// than they wait for it.
+fn draw_lonely(random: &mut Random, servers: u16, clients: usize, lonely: ServerId) -> Faults {
+    let from = Duration(1_000_000_000 + random.below(IDLE_MAX.0));
+    let to = Duration(from.0 + random.below(ABSENCE_MAX.0));
+    let mut partitions = apart_from_servers(lonely, servers, from, to);
+    if random.chance(700) {
+        let only = lonely.0..lonely.0 + 1;
+        let apart = (0..clients).flat_map(|it| cut_off(it, only.clone(), from, to).partitions);
+        partitions.extend(apart);
+    }
+    Faults {
+        partitions,
+        ..Faults::default()
+    }
 }
 
 /// Many messages get lost.
