@@ -2,6 +2,7 @@
 
 use core::fmt;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// One of the cluster's fixed number of partitions: the unit of placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -37,6 +38,24 @@ impl Incarnation {
 /// A client's session: drawn at random by the client when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SessionId(pub u64);
+
+impl SessionId {
+    /// The session of a contact server, in one of its incarnations, with a home. `number` counts
+    /// the sessions between the two.
+    pub fn of_contact(
+        contact: ServerId,
+        incarnation: Incarnation,
+        home: ServerId,
+        number: u32,
+    ) -> Self {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&incarnation.0.to_le_bytes());
+        bytes[8..10].copy_from_slice(&contact.0.to_le_bytes());
+        bytes[10..12].copy_from_slice(&home.0.to_le_bytes());
+        bytes[12..].copy_from_slice(&number.to_le_bytes());
+        Self(xxh3_64(&bytes).max(1))
+    }
+}
 
 /// The identity of a file, directory or other node; users see it as `st_ino`.
 ///

@@ -48,7 +48,7 @@ fn transaction() -> impl Strategy<Value = TransactionId> {
 }
 
 fn key_of_file() -> impl Strategy<Value = Key> {
-    (0..10, number(), number(), name()).prop_map(|(sort, id, second, name)| {
+    (0..12, number(), number(), name()).prop_map(|(sort, id, second, name)| {
         let file = FileId(id);
         match sort {
             0 => Key::Inode(file),
@@ -63,13 +63,15 @@ fn key_of_file() -> impl Strategy<Value = Key> {
             6 => Key::Opens(file),
             7 => Key::Locks(file),
             8 => Key::Admitted(file),
+            9 => Key::Relay(file, ServerId(second as u16)),
+            10 => Key::RelayedEntry(file, NameHash(second), name),
             _ => Key::LockWaiters(file),
         }
     })
 }
 
 fn key_of_party() -> impl Strategy<Value = Key> {
-    (0..9, any::<u16>(), number(), request()).prop_map(|(sort, server, number, id)| {
+    (0..12, any::<u16>(), number(), request()).prop_map(|(sort, server, number, id)| {
         let at = ServerId(server);
         match sort {
             0 => Key::Allocator(Partition(server)),
@@ -80,6 +82,9 @@ fn key_of_party() -> impl Strategy<Value = Key> {
             5 => Key::OutboxWaiter(at, number, id),
             6 => Key::HeldReply(id),
             7 => Key::EndedLives(at),
+            8 => Key::Link(at),
+            9 => Key::Consultation(at, number),
+            10 => Key::Hint(server),
             _ => Key::Session(SessionId(number)),
         }
     })

@@ -100,16 +100,28 @@ impl<C: Context> Client<C> {
         self.with_leases(|leases| leases.sent(sequence, &mut effects));
         let answer = self.context.call(to, sequence, request, data).await;
         let reply = answer.as_ref().map(|(reply, _)| reply);
-        if reply == Err(&Failure::SessionExpired) {
-            self.handle_session_end(|leases| leases.session_ended(&effects));
-        } else {
-            self.with_leases(|leases| leases.completed(sequence, &effects, to, sent, reply));
-        }
+        self.note_outcome(sequence, &effects, to, sent, reply);
         let early = self.with_leases(|leases| leases.take_early(sequence));
         if let Some(early) = early.filter(|early| !early.is_empty()) {
             Box::pin(self.return_leases(early)).await;
         }
         answer
+    }
+
+    /// Notes the outcome of a request that was sent at `sent`.
+    pub(crate) fn note_outcome(
+        &self,
+        sequence: u64,
+        effects: &Effects,
+        to: ServerId,
+        sent: Time,
+        outcome: Result<&Reply, &Failure>,
+    ) {
+        if outcome == Err(&Failure::SessionExpired) {
+            self.handle_session_end(|leases| leases.session_ended(effects));
+        } else {
+            self.with_leases(|leases| leases.completed(sequence, effects, to, sent, outcome));
+        }
     }
 
     /// Notes the session of the next request.
@@ -165,10 +177,13 @@ impl<C: Context> Client<C> {
         }
     }
 
-    /// The state of a file at its home, from the cache under a lease.
+    /// The state of a file at its home, from the cache under a lease or that of the contact server.
     pub(crate) async fn state_at_home(&self, id: FileId) -> Result<FileState, Failure> {
         self.flush(id).await;
-        match self.leased_state(id) {
+        if let Some(state) = self.known_state(id) {
+            return Ok(state);
+        }
+        match self.relayed_state(id).await {
             Some(state) => Ok(state),
             None => self.ask_state(id).await,
         }

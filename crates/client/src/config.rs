@@ -1,6 +1,6 @@
 //! The settings of a client.
 
-use futago_base::Duration;
+use futago_base::{Duration, ServerId};
 
 /// A client's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,12 @@ pub struct Config {
     /// The client asks for an exclusive lease at this small write to a file, counted from the start
     /// of its lease. Default: the fourth.
     pub exclusive_after: u32,
+    /// The server that is asked first for names and files of other servers, if the client accepts
+    /// leases. Default: none.
+    pub contact: Option<ServerId>,
+    /// How long the contact server may take to answer; the client asks others after that. Default:
+    /// 1 s.
+    pub contact_patience: Duration,
     /// How much data of one read or write is under way at a time beside the part at the home of the
     /// file, in bytes. At least two chunks are. Default: 4 MiB.
     pub transfer_bytes_max: usize,
@@ -62,6 +68,8 @@ impl Default for Config {
             data_bytes_max: 64 << 20,
             dirty_bytes_max: 32 << 20,
             exclusive_after: 4,
+            contact: None,
+            contact_patience: Duration::from_secs(1),
             transfer_bytes_max: 4 << 20,
         }
     }

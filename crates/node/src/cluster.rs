@@ -32,6 +32,10 @@ pub struct Cluster {
     /// Whether connections over TCP are encrypted and authenticated.
     #[serde(default)]
     pub secure: bool,
+    /// Whether servers are contact servers: clients take leases, and ask the server that is nearest
+    /// to them about names and files of others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contacts: bool,
     /// The version of the cluster map.
     pub epoch: u32,
     /// How partitions are assigned to servers.
@@ -175,6 +179,7 @@ impl Cluster {
             id: ClusterId(getrandom::u64().map_err(io::Error::other)?),
             key: ClusterKey::generate().map_err(io::Error::other)?,
             secure: false,
+            contacts: false,
             epoch: 1,
             policy: Policy::default(),
             partitions: 4096.max(servers.len()),

@@ -7,6 +7,7 @@ pub mod blocking;
 pub mod client;
 mod clock;
 pub mod cluster;
+mod contact;
 pub mod cores;
 pub mod metrics_exporter;
 mod opened;

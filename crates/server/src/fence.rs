@@ -25,7 +25,8 @@ impl<V: View> DecisionBuilder<'_, V> {
         if session.state != SessionState::Living {
             return;
         }
-        if !self.holds_anything(id) {
+        // The leases of a contact server protect nothing at other servers.
+        if !self.holds_anything(id) || self.is_contact(id) {
             return self.end_session(id);
         }
         self.forget_requests(id);

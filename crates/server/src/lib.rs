@@ -10,6 +10,7 @@ extern crate alloc;
 mod builder;
 mod completion;
 mod config;
+mod contact;
 mod effects;
 mod fence;
 mod leases;

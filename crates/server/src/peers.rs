@@ -57,6 +57,21 @@ impl<V: View> DecisionBuilder<'_, V> {
                 let answer = PeerAnswer::Fenced { receiver, session };
                 self.output(Output::PeerAnswer { to: sender, answer });
             }
+            Peer::Contact {
+                sender,
+                session,
+                number: sequence,
+                introduces,
+                message,
+            } => {
+                let id = RequestId { session, sequence };
+                self.receive_contact(sender, id, introduces, message);
+            }
+            Peer::Recall {
+                sender,
+                session,
+                recalls,
+            } => self.receive_recalls(sender, session, &recalls),
         }
     }
 
@@ -207,6 +222,12 @@ impl<V: View> DecisionBuilder<'_, V> {
                 state: TransactionState::Active,
                 ..
             } => {}
+            PeerAnswer::Contact {
+                receiver,
+                session,
+                number,
+                reply,
+            } => self.receive_contact_reply(receiver, session, number, reply),
             PeerAnswer::Fenced { receiver, session } => self.note_fenced_at(receiver, session),
             PeerAnswer::State { transaction, state } => {
                 self.resolve(transaction, state == TransactionState::Committed);

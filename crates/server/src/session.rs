@@ -58,6 +58,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             acknowledged: 0,
             leases: 0,
             state,
+            contact: None,
         }
     }
 

@@ -8,7 +8,7 @@ use futago_base::{
 };
 
 /// The sorts of records that ticks bring to an end.
-const UNFINISHED: [Sort; 7] = [
+const UNFINISHED: [Sort; 8] = [
     Sort::Participant,
     Sort::TransactionStatus,
     Sort::OutboxChannel,
@@ -16,6 +16,7 @@ const UNFINISHED: [Sort; 7] = [
     Sort::Recall,
     Sort::AwaitsRecall,
     Sort::Unfenced,
+    Sort::Consultation,
 ];
 
 /// Functions for drivers that skip useless ticks.
@@ -30,7 +31,9 @@ impl Server {
             | Key::HeldReply(_)
             | Key::Recall(_)
             | Key::AwaitsRecall(..)
-            | Key::Unfenced(..) => Some(self.config.tick),
+            | Key::Unfenced(..)
+            | Key::Consultation(..) => Some(self.config.tick),
+            Key::Link(_) => Some(Duration(self.config.lease.0 / 4)),
             Key::Session(_) if self.config.lease < Duration::MAX => Some(self.config.lease),
             _ => None,
         };
@@ -52,9 +55,12 @@ impl Server {
             .range(from, to)
             .filter_map(|(_, value)| value.session());
         let living = sessions.filter(|session| session.state == SessionState::Living);
-        let first = living
-            .map(|session| session.seen + self.config.lease)
-            .min()?;
+        let silent = living.map(|session| session.seen + self.config.lease);
+        let (from, to) = Key::whole_sort(Sort::Link);
+        let links = view.range(from, to).filter_map(|(_, value)| value.link());
+        let in_use = links.filter(|link| link.facts > 0);
+        let due = in_use.map(|link| link.sent + Duration(self.config.lease.0 / 4));
+        let first = silent.chain(due).min()?;
         Some(first.max(now) + self.config.tick)
     }
 }
@@ -80,6 +86,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         self.pass_late_appends();
         self.expire_sessions();
         self.retry_fences();
+        self.tend_links();
     }
 
     /// Replies to the requests that have waited too long for confirmations of other servers.

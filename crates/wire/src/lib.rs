@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod codec;
+pub mod contact;
 pub mod header;
 pub mod inspection;
 pub mod peer;
@@ -18,6 +19,7 @@ pub mod step;
 pub mod touched;
 
 pub use codec::{Body, DecodeError, Frame};
+pub use contact::{ContactMessage, ContactReply, Question, Relayed, RelayedFact};
 pub use header::{Header, MessageKind, Priority};
 pub use peer::{Peer, PeerAnswer, PeerChange};
 pub use reply::{

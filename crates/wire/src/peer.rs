@@ -1,5 +1,6 @@
 //! The messages between servers.
 
+use crate::{ContactMessage, ContactReply, LeaseRecall};
 use alloc::vec::Vec;
 use futago_base::{
     BucketStart, FileId, Incarnation, Name, RequestId, ServerId, SessionId, TransactionId,
@@ -42,9 +43,49 @@ pub enum Peer {
         /// The client's session.
         session: SessionId,
     },
+    /// A message of a contact server. It is not sent again: without a reply in time, clients ask
+    /// the home themselves.
+    Contact {
+        /// The contact server.
+        sender: ServerId,
+        /// Its session with the receiver.
+        session: SessionId,
+        /// The number of the message in the session.
+        number: u64,
+        /// Whether the session may be new to the receiver.
+        introduces: bool,
+        /// The message.
+        message: ContactMessage,
+    },
+    /// Recalls leases of a contact server. It is sent again until the leases are returned.
+    Recall {
+        /// The sending server.
+        sender: ServerId,
+        /// The contact server's session.
+        session: SessionId,
+        /// The leases.
+        recalls: Vec<LeaseRecall>,
+    },
+}
+
+impl Peer {
+    /// The server that the message claims to be from.
+    pub const fn sender(&self) -> ServerId {
+        match self {
+            Self::Deliver { sender, .. }
+            | Self::Ask { sender, .. }
+            | Self::Fence { sender, .. }
+            | Self::Contact { sender, .. }
+            | Self::Recall { sender, .. } => *sender,
+        }
+    }
 }
 
 /// The reply to a [`Peer`] message.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "replies are made, sent and dropped one at a time"
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PeerAnswer {
     /// All messages of the channel to `receiver` up to `number` have taken effect.
@@ -71,6 +112,17 @@ pub enum PeerAnswer {
         receiver: ServerId,
         /// The client's session.
         session: SessionId,
+    },
+    /// The reply to a [`Peer::Contact`].
+    Contact {
+        /// The receiver of the message.
+        receiver: ServerId,
+        /// The contact server's session.
+        session: SessionId,
+        /// The number of the message.
+        number: u64,
+        /// The reply.
+        reply: ContactReply,
     },
 }
 

@@ -1,5 +1,6 @@
 //! The replies of a server to a client.
 
+use crate::contact::Relayed;
 use crate::inspection::{Inspected, InspectedKey};
 use crate::search::{Scanned, Verdict};
 use crate::step::{Inherited, NewDirectory};
@@ -226,6 +227,8 @@ pub enum Reply {
         /// Whether there are no further ones.
         complete: bool,
     },
+    /// A fact from the cache of a contact server; `None` if the client is to ask the home.
+    Relayed(Option<Box<Relayed>>),
 }
 
 /// A client's right to be notified before a server changes what it has of a node. At the node's

@@ -1,7 +1,7 @@
 //! The requests of a client to a server.
 
 use crate::{
-    Lease, Step,
+    Lease, Question, Step,
     search::{Detail, Scan},
 };
 use alloc::vec::Vec;
@@ -559,4 +559,7 @@ pub enum Request {
         /// Stop after about this many entries. Names of one hash are never separated.
         entries_max: u32,
     },
+    /// Asks a contact server for a fact of another home. To any server. Reply:
+    /// [`Reply::Relayed`](crate::Reply::Relayed).
+    Consult(Question),
 }

@@ -80,6 +80,16 @@ pub enum Key {
     /// The condition that a waiting message waits for: the same as [`Key::Parked`] and
     /// [`Key::AwaitsRecall`], by message. Volatile.
     Waiting(Waiter),
+    /// The relation of this contact server to a home. Volatile.
+    Link(ServerId),
+    /// A message of this contact server, by number, that a home has not answered yet. Volatile.
+    Consultation(ServerId, u64),
+    /// A lease of a home that this contact server relays. Volatile.
+    Relay(FileId, ServerId),
+    /// A name that this contact server knows under such a lease. Volatile.
+    RelayedEntry(FileId, NameHash, Name),
+    /// A recent question of clients, in one of a fixed number of slots. Volatile.
+    Hint(u16),
 }
 
 /// The kinds of records that a server scans as a whole now and then.
@@ -107,6 +117,12 @@ pub enum Sort {
     AwaitsRecall,
     /// [`Key::Exclusive`].
     Exclusive,
+    /// [`Key::Link`].
+    Link,
+    /// [`Key::Consultation`].
+    Consultation,
+    /// [`Key::Relay`].
+    Relay,
 }
 
 /// The smallest identity of a request.
@@ -265,6 +281,28 @@ impl Key {
         )
     }
 
+    /// The range of the unanswered messages to a home with numbers up to and including `last`.
+    pub const fn consultations(home: ServerId, last: u64) -> (Self, Self) {
+        (
+            Self::Consultation(home, 0),
+            Self::Consultation(home, last.saturating_add(1)),
+        )
+    }
+
+    /// The range of the relays of a node.
+    pub const fn relays(node: FileId) -> (Self, Self) {
+        (
+            Self::Relay(node, ServerId(0)),
+            Self::Relay(node, ServerId(u16::MAX)),
+        )
+    }
+
+    /// The range of the relayed entries of a directory.
+    pub fn relayed_entries(directory: FileId) -> (Self, Self) {
+        let at = |hash| Self::RelayedEntry(directory, NameHash(hash), Name::least());
+        (at(0), at(u64::MAX))
+    }
+
     /// The node whose leased state the record is part of, in the sense of [`Key::Lease`].
     ///
     /// Every request is checked against it afterwards, so that no operation can forget to recall
@@ -331,6 +369,15 @@ impl Key {
                 Self::Exclusive(FileId(0)),
                 Self::Exclusive(FileId(u64::MAX)),
             ),
+            Sort::Link => (Self::Link(ServerId(0)), Self::Link(SERVER_END)),
+            Sort::Consultation => (
+                Self::Consultation(ServerId(0), 0),
+                Self::Consultation(SERVER_END, u64::MAX),
+            ),
+            Sort::Relay => (
+                Self::Relay(FileId(0), ServerId(0)),
+                Self::Relay(FileId(u64::MAX), SERVER_END),
+            ),
         }
     }
 
@@ -353,6 +400,11 @@ impl Key {
                 | Self::AwaitsRecall(..)
                 | Self::Waiting(_)
                 | Self::Exclusive(_)
+                | Self::Link(_)
+                | Self::Consultation(..)
+                | Self::Relay(..)
+                | Self::RelayedEntry(..)
+                | Self::Hint(_)
         )
     }
 }

@@ -1,5 +1,6 @@
 //! The records that make up a server's state: [`Key`] names one, [`Value`] holds one.
 
+mod contact;
 mod directory;
 mod inode;
 mod key;
@@ -9,6 +10,7 @@ mod session;
 mod transaction;
 mod value;
 
+pub use contact::{Consultation, Hint, HintState, Link, Relay, RelayedEntry};
 pub use directory::{Entry, Header, HeaderSum};
 pub use inode::{DirectoryPlace, Inode, Truncation, Truncations};
 pub use key::{Key, Sort};

@@ -19,7 +19,7 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
     /// An upper bound of [`Rank::sort`].
-    pub const SORTS: usize = 34;
+    pub const SORTS: usize = 39;
 
     /// The number of the key's kind; kinds are in the order of keys, too.
     pub const fn sort(self) -> usize {
@@ -117,6 +117,11 @@ impl Key {
             Self::EndedLives(server) => Rank::new(32, u64::from(server.0), 0),
             Self::Waiting(Waiter::Peer { .. }) => Rank::new(33, 0, 0),
             Self::Waiting(Waiter::Request(id)) => Rank::of_request(33, *id),
+            Self::Link(home) => Rank::new(34, u64::from(home.0), 0),
+            Self::Consultation(home, number) => Rank::numbered(35, u64::from(home.0), *number),
+            Self::Relay(node, home) => Rank::numbered(36, node.0, u64::from(home.0)),
+            Self::RelayedEntry(directory, hash, _) => Rank::hashed(37, directory.0, hash.0),
+            Self::Hint(slot) => Rank::new(38, u64::from(*slot), 0),
         }
     }
 }

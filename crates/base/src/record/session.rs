@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use serde::Serialize;
 
-/// A client that has contacted this server.
+/// A client, or a contact server, that has sent requests to this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Session {
     /// When the last request arrived, to within an eighth of the lease.
@@ -17,6 +17,8 @@ pub struct Session {
     pub leases: u32,
     /// Whether it is served.
     pub state: SessionState,
+    /// The contact server whose session it is; `None` for a client.
+    pub contact: Option<ServerId>,
 }
 
 /// Whether a server serves a session.

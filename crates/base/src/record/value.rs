@@ -1,8 +1,9 @@
 //! The contents of records.
 
 use super::{
-    AppendRange, Awaited, Entry, Header, HeldReply, InboxChannel, Inode, LockWaiter, Opener, Opens,
-    OutboxChannel, Participant, RangeLock, Recall, Session, StoredMessage, TransactionStatus,
+    AppendRange, Awaited, Consultation, Entry, Header, HeldReply, Hint, InboxChannel, Inode, Link,
+    LockWaiter, Opener, Opens, OutboxChannel, Participant, RangeLock, Recall, Relay, RelayedEntry,
+    Session, StoredMessage, TransactionStatus,
 };
 use crate::{Incarnation, TransactionId};
 use alloc::{boxed::Box, vec::Vec};
@@ -89,6 +90,10 @@ values! {
         Awaited(Awaited) as awaited;
         /// Of [`Key::EndedLives`](super::Key::EndedLives).
         Lives(Vec<Incarnation>) as lives;
+        /// Of [`Key::RelayedEntry`](super::Key::RelayedEntry).
+        RelayedEntry(RelayedEntry) as relayed_entry;
+        /// Of [`Key::Hint`](super::Key::Hint).
+        Hint(Hint) as hint;
         /// Of [`Key::SessionFile`](super::Key::SessionFile),
         /// [`Key::Unfenced`](super::Key::Unfenced) and
         /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys hold all information.
@@ -102,6 +107,12 @@ values! {
         /// Of [`Key::Outbox`](super::Key::Outbox), [`Key::Parked`](super::Key::Parked) and
         /// [`Key::AwaitsRecall`](super::Key::AwaitsRecall).
         Message(StoredMessage) as message;
+        /// Of [`Key::Link`](super::Key::Link).
+        Link(Link) as link;
+        /// Of [`Key::Consultation`](super::Key::Consultation).
+        Consultation(Consultation) as consultation;
+        /// Of [`Key::Relay`](super::Key::Relay).
+        Relay(Relay) as relay;
     }
 }
 
@@ -122,6 +133,9 @@ impl Value {
                 let ranges: usize = opens.iter().map(|opener| opener.appends.len()).sum();
                 opens.len() * size_of::<Opener>() + ranges * size_of::<AppendRange>()
             }
+            Self::Link(_) => size_of::<Link>(),
+            Self::Consultation(it) => size_of::<Consultation>() + it.question.len(),
+            Self::Relay(relay) => size_of::<Relay>() + relay.state.len(),
             Self::Locks(locks) => locks.len() * size_of::<RangeLock>(),
             Self::Lives(lives) => lives.len() * size_of::<Incarnation>(),
             Self::LockWaiters(waiters) => waiters.len() * size_of::<LockWaiter>(),

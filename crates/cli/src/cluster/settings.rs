@@ -14,6 +14,10 @@ pub struct Settings {
     /// one host talk through memory or Unix sockets, which no network sees: that stays as it is.
     #[arg(long)]
     secure: bool,
+    /// Have clients take leases, and ask the server that is nearest to them about names and files
+    /// of others. It pays when many clients open the same files.
+    #[arg(long)]
+    contacts: bool,
     /// Memory for data and records, of all servers together, such as 4GiB. By default half of what
     /// each host has left, control groups considered.
     #[arg(long)]
@@ -52,6 +56,7 @@ impl Settings {
     pub fn new_cluster(&self) -> anyhow::Result<Cluster> {
         let mut cluster = Cluster::new(self.name.clone(), Vec::new())?;
         cluster.secure = self.secure;
+        cluster.contacts = self.contacts;
         cluster.policy = self.policy;
         cluster.partitions = self.partitions;
         cluster.chunk_bytes = u32::try_from(self.chunk_size.as_u64()).context("--chunk-size")?;

@@ -18,6 +18,7 @@ mod names;
 mod opens;
 mod parts;
 mod recalls;
+mod relayed;
 #[cfg(test)]
 mod tests;
 mod xattrs;
@@ -42,6 +43,7 @@ use futago_base::{
 };
 use futago_wire::{Failure, FileState, Part, Reply};
 use recalls::Early;
+use relayed::{RelayedName, RelayedNode, Valid};
 use serde::Serialize;
 
 /// A lease that the client holds.
@@ -98,6 +100,8 @@ struct Counters {
     taken: u64,
     /// How many settled subjects remained after the last cleanup.
     settled_left: usize,
+    /// Until when the contact server is not asked, because it has not answered.
+    contact_rests_until: Time,
 }
 
 /// The leases of a client and the cache under them.
@@ -123,6 +127,14 @@ pub struct Leases {
     opens: ReversibleMap<FileId, u32>,
     /// Leases that were recalled before the reply that first granted them.
     early: ReversibleMap<PartId, Early>,
+    /// The leases that the contact server relays.
+    relayed: ReversibleMap<FileId, RelayedNode>,
+    /// The names that it relays.
+    relayed_names: ReversibleMap<RelayedName, Valid<Option<Entry>>>,
+    #[serde(skip)]
+    contact: Option<ServerId>,
+    #[serde(skip)]
+    relayed_max: usize,
     #[serde(skip)]
     trust: Duration,
     #[serde(skip)]
@@ -142,6 +154,8 @@ pub struct LeasesUndo {
     dropped: Changes<PartId, u64>,
     opens: Changes<FileId, u32>,
     early: Changes<PartId, Early>,
+    relayed: Changes<FileId, RelayedNode>,
+    relayed_names: Changes<RelayedName, Valid<Option<Entry>>>,
 }
 
 /// More settled subjects than this are cleaned up. While an old request is pending none can be
@@ -164,6 +178,10 @@ impl Leases {
             dropped: ReversibleMap::new(),
             opens: ReversibleMap::new(),
             early: ReversibleMap::new(),
+            relayed: ReversibleMap::new(),
+            relayed_names: ReversibleMap::new(),
+            contact: config.contact,
+            relayed_max: config.leases_max,
             trust,
             names_max: config.names_max,
         }))
@@ -181,6 +199,8 @@ impl Leases {
         self.dropped.record_changes();
         self.opens.record_changes();
         self.early.record_changes();
+        self.relayed.record_changes();
+        self.relayed_names.record_changes();
     }
 
     /// The changes since the last call, if they are recorded.
@@ -199,6 +219,8 @@ impl Leases {
             dropped: self.dropped.take_changes(),
             opens: self.opens.take_changes(),
             early: self.early.take_changes(),
+            relayed: self.relayed.take_changes(),
+            relayed_names: self.relayed_names.take_changes(),
         }
     }
 
@@ -215,6 +237,8 @@ impl Leases {
         self.dropped.take_back(undo.dropped);
         self.opens.take_back(undo.opens);
         self.early.take_back(undo.early);
+        self.relayed.take_back(undo.relayed);
+        self.relayed_names.take_back(undo.relayed_names);
     }
 
     /// How long the cached state of the nodes of a server is valid from `now` on; zero if it is
@@ -267,6 +291,11 @@ impl Leases {
         }
         self.counters.session = Some(session);
         session_ended
+    }
+
+    /// Whether a request belongs to the present session.
+    pub fn is_in_session(&self, effects: &Effects) -> bool {
+        effects.session == self.counters.session
     }
 
     /// A request failed because its session has ended. Returns whether that is new.
@@ -567,6 +596,8 @@ impl Leases {
         while self.dropped.pop_first().is_some() {}
         while self.opens.pop_first().is_some() {}
         while self.early.pop_first().is_some() {}
+        while self.relayed.pop_first().is_some() {}
+        while self.relayed_names.pop_first().is_some() {}
         self.counters.latest = 0;
         self.counters.settled_left = 0;
         self.counters.session = None;

@@ -13,7 +13,8 @@ impl Leases {
     /// Opens a file. Returns its state if the home need not be notified now. The home of a file
     /// without names must be notified.
     pub fn open(&mut self, home: PartId, now: Time) -> Option<FileState> {
-        let state = self.state(home, now)?;
+        let state = self.state(home, now);
+        let state = state.or_else(|| self.relayed_state_for_open(home.node, now))?;
         if state.attributes.kind != Kind::File || state.attributes.links == 0 {
             return None;
         }

@@ -49,14 +49,13 @@ impl Leases {
             self.early.insert(id, Early { pending, number });
             return false;
         }
-        if self
-            .held
-            .get(id)
-            .is_some_and(|held| held.number > lease.number)
-        {
+        let held = self.held.get(id).map(|held| held.number);
+        let newest = held.max(self.relayed_number(id));
+        if newest.is_some_and(|number| number > lease.number) {
             return false;
         }
         self.end(id);
+        self.end_relayed(id);
         true
     }
 

@@ -26,6 +26,14 @@ impl<C: Context> Client<C> {
         state.filter(|_| is_sent)
     }
 
+    /// The state of a node, if it is known under a lease of its home or of the contact server.
+    pub(crate) fn known_state(&self, id: FileId) -> Option<FileState> {
+        let state = self.leased_state(id);
+        let now = self.context().now();
+        let relayed = || self.with_leases(|leases| leases.relayed_state(id, now))?;
+        state.or_else(|| relayed().filter(|_| !self.is_dirty(id)))
+    }
+
     /// Whether a file may have set-user-id or set-group-id bits. Only a lease can rule it out.
     pub fn may_be_set_id(&self, id: FileId) -> bool {
         let memory = self.memory.borrow();
@@ -41,7 +49,7 @@ impl<C: Context> Client<C> {
     }
 
     /// The location of a name, as far as the client knows, and the part of the directory there.
-    fn location(&self, directory: FileId, name: &Name) -> (Spot, PartId) {
+    pub(crate) fn location(&self, directory: FileId, name: &Name) -> (Spot, PartId) {
         let at = Spot {
             directory,
             bucket: self.bucket_of(directory, name.hash()),

@@ -64,6 +64,9 @@ impl<C: Context> Client<C> {
             Box::pin(self.list_around(directory, name)).await.ok();
             place = self.leased_place(directory, name);
         }
+        if place.is_none() {
+            place = self.relayed_place(directory, name).await;
+        }
         match place {
             Some(found) => Ok(found),
             None => self.ask_place(directory, name).await,
@@ -117,7 +120,7 @@ impl<C: Context> Client<C> {
     async fn state_of(&self, found: &Found) -> Result<FileState, Failure> {
         let id = found.entry.id;
         let ahead = self.ahead(found);
-        if ahead.is_empty() || self.leased_state(id).is_some() {
+        if ahead.is_empty() || self.known_state(id).is_some() {
             return self.state_at_home(id).await;
         }
         self.flush(id).await;

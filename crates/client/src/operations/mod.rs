@@ -5,6 +5,7 @@ mod allocate;
 mod append;
 pub(crate) mod attributes;
 mod chunk_size;
+mod consult;
 mod copy_range;
 mod create;
 mod create_unnamed;

@@ -33,6 +33,7 @@ impl<C: Context> Client<C> {
     pub async fn keep_alive(&self) -> Result<(), Errno> {
         self.drop_spare();
         let sends = pin!(async {
+            self.register_relayed_opens().await;
             self.return_dropped_leases().await;
             self.flush_all().await;
         });

@@ -34,6 +34,8 @@ pub struct World {
     sleepers: BTreeSet<Time>,
     /// The server that no client reaches.
     unreached: Option<ServerId>,
+    /// The server that gets no messages.
+    silent: Option<ServerId>,
     /// The recalls that clients have not handled, with the servers that sent them.
     recalls: Vec<(SessionId, ServerId, Vec<LeaseRecall>)>,
     /// Every request that a client has sent: the server and the name of the request.
@@ -46,6 +48,9 @@ pub struct World {
 
 impl World {
     fn decide(&mut self, to: ServerId, input: Input) {
+        if self.silent == Some(to) {
+            return;
+        }
         self.now = self.now + Duration::from_micros(1);
         let (server, store) = &mut self.servers[usize::from(to.0)];
         let decision = server.handle(store, input, self.now);
@@ -235,6 +240,7 @@ impl Cluster {
             last_tick: now,
             sleepers: BTreeSet::new(),
             unreached: None,
+            silent: None,
             recalls: Vec::new(),
             sent: Vec::new(),
             under_way_max: 0,
@@ -273,7 +279,7 @@ impl Cluster {
         self.client_of(config)
     }
 
-    fn client_of(&self, config: Config) -> Client<Loop> {
+    pub fn client_of(&self, config: Config) -> Client<Loop> {
         self.clients.set(self.clients.get() + 1);
         let context = Loop {
             world: Rc::clone(&self.world),
@@ -344,6 +350,11 @@ impl Cluster {
     /// Sets the server that clients cannot reach.
     pub fn cut_off(&self, server: Option<ServerId>) {
         self.world.borrow_mut().unreached = server;
+    }
+
+    /// Sets the server that gets no messages.
+    pub fn silence(&self, server: Option<ServerId>) {
+        self.world.borrow_mut().silent = server;
     }
 
     /// Lets the next requests with these names fail, one after the other.

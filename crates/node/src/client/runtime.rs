@@ -3,7 +3,7 @@
 use super::handle::{Job, Options};
 use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
-use crate::{Cluster, time_slices};
+use crate::{Cluster, contact, time_slices};
 use futago_base::{ClusterMap, Duration};
 use futago_transport::{Budget, busy, poll_streams};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
@@ -35,6 +35,8 @@ impl Setup {
         let map = cluster.map().map_err(io::Error::other)?;
         options.calls.give_up = Duration(cluster.limits.give_up().as_nanos() as u64);
         options.client.chunk_bytes = cluster.chunk_bytes;
+        options.client.contact = contact::draw(cluster)?;
+        options.leases |= options.client.contact.is_some();
         options.calls.leases = options.leases;
         options.client.lease_trust = options.leases.then(lease_trust);
         Ok(Self {

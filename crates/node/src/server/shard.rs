@@ -12,8 +12,7 @@ use futago_server::{Decision, Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_transport::Budget;
 use futago_wire::{
-    Body, Failure, Frame, Header, MessageKind, Outcome, Peer, Push, Reply, Request,
-    header::features,
+    Body, Failure, Frame, Header, MessageKind, Outcome, Push, Reply, Request, header::features,
 };
 use std::{cell::RefCell, collections::BTreeMap, io, rc::Rc};
 
@@ -178,7 +177,7 @@ impl Shard {
                     introduces: features & features::INTRODUCES != 0,
                 });
             }
-            (Body::Peer(message), Origin::Server(peer)) if sender_of(&message) == peer => {
+            (Body::Peer(message), Origin::Server(peer)) if message.sender() == peer => {
                 self.counters.count("peer");
                 self.handle(Input::Peer(message));
             }
@@ -335,15 +334,6 @@ impl Shard {
                 self.now.steady,
                 self.store.space(),
             )
-        }
-    }
-}
-
-/// The server that a message claims to be from.
-const fn sender_of(message: &Peer) -> ServerId {
-    match message {
-        Peer::Deliver { sender, .. } | Peer::Ask { sender, .. } | Peer::Fence { sender, .. } => {
-            *sender
         }
     }
 }

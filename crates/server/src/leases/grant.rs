@@ -34,7 +34,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
-    fn grant_lease_on_part(&mut self, part: Option<&mut Part>) {
+    pub fn grant_lease_on_part(&mut self, part: Option<&mut Part>) {
         match part {
             Some(Part::Home(state)) => self.grant_lease(state),
             Some(Part::Buckets(state)) => self.grant_lease_on_buckets(state),
@@ -42,7 +42,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
-    fn grant_lease(&mut self, state: &mut FileState) {
+    pub fn grant_lease(&mut self, state: &mut FileState) {
         let (node, session) = (state.attributes.id, self.request.session);
         if !self.may_be_leased(node, state) || !self.put_lease(node) {
             return;
@@ -75,7 +75,7 @@ impl<V: View> DecisionBuilder<'_, V> {
 
     /// Whether the requester may get a lease on a node, or renew it: after a recall only the client
     /// whose lease was not recalled may.
-    fn may_have_lease(&self, node: FileId) -> bool {
+    pub fn may_have_lease(&self, node: FileId) -> bool {
         let session = self.request.session;
         self.known_recall(node).is_none_or(|recall| {
             let holds = self.state.get(&Key::Lease(node, session)).is_some();
@@ -84,13 +84,13 @@ impl<V: View> DecisionBuilder<'_, V> {
     }
 
     /// Whether this server has anything of a node on which it grants leases.
-    pub(super) fn is_here(&self, node: FileId) -> bool {
+    pub fn is_here(&self, node: FileId) -> bool {
         self.state.inode(node).is_some() || self.is_any(Key::headers(node))
     }
 
     /// Puts a lease of the requesting client on a node, or renews it. Returns whether it has done
     /// so: the client may have too many leases.
-    fn put_lease(&mut self, node: FileId) -> bool {
+    pub fn put_lease(&mut self, node: FileId) -> bool {
         let session = self.request.session;
         let key = Key::Lease(node, session);
         let before = self.state.number(&key);
@@ -157,7 +157,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     }
 
     /// The state of a node, as far as this server has it.
-    fn part_of(&self, node: FileId) -> Checked<Part> {
+    pub fn part_of(&self, node: FileId) -> Checked<Part> {
         if self.is_at_home(node) {
             return self.file_state(node).map(Part::Home);
         }

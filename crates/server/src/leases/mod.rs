@@ -19,14 +19,13 @@
 
 mod grant;
 
-use crate::Output;
 use crate::builder::{DecisionBuilder, stored};
 use alloc::{collections::BTreeSet, vec::Vec};
 use futago_base::{
     FileId, Key, Payload, RequestId, SessionId, Value, View, XattrName,
     record::{Awaited, Recall, Session, Sort, Waiter},
 };
-use futago_wire::{FileState, Lease, LeaseRecall, Push, Reply, Request};
+use futago_wire::{FileState, Lease, LeaseRecall, Reply, Request};
 
 impl<V: View> DecisionBuilder<'_, V> {
     /// Whether there are records in a range.
@@ -59,7 +58,8 @@ impl<V: View> DecisionBuilder<'_, V> {
         if leased.is_empty() {
             let prepares = matches!(request, Request::Prepare { .. });
             let is_ended = |node: &FileId| prepares && touched.ended.contains(node);
-            let is_over = |node: &FileId| is_ended(node) || !self.is_here(*node);
+            let is_over =
+                |node: &FileId| is_ended(node) || !self.is_here(*node) && !self.is_relayed(*node);
             let over: Vec<FileId> = named.into_iter().filter(is_over).collect();
             for node in over {
                 self.end_lease(node, session);
@@ -124,7 +124,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
-    fn holders(&self, node: FileId) -> Vec<SessionId> {
+    pub fn holders(&self, node: FileId) -> Vec<SessionId> {
         let (from, to) = Key::leases(node);
         let leases = self.state.range(from, to);
         let holder = |key: &Key| match key {
@@ -208,8 +208,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     fn notify_holders(&mut self, node: FileId, keeper: Option<SessionId>) {
         for (session, recall) in self.recalls(node) {
             if Some(session) != keeper {
-                let push = Push::Recall(Vec::from([recall]));
-                self.output(Output::Push { session, push });
+                self.notify_of_recalls(session, Vec::from([recall]));
             }
         }
     }
@@ -279,6 +278,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             self.effects.unblocked_nodes.push(node);
             self.begin_pause(node);
         }
+        self.return_ending_relays(node);
     }
 
     /// Begins the pause without new leases on a recalled node. It begins when the last recalled
@@ -314,12 +314,23 @@ impl<V: View> DecisionBuilder<'_, V> {
                 self.state.delete(Key::Recall(node));
             }
         } else if waits > config.lease {
-            for session in self.holders(node) {
-                if Some(session) != recall.keeper {
-                    self.fence(session);
-                }
-            }
+            self.fence_holders(node, recall);
         } else {
+            self.recall(node, recall.keeper);
+        }
+    }
+
+    /// Fences the clients that do not return their leases on a node. A contact server that is alive
+    /// fences its own clients.
+    fn fence_holders(&mut self, node: FileId, recall: Recall) {
+        let mut holders = self.holders(node);
+        holders.retain(|session| Some(*session) != recall.keeper);
+        let (contacts, clients): (Vec<_>, Vec<_>) =
+            holders.into_iter().partition(|it| self.is_contact(*it));
+        for session in clients {
+            self.fence(session);
+        }
+        if !contacts.is_empty() {
             self.recall(node, recall.keeper);
         }
     }

@@ -5,6 +5,7 @@ mod append;
 mod attributes;
 mod attributes_ahead;
 mod chunks;
+mod consult;
 pub mod create;
 mod create_unnamed;
 mod cut_ahead;
@@ -196,6 +197,7 @@ pub fn run<V: View>(
             builder.return_leases(leases);
             Ok(Reply::Done.into())
         }
+        Request::Consult(question) => consult::run(builder, request, question),
         Request::KeepAlive => Ok(Reply::Done.into()),
         Request::EndSession => {
             builder.end_session(builder.request.session);
@@ -236,6 +238,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::GetStatus
             | Request::Inspect { .. }
             | Request::GiveBack(_)
+            | Request::Consult(_)
             | Request::KeepAlive
             | Request::EndSession
     )

@@ -4,12 +4,11 @@
 //! them once more.
 
 use super::attributes::FILES_MAX;
-use crate::Output;
 use crate::builder::DecisionBuilder;
 use crate::completion::Result;
 use alloc::{collections::BTreeMap, vec::Vec};
 use futago_base::{Errno, FileId, SessionId, View};
-use futago_wire::{LeaseRecall, Push, Reply};
+use futago_wire::{LeaseRecall, Reply};
 
 pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, files: &[FileId]) -> Result {
     if files.len() > FILES_MAX {
@@ -23,8 +22,7 @@ pub fn run<V: View>(builder: &mut DecisionBuilder<'_, V>, files: &[FileId]) -> R
         }
     }
     for (session, recalls) in recalls {
-        let push = Push::Recall(recalls);
-        builder.output(Output::Push { session, push });
+        builder.notify_of_recalls(session, recalls);
     }
     Ok(Reply::Done.into())
 }

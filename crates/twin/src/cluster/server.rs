@@ -209,8 +209,10 @@ impl ServerNode {
         defect.alter_lives(&mut input, self.server.incarnation());
         defect.alter_input(&mut input, &self.store);
         let cause = Cause::of(&input);
+        let returned = defect.returns_at_once(&input, self.server.id());
         let view = defect.view(&self.store, &input);
         let mut decision = self.server.handle(&view, input, now);
+        decision.outputs.extend(returned);
         defect.alter_batch(&mut decision.batch, cause, &self.store);
         decision
     }

@@ -281,14 +281,7 @@ impl Burst {
         let cut_off = random.below(u64::from(servers)) as u16;
         let from = Duration(random.below(300_000_000));
         let to = Duration(from.0 + MISSED_MIN.0 + random.below(MISSED_MIN.0));
-        let others = (0..servers).filter(|&server| server != cut_off);
-        let apart = others.map(|server| Partition {
-            one: Party::Server(ServerId(cut_off)),
-            other: Party::Server(ServerId(server)),
-            from,
-            to,
-        });
-        let partitions = apart.collect();
+        let partitions = apart_from_servers(ServerId(cut_off), servers, from, to);
         Self {
             scripts: draw_cuts(random, clients),
             faults: Faults {
@@ -296,6 +289,34 @@ impl Burst {
                 ..Faults::default()
             },
             idle: Duration(random.below(500_000_000)),
+            ..Self::default()
+        }
+    }
+
+    /// All clients look at one file, and change it now and then. Either messages get lost, or their
+    /// contact server cannot reach other servers, often for longer than these wait for it.
+    pub(super) fn draw_shared(
+        random: &mut Random,
+        servers: u16,
+        clients: usize,
+        contact: ServerId,
+    ) -> Self {
+        let file = random.next() as u16;
+        let is_fast = random.chance(500);
+        let steps = if is_fast { 25 } else { 10 } + random.below(10);
+        let step = |random: &mut Random| Step::draw(random, false, Work::Sharing, Reach::Near);
+        let mut script = |_| (0..steps).map(|_| step(random).on_file(file)).collect();
+        let scripts = (0..clients).map(&mut script).collect();
+        let (faults, idle) = if is_fast {
+            (lossy(random), Duration::from_millis(100))
+        } else {
+            let faults = draw_lonely(random, servers, clients, contact);
+            (faults, Duration::from_secs(3))
+        };
+        Self {
+            scripts,
+            faults,
+            idle,
             ..Self::default()
         }
     }
@@ -366,6 +387,48 @@ fn draw_cuts(random: &mut Random, clients: usize) -> Vec<Vec<Step>> {
         (0..steps).map(step).collect()
     };
     (0..clients).map(&mut script).collect()
+}
+
+/// A server cannot reach the others, and often no client either, for a while that may be longer
+/// than they wait for it.
+fn draw_lonely(random: &mut Random, servers: u16, clients: usize, lonely: ServerId) -> Faults {
+    let from = Duration(1_000_000_000 + random.below(IDLE_MAX.0));
+    let to = Duration(from.0 + random.below(ABSENCE_MAX.0));
+    let mut partitions = apart_from_servers(lonely, servers, from, to);
+    if random.chance(700) {
+        let only = lonely.0..lonely.0 + 1;
+        let apart = (0..clients).flat_map(|it| cut_off(it, only.clone(), from, to).partitions);
+        partitions.extend(apart);
+    }
+    Faults {
+        partitions,
+        ..Faults::default()
+    }
+}
+
+/// Many messages get lost.
+fn lossy(random: &mut Random) -> Faults {
+    Faults {
+        lost_permille: random.below(300) as u32,
+        ..Faults::default()
+    }
+}
+
+/// A server cannot reach the others.
+fn apart_from_servers(
+    cut_off: ServerId,
+    servers: u16,
+    from: Duration,
+    to: Duration,
+) -> Vec<Partition> {
+    let others = (0..servers).map(ServerId).filter(|&it| it != cut_off);
+    let apart = others.map(|server| Partition {
+        one: Party::Server(cut_off),
+        other: Party::Server(server),
+        from,
+        to,
+    });
+    apart.collect()
 }
 
 fn draw_absence(random: &mut Random, servers: u16, client: usize) -> Faults {

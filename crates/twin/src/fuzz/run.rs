@@ -99,6 +99,7 @@ pub(super) struct Run {
     pub world: World,
     seed: u64,
     leases_max: Vec<usize>,
+    contacts: Vec<Option<ServerId>>,
     keeps_data: bool,
     pub write_back: WriteBack,
     pub listed_at_once: u32,
@@ -161,6 +162,7 @@ impl Run {
             world,
             seed: scenario.seed,
             leases_max: scenario.leases_max.clone(),
+            contacts: scenario.contacts.clone(),
             keeps_data: scenario.keeps_data,
             write_back: scenario.write_back,
             listed_at_once: scenario.listed_at_once,
@@ -190,6 +192,7 @@ impl Run {
             lease_trust: (leases_max > 0).then_some(LEASE_TRUST),
             leases_max,
             names_max: 4 * leases_max,
+            contact: self.contact(place),
             listed_at_once: self.listed_at_once,
             // With none, a client would ask for no lease that covers data.
             data_bytes_max: 1 + blocks_max * u64::from(futago_client::Config::DATA_BLOCK_BYTES),
@@ -201,6 +204,13 @@ impl Run {
         let client = self.world.cluster.add_client(config, self.seed, now);
         self.world.run_client(client);
         client
+    }
+
+    /// The contact server of a client. A reduced scenario may have fewer servers.
+    fn contact(&self, place: usize) -> Option<ServerId> {
+        let servers = self.world.cluster.map.server_count();
+        let contact = self.contacts.get(place).copied().flatten();
+        contact.map(|contact| ServerId(contact.0 % servers))
     }
 
     fn burst(&mut self, burst: &Burst) -> Result<(), Failure> {

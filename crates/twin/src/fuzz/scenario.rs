@@ -23,6 +23,8 @@ pub struct Scenario {
     pub memory_bytes: u64,
     /// How many nodes each client keeps under leases.
     pub leases_max: Vec<usize>,
+    /// The contact server of each client that takes leases.
+    pub contacts: Vec<Option<ServerId>>,
     /// How long a node is not leased again after a recall.
     pub lease_pause: Duration,
     /// Whether clients with leases cache data that they have read; otherwise they ask the servers
@@ -88,8 +90,12 @@ impl Scenario {
         // unknown.
         let buffers_writes = memory_bytes == Self::MEMORY_UNLIMITED && lossy.is_empty();
         let write_back = WriteBack::draw(&mut Random::new(seed, 6), buffers_writes);
+        let lossless = bursts.len();
         bursts.extend(lossy);
         draw_clock_steps(&mut Random::new(seed, 14), servers, clients, &mut bursts);
+        let contacts = draw_contacts(&mut Random::new(seed, 19), servers, clients);
+        let shared = draw_shared(seed, servers, &contacts);
+        bursts.splice(lossless..lossless, shared);
         Self {
             seed,
             servers,
@@ -101,6 +107,7 @@ impl Scenario {
             write_back,
             listed_at_once: *Random::new(seed, 18).pick(&[1, 3, 8, 1024, 1024]),
             leases_max: draw_leases(&mut leases, clients),
+            contacts,
             lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
             admission: draw_admission(&mut Random::new(seed, 15)),
             bursts,
@@ -124,13 +131,14 @@ impl Scenario {
     pub fn circumstances(&self) -> String {
         let mut text = format!(
             "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
-             leases of clients {:?}, again after {} us, room for data: {}, {} entries listed, \
+             leases of clients {:?}, contacts {:?}, again after {} us, room for data: {}, {} entries listed, \
              {:?}, {:?}",
             self.servers,
             self.memory_bytes,
             self.spread_depth,
             self.split_entries,
             self.leases_max,
+            self.contacts,
             self.lease_pause.0 / 1000,
             self.keeps_data,
             self.listed_at_once,
@@ -216,6 +224,26 @@ fn draw_rare(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
         bursts.push(Burst::draw_absent(&mut absent, servers, clients));
     }
     bursts
+}
+
+/// In many scenarios clients have contact servers, mostly the same one.
+fn draw_contacts(random: &mut Random, servers: u16, clients: usize) -> Vec<Option<ServerId>> {
+    let has_contacts = servers > 1 && random.chance(600);
+    let common = random.below(u64::from(servers)) as u16;
+    let mut draw = || {
+        let own = random.below(u64::from(servers)) as u16;
+        ServerId(if random.chance(850) { common } else { own })
+    };
+    let contacts = core::iter::repeat_with(|| has_contacts.then(&mut draw));
+    contacts.take(clients).collect()
+}
+
+/// Bursts in which a contact server is cut off from the others.
+fn draw_shared(seed: u64, servers: u16, contacts: &[Option<ServerId>]) -> Option<Burst> {
+    let mut random = Random::new(seed, 20);
+    let contact = contacts.first().copied().flatten()?;
+    let draws = contacts.len() > 1 && random.chance(600);
+    draws.then(|| Burst::draw_shared(&mut random, servers, contacts.len(), contact))
 }
 
 /// In some scenarios, wall clocks are set an hour forward or back.

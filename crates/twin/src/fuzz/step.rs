@@ -91,6 +91,15 @@ const READING_WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Read, 14),
 ];
 
+/// The same for clients that look at one file, and change its attributes now and then.
+const SHARING_WEIGHTS: &[(Sort, u64)] = &[
+    (Sort::Lookup, 2),
+    (Sort::Attributes, 16),
+    (Sort::SetAttributes, 1),
+    (Sort::Open, 2),
+    (Sort::Close, 1),
+];
+
 /// The same for clients that move directories.
 const MOVING_WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Rename, 12),
@@ -127,6 +136,8 @@ pub enum Work {
     Data,
     /// Data that it reads.
     Reading,
+    /// Attributes, most of which it reads.
+    Sharing,
     /// A file that it has shrink and grow.
     Cutting,
     /// Directories that it moves.
@@ -239,6 +250,7 @@ impl Work {
             Self::Names => WEIGHTS,
             Self::Data => DATA_WEIGHTS,
             Self::Reading => READING_WEIGHTS,
+            Self::Sharing => SHARING_WEIGHTS,
             Self::Cutting => CUTTING_WEIGHTS,
             Self::Moving => MOVING_WEIGHTS,
             Self::Planting => PLANTING_WEIGHTS,

@@ -93,6 +93,10 @@ pub struct ProtocolSettings {
     pub window: Option<u32>,
     /// Whether clients show that they live.
     pub keep_alive: bool,
+    /// Whether clients take leases: only where phases read what is there.
+    pub leases: bool,
+    /// Whether clients with leases ask the server of their own host first, if it has one.
+    pub contacts: bool,
 }
 
 fn wrong_size(size: ByteSize, text: &str) -> Problem {
@@ -147,6 +151,7 @@ impl Cluster {
         let mut calls = CallsConfig::default();
         calls.resend_min = or(set.request_resend_ms, calls.resend_min);
         calls.resend_max.0 = calls.resend_max.0.max(calls.resend_min.0);
+        calls.leases = set.leases;
         calls.window = set.window.unwrap_or(calls.window);
         Protocol {
             partitions: self.partitions as usize,
@@ -160,6 +165,8 @@ impl Cluster {
             calls,
             admission: AdmissionConfig::default(),
             keep_alive: set.keep_alive,
+            leases: set.leases,
+            contacts: set.contacts,
         }
     }
 }

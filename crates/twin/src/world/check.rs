@@ -59,6 +59,17 @@ fn check_mix(mix: &Mix, place: Place, part: impl Fn(&str) -> String) -> Result<(
     require(mix.popularity.is_valid(), || part("popularity"), reason)
 }
 
+/// Whether no client of a phase changes anything that another one may have leased.
+fn is_read_only(phase: &Phase) -> bool {
+    match &phase.activity {
+        Activity::Names(mix) => {
+            let mut kinds = mix.operations.iter().map(|(kind, _)| kind);
+            kinds.all(|kind| kind.reads()) && mix.common <= 1 && phase.place != Place::Own
+        }
+        Activity::Data(_) | Activity::Trace(_) => false,
+    }
+}
+
 /// Checks when operations of a phase begin, and how long it lasts.
 fn check_times(phase: &Phase, part: impl Fn(&str) -> String) -> Result<(), Error> {
     require(phase.think.is_valid(), || part("think"), LATENCY)?;
@@ -234,6 +245,10 @@ impl Setup {
                 let reason = "it takes place in a directory that clients share";
                 require(phase.place != Place::Own, || part("trace"), reason)?;
             }
+        }
+        if self.protocol.leases {
+            let reason = "clients with leases read what is there, or one common file";
+            require(is_read_only(phase), || part("mix"), reason)?;
         }
         check_times(phase, part)?;
         if let Place::Shared(directory) = phase.place {

@@ -40,6 +40,8 @@ pub struct Scene {
     pub first: Vec<(u32, u32)>,
     server_hosts: Vec<u32>,
     client_hosts: Vec<u32>,
+    /// The contact server of each client, if they have any.
+    contacts: Vec<ServerId>,
     /// The latency of a message of the conductor.
     pub barrier_ns: u64,
     /// The smallest delay of an event from one process to another.
@@ -84,6 +86,7 @@ impl Scene {
             first: Vec::new(),
             server_hosts: Vec::new(),
             client_hosts: Vec::new(),
+            contacts: Vec::new(),
             barrier_ns: lookahead_ns.max(BARRIER_MIN_NS),
             lookahead_ns,
             setup,
@@ -104,6 +107,12 @@ impl Scene {
             self.server_hosts.extend(seat(host.servers));
             self.client_hosts.extend(seat(host.clients));
         }
+        if self.setup.protocol.contacts {
+            let clients = 0..self.client_count();
+            self.contacts = clients
+                .filter_map(|number| self.contact_of(number))
+                .collect();
+        }
     }
 
     /// The host of a process; `None` if there is no such process.
@@ -113,6 +122,31 @@ impl Scene {
             Party::Client(number) => self.client_hosts.get(number as usize),
         }
         .copied()
+    }
+
+    /// The settings of a client. Without keep-alives sessions, and so leases, last for ever.
+    pub fn client_config(&self, number: u32) -> futago_client::Config {
+        let protocol = &self.setup.protocol;
+        futago_client::Config {
+            lease_trust: protocol
+                .leases
+                .then_some(Duration(self.server.lease.0 / 4 * 3)),
+            contact: self.contacts.get(number as usize).copied(),
+            ..protocol.client
+        }
+    }
+
+    /// The contact server of a client: one of its host, else any, spread evenly.
+    fn contact_of(&self, number: u32) -> Option<ServerId> {
+        let host = self.host_of(Party::Client(number));
+        let all = || (0..).map(ServerId).zip(&self.server_hosts);
+        let near = all().filter(|(_, at)| Some(**at) == host);
+        let mut among: Vec<ServerId> = near.map(|(id, _)| id).collect();
+        if among.is_empty() {
+            among = all().map(|(id, _)| id).collect();
+        }
+        let at = (number as usize).checked_rem(among.len())?;
+        among.get(at).copied()
     }
 
     /// The way from one host to another.

@@ -2,14 +2,15 @@
 
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, FileId, Incarnation, Kind, Name, NameHash, Partition, Payload, ServerId,
+    BucketStart, Duration, FileId, Incarnation, Kind, Name, NameHash, Partition, Payload, ServerId,
     SessionId, Time, TransactionId,
     record::{Entry, Truncation, Truncations},
     search::{Case, Comparison, Kinds, Test, Tests},
 };
 use futago_wire::{
-    Body, Failure, Frame, Header, MessageKind, NewContent, NewNode, Peer, PeerAnswer, PeerChange,
-    Priority, Push, Reply, Request, Spot, Step,
+    Body, ContactMessage, ContactReply, Failure, Frame, Header, Lease, LeaseRecall, MessageKind,
+    NewContent, NewNode, Peer, PeerAnswer, PeerChange, Priority, Push, Question, Relayed,
+    RelayedFact, Reply, Request, Spot, Step,
     search::{Detail, FoundEntry, Scan, ScanEnd, Scanned, Subdirectory},
 };
 
@@ -215,7 +216,46 @@ pub fn frames() -> Vec<(&'static str, Frame)> {
         receiver: ServerId(2),
         session,
     };
+    let ask = Peer::Contact {
+        sender: ServerId(1),
+        session,
+        number: 4,
+        introduces: true,
+        message: ContactMessage::Ask(Question::Entry(spot())),
+    };
+    let recall = Peer::Recall {
+        sender: ServerId(2),
+        session,
+        recalls: vec![LeaseRecall {
+            lease: Lease {
+                node: FileId(1),
+                number: 4,
+            },
+            since: 3,
+        }],
+    };
+    let fact = RelayedFact::Entry {
+        entry: None,
+        state: None,
+    };
+    let granted = PeerAnswer::Contact {
+        receiver: ServerId(2),
+        session,
+        number: 4,
+        reply: ContactReply::Granted(fact),
+    };
+    let relayed = Relayed {
+        fact,
+        lasts: Duration::from_secs(15),
+    };
+    let relayed = Reply::Relayed(Some(Box::new(relayed)));
+    let consult = Request::Consult(Question::State(FileId(9)));
     vec![
+        ("consult", frame(Body::Request(consult), b"")),
+        ("relayed", frame(Body::Outcome(Ok(relayed)), b"")),
+        ("ask", frame(Body::Peer(ask), b"")),
+        ("recall", frame(Body::Peer(recall), b"")),
+        ("granted", frame(Body::PeerAnswer(granted), b"")),
         ("create", frame(Body::Request(create()), b"first data")),
         ("write", frame(Body::Request(write()), b"payload")),
         ("prepare", frame(Body::Request(prepare()), b"")),

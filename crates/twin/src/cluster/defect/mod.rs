@@ -5,6 +5,7 @@
 //! [`requests`] and messages of peers on arrival, [`replies`] on departure, [`view`] of the store,
 //! [`sending`] of clients, and the [`settings`] of both.
 
+mod contacts;
 mod lives;
 mod recalls;
 mod records;
@@ -134,6 +135,15 @@ pub enum Defect {
     /// A server never recalls the lease of a client that has changed the node itself.
     #[strum(props(kind = "leases"))]
     NeverRecallsChangers,
+    /// A contact server goes on to relay what it knew under a lease that it has returned.
+    #[strum(props(kind = "contacts"))]
+    RelaysAfterRecall,
+    /// A contact server returns a lease before its clients have done so.
+    #[strum(props(kind = "contacts"))]
+    ReturnsBeforeClients,
+    /// Clients rely on relayed leases for an hour longer than the contact server on its own.
+    #[strum(props(kind = "contacts"))]
+    RelaysTooLong,
     /// An expired session is taken for a new one.
     #[strum(props(kind = "sessions"))]
     ForgetsExpiry,

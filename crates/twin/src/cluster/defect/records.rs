@@ -3,7 +3,7 @@
 use super::Defect;
 use futago_base::{
     Batch, DataChange, Key, Timestamp, Value, View,
-    record::{SessionState, TransactionState, Truncations},
+    record::{Relay, SessionState, TransactionState, Truncations},
 };
 use futago_server::Input;
 use futago_wire::{Peer, PeerChange, Request};
@@ -82,6 +82,7 @@ impl Defect {
             Self::KeepsDroppedLinks => cause == Cause::DropLink && matches!(key, Key::Inode(_)),
             Self::KeepsRemovedXattrs => !is_put && matches!(key, Key::Xattr(..)),
             Self::ForgetsLeases => is_put && matches!(key, Key::Lease(..)),
+            Self::RelaysAfterRecall => !is_put && matches!(key, Key::RelayedEntry(..)),
             Self::ForgetsExclusiveLeases => is_put && matches!(key, Key::Exclusive(_)),
             Self::ForgetsOpens => is_put && matches!(key, Key::Opens(_)),
             Self::KeepsOpensOfDead => cause == Cause::Tick && matches!(key, Key::Opens(_)),
@@ -100,6 +101,10 @@ impl Defect {
         match (key, &mut *value) {
             (Key::Admitted(_), None) if self == Self::KeepsAdmissions => {
                 *value = Some(Value::Number(0));
+            }
+            (Key::Relay(..), None) if self == Self::RelaysAfterRecall => {
+                let known = before.get(key).and_then(Value::relay).cloned();
+                *value = known.map(|relay| relay_again(relay).into());
             }
             (Key::TransactionStatus(_), Some(Value::TransactionStatus(status)))
                 if self == Self::ForgetsDecisions
@@ -135,6 +140,14 @@ impl Defect {
             (Self::ForgetsExpiry, Value::Session(session)) => session.state = SessionState::Living,
             _ => {}
         }
+    }
+}
+
+/// A relay that goes on after its end.
+fn relay_again(relay: Relay) -> Relay {
+    Relay {
+        is_ending: false,
+        ..relay
     }
 }
 

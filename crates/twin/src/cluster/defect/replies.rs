@@ -1,7 +1,7 @@
 //! Defects of what a server sends.
 
-use super::Defect;
-use futago_base::Time;
+use super::{Defect, settings::TOO_LONG};
+use futago_base::{Duration, Time};
 use futago_wire::{Body, Frame, Reply};
 
 impl Defect {
@@ -32,6 +32,9 @@ impl Defect {
                 for scan in scanned {
                     scan.found.pop();
                 }
+            }
+            (Self::RelaysTooLong, Reply::Relayed(Some(relayed))) => {
+                relayed.lasts = Duration(relayed.lasts.0 + TOO_LONG.0);
             }
             (Self::EndsListingsEarly, Reply::Listing { complete, .. }) => *complete = true,
             _ => {}

@@ -4,7 +4,7 @@ use super::Defect;
 use futago_base::{Duration, Moment};
 
 /// How much longer a client relies on its leases.
-const TOO_LONG: Duration = Duration::from_secs(3600);
+pub(super) const TOO_LONG: Duration = Duration::from_secs(3600);
 
 impl Defect {
     /// Alters the settings of servers.

@@ -72,7 +72,7 @@ struct State {
 impl ClientProcess {
     pub fn new(number: u32, scene: &Scene) -> Self {
         let protocol = &scene.setup.protocol;
-        let mut memory = Memory::new(&protocol.client);
+        let mut memory = Memory::new(&scene.client_config(number));
         for (planted, known) in scene.planted.iter().zip(&scene.known) {
             if let Some(buckets) = known {
                 memory.remember_buckets(planted.id, buckets.clone());
@@ -368,7 +368,7 @@ impl ClientProcess {
         let tools = Tools {
             client: self.number,
             map: &at.scene.map,
-            config: at.scene.setup.protocol.client,
+            config: at.scene.client_config(self.number),
             setup: &at.scene.setup,
             calls: &mut self.calls,
             memory: &mut self.memory,

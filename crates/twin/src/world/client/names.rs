@@ -100,6 +100,12 @@ impl NameWork {
                 let path = self.path(client, &file_name(owner, number)?, shared)?;
                 core.resolve(&path, true).await.map(drop)
             }
+            OperationKind::OpenClose => {
+                let path = self.path(client, &file_name(owner, number)?, shared)?;
+                let file = core.resolve(&path, true).await?.attributes.id;
+                core.open(file).await?;
+                core.close(file).await
+            }
             OperationKind::ReadDirectory => {
                 let listed = core.read_directory(directory, NameHash(number), LISTED_NAMES, false);
                 listed.await.map(drop)

@@ -285,7 +285,9 @@ impl Names {
         let common = mix.common > 0 && kind.chooses();
         let mut chosen = |from: Numbers| from.first + mix.popularity.draw(from.count(), random);
         let (number, new_number) = match kind {
-            OperationKind::Stat | OperationKind::Lookup => (chosen(files), 0),
+            OperationKind::Stat | OperationKind::Lookup | OperationKind::OpenClose => {
+                (chosen(files), 0)
+            }
             OperationKind::Link => (chosen(files), self.files.add()),
             OperationKind::Exchange => {
                 let one = chosen(files);
@@ -310,7 +312,12 @@ impl Names {
     const fn possible(&self, kind: OperationKind, files: Numbers) -> OperationKind {
         let (own, any) = (self.files.count(), files.count());
         match kind {
-            OperationKind::Stat | OperationKind::Lookup | OperationKind::Link if any == 0 => {
+            OperationKind::Stat
+            | OperationKind::Lookup
+            | OperationKind::OpenClose
+            | OperationKind::Link
+                if any == 0 =>
+            {
                 OperationKind::Create
             }
             OperationKind::Exchange if any < 2 => OperationKind::Create,

@@ -124,7 +124,7 @@ impl ServerProcess {
                     acknowledged: *acknowledged,
                     request: request.clone(),
                     payload: message.payload.clone(),
-                    leases: false,
+                    leases: at.scene.setup.protocol.leases,
                     introduces: *introduces,
                 };
                 (input, Some(request.into()))
@@ -437,7 +437,8 @@ const fn answer(request: RequestId, outcome: Outcome, payload: Payload) -> Outpu
     }
 }
 
-/// The message of an output. Simulated clients take no leases, so nothing is recalled.
+/// The message of an output. Simulated clients change nothing that
+/// others have leased, so nothing is recalled from them.
 fn message(from: Party, clock: futago_base::Time, output: Output) -> Option<Message> {
     let (to, content, payload) = match output {
         Output::Reply {

@@ -99,4 +99,8 @@ pub struct Protocol {
     /// Clients show every server that they live, four times a lease, and servers give up on those
     /// that do not. Without it sessions last for ever.
     pub keep_alive: bool,
+    /// Clients take leases. They return none, so phases must change nothing.
+    pub leases: bool,
+    /// Clients with leases ask a server of their own host first, or any if there is none.
+    pub contacts: bool,
 }

@@ -99,6 +99,8 @@ pub enum OperationKind {
     /// Searches the tree below the phase's directory at the servers, and counts files by name and
     /// size.
     Find,
+    /// Opens one of the files by a path from the root, and closes it.
+    OpenClose,
     /// Writes a part of a file; not in a [`Mix`], and neither is any of the following ones.
     Write,
     /// Reads a part of a file.
@@ -217,11 +219,19 @@ impl OperationKind {
         self < Self::Write
     }
 
+    /// Whether it changes nothing.
+    pub(in crate::world) const fn reads(self) -> bool {
+        matches!(
+            self,
+            Self::Stat | Self::Lookup | Self::OpenClose | Self::ReadDirectory | Self::Find
+        )
+    }
+
     /// Whether it is about any of several files, by [`Popularity`].
     pub const fn chooses(self) -> bool {
         matches!(
             self,
-            Self::Stat | Self::Lookup | Self::Link | Self::Exchange
+            Self::Stat | Self::Lookup | Self::OpenClose | Self::Link | Self::Exchange
         )
     }
 }
