@@ -215,7 +215,7 @@ impl Workload {
             Activity::Names(mix) => {
                 self.filled += 1;
                 let file = mix.common_file(client, scene.client_count(), filled)?;
-                let work = NameWork::make_common(phase.place, directory, file);
+                let work = NameWork::make_common(phase.place, directory, file, mix.file_bytes);
                 Some(Operation::Work(Work::Names(work)))
             }
             Activity::Data(data) => {
@@ -285,7 +285,9 @@ impl Names {
         let common = mix.common > 0 && kind.chooses();
         let mut chosen = |from: Numbers| from.first + mix.popularity.draw(from.count(), random);
         let (number, new_number) = match kind {
-            OperationKind::Stat | OperationKind::Lookup => (chosen(files), 0),
+            OperationKind::Stat | OperationKind::Lookup | OperationKind::ReadFile => {
+                (chosen(files), 0)
+            }
             OperationKind::Link => (chosen(files), self.files.add()),
             OperationKind::Exchange => {
                 let one = chosen(files);
@@ -302,6 +304,7 @@ impl Names {
             number,
             new_number,
             common,
+            file_bytes: mix.file_bytes,
         })
     }
 
@@ -310,7 +313,12 @@ impl Names {
     const fn possible(&self, kind: OperationKind, files: Numbers) -> OperationKind {
         let (own, any) = (self.files.count(), files.count());
         match kind {
-            OperationKind::Stat | OperationKind::Lookup | OperationKind::Link if any == 0 => {
+            OperationKind::Stat
+            | OperationKind::Lookup
+            | OperationKind::ReadFile
+            | OperationKind::Link
+                if any == 0 =>
+            {
                 OperationKind::Create
             }
             OperationKind::Exchange if any < 2 => OperationKind::Create,
@@ -389,6 +397,7 @@ mod tests {
             operations: vec![(OperationKind::Stat, 1)],
             common: 20,
             popularity,
+            file_bytes: 0,
         };
         let mut random = RandomStream::new(1, ProcessId(0));
         let mut counts = [0; 20];
@@ -435,6 +444,7 @@ mod tests {
             operations: vec![(OperationKind::Exchange, 1)],
             common: 3,
             popularity: Popularity::Zipf(1.0),
+            file_bytes: 0,
         };
         let mut random = RandomStream::new(1, ProcessId(0));
         for _ in 0..1000 {

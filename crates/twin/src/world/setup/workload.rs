@@ -74,7 +74,7 @@ pub enum FileNames {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OperationKind {
-    /// Makes an empty file.
+    /// Makes a file.
     Create,
     /// Asks for the attributes of one of the files by its name in the directory.
     Stat,
@@ -99,6 +99,8 @@ pub enum OperationKind {
     /// Searches the tree below the phase's directory at the servers, and counts files by name and
     /// size.
     Find,
+    /// Reads the whole of one of the files, by its name in the directory.
+    ReadFile,
     /// Writes a part of a file; not in a [`Mix`], and neither is any of the following ones.
     Write,
     /// Reads a part of a file.
@@ -180,6 +182,8 @@ pub struct Mix {
     pub common: u64,
     /// How a file is chosen where any will do.
     pub popularity: Popularity,
+    /// The data of files that are created or read, in bytes.
+    pub file_bytes: u32,
 }
 
 /// How often each of several files is chosen.
@@ -221,7 +225,7 @@ impl OperationKind {
     pub const fn chooses(self) -> bool {
         matches!(
             self,
-            Self::Stat | Self::Lookup | Self::Link | Self::Exchange
+            Self::Stat | Self::Lookup | Self::ReadFile | Self::Link | Self::Exchange
         )
     }
 }
