@@ -17,7 +17,7 @@ scenarios() {
     ranked_program
     count=0
     for file in experiments/*/*.toml; do
-        [ "${file##*/}" != study.toml ] || continue
+        case ${file##*/} in study.toml | machine.toml) continue ;; esac
         scenario "$file" "four clients" "--set cluster.clients=4" "1 2 4"
         scenario "$file" "four clients and faults" "--set cluster.clients=4 $faults" "2"
         scenario "$file" "its own size" "" ""

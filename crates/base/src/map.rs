@@ -8,13 +8,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// How partitions are assigned to servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Partition *p* belongs to server *p* modulo the number of servers.
     #[default]
     Modular,
     /// Consistent hashing with virtual servers (Karger et al., STOC 1997).
     Ring,
+    /// The same with one point a server, for comparison: the largest share is several times the
+    /// mean.
+    PlainRing,
     /// Rendezvous hashing: the server with the highest hash of (partition, server)
     /// (Thaler and Ravishankar, 1996).
     Rendezvous,
@@ -71,7 +74,8 @@ impl ClusterMap {
         let all = 0..partitions as u16;
         let owners: Vec<ServerId> = match policy {
             Policy::Modular => all.map(|p| ServerId(p % servers)).collect(),
-            Policy::Ring => ring(all, servers),
+            Policy::Ring => ring(all, servers, VIRTUAL_SERVERS),
+            Policy::PlainRing => ring(all, servers, 1),
             Policy::Rendezvous => all.map(|p| rendezvous(p, servers)).collect(),
         };
         Ok(Self {
@@ -153,9 +157,9 @@ fn point(kind: u8, a: u16, b: u16) -> u64 {
     xxh3_64(&[kind, a0, a1, b0, b1])
 }
 
-fn ring(partitions: core::ops::Range<u16>, servers: u16) -> Vec<ServerId> {
+fn ring(partitions: core::ops::Range<u16>, servers: u16, points_each: u16) -> Vec<ServerId> {
     let mut points: Vec<(u64, u16)> = (0..servers)
-        .flat_map(|server| (0..VIRTUAL_SERVERS).map(move |v| (point(b'v', server, v), server)))
+        .flat_map(|server| (0..points_each).map(move |v| (point(b'v', server, v), server)))
         .collect();
     points.sort_unstable();
     partitions
@@ -199,6 +203,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// The largest of 64 arcs is as long as the sum of 1/k over k up to 64, in means: 4.7.
+    #[test]
+    fn a_ring_without_virtual_servers_is_far_from_even() {
+        let map = ClusterMap::new(1, Policy::PlainRing, 4096, 64).unwrap();
+        let share = |server| {
+            (0..4096)
+                .filter(|&p| map.owner(Partition(p)) == server)
+                .count()
+        };
+        let largest = map.servers().map(share).max().unwrap_or(0);
+        assert!((2 * 64..=10 * 64).contains(&largest), "{largest}");
     }
 
     #[test]

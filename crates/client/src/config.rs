@@ -43,7 +43,7 @@ pub struct Config {
     /// 1 s.
     pub contact_patience: Duration,
     /// How much data of one read or write is under way at a time beside the part at the home of the
-    /// file, in bytes. At least two chunks are. Default: 4 MiB.
+    /// file, in bytes. At least two chunks are; 0 for one chunk at a time. Default: 4 MiB.
     pub transfer_bytes_max: usize,
 }
 

@@ -187,8 +187,10 @@ impl<C: Context> Client<C> {
 
     /// How much data of one transfer is under way at a time.
     pub(crate) fn window_bytes(&self, hint: &FileHint) -> usize {
-        let most = self.config().transfer_bytes_max;
-        most.max(2 * hint.chunk_bytes as usize)
+        match self.config().transfer_bytes_max {
+            0 => 0,
+            most => most.max(2 * hint.chunk_bytes as usize),
+        }
     }
 
     /// Asks the home and the servers of chunks in parallel. Chunks that were asked with obsolete

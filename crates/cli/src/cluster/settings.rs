@@ -43,8 +43,9 @@ fn parse_policy(text: &str) -> Result<Policy, String> {
     match text {
         "modular" => Ok(Policy::Modular),
         "ring" => Ok(Policy::Ring),
+        "plain-ring" => Ok(Policy::PlainRing),
         "rendezvous" => Ok(Policy::Rendezvous),
-        _ => Err("write modular, ring or rendezvous".into()),
+        _ => Err("write modular, ring, plain-ring or rendezvous".into()),
     }
 }
 

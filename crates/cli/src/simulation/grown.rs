@@ -99,6 +99,7 @@ impl Maker<'_> {
                     number,
                     new_number: 0,
                     common: false,
+                    file_bytes: 0,
                 });
                 perform(&self.futago, async |client| {
                     let performed = works.map(|work| work.perform(client, 0, &[]));

@@ -39,6 +39,13 @@ impl FigureReport {
     pub fn table(&self) -> Table {
         Table::new(&self.points, &self.checks)
     }
+
+    /// A value of a point by its name: a parameter, a result, or a column of the check.
+    fn value(&self, number: usize, name: &str) -> Option<f64> {
+        let point = self.points.get(number)?;
+        let column = || self.checks.get(number)?.get(name)?.as_f64();
+        point.figure(name).or_else(column)
+    }
 }
 
 /// One HTML file with all figures: plots, claims and tables. It loads no other resources.

@@ -167,17 +167,14 @@ fn draw_legend(scene: &mut Scene, computed: &ComputedLayout, layout: &Layout) {
 fn lines(report: &FigureReport) -> Vec<(String, Line)> {
     let mut lines: BTreeMap<(u64, String), Line> = BTreeMap::new();
     for (number, point) in report.points.iter().enumerate() {
-        let x = point.figure(&report.figure.x);
-        let y = point.figure(&report.figure.y);
+        let x = report.value(number, &report.figure.x);
+        let y = report.value(number, &report.figure.y);
         let (Some(x), Some(y)) = (x, y) else {
             continue;
         };
         let line = lines.entry(series(report, point)).or_default();
         line.measured.push((x, y));
-        let check = report.checks.get(number);
-        let bound = check
-            .and_then(|check| check.get("bound"))
-            .and_then(Value::as_f64);
+        let bound = report.value(number, "bound");
         line.bound.extend(bound.map(|bound| (x, bound)));
     }
     for line in lines.values_mut() {

@@ -115,6 +115,11 @@ fn a_plot_has_a_line_for_every_series_and_a_broken_one_for_its_bound() {
     let (two, ten) = (svg.find(">2<"), svg.find(">10<"));
     assert!(two.is_some() && ten.is_some());
     let mut nothing = report();
+    nothing.figure.y = "bound".to_owned();
+    assert!(
+        plot::svg(&nothing).contains("</svg>"),
+        "a column of the check"
+    );
     nothing.figure.y = "throughput.nothing".to_owned();
     assert_eq!(plot::svg(&nothing), "<p>No point has both values.</p>");
 }

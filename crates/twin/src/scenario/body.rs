@@ -130,7 +130,7 @@ impl Body {
         network.map_err(|problem| problem.inside("machine"))?;
         let cluster = self.cluster.check();
         cluster.map_err(|problem| problem.inside("cluster"))?;
-        let workload = self.workload.check(self.cluster.servers);
+        let workload = self.workload.check(&self.cluster);
         workload.map_err(|problem| problem.inside("workload"))
     }
 

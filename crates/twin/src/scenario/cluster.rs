@@ -91,6 +91,9 @@ pub struct ProtocolSettings {
     /// How many requests a client may have under way to one server.
     #[serde(deserialize_with = "bounds::some_count")]
     pub window: Option<u32>,
+    /// How much data of one read or write a client has under way, and at least two chunks; 0 for
+    /// one chunk at a time.
+    pub transfer: Option<ByteSize>,
     /// Whether clients show that they live.
     pub keep_alive: bool,
     /// Whether clients take leases: only where phases read what is there.
@@ -152,6 +155,10 @@ impl Cluster {
         calls.resend_min = or(set.request_resend_ms, calls.resend_min);
         calls.resend_max.0 = calls.resend_max.0.max(calls.resend_min.0);
         calls.leases = set.leases;
+        let transfer_bytes_max = set.transfer.map_or(
+            futago_client::Config::default().transfer_bytes_max,
+            |most| most.as_u64() as usize,
+        );
         calls.window = set.window.unwrap_or(calls.window);
         Protocol {
             partitions: self.partitions as usize,
@@ -160,6 +167,7 @@ impl Cluster {
             server,
             client: futago_client::Config {
                 chunk_bytes: self.chunk.as_u64() as u32,
+                transfer_bytes_max,
                 ..futago_client::Config::default()
             },
             calls,

@@ -1,10 +1,11 @@
 //! The work of clients, phase by phase.
 
-use super::{data::Data, traces::Traces};
+use super::{cluster::Cluster, data::Data, traces::Traces};
 use crate::world::{
     self, Activity, Amount, Arrivals, FileNames, Latency, Mix, OperationKind, Place, Popularity,
     WideDirectories,
 };
+use bytesize::ByteSize;
 use futago_lab::{
     document::{Problem, bounds},
     workload::Trace,
@@ -75,6 +76,9 @@ pub struct Phase {
     /// How a file is chosen where any will do.
     #[serde(default)]
     pub popularity: Popularity,
+    /// The data of files that the mix creates or reads.
+    #[serde(default)]
+    pub file_size: ByteSize,
     /// Transfers of large files, instead of operations on names.
     #[serde(default)]
     pub data: Option<Data>,
@@ -107,8 +111,9 @@ const fn once() -> u32 {
 }
 
 impl Workload {
-    /// Whether its parts fit together, and a cluster of so many servers.
-    pub(super) fn check(&self, servers: u32) -> Result<(), Problem> {
+    /// Whether its parts fit together, and a cluster.
+    pub(super) fn check(&self, cluster: &Cluster) -> Result<(), Problem> {
+        let servers = cluster.servers;
         for (number, directory) in self.directories.iter().enumerate() {
             let problem = |text: &str, key| below("directories", number, Problem::new(text), key);
             if !directory.buckets.is_power_of_two() {
@@ -135,7 +140,9 @@ impl Workload {
             return Err(Problem::new("there is no phase").inside("phases"));
         }
         for (number, phase) in self.phases.iter().enumerate() {
-            let checked = self.check_phase(phase);
+            let checked = self
+                .check_phase(phase)
+                .and_then(|()| check_file_size(phase, cluster.chunk));
             checked.map_err(|(problem, key)| below("phases", number, problem, key))?;
         }
         Ok(())
@@ -239,6 +246,7 @@ impl Workload {
                 operations: phase.mix.clone().into_iter().collect(),
                 common: phase.common,
                 popularity: phase.popularity,
+                file_bytes: phase.file_size.as_u64() as u32,
             }),
         };
         Ok(world::Phase {
@@ -279,6 +287,16 @@ fn in_phase(number: usize, problem: Problem) -> Problem {
     }
 }
 
+/// A file is created with at most one chunk of data.
+fn check_file_size(phase: &Phase, chunk: ByteSize) -> Result<(), (Problem, &'static str)> {
+    if phase.file_size <= chunk {
+        return Ok(());
+    }
+    let (size, chunk) = (phase.file_size.display().iec(), chunk.display().iec());
+    let text = format!("{size} are more than a chunk of the cluster, {chunk}");
+    Err((Problem::new(text), "file_size"))
+}
+
 /// A trace says itself what is done, how often and when; a phase only says where.
 fn check_trace(phase: &Phase) -> Result<(), (Problem, &'static str)> {
     let others = [
@@ -286,6 +304,7 @@ fn check_trace(phase: &Phase) -> Result<(), (Problem, &'static str)> {
         ("data", phase.data.is_some()),
         ("common", phase.common > 0),
         ("popularity", phase.popularity != Popularity::Uniform),
+        ("file_size", phase.file_size != ByteSize(0)),
         ("operations", phase.operations.is_some()),
         ("measured_ms", phase.measured_ms.is_some()),
         ("warm_up_ms", phase.warm_up_ms != 0.0),
@@ -321,7 +340,7 @@ fn check_choice(phase: &Phase) -> Result<(), (Problem, &'static str)> {
     if phase.mix.keys().any(|kind| kind.chooses()) {
         return Ok(());
     }
-    let text = "no operation of the mix chooses a file: `stat`, `lookup`, `link` and `exchange` do";
+    let text = "no operation of the mix chooses a file: `stat`, `lookup`, `read-file`, `link` and `exchange` do";
     match phase {
         Phase { common: 1.., .. } => Err((Problem::new(text), "common")),
         Phase {

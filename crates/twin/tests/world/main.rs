@@ -10,5 +10,6 @@ mod predictions;
 mod scale;
 mod setup;
 mod setups;
+mod small_files;
 mod trace;
 mod transactions;

@@ -112,7 +112,7 @@ fn nonsense_in_phases_is_refused() {
             let mix = Mix {
                 operations,
                 common: 1,
-                popularity: Popularity::Uniform,
+                ..Mix::default()
             };
             setup.phases[0].place = Place::Own;
             setup.phases[0].activity = Activity::Names(mix);

@@ -116,6 +116,7 @@ fn of_all_kinds(common: u64) -> Mix {
         (OperationKind::Create, 6),
         (OperationKind::Stat, 2),
         (OperationKind::Lookup, 2),
+        (OperationKind::ReadFile, 1),
         (OperationKind::ReadDirectory, 1),
         (OperationKind::Unlink, 2),
         (OperationKind::Rename, 2),
@@ -129,6 +130,7 @@ fn of_all_kinds(common: u64) -> Mix {
         operations,
         common,
         popularity: Popularity::Zipf(0.8),
+        file_bytes: 100,
     }
 }
 

@@ -8,6 +8,7 @@ use futago_base::{
     search::{Case, Comparison, Test, Tests},
 };
 use futago_client::{Client, Context, CreateFlags, RenameFlags, SearchOptions};
+use futago_lab::workload::contents;
 use futago_wire::{AttributeChange, search::Detail};
 use serde::Serialize;
 
@@ -26,6 +27,8 @@ pub struct NameWork {
     pub new_number: u64,
     /// Whether the file that it is about belongs to all clients.
     pub common: bool,
+    /// The data of the file that it creates or reads, in bytes.
+    pub file_bytes: u32,
 }
 
 /// How many names a listing asks for.
@@ -52,6 +55,14 @@ impl Owner {
         }
     }
 
+    /// The number from which the contents of its files follow.
+    const fn seed(self) -> u32 {
+        match self {
+            Self::Client(client) => client,
+            Self::All => u32::MAX,
+        }
+    }
+
     /// The number of the server that its first file goes to.
     fn first_server(self) -> u64 {
         match self {
@@ -63,7 +74,12 @@ impl Owner {
 
 impl NameWork {
     /// Makes a file that belongs to all clients, unless it is there.
-    pub const fn make_common(place: Place, directory: FileId, number: u64) -> Self {
+    pub const fn make_common(
+        place: Place,
+        directory: FileId,
+        number: u64,
+        file_bytes: u32,
+    ) -> Self {
         Self {
             kind: OperationKind::Create,
             place,
@@ -71,6 +87,7 @@ impl NameWork {
             number,
             new_number: 0,
             common: true,
+            file_bytes,
         }
     }
 
@@ -90,7 +107,7 @@ impl NameWork {
         match self.kind {
             OperationKind::Create => {
                 let name = file_name(owner, number)?;
-                self.create(core, &name).await
+                self.create(core, owner, &name).await
             }
             OperationKind::Stat => {
                 let name = file_name(owner, number)?;
@@ -105,6 +122,10 @@ impl NameWork {
                 let file = core.resolve(&path, true).await?.attributes.id;
                 core.open(file).await?;
                 core.close(file).await
+            }
+            OperationKind::ReadFile => {
+                let name = file_name(owner, number)?;
+                self.read_file(core, owner, &name).await
             }
             OperationKind::ReadDirectory => {
                 let listed = core.read_directory(directory, NameHash(number), LISTED_NAMES, false);
@@ -164,7 +185,12 @@ async fn count_found<C: Context>(core: &Client<C>, directory: FileId) -> Result<
 }
 
 impl NameWork {
-    async fn create<C: Context>(self, core: &Client<C>, name: &Name) -> Result<(), Errno> {
+    async fn create<C: Context>(
+        self,
+        core: &Client<C>,
+        owner: Owner,
+        name: &Name,
+    ) -> Result<(), Errno> {
         let flags = CreateFlags {
             exclusive: !self.common,
             open: false,
@@ -174,9 +200,28 @@ impl NameWork {
             name,
             file_node(core),
             flags,
-            Payload::empty(),
+            self.contents(owner),
         );
         made.await.map(drop)
+    }
+
+    /// Fails with `EIO` if the file does not hold what was written when it was created.
+    async fn read_file<C: Context>(
+        self,
+        core: &Client<C>,
+        owner: Owner,
+        name: &Name,
+    ) -> Result<(), Errno> {
+        let found = core.lookup(self.directory, name).await?;
+        let read = core.read(found.attributes.id, 0, self.file_bytes).await?;
+        let expected = self.contents(owner);
+        (read == expected).then_some(()).ok_or(Errno::EIO)
+    }
+
+    /// The data of the file that it creates or reads.
+    const fn contents(self, owner: Owner) -> Payload {
+        let contents = contents(owner.seed(), self.number);
+        Payload::of_pattern(contents, 0, self.file_bytes as usize)
     }
 
     async fn rename<C: Context>(

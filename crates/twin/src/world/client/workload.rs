@@ -215,7 +215,7 @@ impl Workload {
             Activity::Names(mix) => {
                 self.filled += 1;
                 let file = mix.common_file(client, scene.client_count(), filled)?;
-                let work = NameWork::make_common(phase.place, directory, file);
+                let work = NameWork::make_common(phase.place, directory, file, mix.file_bytes);
                 Some(Operation::Work(Work::Names(work)))
             }
             Activity::Data(data) => {
@@ -285,7 +285,10 @@ impl Names {
         let common = mix.common > 0 && kind.chooses();
         let mut chosen = |from: Numbers| from.first + mix.popularity.draw(from.count(), random);
         let (number, new_number) = match kind {
-            OperationKind::Stat | OperationKind::Lookup | OperationKind::OpenClose => {
+            OperationKind::Stat
+            | OperationKind::Lookup
+            | OperationKind::OpenClose
+            | OperationKind::ReadFile => {
                 (chosen(files), 0)
             }
             OperationKind::Link => (chosen(files), self.files.add()),
@@ -304,6 +307,7 @@ impl Names {
             number,
             new_number,
             common,
+            file_bytes: mix.file_bytes,
         })
     }
 
@@ -315,6 +319,7 @@ impl Names {
             OperationKind::Stat
             | OperationKind::Lookup
             | OperationKind::OpenClose
+            | OperationKind::ReadFile
             | OperationKind::Link
                 if any == 0 =>
             {
@@ -396,6 +401,7 @@ mod tests {
             operations: vec![(OperationKind::Stat, 1)],
             common: 20,
             popularity,
+            file_bytes: 0,
         };
         let mut random = RandomStream::new(1, ProcessId(0));
         let mut counts = [0; 20];
@@ -442,6 +448,7 @@ mod tests {
             operations: vec![(OperationKind::Exchange, 1)],
             common: 3,
             popularity: Popularity::Zipf(1.0),
+            file_bytes: 0,
         };
         let mut random = RandomStream::new(1, ProcessId(0));
         for _ in 0..1000 {

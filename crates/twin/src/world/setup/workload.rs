@@ -74,7 +74,7 @@ pub enum FileNames {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OperationKind {
-    /// Makes an empty file.
+    /// Makes a file.
     Create,
     /// Asks for the attributes of one of the files by its name in the directory.
     Stat,
@@ -101,6 +101,8 @@ pub enum OperationKind {
     Find,
     /// Opens one of the files by a path from the root, and closes it.
     OpenClose,
+    /// Reads the whole of one of the files, by its name in the directory.
+    ReadFile,
     /// Writes a part of a file; not in a [`Mix`], and neither is any of the following ones.
     Write,
     /// Reads a part of a file.
@@ -182,6 +184,8 @@ pub struct Mix {
     pub common: u64,
     /// How a file is chosen where any will do.
     pub popularity: Popularity,
+    /// The data of files that are created or read, in bytes.
+    pub file_bytes: u32,
 }
 
 /// How often each of several files is chosen.
@@ -231,7 +235,12 @@ impl OperationKind {
     pub const fn chooses(self) -> bool {
         matches!(
             self,
-            Self::Stat | Self::Lookup | Self::OpenClose | Self::Link | Self::Exchange
+            Self::Stat
+                | Self::Lookup
+                | Self::OpenClose
+                | Self::ReadFile
+                | Self::Link
+                | Self::Exchange
         )
     }
 }
