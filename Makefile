@@ -2,7 +2,7 @@
 # make test         sets up this machine and runs every check of a change
 # make proof        everything that takes longer; the reports go to docs/proof
 # make package      builds a .deb and a tarball for all distributions in target/packages
-# make install      installs the program, libchfs and the tools of CHFS (PREFIX, DESTDIR)
+# make install      installs the program, libfutago, libchfs and the tools of CHFS (PREFIX, DESTDIR)
 
 PREFIX = /usr/local
 DESTDIR =
@@ -40,17 +40,24 @@ package:
 	packaging/build
 
 install:
-	cargo build --release --package futago-cli --package futago-chfs
+	cargo build --release --package futago-cli --package futago-chfs --package libfutago
 	install -D -m 755 $(BUILT)/futago $(BIN)/futago
 	install -D -m 755 $(BUILT)/chfs-tools $(BIN)/chfs-tools
 	for tool in $(CHFS_TOOLS); do ln -sf chfs-tools $(BIN)/$$tool; done
-	install -D -m 644 $(BUILT)/libchfs.so $(LIB)/libchfs.so.0
-	ln -sf libchfs.so.0 $(LIB)/libchfs.so
-	install -D -m 644 $(BUILT)/libchfs.a $(LIB)/libchfs.a
-	install -D -m 644 crates/chfs/include/chfs.h $(INCLUDE)/chfs.h
 	mkdir -p $(LIB)/pkgconfig
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' crates/chfs/chfs.pc.in >$(LIB)/pkgconfig/chfs.pc
+	install -m 644 $(BUILT)/libchfs.so $(LIB)/libchfs.so.0
+	crates/libfutago/link $(BUILT)/libfutago.a $(LIB)/libfutago.so.0
+	for name in chfs futago; do \
+		ln -sf lib$$name.so.0 $(LIB)/lib$$name.so; \
+		install -m 644 $(BUILT)/lib$$name.a $(LIB)/lib$$name.a; \
+	done
+	install -D -m 644 -t $(INCLUDE) crates/chfs/include/chfs.h crates/libfutago/include/futago.h
+	for file in crates/chfs/chfs.pc crates/libfutago/futago.pc; do \
+		sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' $$file.in >$(LIB)/pkgconfig/$${file##*/}; \
+	done
 
 uninstall:
 	rm -f $(BIN)/futago $(BIN)/chfs-tools $(addprefix $(BIN)/,$(CHFS_TOOLS))
-	rm -f $(LIB)/libchfs.so.0 $(LIB)/libchfs.so $(LIB)/libchfs.a $(LIB)/pkgconfig/chfs.pc $(INCLUDE)/chfs.h
+	for name in chfs futago; do \
+		rm -f $(LIB)/lib$$name.so.0 $(LIB)/lib$$name.so $(LIB)/lib$$name.a $(LIB)/pkgconfig/$$name.pc $(INCLUDE)/$$name.h; \
+	done

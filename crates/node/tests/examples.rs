@@ -64,7 +64,10 @@ fn files_are_tagged_once() {
     assert_eq!(tag("checked"), "one\n");
     files.open(b"/d/two", NEW).unwrap();
     assert_eq!(tag("late"), "two\n");
-    assert_eq!(files.xattr(b"/d/one", true, b"user.tag").unwrap(), "checked");
+    assert_eq!(
+        files.xattr(b"/d/one", true, b"user.tag").unwrap(),
+        "checked"
+    );
 }
 
 #[test]

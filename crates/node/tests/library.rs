@@ -1,5 +1,5 @@
-//! What the library shares with system calls: modes of opening, attributes, locks on ranges,
-//! directories entry by entry, and operations that do not block.
+//! The library does as system calls do: modes of opening, attributes, locks on ranges, directories
+//! entry by entry. Operations that do not block.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

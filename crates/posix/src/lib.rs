@@ -6,7 +6,7 @@
 //! | the one client of the process, and what a child does with its parent's | [`process`] |
 //! | a fork, and the end of the process | `fork`, `exit` |
 //! | numbers of open files | `descriptors` |
-//! | what a caller's pointers mean | [`memory`] |
+//! | the memory that callers pass | [`memory`] |
 //! | the cluster file, and messages | [`cluster_file`], [`log`] |
 //! | the result of `stat` | [`status`] |
 //! | how a C function fails | [`outcome`] |

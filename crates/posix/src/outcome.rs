@@ -6,7 +6,7 @@ use std::{
     ptr::null_mut,
 };
 
-/// What a C function returns when it has failed.
+/// A value by which a C function says that it has failed.
 pub trait Failure {
     /// The value.
     const FAILED: Self;
@@ -33,8 +33,8 @@ pub fn error(errno: libc::c_int) -> io::Error {
     io::Error::from_raw_os_error(errno)
 }
 
-/// Returns the result of `work`, or -1 or a null pointer with `errno` set. A panic is a fault of the library: it is
-/// reported, and the program sees `EIO`.
+/// Returns the result of `work`, or -1 or a null pointer with `errno` set. A panic is a fault of
+/// the library: it is reported, and the program sees `EIO`.
 pub fn of<T: Failure>(work: impl FnOnce() -> io::Result<T>) -> T {
     let done = catch_unwind(AssertUnwindSafe(work));
     done.unwrap_or_else(|_| Err(error(libc::EIO)))

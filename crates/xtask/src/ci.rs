@@ -51,7 +51,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "program",
         limit_s: 900,
-        command: "cargo build --release --package futago-cli --package futago-chfs",
+        command: "cargo build --release --package futago-cli --package futago-chfs --package libfutago",
         ready: has_program,
     },
     Step {
@@ -61,9 +61,9 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
-        name: "chfs",
+        name: "c-libraries",
         limit_s: 1200,
-        command: "tests/chfs",
+        command: "tests/c-libraries",
         ready: has_program,
     },
     Step {

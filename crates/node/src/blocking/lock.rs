@@ -6,7 +6,7 @@ use futago_client::Cancel;
 use futago_files::RangeLockRequest;
 use std::{io, process};
 
-/// What a request does at a lock that conflicts with it.
+/// The reaction to a lock that conflicts with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockConflict {
     /// It waits for the end of that lock.
