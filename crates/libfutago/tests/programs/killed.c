@@ -29,6 +29,21 @@ static void queue_reads(const int *fds, int lost)
     free(all);
 }
 
+/* A list is complete, or it ends with an error. */
+static void list(void)
+{
+    int entries = 0;
+    futago_dir *dir = futago_opendir("/");
+    if (dir == NULL) {
+        CHECK(errno == EIO);
+        return;
+    }
+    for (errno = 0; futago_readdir(dir) != NULL;)
+        entries++;
+    CHECK(errno == EIO || entries == FILES + 2);
+    CHECK(futago_closedir(dir) == 0);
+}
+
 int main(void)
 {
     static char data[BYTES], back[BYTES];
@@ -53,6 +68,7 @@ int main(void)
     }
     CHECK(lost > 0);
     queue_reads(fds, lost);
+    list();
     futago_disconnect();
     return 0;
 }
