@@ -1,8 +1,8 @@
 //! Server processes that mpirun or srun starts: how they find each other without MPI.
 //!
 //! Every rank writes its host into a directory beside the cluster file, which all hosts see. Rank 0
-//! waits for all of them, makes the cluster file, and then says whom it is for. What an earlier run
-//! has left has other marks, so that no rank takes it for its own run.
+//! waits for all of them, makes the cluster file, and then says for which ranks it is. Files of an
+//! earlier run have other marks, so that no rank takes them for those of its own.
 
 use anyhow::{Context, bail};
 use std::{
@@ -66,7 +66,7 @@ impl Meeting {
     ///
     /// # Errors
     /// If the host has no name that is text.
-    pub fn beside(cluster: &Path, rank: Rank, patience: Duration) -> anyhow::Result<Self> {
+    pub fn beside(cluster: &Path, rank: Rank, timeout: Duration) -> anyhow::Result<Self> {
         let host = host()?;
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let mark = since.unwrap_or_default().as_nanos();
@@ -76,7 +76,7 @@ impl Meeting {
             directory: directory.into(),
             rank,
             entry: format!("{host} {}-{mark}", std::process::id()),
-            until: Instant::now() + patience,
+            until: Instant::now() + timeout,
         })
     }
 
@@ -183,10 +183,10 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     fn meeting(cluster: &Path, number: u32, count: u32) -> Meeting {
-        Meeting::beside(cluster, Rank { number, count }, PATIENCE).unwrap()
+        Meeting::beside(cluster, Rank { number, count }, TIMEOUT).unwrap()
     }
 
     #[test]

@@ -249,7 +249,7 @@ impl RealClient {
         let files: Vec<u64> = files.collect();
         perform(&self.futago, async |client| {
             for file in files {
-                let work = NameWork::make_common(place, directory, file);
+                let work = NameWork::make_common(place, directory, file, mix.file_bytes);
                 work.perform(client, number, &shared).await?;
             }
             Ok(())

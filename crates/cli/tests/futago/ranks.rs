@@ -1,7 +1,7 @@
 //! Clusters whose server processes a launcher of MPI programs starts.
 
 use crate::common::{futago, wait_for};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// The server processes, which the launcher would end.
 struct Launched(Vec<Child>);
@@ -17,8 +17,9 @@ impl Drop for Launched {
 
 fn launch(cluster: &std::path::Path, ranks: u32, variables: [&str; 2]) -> Launched {
     let start = |rank: u32| {
-        let mut command = futago();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_futago"));
         command
+            .env_remove("FUTAGO_CLUSTER")
             .args(["serve", "--ranks", "--memory", "96MiB", "--cluster"])
             .arg(cluster)
             .env(variables[0], rank.to_string())

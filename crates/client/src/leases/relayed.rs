@@ -115,8 +115,8 @@ impl Leases {
         self.relayed_names.get(&key)?.at(now)
     }
 
-    /// The state of a file that can be opened under a relayed lease: the lease lasts beyond the next
-    /// keep-alive, with which the home learns of the open.
+    /// The state of a file that can be opened under a relayed lease: the lease lasts beyond the
+    /// next keep-alive, with which the home learns of the open.
     pub(super) fn relayed_state_for_open(&self, id: FileId, now: Time) -> Option<FileState> {
         let half = futago_base::Duration(self.trust.0 / 2);
         self.relayed_state(id, now + half)

@@ -7,7 +7,7 @@ use core::pin::pin;
 use futago_base::{FileId, Name, Payload, ServerId};
 use futago_wire::{Failure, FileState, Question, Relayed, RelayedFact, Reply, Request, Spot};
 
-/// A contact server that does not answer is not asked for this many times the patience.
+/// A contact server that does not answer is not asked for this many times the timeout.
 const RESTS: u64 = 10;
 
 impl<C: Context> Client<C> {
@@ -70,13 +70,13 @@ impl<C: Context> Client<C> {
             self.context()
                 .call(contact, sequence, request, Payload::empty())
         );
-        let patience = self.config().contact_patience;
-        let silence = pin!(self.context().sleep(patience));
+        let timeout = self.config().contact_timeout;
+        let silence = pin!(self.context().sleep(timeout));
         let answer = first_of(call, silence)
             .await
             .map(|it| it.map(|(reply, _)| reply));
         if matches!(answer, None | Some(Err(Failure::Errno(_)))) {
-            let until = self.context().now() + patience.times(RESTS);
+            let until = self.context().now() + timeout.times(RESTS);
             self.with_leases(|leases| leases.rest_contact(sequence, until));
         }
         let reply = answer?;

@@ -104,7 +104,7 @@ impl Tree for LocalTree {
     fn metadata(&self, path: &TreePath, links: Links) -> Result<Option<NodeMetadata>> {
         let found = match links {
             Links::Followed => path.local().metadata(),
-            Links::Kept => path.local().symlink_metadata(),
+            Links::NotFollowed => path.local().symlink_metadata(),
         };
         match found {
             Ok(found) => Ok(Some((&found).into())),
@@ -120,7 +120,7 @@ impl Tree for LocalTree {
         for entry in named(directory, "listing", directory.local().read_dir())? {
             let name = named(directory, "listing", entry)?.file_name();
             let name = name.as_bytes().to_vec();
-            if let Some(metadata) = self.metadata(&directory.join(&name), Links::Kept)? {
+            if let Some(metadata) = self.metadata(&directory.join(&name), Links::NotFollowed)? {
                 entries.push(TreeEntry { name, metadata });
             }
         }

@@ -9,7 +9,7 @@ use futago_wire::{ContactMessage, Peer};
 const UNEXPECTED: u64 = 1 << 40;
 
 impl Defect {
-    /// What a contact server returns at once when its leases are recalled, if it does not wait for
+    /// The leases that a contact server returns at once when its leases are recalled, if it does not wait for
     /// its clients.
     pub fn returns_at_once(self, input: &Input, contact: ServerId) -> Option<Output> {
         match input {

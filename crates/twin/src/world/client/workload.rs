@@ -288,9 +288,7 @@ impl Names {
             OperationKind::Stat
             | OperationKind::Lookup
             | OperationKind::OpenClose
-            | OperationKind::ReadFile => {
-                (chosen(files), 0)
-            }
+            | OperationKind::ReadFile => (chosen(files), 0),
             OperationKind::Link => (chosen(files), self.files.add()),
             OperationKind::Exchange => {
                 let one = chosen(files);
