@@ -41,7 +41,7 @@ pub struct Config {
     pub contact: Option<ServerId>,
     /// How long the contact server may take to answer; the client asks others after that. Default:
     /// 1 s.
-    pub contact_patience: Duration,
+    pub contact_timeout: Duration,
     /// How much data of one read or write is under way at a time beside the part at the home of the
     /// file, in bytes. At least two chunks are. Default: 4 MiB.
     pub transfer_bytes_max: usize,
@@ -69,7 +69,7 @@ impl Default for Config {
             dirty_bytes_max: 32 << 20,
             exclusive_after: 4,
             contact: None,
-            contact_patience: Duration::from_secs(1),
+            contact_timeout: Duration::from_secs(1),
             transfer_bytes_max: 4 << 20,
         }
     }

@@ -67,7 +67,7 @@ pub struct Hint {
     pub by: SessionId,
     /// When it asked, or when the home refused.
     pub since: Time,
-    /// What has become of the question.
+    /// The progress of the question.
     pub state: HintState,
 }
 
@@ -78,7 +78,7 @@ impl Hint {
     }
 }
 
-/// What has become of a question.
+/// The progress of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum HintState {
     /// One client has asked.
