@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A question that a contact server may answer from its cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Question {
-    /// The target of a name.
+    /// The entry of a name.
     Entry(Spot),
     /// The state of a file at its home.
     State(FileId),
@@ -31,7 +31,7 @@ impl Question {
 )]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RelayedFact {
-    /// The target of a name, under a lease on its directory.
+    /// The entry of a name, under a lease on its directory.
     Entry {
         /// The entry; `None` if the name does not exist.
         entry: Option<Entry>,

@@ -7,7 +7,7 @@
 
 use super::{Leases, PartId, Subject};
 use alloc::vec::Vec;
-use futago_base::{FileId, Name, NameHash, Time, record::Entry};
+use futago_base::{Duration, FileId, Name, NameHash, ServerId, Time, record::Entry};
 use futago_wire::{FileState, Question, Relayed, RelayedFact};
 use serde::Serialize;
 
@@ -115,10 +115,10 @@ impl Leases {
         self.relayed_names.get(&key)?.at(now)
     }
 
-    /// The state of a file that can be opened under a relayed lease: the lease lasts beyond the
-    /// next keep-alive, with which the home learns of the open.
+    /// The state of a file that can be opened under a relayed lease: it lasts beyond the next
+    /// keep-alive, with which the home learns of the open.
     pub(super) fn relayed_state_for_open(&self, id: FileId, now: Time) -> Option<FileState> {
-        let half = futago_base::Duration(self.trust.0 / 2);
+        let half = Duration(self.trust.0 / 2);
         self.relayed_state(id, now + half)
     }
 
@@ -158,7 +158,7 @@ impl Leases {
     }
 
     /// The contact server, unless it has left a request unanswered lately.
-    pub fn contact(&self, now: Time) -> Option<super::ServerId> {
+    pub fn contact(&self, now: Time) -> Option<ServerId> {
         self.contact
             .filter(|_| self.counters.contact_rests_until <= now)
     }

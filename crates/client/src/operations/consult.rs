@@ -4,10 +4,10 @@ use super::lookup::Found;
 use crate::{Client, Context, join::first_of, leases::Effects};
 use alloc::boxed::Box;
 use core::pin::pin;
-use futago_base::{FileId, Name, Payload, ServerId};
+use futago_base::{FileId, Name, Payload, ServerId, Time};
 use futago_wire::{Failure, FileState, Question, Relayed, RelayedFact, Reply, Request, Spot};
 
-/// A contact server that does not answer is not asked for this many times the timeout.
+/// A contact server that does not answer is not asked for this many times the time limit.
 const RESTS: u64 = 10;
 
 impl<C: Context> Client<C> {
@@ -70,13 +70,13 @@ impl<C: Context> Client<C> {
             self.context()
                 .call(contact, sequence, request, Payload::empty())
         );
-        let timeout = self.config().contact_timeout;
-        let silence = pin!(self.context().sleep(timeout));
+        let limit = self.config().contact_timeout;
+        let silence = pin!(self.context().sleep(limit));
         let answer = first_of(call, silence)
             .await
             .map(|it| it.map(|(reply, _)| reply));
         if matches!(answer, None | Some(Err(Failure::Errno(_)))) {
-            let until = self.context().now() + timeout.times(RESTS);
+            let until = self.context().now() + limit.times(RESTS);
             self.with_leases(|leases| leases.rest_contact(sequence, until));
         }
         let reply = answer?;
@@ -96,7 +96,7 @@ impl<C: Context> Client<C> {
         effects: &Effects,
         question: &Question,
         relayed: &Relayed,
-        sent: futago_base::Time,
+        sent: Time,
     ) {
         self.with_leases(|leases| {
             if leases.is_in_session(effects) {

@@ -9,8 +9,8 @@ use futago_wire::{ContactMessage, Peer};
 const UNEXPECTED: u64 = 1 << 40;
 
 impl Defect {
-    /// The leases that a contact server returns at once when its leases are recalled, if it does not wait for
-    /// its clients.
+    /// The leases that a contact server returns at once when they are recalled, if it does not wait
+    /// for its clients.
     pub fn returns_at_once(self, input: &Input, contact: ServerId) -> Option<Output> {
         match input {
             Input::Peer(Peer::Recall {
