@@ -29,7 +29,7 @@ pub fn describe(root: &Path) -> BTreeMap<Vec<u8>, Description> {
     while let Some((relative, path)) = paths.pop() {
         let metadata = LocalTree.metadata(&path, Links::Kept).unwrap().unwrap();
         if metadata.kind == Kind::Directory {
-            for entry in LocalTree.list(&path).unwrap() {
+            for entry in LocalTree.list(&path).entries {
                 let below = [&relative[..], b"/", &entry.name].concat();
                 paths.push((below, path.join(&entry.name)));
             }
