@@ -17,10 +17,10 @@ mod tree;
 
 pub use backing::{Backing, BackingPlan, Lives, Pass, Unflushed};
 pub use clients::{Direction, RemoteClients, Setup, serve};
-pub use copier::{Copier, Perform, Present, Rules, Verification};
+pub use copier::{Copier, Perform, Present, Rules, Unreachable, Verification};
 pub use failure::{Failure, Reach, Result};
 pub use metadata::{Identity, NodeMetadata, Owner};
 pub use path::{TreePath, escape};
 pub use stage::{Counts, Progress, Stage, Summary};
 pub use task::{Answer, Done, Found, FurtherName, Item, Part, Task};
-pub use tree::{ClusterTree, Links, LocalTree, Tree, TreeEntry, Xattr};
+pub use tree::{ClusterTree, Links, LocalTree, Tree, TreeEntry, TreeListing, Xattr};

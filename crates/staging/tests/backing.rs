@@ -14,7 +14,7 @@ use futago_node::{
 };
 use futago_staging::{
     Backing, BackingPlan, ClusterTree, Direction, Failure, Found, Item, Links, Owner, Pass,
-    Present, Progress, Rules, Setup, Stage, Tree, TreePath, Verification,
+    Present, Progress, Rules, Setup, Stage, Tree, TreePath, Unreachable, Verification,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::{
@@ -73,6 +73,7 @@ impl Backed {
             owner: Owner::of_this_process(),
             present: Present::Replaced,
             verification: Verification::Checksums,
+            unreachable: Unreachable::EndsCopy,
             part_bytes: 1 << 20,
         };
         let setup = Setup {
@@ -90,7 +91,7 @@ impl Backed {
             found: Found::Other,
         };
         let clients = setup.clients(&Arc::new(AtomicBool::new(false))).unwrap();
-        let summary = Stage::new(clients, 1 << 20, &Unwatched).run(vec![item], None);
+        let summary = Stage::new(clients, rules, &Unwatched).run(vec![item], None);
         assert!(summary.is_complete(), "{summary:?}");
         out
     }

@@ -10,7 +10,8 @@ use cluster::{Running, start};
 use description::describe;
 use futago_staging::{
     Answer, ClusterTree, Direction, Failure, Found, Item, Links, LocalTree, Owner, Perform,
-    Present, Progress, Reach, Rules, Setup, Stage, Summary, Task, Tree, TreePath, Verification,
+    Present, Progress, Reach, Rules, Setup, Stage, Summary, Task, Tree, TreePath, Unreachable,
+    Verification,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::{
@@ -36,6 +37,7 @@ const RULES: Rules = Rules {
     owner: Owner::Copied,
     present: Present::SameMetadata,
     verification: Verification::Checksums,
+    unreachable: Unreachable::EndsCopy,
     part_bytes: 50_000,
 };
 
@@ -63,7 +65,7 @@ impl Running {
 
     fn get(&self, source: &str, to: &Path) -> Summary {
         let item = item(&self.tree(), &source.parse().unwrap(), to.into());
-        Stage::new(self.clients(Direction::Out), RULES.part_bytes, &Unwatched)
+        Stage::new(self.clients(Direction::Out), RULES, &Unwatched)
             .run(vec![item], Some(&to.into()))
     }
 }
@@ -83,7 +85,7 @@ fn local(tree: &Path) -> TreePath {
 
 fn copy(clients: Vec<Box<dyn Perform + '_>>, source: &TreePath, target: &str) -> Summary {
     let item = item(&LocalTree, source, target.parse().unwrap());
-    Stage::new(clients, RULES.part_bytes, &Unwatched).run(vec![item], None)
+    Stage::new(clients, RULES, &Unwatched).run(vec![item], None)
 }
 
 fn assert_complete(summary: &Summary) {
@@ -297,7 +299,7 @@ fn a_server_that_dies_in_the_middle_ends_a_copy_and_leaves_no_half_file() {
     let back = running.directory.path().join("back");
     let item = item(&running.tree(), &"/copy".parse().unwrap(), (&*back).into());
     let clients = disturbed(running.clients(Direction::Out), &die);
-    let summary = Stage::new(clients, RULES.part_bytes, &Unwatched).run(vec![item], None);
+    let summary = Stage::new(clients, RULES, &Unwatched).run(vec![item], None);
     assert_eq!(summary.ended_by, Some(Reach::Unreachable), "{summary:?}");
     let whole = describe(&tree);
     for (path, copied) in describe(&back) {

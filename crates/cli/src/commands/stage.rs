@@ -14,7 +14,7 @@ use futago_base::Kind;
 use futago_node::{Cluster, cores};
 use futago_staging::{
     ClusterTree, Direction, Found, Item, Links, LocalTree, Owner, Present, Rules, Tree,
-    Verification, serve,
+    Unreachable, Verification, serve,
 };
 use std::{
     fs, io,
@@ -83,6 +83,9 @@ struct Common {
     /// Do not read copied data again to compare its checksums.
     #[arg(long)]
     no_verify: bool,
+    /// Copy the files of other servers when one does not answer.
+    #[arg(long)]
+    keep_going: bool,
     /// Files of more bytes are copied in parts of this size, by several clients.
     #[arg(long, value_name = "SIZE", default_value_t = ByteSize::b(PART_BYTES))]
     part_size: ByteSize,
@@ -181,6 +184,10 @@ impl Common {
             verification: match self.no_verify {
                 true => Verification::Omitted,
                 false => Verification::Checksums,
+            },
+            unreachable: match self.keep_going {
+                true => Unreachable::SkipsFile,
+                false => Unreachable::EndsCopy,
             },
             part_bytes: self.part_size.as_u64(),
         }

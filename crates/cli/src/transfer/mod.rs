@@ -16,7 +16,7 @@ use anyhow::Context;
 use futago_node::Cluster;
 use futago_staging::{
     Counts, Direction, Item, Owner, Perform, Present, Rules, Setup, Stage, Summary, TreePath,
-    Verification,
+    Unreachable, Verification,
 };
 use report::Report;
 use std::{
@@ -49,6 +49,7 @@ impl Plan {
             owner: Owner::of_this_process(),
             present: Present::Replaced,
             verification: Verification::Omitted,
+            unreachable: Unreachable::SkipsFile,
             part_bytes: PART_BYTES,
         };
         Self {
@@ -104,7 +105,7 @@ impl<'a> Transfer<'a> {
                 .clients(&self.interrupted)
                 .context("starting clients")?,
         };
-        let stage = Stage::new(performers, plan.rules.part_bytes, &self.watch);
+        let stage = Stage::new(performers, plan.rules, &self.watch);
         let summary = stage.run(items, plan.synchronized.as_ref());
         drop(stage);
         running.end();

@@ -116,17 +116,23 @@ fn an_agent_that_was_killed_is_noticed_and_started_again() {
 #[test]
 fn files_of_a_restarted_server_stay_in_the_directory() {
     let (cluster, slow) = up("interval=3600");
-    for number in 0..30 {
-        put(&cluster, &format!("/{number}"), "data");
-    }
+    let tree = cluster.path("tree");
+    crate::common::spread(&tree);
+    assert_eq!(cluster.json(&["put", "-r", text(&tree), "/"]).0, 0);
     assert_eq!(cluster.json(&["flush"]).0, 0);
     cluster.kill(1);
-    cluster.command(&["restart"]).assert().success();
+    cluster
+        .command(&["restart", "--server", "1"])
+        .assert()
+        .success();
     let refused = cluster.command(&["flush"]).assert().code(4);
     let error = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
     assert!(error.contains("restarted"), "{error}");
     cluster.command(&["down"]).assert().code(1);
-    assert_eq!(fs::read_dir(&slow).unwrap().count(), 31);
+    assert_eq!(fs::read_dir(slow.join("tree")).unwrap().count(), 16);
+    for directory in fs::read_dir(slow.join("tree")).unwrap().flatten() {
+        assert_eq!(fs::read(directory.path().join("file")).unwrap(), b"data");
+    }
 }
 
 /// As root: a file system that is too small for what is to be written back.

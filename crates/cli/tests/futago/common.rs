@@ -101,8 +101,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         if self.file().exists() {
             let _ = futago()
-                .arg("down")
-                .arg("--cluster")
+                .args(["down", "--discard", "--cluster"])
                 .arg(self.file())
                 .output();
         }
@@ -130,6 +129,15 @@ impl Drop for Stopped {
 /// Writes a local file.
 pub fn write(path: &Path, contents: &[u8]) {
     std::fs::write(path, contents).unwrap();
+}
+
+/// A tree whose directories lie on all servers.
+pub fn spread(tree: &Path) {
+    for number in 0..16 {
+        let directory = tree.join(number.to_string());
+        std::fs::create_dir_all(&directory).unwrap();
+        write(&directory.join("file"), b"data");
+    }
 }
 
 /// A device on which every write fails, as on a full disk.

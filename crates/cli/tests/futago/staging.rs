@@ -98,10 +98,7 @@ fn clients_that_end_are_named() {
 fn a_copy_without_one_of_its_servers_ends_with_its_reason() {
     let cluster = Cluster::up(&["--servers", "4", "--give-up", "1"]);
     let (tree, back) = (cluster.path("tree"), cluster.path("back"));
-    fs::create_dir(&tree).unwrap();
-    for number in 0..100 {
-        write(&tree.join(format!("{number}")), b"data");
-    }
+    crate::common::spread(&tree);
     assert_eq!(cluster.json(&["stage", "in", text(&tree), "/tree"]).0, 0);
     cluster.kill(3);
     let failed = cluster
@@ -113,6 +110,10 @@ fn a_copy_without_one_of_its_servers_ends_with_its_reason() {
     let (code, report) = cluster.json(&["stage", "in", text(&tree), "/again"]);
     assert_eq!((code, &report["complete"]), (4, &false.into()), "{report}");
     assert!(report["failures"][0]["error"].is_string(), "{report}");
+    let rescue = ["stage", "out", "/tree", text(&back), "--keep-going"];
+    let (code, report) = cluster.json(&rescue);
+    assert_eq!((code, &report["complete"]), (1, &false.into()), "{report}");
+    assert!(report["unchanged"].as_u64().unwrap() + report["files"].as_u64().unwrap() > 0);
 }
 
 #[test]

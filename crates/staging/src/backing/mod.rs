@@ -10,7 +10,7 @@ mod write;
 
 use crate::{
     ClusterTree, Direction, Failure, Found, Item, Links, LocalTree, Owner, Perform, Present,
-    Progress, Reach, Result, Rules, Setup, Stage, Tree, TreePath, Verification,
+    Progress, Reach, Result, Rules, Setup, Stage, Tree, TreePath, Unreachable, Verification,
 };
 use compare::Changes;
 use futago_base::Timestamp;
@@ -126,7 +126,7 @@ impl Backing {
         };
         let clients = setup.clients(&self.interrupted)?;
         let root = self.root_item().map_err(io::Error::other)?;
-        let summary = Stage::new(clients, PART_BYTES, &Unwatched).run(vec![root], None);
+        let summary = Stage::new(clients, self.setup.rules, &Unwatched).run(vec![root], None);
         if let Some(failure) = summary.failures.into_iter().next() {
             return Err(io::Error::other(failure));
         }
@@ -238,6 +238,7 @@ fn setup(cluster: String, clients: usize) -> Setup {
             owner: Owner::of_this_process(),
             present: Present::SameMetadata,
             verification: Verification::Omitted,
+            unreachable: Unreachable::EndsCopy,
             part_bytes: PART_BYTES,
         },
         clients,

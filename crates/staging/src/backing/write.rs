@@ -1,7 +1,7 @@
 //! Writes changes back to the directory.
 
 use super::{
-    Backing, PART_BYTES, Pass, Unwatched,
+    Backing, Pass, Unwatched,
     compare::Changes,
     known::{Same, fingerprint},
 };
@@ -27,7 +27,7 @@ impl Backing {
         let clients = self.clients();
         let clients =
             clients.map_err(|error| Failure::local(&self.directory, "opening", &error))?;
-        let stage = Stage::new(clients, PART_BYTES, &Unwatched);
+        let stage = Stage::new(clients, self.setup.rules, &Unwatched);
         let summary = stage.run(nodes, None);
         failures.extend(summary.failures);
         let removed = changes.removed.iter().rev().map(|path| self.remove(path));

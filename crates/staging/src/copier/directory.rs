@@ -2,7 +2,7 @@
 
 use super::{Copier, Present};
 use crate::{
-    Answer, Failure, Found, Item, NodeMetadata, Result, Tree, TreeEntry,
+    Answer, Failure, Found, Item, NodeMetadata, Result, Tree, TreeEntry, TreeListing,
     temporary::{self, Temporaries},
 };
 use futago_base::Kind;
@@ -15,9 +15,15 @@ impl<S: Tree, T: Tree> Copier<S, T> {
         self.ensure_uninterrupted(&item.source)?;
         // The final mode may forbid the copy to write into it.
         self.target.make_directory(&item.target, 0o700)?;
-        let present = self.target.list(&item.target)?;
+        let TreeListing {
+            entries: present,
+            failures,
+        } = self.target.list(&item.target);
+        answer.failures.extend(failures);
+        let listing = self.source.list(&item.source);
+        answer.failures.extend(listing.failures);
         let mut entries = Vec::new();
-        for entry in self.source.list(&item.source)? {
+        for entry in listing.entries {
             match temporary::is_temporary(&entry.name) {
                 true => answer.failures.push(unfinished(item, &entry)),
                 false => entries.push(entry),

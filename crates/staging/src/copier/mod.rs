@@ -24,8 +24,19 @@ pub struct Rules {
     pub present: Present,
     /// Whether copied data is read again and compared.
     pub verification: Verification,
+    /// Whether a server that does not answer ends the copy.
+    pub unreachable: Unreachable,
     /// Files of more bytes are copied in parts of this size, by several clients.
     pub part_bytes: u64,
+}
+
+/// The consequence of a server that does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unreachable {
+    /// The copy ends, because each of the server's files takes as long until it fails.
+    EndsCopy,
+    /// The files of other servers are copied.
+    SkipsFile,
 }
 
 /// The treatment of a node that the target has already.

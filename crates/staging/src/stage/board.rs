@@ -1,7 +1,9 @@
 //! The tasks of a copy: which are waiting, and which follow from an answer.
 
 use super::{Counts, Progress, Summary, large::LargeFiles};
-use crate::{Answer, Done, Failure, FurtherName, Identity, Item, Task, TreePath};
+use crate::{
+    Answer, Done, Failure, FurtherName, Identity, Item, Reach, Rules, Task, TreePath, Unreachable,
+};
 use futago_base::Kind;
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
@@ -35,21 +37,23 @@ pub struct Board<'a> {
     further_names: Vec<FurtherName>,
     listed: Vec<Item>,
     summary: Summary,
+    rules: Rules,
     progress: &'a dyn Progress,
 }
 
 impl<'a> Board<'a> {
-    pub fn new(items: Vec<Item>, part_bytes: u64, progress: &'a dyn Progress) -> Self {
+    pub fn new(items: Vec<Item>, rules: Rules, progress: &'a dyn Progress) -> Self {
         let mut board = Self {
             phase: Phase::Nodes,
             directories: VecDeque::new(),
             others: VecDeque::new(),
             active: 0,
-            large: LargeFiles::new(part_bytes),
+            large: LargeFiles::new(rules.part_bytes.max(1)),
             first_names: HashMap::new(),
             further_names: Vec::new(),
             listed: Vec::new(),
             summary: Summary::default(),
+            rules,
             progress,
         };
         board.sort(items);
@@ -178,10 +182,16 @@ impl<'a> Board<'a> {
         }
     }
 
+    fn ends_copy(&self, reach: Reach) -> bool {
+        let is_skipped =
+            reach == Reach::Unreachable && self.rules.unreachable == Unreachable::SkipsFile;
+        reach.ends_copy() && !is_skipped
+    }
+
     /// Notes failures.
     pub fn fail(&mut self, failures: Vec<Failure>) {
         for failure in failures {
-            if failure.reach.ends_copy() {
+            if self.ends_copy(failure.reach) {
                 // Many clients fail for the one reason that ends the copy.
                 if self.summary.ended_by.replace(failure.reach).is_some() {
                     self.summary.left += 1;

@@ -3,7 +3,7 @@
 mod board;
 mod large;
 
-use crate::{Answer, Failure, Item, Perform, Reach, Task, TreePath};
+use crate::{Answer, Failure, Item, Perform, Reach, Rules, Task, TreePath};
 use board::Board;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -63,21 +63,20 @@ pub trait Progress: Sync {
 /// A copy with several clients.
 pub struct Stage<'a> {
     performers: Vec<Box<dyn Perform + 'a>>,
-    part_bytes: u64,
+    rules: Rules,
     progress: &'a dyn Progress,
 }
 
 impl<'a> Stage<'a> {
-    /// A copy with these clients, at least one. Files of more than `part_bytes` are copied by
-    /// several.
+    /// A copy with these clients, at least one, by their rules.
     pub fn new(
         performers: Vec<Box<dyn Perform + 'a>>,
-        part_bytes: u64,
+        rules: Rules,
         progress: &'a dyn Progress,
     ) -> Self {
         Self {
             performers,
-            part_bytes: part_bytes.max(1),
+            rules,
             progress,
         }
     }
@@ -92,7 +91,7 @@ impl<'a> Stage<'a> {
     /// survives a crash of the hosts as far as the target promises.
     pub fn run(&self, items: Vec<Item>, synchronized: Option<&TreePath>) -> Summary {
         let shared = Shared {
-            board: Mutex::new(Board::new(items, self.part_bytes, self.progress)),
+            board: Mutex::new(Board::new(items, self.rules, self.progress)),
             changed: Condvar::new(),
         };
         thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! Local file systems.
 
-use super::{Links, Tree, TreeEntry, Xattr};
+use super::{Links, Tree, TreeEntry, TreeListing, Xattr};
 use crate::{Failure, NodeMetadata, Result, TreePath, metadata::decoded};
 use bytes::Bytes;
 use futago_base::{Kind, Timestamp};
@@ -72,6 +72,12 @@ impl LocalTree {
         }
     }
 
+    fn entry(self, directory: &TreePath, name: &[u8]) -> Result<Option<TreeEntry>> {
+        let metadata = self.metadata(&directory.join(name), Links::NotFollowed)?;
+        let name = name.to_vec();
+        Ok(metadata.map(|metadata| TreeEntry { name, metadata }))
+    }
+
     fn special(path: &TreePath, like: &NodeMetadata) -> io::Result<()> {
         let kind = match like.kind {
             Kind::Fifo => FileType::Fifo,
@@ -115,16 +121,23 @@ impl Tree for LocalTree {
         }
     }
 
-    fn list(&self, directory: &TreePath) -> Result<Vec<TreeEntry>> {
-        let mut entries = Vec::new();
-        for entry in named(directory, "listing", directory.local().read_dir())? {
-            let name = named(directory, "listing", entry)?.file_name();
-            let name = name.as_bytes().to_vec();
-            if let Some(metadata) = self.metadata(&directory.join(&name), Links::NotFollowed)? {
-                entries.push(TreeEntry { name, metadata });
+    fn list(&self, directory: &TreePath) -> TreeListing {
+        let mut listing = TreeListing::default();
+        let names = match named(directory, "listing", directory.local().read_dir()) {
+            Ok(names) => names,
+            Err(failure) => {
+                listing.failures.push(failure);
+                return listing;
+            }
+        };
+        for name in names {
+            let name = named(directory, "listing", name);
+            match name.and_then(|name| self.entry(directory, name.file_name().as_bytes())) {
+                Ok(entry) => listing.entries.extend(entry),
+                Err(failure) => listing.failures.push(failure),
             }
         }
-        Ok(entries)
+        listing
     }
 
     fn open(&self, path: &TreePath, metadata: &NodeMetadata) -> Result<LocalNode> {

@@ -6,7 +6,7 @@ mod local;
 pub use cluster::ClusterTree;
 pub use local::LocalTree;
 
-use crate::{NodeMetadata, Result, TreePath};
+use crate::{Failure, NodeMetadata, Result, TreePath};
 use bytes::Bytes;
 
 /// An extended attribute.
@@ -25,6 +25,15 @@ pub struct TreeEntry {
     pub name: Vec<u8>,
     /// Its node.
     pub metadata: NodeMetadata,
+}
+
+/// The entries of a directory.
+#[derive(Clone, Debug, Default)]
+pub struct TreeListing {
+    /// The entries that could be read.
+    pub entries: Vec<TreeEntry>,
+    /// The reasons why others could not.
+    pub failures: Vec<Failure>,
 }
 
 /// Whether the last name of a path is followed if it is a symbolic link.
@@ -47,7 +56,7 @@ pub trait Tree: Send + Sync {
     /// The metadata of a path, if it exists.
     fn metadata(&self, path: &TreePath, links: Links) -> Result<Option<NodeMetadata>>;
     /// The entries of a directory. Entries that vanish meanwhile are left out.
-    fn list(&self, directory: &TreePath) -> Result<Vec<TreeEntry>>;
+    fn list(&self, directory: &TreePath) -> TreeListing;
     /// A node for reading. It fails if the path has another node by now.
     fn open(&self, path: &TreePath, metadata: &NodeMetadata) -> Result<Self::Node>;
     /// A file for more writes.

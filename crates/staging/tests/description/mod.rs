@@ -32,7 +32,7 @@ pub fn describe(root: &Path) -> BTreeMap<Vec<u8>, Description> {
             .unwrap()
             .unwrap();
         if metadata.kind == Kind::Directory {
-            for entry in LocalTree.list(&path).unwrap() {
+            for entry in LocalTree.list(&path).entries {
                 let below = [&relative[..], b"/", &entry.name].concat();
                 paths.push((below, path.join(&entry.name)));
             }

@@ -2,9 +2,9 @@
 
 mod operations;
 
-use super::TreeEntry;
+use super::{TreeEntry, TreeListing};
 use crate::{Failure, Result, TreePath};
-use futago_base::{Attributes, Errno, FileId, Kind, Name, Payload};
+use futago_base::{Attributes, Errno, FileId, Kind, Name, NameHash, Payload};
 use futago_client::CreateFlags;
 use futago_node::{Cluster, Futago, Options, RecordedClient};
 use futago_wire::{AttributeChange, ListedEntry, NewContent, NewNode};
@@ -28,6 +28,9 @@ pub struct ClusterNode {
     path: TreePath,
     id: FileId,
 }
+
+/// How many entries of a directory one request asks for.
+const ENTRIES: u32 = 1024;
 
 /// A name in a directory that is known.
 struct Place {
@@ -153,6 +156,28 @@ impl ClusterTree {
             name,
             metadata: (&attributes).into(),
         }))
+    }
+
+    /// Adds all entries of a directory to a listing.
+    fn list_into(&self, directory: &TreePath, listing: &mut TreeListing) -> Result<()> {
+        let id = self.directory(directory)?;
+        let mut after = NameHash(0);
+        loop {
+            let list = async |client: &RecordedClient| {
+                client.read_directory(id, after, ENTRIES, true).await
+            };
+            let listed = self.run(directory, "listing", list)?;
+            let Some(last) = listed.last() else {
+                return Ok(());
+            };
+            after = last.name.hash();
+            for entry in listed {
+                match self.entry(directory, id, entry) {
+                    Ok(entry) => listing.entries.extend(entry),
+                    Err(failure) => listing.failures.push(failure),
+                }
+            }
+        }
     }
 
     fn look_up(

@@ -3,18 +3,15 @@
 use super::{ClusterNode, ClusterTree, Place, if_exists};
 use crate::{
     Failure, NodeMetadata, Result, TreePath,
-    tree::{Links, Tree, TreeEntry, Xattr},
+    tree::{Links, Tree, TreeListing, Xattr},
 };
 use bytes::Bytes;
-use futago_base::{Errno, FileId, Kind, NameHash, Payload, XattrName};
+use futago_base::{Errno, FileId, Kind, Payload, XattrName};
 use futago_client::{RenameFlags, XattrMode};
 use futago_node::RecordedClient;
 use futago_wire::{AttributeChange, NewContent, SetTime};
 use rustix::process::{getegid, geteuid};
 use std::sync::PoisonError;
-
-/// How many entries of a directory one request asks for.
-const ENTRIES: u32 = 1024;
 
 impl Tree for ClusterTree {
     type Node = ClusterNode;
@@ -40,22 +37,12 @@ impl Tree for ClusterTree {
         Ok(attributes.map(|attributes| (&attributes).into()))
     }
 
-    fn list(&self, directory: &TreePath) -> Result<Vec<TreeEntry>> {
-        let id = self.directory(directory)?;
-        let (mut entries, mut after) = (Vec::new(), NameHash(0));
-        loop {
-            let list = async |client: &RecordedClient| {
-                client.read_directory(id, after, ENTRIES, true).await
-            };
-            let listed = self.run(directory, "listing", list)?;
-            let Some(last) = listed.last() else {
-                return Ok(entries);
-            };
-            after = last.name.hash();
-            for entry in listed {
-                entries.extend(self.entry(directory, id, entry)?);
-            }
-        }
+    fn list(&self, directory: &TreePath) -> TreeListing {
+        let mut listing = TreeListing::default();
+        // A server that does not answer hides its own entries alone.
+        let listed = self.list_into(directory, &mut listing);
+        listing.failures.extend(listed.err());
+        listing
     }
 
     fn open(&self, path: &TreePath, metadata: &NodeMetadata) -> Result<ClusterNode> {
