@@ -35,6 +35,17 @@ SWITCH_NS = 100
 LOCAL_NS = 500
 NIC_BYTES_PER_NS = 12.5
 
+# The values of the scenario files for parameters that a point does not vary.
+DEFAULTS = {
+    "cluster.policy": "modular",
+    "cluster.partitions": 4096,
+    "cluster.protocol.transfer": "64MiB",
+    "cluster.protocol.split_entries": 512,
+    "cluster.chunk": "64KiB",
+    "workload.directories.0.buckets": 32,
+    "workload.phases.0.data.transfer": "1MiB",
+}
+
 # Points of each server on the ring.
 VIRTUAL_SERVERS = {"ring": 128, "plain-ring": 1}
 TAILS = (0.005, 0.995)
@@ -130,6 +141,10 @@ def largest(policy, servers, partitions, items):
     return mean / per_server, low / per_server, high / per_server
 
 
+def value(parameters, key):
+    return parameters[key] if key in parameters else DEFAULTS[key]
+
+
 def busiest(phase):
     """The busiest server over the mean."""
     server = phase["resources"]["server"]
@@ -138,7 +153,7 @@ def busiest(phase):
 
 def share_row(point, phase, partitions, items):
     parameters = point["parameters"]
-    policy, servers = parameters.get("cluster.policy", "modular"), parameters["cluster.servers"]
+    policy, servers = value(parameters, "cluster.policy"), parameters["cluster.servers"]
     mean, low, high = largest(policy, servers, partitions, items)
     measured = busiest(phase)
     inside = low - TOLERANCE <= measured <= high + TOLERANCE
@@ -160,7 +175,7 @@ def names(points):
 
 def chunks(points):
     return [
-        share_row(point, point["phases"][0], point["parameters"].get("cluster.partitions", 4096), None)
+        share_row(point, point["phases"][0], value(point["parameters"], "cluster.partitions"), None)
         for point in points
     ]
 
@@ -215,7 +230,8 @@ def beside(points, number, column):
     servers = points[number]["parameters"]["cluster.servers"]
     for other, point in enumerate(points):
         parameters = point["parameters"]
-        if parameters["cluster.servers"] == servers and parameters["cluster.policy"] == "plain-ring":
+        policy = value(parameters, "cluster.policy")
+        if parameters["cluster.servers"] == servers and policy == "plain-ring":
             return round(column[number] / column[other], 2)
     return None
 
@@ -233,7 +249,7 @@ def score_rows(points, chosen, unit):
         hard = share_row(
             point,
             phases[number]["mdtest-hard-write"],
-            parameters["workload.directories.0.buckets"],
+            value(parameters, "workload.directories.0.buckets"),
             SHARED_NAMES_EACH * parameters["cluster.clients"],
         )
         broken = [] if hard["verdict"] == "ok" else [hard["verdict"]]
@@ -300,10 +316,10 @@ def find(points):
         # One request for the attributes of the directory, and one that searches it.
         tree_ns = 2 * (SERVER_INPUT_NS + SERVER_OUTPUT_NS) + FIND_FILES * RECORD_SCANNED_NS
         bound = servers * FIND_FILES * 1e9 / tree_ns
-        policy = parameters.get("cluster.policy", "modular")
+        policy = value(parameters, "cluster.policy")
         expected, low, high = largest(policy, servers, 4096, clients)
         measured = busiest(phase)
-        splits = parameters.get("cluster.protocol.split_entries", 512) < FIND_FILES
+        splits = value(parameters, "cluster.protocol.split_entries") < FIND_FILES
         verdict = "ok" if splits or low - TOLERANCE <= measured <= high + TOLERANCE else "OUTSIDE"
         rows.append(
             {
@@ -344,7 +360,7 @@ def exchange_ns(message_bytes, remote):
     network = 2 * (STARTUP_NS + SWITCH_NS) + message_bytes / NIC_BYTES_PER_NS
     way = remote * network + (1 - remote) * 2 * LOCAL_NS
     server = WAKE_UP_NS + SERVER_INPUT_NS + SERVER_OUTPUT_NS + message_bytes * SERVER_BYTE_NS
-    return way + server + WAKE_UP_NS + CLIENT_INPUT_NS
+    return way + server + CLIENT_INPUT_NS
 
 
 def async_bound(servers, chunk, block, at_once):
@@ -369,9 +385,9 @@ def asynchronous(points):
     rows = []
     for point in points:
         parameters = point["parameters"]
-        chunk = size(parameters["cluster.chunk"])
-        block = size(parameters["workload.phases.0.data.transfer"])
-        at_once = size(parameters["cluster.protocol.transfer"]) > 0
+        chunk = size(value(parameters, "cluster.chunk"))
+        block = size(value(parameters, "workload.phases.0.data.transfer"))
+        at_once = size(value(parameters, "cluster.protocol.transfer")) > 0
         bound = async_bound(parameters["cluster.servers"], chunk, block, at_once)
         measured = {kind: point["bandwidth_mib_per_s"][kind] for kind in ("write", "read")}
         verdict = "ok"

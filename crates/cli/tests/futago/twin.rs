@@ -228,6 +228,25 @@ fn a_study_is_run_once_and_has_a_report_with_tables() {
     );
 }
 
+/// The check of the study computes the closed form with `python3`.
+#[test]
+fn shares_of_chunks_are_within_their_closed_form() {
+    let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/chfs");
+    let directory = directory();
+    let figure = [
+        "--figure",
+        "shares-of-chunks",
+        "--set",
+        "cluster.servers=16",
+    ];
+    let all = [&["lab", "run", study, "--out", "out"], &figure[..]].concat();
+    let (code, _, err) = run(directory.path(), &all);
+    assert_eq!(code, 0, "{err}");
+    let csv = directory.path().join("out/chfs/shares-of-chunks.csv");
+    let rows = fs::read_to_string(csv).unwrap();
+    assert_eq!(rows.matches(",ok,").count(), 4, "{rows}");
+}
+
 #[test]
 fn fuzzing_tells_what_it_did() {
     let directory = directory();
