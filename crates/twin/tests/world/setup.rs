@@ -4,7 +4,7 @@ use crate::setups::{own_files, ppmds, transfers};
 use futago_lab::workload::{FileLayout, IoPhase, IoWorkload};
 use futago_twin::world::{
     Activity, AfterIdle, Amount, FileNames, Looking, Mix, MuchData, OperationKind, Phase, Place,
-    Popularity, RunOptions, Setup, run,
+    RunOptions, Setup, run,
 };
 
 #[track_caller]

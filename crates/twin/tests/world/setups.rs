@@ -61,6 +61,8 @@ pub fn protocol(partitions: usize) -> Protocol {
         calls: CallsConfig::default(),
         admission: AdmissionConfig::default(),
         keep_alive: false,
+        leases: false,
+        contacts: false,
     }
 }
 
