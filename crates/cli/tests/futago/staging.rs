@@ -107,7 +107,7 @@ fn a_copy_without_one_of_its_servers_ends_with_its_reason() {
         .code(4);
     let error = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
     assert!(error.contains("a server does not answer"), "{error}");
-    let (code, report) = cluster.json(&["stage", "in", text(&tree), "/again"]);
+    let (code, report) = cluster.json(&["stage", "in", text(&tree), "/tree"]);
     assert_eq!((code, &report["complete"]), (4, &false.into()), "{report}");
     assert!(report["failures"][0]["error"].is_string(), "{report}");
     let rescue = ["stage", "out", "/tree", text(&back), "--keep-going"];

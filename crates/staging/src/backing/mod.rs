@@ -193,6 +193,8 @@ impl Backing {
 
     /// The differences between the cluster and what is known to be in the directory.
     fn changes(&self, rest: Option<Duration>) -> Result<Changes> {
+        // The first look names the reason why the listing fails; the second covers its time.
+        self.ensure_servers_live()?;
         let listed = self.list()?;
         self.ensure_servers_live()?;
         Ok(Changes::between(&self.known, &listed, rest))
