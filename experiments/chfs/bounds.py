@@ -39,7 +39,7 @@ NIC_BYTES_PER_NS = 12.5
 DEFAULTS = {
     "cluster.policy": "modular",
     "cluster.partitions": 4096,
-    "cluster.protocol.transfer": "64MiB",
+    "cluster.protocol.transfer": "4MiB",
     "cluster.protocol.split_entries": 512,
     "cluster.chunk": "64KiB",
     "workload.directories.0.buckets": 32,
@@ -371,7 +371,7 @@ def async_bound(servers, chunk, block, at_once):
     one = exchange_ns(chunk, remote)
     if at_once:
         resources = [
-            remote * (chunk / NIC_BYTES_PER_NS + STARTUP_NS),
+            remote * chunk / NIC_BYTES_PER_NS,
             CLIENT_INPUT_NS,
             (SERVER_INPUT_NS + SERVER_OUTPUT_NS + chunk * SERVER_BYTE_NS) / min(servers, chunks_of_block),
         ]
