@@ -237,7 +237,7 @@ fn sources_that_change_are_reported_and_not_named() {
         _ => {}
     };
     let summary = copy(
-        disturbed(running.clients(Direction::In), &change),
+        disturbed(running.clients(Direction::In), change),
         &local(&tree),
         "/copy",
     );
@@ -298,7 +298,7 @@ fn a_server_that_dies_in_the_middle_ends_a_copy_and_leaves_no_half_file() {
     };
     let back = running.directory.path().join("back");
     let item = item(&running.tree(), &"/copy".parse().unwrap(), (&*back).into());
-    let clients = disturbed(running.clients(Direction::Out), &die);
+    let clients = disturbed(running.clients(Direction::Out), die);
     let summary = Stage::new(clients, RULES, &Unwatched).run(vec![item], None);
     assert_eq!(summary.ended_by, Some(Reach::Unreachable), "{summary:?}");
     let whole = describe(&tree);
