@@ -74,7 +74,7 @@ fn item(tree: &impl Tree, source: &TreePath, target: TreePath) -> Item {
     Item {
         source: source.clone(),
         target,
-        metadata: tree.metadata(source, Links::Kept).unwrap().unwrap(),
+        metadata: tree.metadata(source, Links::Unfollowed).unwrap().unwrap(),
         found: Found::Other,
     }
 }
@@ -182,7 +182,7 @@ fn a_run_that_is_ended_anywhere_is_continued_by_the_next() {
         let path = "/copy/large".parse().unwrap();
         if running
             .tree()
-            .metadata(&path, Links::Kept)
+            .metadata(&path, Links::Unfollowed)
             .is_ok_and(|found| found.is_some())
         {
             let early = running.directory.path().join("early");

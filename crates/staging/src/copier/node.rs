@@ -76,7 +76,11 @@ impl<S: Tree, T: Tree> Copier<S, T> {
     pub(super) fn give_name(&self, temporary: &TreePath, target: &TreePath) -> Result<()> {
         let is_directory = |found: NodeMetadata| found.kind == Kind::Directory;
         self.target.rename(temporary, target).map_err(|failure| {
-            let found = self.target.metadata(target, Links::Kept).ok().flatten();
+            let found = self
+                .target
+                .metadata(target, Links::Unfollowed)
+                .ok()
+                .flatten();
             let _ = self.target.remove(temporary);
             match found.is_some_and(is_directory) {
                 true => Failure::of_file(target, "replacing", "it is a directory"),

@@ -27,7 +27,10 @@ pub fn describe(root: &Path) -> BTreeMap<Vec<u8>, Description> {
     let mut paths = vec![(Vec::new(), TreePath::from(root))];
     let mut all = Vec::new();
     while let Some((relative, path)) = paths.pop() {
-        let metadata = LocalTree.metadata(&path, Links::Kept).unwrap().unwrap();
+        let metadata = LocalTree
+            .metadata(&path, Links::Unfollowed)
+            .unwrap()
+            .unwrap();
         if metadata.kind == Kind::Directory {
             for entry in LocalTree.list(&path).entries {
                 let below = [&relative[..], b"/", &entry.name].concat();
