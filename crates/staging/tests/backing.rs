@@ -85,7 +85,7 @@ impl Backed {
         let root = TreePath::root();
         let tree = ClusterTree::connect(&self.running.cluster).unwrap();
         let item = Item {
-            metadata: tree.metadata(&root, Links::NotFollowed).unwrap().unwrap(),
+            metadata: tree.metadata(&root, Links::Unfollowed).unwrap().unwrap(),
             source: root,
             target: (&*out).into(),
             found: Found::Other,

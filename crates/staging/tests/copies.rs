@@ -74,7 +74,7 @@ fn item(tree: &impl Tree, source: &TreePath, target: TreePath) -> Item {
     Item {
         source: source.clone(),
         target,
-        metadata: tree.metadata(source, Links::NotFollowed).unwrap().unwrap(),
+        metadata: tree.metadata(source, Links::Unfollowed).unwrap().unwrap(),
         found: Found::Other,
     }
 }
@@ -182,7 +182,7 @@ fn a_run_that_is_ended_anywhere_is_continued_by_the_next() {
         let path = "/copy/large".parse().unwrap();
         if running
             .tree()
-            .metadata(&path, Links::NotFollowed)
+            .metadata(&path, Links::Unfollowed)
             .is_ok_and(|found| found.is_some())
         {
             let early = running.directory.path().join("early");
@@ -237,7 +237,7 @@ fn sources_that_change_are_reported_and_not_named() {
         _ => {}
     };
     let summary = copy(
-        disturbed(running.clients(Direction::In), &change),
+        disturbed(running.clients(Direction::In), change),
         &local(&tree),
         "/copy",
     );
@@ -298,7 +298,7 @@ fn a_server_that_dies_in_the_middle_ends_a_copy_and_leaves_no_half_file() {
     };
     let back = running.directory.path().join("back");
     let item = item(&running.tree(), &"/copy".parse().unwrap(), (&*back).into());
-    let clients = disturbed(running.clients(Direction::Out), &die);
+    let clients = disturbed(running.clients(Direction::Out), die);
     let summary = Stage::new(clients, RULES, &Unwatched).run(vec![item], None);
     assert_eq!(summary.ended_by, Some(Reach::Unreachable), "{summary:?}");
     let whole = describe(&tree);

@@ -211,7 +211,7 @@ fn item(
     {
         let name = source.last_name().context("the source has no name")?;
         target = target.join(name);
-        present = to.metadata(&target, Links::NotFollowed)?;
+        present = to.metadata(&target, Links::Unfollowed)?;
     }
     ensure!(
         metadata.kind == Kind::Directory || !target.is_directory_name(),

@@ -81,7 +81,7 @@ impl Backing {
     /// Whether the directory may get a node, and has it already.
     fn found(&self, path: &TreePath, node: &NodeMetadata) -> Result<Found> {
         let local = self.local(path);
-        let Some(present) = LocalTree.metadata(&local, Links::NotFollowed)? else {
+        let Some(present) = LocalTree.metadata(&local, Links::Unfollowed)? else {
             return Ok(Found::Other);
         };
         match (node.kind, present.kind) {
@@ -114,7 +114,7 @@ impl Backing {
     /// Removes a name from the directory, if it is what it was.
     fn remove(&self, path: &TreePath) -> Result<()> {
         let local = self.local(path);
-        let Some(present) = LocalTree.metadata(&local, Links::NotFollowed)? else {
+        let Some(present) = LocalTree.metadata(&local, Links::Unfollowed)? else {
             return Ok(());
         };
         self.ensure_known(path, &present)?;
@@ -150,7 +150,7 @@ impl Backing {
             }
         }
         for path in changes.removed {
-            match LocalTree.metadata(&self.local(&path), Links::NotFollowed) {
+            match LocalTree.metadata(&self.local(&path), Links::Unfollowed) {
                 Ok(None) => self.known.forget(&path),
                 _ => left.removed.push(path),
             }
@@ -163,7 +163,7 @@ impl Backing {
 
     /// Notes that a node is the same on both sides, if it is. Returns whether it is.
     pub(super) fn learn(&mut self, path: &TreePath, node: &NodeMetadata) -> Result<bool> {
-        let Some(present) = LocalTree.metadata(&self.local(path), Links::NotFollowed)? else {
+        let Some(present) = LocalTree.metadata(&self.local(path), Links::Unfollowed)? else {
             return Ok(false);
         };
         let owner = self.setup.rules.owner;

@@ -75,7 +75,7 @@ impl<S: Tree, T: Tree> Copier<S, T> {
     /// Sets the attributes of a directory whose entries are complete.
     pub(super) fn directory_attributes(&self, item: &Item) -> Result<()> {
         let source = self.source.open(&item.source, &item.metadata)?;
-        let links = crate::Links::NotFollowed;
+        let links = crate::Links::Unfollowed;
         let Some(found) = self.target.metadata(&item.target, links)? else {
             return Err(Failure::of_file(&item.target, "finding", "it has vanished"));
         };

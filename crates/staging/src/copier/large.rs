@@ -44,7 +44,7 @@ impl<S: Tree, T: Tree> Copier<S, T> {
 
     /// The state that an earlier run has left.
     fn state(&self, temporary: &TreePath) -> Result<Option<State>> {
-        let Some(found) = self.target.metadata(temporary, Links::NotFollowed)? else {
+        let Some(found) = self.target.metadata(temporary, Links::Unfollowed)? else {
             return Ok(None);
         };
         if found.kind != Kind::File {
@@ -105,7 +105,7 @@ impl<S: Tree, T: Tree> Copier<S, T> {
 
     fn unfinished(&self, item: &Item) -> Result<T::Node> {
         let temporary = temporary_path(&item.source, &item.target)?;
-        let found = self.target.metadata(&temporary, Links::NotFollowed)?;
+        let found = self.target.metadata(&temporary, Links::Unfollowed)?;
         let missing = || Failure::of_file(&item.target, "copying", "its unfinished copy is gone");
         self.target
             .open_to_write(&temporary, &found.ok_or_else(missing)?)

@@ -23,10 +23,10 @@ impl<S: Tree, T: Tree> Copier<S, T> {
         let missing = || Failure::of_file(further, "linking", format!("{first} was not copied"));
         let file = self
             .target
-            .metadata(first, Links::NotFollowed)?
+            .metadata(first, Links::Unfollowed)?
             .ok_or_else(missing)?;
         // A rename to another name of the same file would leave the temporary name.
-        let present = self.target.metadata(further, Links::NotFollowed)?;
+        let present = self.target.metadata(further, Links::Unfollowed)?;
         if present.is_some_and(|present| present.identity == file.identity) {
             return Ok(Done::Present);
         }

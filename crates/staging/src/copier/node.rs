@@ -78,7 +78,7 @@ impl<S: Tree, T: Tree> Copier<S, T> {
         self.target.rename(temporary, target).map_err(|failure| {
             let found = self
                 .target
-                .metadata(target, Links::NotFollowed)
+                .metadata(target, Links::Unfollowed)
                 .ok()
                 .flatten();
             let _ = self.target.remove(temporary);

@@ -5,7 +5,10 @@ use crate::{
     Answer, Done, Failure, FurtherName, Identity, Item, Reach, Rules, Task, TreePath, Unreachable,
 };
 use futago_base::Kind;
-use std::collections::{HashMap, VecDeque, hash_map::Entry};
+use std::{
+    collections::{HashMap, VecDeque, hash_map::Entry},
+    ops::Range,
+};
 
 /// The most nodes of one task.
 const NODES_MAX: usize = 64;
@@ -119,41 +122,56 @@ impl<'a> Board<'a> {
         self.count(&answer);
         let failed = answer.failures.len();
         self.fail(answer.failures);
+        self.follow(task, failed == 0, answer.entries, answer.present);
+        if self.is_stopped() {
+            self.stop();
+        }
+    }
+
+    /// Adds the tasks that follow from a performed one.
+    fn follow(
+        &mut self,
+        task: Task,
+        succeeded: bool,
+        entries: Vec<Item>,
+        present: Vec<Range<u64>>,
+    ) {
         match task {
-            Task::Directory(item) if failed == 0 || !answer.entries.is_empty() => {
+            Task::Directory(item) if succeeded || !entries.is_empty() => {
                 self.summary.counts.directories += 1;
-                self.sort(answer.entries);
+                self.sort(entries);
                 self.listed.push(item);
             }
             Task::Nodes(items) => {
                 let sizes = items.iter().map(|item| item.metadata.size);
                 self.progress.advance(sizes.sum());
             }
-            Task::Begin(item) if failed == 0 => {
-                let tasks = self.large.begin(item, answer.present, self.progress);
+            Task::Begin(item) if succeeded => {
+                let tasks = self.large.begin(item, present, self.progress);
                 self.others.extend(tasks);
             }
-            Task::Part(part) if failed == 0 => {
+            Task::Part(part) if succeeded => {
                 self.progress.advance(part.bytes.end - part.bytes.start);
                 let next = self.large.copied(&part);
                 self.put_first(next);
             }
-            Task::Part(part) => {
-                self.large.give_up(&part.item);
-                let target = &part.item.target;
-                self.others.retain(
-                    |task| !matches!(task, Task::Part(part) if part.item.target == *target),
-                );
-            }
+            Task::Part(part) => self.give_up(&part.item),
             Task::Record(item, _) => {
                 let next = self.large.recorded(&item);
                 self.put_first(next);
             }
             _ => {}
         }
-        if self.is_stopped() {
-            self.stop();
-        }
+    }
+
+    /// Drops the waiting parts of a file that cannot be completed.
+    fn give_up(&mut self, item: &Item) {
+        self.large.give_up(item);
+        let is_of_item = |task: &Task| match task {
+            Task::Part(part) => part.item.target == item.target,
+            _ => false,
+        };
+        self.others.retain(|task| !is_of_item(task));
     }
 
     /// Adds a task that goes before others, because copied parts count only when recorded.

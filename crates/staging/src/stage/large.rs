@@ -2,7 +2,7 @@
 
 use super::Progress;
 use crate::{Found, Item, Part, Task, TreePath};
-use std::{collections::HashMap, ops::Range};
+use std::{collections::HashMap, iter, ops::Range};
 
 /// A large file.
 struct LargeFile {
@@ -68,7 +68,7 @@ impl LargeFiles {
     fn missing_parts(&self, item: &Item, present: &[Range<u64>]) -> Vec<Task> {
         let (mut parts, mut offset) = (Vec::new(), 0);
         let end = item.metadata.size;
-        for range in present.iter().cloned().chain([end..end]) {
+        for range in present.iter().cloned().chain(iter::once(end..end)) {
             while offset < range.start {
                 let part_end = range.start.min(offset + self.part_bytes);
                 parts.push(Task::Part(Part {

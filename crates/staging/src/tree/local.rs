@@ -73,7 +73,7 @@ impl LocalTree {
     }
 
     fn entry(self, directory: &TreePath, name: &[u8]) -> Result<Option<TreeEntry>> {
-        let metadata = self.metadata(&directory.join(name), Links::NotFollowed)?;
+        let metadata = self.metadata(&directory.join(name), Links::Unfollowed)?;
         let name = name.to_vec();
         Ok(metadata.map(|metadata| TreeEntry { name, metadata }))
     }
@@ -110,7 +110,7 @@ impl Tree for LocalTree {
     fn metadata(&self, path: &TreePath, links: Links) -> Result<Option<NodeMetadata>> {
         let found = match links {
             Links::Followed => path.local().metadata(),
-            Links::NotFollowed => path.local().symlink_metadata(),
+            Links::Unfollowed => path.local().symlink_metadata(),
         };
         match found {
             Ok(found) => Ok(Some((&found).into())),

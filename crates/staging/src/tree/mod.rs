@@ -42,7 +42,7 @@ pub enum Links {
     /// It is.
     Followed,
     /// The link itself is meant.
-    NotFollowed,
+    Unfollowed,
 }
 
 /// A file system that trees are copied from and to. Errors name the path.

@@ -28,7 +28,7 @@ pub fn describe(root: &Path) -> BTreeMap<Vec<u8>, Description> {
     let mut all = Vec::new();
     while let Some((relative, path)) = paths.pop() {
         let metadata = LocalTree
-            .metadata(&path, Links::NotFollowed)
+            .metadata(&path, Links::Unfollowed)
             .unwrap()
             .unwrap();
         if metadata.kind == Kind::Directory {

@@ -18,7 +18,7 @@ impl Tree for ClusterTree {
 
     fn metadata(&self, path: &TreePath, links: Links) -> Result<Option<NodeMetadata>> {
         let attributes = match path.last_name() {
-            Some(_) if links == Links::NotFollowed => {
+            Some(_) if links == Links::Unfollowed => {
                 let Place { directory, name } = self.place(path)?;
                 self.look_up(path, directory, &name)?
             }
