@@ -216,6 +216,36 @@ pub fn frames() -> Vec<(&'static str, Frame)> {
         receiver: ServerId(2),
         session,
     };
+    let mut frames = contact_frames();
+    frames.extend([
+        ("create", frame(Body::Request(create()), b"first data")),
+        ("write", frame(Body::Request(write()), b"payload")),
+        ("prepare", frame(Body::Request(prepare()), b"")),
+        ("extent", frame(Body::Outcome(Ok(extent())), b"read data")),
+        ("find", frame(Body::Request(find()), b"")),
+        ("scanned", frame(Body::Outcome(Ok(scanned())), b"")),
+        (
+            "moved",
+            frame(
+                Body::Outcome(Err(Failure::Moved {
+                    bucket: BucketStart(0),
+                    level: 3,
+                })),
+                b"",
+            ),
+        ),
+        ("deliver", frame(Body::Peer(deliver), b"")),
+        ("delivered", frame(Body::PeerAnswer(delivered), b"")),
+        ("fence", frame(Body::Peer(fence), b"")),
+        ("fenced", frame(Body::PeerAnswer(fenced), b"")),
+        ("credits", frame(Body::Push(Push::Credits(64)), b"")),
+    ]);
+    frames
+}
+
+/// The messages of contact servers.
+fn contact_frames() -> Vec<(&'static str, Frame)> {
+    let session = SessionId(3);
     let ask = Peer::Contact {
         sender: ServerId(1),
         session,
@@ -256,26 +286,5 @@ pub fn frames() -> Vec<(&'static str, Frame)> {
         ("ask", frame(Body::Peer(ask), b"")),
         ("recall", frame(Body::Peer(recall), b"")),
         ("granted", frame(Body::PeerAnswer(granted), b"")),
-        ("create", frame(Body::Request(create()), b"first data")),
-        ("write", frame(Body::Request(write()), b"payload")),
-        ("prepare", frame(Body::Request(prepare()), b"")),
-        ("extent", frame(Body::Outcome(Ok(extent())), b"read data")),
-        ("find", frame(Body::Request(find()), b"")),
-        ("scanned", frame(Body::Outcome(Ok(scanned())), b"")),
-        (
-            "moved",
-            frame(
-                Body::Outcome(Err(Failure::Moved {
-                    bucket: BucketStart(0),
-                    level: 3,
-                })),
-                b"",
-            ),
-        ),
-        ("deliver", frame(Body::Peer(deliver), b"")),
-        ("delivered", frame(Body::PeerAnswer(delivered), b"")),
-        ("fence", frame(Body::Peer(fence), b"")),
-        ("fenced", frame(Body::PeerAnswer(fenced), b"")),
-        ("credits", frame(Body::Push(Push::Credits(64)), b"")),
     ]
 }

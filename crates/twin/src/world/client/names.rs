@@ -105,10 +105,6 @@ impl NameWork {
         let owner = if self.common { Owner::All } else { own };
         let file_name = |owner, number| self.file_name(core.map(), owner, number, shared);
         match self.kind {
-            OperationKind::Create => {
-                let name = file_name(owner, number)?;
-                self.create(core, owner, &name).await
-            }
             OperationKind::Stat => {
                 let name = file_name(owner, number)?;
                 core.lookup(directory, &name).await.map(drop)
@@ -131,6 +127,32 @@ impl NameWork {
                 let listed = core.read_directory(directory, NameHash(number), LISTED_NAMES, false);
                 listed.await.map(drop)
             }
+            OperationKind::Find => count_found(core, directory).await,
+            _ => self.change(core, client, shared).await,
+        }
+    }
+
+    /// Performs an operation that changes names or attributes.
+    async fn change<C: Context>(
+        self,
+        core: &Client<C>,
+        client: u32,
+        shared: &[Directory],
+    ) -> Result<(), Errno> {
+        let Self {
+            directory,
+            number,
+            new_number,
+            ..
+        } = self;
+        let own = Owner::Client(client);
+        let owner = if self.common { Owner::All } else { own };
+        let file_name = |owner, number| self.file_name(core.map(), owner, number, shared);
+        match self.kind {
+            OperationKind::Create => {
+                let name = file_name(owner, number)?;
+                self.create(core, owner, &name).await
+            }
             OperationKind::Unlink => core.unlink(directory, &file_name(own, number)?).await,
             OperationKind::MakeDirectory => {
                 let name = directory_name(client, number)?;
@@ -142,22 +164,18 @@ impl NameWork {
                 core.remove_directory(directory, &name).await
             }
             OperationKind::Rename => {
-                let names = [file_name(own, number)?, file_name(own, self.new_number)?];
+                let names = [file_name(own, number)?, file_name(own, new_number)?];
                 self.rename(core, names, false).await
             }
             OperationKind::Exchange => {
-                let names = [
-                    file_name(owner, number)?,
-                    file_name(owner, self.new_number)?,
-                ];
+                let names = [file_name(owner, number)?, file_name(owner, new_number)?];
                 self.rename(core, names, true).await
             }
             OperationKind::Link => {
-                let names = [file_name(owner, number)?, file_name(own, self.new_number)?];
+                let names = [file_name(owner, number)?, file_name(own, new_number)?];
                 self.link(core, names).await
             }
             OperationKind::SetAttributes => self.set_attributes(core).await,
-            OperationKind::Find => count_found(core, directory).await,
             // No other one is in a mix.
             _ => Err(Errno::EINVAL),
         }
