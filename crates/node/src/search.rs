@@ -210,13 +210,20 @@ impl Iterator for FoundFiles {
                 return Some(Ok(file));
             }
             if let Some(failure) = self.failures.next() {
-                return Some(Err(io::Error::from_raw_os_error(failure.errno.number())));
+                return Some(Err(error_of(&failure)));
             }
             let batch = self.batches.next()?;
             self.files = batch.files.into_iter();
             self.failures = batch.failures.into_iter();
         }
     }
+}
+
+/// The error names the path, and has the kind of the error number.
+fn error_of(failure: &SearchFailure) -> io::Error {
+    let error = io::Error::from_raw_os_error(failure.errno.number());
+    let path = failure.path.escape_ascii();
+    io::Error::new(error.kind(), format!("searching {path}: {error}"))
 }
 
 impl FileSystem {
@@ -285,5 +292,23 @@ async fn list_all(
         };
         after = last.name.hash();
         all.extend(page);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_part_of_the_tree_that_is_missing() {
+        let error = error_of(&SearchFailure {
+            path: Bytes::from_static(b"/a/\xff"),
+            errno: Errno::ENOENT,
+        });
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(
+            error.to_string().starts_with("searching /a/\\xff: "),
+            "{error}"
+        );
     }
 }

@@ -7,7 +7,7 @@ use crate::{
         core_dumps::CoreDumps,
         memory, plan,
         ranks::{Meeting, Rank},
-        records::{ProcessRecord, Role},
+        records::{self, ProcessRecord, Role},
         runtime_directory,
         settings::Settings,
     },
@@ -96,10 +96,18 @@ impl Serve {
         let wait = Duration::from_secs(self.ranks.wait);
         let meeting = Meeting::beside(&self.cluster, rank, wait)?;
         meeting.hold(|hosts| self.ranks.make_cluster(&self.cluster, hosts))?;
+        let directory = runtime_directory::of(&self.load()?);
         let served = self.serve();
         if rank.number == 0 {
             meeting.end();
             let _ = fs::remove_file(&self.cluster);
+        }
+        if !records::list(&directory)
+            .iter()
+            .any(ProcessRecord::is_alive)
+        {
+            // Another rank that ends now may remove it, too.
+            let _ = runtime_directory::remove(&directory);
         }
         served
     }

@@ -40,12 +40,19 @@ fn ranks_form_a_cluster_and_end_it() {
         ["SLURM_PROCID", "SLURM_NTASKS"],
     ] {
         let mut launched = launch(&file, 3, variables);
-        let shows = |word: &str| {
-            let status = futago().args(["status", "--cluster"]).arg(&file).output();
-            let text = String::from_utf8(status.unwrap().stdout).unwrap();
-            text.matches(word).count()
+        let status = || {
+            futago()
+                .args(["status", "--cluster"])
+                .arg(&file)
+                .output()
+                .unwrap()
         };
-        wait_for(|| shows(" up ") == 3);
+        wait_for(|| status().status.success());
+        let directory = futago_node::Cluster::load(&file)
+            .unwrap()
+            .runtime_directory
+            .unwrap();
+        assert!(directory.is_dir());
         for process in &launched.0 {
             let id = rustix::process::Pid::from_child(process);
             rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
@@ -54,6 +61,7 @@ fn ranks_form_a_cluster_and_end_it() {
             process.wait().unwrap();
         }
         assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+        assert!(!directory.exists(), "{}", directory.display());
     }
 }
 

@@ -340,7 +340,7 @@ fn check_choice(phase: &Phase) -> Result<(), (Problem, &'static str)> {
     if phase.mix.keys().any(|kind| kind.chooses()) {
         return Ok(());
     }
-    let text = "no operation of the mix chooses a file: `stat`, `lookup`, `read-file`, `link` and `exchange` do";
+    let text = "no operation of the mix chooses a file: `stat`, `lookup`, `open-close`, `read-file`, `link` and `exchange` do";
     match phase {
         Phase { common: 1.., .. } => Err((Problem::new(text), "common")),
         Phase {

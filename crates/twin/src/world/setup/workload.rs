@@ -180,7 +180,7 @@ pub struct Mix {
     /// The operations, with weights.
     pub operations: Vec<(OperationKind, u32)>,
     /// So many files of the place, made beforehand, belong to all clients together. Where there are
-    /// any, `stat`, `lookup`, `link` and `exchange` are about them and not about the client's own.
+    /// any, operations that choose a file are about them and not about the client's own.
     pub common: u64,
     /// How a file is chosen where any will do.
     pub popularity: Popularity,
