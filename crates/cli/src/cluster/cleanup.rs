@@ -38,15 +38,16 @@ pub fn on_this_host(directory: &Path) -> Ended {
             end_mount(path, &mut ended);
         }
     }
-    let (mounts, others): (Vec<_>, Vec<_>) = records
+    // Clients end first, because they have something to say to servers.
+    let (clients, others): (Vec<_>, Vec<_>) = records
         .into_iter()
         .filter(ProcessRecord::is_alive)
-        .partition(|record| matches!(record.role, Role::Mount(_)));
+        .partition(|record| matches!(record.role, Role::Mount(_) | Role::Backing));
     ended.servers = others
         .iter()
         .filter(|r| matches!(r.role, Role::Server(_)))
         .count();
-    end_processes(&mounts, &mut ended.killed);
+    end_processes(&clients, &mut ended.killed);
     end_processes(&others, &mut ended.killed);
     if let Err(error) = runtime_directory::remove(directory) {
         ended
