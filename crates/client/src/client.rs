@@ -232,11 +232,16 @@ impl<C: Context> Client<C> {
     where
         F: Future<Output = Result<T, Failure>>,
     {
-        let deadline = self.context.now() + self.config.retry;
+        let mut deadline = self.context.now() + self.config.retry;
         let mut pauses = 0;
         loop {
             let errno = match attempt().await {
                 Ok(done) => return Ok(done),
+                Err(Failure::Released) => {
+                    // The home says when nobody brings the data.
+                    deadline = self.context.now() + self.config.retry;
+                    Errno::EIO
+                }
                 Err(Failure::Errno(errno)) => return Err(errno),
                 Err(Failure::SessionExpired | Failure::Late | Failure::WrongServer) => {
                     return Err(Errno::EIO);

@@ -130,6 +130,10 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
             }
             Err(Refusal::Conflict(other)) => self.park(other, id, request, payload),
             Err(Refusal::Leased(nodes)) => self.await_recall(&nodes, id, request, payload),
+            Err(Refusal::Released(file)) => {
+                let failure = self.want(file);
+                self.conclude(id, request, Err(failure), Payload::empty());
+            }
             Err(Refusal::Appended(file)) => self.await_node(file, id, request, payload),
             Err(Refusal::Waits) => {}
         }
@@ -154,6 +158,9 @@ impl<'a, V: View> DecisionBuilder<'a, V> {
     /// Runs an operation. Its changes must fit into the store, and other clients must not hold
     /// leases on the changed nodes.
     fn run_operation(&mut self, request: &Request, payload: &Payload) -> completion::Result {
+        if let Some(file) = self.released_file_of(request) {
+            return Err(Refusal::Released(file));
+        }
         let mut completion = operations::run(self, request, payload)?;
         if operations::grows(request) && !self.state.fits() {
             return Err(Errno::ENOSPC.into());

@@ -35,6 +35,8 @@ pub enum Refusal {
     /// Other clients still write earlier ranges of the file. The operation runs again when they
     /// have finished.
     Appended(FileId),
+    /// The operation needs the data of a released file.
+    Released(FileId),
     /// Another operation replies later.
     Waits,
 }

@@ -17,6 +17,7 @@ mod leases;
 mod operations;
 mod peers;
 mod rebirth;
+mod restoration;
 mod session;
 mod state;
 mod steps;

@@ -34,6 +34,7 @@ fn inode(target: &[u8]) -> Inode {
         ahead: false,
         sparse: false,
         announced: false,
+        released: false,
         chunk_bytes: 4096,
         accessed: Timestamp::default(),
         modified: Timestamp::default(),

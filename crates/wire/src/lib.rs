@@ -26,6 +26,8 @@ pub use reply::{
     BucketsState, DirectoryState, Failure, FileState, Lease, LeaseRecall, ListedEntry, Outcome,
     Part, Push, Reply,
 };
-pub use request::{AttributeChange, LockChange, NewContent, NewNode, Request, SetTime, Spot};
+pub use request::{
+    AttributeChange, LockChange, NewContent, NewNode, Request, Restored, SetTime, Spot,
+};
 pub use step::{NewDirectory, Step};
 pub use touched::Touched;

@@ -47,6 +47,9 @@ pub enum Failure {
     /// The server does not know the file. Its admission by the home is under way, or the server has
     /// lost its data of the file.
     NotAdmitted,
+    /// The data of the file is in the store behind the cluster. It is being brought, and the client
+    /// asks again.
+    Released,
 }
 
 impl From<Errno> for Failure {
@@ -229,6 +232,8 @@ pub enum Reply {
     },
     /// A fact from the cache of a contact server; `None` if the client is to ask the home.
     Relayed(Option<Box<Relayed>>),
+    /// Released files to restore.
+    Wanted(Vec<FileId>),
 }
 
 /// A client's right to be notified before a server changes what it has of a node. At the node's

@@ -7,7 +7,7 @@ use crate::{
 use alloc::vec::Vec;
 use bytes::Bytes;
 use futago_base::{
-    BucketStart, ChunkId, FileId, Name, NameHash, ServerId, Time, Timestamp, TransactionId,
+    BucketStart, ChunkId, Errno, FileId, Name, NameHash, ServerId, Time, Timestamp, TransactionId,
     XattrName,
     record::{LockKind, LockRange, LockSpace, Truncations},
     search::Tests,
@@ -39,6 +39,14 @@ pub enum NewContent {
     InheritingFile {
         /// Bytes per chunk if the directory has no chunk size.
         default_chunk_bytes: u32,
+    },
+    /// A regular file whose data is in the store behind the cluster. A client restores it when
+    /// another one needs it.
+    ReleasedFile {
+        /// Bytes per chunk if the directory has no chunk size.
+        default_chunk_bytes: u32,
+        /// The size of the file, in bytes.
+        size: u64,
     },
     /// A symbolic link to this path.
     Symlink(Bytes),
@@ -109,6 +117,15 @@ pub struct LockChange {
     pub range: LockRange,
     /// The requesting process.
     pub pid: u32,
+}
+
+/// The end of a restoration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// The file.
+    pub file: FileId,
+    /// The reason why its data could not be brought; `None` if all of it is there.
+    pub error: Option<Errno>,
 }
 
 /// A request of a client to a server. The file data of a request, if any, is its payload.
@@ -562,4 +579,35 @@ pub enum Request {
     /// Asks a contact server for a fact of another home. To any server. Reply:
     /// [`Reply::Relayed`](crate::Reply::Relayed).
     Consult(Question),
+    /// Reports ended restorations, and asks for released files whose data other clients need. To
+    /// every server. Reply: [`Reply::Wanted`](crate::Reply::Wanted), at once.
+    ///
+    /// Only this client may change the data of these files until it reports their restoration. It
+    /// writes all of it; times and attributes of the files stay as they are.
+    NextRestorations {
+        /// The restorations that have ended since.
+        ended: Vec<Restored>,
+        /// The most files that the client wants.
+        files_max: u32,
+    },
+}
+
+impl Request {
+    /// The file whose data the request reads or changes at its home, or prepares to do so.
+    pub const fn needs_data_of(&self) -> Option<FileId> {
+        match self {
+            Self::Open(id)
+            | Self::AnnounceChanges(id)
+            | Self::TakeExclusive(id)
+            | Self::CutAhead(id)
+            | Self::Read { id, .. }
+            | Self::PrepareWrite { id, .. }
+            | Self::Write { id, .. }
+            | Self::Append { id, .. }
+            | Self::FinishAppend { id, .. }
+            | Self::Punch { id, .. } => Some(*id),
+            Self::SetAttributes { id, change } if change.size.is_some() => Some(*id),
+            _ => None,
+        }
+    }
 }

@@ -37,6 +37,9 @@ pub struct Inode {
     /// Whether the home is notified before chunks change, so that leases on the file cover its
     /// data.
     pub announced: bool,
+    /// Whether the data of the file is elsewhere, in the store behind the cluster. It has none here
+    /// then (invariant I16).
+    pub released: bool,
     /// Bytes per chunk.
     pub chunk_bytes: u32,
     /// Last access.

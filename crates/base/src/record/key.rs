@@ -90,6 +90,10 @@ pub enum Key {
     RelayedEntry(FileId, NameHash, Name),
     /// A recent question of clients, in one of a fixed number of slots. Volatile.
     Hint(u16),
+    /// The restoration of a released file that clients ask for. Volatile.
+    Restoration(FileId),
+    /// When a client last asked for files to restore. Volatile.
+    RestorerSeen,
 }
 
 /// The kinds of records that a server scans as a whole now and then.
@@ -303,6 +307,14 @@ impl Key {
         (at(0), at(u64::MAX))
     }
 
+    /// The range of the restorations.
+    pub const fn restorations() -> (Self, Self) {
+        (
+            Self::Restoration(FileId(0)),
+            Self::Restoration(FileId(u64::MAX)),
+        )
+    }
+
     /// The node whose leased state the record is part of, in the sense of [`Key::Lease`].
     ///
     /// Every request is checked against it afterwards, so that no operation can forget to recall
@@ -405,6 +417,8 @@ impl Key {
                 | Self::Relay(..)
                 | Self::RelayedEntry(..)
                 | Self::Hint(_)
+                | Self::Restoration(_)
+                | Self::RestorerSeen
         )
     }
 }

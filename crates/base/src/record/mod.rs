@@ -6,6 +6,7 @@ mod inode;
 mod key;
 mod lock;
 mod rank;
+mod restoration;
 mod session;
 mod transaction;
 mod value;
@@ -16,6 +17,7 @@ pub use inode::{DirectoryPlace, Inode, Truncation, Truncations};
 pub use key::{Key, Sort};
 pub use lock::{LockKind, LockOwner, LockRange, LockSpace, LockWaiter, RangeLock};
 pub use rank::Rank;
+pub use restoration::Restoration;
 pub use session::{
     AppendRange, Awaited, HeldReply, InboxChannel, Opener, Opens, OutboxChannel, Recall, Session,
     SessionState, StoredMessage, Waiter,

@@ -19,7 +19,7 @@ const HASH_MAX: u64 = (1 << 63) - 1;
 
 impl Rank {
     /// An upper bound of [`Rank::sort`].
-    pub const SORTS: usize = 39;
+    pub const SORTS: usize = 41;
 
     /// The number of the key's kind; kinds are in the order of keys, too.
     pub const fn sort(self) -> usize {
@@ -122,6 +122,8 @@ impl Key {
             Self::Relay(node, home) => Rank::numbered(36, node.0, u64::from(home.0)),
             Self::RelayedEntry(directory, hash, _) => Rank::hashed(37, directory.0, hash.0),
             Self::Hint(slot) => Rank::new(38, u64::from(*slot), 0),
+            Self::Restoration(file) => Rank::new(39, file.0, 0),
+            Self::RestorerSeen => Rank::new(40, 0, 0),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     AppendRange, Awaited, Consultation, Entry, Header, HeldReply, Hint, InboxChannel, Inode, Link,
     LockWaiter, Opener, Opens, OutboxChannel, Participant, RangeLock, Recall, Relay, RelayedEntry,
-    Session, StoredMessage, TransactionStatus,
+    Restoration, Session, StoredMessage, TransactionStatus,
 };
 use crate::{Incarnation, TransactionId};
 use alloc::{boxed::Box, vec::Vec};
@@ -94,6 +94,8 @@ values! {
         RelayedEntry(RelayedEntry) as relayed_entry;
         /// Of [`Key::Hint`](super::Key::Hint).
         Hint(Hint) as hint;
+        /// Of [`Key::Restoration`](super::Key::Restoration).
+        Restoration(Restoration) as restoration;
         /// Of [`Key::SessionFile`](super::Key::SessionFile),
         /// [`Key::Unfenced`](super::Key::Unfenced) and
         /// [`Key::OutboxWaiter`](super::Key::OutboxWaiter), whose keys hold all information.

@@ -23,6 +23,7 @@ mod read_link;
 mod remove_directory;
 mod rename;
 mod resolve;
+mod restore;
 mod search;
 mod seek;
 mod session;

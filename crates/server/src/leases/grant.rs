@@ -68,9 +68,14 @@ impl<V: View> DecisionBuilder<'_, V> {
         let holder = self.exclusive_holder(node);
         (state.directory.is_none() || self.is_settled(node))
             && self.is_at_home(node)
+            && !self.is_released(node)
             && holder.is_none_or(|holder| holder == self.request.session)
             && self.state.get(&Key::Locator(Target::Inode(node))).is_none()
             && self.may_have_lease(node)
+    }
+
+    fn is_released(&self, node: FileId) -> bool {
+        self.state.inode(node).is_some_and(|inode| inode.released)
     }
 
     /// Whether the requester may get a lease on a node, or renew it: after a recall only the client

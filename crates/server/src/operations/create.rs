@@ -77,6 +77,14 @@ pub fn check(node: &NewNode, data: &Payload) -> Checked<()> {
         NewContent::InheritingFile {
             default_chunk_bytes,
         } => check_chunk_bytes(*default_chunk_bytes).is_ok(),
+        NewContent::ReleasedFile {
+            default_chunk_bytes,
+            size,
+        } => {
+            check_chunk_bytes(*default_chunk_bytes).is_ok()
+                && *size <= limits::FILE_BYTES
+                && data.is_empty()
+        }
         NewContent::Symlink(target) => {
             data.is_empty() && (1..=limits::PATH_BYTES).contains(&target.len())
         }
@@ -95,8 +103,12 @@ const fn chunk_bytes(node: &NewNode, header: &Header) -> u32 {
         NewContent::File { chunk_bytes } => chunk_bytes,
         NewContent::InheritingFile {
             default_chunk_bytes,
+        }
+        | NewContent::ReleasedFile {
+            default_chunk_bytes,
+            ..
         } if header.chunk_bytes == 0 => default_chunk_bytes,
-        NewContent::InheritingFile { .. } => header.chunk_bytes,
+        NewContent::InheritingFile { .. } | NewContent::ReleasedFile { .. } => header.chunk_bytes,
         _ => 0,
     }
 }
@@ -127,6 +139,7 @@ pub fn inode<V: View>(
         ahead: false,
         sparse: false,
         announced: false,
+        released: false,
         chunk_bytes: 0,
         accessed: now,
         modified: now,
@@ -140,6 +153,13 @@ pub fn inode<V: View>(
     match &node.content {
         NewContent::File { .. } | NewContent::InheritingFile { .. } => {
             inode.chunk_bytes = chunk_bytes(node, header);
+        }
+        NewContent::ReleasedFile { size, .. } => {
+            inode.chunk_bytes = chunk_bytes(node, header);
+            inode.size = *size;
+            inode.released = *size > 0;
+            // The restored data may have holes.
+            inode.sparse = *size > 0;
         }
         NewContent::Symlink(target) => {
             inode.kind = Kind::Symlink;

@@ -15,6 +15,7 @@ mod list_here;
 mod locks;
 mod lookup;
 pub mod make_directory;
+mod next_restorations;
 mod open;
 mod prepare_write;
 mod punch;
@@ -198,6 +199,9 @@ pub fn run<V: View>(
             Ok(Reply::Done.into())
         }
         Request::Consult(question) => consult::run(builder, request, question),
+        Request::NextRestorations { ended, files_max } => {
+            next_restorations::run(builder, ended, *files_max)
+        }
         Request::KeepAlive => Ok(Reply::Done.into()),
         Request::EndSession => {
             builder.end_session(builder.request.session);

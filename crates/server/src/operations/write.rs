@@ -80,6 +80,11 @@ pub fn note_write<V: View>(
     inode.sparse |= note.covered_from > inode.size;
     builder.grow(id, &mut inode, note.end)?;
     inode.announced = false;
+    if inode.released {
+        // A restoration changes nothing that programs can see.
+        builder.state.put_inode(id, inode.clone());
+        return Ok(inode);
+    }
     inode.modified = note.written.map_or(now, |written| written.min(now));
     inode.changed = now;
     if note.kill_privileges {

@@ -42,6 +42,7 @@ impl<V: View> DecisionBuilder<'_, V> {
             ahead: false,
             sparse: false,
             announced: false,
+            released: false,
             chunk_bytes: new.chunk_bytes,
             accessed: now,
             modified: now,

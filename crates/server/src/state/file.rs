@@ -105,6 +105,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     /// The amount of data in a file, in bytes, if this server knows it.
     fn allocated_bytes(&self, id: FileId, inode: &Inode) -> Option<u64> {
         match inode.kind {
+            Kind::File if inode.released => Some(0),
             Kind::File if !inode.sparse => Some(inode.size),
             Kind::File if is_one_chunk(inode) => {
                 Some(self.data_bytes(id, inode.size, inode.chunk_bytes, &inode.truncations))
@@ -184,7 +185,7 @@ const fn attributes(id: FileId, inode: &Inode) -> Attributes {
         changed: inode.changed,
         born: inode.born,
         chunk_bytes: inode.chunk_bytes,
-        allocated_bytes: None,
+        allocated_bytes: if inode.released { Some(0) } else { None },
     }
 }
 

@@ -330,6 +330,7 @@ pub fn inode(kind: Kind, links: u32, size: u64) -> Inode {
         ahead: false,
         sparse: false,
         announced: false,
+        released: false,
         chunk_bytes: CHUNK_BYTES,
         accessed: Timestamp::default(),
         modified: Timestamp::default(),
