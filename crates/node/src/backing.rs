@@ -11,6 +11,20 @@ pub struct BackingStore {
     pub directory: PathBuf,
     /// When changes are written back to it.
     pub flush: FlushPolicy,
+    /// When the data of its files is copied to the cluster.
+    #[serde(default)]
+    pub load: Loading,
+}
+
+/// When the data of files is copied to the cluster. Names and attributes are copied first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loading {
+    /// When somebody needs the data of the file.
+    #[default]
+    OnDemand,
+    /// Before the cluster is ready.
+    First,
 }
 
 /// When changes are written back.

@@ -16,7 +16,7 @@ pub mod search;
 pub mod server;
 pub mod time_slices;
 
-pub use backing::{BackingStore, FlushPolicy};
+pub use backing::{BackingStore, FlushPolicy, Loading};
 pub use client::{Futago, Invalidation, Invalidations, Options, RecordedClient, Starter};
 pub use clock::Clock;
 pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};

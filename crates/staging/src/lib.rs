@@ -17,7 +17,7 @@ mod tree;
 
 pub use backing::{Backing, BackingPlan, Lives, Pass, Unflushed};
 pub use clients::{Direction, RemoteClients, Setup, serve};
-pub use copier::{Copier, Perform, Present, Rules, Unreachable, Verification};
+pub use copier::{Contents, Copier, Perform, Present, Rules, Unreachable, Verification};
 pub use failure::{Failure, Reach, Result};
 pub use metadata::{Identity, NodeMetadata, Owner};
 pub use path::{TreePath, escape};

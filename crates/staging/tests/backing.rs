@@ -8,13 +8,14 @@ mod description;
 
 use cluster::{Running, start};
 use description::describe;
+use futago_client::RenameFlags;
 use futago_node::{
-    Options,
+    Loading, Options,
     blocking::{FileSystem, OpenOptions},
 };
 use futago_staging::{
-    Backing, BackingPlan, ClusterTree, Direction, Failure, Found, Item, Links, Owner, Pass,
-    Present, Progress, Rules, Setup, Stage, Tree, TreePath, Unreachable, Verification,
+    Backing, BackingPlan, ClusterTree, Contents, Direction, Failure, Found, Item, Links, Owner,
+    Pass, Present, Progress, Rules, Setup, Stage, Tree, TreePath, Unreachable, Verification,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::{
@@ -31,15 +32,21 @@ struct Backed {
     running: Running,
     /// A number that a restarted server changes.
     life: Arc<AtomicU64>,
+    loading: Loading,
 }
 
 impl Backed {
     fn start() -> Self {
+        Self::loading(Loading::OnDemand)
+    }
+
+    fn loading(loading: Loading) -> Self {
         let running = start(2);
         fs::create_dir(running.directory.path().join("slow")).unwrap();
         Self {
             running,
             life: Arc::new(AtomicU64::new(1)),
+            loading,
         }
     }
 
@@ -54,6 +61,7 @@ impl Backed {
             state: self.running.directory.path().join("state"),
             cluster: self.running.cluster.text().unwrap().to_string(),
             clients: 2,
+            loading: self.loading,
         };
         let life = Arc::clone(&self.life);
         let lives = Box::new(move || Ok(vec![life.load(Ordering::Relaxed)]));
@@ -75,6 +83,7 @@ impl Backed {
             verification: Verification::Checksums,
             unreachable: Unreachable::EndsCopy,
             part_bytes: 1 << 20,
+            contents: Contents::Copied,
         };
         let setup = Setup {
             cluster: self.running.cluster.text().unwrap().to_string(),
@@ -136,6 +145,7 @@ enum Step {
     RemoveDirectory(String),
     Rename(String, String),
     Symlink(String),
+    Exchange(String, String),
     Link(String, String),
     WriteBack,
     RestartAgent,
@@ -148,11 +158,12 @@ fn path() -> impl Strategy<Value = String> {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (path(), any::<u8>(), 0..100_000_usize).prop_map(|(path, byte, size)| Step::Write(path, byte, size)),
+        6 => (path(), any::<u8>(), prop_oneof![0..100_usize, 0..100_000_usize]).prop_map(|(path, byte, size)| Step::Write(path, byte, size)),
         4 => path().prop_map(Step::MakeDirectory),
         2 => path().prop_map(Step::Remove),
         2 => path().prop_map(Step::RemoveDirectory),
         3 => (path(), path()).prop_map(|(from, to)| Step::Rename(from, to)),
+        2 => (path(), path()).prop_map(|(from, to)| Step::Exchange(from, to)),
         1 => path().prop_map(Step::Symlink),
         2 => (path(), path()).prop_map(|(from, to)| Step::Link(from, to)),
         3 => Just(Step::WriteBack),
@@ -180,6 +191,7 @@ fn take(files: &FileSystem, step: &Step) {
         Step::RemoveDirectory(path) => drop(files.remove_directory(path.as_bytes())),
         Step::Rename(from, to) => drop(files.rename(from.as_bytes(), to.as_bytes())),
         Step::Symlink(path) => drop(files.symlink(b"somewhere", path.as_bytes())),
+        Step::Exchange(one, other) => exchange(files, one, other),
         Step::Link(from, to) => {
             let _ = files.run(async |client| {
                 let file = client.resolve(from.as_bytes(), false).await?.attributes.id;
@@ -191,10 +203,37 @@ fn take(files: &FileSystem, step: &Step) {
     }
 }
 
-fn work(steps: &[Step]) {
-    let backed = Backed::start();
-    fs::create_dir(backed.slow().join("a")).unwrap();
-    fs::write(backed.slow().join("a/b"), b"before").unwrap();
+/// Exchanges two names, if both exist.
+fn exchange(files: &FileSystem, one: &str, other: &str) {
+    let flags = RenameFlags {
+        exchange: true,
+        ..RenameFlags::default()
+    };
+    let _ = files.run(async |client| {
+        let from = client.locate(one.as_bytes()).await?;
+        let to = client.locate(other.as_bytes()).await?;
+        let (to, name) = (to.directory, to.name);
+        let renamed = client.rename(from.directory, &from.name, to, &name, flags);
+        renamed.await
+    });
+}
+
+/// A tree that a cluster begins with: all files have the same size and time.
+fn fill(slow: &Path) {
+    fs::create_dir_all(slow.join("a/c")).unwrap();
+    fs::create_dir(slow.join("b")).unwrap();
+    for (name, byte) in [("a/a", 1), ("a/b", 2), ("a/c/a", 3), ("b/a", 4), ("b/b", 5)] {
+        let path = slow.join(name);
+        fs::write(&path, [byte; 50]).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    }
+    fs::hard_link(slow.join("a/a"), slow.join("b/c")).unwrap();
+}
+
+fn work(steps: &[Step], loading: Loading) {
+    let backed = Backed::loading(loading);
+    fill(&backed.slow());
     let files = backed.files();
     let mut agent = backed.agent();
     for step in steps {
@@ -207,7 +246,21 @@ fn work(steps: &[Step]) {
     }
     assert_flushed(&flush(&mut agent));
     assert_eq!(agent.unflushed().unwrap().files, 0);
-    assert_eq!(describe(&backed.slow()), describe(&backed.copy()));
+    let (slow, copy) = (describe(&backed.slow()), describe(&backed.copy()));
+    let is_same = |path: &&Vec<u8>| slow.get(*path) == copy.get(*path);
+    let mut different: Vec<_> = slow.keys().chain(copy.keys()).collect();
+    different.retain(|path| !is_same(path));
+    let shown = different.iter().map(|path| {
+        let sides = [&slow, &copy].map(|side| side.get(*path).map(|it| (it, it.data.first())));
+        let text = format!("{:?}", sides)
+            .replace("1, 1, ", "")
+            .replace("2, 2, ", "");
+        (
+            String::from_utf8_lossy(path),
+            text.chars().take(900).collect::<String>(),
+        )
+    });
+    assert!(different.is_empty(), "{:?}", shown.collect::<Vec<_>>());
 }
 
 #[test]
@@ -218,16 +271,83 @@ fn the_directory_becomes_what_the_cluster_is_whatever_is_done() {
         ..ProptestConfig::default()
     };
     let steps = prop::collection::vec(step(), 1..40);
-    let test = |steps: Vec<Step>| {
-        work(&steps);
+    let loading = prop_oneof![Just(Loading::OnDemand), Just(Loading::First)];
+    let test = |(steps, loading): (Vec<Step>, Loading)| {
+        work(&steps, loading);
         Ok(())
     };
-    TestRunner::new(config).run(&steps, test).unwrap();
+    TestRunner::new(config)
+        .run(&(steps, loading), test)
+        .unwrap();
+}
+
+#[test]
+fn files_of_one_size_and_time_that_change_places_are_written_back() {
+    for loading in [Loading::OnDemand, Loading::First] {
+        let backed = Backed::loading(loading);
+        let slow = backed.slow();
+        fill(&slow);
+        let mut agent = backed.agent();
+        let files = backed.files();
+        exchange(&files, "/a/b", "/b/b");
+        files.rename(b"/a/c/a", b"/b/a").unwrap();
+        assert_flushed(&flush(&mut agent));
+        let bytes = |name: &str| fs::read(slow.join(name)).unwrap();
+        for (name, byte) in [("a/a", 1), ("a/b", 5), ("b/b", 2), ("b/a", 3), ("b/c", 1)] {
+            assert_eq!(bytes(name), [byte; 50], "{name}");
+        }
+    }
+}
+
+#[test]
+fn data_is_loaded_when_somebody_needs_it() {
+    let backed = Backed::start();
+    fill(&backed.slow());
+    fs::write(backed.slow().join("large"), vec![7; 10_000_000]).unwrap();
+    fs::write(backed.slow().join("empty"), b"").unwrap();
+    let agent = backed.agent();
+    let files = backed.files();
+    assert_eq!(
+        agent.released_files(),
+        6,
+        "hard links count once, empty files not"
+    );
+    assert_eq!(files.metadata(b"/large", true).unwrap().size, 10_000_000);
+    let file = files.open(b"/large", OpenOptions::default()).unwrap();
+    assert!(file.read_at(9_999_000, 2000).unwrap() == vec![7; 1000]);
+    let file = files.open(b"/b/c", OpenOptions::default()).unwrap();
+    assert!(file.read_at(0, 5000).unwrap() == vec![1; 50]);
+    assert_eq!(
+        agent.unflushed().unwrap().files,
+        0,
+        "loading changes nothing"
+    );
+    assert!(agent.released_files() <= 5);
+}
+
+#[test]
+fn what_others_change_before_it_is_loaded_is_an_error() {
+    let backed = Backed::start();
+    fill(&backed.slow());
+    let mut agent = backed.agent();
+    let files = backed.files();
+    fs::write(backed.slow().join("a/b"), b"by others").unwrap();
+    let opened = files.open(b"/a/b", OpenOptions::default());
+    assert_eq!(opened.err().unwrap().raw_os_error(), Some(libc::EIO));
+    let failure = agent.take_load_failure().unwrap().to_string();
+    assert!(
+        failure.contains("slow/a/b") && failure.contains("by others"),
+        "{failure}"
+    );
+    files.rename(b"/a/b", b"/elsewhere").unwrap();
+    let pass = flush(&mut agent);
+    assert_eq!(pass.unflushed.files, 2, "{pass:?}");
+    assert_eq!(fs::read(backed.slow().join("a/b")).unwrap(), b"by others");
 }
 
 #[test]
 fn what_others_change_in_the_directory_stays() {
-    let backed = Backed::start();
+    let backed = Backed::loading(Loading::First);
     let slow = backed.slow();
     for name in ["changed", "removed", "free"] {
         fs::write(slow.join(name), b"before").unwrap();

@@ -9,9 +9,9 @@ mod trees;
 use cluster::{Running, start};
 use description::describe;
 use futago_staging::{
-    Answer, ClusterTree, Direction, Failure, Found, Item, Links, LocalTree, Owner, Perform,
-    Present, Progress, Reach, Rules, Setup, Stage, Summary, Task, Tree, TreePath, Unreachable,
-    Verification,
+    Answer, ClusterTree, Contents, Direction, Failure, Found, Item, Links, LocalTree, Owner,
+    Perform, Present, Progress, Reach, Rules, Setup, Stage, Summary, Task, Tree, TreePath,
+    Unreachable, Verification,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::{
@@ -39,6 +39,7 @@ const RULES: Rules = Rules {
     verification: Verification::Checksums,
     unreachable: Unreachable::EndsCopy,
     part_bytes: 50_000,
+    contents: Contents::Copied,
 };
 
 impl Running {

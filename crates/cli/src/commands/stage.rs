@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use futago_base::Kind;
 use futago_node::{Cluster, cores};
 use futago_staging::{
-    ClusterTree, Direction, Found, Item, Links, LocalTree, Owner, Present, Rules, Tree,
+    ClusterTree, Contents, Direction, Found, Item, Links, LocalTree, Owner, Present, Rules, Tree,
     Unreachable, Verification, serve,
 };
 use std::{
@@ -190,6 +190,7 @@ impl Common {
                 false => Unreachable::EndsCopy,
             },
             part_bytes: self.part_size.as_u64(),
+            contents: Contents::Copied,
         }
     }
 }

@@ -15,8 +15,8 @@ use crate::{
 use anyhow::Context;
 use futago_node::Cluster;
 use futago_staging::{
-    Counts, Direction, Item, Owner, Perform, Present, Rules, Setup, Stage, Summary, TreePath,
-    Unreachable, Verification,
+    Contents, Counts, Direction, Item, Owner, Perform, Present, Rules, Setup, Stage, Summary,
+    TreePath, Unreachable, Verification,
 };
 use report::Report;
 use std::{
@@ -51,6 +51,7 @@ impl Plan {
             verification: Verification::Omitted,
             unreachable: Unreachable::SkipsFile,
             part_bytes: PART_BYTES,
+            contents: Contents::Copied,
         };
         Self {
             direction,

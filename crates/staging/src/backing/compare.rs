@@ -1,14 +1,10 @@
 //! The differences between the cluster and the directory.
 
-use super::{
-    Unflushed,
-    known::{Known, fingerprint},
-    listing::Listing,
-};
-use crate::{NodeMetadata, TreePath};
+use super::{Unflushed, known::Known, listing::Listing};
+use crate::{Identity, NodeMetadata, TreePath};
 use futago_base::{Kind, Timestamp};
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     os::unix::ffi::OsStringExt,
     time::{Duration, SystemTime},
@@ -36,13 +32,11 @@ impl Changes {
         };
         let is_changed = |path: &TreePath, node: &NodeMetadata| {
             let same = known.get(path);
-            same.is_none_or(|same| same.cluster != fingerprint(node))
+            same.is_none_or(|same| !same.is_in_cluster(node))
         };
         let changed = listed.iter().filter(|(path, node)| is_changed(path, node));
-        let written: Vec<_> = changed
-            .filter(|(_, node)| is_due(node))
-            .map(|(path, node)| (path.clone(), *node))
-            .collect();
+        let due: Vec<_> = changed.filter(|(_, node)| is_due(node)).collect();
+        let written = with_further_names(due, listed);
         let paths = written.iter().map(|(path, _)| path).chain(&removed);
         let parents: BTreeSet<_> = paths.filter_map(parent).collect();
         let parents = parents.into_iter().filter_map(|path| {
@@ -74,6 +68,23 @@ impl Changes {
             failures: Vec::new(),
         }
     }
+}
+
+/// Nodes with all other names of the files among them, so that copies become names of one file, too.
+fn with_further_names(
+    due: Vec<(&TreePath, &NodeMetadata)>,
+    listed: &Listing,
+) -> Vec<(TreePath, NodeMetadata)> {
+    let has_more = |node: &NodeMetadata| node.kind != Kind::Directory && node.links > 1;
+    let linked = due.iter().filter(|(_, node)| has_more(node));
+    let linked: BTreeSet<Identity> = linked.map(|(_, node)| node.identity).collect();
+    let mut all: BTreeMap<&TreePath, &NodeMetadata> = due.into_iter().collect();
+    if !linked.is_empty() {
+        let is_linked = |node: &NodeMetadata| has_more(node) && linked.contains(&node.identity);
+        all.extend(listed.iter().filter(|(_, node)| is_linked(node)));
+    }
+    let owned = |(path, node): (&TreePath, &NodeMetadata)| (path.clone(), *node);
+    all.into_iter().map(owned).collect()
 }
 
 /// The directory of a path, without a slash at its end.

@@ -15,11 +15,45 @@ use xxhash_rust::xxh3::xxh3_64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Same {
     /// The fingerprint of its metadata in the cluster.
-    pub cluster: u64,
+    cluster: u64,
     /// The fingerprint of its metadata in the directory.
-    pub local: u64,
+    local: u64,
+    /// Whether it had several names in the directory. The removal of one changes the time of change
+    /// of the others, so that this time does not count.
+    is_linked: bool,
     /// The kind of node.
     pub kind: Kind,
+    /// The number of the node in the cluster.
+    pub inode: u64,
+    /// Whether the data of the file was in the directory alone.
+    pub released: bool,
+}
+
+impl Same {
+    /// A node of the cluster, and its copy in the directory.
+    pub fn new(node: &NodeMetadata, local: &NodeMetadata) -> Self {
+        let is_linked = local.links > 1;
+        Self {
+            cluster: fingerprint(node, false),
+            local: fingerprint(local, is_linked),
+            is_linked,
+            kind: node.kind,
+            inode: node.identity.inode,
+            released: false,
+        }
+    }
+
+    /// Whether the node of the cluster is unchanged.
+    pub fn is_in_cluster(&self, node: &NodeMetadata) -> bool {
+        self.cluster == fingerprint(node, false)
+    }
+
+    /// Whether the node of the directory is unchanged. Entries of a directory do not count.
+    pub fn is_local(&self, present: &NodeMetadata) -> bool {
+        let is_directory = present.kind == Kind::Directory;
+        self.kind == present.kind
+            && (is_directory || self.local == fingerprint(present, self.is_linked))
+    }
 }
 
 /// All nodes that are known to be the same, by their path in the cluster.
@@ -30,11 +64,11 @@ pub struct Known {
     nodes: BTreeMap<TreePath, Same>,
 }
 
-/// A number that changes with the metadata of a node. That of a directory which a copy writes to
-/// changes with every entry, so that its kind alone counts.
-pub fn fingerprint(node: &NodeMetadata) -> u64 {
+/// A number that changes with the metadata of a node.
+fn fingerprint(node: &NodeMetadata, is_linked: bool) -> u64 {
     let fields = (node.identity, node.kind, node.mode, node.uid, node.gid);
-    let contents = (node.size, node.modified, node.changed);
+    let changed = (!is_linked).then_some(node.changed);
+    let contents = (node.size, node.modified, changed);
     // A tuple of numbers can always be encoded.
     xxh3_64(&postcard::to_allocvec(&(fields, contents)).unwrap_or_default())
 }
@@ -81,8 +115,26 @@ impl Known {
         self.nodes.insert(path, same);
     }
 
+    /// Notes that the data of a known file is in the directory alone.
+    pub fn note_released(&mut self, path: &TreePath) {
+        if let Some(same) = self.nodes.get_mut(path) {
+            same.released = true;
+        }
+    }
+
+    /// Notes that all files but these have their data.
+    pub fn note_loaded(&mut self, is_released: impl Fn(u64) -> bool) {
+        for same in self.nodes.values_mut() {
+            same.released &= is_released(same.inode);
+        }
+    }
+
     pub fn forget(&mut self, path: &TreePath) {
         self.nodes.remove(path);
+    }
+
+    pub fn nodes(&self) -> impl Iterator<Item = (&TreePath, &Same)> {
+        self.nodes.iter()
     }
 
     pub fn paths(&self) -> impl Iterator<Item = &TreePath> {

@@ -6,15 +6,21 @@
 mod compare;
 mod known;
 mod listing;
+mod released;
+mod restore;
 mod write;
 
 use crate::{
-    ClusterTree, Direction, Failure, Found, Item, Links, LocalTree, Owner, Perform, Present,
-    Progress, Reach, Result, Rules, Setup, Stage, Tree, TreePath, Unreachable, Verification,
+    ClusterTree, Contents, Direction, Failure, Found, Item, Links, LocalTree, Owner, Perform,
+    Present, Progress, Reach, Result, Rules, Setup, Stage, Tree, TreePath, Unreachable,
+    Verification,
 };
 use compare::Changes;
-use futago_base::Timestamp;
+use futago_base::{FileId, Kind, Timestamp};
+use futago_node::Loading;
 use known::Known;
+use released::Released;
+use restore::Restorer;
 use serde::{Deserialize, Serialize};
 use std::{
     io,
@@ -39,6 +45,8 @@ pub struct Backing {
     setup: Setup,
     interrupted: Arc<AtomicBool>,
     lives: Lives,
+    released: Arc<Released>,
+    restorer: Option<Restorer>,
 }
 
 /// Reads the lives of the servers: a number for each, which a restart changes.
@@ -54,6 +62,8 @@ pub struct BackingPlan {
     pub cluster: String,
     /// The number of clients.
     pub clients: usize,
+    /// When the data of files is copied to the cluster.
+    pub loading: Loading,
 }
 
 /// The changes that the directory lacks.
@@ -96,8 +106,8 @@ impl Unflushed {
 }
 
 impl Backing {
-    /// Copies the directory into the empty cluster. A process that finds the state of an earlier
-    /// one continues its work instead.
+    /// Copies the directory into the empty cluster, or its names and attributes if data is loaded
+    /// on demand. A process that finds the state of an earlier one continues its work instead.
     ///
     /// # Errors
     /// The first node that cannot be copied, or a server or the state file.
@@ -111,29 +121,51 @@ impl Backing {
             setup: setup(plan.cluster, plan.clients),
             interrupted,
             lives,
+            released: Arc::default(),
+            restorer: None,
         };
         if backing.known.is_new() {
             backing.known.set_lives((backing.lives)()?);
-            backing.import()?;
+            backing.import(plan.loading)?;
+        }
+        if plan.loading == Loading::OnDemand {
+            backing.start_restorer(&cluster)?;
         }
         Ok(backing)
     }
 
-    fn import(&mut self) -> io::Result<()> {
-        let setup = Setup {
+    fn import(&mut self, loading: Loading) -> io::Result<()> {
+        let mut setup = Setup {
             direction: Direction::In,
             ..self.setup.clone()
         };
+        if loading == Loading::OnDemand {
+            setup.rules.contents = Contents::Released;
+            setup.rules.part_bytes = u64::MAX;
+        }
         let clients = setup.clients(&self.interrupted)?;
         let root = self.root_item().map_err(io::Error::other)?;
-        let summary = Stage::new(clients, self.setup.rules, &Unwatched).run(vec![root], None);
+        let summary = Stage::new(clients, setup.rules, &Unwatched).run(vec![root], None);
         if let Some(failure) = summary.failures.into_iter().next() {
             return Err(io::Error::other(failure));
         }
         for (path, node) in self.list().map_err(io::Error::other)? {
-            self.learn(&path, &node).map_err(io::Error::other)?;
+            let is_known = self.learn(&path, &node).map_err(io::Error::other)?;
+            let has_data = node.kind == Kind::File && node.size > 0;
+            if is_known && has_data && loading == Loading::OnDemand {
+                self.known.note_released(&path);
+            }
         }
         self.known.save(&self.state)
+    }
+
+    fn start_restorer(&mut self, cluster: &futago_node::Cluster) -> io::Result<()> {
+        self.released = Arc::new(Released::of(&self.known));
+        let (tree, directory) = (ClusterTree::connect(cluster)?, self.directory.clone());
+        let released = Arc::clone(&self.released);
+        let restorer = Restorer::start(tree, self.setup.rules, directory, released)?;
+        self.restorer = Some(restorer);
+        Ok(())
     }
 
     /// The directory as an item that is copied to the root of the cluster.
@@ -186,6 +218,7 @@ impl Backing {
             return Ok(Pass::default());
         }
         let pass = self.write(changes)?;
+        self.known.note_loaded(|file| self.released.contains(file));
         let saved = self.known.save(&self.state);
         saved.map_err(|error| Failure::local(&(&*self.state).into(), "writing", &error))?;
         Ok(pass)
@@ -216,10 +249,34 @@ impl Backing {
 
     /// The path in the directory of a path in the cluster.
     fn local(&self, path: &TreePath) -> TreePath {
-        match path.last_name() {
-            None => self.directory.clone(),
-            Some(_) => self.directory.join(&path.bytes()[1..]),
+        local_path(&self.directory, path)
+    }
+
+    /// Brings the data to the cluster that nothing but this path of the directory has. It must be
+    /// done before the path changes.
+    fn ensure_loaded(&self, path: &TreePath) -> Result<()> {
+        let same = self.known.get(path).filter(|same| same.released);
+        let Some(file) = same.map(|same| same.inode) else {
+            return Ok(());
+        };
+        if !self.released.give_up(file, path) {
+            self.tree.load(path, FileId(file)).map_err(|failure| {
+                let cause = format!("its data must be loaded before: {}", failure.cause);
+                Failure::of_file(&self.local(path), "writing back", cause)
+            })?;
+            self.released.remove(file);
         }
+        Ok(())
+    }
+
+    /// The number of files whose data is in the directory alone.
+    pub fn released_files(&self) -> u64 {
+        self.released.len() as u64
+    }
+
+    /// The latest file since the last call whose data could not be loaded.
+    pub fn take_load_failure(&self) -> Option<Failure> {
+        self.restorer.as_ref()?.take_failure()
     }
 
     fn clients(&self) -> io::Result<Vec<Box<dyn Perform>>> {
@@ -229,6 +286,14 @@ impl Backing {
     /// The directory.
     pub fn directory(&self) -> &Path {
         self.directory.local()
+    }
+}
+
+/// The path in a directory of a path in the cluster.
+fn local_path(directory: &TreePath, path: &TreePath) -> TreePath {
+    match path.last_name() {
+        None => directory.clone(),
+        Some(_) => directory.join(&path.bytes()[1..]),
     }
 }
 
@@ -242,6 +307,7 @@ fn setup(cluster: String, clients: usize) -> Setup {
             verification: Verification::Omitted,
             unreachable: Unreachable::EndsCopy,
             part_bytes: PART_BYTES,
+            contents: Contents::Copied,
         },
         clients,
     }

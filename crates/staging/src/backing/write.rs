@@ -1,10 +1,6 @@
 //! Writes changes back to the directory.
 
-use super::{
-    Backing, Pass, Unwatched,
-    compare::Changes,
-    known::{Same, fingerprint},
-};
+use super::{Backing, Pass, Unwatched, compare::Changes, known::Same};
 use crate::{
     Failure, Found, Item, Links, LocalTree, NodeMetadata, Result, Stage, Task, Tree, TreePath,
 };
@@ -84,9 +80,12 @@ impl Backing {
         let Some(present) = LocalTree.metadata(&local, Links::Unfollowed)? else {
             return Ok(Found::Other);
         };
+        self.ensure_loaded(path)?;
         match (node.kind, present.kind) {
             (Kind::Directory, Kind::Directory) => Ok(Found::Other),
-            _ if present.is_copy_of(node) => Ok(Found::Whole(present)),
+            _ if present.is_copy_of(node) && self.may_be_copied(path, node) => {
+                Ok(Found::Whole(present))
+            }
             _ => {
                 self.ensure_known(path, &present)?;
                 if node.kind == Kind::Directory || present.kind == Kind::Directory {
@@ -95,6 +94,13 @@ impl Backing {
                 Ok(Found::Other)
             }
         }
+    }
+
+    /// Whether a path of the directory may have a copy of a node that nothing is known of. It has
+    /// not if it has one of another node.
+    fn may_be_copied(&self, path: &TreePath, node: &NodeMetadata) -> bool {
+        let known = self.known.get(path);
+        known.is_none_or(|same| same.inode == node.identity.inode)
     }
 
     /// Removes a node that gets another kind, with everything below it.
@@ -118,6 +124,7 @@ impl Backing {
             return Ok(());
         };
         self.ensure_known(path, &present)?;
+        self.ensure_loaded(path)?;
         let removed = match present.kind {
             Kind::Directory => std::fs::remove_dir(local.local()),
             _ => std::fs::remove_file(local.local()),
@@ -127,11 +134,11 @@ impl Backing {
 
     /// Fails if another program has changed a node of the directory.
     fn ensure_known(&self, path: &TreePath, present: &NodeMetadata) -> Result<()> {
-        let is_known = |same: &Same| {
-            let is_directory = present.kind == Kind::Directory;
-            same.kind == present.kind && (is_directory || same.local == fingerprint(present))
-        };
-        match self.known.get(path).is_some_and(is_known) {
+        match self
+            .known
+            .get(path)
+            .is_some_and(|same| same.is_local(present))
+        {
             true => Ok(()),
             false => Err(Failure::of_file(
                 &self.local(path),
@@ -169,11 +176,7 @@ impl Backing {
         let owner = self.setup.rules.owner;
         let is_same = present.is_copy_of(node) && present.has_attributes_of(node, owner);
         if is_same {
-            let same = Same {
-                cluster: fingerprint(node),
-                local: fingerprint(&present),
-                kind: node.kind,
-            };
+            let same = Same::new(node, &present);
             self.known.insert(path.clone(), same);
         }
         Ok(is_same)

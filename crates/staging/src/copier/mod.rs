@@ -5,6 +5,7 @@ mod directory;
 mod large;
 mod names;
 mod node;
+mod restore;
 
 use crate::{
     Answer, Failure, Item, NodeMetadata, Owner, Result, Task, Tree, TreePath, Xattr, temporary,
@@ -28,6 +29,17 @@ pub struct Rules {
     pub unreachable: Unreachable,
     /// Files of more bytes are copied in parts of this size, by several clients.
     pub part_bytes: u64,
+    /// The data of copied files.
+    pub contents: Contents,
+}
+
+/// The data of a copied file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Contents {
+    /// It has that of its source.
+    Copied,
+    /// It has none, and a restorer brings it when somebody needs it. Only clusters have such files.
+    Released,
 }
 
 /// The consequence of a server that does not answer.

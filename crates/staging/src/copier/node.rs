@@ -1,6 +1,6 @@
 //! Nodes that one client copies as a whole.
 
-use super::{Copier, Present, data::Nodes, named, temporary_path};
+use super::{Contents, Copier, Present, data::Nodes, named, temporary_path};
 use crate::{Answer, Done, Failure, Found, Item, Links, NodeMetadata, Result, Tree, TreePath};
 use futago_base::Kind;
 
@@ -36,6 +36,9 @@ impl<S: Tree, T: Tree> Copier<S, T> {
         let source = self.source.open(&item.source, &item.metadata)?;
         let mut bytes = 0;
         let target = match item.metadata.kind {
+            Kind::File if self.rules.contents == Contents::Released => {
+                self.target.create_released(temporary, item.metadata.size)?
+            }
             Kind::File => {
                 let target = self.target.create_file(temporary)?;
                 bytes = self.fill_file(item, &source, &target)?;

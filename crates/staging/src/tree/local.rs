@@ -157,6 +157,11 @@ impl Tree for LocalTree {
         })
     }
 
+    fn create_released(&self, path: &TreePath, _: u64) -> Result<LocalNode> {
+        let cause = "only a cluster has files without their data";
+        Err(Failure::of_file(path, "creating", cause))
+    }
+
     fn create_symlink(&self, path: &TreePath, target: &[u8]) -> Result<LocalNode> {
         let made = fs::symlink(target, path.local());
         named(path, "creating", made.map_err(Into::into))?;

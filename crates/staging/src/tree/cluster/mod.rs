@@ -1,6 +1,7 @@
 //! Clusters.
 
 mod operations;
+mod released;
 
 use super::{TreeEntry, TreeListing};
 use crate::{Failure, Result, TreePath};

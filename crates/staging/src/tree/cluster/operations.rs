@@ -63,6 +63,14 @@ impl Tree for ClusterTree {
         self.create(path, content, 0o600)
     }
 
+    fn create_released(&self, path: &TreePath, size: u64) -> Result<ClusterNode> {
+        let content = NewContent::ReleasedFile {
+            default_chunk_bytes: self.chunk_bytes,
+            size,
+        };
+        self.create(path, content, 0o600)
+    }
+
     fn create_symlink(&self, path: &TreePath, target: &[u8]) -> Result<ClusterNode> {
         let target = Bytes::copy_from_slice(target);
         self.create(path, NewContent::Symlink(target), 0o777)
