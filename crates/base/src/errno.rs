@@ -66,6 +66,7 @@ errnos! {
     EOPNOTSUPP = 95, "not supported";
     ETIMEDOUT = 110, "timed out";
     ESTALE = 116, "stale file handle";
+    EREMOTEIO = 121, "the store behind the cluster cannot bring the data";
 }
 
 impl core::error::Error for Errno {}

@@ -206,10 +206,10 @@ fn without_a_restorer_the_data_cannot_be_had() {
     let (client, restorer) = (cluster.client(), cluster.client());
     cluster.run(async {
         let id = release(&client, "file", BYTES).await.attributes.id;
-        assert_eq!(client.open(id).await, Err(Errno::EIO));
+        assert_eq!(client.open(id).await, Err(Errno::EREMOTEIO));
         // One that comes later, and leaves while somebody waits.
         restore_wanted(&restorer).await;
-        assert_eq!(client.read(id, 0, 1).await, Err(Errno::EIO));
+        assert_eq!(client.read(id, 0, 1).await, Err(Errno::EREMOTEIO));
         let read = client.read(id, 0, BYTES as u32);
         assert!(while_restoring(&restorer, read).await.unwrap().bytes() == pattern(BYTES, 3));
     });

@@ -18,7 +18,7 @@ pub struct BackingStore {
 
 /// When the data of files is copied to the cluster. Names and attributes are copied first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String", into = "String")]
 pub enum Loading {
     /// When somebody needs the data of the file.
     #[default]
@@ -40,6 +40,46 @@ pub enum FlushPolicy {
     Idle(u32),
     /// On request only.
     None,
+}
+
+/// A text that names no time of loading.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not on-demand or first")]
+pub struct UnknownLoading(String);
+
+impl FromStr for Loading {
+    type Err = UnknownLoading;
+
+    fn from_str(text: &str) -> Result<Self, UnknownLoading> {
+        match text {
+            "on-demand" => Ok(Self::OnDemand),
+            "first" => Ok(Self::First),
+            _ => Err(UnknownLoading(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for Loading {
+    type Error = UnknownLoading;
+
+    fn try_from(text: String) -> Result<Self, UnknownLoading> {
+        text.parse()
+    }
+}
+
+impl From<Loading> for String {
+    fn from(loading: Loading) -> Self {
+        loading.to_string()
+    }
+}
+
+impl fmt::Display for Loading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OnDemand => "on-demand",
+            Self::First => "first",
+        })
+    }
 }
 
 /// A text that names no policy.
@@ -94,6 +134,14 @@ impl fmt::Display for FlushPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_loading_are_what_they_are_written_as() {
+        for text in ["on-demand", "first"] {
+            assert_eq!(text.parse::<Loading>().unwrap().to_string(), text);
+        }
+        assert!("later".parse::<Loading>().is_err());
+    }
 
     #[test]
     fn policies_are_what_they_are_written_as() {

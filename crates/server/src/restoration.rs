@@ -26,7 +26,7 @@ impl<V: View> DecisionBuilder<'_, V> {
     }
 
     /// Notes that the data of a file is wanted. Returns the failure for the client that wants it:
-    /// `Errno` if nobody brings data, or an attempt has failed.
+    /// `EREMOTEIO` if nobody brings data, or the error of an attempt that has failed.
     pub fn want(&mut self, file: FileId) -> Failure {
         let key = Key::Restoration(file);
         match self.restoration(file) {
@@ -34,7 +34,7 @@ impl<V: View> DecisionBuilder<'_, V> {
                 self.state.delete(key);
                 Failure::Errno(errno)
             }
-            _ if !self.has_restorer() => Failure::Errno(Errno::EIO),
+            _ if !self.has_restorer() => Failure::Errno(Errno::EREMOTEIO),
             Some(_) => Failure::Released,
             None => {
                 self.state.put(key, Restoration::Wanted);

@@ -333,7 +333,7 @@ fn what_others_change_before_it_is_loaded_is_an_error() {
     let files = backed.files();
     fs::write(backed.slow().join("a/b"), b"by others").unwrap();
     let opened = files.open(b"/a/b", OpenOptions::default());
-    assert_eq!(opened.err().unwrap().raw_os_error(), Some(libc::EIO));
+    assert_eq!(opened.err().unwrap().raw_os_error(), Some(libc::EREMOTEIO));
     let failure = agent.take_load_failure().unwrap().to_string();
     assert!(
         failure.contains("slow/a/b") && failure.contains("by others"),

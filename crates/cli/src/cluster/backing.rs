@@ -35,11 +35,14 @@ pub enum Request {
 pub enum Reply {
     /// Of a flush.
     Flushed(Pass),
-    /// Of a request for the status, with the error of the last pass.
+    /// Of a request for the status, with the error of the last pass or of the last file whose data
+    /// could not be loaded.
     Status {
         /// The changes that are not written back.
         unflushed: Unflushed,
-        /// The error of the last pass.
+        /// The number of files whose data is in the directory alone.
+        released_files: u64,
+        /// The error.
         last_error: Option<String>,
     },
     /// The request failed.

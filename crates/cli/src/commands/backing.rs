@@ -39,6 +39,8 @@ struct Running {
     backing: Backing,
     policy: FlushPolicy,
     last_error: Option<String>,
+    /// The latest file whose data could not be loaded.
+    load_error: Option<String>,
     interrupted: Arc<AtomicBool>,
 }
 
@@ -48,7 +50,8 @@ impl Agent {
         false
     }
 
-    /// Copies the directory into the cluster, then writes changes back until a signal comes.
+    /// Copies the directory into the cluster, then loads data and writes changes back until a
+    /// signal comes.
     pub fn run(self) -> anyhow::Result<Exit> {
         let interrupted = spawn::interruption()?;
         let cluster = self.cluster.load()?;
@@ -64,12 +67,14 @@ impl Agent {
             state: backing::state(&cluster),
             cluster: cluster.text()?.to_string(),
             clients: cores::allowed().len().clamp(2, 8),
+            loading: store.load,
         };
         let backing = Backing::open(plan, Arc::clone(&interrupted), lives(&cluster)?);
         let mut running = Running {
             backing: backing.context("copying the backing directory into the cluster")?,
             policy: store.flush,
             last_error: None,
+            load_error: None,
             interrupted,
         };
         let listener = listen(&cluster)?;
@@ -118,6 +123,7 @@ impl Running {
                 }
                 false => {}
             }
+            self.note_load_failure();
         }
         Ok(())
     }
@@ -154,6 +160,13 @@ impl Running {
         }
     }
 
+    fn note_load_failure(&mut self) {
+        if let Some(failure) = self.backing.take_load_failure() {
+            tracing::warn!("the data of a file cannot be loaded: {failure}");
+            self.load_error = Some(failure.to_string());
+        }
+    }
+
     fn reply(&mut self, stream: UnixStream) -> anyhow::Result<()> {
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
         let mut line = String::new();
@@ -163,7 +176,10 @@ impl Running {
                 let pass = self.backing.flush();
                 self.note(pass)
             }
-            Request::Status => self.status(),
+            Request::Status => {
+                self.note_load_failure();
+                self.status()
+            }
         };
         (&stream).write_all((serde_json::to_string(&reply)? + "\n").as_bytes())?;
         Ok(())
@@ -173,7 +189,8 @@ impl Running {
         match self.backing.unflushed() {
             Ok(unflushed) => Reply::Status {
                 unflushed,
-                last_error: self.last_error.clone(),
+                released_files: self.backing.released_files(),
+                last_error: self.last_error.clone().or(self.load_error.clone()),
             },
             Err(failure) => Reply::Failed(failure.to_string()),
         }

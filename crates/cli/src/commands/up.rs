@@ -18,7 +18,7 @@ use crate::{
 use anyhow::{Context, ensure};
 use clap::Args;
 use futago_base::ServerId;
-use futago_node::{BackingStore, Cluster, FlushPolicy, cores};
+use futago_node::{BackingStore, Cluster, FlushPolicy, Loading, cores};
 use serde::Serialize;
 use std::{
     ffi::OsString,
@@ -86,6 +86,10 @@ pub struct Up {
     /// (none).
     #[arg(long, value_name = "POLICY", default_value_t, requires = "backing")]
     flush: FlushPolicy,
+    /// When the data of the directory's files is copied into the cluster: when somebody needs it
+    /// (on-demand), or before the cluster is ready (first). Names and attributes are copied first.
+    #[arg(long, value_name = "WHEN", default_value_t, requires = "backing")]
+    load: Loading,
     #[command(flatten)]
     settings: Settings,
     /// How many seconds the servers may take to get ready.
@@ -233,8 +237,11 @@ impl Up {
             "{} is not UTF-8",
             directory.display()
         );
-        let flush = self.flush;
-        Ok(Some(BackingStore { directory, flush }))
+        Ok(Some(BackingStore {
+            directory,
+            flush: self.flush,
+            load: self.load,
+        }))
     }
 
     fn start_all(

@@ -91,6 +91,47 @@ fn down_refuses_to_lose_changes() {
     assert_eq!(fs::read(slow.join("before")).unwrap(), b"by others");
 }
 
+#[test]
+fn data_is_loaded_when_a_program_reads_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let slow = directory.path().join("slow");
+    fs::create_dir(&slow).unwrap();
+    for number in 0..20 {
+        write(
+            &slow.join(format!("file{number}")),
+            "data".repeat(number + 1).as_bytes(),
+        );
+    }
+    let cluster = Cluster { directory };
+    cluster
+        .start(&[
+            "--servers",
+            "3",
+            "--backing",
+            text(&slow),
+            "--flush",
+            "none",
+        ])
+        .success();
+    let (_, status) = cluster.json(&["status"]);
+    assert_eq!(status["backing"]["unloaded_files"], 20, "{status}");
+    let mut cat = cluster.command(&["cat", "/file3"]);
+    cat.assert().success().stdout("data".repeat(4));
+    fs::remove_file(slow.join("file7")).unwrap();
+    cluster.command(&["cat", "/file7"]).assert().failure();
+    let (code, status) = cluster.json(&["status"]);
+    let error = status["backing"]["error"].as_str().unwrap();
+    assert!(code == 1 && error.contains("file7"), "{status}");
+    let out = cluster.path("out");
+    fs::write(slow.join("file7"), "by others").unwrap();
+    assert_eq!(cluster.json(&["stage", "out", "/", text(&out)]).0, 1);
+    for number in (0..20).filter(|number| *number != 7) {
+        let copied = fs::read_to_string(out.join(format!("file{number}"))).unwrap();
+        assert_eq!(copied, "data".repeat(number + 1));
+    }
+    assert!(!out.join("file7").exists(), "no file without its data");
+}
+
 /// The agent's process, from the record of the cluster.
 fn agent(cluster: &Cluster) -> Pid {
     let directory = cluster.load().runtime_directory.unwrap();

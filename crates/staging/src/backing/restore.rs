@@ -134,7 +134,8 @@ impl Shared {
         task.error = self.restore(task.file).err().map(|failure| {
             let errno = match failure.reach {
                 Reach::Refused => Errno::ENOSPC,
-                _ => Errno::EIO,
+                Reach::Unreachable => Errno::EIO,
+                _ => Errno::EREMOTEIO,
             };
             *lock(&self.failure) = Some(failure);
             errno
@@ -214,7 +215,7 @@ impl Task {
         Self {
             desk: Arc::clone(desk),
             file,
-            error: Some(Errno::EIO),
+            error: Some(Errno::EREMOTEIO),
         }
     }
 }

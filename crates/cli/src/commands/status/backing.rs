@@ -20,7 +20,9 @@ pub struct BackingReport {
     unflushed_bytes: Option<u64>,
     /// How long the oldest of them waits, in seconds.
     unflushed_seconds: Option<u64>,
-    /// The error of the last pass, or the reason why the rest is not known.
+    /// The number of files whose data is in the directory alone; `None` if it is not known.
+    unloaded_files: Option<u64>,
+    /// The error of the last pass or load, or the reason why the rest is not known.
     error: Option<String>,
 }
 
@@ -34,13 +36,16 @@ impl BackingReport {
             unflushed_files: None,
             unflushed_bytes: None,
             unflushed_seconds: None,
+            unloaded_files: None,
             error: None,
         };
         match backing::ask(cluster, Request::Status, Some(wait)) {
             Ok(Reply::Status {
                 unflushed,
+                released_files,
                 last_error,
             }) => {
+                report.unloaded_files = Some(released_files);
                 report.unflushed_files = Some(unflushed.files);
                 report.unflushed_bytes = Some(unflushed.bytes);
                 report.unflushed_seconds = unflushed.since.map(seconds_since);
@@ -71,6 +76,10 @@ impl BackingReport {
             ),
             _ => "what is written back is not known\n".to_owned(),
         };
+        if let Some(files @ 1..) = self.unloaded_files {
+            let files = output::counted(files, "file is", "files are");
+            text += &format!("backing store: the data of {files} not loaded yet\n");
+        }
         if let Some(error) = &self.error {
             text += &format!("backing store: {error}\n");
         }
