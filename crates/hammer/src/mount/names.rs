@@ -132,6 +132,8 @@ impl Mount {
         let made = match kind {
             NewKind::Symlink => fs::symlinkat(&[*tag; 8][..], directory, name),
             NewKind::Fifo => fs::mknodat(directory, name, FileType::Fifo, mode, 0),
+            // A mount makes none.
+            NewKind::Released(_) => return Err(Errno::NOSYS),
             NewKind::File(_) if !open => {
                 fs::mknodat(directory, name, FileType::RegularFile, mode, 0)
             }

@@ -1,6 +1,6 @@
 //! The tree that the servers' records describe.
 
-use crate::model::{Body, Content, File, Node, NodeId, Tree};
+use crate::model::{Body, Content, File, Node, NodeId, Tree, released_tag};
 use futago_base::{
     ChunkId, FileId, Key, Kind, SessionId, Value, View,
     record::{Inode, LockKind, LockSpace, Opener},
@@ -93,6 +93,10 @@ fn node(
 
 fn data(id: FileId, inode: &Inode, stores: &[&MemoryStore]) -> Content {
     let mut content = Content::default();
+    if inode.released {
+        content.write(0, inode.size, released_tag(inode.size));
+        return content;
+    }
     let chunk_bytes = u64::from(inode.chunk_bytes.max(1));
     for index in 0..inode.size.div_ceil(chunk_bytes) {
         let chunk = ChunkId { file: id, index };

@@ -83,7 +83,7 @@ fn done(result: Result<(), Errno>) -> Observed {
     result.map(|()| Outcome::Done)
 }
 
-fn filled(length: u32, tag: u8) -> Payload {
+pub(super) fn filled(length: u32, tag: u8) -> Payload {
     Payload::from(Bytes::from(vec![tag; length as usize]))
 }
 
@@ -106,6 +106,13 @@ async fn create<C: Context>(core: &Client<C>, operation: &Operation) -> Observed
     };
     let (content, data) = match kind {
         NewKind::File(bytes) => (file, filled(*bytes, *tag)),
+        NewKind::Released(bytes) => {
+            let released = NewContent::ReleasedFile {
+                default_chunk_bytes,
+                size: u64::from(*bytes),
+            };
+            (released, Payload::empty())
+        }
         NewKind::Symlink => (
             NewContent::Symlink(Bytes::from(vec![*tag; 8])),
             Payload::empty(),

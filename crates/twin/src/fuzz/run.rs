@@ -1,6 +1,7 @@
 //! Runs a scenario and checks everything that can be checked.
 
 use super::perform::remove_entries;
+use super::restore;
 use super::script::Script;
 use super::{Burst, ClockStep, Known, Scenario, WriteBack};
 use crate::check::{
@@ -176,6 +177,9 @@ impl Run {
         run.clients = (0..scenario.clients)
             .map(|place| run.add_client(place))
             .collect();
+        if scenario.releases {
+            run.add_restorer();
+        }
         Ok(run)
     }
 
@@ -204,6 +208,15 @@ impl Run {
         let client = self.world.cluster.add_client(config, self.seed, now);
         self.world.run_client(client);
         client
+    }
+
+    /// Adds a client that brings the data of released files. It has no part in scripts and faults.
+    fn add_restorer(&mut self) {
+        let client = self.add_client(NO_PLACE);
+        let node = &mut self.world.cluster.clients[client];
+        node.spawn(restore::serve(node.core.clone()));
+        // Servers must know of it before somebody needs data.
+        self.world.run(NETWORK, |_| false);
     }
 
     /// The contact server of a client. A reduced scenario may have fewer servers.

@@ -1,5 +1,6 @@
 //! A scenario: drawn from a seed, or reduced from such a one.
 
+use super::Step;
 use super::burst::{Burst, ClockStep, Restart, Stop};
 use crate::cluster::{Defect, Faults, Party};
 use crate::random::Random;
@@ -38,6 +39,8 @@ pub struct Scenario {
     pub admission: AdmissionConfig,
     /// The bursts, one after the other. Between them everything comes to rest.
     pub bursts: Vec<Burst>,
+    /// Whether some new files are released, and a client restores those whose data is wanted.
+    pub releases: bool,
     /// The mistake that is planted.
     pub defect: Option<Defect>,
 }
@@ -56,6 +59,7 @@ const LEASE_PAUSE_MAX: Duration = Duration::from_millis(500);
 const STEP_MAX: Duration = Duration::from_millis(500);
 const HOUR_NS: i64 = 3_600_000_000_000;
 const LOSS_PERMILLE: u32 = 150;
+const RELEASING_PERMILLE: u32 = 250;
 const CYCLING_PERMILLE: u32 = 2;
 const STOP_MAX: Duration = Duration::from_secs(4);
 const AWAY_MAX: Duration = Duration::from_secs(12);
@@ -96,6 +100,13 @@ impl Scenario {
         let contacts = draw_contacts(&mut Random::new(seed, 19), servers, clients);
         let shared = draw_shared(seed, servers, &contacts);
         bursts.splice(lossless..lossless, shared);
+        let is_lossless = bursts.iter().all(|burst| burst.stop.is_none());
+        let is_roomy = memory_bytes == Self::MEMORY_UNLIMITED;
+        let releases = is_lossless && is_roomy && Random::new(seed, 21).chance(RELEASING_PERMILLE);
+        if releases {
+            let scripts = bursts.iter_mut().flat_map(|burst| &mut burst.scripts);
+            scripts.flatten().for_each(Step::release);
+        }
         Self {
             seed,
             servers,
@@ -111,6 +122,7 @@ impl Scenario {
             lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
             admission: draw_admission(&mut Random::new(seed, 15)),
             bursts,
+            releases,
             defect: None,
         }
     }
@@ -132,7 +144,7 @@ impl Scenario {
         let mut text = format!(
             "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
              leases of clients {:?}, contacts {:?}, again after {} us, room for data: {}, {} entries listed, \
-             {:?}, {:?}",
+             {:?}, {:?}, releases files: {}",
             self.servers,
             self.memory_bytes,
             self.spread_depth,
@@ -143,7 +155,8 @@ impl Scenario {
             self.keeps_data,
             self.listed_at_once,
             self.write_back,
-            self.admission
+            self.admission,
+            self.releases
         );
         for (number, burst) in self.bursts.iter().enumerate() {
             let faults = &burst.faults;

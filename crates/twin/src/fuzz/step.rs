@@ -41,6 +41,9 @@ enum Sort {
 pub const SEARCHED: u32 = 0;
 pub const TESTED: u32 = u32::MAX;
 
+/// The most bytes of a released file: some chunks.
+const RELEASED_MAX: u32 = 20_000;
+
 /// How often each sort is drawn.
 const WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Lookup, 8),
@@ -168,6 +171,8 @@ pub struct Step {
     draws: [u16; 8],
     work: Work,
     reach: Reach,
+    /// Whether some of the files that it creates are released.
+    releases: bool,
 }
 
 /// The names and nodes that a client knows.
@@ -283,7 +288,13 @@ impl Step {
             draws: std::array::from_fn(|_| random.next() as u16),
             work,
             reach,
+            releases: false,
         }
+    }
+
+    /// From now on, some of the files that it creates are released.
+    pub const fn release(&mut self) {
+        self.releases = true;
     }
 
     /// The same step on the file of this number among those that the client knows.
@@ -488,6 +499,7 @@ impl Step {
             0 => NewKind::Symlink,
             1 => NewKind::Fifo,
             2 | 3 => NewKind::File(self.length().min(4096)),
+            4..7 if self.releases => NewKind::Released(1 + u32::from(self.draws[3]) % RELEASED_MAX),
             _ => NewKind::File(0),
         };
         Operation::Create {
@@ -496,7 +508,7 @@ impl Step {
             kind,
             mode: if self.flag(0) { 0o4755 } else { 0o644 },
             exclusive: self.flag(1),
-            open: matches!(kind, NewKind::File(_)) && self.draws[7] % 16 < 4,
+            open: matches!(kind, NewKind::File(_) | NewKind::Released(_)) && self.draws[7] % 16 < 4,
             tag: self.tag(),
         }
     }

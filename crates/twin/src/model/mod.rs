@@ -11,5 +11,5 @@ mod tree;
 
 pub use apply::{Call, Slice, attempt};
 pub use content::{Content, Run};
-pub use operation::{LockRequest, NewKind, Observed, Operation, Outcome};
+pub use operation::{LockRequest, NewKind, Observed, Operation, Outcome, released_tag};
 pub use tree::{Body, File, Locker, Node, NodeId, Placed, Tree};

@@ -1,7 +1,9 @@
 //! Names: what comes, goes and moves in directories.
 
 use super::apply::{Errors, Expected, directory};
-use super::{Body, Call, Content, File, NewKind, Node, NodeId, Operation, Slice, Tree};
+use super::{
+    Body, Call, Content, File, NewKind, Node, NodeId, Operation, Slice, Tree, released_tag,
+};
 use futago_base::{Errno, FileId, Kind, Name};
 use futago_client::RenameFlags;
 use std::collections::BTreeMap;
@@ -150,10 +152,13 @@ fn new_file(kind: NewKind, tag: u8, opener: Option<usize>) -> File {
         locks: BTreeMap::new(),
     };
     match kind {
-        NewKind::File(bytes) => {
+        NewKind::File(bytes) | NewKind::Released(bytes) => {
+            let size = u64::from(bytes);
+            let is_released = matches!(kind, NewKind::Released(_));
             file.kind = Kind::File;
-            file.size = u64::from(bytes);
-            file.data.write(0, u64::from(bytes), tag);
+            file.size = size;
+            let tag = if is_released { released_tag(size) } else { tag };
+            file.data.write(0, size, tag);
             file.opens = opener.map(|client| (client, 1)).into_iter().collect();
         }
         NewKind::Symlink => {

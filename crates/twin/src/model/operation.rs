@@ -13,10 +13,18 @@ use futago_wire::{FileState, ListedEntry};
 pub enum NewKind {
     /// A regular file with so many first bytes.
     File(u32),
+    /// A regular file of so many bytes, whose data is elsewhere until somebody needs it. All of them
+    /// have the value [`released_tag`].
+    Released(u32),
     /// A symbolic link.
     Symlink,
     /// A named pipe.
     Fifo,
+}
+
+/// The value of the bytes of a released file of this size.
+pub const fn released_tag(bytes: u64) -> u8 {
+    (bytes % 250) as u8 + 1
 }
 
 /// An operation of a client. Data is named by a tag: all of its bytes have this value.

@@ -1,6 +1,6 @@
 //! The reference: a POSIX tree in the plainest form.
 
-use super::Content;
+use super::{Content, content::Run, released_tag};
 use futago_base::{Attributes, FileId, Kind, Name, XattrName};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -290,8 +290,12 @@ impl Tree {
         let data_bytes: u64 = data.runs().iter().map(|run| run.to - run.from).sum();
         let blocks = |bytes: u64| bytes.div_ceil(STAT_BLOCK_BYTES);
         let possible = blocks(data_bytes)..=blocks(file.size);
+        let is_released =
+            |run: &Run| (run.from, run.to, run.tag) == (0, file.size, released_tag(file.size));
+        let may_be_released = data.runs().first().is_some_and(is_released);
         let reported = seen.allocated_bytes.map(blocks);
-        reported.is_none_or(|reported| possible.contains(&reported))
+        reported
+            .is_none_or(|reported| possible.contains(&reported) || reported == 0 && may_be_released)
     }
 
     fn subdirectories(&self, entries: &BTreeMap<Name, NodeId>) -> u32 {

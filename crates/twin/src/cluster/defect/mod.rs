@@ -222,6 +222,12 @@ pub enum Defect {
     /// Lost chunks read as holes.
     #[strum(props(kind = "lives"))]
     ShowsLostChunks,
+    /// A server forgets that the data of a released file is elsewhere.
+    #[strum(props(kind = "data"))]
+    ForgetsReleases,
+    /// A server takes a released file for restored as soon as anything of it changes.
+    #[strum(props(kind = "data"))]
+    EndsRestorationsEarly,
     /// A server does not keep locks.
     #[strum(props(kind = "locks"))]
     ForgetsLocks,

@@ -127,6 +127,11 @@ impl Defect {
                 inode.truncations = Truncations::default();
             }
             (Self::ForgetsPendingCuts, Value::Inode(inode)) => inode.cuts_pending = 0,
+            (Self::ForgetsReleases, Value::Inode(inode)) => inode.released = false,
+            (Self::EndsRestorationsEarly, Value::Inode(inode)) => {
+                let known = before.get(key).and_then(Value::inode);
+                inode.released &= known.is_none();
+            }
             (Self::KeepsChangeTimes, Value::Inode(inode)) if cause == Cause::SetAttributes => {
                 let known = before.get(key).and_then(Value::inode);
                 inode.changed = known.map_or(inode.changed, |known| known.changed);
