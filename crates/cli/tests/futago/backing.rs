@@ -18,6 +18,7 @@ fn up(policy: &str) -> (Cluster, PathBuf) {
     let slow = directory.path().join("slow");
     fs::create_dir(&slow).unwrap();
     write(&slow.join("before"), b"before");
+    write(&slow.join("unread"), b"unread");
     let cluster = Cluster { directory };
     let arguments = [
         "--servers",
@@ -153,6 +154,8 @@ fn an_agent_that_was_killed_is_noticed_and_started_again() {
     assert_eq!(cluster.json(&["flush"]).0, 0);
     assert_eq!(fs::read(slow.join("new")).unwrap(), b"new");
     assert_eq!(fs::read(slow.join("before")).unwrap(), b"by others");
+    let mut cat = cluster.command(&["cat", "/unread"]);
+    cat.assert().success().stdout("unread");
 }
 
 #[test]

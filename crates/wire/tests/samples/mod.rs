@@ -10,7 +10,7 @@ use futago_base::{
 use futago_wire::{
     Body, ContactMessage, ContactReply, Failure, Frame, Header, Lease, LeaseRecall, MessageKind,
     NewContent, NewNode, Peer, PeerAnswer, PeerChange, Priority, Push, Question, Relayed,
-    RelayedFact, Reply, Request, Spot, Step,
+    RelayedFact, Reply, Request, Restored, Spot, Step,
     search::{Detail, FoundEntry, Scan, ScanEnd, Scanned, Subdirectory},
 };
 
@@ -280,8 +280,21 @@ fn contact_frames() -> Vec<(&'static str, Frame)> {
     };
     let relayed = Reply::Relayed(Some(Box::new(relayed)));
     let consult = Request::Consult(Question::State(FileId(9)));
+    let next_restorations = Request::NextRestorations {
+        ended: vec![Restored {
+            file: FileId(9),
+            error: Some(futago_base::Errno::EREMOTEIO),
+        }],
+        files_max: 4,
+    };
+    let wanted = Reply::Wanted(vec![FileId(10)]);
     vec![
         ("consult", frame(Body::Request(consult), b"")),
+        (
+            "next_restorations",
+            frame(Body::Request(next_restorations), b""),
+        ),
+        ("wanted", frame(Body::Outcome(Ok(wanted)), b"")),
         ("relayed", frame(Body::Outcome(Ok(relayed)), b"")),
         ("ask", frame(Body::Peer(ask), b"")),
         ("recall", frame(Body::Peer(recall), b"")),
