@@ -132,7 +132,6 @@ impl Mount {
         let made = match kind {
             NewKind::Symlink => fs::symlinkat(&[*tag; 8][..], directory, name),
             NewKind::Fifo => fs::mknodat(directory, name, FileType::Fifo, mode, 0),
-            // A mount makes none.
             NewKind::Released(_) => return Err(Errno::NOSYS),
             NewKind::File(_) if !open => {
                 fs::mknodat(directory, name, FileType::RegularFile, mode, 0)
@@ -192,7 +191,8 @@ fn as_calls_can(operation: &Operation) -> Operation {
             ..
         } => {
             match kind {
-                NewKind::File(bytes) => *bytes = 0,
+                // A mount makes no released files.
+                NewKind::File(_) | NewKind::Released(_) => *kind = NewKind::File(0),
                 NewKind::Symlink => *mode = 0o777,
                 NewKind::Fifo => {}
             }
