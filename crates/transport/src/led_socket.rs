@@ -5,7 +5,7 @@
 //! thread leads, the instance reports no bytes, so that the thread of the runtime is not woken for
 //! messages that the leading thread receives. To change that takes one system call.
 
-use crate::{Stream, inheritance::Private};
+use crate::{Stream, inheritance::Private, stream::send};
 use bytes::BufMut;
 use rustix::{
     event::{
@@ -14,7 +14,7 @@ use rustix::{
         poll,
     },
     io::retry_on_intr,
-    net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg},
+    net::{RecvFlags, recv},
 };
 use std::{
     io::{self, IoSlice},
@@ -152,9 +152,7 @@ impl LedSocket {
 
     /// Writes as much as there is room for.
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        let mut nothing = SendAncillaryBuffer::default();
-        Ok(sendmsg(&self.socket, from, &mut nothing, flags)?)
+        send(&self.socket, from)
     }
 }
 

@@ -2,15 +2,19 @@
 
 use crate::Address;
 use futago_base::ServerId;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::{
     io::{self, IoSlice},
-    os::unix::fs::{FileTypeExt, PermissionsExt},
+    os::{
+        fd::AsFd,
+        unix::fs::{FileTypeExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
 };
 
@@ -67,8 +71,16 @@ impl Stream {
 
     /// Writes as much as there is room for.
     pub fn try_write_vectored(&self, from: &[IoSlice<'_>]) -> io::Result<usize> {
-        either!(self, socket => socket.try_write_vectored(from))
+        either!(self, socket => socket.try_io(Interest::WRITABLE, || send(socket, from)))
     }
+}
+
+/// Sends what there is room for. A peer that is gone is an error and raises no `SIGPIPE`, which
+/// would end a C program that uses a library of ours.
+pub(crate) fn send(socket: impl AsFd, from: &[IoSlice<'_>]) -> io::Result<usize> {
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    let mut nothing = SendAncillaryBuffer::default();
+    Ok(sendmsg(socket, from, &mut nothing, flags)?)
 }
 
 impl AsyncRead for Stream {
@@ -87,7 +99,13 @@ impl AsyncWrite for Stream {
         context: &mut Context<'_>,
         from: &[u8],
     ) -> Poll<io::Result<usize>> {
-        either!(self.get_mut(), socket => Pin::new(socket).poll_write(context, from))
+        loop {
+            ready!(either!(&*self, socket => socket.poll_write_ready(context)))?;
+            match self.try_write_vectored(&[IoSlice::new(from)]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => return Poll::Ready(written),
+            }
+        }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

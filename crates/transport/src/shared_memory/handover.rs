@@ -6,6 +6,7 @@
 //! ```
 
 use super::{MemoryStream, region};
+use crate::stream::send;
 use rustix::{
     cmsg_space,
     fd::{AsFd, OwnedFd},
@@ -19,7 +20,7 @@ use std::{
     mem::MaybeUninit,
 };
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, Interest},
+    io::{AsyncReadExt, Interest},
     net::UnixStream,
 };
 
@@ -44,11 +45,12 @@ impl MemoryStream {
     ///
     /// # Errors
     /// The peer hands over something else.
-    pub async fn accept(mut socket: UnixStream) -> io::Result<Self> {
+    pub async fn accept(socket: UnixStream) -> io::Result<Self> {
         let receive = || receive_file(&socket);
         let file = socket.async_io(Interest::READABLE, receive).await?;
         let directions = region::accept(file)?;
-        socket.write_all(&TOKEN).await?;
+        let answer = || send(&socket, &[IoSlice::new(&TOKEN)]);
+        socket.async_io(Interest::WRITABLE, answer).await?;
         Self::new(directions, socket)
     }
 }
