@@ -1,4 +1,4 @@
-//! Released files: their data is elsewhere until somebody needs it.
+//! Released files: their data is elsewhere until a client needs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -92,7 +92,7 @@ async fn while_restoring<T>(restorer: &User, operation: impl Future<Output = T>)
 }
 
 #[test]
-fn whoever_needs_data_gets_it_and_nothing_else_changes() {
+fn a_client_that_needs_data_gets_it_and_nothing_else_changes() {
     for client in [Cluster::caching_client, Cluster::client] {
         let cluster = cluster();
         let (client, restorer) = (client(&cluster), cluster.client());
@@ -207,7 +207,7 @@ fn without_a_restorer_the_data_cannot_be_had() {
     cluster.run(async {
         let id = release(&client, "file", BYTES).await.attributes.id;
         assert_eq!(client.open(id).await, Err(Errno::EREMOTEIO));
-        // One that comes later, and leaves while somebody waits.
+        // One that comes later, and leaves while a client waits.
         restore_wanted(&restorer).await;
         assert_eq!(client.read(id, 0, 1).await, Err(Errno::EREMOTEIO));
         let read = client.read(id, 0, BYTES as u32);

@@ -20,7 +20,7 @@ pub struct BackingStore {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Loading {
-    /// When somebody needs the data of the file.
+    /// When a program needs the data of the file.
     #[default]
     OnDemand,
     /// Before the cluster is ready.

@@ -1,4 +1,4 @@
-//! Released files: their data is in the store behind the cluster until somebody needs it.
+//! Released files: their data is in the store behind the cluster until a client needs it.
 //!
 //! A home serves no request for the data of a released file. It notes that the file is wanted, and
 //! the client asks again. A client of the store, the restorer, asks every server for wanted files,

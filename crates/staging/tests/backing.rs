@@ -300,7 +300,7 @@ fn files_of_one_size_and_time_that_change_places_are_written_back() {
 }
 
 #[test]
-fn data_is_loaded_when_somebody_needs_it() {
+fn data_is_loaded_when_a_program_needs_it() {
     let backed = Backed::start();
     fill(&backed.slow());
     fs::write(backed.slow().join("large"), vec![7; 10_000_000]).unwrap();

@@ -86,7 +86,7 @@ pub struct Up {
     /// (none).
     #[arg(long, value_name = "POLICY", default_value_t, requires = "backing")]
     flush: FlushPolicy,
-    /// When the data of the directory's files is copied into the cluster: when somebody needs it
+    /// When the data of the directory's files is copied into the cluster: when a program needs it
     /// (on-demand), or before the cluster is ready (first). Names and attributes are copied first.
     #[arg(long, value_name = "WHEN", default_value_t, requires = "backing")]
     load: Loading,

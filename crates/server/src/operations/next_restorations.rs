@@ -23,7 +23,7 @@ pub fn run<V: View>(
     Ok(Reply::Wanted(wanted).into())
 }
 
-/// Ends a restoration by the present session; another one has been given to somebody else since.
+/// Ends a restoration by the present session; another one has been given to another client since.
 fn end_restoration<V: View>(builder: &mut DecisionBuilder<'_, V>, restored: &Restored) {
     let file = restored.file;
     if !builder.is_restored_by_requester(file) {

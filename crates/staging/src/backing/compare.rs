@@ -70,7 +70,7 @@ impl Changes {
     }
 }
 
-/// Nodes with all other names of the files among them, so that copies become names of one file, too.
+/// Nodes with all other names of the files among them, so that copies become names of one file.
 fn with_further_names(
     due: Vec<(&TreePath, &NodeMetadata)>,
     listed: &Listing,

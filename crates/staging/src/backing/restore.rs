@@ -70,7 +70,7 @@ impl Restorer {
             threads: Vec::new(),
         };
         for server in servers {
-            // Servers must know of the restorer before somebody needs data. One that does not
+            // Servers must know of the restorer before a client needs data. One that does not
             // answer now is asked again by its thread.
             let target = restorer.shared.copier.target();
             let _ = target.next_restorations(server, &[], 0);

@@ -64,7 +64,7 @@ pub trait Tree: Send + Sync {
 
     /// A new empty file, which this user alone can read. The path must not exist.
     fn create_file(&self, path: &TreePath) -> Result<Self::Node>;
-    /// A new file of this size, whose data a restorer brings when somebody needs it.
+    /// A new file of this size, whose data a restorer brings when a program needs it.
     fn create_released(&self, path: &TreePath, size: u64) -> Result<Self::Node>;
     /// A new symbolic link.
     fn create_symlink(&self, path: &TreePath, target: &[u8]) -> Result<Self::Node>;

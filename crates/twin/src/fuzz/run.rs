@@ -214,8 +214,11 @@ impl Run {
     fn add_restorer(&mut self) {
         let client = self.add_client(NO_PLACE);
         let node = &mut self.world.cluster.clients[client];
-        node.spawn(restore::serve(node.core.clone()));
-        // Servers must know of it before somebody needs data.
+        for server in node.core.clone().map().servers() {
+            node.spawn(restore::serve(node.core.clone(), server));
+        }
+        self.world.run_client(client);
+        // Servers must know of it before a client needs data.
         self.world.run(NETWORK, |_| false);
     }
 

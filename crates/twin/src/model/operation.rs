@@ -13,7 +13,7 @@ use futago_wire::{FileState, ListedEntry};
 pub enum NewKind {
     /// A regular file with so many first bytes.
     File(u32),
-    /// A regular file of so many bytes, whose data is elsewhere until somebody needs it. All of them
+    /// A regular file of so many bytes, whose data is elsewhere until a client needs it. All bytes
     /// have the value [`released_tag`].
     Released(u32),
     /// A symbolic link.
