@@ -38,7 +38,7 @@ pub struct Rules {
 pub enum Contents {
     /// It has that of its source.
     Copied,
-    /// It has none, and a restorer brings it when a program needs it. Only clusters have such files.
+    /// It has none; a restorer brings it when a program needs it. Only clusters have such files.
     Released,
 }
 
