@@ -34,6 +34,9 @@ pub const GONE: Failure = Failure::Errno(Errno::ESTALE);
 /// The failure for a reply of the wrong type.
 pub const UNEXPECTED: Failure = Failure::Errno(Errno::EPROTO);
 
+/// While a client waits for data, so many pauses are alike before they double.
+const PAUSES_ALIKE: u32 = 8;
+
 impl<C: Context> Client<C> {
     /// A client with empty caches.
     pub fn new(context: C, map: ClusterMap, config: Config) -> Self {
@@ -233,14 +236,16 @@ impl<C: Context> Client<C> {
         F: Future<Output = Result<T, Failure>>,
     {
         let mut deadline = self.context.now() + self.config.retry;
-        let mut pauses = 0;
+        let (mut pauses, mut waits) = (0, 0);
         loop {
             let errno = match attempt().await {
                 Ok(done) => return Ok(done),
                 Err(Failure::Released) => {
-                    // The home says when nobody brings the data.
+                    // The home says when nobody brings the data. Small files come soon.
                     deadline = self.context.now() + self.config.retry;
-                    Errno::EIO
+                    self.pause(waits / PAUSES_ALIKE).await;
+                    waits += 1;
+                    continue;
                 }
                 Err(Failure::Errno(errno)) => return Err(errno),
                 Err(Failure::SessionExpired | Failure::Late | Failure::WrongServer) => {

@@ -29,6 +29,9 @@ const FILES_MAX: usize = 4;
 /// How long a thread waits before it asks again: at first, and after it has asked in vain often.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
+/// A program that reads many small files wants the next one soon, so that the pauses begin to grow
+/// only after so many questions in vain.
+const SHORT_PAUSES: u32 = 64;
 
 /// The threads that restore files. They end when it is dropped.
 pub struct Restorer {
@@ -101,16 +104,16 @@ impl Shared {
     /// Restores the wanted files of a server until the end.
     fn serve(self: &Arc<Self>, server: ServerId) {
         let desk = Arc::new(Desk::default());
-        let mut pause = PAUSE_MIN;
+        let mut in_vain = 0;
         while !self.stopped.load(Ordering::Relaxed) {
             let (ended, room) = desk.take();
             match self.copier.target().next_restorations(server, &ended, room) {
                 Ok(wanted) => {
                     let is_idle = wanted.is_empty() && ended.is_empty();
-                    pause = if is_idle {
-                        PAUSE_MAX.min(pause * 2)
+                    in_vain = if is_idle {
+                        u32::saturating_add(in_vain, 1)
                     } else {
-                        PAUSE_MIN
+                        0
                     };
                     let restored = ended.iter().filter(|ended| ended.error.is_none());
                     restored.for_each(|ended| self.released.remove(ended.file.0));
@@ -119,7 +122,7 @@ impl Shared {
                 // The server hands files out again when it has given up this session.
                 Err(_) => desk.put_back(ended),
             }
-            desk.wait(pause);
+            desk.wait(pause_after(in_vain));
         }
     }
 
@@ -165,6 +168,12 @@ impl Shared {
         let metadata = present.ok_or_else(changed)?;
         Ok((path, metadata))
     }
+}
+
+/// The pause after so many questions in vain.
+fn pause_after(in_vain: u32) -> Duration {
+    let doublings = in_vain.saturating_sub(SHORT_PAUSES).min(16);
+    PAUSE_MAX.min(PAUSE_MIN * (1 << doublings))
 }
 
 /// The restorations of files of one server.
