@@ -173,6 +173,8 @@ impl Running {
         BufReader::new(&stream).read_line(&mut line)?;
         let reply = match serde_json::from_str(&line)? {
             Request::Flush => {
+                // The error of a load is reported until the next flush on request.
+                self.load_error = None;
                 let pass = self.backing.flush();
                 self.note(pass)
             }

@@ -150,8 +150,19 @@ impl Shared {
             let cause = format!("nothing in the directory belongs to file {:x}", file.0);
             Failure::of_file(&self.directory, "loading", cause)
         };
-        let source = self.released.source(file.0).ok_or_else(unknown)?;
-        let (path, metadata) = self.unchanged(&source)?;
+        let mut source = self.released.source(file.0).ok_or_else(unknown)?;
+        loop {
+            let restored = self.restore_from(file, &source);
+            match self.released.source(file.0) {
+                // A pass has given the source up meanwhile, because there are others.
+                Some(next) if restored.is_err() && next != source => source = next,
+                _ => return restored,
+            }
+        }
+    }
+
+    fn restore_from(&self, file: FileId, source: &Source) -> Result<()> {
+        let (path, metadata) = self.unchanged(source)?;
         let target = self.copier.target().node(&source.path, file);
         self.copier.restore(&path, &metadata, &target)
     }

@@ -96,6 +96,11 @@ impl<S: Tree, T: Tree> Copier<S, T> {
         }
     }
 
+    /// The tree that is copied to.
+    pub(crate) const fn target(&self) -> &T {
+        &self.target
+    }
+
     fn ensure_uninterrupted(&self, path: &TreePath) -> Result<()> {
         match self.interrupted.load(Ordering::Relaxed) {
             true => Err(Failure::interrupted(path)),

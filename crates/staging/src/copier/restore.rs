@@ -4,11 +4,6 @@ use super::{Copier, data::Nodes};
 use crate::{NodeMetadata, Result, Tree, TreePath};
 
 impl<S: Tree, T: Tree> Copier<S, T> {
-    /// The tree that is copied to.
-    pub(crate) const fn target(&self) -> &T {
-        &self.target
-    }
-
     /// Copies all data of a file to one that the target has with the same size. Nothing else of the
     /// target changes.
     pub(crate) fn restore(
