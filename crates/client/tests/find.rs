@@ -17,7 +17,7 @@ use futago_wire::{
     search::{Detail, FoundEntry, Scan, ScanEnd, Scanned, Subdirectory, Verdict},
 };
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 const ROOT: FileId = FileId::ROOT;
 
@@ -157,6 +157,91 @@ fn a_lost_server_is_reported_for_each_directory_and_not_asked_again() {
     };
     assert_eq!(all.failures, [lost(b"/d/a"), lost(b"/d/b")]);
     assert_eq!((all.matches, all.files), (0, vec![]));
+}
+
+/// A page of a directory with 2,048 files that match.
+fn full_page(after: u64) -> Scanned {
+    Scanned {
+        matches: 2048,
+        found: (0..2048)
+            .map(|number| entry(&format!("{after}-{number}")))
+            .collect(),
+        ..Scanned::nothing(ScanEnd::After {
+            after: NameHash(after),
+            level: 0,
+        })
+    }
+}
+
+/// Servers that reply at once must not fill the memory of a client whose program takes its time.
+#[test]
+fn results_are_handed_over_while_replies_keep_coming() {
+    const PAGES: u64 = 6;
+    let page = |number| {
+        let find = find(vec![scan(FileId(1), number)]);
+        let page = full_page(number + 1);
+        script::exchange(0, find, Ok(Reply::Scanned(vec![page])))
+    };
+    let start = script::node(FileId(1), Kind::Directory, 0, 0).attributes;
+    let batches = script::run(
+        Config::default(),
+        (0..PAGES).map(page).collect(),
+        None,
+        |client| async move {
+            let mut search = client.search(b"/d", &start, options());
+            let mut batches = Vec::new();
+            for _ in 0..PAGES {
+                batches.push(search.next().await.unwrap().files.len());
+            }
+            batches
+        },
+    );
+    assert_eq!(batches, [2048; PAGES as usize]);
+}
+
+/// Servers of names that are faster than the homes of the files must wait for them.
+#[test]
+fn few_files_wait_for_their_homes() {
+    const TOO_MANY: usize = (1 << 16) + 2 * 1024;
+    let of = |number: usize| Entry {
+        id: script::id(1, number as u64),
+        kind: Kind::File,
+    };
+    let undecided = |number| FoundEntry {
+        entry: of(number),
+        ..entry(&format!("{number}"))
+    };
+    let many = Scanned {
+        undecided: (0..TOO_MANY).map(undecided).collect(),
+        ..Scanned::nothing(ScanEnd::After {
+            after: NameHash(9),
+            level: 0,
+        })
+    };
+    let test = |files: Range<usize>| {
+        let verdicts = files.clone().map(|_| Verdict::Passes(None)).collect();
+        let request = Request::TestFiles {
+            files: files.map(|number| of(number).id).collect(),
+            tests: size(),
+            detail: Detail::Name,
+        };
+        script::exchange(1, request, Ok(Reply::Tested(verdicts)))
+    };
+    let first = find(vec![scan(FileId(1), 0)]);
+    let exchanges = vec![
+        script::exchange(0, first, Ok(Reply::Scanned(vec![many]))),
+        test(TOO_MANY - 1024..TOO_MANY),
+        test(TOO_MANY - 2048..TOO_MANY - 1024),
+    ];
+    let start = script::node(FileId(1), Kind::Directory, 0, 0).attributes;
+    let found = script::run(Config::default(), exchanges, None, |client| async move {
+        let mut search = client.search(b"/d", &start, options());
+        search.next().await.unwrap().files.len()
+    });
+    assert_eq!(
+        found, 2048,
+        "and the rest of the directory was not asked for"
+    );
 }
 
 /// All paths that a search finds; none may be found twice.

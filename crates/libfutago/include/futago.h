@@ -33,6 +33,8 @@ mode_t futago_umask(mode_t mask);
 /* `mode` counts if O_CREAT makes a file. Directories are opened by futago_opendir. */
 int futago_open(const char *path, int flags, mode_t mode);
 int futago_close(int fd);
+/* The lowest free descriptor for the same open file: both share its position and its locks. */
+int futago_dup(int fd);
 
 ssize_t futago_read(int fd, void *buf, size_t size);
 ssize_t futago_pread(int fd, void *buf, size_t size, off_t offset);

@@ -66,7 +66,7 @@ impl Find {
         self.test(Test::Name { glob, case })
     }
 
-    /// Files whose names match a glob, whatever the case of ASCII letters.
+    /// Files whose names match a glob, whatever the case of letters.
     #[must_use]
     pub fn name_ignoring_case(self, glob: &[u8]) -> Self {
         let (glob, case) = (Bytes::copy_from_slice(glob), Case::Ignored);

@@ -2,7 +2,7 @@
 
 use crate::outcome::error;
 use futago_node::blocking::File;
-use std::{io, mem, sync::Arc};
+use std::{collections::BTreeMap, io, mem, sync::Arc};
 
 /// The most files that a process may have open.
 const OPEN_FILES_MAX: usize = 1 << 20;
@@ -54,9 +54,14 @@ impl Descriptors {
         Ok(file)
     }
 
-    /// Replaces each file, or frees its number.
+    /// Replaces each file, or frees its numbers. Numbers of one file stay those of one file.
     pub fn map(&self, file: impl Fn(&File) -> Option<File>) -> Self {
-        let mapped = |slot: &Option<Arc<File>>| slot.as_deref().and_then(&file).map(Arc::new);
+        let mut replaced: BTreeMap<*const File, Option<Arc<File>>> = BTreeMap::new();
+        let mapped = |slot: &Option<Arc<File>>| {
+            let of = slot.as_ref()?;
+            let new = replaced.entry(Arc::as_ptr(of));
+            new.or_insert_with(|| file(of).map(Arc::new)).clone()
+        };
         Self {
             files: self.files.iter().map(mapped).collect(),
             free_from: 0,

@@ -103,6 +103,15 @@ pub fn file(number: libc::c_int) -> io::Result<Arc<File>> {
     with_own(|process| process.open.get(number))
 }
 
+/// Gives the file with this number another number, too. Both share its position and its locks.
+///
+/// # Errors
+/// As [`file`]; `EMFILE`.
+pub fn duplicate(number: libc::c_int) -> io::Result<libc::c_int> {
+    let file = file(number)?;
+    write().open.add(file)
+}
+
 /// Has the servers hold all that the process has written. A loss is reported when the file is
 /// synchronized or closed.
 pub fn synchronize() {
@@ -112,7 +121,7 @@ pub fn synchronize() {
     }
 }
 
-/// Frees a number and closes its file, when no other thread uses it any more.
+/// Frees a number and closes its file, when it has no other number and no other thread uses it.
 ///
 /// # Errors
 /// `EBADF`, or why earlier writes were lost.
@@ -125,8 +134,8 @@ pub fn close(number: libc::c_int) -> io::Result<()> {
 fn close_file(file: Arc<File>) -> io::Result<()> {
     match Arc::try_unwrap(file) {
         Ok(file) => file.close(),
-        // The last thread that uses it closes it.
-        Err(used) => used.synchronize(),
+        // Its last number, or the last thread that uses it, closes it.
+        Err(used) => used.close_one(),
     }
 }
 

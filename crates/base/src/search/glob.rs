@@ -1,12 +1,14 @@
-//! Globs, with the meaning of POSIX `fnmatch` without flags in the C locale: a byte is a character,
-//! and `*` also matches a dot at the beginning and a slash.
+//! Globs, with the meaning of POSIX `fnmatch` without flags in the locale `C.UTF-8`: `*` also matches
+//! a dot at the beginning and a slash. If the glob or the name is not UTF-8, each byte of both is a
+//! character, as for the C library. That of GNU also compares bytes where the characters do not
+//! match; this does not.
 //!
 //! The matcher is our own, because the known libraries add `**` and braces, or match text and not
 //! bytes.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether the case of ASCII letters counts.
+/// Whether the case of letters counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Case {
     /// It does.
@@ -15,17 +17,78 @@ pub enum Case {
     Ignored,
 }
 
-impl Case {
-    const fn fold(self, byte: u8) -> u8 {
-        match self {
-            Self::Matters => byte,
-            Self::Ignored => byte.to_ascii_lowercase(),
+/// The characters of a glob and a name.
+#[derive(Clone, Copy)]
+enum Encoding {
+    /// Those of UTF-8.
+    Utf8,
+    /// Bytes; the characters from U+0000 to U+00FF stand for them.
+    Bytes,
+}
+
+impl Encoding {
+    fn of(glob: &[u8], name: &[u8]) -> Self {
+        match str::from_utf8(glob).is_ok() && str::from_utf8(name).is_ok() {
+            true => Self::Utf8,
+            false => Self::Bytes,
         }
+    }
+
+    /// The first character of a text, and the rest.
+    fn split(self, text: &[u8]) -> Option<(char, &[u8])> {
+        let &first = text.first()?;
+        let length = match (self, first) {
+            (Self::Bytes, _) | (_, ..0xc0) => 1,
+            (_, ..0xe0) => 2,
+            (_, ..0xf0) => 3,
+            _ => 4,
+        };
+        let (character, rest) = text.split_at_checked(length)?;
+        let character = match length {
+            1 => Some(char::from(first)),
+            _ => str::from_utf8(character).ok()?.chars().next(),
+        };
+        Some((character?, rest))
+    }
+}
+
+/// The comparison of characters.
+#[derive(Clone, Copy)]
+struct Rules {
+    encoding: Encoding,
+    case: Case,
+}
+
+impl Rules {
+    /// A character without its case, if that does not count.
+    fn fold(self, character: char) -> char {
+        match (self.case, self.encoding) {
+            (Case::Matters, _) => character,
+            (Case::Ignored, Encoding::Bytes) => character.to_ascii_lowercase(),
+            (Case::Ignored, Encoding::Utf8) => {
+                let mut lower = character.to_lowercase();
+                let first = lower.next().unwrap_or(character);
+                // A lower case of several characters is none for the C library.
+                lower.next().map_or(first, |_| character)
+            }
+        }
+    }
+
+    fn are_equal(self, a: char, b: char) -> bool {
+        self.fold(a) == self.fold(b)
+    }
+
+    /// The only character of a text.
+    fn only(self, text: &[u8]) -> Option<char> {
+        let (character, rest) = self.encoding.split(text)?;
+        rest.is_empty().then_some(character)
     }
 }
 
 /// Whether a name matches a glob. The time is at most the product of both lengths.
 pub fn matches(glob: &[u8], name: &[u8], case: Case) -> bool {
+    let encoding = Encoding::of(glob, name);
+    let rules = Rules { encoding, case };
     let (mut pattern, mut rest) = (glob, name);
     // The glob after the last star, and the rest of the name that the star has not taken yet.
     let mut retry: Option<(&[u8], &[u8])> = None;
@@ -35,62 +98,66 @@ pub fn matches(glob: &[u8], name: &[u8], case: Case) -> bool {
             retry = Some((pattern, rest));
             continue;
         }
-        match step(pattern, rest, case) {
+        match step(pattern, rest, rules) {
             Step::End => return true,
-            Step::On(after) => (pattern, rest) = (after, &rest[1..]),
+            Step::On {
+                pattern: after,
+                name,
+            } => (pattern, rest) = (after, name),
             Step::Never => return false,
             Step::Differs => {
-                let Some((after, [_, longer @ ..])) = retry else {
+                retry = retry.and_then(|(after, name)| Some((after, encoding.split(name)?.1)));
+                let Some(again) = retry else {
                     return false;
                 };
-                retry = Some((after, longer));
-                (pattern, rest) = (after, longer);
+                (pattern, rest) = again;
             }
         }
     }
 }
 
-/// The answer of one element of a glob to the next byte of a name.
+/// The answer of one element of a glob to the next character of a name.
 enum Step<'a> {
     /// Glob and name have ended together.
     End,
-    /// It matches; the rest of the glob follows.
-    On(&'a [u8]),
+    /// It matches; these rests follow.
+    On { pattern: &'a [u8], name: &'a [u8] },
     /// It does not match.
     Differs,
     /// The glob matches nothing.
     Never,
 }
 
-fn step<'a>(pattern: &'a [u8], name: &[u8], case: Case) -> Step<'a> {
-    let Some(&byte) = name.first() else {
-        return if pattern.is_empty() {
-            Step::End
-        } else {
-            Step::Differs
+fn step<'a>(pattern: &'a [u8], name: &'a [u8], rules: Rules) -> Step<'a> {
+    let Some((character, name)) = rules.encoding.split(name) else {
+        return match pattern {
+            [] => Step::End,
+            _ => Step::Differs,
         };
     };
-    let literal = |element: u8, after| match case.fold(element) == case.fold(byte) {
-        true => Step::On(after),
+    let on = |is_match, pattern| match is_match {
+        true => Step::On { pattern, name },
         false => Step::Differs,
     };
+    let literal = |pattern| match rules.encoding.split(pattern) {
+        Some((element, after)) => on(rules.are_equal(element, character), after),
+        None => Step::Differs,
+    };
     match pattern {
-        [] => Step::Differs,
-        [b'?', after @ ..] => Step::On(after),
+        [b'?', after @ ..] => on(true, after),
         [b'\\'] => Step::Never,
-        [b'\\', escaped, after @ ..] => literal(*escaped, after),
-        [b'[', set @ ..] => match bracket(set, byte, case) {
-            Some(Bracket { is_in: true, after }) => Step::On(after),
-            Some(_) => Step::Differs,
-            None => literal(b'[', set),
+        [b'\\', escaped @ ..] => literal(escaped),
+        [b'[', set @ ..] => match bracket(set, character, rules) {
+            Some(Bracket { is_in, after }) => on(is_in, after),
+            None => literal(pattern),
         },
-        [element, after @ ..] => literal(*element, after),
+        _ => literal(pattern),
     }
 }
 
 /// A bracket expression.
 struct Bracket<'a> {
-    /// Whether it matches the byte.
+    /// Whether it matches the character.
     is_in: bool,
     /// The rest of the glob.
     after: &'a [u8],
@@ -98,7 +165,7 @@ struct Bracket<'a> {
 
 /// Reads a bracket expression after its `[`; `None` if nothing closes it, so that the `[` is an
 /// ordinary character.
-fn bracket(set: &[u8], byte: u8, case: Case) -> Option<Bracket<'_>> {
+fn bracket(set: &[u8], character: char, rules: Rules) -> Option<Bracket<'_>> {
     let (is_negated, mut rest) = match set {
         [b'!' | b'^', rest @ ..] => (true, rest),
         rest => (false, rest),
@@ -116,7 +183,7 @@ fn bracket(set: &[u8], byte: u8, case: Case) -> Option<Bracket<'_>> {
             let is_in = false;
             return Some(Bracket { is_in, after: rest });
         }
-        let (holds, after) = member(rest, byte, case)?;
+        let (holds, after) = member(rest, character, rules)?;
         rest = after;
         match holds {
             Some(holds) => is_in |= holds,
@@ -126,25 +193,28 @@ fn bracket(set: &[u8], byte: u8, case: Case) -> Option<Bracket<'_>> {
     }
 }
 
-/// One member of a bracket expression: whether the byte is it, and what follows. No byte is of a
-/// class that does not exist, and none of its complement.
-fn member(rest: &[u8], byte: u8, case: Case) -> Option<(Option<bool>, &[u8])> {
+/// One member of a bracket expression: whether the character is it, and what follows. No character
+/// is of a class that does not exist, and none of its complement.
+fn member(rest: &[u8], character: char, rules: Rules) -> Option<(Option<bool>, &[u8])> {
     if let Some((class, after)) = named(rest, b':') {
-        return Some((is_of_class(class, byte), after));
+        return Some((is_of_class(class, character, rules.encoding), after));
     }
-    if let Some(([element], after)) = named(rest, b'=') {
-        return Some((Some(case.fold(*element) == case.fold(byte)), after));
+    if let Some((class, after)) = named(rest, b'=')
+        && let Some(element) = rules.only(class)
+    {
+        return Some((Some(rules.are_equal(element, character)), after));
     }
-    let (low, after) = end_point(rest)?;
+    let (low, after) = end_point(rest, rules)?;
     let (high, after) = match after {
         // No end of a range: the caller finds that nothing closes the symbol.
         [b'-', end @ ..] if begins_symbol(end) && named(end, b'.').is_none() => {
             return Some((None, end));
         }
-        [b'-', end @ ..] if !end.starts_with(b"]") => end_point(end)?,
+        [b'-', end @ ..] if !end.starts_with(b"]") => end_point(end, rules)?,
         _ => (low, after),
     };
-    let holds = (case.fold(low)..=case.fold(high)).contains(&case.fold(byte));
+    let range = rules.fold(low)..=rules.fold(high);
+    let holds = range.contains(&rules.fold(character));
     Some((Some(holds), after))
 }
 
@@ -154,13 +224,15 @@ fn begins_symbol(rest: &[u8]) -> bool {
 }
 
 /// The character that a range begins or ends with.
-fn end_point(rest: &[u8]) -> Option<(u8, &[u8])> {
-    if let Some(([element], after)) = named(rest, b'.') {
-        return Some((*element, after));
+fn end_point(rest: &[u8], rules: Rules) -> Option<(char, &[u8])> {
+    if let Some((name, after)) = named(rest, b'.')
+        && let Some(element) = rules.only(name)
+    {
+        return Some((element, after));
     }
     match rest {
-        [b'\\', element, after @ ..] | [element, after @ ..] => Some((*element, after)),
-        [] => None,
+        [b'\\', escaped @ ..] if !escaped.is_empty() => rules.encoding.split(escaped),
+        _ => rules.encoding.split(rest),
     }
 }
 
@@ -171,21 +243,46 @@ fn named(rest: &[u8], mark: u8) -> Option<(&[u8], &[u8])> {
     Some((&inner[..end], &inner[end + 2..]))
 }
 
-/// Whether a byte is of a class; `None` if there is no such class.
-fn is_of_class(class: &[u8], byte: u8) -> Option<bool> {
+/// Whether a character is of a class; `None` if there is no such class.
+fn is_of_class(class: &[u8], character: char, encoding: Encoding) -> Option<bool> {
+    match encoding {
+        Encoding::Utf8 if !character.is_ascii() => is_of_wide_class(class, character),
+        _ => is_of_ascii_class(class, character),
+    }
+}
+
+fn is_of_ascii_class(class: &[u8], character: char) -> Option<bool> {
     Some(match class {
-        b"alnum" => byte.is_ascii_alphanumeric(),
-        b"alpha" => byte.is_ascii_alphabetic(),
-        b"blank" => matches!(byte, b' ' | b'\t'),
-        b"cntrl" => byte.is_ascii_control(),
-        b"digit" => byte.is_ascii_digit(),
-        b"graph" => byte.is_ascii_graphic(),
-        b"lower" => byte.is_ascii_lowercase(),
-        b"print" => matches!(byte, b' '..=b'~'),
-        b"punct" => byte.is_ascii_punctuation(),
-        b"space" => byte.is_ascii_whitespace() || byte == 0x0b,
-        b"upper" => byte.is_ascii_uppercase(),
-        b"xdigit" => byte.is_ascii_hexdigit(),
+        b"alnum" => character.is_ascii_alphanumeric(),
+        b"alpha" => character.is_ascii_alphabetic(),
+        b"blank" => matches!(character, ' ' | '\t'),
+        b"cntrl" => character.is_ascii_control(),
+        b"digit" => character.is_ascii_digit(),
+        b"graph" => character.is_ascii_graphic(),
+        b"lower" => character.is_ascii_lowercase(),
+        b"print" => matches!(character, ' '..='~'),
+        b"punct" => character.is_ascii_punctuation(),
+        b"space" => character.is_ascii_whitespace() || character == '\x0b',
+        b"upper" => character.is_ascii_uppercase(),
+        b"xdigit" => character.is_ascii_hexdigit(),
+        _ => return None,
+    })
+}
+
+/// The same for characters beyond ASCII, as Unicode counts them.
+fn is_of_wide_class(class: &[u8], character: char) -> Option<bool> {
+    let is_visible = !character.is_control() && !character.is_whitespace();
+    Some(match class {
+        b"alnum" => character.is_alphanumeric(),
+        b"alpha" => character.is_alphabetic(),
+        b"cntrl" => character.is_control(),
+        b"graph" => is_visible,
+        b"lower" => character.is_lowercase(),
+        b"print" => !character.is_control(),
+        b"punct" => is_visible && !character.is_alphanumeric(),
+        b"blank" | b"space" => character.is_whitespace(),
+        b"upper" => character.is_uppercase(),
+        b"digit" | b"xdigit" => false,
         _ => return None,
     })
 }

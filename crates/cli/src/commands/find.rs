@@ -21,7 +21,13 @@ use futago_base::{
 use futago_client::SearchFailure;
 use futago_node::search;
 use print::{Form, Printer};
-use std::{ffi::OsString, os::unix::ffi::OsStrExt, time::SystemTime};
+use std::{
+    ffi::OsString,
+    io,
+    os::unix::ffi::OsStrExt,
+    sync::{Arc, atomic::AtomicBool},
+    time::SystemTime,
+};
 
 /// Of further failures only the number is printed.
 const FAILURES_MAX: u64 = 20;
@@ -38,10 +44,10 @@ pub struct Find {
     /// The directory or file to begin with.
     #[arg(default_value = "/")]
     path: RemotePath,
-    /// The name matches this glob.
+    /// The name matches this glob; `?` and `[...]` match a character of UTF-8.
     #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
     name: Vec<OsString>,
-    /// The same, whatever the case of ASCII letters.
+    /// The same, whatever the case of letters.
     #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
     iname: Vec<OsString>,
     /// The size is N units, less (-N) or more (+N), rounded up to units of 512 bytes (b), bytes
@@ -83,12 +89,13 @@ impl Find {
         self.json
     }
 
-    /// Searches.
+    /// Searches, until a signal ends it.
     pub fn run(self) -> anyhow::Result<Exit> {
+        end_at_signals()?;
         let connection = Connection::open(&self.cluster.load()?)?;
         connection.attributes(&self.path)?;
         let search = self.search(&connection)?;
-        let mut printer = Printer::new(self.form());
+        let mut printer = Printer::new(self.form())?;
         let mut failures = Failures::default();
         for batch in connection.search(search) {
             printer.print(&batch)?;
@@ -145,6 +152,17 @@ impl Find {
         }
         Ok(tests)
     }
+}
+
+/// Has a signal end this process at once, also while it waits for a server or a reader. The servers
+/// have nothing of a search to give up.
+fn end_at_signals() -> io::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let always = Arc::new(AtomicBool::new(true));
+        let code = Exit::Interrupted as i32;
+        signal_hook::flag::register_conditional_shutdown(signal, code, always)?;
+    }
+    Ok(())
 }
 
 fn describe(failure: &SearchFailure) -> anyhow::Error {

@@ -1,14 +1,16 @@
 //! Parallel find: what GNU find finds, also without a server, and while directories grow.
 
 use crate::common::{Cluster, closed, write};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
     ffi::OsString,
     fs,
+    io::Read,
     os::unix::{ffi::OsStringExt, fs::symlink},
     path::Path,
-    process::Command,
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 /// A tree with all that tests look at.
@@ -22,6 +24,7 @@ fn make(tree: &Path) {
         ("a/b/c/readme.md", 513),
         ("a/b/c/x[1].c", 2048),
         ("logs/.old", 0),
+        ("logs/gr\u{fc}n.txt", 4),
         (".hidden/large", 3 << 20),
     ] {
         write(&tree.join(name), &vec![7; size]);
@@ -71,6 +74,10 @@ fn tests_mean_what_they_mean_for_gnu_find() {
         "-name x\\[1\\].c",
         "-name [!0-9]*.[ch]",
         "-name [[:upper:]]*",
+        "-name gr?n.txt",
+        "-name gr[\u{e0}-\u{ff}]n.txt",
+        "-name [!a]?n.txt",
+        "-name *lines?.txt",
         "-iname readme*",
         "-size 1 -type f",
         "-size 1k -type f",
@@ -121,7 +128,7 @@ fn gnu(tree: &Path, words: &[&str]) -> BTreeSet<Vec<u8>> {
     };
     let mut command = Command::new("find");
     command
-        .env("LC_ALL", "C")
+        .env("LC_ALL", "C.UTF-8")
         .arg(tree)
         .args(words.iter().map(local));
     let output = command.arg("-print0").output().unwrap();
@@ -157,6 +164,51 @@ fn output_is_bytes_objects_or_a_number() {
         .env("FUTAGO_CLUSTER", cluster.file());
     let status = closed_output.stdout(closed()).status().unwrap();
     assert_eq!(status.code(), Some(141));
+}
+
+/// Files whose paths together are longer than a pipe takes.
+fn make_long_names(tree: &Path) {
+    let directory = tree.join("d".repeat(200));
+    fs::create_dir_all(&directory).unwrap();
+    for number in 0..400 {
+        write(&directory.join(format!("{number:0>200}")), b"");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_search_after_a_whole_line() {
+    let cluster = Cluster::up(&["--servers", "2"]);
+    let tree = cluster.path("tree");
+    make_long_names(&tree);
+    let put = ["put", "-r", tree.to_str().unwrap(), "/tree"];
+    cluster.command(&put).assert().success();
+    for (signal, end) in [(Signal::INT, b'\n'), (Signal::TERM, b'\0')] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_futago"));
+        command.args(["find", "/tree"]);
+        command.args((end == b'\0').then_some("-print0"));
+        command.env("FUTAGO_CLUSTER", cluster.file());
+        let mut search = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut printed = vec![0; 1];
+        let out = search.stdout.as_mut().unwrap();
+        // The rest does not fit into the pipe, so the search cannot end by itself.
+        out.read_exact(&mut printed).unwrap();
+        kill_process(Pid::from_child(&search), signal).unwrap();
+        assert_eq!(search.wait().unwrap().code(), Some(130));
+        out_of(search).read_to_end(&mut printed).unwrap();
+        let lines: Vec<&[u8]> = printed.split_inclusive(|&byte| byte == end).collect();
+        assert!(lines.len() < 402, "{}", lines.len());
+        assert!(lines.iter().all(|line| is_whole(line, end)), "{lines:?}");
+    }
+}
+
+fn out_of(search: Child) -> ChildStdout {
+    search.stdout.unwrap()
+}
+
+/// Whether a path is that of the tree, its directory or one of the files.
+fn is_whole(line: &[u8], end: u8) -> bool {
+    let lengths = ["/tree".len(), "/tree/".len() + 200, "/tree//".len() + 400];
+    line.last() == Some(&end) && lengths.contains(&(line.len() - 1))
 }
 
 #[test]

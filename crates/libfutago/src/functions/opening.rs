@@ -39,6 +39,12 @@ pub unsafe extern "C" fn futago_open(
     })
 }
 
+/// Gives an open file another number, too.
+#[unsafe(no_mangle)]
+pub extern "C" fn futago_dup(fd: c_int) -> c_int {
+    outcome::of(|| process::duplicate(fd))
+}
+
 /// Closes a file.
 #[unsafe(no_mangle)]
 pub extern "C" fn futago_close(fd: c_int) -> c_int {

@@ -54,6 +54,23 @@ static void opening(void)
     CHECK(futago_fstat(fd, &status) == 0 && status.st_size == 0 && futago_close(fd) == 0);
 }
 
+/* Two descriptors of one open file share its position and its lock. */
+static void duplicates(void)
+{
+    char buffer[4];
+    int fd = created("/twice"), other = created("/twice"), twin = futago_dup(fd);
+    CHECK(twin > other);
+    FAILS(futago_dup(99), EBADF);
+    CHECK(futago_write(fd, "data", 4) == 4 && futago_lseek(twin, 0, SEEK_CUR) == 4);
+    CHECK(futago_lseek(twin, 0, SEEK_SET) == 0 && futago_lseek(fd, 0, SEEK_CUR) == 0);
+    CHECK(futago_flock(fd, LOCK_EX) == 0 && futago_close(fd) == 0);
+    FAILS(futago_read(fd, buffer, 4), EBADF);
+    FAILS(futago_flock(other, LOCK_EX | LOCK_NB), EWOULDBLOCK);
+    CHECK(futago_read(twin, buffer, 4) == 4 && memcmp(buffer, "data", 4) == 0);
+    CHECK(futago_dup(twin) == fd && futago_close(fd) == 0 && futago_close(twin) == 0);
+    CHECK(futago_flock(other, LOCK_EX | LOCK_NB) == 0 && futago_close(other) == 0);
+}
+
 static void data(void)
 {
     char buffer[16], part[2][4];
@@ -264,6 +281,7 @@ int main(void)
     CHECK(futago_connect(NULL) == 0 && futago_connect(NULL) == 0);
     CHECK(strlen(futago_version()) >= 5);
     opening();
+    duplicates();
     data();
     appending();
     sizes();

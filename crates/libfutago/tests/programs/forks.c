@@ -35,12 +35,13 @@ static void *thread(void *name)
 
 /* The child has its parent's open files, positions and directories, and makes files of its own. It
  * has none of its parent's locks. */
-static void child(int number, int shared, futago_dir *dir)
+static void child(int number, int shared, int twin, futago_dir *dir)
 {
     struct flock lock = {F_WRLCK, SEEK_SET, 0, 1, 0};
     char name[32], buffer[4];
     snprintf(name, sizeof(name), "/%d", number);
     CHECK(futago_read(shared, buffer, 4) == 4 && memcmp(buffer, "5678", 4) == 0);
+    CHECK(futago_lseek(twin, 0, SEEK_CUR) == 8 && futago_close(twin) == 0);
     CHECK(futago_pwrite(shared, &name[1], 1, 100 + number) == 1);
     FAILS(futago_fcntl(shared, F_SETLK, &lock), EAGAIN);
     CHECK(strcmp(futago_readdir(dir)->d_name, "..") == 0 && futago_closedir(dir) == 0);
@@ -61,6 +62,7 @@ int main(void)
     CHECK(futago_pwrite(shared, "12345678", 8, 0) == 8 && futago_lseek(shared, 4, SEEK_SET) == 4);
     struct flock lock = {F_WRLCK, SEEK_SET, 0, 1, 0};
     CHECK(futago_fcntl(shared, F_SETLK, &lock) == 0);
+    int twin = futago_dup(shared);
     futago_dir *dir = futago_opendir("/");
     CHECK(strcmp(futago_readdir(dir)->d_name, ".") == 0);
     for (int i = 0; i < THREADS; i++)
@@ -68,7 +70,7 @@ int main(void)
     for (int i = 0; i < CHILDREN; i++) {
         CHECK((children[i] = fork()) >= 0);
         if (children[i] == 0)
-            child(i, shared, dir);
+            child(i, shared, twin, dir);
     }
     for (int i = 0; i < CHILDREN; i++) {
         CHECK(waitpid(children[i], &status, 0) == children[i]);

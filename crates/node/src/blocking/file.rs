@@ -177,6 +177,19 @@ impl File {
         self.run(async |client| self.handle().next_hole(client, offset).await)
     }
 
+    /// Closes one of several descriptors of this file: buffered writes are sent, and the locks of
+    /// the process on ranges of the file end, as `close` ends them.
+    ///
+    /// # Errors
+    /// As [`File::synchronize`].
+    pub fn close_one(&self) -> io::Result<()> {
+        let flush = async |client: &RecordedClient| {
+            let flushed = self.handle().flush(client.files(), client);
+            flushed.await
+        };
+        self.run(flush)
+    }
+
     /// Closes the file. Buffered writes are sent first.
     ///
     /// # Errors

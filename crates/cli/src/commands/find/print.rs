@@ -4,7 +4,14 @@ use super::super::ls::Details;
 use crate::output;
 use futago_client::{FoundFile, SearchBatch};
 use serde::Serialize;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::fd::AsFd,
+};
+
+/// The most bytes of one write of several lines: a pipe takes so many whole or not at all.
+const WRITE_BYTES: usize = 4096;
 
 /// How files are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +46,17 @@ struct Counted {
 
 pub struct Printer {
     form: Form,
-    out: BufWriter<StdoutLock<'static>>,
+    out: WholeLines,
     matches: u64,
 }
 
 impl Printer {
-    pub fn new(form: Form) -> Self {
-        Self {
+    pub fn new(form: Form) -> io::Result<Self> {
+        Ok(Self {
             form,
-            out: BufWriter::new(io::stdout().lock()),
+            out: WholeLines::to_standard_output()?,
             matches: 0,
-        }
+        })
     }
 
     /// Prints some results.
@@ -64,7 +71,7 @@ impl Printer {
     pub fn end(&mut self) -> anyhow::Result<()> {
         let count = self.matches;
         let written = match self.form {
-            Form::Count => writeln!(self.out, "{count}"),
+            Form::Count => self.out.write(&[count.to_string().as_bytes(), b"\n"]),
             Form::JsonCount => self.write_json(&Counted { count }),
             _ => Ok(()),
         };
@@ -78,8 +85,8 @@ impl Printer {
 
     fn write(&mut self, file: &FoundFile) -> io::Result<()> {
         match self.form {
-            Form::Lines => self.write_path(file, b"\n"),
-            Form::Nul => self.write_path(file, b"\0"),
+            Form::Lines => self.out.write(&[&file.path, b"\n"]),
+            Form::Nul => self.out.write(&[&file.path, b"\0"]),
             Form::Json => self.write_json(&Row {
                 path: output::escape(&file.path),
                 id: file.entry.id.0,
@@ -90,13 +97,40 @@ impl Printer {
         }
     }
 
-    fn write_path(&mut self, file: &FoundFile, end: &[u8]) -> io::Result<()> {
-        self.out.write_all(&file.path)?;
-        self.out.write_all(end)
+    fn write_json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let line = serde_json::to_vec(value)?;
+        self.out.write(&[&line, b"\n"])
+    }
+}
+
+/// Lines that are written whole, so that a signal leaves no half of one.
+struct WholeLines {
+    out: File,
+    waiting: Vec<u8>,
+}
+
+impl WholeLines {
+    fn to_standard_output() -> io::Result<Self> {
+        // The standard library's own would write in pieces.
+        let out = io::stdout().as_fd().try_clone_to_owned()?;
+        Ok(Self {
+            out: out.into(),
+            waiting: Vec::new(),
+        })
     }
 
-    fn write_json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, value)?;
-        self.out.write_all(b"\n")
+    fn write(&mut self, line: &[&[u8]]) -> io::Result<()> {
+        let length: usize = line.iter().map(|part| part.len()).sum();
+        if self.waiting.len() + length > WRITE_BYTES {
+            self.flush()?;
+        }
+        line.iter().for_each(|part| self.waiting.extend(*part));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let written = self.out.write_all(&self.waiting);
+        self.waiting.clear();
+        written
     }
 }

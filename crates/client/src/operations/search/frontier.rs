@@ -56,6 +56,7 @@ pub(super) struct Frontier {
     parts: BTreeMap<ServerId, Vec<(u64, Part)>>,
     candidates: BTreeMap<ServerId, Vec<Candidate>>,
     waiting: usize,
+    candidates_waiting: usize,
     added: u64,
 }
 
@@ -63,6 +64,11 @@ impl Frontier {
     /// How many parts wait.
     pub const fn waiting(&self) -> usize {
         self.waiting
+    }
+
+    /// How many files wait for their homes.
+    pub const fn candidates(&self) -> usize {
+        self.candidates_waiting
     }
 
     /// Adds a part, cut at the buckets that the client knows.
@@ -87,6 +93,7 @@ impl Frontier {
     }
 
     pub fn add_candidate(&mut self, home: ServerId, candidate: Candidate) {
+        self.candidates_waiting += 1;
         self.candidates.entry(home).or_default().push(candidate);
     }
 
@@ -113,14 +120,21 @@ impl Frontier {
         taken.into_iter().map(|(_, part)| part).collect()
     }
 
-    /// Takes up to `most` candidates of a server, if there are so many or no parts wait there.
-    pub fn take_candidates(&mut self, server: ServerId, most: usize) -> Vec<Candidate> {
+    /// Takes up to `most` candidates of a server. With `may_wait`, fewer are left while parts wait
+    /// there, which may bring more.
+    pub fn take_candidates(
+        &mut self,
+        server: ServerId,
+        most: usize,
+        may_wait: bool,
+    ) -> Vec<Candidate> {
         let waiting = self.candidates.get(&server).map_or(0, Vec::len);
-        if waiting >= most || !self.parts.contains_key(&server) {
-            take_last(&mut self.candidates, server, most)
-        } else {
-            Vec::new()
+        if may_wait && waiting < most && self.parts.contains_key(&server) {
+            return Vec::new();
         }
+        let taken = take_last(&mut self.candidates, server, most);
+        self.candidates_waiting -= taken.len();
+        taken
     }
 }
 

@@ -42,6 +42,8 @@ const ENTRIES_MAX: u32 = 2048;
 const ENTRIES_UNDER_WAY: u32 = 1 << 18;
 /// Beyond so many waiting parts, the search goes deeper before it goes on.
 const WAITING_MAX: usize = 1 << 16;
+/// So many results are handed over before more requests are sent, also while replies keep coming.
+const BATCH_RESULTS: usize = ENTRIES_MAX as usize;
 
 /// The tests of a search, and the wanted results.
 #[derive(Clone, Debug)]
@@ -101,6 +103,10 @@ pub struct SearchBatch {
 impl SearchBatch {
     const fn is_empty(&self) -> bool {
         self.matches == 0 && self.files.is_empty() && self.failures.is_empty()
+    }
+
+    const fn is_full(&self) -> bool {
+        self.files.len() + self.failures.len() >= BATCH_RESULTS
     }
 }
 
@@ -207,7 +213,7 @@ impl<C: Context> Search<'_, C> {
     }
 
     fn poll_next(&mut self, task: &mut Task<'_>) -> Poll<Option<SearchBatch>> {
-        loop {
+        while !self.batch.is_full() {
             self.send();
             if !self.poll_requests(task) {
                 break;

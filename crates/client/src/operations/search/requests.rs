@@ -40,14 +40,17 @@ impl<'a, C: Context> Search<'a, C> {
     pub(super) fn send(&mut self) {
         // Too many parts wait: the newest are the deepest, so their subtrees go first.
         let is_full = self.frontier.waiting() > WAITING_MAX;
+        // Too many files wait for their homes, which may be slower than the servers of their names.
+        let is_tested = self.frontier.candidates() <= WAITING_MAX;
         for server in self.frontier.servers() {
             if self.unreachable.contains(&server) {
                 self.give_up(server);
             }
-            while self.send_tests(server) {}
-            while !is_full && self.send_scans(server, PARTS_MAX) {}
+            while self.send_tests(server, is_tested) {}
+            while !is_full && is_tested && self.send_scans(server, PARTS_MAX) {}
         }
         if is_full
+            && is_tested
             && self.under_way.is_empty()
             && let Some(server) = self.frontier.newest()
         {
@@ -60,12 +63,13 @@ impl<'a, C: Context> Search<'a, C> {
         under_way.unwrap_or_default() < REQUESTS_PER_SERVER
     }
 
-    /// Has a server test files, if there are any and there is room. Returns whether it does.
-    fn send_tests(&mut self, server: ServerId) -> bool {
+    /// Has a server test files, if there are any and there is room. With `may_wait`, few files wait
+    /// for others that its scans may bring. Returns whether it does.
+    fn send_tests(&mut self, server: ServerId, may_wait: bool) -> bool {
         if !self.has_room(server) {
             return false;
         }
-        let candidates = self.frontier.take_candidates(server, FILES_MAX);
+        let candidates = self.frontier.take_candidates(server, FILES_MAX, may_wait);
         if candidates.is_empty() {
             return false;
         }
@@ -119,7 +123,7 @@ impl<'a, C: Context> Search<'a, C> {
         for part in self.frontier.take_parts(server, usize::MAX) {
             self.fail(part.path, Errno::EIO);
         }
-        for candidate in self.frontier.take_candidates(server, usize::MAX) {
+        for candidate in self.frontier.take_candidates(server, usize::MAX, false) {
             self.fail(candidate.path, Errno::EIO);
         }
     }
