@@ -1,7 +1,7 @@
-//! Globs, with the meaning of POSIX `fnmatch` without flags in the locale `C.UTF-8`: `*` also matches
-//! a dot at the beginning and a slash. If the glob or the name is not UTF-8, each byte of both is a
-//! character, as for the C library. That of GNU also compares bytes where the characters do not
-//! match; this does not.
+//! Globs, with the meaning of POSIX `fnmatch` without flags in the locale `C.UTF-8`: `*` also
+//! matches a dot at the beginning and a slash. If the glob or the name is not UTF-8, each byte of
+//! both is a character, as for the C library. That of GNU also compares bytes where the characters
+//! do not match; this does not.
 //!
 //! The matcher is our own, because the known libraries add `**` and braces, or match text and not
 //! bytes.
