@@ -236,30 +236,33 @@ impl<C: Context> Client<C> {
         F: Future<Output = Result<T, Failure>>,
     {
         let mut deadline = self.context.now() + self.config.retry;
-        let (mut pauses, mut waits) = (0, 0);
+        let mut pauses = 0;
         loop {
-            let errno = match attempt().await {
+            let failure = match attempt().await {
                 Ok(done) => return Ok(done),
-                Err(Failure::Released) => {
-                    // The home says when nobody brings the data. Small files come soon.
-                    deadline = self.context.now() + self.config.retry;
-                    self.pause(waits / PAUSES_ALIKE).await;
-                    waits += 1;
-                    continue;
-                }
-                Err(Failure::Errno(errno)) => return Err(errno),
-                Err(Failure::SessionExpired | Failure::Late | Failure::WrongServer) => {
+                Err(failure) => failure,
+            };
+            let mut grown = pauses;
+            let errno = match failure {
+                Failure::Errno(errno) => return Err(errno),
+                Failure::SessionExpired | Failure::Late | Failure::WrongServer => {
                     return Err(Errno::EIO);
                 }
-                Err(Failure::NoBucket | Failure::NotAdmitted) => Errno::EIO,
-                Err(
-                    Failure::Busy | Failure::Changed | Failure::Aborted | Failure::Moved { .. },
-                ) => Errno::EBUSY,
+                Failure::NoBucket | Failure::NotAdmitted => Errno::EIO,
+                Failure::Busy | Failure::Changed | Failure::Aborted | Failure::Moved { .. } => {
+                    Errno::EBUSY
+                }
+                Failure::Released => {
+                    // The home says when nobody brings the data. Small files come soon.
+                    deadline = self.context.now() + self.config.retry;
+                    grown /= PAUSES_ALIKE;
+                    Errno::EIO
+                }
             };
             if self.context.now() >= deadline {
                 return Err(errno);
             }
-            self.pause(pauses).await;
+            self.pause(grown).await;
             pauses += 1;
         }
     }
