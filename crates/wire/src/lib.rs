@@ -11,6 +11,7 @@ pub mod codec;
 pub mod contact;
 pub mod header;
 pub mod inspection;
+mod needed_data;
 pub mod peer;
 pub mod reply;
 pub mod request;

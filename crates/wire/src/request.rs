@@ -591,23 +591,3 @@ pub enum Request {
         files_max: u32,
     },
 }
-
-impl Request {
-    /// The file whose data the request reads or changes at its home, or prepares to do so.
-    pub const fn needs_data_of(&self) -> Option<FileId> {
-        match self {
-            Self::Open(id)
-            | Self::AnnounceChanges(id)
-            | Self::TakeExclusive(id)
-            | Self::CutAhead(id)
-            | Self::Read { id, .. }
-            | Self::PrepareWrite { id, .. }
-            | Self::Write { id, .. }
-            | Self::Append { id, .. }
-            | Self::FinishAppend { id, .. }
-            | Self::Punch { id, .. } => Some(*id),
-            Self::SetAttributes { id, change } if change.size.is_some() => Some(*id),
-            _ => None,
-        }
-    }
-}
