@@ -103,12 +103,21 @@ impl Meeting {
         let _ = fs::remove_dir_all(&self.directory);
     }
 
+    /// Ranks that came early may write into the directory of an earlier run while it is removed.
     fn begin(&self) -> anyhow::Result<()> {
-        match fs::remove_dir_all(&self.directory) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => fs::create_dir(&self.directory),
-        }
-        .with_context(|| format!("making {}", self.directory.display()))
+        let made = loop {
+            match fs::remove_dir_all(&self.directory).map_err(|error| error.kind()) {
+                Ok(()) | Err(io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {}
+                Err(kind) => break Err(kind.into()),
+            }
+            match fs::create_dir(&self.directory) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists
+                        && Instant::now() < self.until => {}
+                made => break made,
+            }
+        };
+        made.with_context(|| format!("making {}", self.directory.display()))
     }
 
     fn wait_for_ranks(&self) -> anyhow::Result<Vec<String>> {
@@ -212,6 +221,26 @@ mod tests {
         });
         stale.end();
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+
+    /// Removing a directory fails if a file comes into it meanwhile.
+    #[test]
+    fn ranks_may_write_while_rank_0_removes_an_earlier_run() {
+        let scratch = tempfile::tempdir().unwrap();
+        let cluster = scratch.path().join("c.toml");
+        meeting(&cluster, 0, 1).hold(|_| Ok(())).unwrap();
+        thread::scope(|scope| {
+            let early = meeting(&cluster, 1, 2);
+            let writing = scope.spawn(move || {
+                for number in 0..5_000 {
+                    // The directory may not be there.
+                    let _ = early.put(&number.to_string(), "");
+                }
+            });
+            while !writing.is_finished() {
+                meeting(&cluster, 0, 2).begin().unwrap();
+            }
+        });
     }
 
     #[test]
