@@ -4,6 +4,9 @@
 //! files, locks and leases at one server protect data at other servers. Those may have heard of the
 //! client later, or never. So the server first fences the session: every other server confirms that
 //! it does not serve the session. Only then may another client get the released locks and files.
+//! It also waits until it has not heard of the client for one lease, because the client may rely on
+//! its leases here although another server has lost it.
+//!
 //! The server waits for an unreachable server for one more lease. After that time the unreachable
 //! server has not heard of the client either, unless it is cut off from this server but not from
 //! the client.
@@ -56,8 +59,11 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
-    fn end_if_fenced(&mut self, id: SessionId) {
-        if self.unfenced(id).is_empty() {
+    /// Ends a fenced session if no server serves it and its client relies on no lease any more.
+    pub fn end_if_fenced(&mut self, id: SessionId) {
+        let lease = self.server.config().lease;
+        let is_silent = |session: Session| self.now.since(session.seen) > lease;
+        if self.unfenced(id).is_empty() && self.session(id).is_none_or(is_silent) {
             self.end_session(id);
         }
     }

@@ -74,7 +74,8 @@ impl<V: View> DecisionBuilder<'_, V> {
         }
     }
 
-    /// Fences the sessions that have sent nothing for one lease.
+    /// Fences the sessions that have sent nothing for one lease, and ends those that were fenced
+    /// before.
     pub fn expire_sessions(&mut self) {
         let (from, to) = Key::whole_sort(Sort::Session);
         let silent: Vec<(SessionId, Session)> = self
@@ -89,7 +90,7 @@ impl<V: View> DecisionBuilder<'_, V> {
         for (id, session) in silent {
             match session.state {
                 SessionState::Living => self.fence(id),
-                SessionState::Fenced { .. } => {}
+                SessionState::Fenced { .. } => self.end_if_fenced(id),
                 SessionState::Expired => self.forget_session(id, session),
             }
         }

@@ -54,8 +54,8 @@ impl Server {
         let sessions = view
             .range(from, to)
             .filter_map(|(_, value)| value.session());
-        let living = sessions.filter(|session| session.state == SessionState::Living);
-        let silent = living.map(|session| session.seen + self.config.lease);
+        let unended = sessions.filter(|session| session.state != SessionState::Expired);
+        let silent = unended.map(|session| session.seen + self.config.lease);
         let (from, to) = Key::whole_sort(Sort::Link);
         let links = view.range(from, to).filter_map(|(_, value)| value.link());
         let in_use = links.filter(|link| link.facts > 0);

@@ -12,8 +12,8 @@ use futago_base::{
 };
 use futago_server::{Config, Input, Output};
 use futago_wire::{
-    AttributeChange, ContactMessage, FileState, Lease, Outcome, Peer, Push, Question, Relayed,
-    RelayedFact, Reply, Request,
+    AttributeChange, ContactMessage, Failure, FileState, Lease, Outcome, Peer, Push, Question,
+    Relayed, RelayedFact, Reply, Request,
 };
 
 const HOME: u16 = 0;
@@ -232,7 +232,14 @@ fn a_client_that_does_not_return_a_relayed_lease_is_fenced_by_its_contact_server
         assert_eq!(replies(&room.pass(Duration::from_secs(5))), []);
     }
     room.keep_alive(CHANGER);
-    let outputs = room.pass(Duration::from_secs(6));
+    assert_eq!(replies(&room.pass(Duration::from_secs(6))), []);
+    let refused = room.request(CONTACT, SECOND, Request::KeepAlive);
+    assert_eq!(replies(&refused), [Err(Failure::SessionExpired)]);
+    // The client may rely on its leases until a lease after it was last heard.
+    room.keep_alive(CHANGER);
+    assert_eq!(replies(&room.pass(Duration::from_secs(8))), []);
+    room.keep_alive(CHANGER);
+    let outputs = room.pass(Duration::from_secs(2));
     assert_eq!(replies(&outputs).len(), 1, "{outputs:?}");
     assert_eq!(
         room.count(HOME, Sort::Unfenced),

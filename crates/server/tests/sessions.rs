@@ -158,17 +158,25 @@ fn locks_are_released_once_no_server_serves_their_session() {
     assert!(!room.serves(STOPPED, HOME, true));
 }
 
+/// Another server has lost a client that this one still hears. The client relies on its leases here
+/// for a time after the last reply.
 #[test]
-fn a_fenced_server_with_locks_fences_the_others() {
+fn a_fenced_session_keeps_what_it_holds_where_it_was_heard_less_than_a_lease_ago() {
     let mut room = Room::new(2);
-    let seen_by_other = Peer::Fence {
+    let lost_by_other = Peer::Fence {
         sender: ServerId(1),
         session: STOPPED,
     };
-    let outputs = room.cluster.input(HOME, Input::Peer(seen_by_other));
+    let outputs = room.cluster.input(HOME, Input::Peer(lost_by_other));
     assert_eq!(peers(&outputs), [(ServerId(1), fence())]);
     room.send(WAITING, HOME, room.lock(), true);
-    let granted = room.cluster.input(HOME, fenced(1));
+    let answered = room.cluster.input(HOME, fenced(1));
+    assert!(outcomes(&answered).is_empty());
+    room.pass(Duration(room.lease().0 / 2));
+    assert!(room.serves(WAITING, HOME, false));
+    assert!(outcomes(&room.cluster.input(HOME, Input::Tick)).is_empty());
+    room.pass(Duration(room.lease().0 / 2));
+    let granted = room.cluster.input(HOME, Input::Tick);
     assert_eq!(outcomes(&granted), [Ok(Reply::Done)]);
 }
 

@@ -81,6 +81,8 @@ const APART_MAX: Duration = Duration::from_millis(1500);
 const ABSENCE_MAX: Duration = Duration::from_secs(20);
 /// Long enough for others to go on, and for the client to look again before it comes back.
 const LONG_ABSENCE: Duration = Duration::from_secs(16);
+/// So far apart a client may lose its servers: a lease.
+const STAGGERED_MAX: Duration = Duration::from_secs(8);
 /// Longer than a grace time, after which a truncation returns although a server has missed it.
 const MISSED_MIN: Duration = Duration::from_secs(4);
 const IDLE_MAX: Duration = Duration::from_secs(4);
@@ -253,23 +255,31 @@ impl Burst {
     }
 
     /// A client that can reach nobody for longer than a lease reads a file again and again, while
-    /// others change it.
+    /// others change it. It may lose the servers one after the other.
     pub(super) fn draw_watched(random: &mut Random, servers: u16, clients: usize) -> Self {
         let file = random.next() as u16;
+        let latest = *random.pick(&[1_000_000_000, STAGGERED_MAX.0]);
         let mut script = |client| {
             let (work, steps) = match client {
-                0 => (Work::Reading, 8 + random.below(6)),
-                _ => (Work::Data, 1 + random.below(3)),
+                0 => (Work::Reading, 8 + random.below(latest / 400_000_000)),
+                _ => (Work::Data, 1 + random.below(2 + latest / 1_000_000_000)),
             };
             let step = |_| Step::draw(random, false, work, Reach::Wide).on_file(file);
             (0..steps).map(step).collect()
         };
         let scripts = (0..clients).map(&mut script).collect();
-        let from = Duration(random.below(1_000_000_000));
-        let to = Duration(from.0 + LONG_ABSENCE.0);
+        let mut partitions = |server| {
+            let from = Duration(random.below(latest));
+            let to = Duration(from.0 + LONG_ABSENCE.0);
+            cut_off(0, server..server + 1, from, to).partitions
+        };
+        let partitions = (0..servers).flat_map(&mut partitions).collect();
         Self {
             scripts,
-            faults: cut_off(0, 0..servers, from, to),
+            faults: Faults {
+                partitions,
+                ..Faults::default()
+            },
             idle: Duration::from_secs(2),
             ..Self::default()
         }

@@ -135,6 +135,9 @@ pub enum Defect {
     /// A server never recalls the lease of a client that has changed the node itself.
     #[strum(props(kind = "leases"))]
     NeverRecallsChangers,
+    /// A server that hears a client ends its leases as soon as another server has lost the client.
+    #[strum(props(kind = "leases"))]
+    EndsLeasesOfHeard,
     /// A contact server goes on to relay what it knew under a lease that it has returned.
     #[strum(props(kind = "contacts"))]
     RelaysAfterRecall,

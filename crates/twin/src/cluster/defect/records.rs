@@ -2,7 +2,7 @@
 
 use super::Defect;
 use futago_base::{
-    Batch, DataChange, Key, Timestamp, Value, View,
+    Batch, DataChange, Key, Time, Timestamp, Value, View,
     record::{Relay, SessionState, TransactionState, Truncations},
 };
 use futago_server::Input;
@@ -142,6 +142,11 @@ impl Defect {
                 }
             }
             (Self::ForgetsAcknowledged, Value::Session(session)) => session.acknowledged = 0,
+            (Self::EndsLeasesOfHeard, Value::Session(session))
+                if matches!(session.state, SessionState::Fenced { .. }) =>
+            {
+                session.seen = Time(0);
+            }
             (Self::ForgetsExpiry, Value::Session(session)) => session.state = SessionState::Living,
             _ => {}
         }
