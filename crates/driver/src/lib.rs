@@ -1,6 +1,6 @@
 //! Decisions that real and simulated nodes share: when a client sends a request, sends it again or
-//! gives up, how many requests may be under way, how clocks stay in step, and how long a thread
-//! polls before it blocks.
+//! gives up, what a server does with each message, how many requests may be under way, how clocks
+//! stay in step, and how long a thread polls before it blocks.
 //!
 //! Nothing here does input or output. Time is an argument; actions are results.
 #![no_std]
@@ -13,12 +13,14 @@ mod clock;
 mod config;
 mod link;
 mod polling;
+mod serving;
 
 pub use admission::{Admission, AdmissionConfig, AdmissionUndo};
 pub use calls::{CallOutput, Calls, CallsUndo};
 pub use clock::HybridClock;
 pub use config::CallsConfig;
 pub use polling::{BUSY_MAX, Contention, PREEMPTION_MIN, SpinLimit};
+pub use serving::{Core, Receiver, ServerDriver, ServerDriverUndo};
 
 use futago_wire::Request;
 

@@ -170,6 +170,11 @@ impl Server {
         self.id
     }
 
+    /// Which server owns what.
+    pub const fn map(&self) -> &ClusterMap {
+        &self.map
+    }
+
     /// The settings of the server.
     pub const fn config(&self) -> &Config {
         &self.config

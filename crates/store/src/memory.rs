@@ -2,8 +2,8 @@
 
 use crate::records::Records;
 use futago_base::{
-    Batch, ChunkId, DataChange, Key, Space, Value, View, data::Extents, overlay::RECORD_BYTES,
-    record::Sort,
+    Batch, ChunkId, DataChange, Key, Space, Store, Value, View, data::Extents,
+    overlay::RECORD_BYTES, record::Sort,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -36,16 +36,6 @@ impl MemoryStore {
                 used_bytes: 0,
                 files: 0,
             },
-        }
-    }
-
-    /// Applies a batch.
-    pub fn apply(&mut self, batch: Batch) {
-        for (key, value) in batch.records {
-            self.set(key, value);
-        }
-        for change in batch.data {
-            self.change(change);
         }
     }
 
@@ -133,6 +123,17 @@ impl MemoryStore {
         });
         let hole = DataChange::Punch { chunk, from, to };
         std::iter::once(hole).chain(writes).collect()
+    }
+}
+
+impl Store for MemoryStore {
+    fn apply(&mut self, batch: Batch) {
+        for (key, value) in batch.records {
+            self.set(key, value);
+        }
+        for change in batch.data {
+            self.change(change);
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 use bytes::Bytes;
 use futago_base::{ClusterMap, Duration, FileId, Name, Payload, map::Policy};
 use futago_client::{Client, Config, Context as _, CreateFlags};
+use futago_driver::AdmissionConfig;
 use futago_twin::cluster::{Cluster, Network, SimulatedContext};
 use futago_twin::random::Random;
 use futago_twin::sequential::World;
@@ -94,7 +95,14 @@ impl Scene {
     fn new(seed: u64, leases_max: usize) -> Self {
         let map = ClusterMap::new(1, Policy::Modular, 64, 3).unwrap();
         let servers = futago_server::Config::default();
-        let cluster = Cluster::new(map, &servers, 1 << 40, Network::new(seed), None);
+        let cluster = Cluster::new(
+            map,
+            &servers,
+            1 << 40,
+            AdmissionConfig::default(),
+            Network::new(seed),
+            None,
+        );
         let config = Config {
             chunk_bytes: CHUNK_BYTES,
             lease_trust: (leases_max > 0).then_some(Duration::from_secs(10)),

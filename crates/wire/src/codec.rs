@@ -1,19 +1,18 @@
 //! Messages as bytes: a fixed head in little-endian order, the body, the data.
 //!
 //! ```text
-//!   0 magic "FTGO"    4 version        6 kind            7 priority
-//!   8 data location  9 reserved      10 server         12 body bytes
-//!  16 data bytes     20 crc32c        24 session        32 session epoch
-//!  36 map epoch      40 sequence      48 acknowledged   56 log position
-//!  64 deadline       72 clock         80 trace          88 span
-//!  96 tenant        100 features     104 body, then data, then crc32c of the data if there is any
+//!   0 magic "FTGO"    4 version        6 kind            7 data location
+//!   8 server         10 reserved      12 body bytes     16 data bytes
+//!  20 crc32c         24 session       32 sequence       40 acknowledged
+//!  48 clock          56 map epoch     60 features
+//!  64 body, then data, then crc32c of the data if there is any
 //! ```
 //!
 //! The head's checksum covers the head (with a checksum of zero) and the body. The checksum of the
 //! data continues it, so that a message does not accept the data of another message. It follows the
 //! data, so that both ends compute it part by part while each part is in their CPU caches.
 
-use crate::{Header, MessageKind, Outcome, Peer, PeerAnswer, Priority, Push, Request};
+use crate::{Header, MessageKind, Outcome, Peer, PeerAnswer, Push, Request};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::fmt;
@@ -42,24 +41,17 @@ struct RawHeader {
     magic: U32,
     version: U16,
     kind: u8,
-    priority: u8,
     payload_place: u8,
-    reserved: u8,
     server: U16,
+    reserved: U16,
     body_bytes: U32,
     payload_bytes: U32,
     crc32c: U32,
     session: U64,
-    session_epoch: U32,
-    map_epoch: U32,
     sequence: U64,
     acknowledged: U64,
-    log_position: U64,
-    deadline: U64,
     clock: U64,
-    trace: U64,
-    span: U64,
-    tenant: U32,
+    map_epoch: U32,
     features: U32,
 }
 
@@ -313,24 +305,17 @@ fn raw_header(header: &Header, body_bytes: usize, payload_bytes: usize) -> RawHe
         magic: U32::new(MAGIC),
         version: U16::new(VERSION),
         kind: header.kind as u8,
-        priority: header.priority as u8,
         payload_place: PAYLOAD_INLINE,
-        reserved: 0,
         server: U16::new(header.server.0),
+        reserved: U16::new(0),
         body_bytes: U32::new(body_bytes as u32),
         payload_bytes: U32::new(payload_bytes as u32),
         crc32c: U32::new(0),
         session: U64::new(header.session.0),
-        session_epoch: U32::new(header.session_epoch),
-        map_epoch: U32::new(header.map_epoch),
         sequence: U64::new(header.sequence),
         acknowledged: U64::new(header.acknowledged),
-        log_position: U64::new(header.log_position),
-        deadline: U64::new(header.deadline.0),
         clock: U64::new(header.clock.0),
-        trace: U64::new(header.trace),
-        span: U64::new(header.span),
-        tenant: U32::new(header.tenant),
+        map_epoch: U32::new(header.map_epoch),
         features: U32::new(header.features),
     }
 }
@@ -344,26 +329,14 @@ fn header(raw: &RawHeader) -> Result<Header, DecodeError> {
         4 => MessageKind::Push,
         other => return Err(DecodeError::Field("kind", other)),
     };
-    let priority = match raw.priority {
-        0 => Priority::Foreground,
-        1 => Priority::Background,
-        other => return Err(DecodeError::Field("priority", other)),
-    };
     Ok(Header {
         kind,
-        priority,
         server: ServerId(raw.server.get()),
         session: SessionId(raw.session.get()),
-        session_epoch: raw.session_epoch.get(),
-        map_epoch: raw.map_epoch.get(),
         sequence: raw.sequence.get(),
         acknowledged: raw.acknowledged.get(),
-        log_position: raw.log_position.get(),
-        deadline: Time(raw.deadline.get()),
         clock: Time(raw.clock.get()),
-        trace: raw.trace.get(),
-        span: raw.span.get(),
-        tenant: raw.tenant.get(),
+        map_epoch: raw.map_epoch.get(),
         features: raw.features.get(),
     })
 }

@@ -21,7 +21,7 @@ pub mod touched;
 
 pub use codec::{Body, DecodeError, Frame};
 pub use contact::{ContactMessage, ContactReply, Question, Relayed, RelayedFact};
-pub use header::{Header, MessageKind, Priority};
+pub use header::{Header, MessageKind};
 pub use peer::{Peer, PeerAnswer, PeerChange};
 pub use reply::{
     BucketsState, DirectoryState, Failure, FileState, Lease, LeaseRecall, ListedEntry, Outcome,

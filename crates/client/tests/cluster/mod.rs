@@ -8,6 +8,7 @@ use futago_base::{
     Time, View, map::Policy,
 };
 use futago_client::{Client, Config, Context, CreateFlags};
+use futago_driver::{AdmissionConfig, ServerDriver};
 use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_wire::{
@@ -26,7 +27,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// The servers, all messages under way, and the time.
 pub struct World {
-    servers: Vec<(Server, MemoryStore)>,
+    servers: Vec<ServerDriver<Server, MemoryStore>>,
     messages: VecDeque<(ServerId, Input)>,
     answers: BTreeMap<RequestId, (Outcome, Payload)>,
     now: Time,
@@ -52,10 +53,8 @@ impl World {
             return;
         }
         self.now = self.now + Duration::from_micros(1);
-        let (server, store) = &mut self.servers[usize::from(to.0)];
-        let decision = server.handle(store, input, self.now);
-        store.apply(decision.batch);
-        for output in decision.outputs {
+        let server = &mut self.servers[usize::from(to.0)];
+        for output in server.handle(input, self.now.into()) {
             match output {
                 Output::Reply {
                     request,
@@ -227,10 +226,8 @@ impl Cluster {
         let now = Time(1_000_000_000_000);
         let servers = map.servers().map(|id| {
             let server = Server::new(id, map.clone(), config.clone());
-            let mut store = MemoryStore::new(1 << 30);
-            let genesis = server.genesis(&store, now);
-            store.apply(genesis);
-            (server, store)
+            let store = MemoryStore::new(1 << 30);
+            ServerDriver::new(server, store, AdmissionConfig::default(), now)
         });
         let world = World {
             servers: servers.collect(),
@@ -377,7 +374,7 @@ impl Cluster {
     /// The number of inodes on all servers, and the bytes of their chunks.
     pub fn held(&self) -> (u64, usize) {
         let world = self.world.borrow();
-        let stores = world.servers.iter().map(|(_, store)| store);
+        let stores = world.servers.iter().map(ServerDriver::store);
         let files = stores.clone().map(|store| store.space().files).sum();
         let chunks = stores.flat_map(MemoryStore::chunks);
         (files, chunks.map(|(_, data)| data.footprint_bytes()).sum())
@@ -387,7 +384,7 @@ impl Cluster {
     pub fn names_at(&self, directory: FileId, server: ServerId) -> usize {
         use futago_base::Key;
         let world = self.world.borrow();
-        let (_, store) = &world.servers[usize::from(server.0)];
+        let store = world.servers[usize::from(server.0)].store();
         let names = store.records().filter(|(key, _)| match key {
             Key::Entry(parent, ..) => *parent == directory,
             _ => false,
@@ -398,7 +395,7 @@ impl Cluster {
     /// The number of replies that servers keep for clients that might ask again.
     pub fn saved_replies(&self) -> usize {
         let world = self.world.borrow();
-        let stores = world.servers.iter().map(|(_, store)| store);
+        let stores = world.servers.iter().map(ServerDriver::store);
         let keys = stores.flat_map(|store| store.records().map(|(key, _)| key));
         keys.filter(|key| matches!(key, futago_base::Key::Reply(_)))
             .count()
@@ -408,7 +405,7 @@ impl Cluster {
     pub fn left_over(&self) -> Vec<futago_base::Key> {
         use futago_base::Key;
         let world = self.world.borrow();
-        let stores = world.servers.iter().map(|(_, store)| store);
+        let stores = world.servers.iter().map(ServerDriver::store);
         let keys = stores.flat_map(|store| store.records().map(|(key, _)| key.clone()));
         let left = keys.filter(|key| {
             matches!(

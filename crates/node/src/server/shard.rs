@@ -1,4 +1,4 @@
-//! One server: its core, its store and its clock, and the handling of messages.
+//! One server: its driver, the connections to its clients, and what it counts.
 
 use super::connections::{ConnectionId, Connections, Origin};
 use super::peers::{Peers, Siblings};
@@ -7,13 +7,11 @@ use super::waiting::Waiting;
 use crate::{Clock, Cluster, clock::AwakeTime};
 use bytes::Bytes;
 use futago_base::{Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Time, View};
-use futago_driver::{Admission, AdmissionConfig, HybridClock};
-use futago_server::{Decision, Input, Output, Server};
+use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
+use futago_server::{Output, Server};
 use futago_store::MemoryStore;
 use futago_transport::Budget;
-use futago_wire::{
-    Body, Failure, Frame, Header, MessageKind, Outcome, Push, Reply, Request, header::features,
-};
+use futago_wire::{Body, Failure, Frame, Push, Reply, Request};
 use std::{cell::RefCell, collections::BTreeMap, io, rc::Rc};
 
 /// The parts of a server.
@@ -35,19 +33,13 @@ const TICKS_PER_PUBLICATION: u32 = 10;
 
 /// A running server.
 pub struct Shard {
-    core: Server,
-    store: MemoryStore,
-    cluster: Cluster,
+    driver: ServerDriver<Server, MemoryStore>,
     clock: Clock,
     awake: AwakeTime,
     /// The readings of the clocks at the latest message or tick.
     now: Moment,
-    /// The steady time of the latest decision. No two decisions have the same time.
-    decided: HybridClock,
-    stamps: HybridClock,
     /// When the next tick is due.
     next_tick: Time,
-    admission: Admission,
     waiting: Waiting,
     counters: Counters,
     sharing: u64,
@@ -70,31 +62,23 @@ impl Shard {
         let map = setup.cluster.map().map_err(io::Error::other)?;
         let life = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         let core = Server::new(setup.id, map, setup.core).in_life(Incarnation(life));
-        let mut store = MemoryStore::new(setup.memory_bytes);
         let mut awake = AwakeTime::default();
         let now = Moment {
             steady: awake.at(setup.clock.steady(), None),
             stamp: setup.clock.wall(),
         };
         let next_tick = now.steady + core.config().tick;
-        let genesis = core.genesis(&store, now);
-        store.apply(genesis);
         let admission = AdmissionConfig {
             session_max: setup.cluster.limits.credits,
             ..AdmissionConfig::default()
         };
         Ok(Self {
             peers: Peers::new(setup.id, siblings, &setup.cluster, setup.budget),
-            core,
-            store,
-            cluster: setup.cluster,
+            driver: ServerDriver::new(core, MemoryStore::new(setup.memory_bytes), admission, now),
             clock: setup.clock,
             awake,
             now,
-            decided: HybridClock::default(),
-            stamps: HybridClock::default(),
             next_tick,
-            admission: Admission::new(admission),
             waiting: Waiting::default(),
             counters: Counters::default(),
             sharing: setup.sharing,
@@ -107,8 +91,11 @@ impl Shard {
 
     /// Sends the number of credits to a peer that has just connected.
     pub fn greet(&mut self, connection: ConnectionId) {
-        let credits = Push::Credits(self.admission.credits());
-        let frame = self.frame(Header::new(MessageKind::Push), Body::Push(credits));
+        let credits = Output::Push {
+            session: SessionId(0),
+            push: Push::Credits(self.driver.admission().credits()),
+        };
+        let (_, frame) = self.driver.frame(credits, self.now.stamp);
         self.connections.borrow_mut().post(connection, &frame);
     }
 
@@ -129,9 +116,11 @@ impl Shard {
 
     /// Handles a tick of the clock.
     pub fn tick(&mut self) {
+        self.has_worked = true;
         self.read_clocks();
-        self.next_tick = self.now.steady + self.core.config().tick;
-        self.handle(Input::Tick);
+        self.next_tick = self.now.steady + self.driver.server().config().tick;
+        let outputs = self.driver.tick(self.now);
+        self.send_all(outputs);
         if self.ticks_passed.is_multiple_of(TICKS_PER_PUBLICATION) {
             self.status().publish();
         }
@@ -141,11 +130,11 @@ impl Shard {
     /// The connection has ended. Requests in progress continue, and a client that reconnects
     /// retries them.
     pub fn forget_sessions_of(&mut self, connection: ConnectionId) {
-        let (admission, waiting) = (&mut self.admission, &mut self.waiting);
+        let (driver, waiting) = (&mut self.driver, &mut self.waiting);
         self.sessions.retain(|session, at| {
             let gone = *at == connection;
             if gone {
-                admission.forget(*session);
+                driver.forget(*session);
                 waiting.forget(*session);
             }
             !gone
@@ -156,154 +145,79 @@ impl Shard {
     pub fn receive(&mut self, from: Origin, frame: Frame) -> bool {
         self.has_worked = true;
         self.read_clocks();
-        self.stamps.observe(frame.header.clock, self.now.stamp);
         self.counters.received_bytes += frame.payload.len() as u64;
-        match (frame.body, from) {
-            (Body::Request(request), Origin::Client(connection)) => {
-                let Header {
-                    session,
-                    sequence,
-                    acknowledged,
-                    features,
-                    ..
-                } = frame.header;
-                self.sessions.insert(session, connection);
-                self.receive_request(Input::Request {
-                    id: RequestId { session, sequence },
-                    acknowledged,
-                    request,
-                    payload: frame.payload,
-                    leases: features & features::LEASES != 0,
-                    introduces: features & features::INTRODUCES != 0,
-                });
+        match (&frame.body, from) {
+            (Body::Request(_), Origin::Client(connection)) => {
+                self.sessions.insert(frame.header.session, connection);
+                self.receive_request(frame);
             }
             (Body::Peer(message), Origin::Server(peer)) if message.sender() == peer => {
                 self.counters.count("peer");
-                self.handle(Input::Peer(message));
+                self.handle(frame);
             }
-            (Body::PeerAnswer(answer), Origin::Server(_)) => self.handle(Input::PeerAnswer(answer)),
+            (Body::PeerAnswer(_), Origin::Server(_)) => self.handle(frame),
             _ => return false,
         }
         true
     }
 
-    fn receive_request(&mut self, input: Input) {
-        let Input::Request { id, request, .. } = &input else {
+    fn receive_request(&mut self, frame: Frame) {
+        let Body::Request(request) = &frame.body else {
             return;
         };
-        let (id, operation) = (*id, request.into());
+        let operation = request.into();
         self.counters.count(operation);
+        let id = RequestId {
+            session: frame.header.session,
+            sequence: frame.header.sequence,
+        };
         if *request == Request::GetStatus {
-            let status = Bytes::from(self.status().to_json());
-            return self.answer(id, Ok(Reply::Bytes(status)), Payload::empty());
+            return self.send(self.status_reply(id));
         }
-        if !self.admission.admit(id, request) {
-            return self.refuse(id);
-        }
-        let decision = self.decide(input);
-        if decision.waits_for_clients && !self.admission.may_wait(id) {
-            return self.refuse(id);
-        }
-        self.perform(decision);
-        if self.admission.is_under_way(id) {
+        self.handle(frame);
+        if self.driver.admission().is_under_way(id) {
             self.waiting.begin(id, operation, self.now.steady);
         }
     }
 
-    /// Refuses a request beyond the limits.
-    fn refuse(&mut self, id: RequestId) {
-        self.counters.busy += 1;
-        self.answer(id, Err(Failure::Busy), Payload::empty());
-    }
-
-    /// Lets the core decide, and performs the decision.
-    fn handle(&mut self, input: Input) {
-        let decision = self.decide(input);
-        self.perform(decision);
-    }
-
-    /// Lets the core decide.
-    fn decide(&mut self, input: Input) -> Decision {
-        self.has_worked = true;
-        let now = Moment {
-            steady: self.decided.advance(self.now.steady),
-            stamp: self.stamps.advance(self.now.stamp),
-        };
-        self.core.handle(&self.store, input, now)
-    }
-
-    /// Applies the change, and queues the messages until [`Shard::flush`].
-    fn perform(&mut self, decision: Decision) {
-        self.store.apply(decision.batch);
-        for output in decision.outputs {
-            self.release(output);
-        }
-    }
-
-    fn release(&mut self, output: Output) {
-        match output {
-            Output::Reply {
-                request,
-                outcome,
-                payload,
-            } => {
-                self.admission.answered(request);
-                self.waiting.end(request, self.now.steady);
-                self.answer(request, outcome, payload);
-            }
-            Output::Push { session, push } => {
-                let header = Header {
-                    session,
-                    ..Header::new(MessageKind::Push)
-                };
-                let frame = self.frame(header, Body::Push(push));
-                self.send(session, &frame);
-            }
-            Output::Peer { to, message } => {
-                self.send_to_peer(to, MessageKind::Peer, Body::Peer(message));
-            }
-            Output::PeerAnswer { to, answer } => {
-                self.send_to_peer(to, MessageKind::PeerAnswer, Body::PeerAnswer(answer));
-            }
-        }
-    }
-
-    fn send_to_peer(&mut self, to: ServerId, kind: MessageKind, body: Body) {
-        let mut frame = self.frame(Header::new(kind), body);
-        frame.header.server = to;
-        self.peers.send(to, frame);
-    }
-
-    fn frame(&mut self, header: Header, body: Body) -> Frame {
-        let clock = self.stamps.read(self.now.stamp);
-        let (server, map_epoch) = (self.core.id(), self.cluster.epoch);
-        Frame {
-            header: Header {
-                server,
-                clock,
-                map_epoch,
-                ..header
-            },
-            body,
+    /// The status is no matter of the core.
+    fn status_reply(&self, request: RequestId) -> Output {
+        let status = Bytes::from(self.status().to_json());
+        Output::Reply {
+            request,
+            outcome: Ok(Reply::Bytes(status)),
             payload: Payload::empty(),
         }
     }
 
-    fn answer(&mut self, request: RequestId, outcome: Outcome, payload: Payload) {
-        let header = Header {
-            session: request.session,
-            sequence: request.sequence,
-            ..Header::new(MessageKind::Outcome)
-        };
-        let frame = Frame {
-            payload,
-            ..self.frame(header, Body::Outcome(outcome))
-        };
-        self.send(request.session, &frame);
+    fn handle(&mut self, frame: Frame) {
+        let outputs = self.driver.receive(frame, self.now);
+        self.send_all(outputs);
     }
 
-    /// Sends a message to a client, if it is connected.
-    fn send(&mut self, session: SessionId, frame: &Frame) {
+    fn send_all(&mut self, outputs: Vec<Output>) {
+        for output in outputs {
+            self.send(output);
+        }
+    }
+
+    /// Sends a message to a client, if it is connected, or queues it for a server until
+    /// [`Shard::flush`].
+    fn send(&mut self, output: Output) {
+        if let Output::Reply {
+            request, outcome, ..
+        } = &output
+        {
+            self.waiting.end(*request, self.now.steady);
+            self.counters.busy += u64::from(*outcome == Err(Failure::Busy));
+        }
+        match self.driver.frame(output, self.now.stamp) {
+            (Receiver::Server(to), frame) => self.peers.send(to, frame),
+            (Receiver::Session(session), frame) => self.send_to_client(session, &frame),
+        }
+    }
+
+    fn send_to_client(&mut self, session: SessionId, frame: &Frame) {
         let Some(&connection) = self.sessions.get(&session) else {
             return;
         };
@@ -321,18 +235,18 @@ impl Shard {
     }
 
     fn status(&self) -> Status {
-        let connections = self.connections.borrow().at(self.core.id());
+        let connections = self.connections.borrow().at(self.driver.id());
         Status {
             connections: connections as u64,
             sessions: self.sessions.len() as u64,
-            under_way: u64::from(self.admission.under_way()),
+            under_way: u64::from(self.driver.admission().under_way()),
             ..Status::new(
-                self.core.id(),
+                self.driver.id(),
                 &self.counters,
                 self.sharing,
                 &self.waiting,
                 self.now.steady,
-                self.store.space(),
+                self.driver.store().space(),
             )
         }
     }

@@ -247,7 +247,8 @@ fn a_live_holder_that_returns_no_lease_is_fenced() {
     let (file, ..) = room.leased_file();
     room.request(OTHER, chmod(file));
     let mut outputs = Vec::new();
-    for _ in 0..9 {
+    // A lease until it is fenced, and one more in which it may rely on what it has.
+    for _ in 0..18 {
         for session in [HOLDER, OTHER] {
             outputs.extend(room.request(session, Request::KeepAlive).1);
         }
@@ -584,7 +585,7 @@ fn a_client_that_holds_on_to_a_lease_of_its_own_change_is_not_fenced() {
     assert!(room.is_leased_to(OTHER, file));
     room.request(OTHER, chmod(file));
     assert_eq!(room.pass(config.resend), [recall(lease)]);
-    for _ in 0..9 {
+    for _ in 0..18 {
         for session in [HOLDER, OTHER] {
             room.request(session, Request::KeepAlive);
         }

@@ -4,6 +4,7 @@
 mod client;
 mod clock;
 mod context;
+mod core;
 mod defect;
 mod network;
 mod server;
@@ -12,11 +13,11 @@ pub use client::ClientNode;
 pub use context::SimulatedContext;
 pub use defect::Defect;
 pub use network::{Faults, Network, Partition, Party, Pause};
-pub use server::{Receiver, ServerNode};
+pub use server::ServerNode;
 
 use crate::check::missed_truncations;
 use futago_base::{ClusterMap, Duration, Incarnation, ServerId, SessionId, Time};
-use futago_driver::AdmissionConfig;
+use futago_driver::{AdmissionConfig, Receiver};
 use futago_server::Config;
 use futago_store::MemoryStore;
 use futago_wire::Frame;
@@ -65,19 +66,20 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster of new servers with so much memory each, without clients, and perhaps with a
-    /// defect.
+    /// A cluster of new servers with so much memory each, which take on no more requests at a time
+    /// than `admission` says, without clients, and perhaps with a defect.
     pub fn new(
         map: ClusterMap,
         config: &Config,
         memory_bytes: u64,
+        admission: AdmissionConfig,
         network: Network,
         defect: Option<Defect>,
     ) -> Self {
         let servers = map.servers();
         Self {
             servers: servers
-                .map(|id| ServerNode::new(id, &map, config, memory_bytes, defect))
+                .map(|id| ServerNode::new(id, &map, config, memory_bytes, admission, defect))
                 .collect(),
             defect,
             map,
@@ -87,13 +89,6 @@ impl Cluster {
             lost: Vec::new(),
             damages: Vec::new(),
             config: config.clone(),
-        }
-    }
-
-    /// Has all servers take on no more requests at a time than this.
-    pub fn limit_requests(&mut self, config: AdmissionConfig) {
-        for server in &mut self.servers {
-            server.limit_requests(config);
         }
     }
 
@@ -113,7 +108,7 @@ impl Cluster {
 
     /// The stores of the servers.
     pub fn stores(&self) -> Vec<&MemoryStore> {
-        self.servers.iter().map(|server| &server.store).collect()
+        self.servers.iter().map(ServerNode::store).collect()
     }
 
     /// Adds a client and returns its number. It sends a keep-alive four times a lease, as real
@@ -183,7 +178,7 @@ impl Cluster {
 
     /// Checks the files of which a server has just noted something about truncations.
     fn check_hearing(&mut self, server: ServerId) {
-        let unchecked = std::mem::take(&mut self.servers[usize::from(server.0)].unchecked);
+        let unchecked = self.servers[usize::from(server.0)].take_unchecked();
         for file in unchecked {
             let missed = missed_truncations(&self.map, &self.stores(), file);
             self.damages.extend(missed);

@@ -136,8 +136,8 @@ fn cluster(scenario: &Scenario) -> Result<Cluster, Failure> {
     };
     let network = Network::new(scenario.seed);
     let memory_bytes = scenario.memory_bytes;
-    let mut cluster = Cluster::new(map, &config, memory_bytes, network, scenario.defect);
-    cluster.limit_requests(scenario.admission);
+    let (admission, defect) = (scenario.admission, scenario.defect);
+    let mut cluster = Cluster::new(map, &config, memory_bytes, admission, network, defect);
     let mut clocks = Random::new(scenario.seed, 3);
     for server in &mut cluster.servers {
         server.clock_ahead = Duration(clocks.below(CLOCK_AHEAD_MAX.0));

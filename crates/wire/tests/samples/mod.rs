@@ -9,27 +9,20 @@ use futago_base::{
 };
 use futago_wire::{
     Body, ContactMessage, ContactReply, Failure, Frame, Header, Lease, LeaseRecall, MessageKind,
-    NewContent, NewNode, Peer, PeerAnswer, PeerChange, Priority, Push, Question, Relayed,
-    RelayedFact, Reply, Request, Restored, Spot, Step,
+    NewContent, NewNode, Peer, PeerAnswer, PeerChange, Push, Question, Relayed, RelayedFact, Reply,
+    Request, Restored, Spot, Step,
     search::{Detail, FoundEntry, Scan, ScanEnd, Scanned, Subdirectory},
 };
 
 fn header(kind: MessageKind) -> Header {
     Header {
         kind,
-        priority: Priority::Background,
         server: ServerId(3),
         session: SessionId(0x0102_0304_0506_0708),
-        session_epoch: 9,
-        map_epoch: 10,
         sequence: 11,
         acknowledged: 12,
-        log_position: 13,
-        deadline: Time(14),
         clock: Time(15),
-        trace: 16,
-        span: 17,
-        tenant: 18,
+        map_epoch: 10,
         features: 19,
     }
 }

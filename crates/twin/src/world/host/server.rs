@@ -5,25 +5,23 @@ use crate::world::ResourceClass;
 use crate::world::event::Event;
 use crate::world::message::{Content, Message, Party, PutIn};
 use crate::world::scene::{Scene, engine_ns, wall};
-use futago_base::{Batch, DataChange, Payload, RequestId, ServerId, Space, View, Work};
-use futago_driver::{Admission, AdmissionUndo, HybridClock};
+use futago_base::{Batch, DataChange, Payload, ServerId, Space, Store, View, Work};
+use futago_driver::{ServerDriver, ServerDriverUndo};
 use futago_server::{Decision, Input, Output, Server};
 use futago_store::MemoryStore;
-use futago_wire::{Failure, Outcome};
 use serde::Serialize;
 use std::sync::Arc;
+
+type Driver = ServerDriver<Server, MemoryStore>;
 
 /// A server.
 #[derive(Debug, Serialize)]
 pub struct ServerProcess {
-    #[serde(skip)]
-    core: Server,
+    driver: Driver,
     /// Its place on its host.
     #[serde(skip)]
     place: u32,
     state: State,
-    store: MemoryStore,
-    admission: Admission,
     /// When each place of the store is free, if their number is limited.
     store_free_ns: Vec<u64>,
 }
@@ -31,7 +29,6 @@ pub struct ServerProcess {
 /// The small parts of a server.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct State {
-    clock: HybridClock,
     /// Until when it is busy.
     free_ns: u64,
     /// When its next tick is due, if one is.
@@ -46,10 +43,10 @@ struct State {
 pub struct ServerUndo {
     state: State,
     batch: Option<Batch>,
-    admission: AdmissionUndo,
+    driver: ServerDriverUndo,
     store_free_ns: Option<(usize, u64)>,
-    /// The state that it has lost by stopping.
-    lost: Option<Box<(MemoryStore, Admission)>>,
+    /// What it was before it stopped.
+    lost: Option<Box<Driver>>,
 }
 
 /// The origin of an input.
@@ -66,33 +63,29 @@ impl ServerProcess {
         let core = Server::new(id, scene.map.clone(), scene.server.clone());
         let concurrency = scene.setup.store.concurrency.unwrap_or(0);
         Self {
-            store: new_store(&core, scene),
-            core,
+            driver: new_driver(core, scene),
             place,
             state: State {
-                clock: HybridClock::default(),
                 free_ns: 0,
                 tick_ns: None,
                 life: 0,
                 stopped: false,
             },
-            admission: Admission::new(scene.setup.protocol.admission),
             store_free_ns: vec![0; concurrency as usize],
         }
     }
 
     /// The space of its store.
     pub fn space(&self) -> Space {
-        self.store.space()
+        self.driver.store().space()
     }
 
     /// The undo of the next event; to be called before it.
     pub fn begin_undo(&mut self) -> ServerUndo {
-        self.admission.record_changes();
         ServerUndo {
             state: self.state,
             batch: None,
-            admission: AdmissionUndo::default(),
+            driver: self.driver.begin_undo(),
             store_free_ns: None,
             lost: None,
         }
@@ -108,7 +101,7 @@ impl ServerProcess {
         if self.state.stopped {
             return;
         }
-        self.state.clock.observe(message.clock, wall(at.ns));
+        self.driver.observe(message.clock, wall(at.ns));
         let (input, request) = match &message.content {
             Content::Request {
                 id,
@@ -116,9 +109,6 @@ impl ServerProcess {
                 introduces,
                 request,
             } => {
-                if !self.admission.admit(*id, request) {
-                    return self.refuse(*id, at);
-                }
                 let input = Input::Request {
                     id: *id,
                     acknowledged: *acknowledged,
@@ -133,6 +123,9 @@ impl ServerProcess {
             Content::PeerAnswer(answer) => (Input::PeerAnswer(*answer), None),
             Content::Outcome { .. } => return,
         };
+        if let Err(refusal) = self.driver.admit(&input) {
+            return self.refuse(refusal, at);
+        }
         let origin = Origin {
             request,
             message: Some(message),
@@ -149,8 +142,7 @@ impl ServerProcess {
         }
         self.state.tick_ns = None;
         self.decide(Input::Tick, Origin::default(), at, undo);
-        let now = self.state.clock.read(wall(at.ns));
-        if let Some(next) = self.core.next_tick(&self.store, now) {
+        if let Some(next) = self.driver.next_tick(wall(at.ns)) {
             self.set_tick(engine_ns(next), at);
         }
     }
@@ -170,7 +162,7 @@ impl ServerProcess {
             self.send(Arc::clone(message), at);
         }
         if let Some(undo) = undo {
-            undo.admission = self.admission.take_changes();
+            self.driver.end_undo(&mut undo.driver);
         }
     }
 
@@ -179,11 +171,10 @@ impl ServerProcess {
         self.state.stopped = stopped;
         self.state.life += 1;
         self.state.tick_ns = None;
-        let store = std::mem::replace(&mut self.store, new_store(&self.core, at.scene));
-        let admission = Admission::new(at.scene.setup.protocol.admission);
-        let admission = std::mem::replace(&mut self.admission, admission);
+        let driver = new_driver(self.driver.server().clone(), at.scene);
+        let lost = std::mem::replace(&mut self.driver, driver);
         if let Some(undo) = undo {
-            undo.lost = Some(Box::new((store, admission)));
+            undo.lost = Some(Box::new(lost));
         }
     }
 
@@ -201,15 +192,13 @@ impl ServerProcess {
         }
         // The input is decided once earlier ones are; nothing that comes later can change that.
         at.ns = at.ns.max(self.state.free_ns);
-        let now = self.state.clock.read(wall(at.ns));
-        let decision = self.core.handle(&self.store, input, now);
-        let decision = self.or_refusal(decision, origin);
+        let decision = self.driver.decide(input, wall(at.ns).into());
         self.charge(&decision, origin, arrived_ns, at);
         at.count_transactions(decision.transactions);
         self.store(decision.batch, at, undo.as_deref_mut());
         self.send_all(decision.outputs, arrived_ns, at);
         if let Some(undo) = undo {
-            undo.admission = self.admission.take_changes();
+            self.driver.end_undo(&mut undo.driver);
         }
     }
 
@@ -238,31 +227,15 @@ impl ServerProcess {
     /// Applies a batch, and waits until it is stored if it has to be.
     fn store(&mut self, batch: Batch, at: &mut Moment<'_>, mut undo: Option<&mut ServerUndo>) {
         let stored = is_stored(&batch).then(|| written_bytes(&batch));
-        if let Some(after) = self.core.tick_after(&batch) {
+        if let Some(after) = self.driver.server().tick_after(&batch) {
             self.set_tick(at.ns.saturating_add(after.0), at);
         }
         match undo.as_deref_mut() {
-            Some(undo) => undo.batch = Some(self.store.apply_with_undo(batch)),
-            None => self.store.apply(batch),
+            Some(undo) => undo.batch = Some(self.driver.store_mut().apply_with_undo(batch)),
+            None => self.driver.store_mut().apply(batch),
         }
         if let Some(bytes) = stored {
             self.wait_for_store(bytes, at, undo);
-        }
-    }
-
-    /// The decision, or a refusal if one request too many would wait.
-    fn or_refusal(&mut self, decision: Decision, origin: Origin<'_>) -> Decision {
-        let Some(Content::Request { id, .. }) = origin.message.map(|message| &message.content)
-        else {
-            return decision;
-        };
-        if !decision.waits_for_clients || self.admission.may_wait(*id) {
-            return decision;
-        }
-        Decision {
-            outputs: vec![answer(*id, Err(Failure::Busy), Payload::empty())],
-            work: decision.work,
-            ..Decision::default()
         }
     }
 
@@ -292,8 +265,8 @@ impl ServerProcess {
         if outputs.is_empty() {
             return;
         }
-        let clock = self.state.clock.read(wall(at.ns));
-        let from = Party::Server(self.core.id());
+        let clock = self.driver.clock(wall(at.ns));
+        let from = Party::Server(self.driver.id());
         let put_in = put_in(at, &outputs);
         let found_from_ns = put_in.map_or(at.ns, |put_in| put_in.from_ns);
         let messages = outputs.into_iter().filter_map(|output| {
@@ -316,17 +289,16 @@ impl ServerProcess {
 
     fn send(&mut self, message: Arc<Message>, at: &mut Moment<'_>) {
         if let Content::Outcome { id, .. } = &message.content {
-            self.admission.answered(*id);
+            self.driver.note_reply(*id);
         }
         at.out.messages.push((at.ns, message));
     }
 
     /// Answers a request that is one too many, without looking at it.
-    fn refuse(&mut self, id: RequestId, at: &mut Moment<'_>) {
-        let clock = self.state.clock.read(wall(at.ns));
-        let busy = answer(id, Err(Failure::Busy), Payload::empty());
-        let from = Party::Server(self.core.id());
-        let busy = message(from, clock, busy).map(Arc::new);
+    fn refuse(&mut self, refusal: Output, at: &mut Moment<'_>) {
+        let clock = self.driver.clock(wall(at.ns));
+        let from = Party::Server(self.driver.id());
+        let busy = message(from, clock, refusal).map(Arc::new);
         at.out.messages.extend(busy.map(|busy| (at.ns, busy)));
     }
 
@@ -342,14 +314,11 @@ impl ServerProcess {
     pub fn undo(&mut self, undo: ServerUndo) {
         self.state = undo.state;
         if let Some(lost) = undo.lost {
-            (self.store, self.admission) = *lost;
+            self.driver = *lost;
         }
-        // The unfinished changes of an event that broke off.
-        let unfinished = self.admission.take_changes();
-        self.admission.take_back(unfinished);
-        self.admission.take_back(undo.admission);
+        self.driver.undo(undo.driver);
         if let Some(batch) = undo.batch {
-            self.store.apply(batch);
+            self.driver.store_mut().apply(batch);
         }
         if let Some((place, free_ns)) = undo.store_free_ns {
             self.store_free_ns[place] = free_ns;
@@ -357,13 +326,14 @@ impl ServerProcess {
     }
 }
 
-fn new_store(core: &Server, scene: &Scene) -> MemoryStore {
-    let mut store = MemoryStore::new(scene.setup.protocol.store_bytes);
-    store.apply(core.genesis(&store, wall(0)));
+fn new_driver(core: Server, scene: &Scene) -> Driver {
+    let store = MemoryStore::new(scene.setup.protocol.store_bytes);
+    let mut driver = ServerDriver::new(core, store, scene.setup.protocol.admission, wall(0));
     for directory in &scene.planted {
-        store.apply(core.plant(&store, directory, wall(0)));
+        let batch = driver.server().plant(driver.store(), directory, wall(0));
+        driver.store_mut().apply(batch);
     }
-    store
+    driver
 }
 
 /// Whether a batch changes anything that a store would have to keep.
@@ -427,14 +397,6 @@ fn written_bytes(batch: &Batch) -> usize {
         DataChange::Punch { .. } => 0,
     });
     changes.sum()
-}
-
-const fn answer(request: RequestId, outcome: Outcome, payload: Payload) -> Output {
-    Output::Reply {
-        request,
-        outcome,
-        payload,
-    }
 }
 
 /// The message of an output. Simulated clients change nothing that

@@ -1,0 +1,237 @@
+//! A server without its input and output: what it does with each message.
+//!
+//! The real server, the fuzzed cluster and the simulated world drive the same [`ServerDriver`].
+//! They differ in where messages and readings of clocks come from, and in what time passes
+//! meanwhile.
+//!
+//! An input passes four steps. The server *observes* the clock of a message, and *admits* it, or
+//! refuses one request too many. It *decides*, which changes nothing, and *performs* the decision.
+//! Where no time passes in between, [`ServerDriver::receive`] does all of them. A simulation that
+//! charges for each step calls them one by one.
+
+mod core;
+mod messages;
+
+pub use self::core::Core;
+pub use messages::Receiver;
+
+use messages::{input, message};
+
+use crate::{Admission, AdmissionConfig, AdmissionUndo, HybridClock};
+use alloc::{vec, vec::Vec};
+use futago_base::{Moment, Payload, RequestId, ServerId, SessionId, Store, Time};
+use futago_server::{Decision, Input, Output, Server};
+use futago_wire::{Failure, Frame, Header};
+use serde::Serialize;
+
+/// A server: its core, its store, its clocks, and the requests under way.
+#[derive(Debug, Serialize)]
+pub struct ServerDriver<C, S> {
+    #[serde(skip)]
+    core: C,
+    store: S,
+    admission: Admission,
+    clocks: Clocks,
+}
+
+/// The clocks of a server.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Clocks {
+    /// The steady time of the latest decision. No two decisions have the same time.
+    decided: HybridClock,
+    /// The time that messages carry.
+    stamps: HybridClock,
+}
+
+/// What undoes the latest changes of a [`ServerDriver`] except those of its store.
+#[derive(Debug)]
+pub struct ServerDriverUndo {
+    clocks: Clocks,
+    admission: AdmissionUndo,
+}
+
+impl<S: Store, C: Core<S>> ServerDriver<C, S> {
+    /// A server that begins its life with an empty store.
+    pub fn new(core: C, mut empty: S, admission: AdmissionConfig, now: impl Into<Moment>) -> Self {
+        let genesis = core.server().genesis(&empty, now);
+        empty.apply(genesis);
+        Self {
+            core,
+            store: empty,
+            admission: Admission::new(admission),
+            clocks: Clocks::default(),
+        }
+    }
+
+    /// The core and its settings.
+    pub fn server(&self) -> &Server {
+        self.core.server()
+    }
+
+    /// What decides.
+    pub const fn core_mut(&mut self) -> &mut C {
+        &mut self.core
+    }
+
+    /// The records and data.
+    pub const fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The records and data, for changes that no input has caused.
+    pub const fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// What is left when the server ends.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// The requests under way.
+    pub const fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    /// Handles a message; returns what is to be sent. Messages that servers send are none for it.
+    pub fn receive(&mut self, frame: Frame, now: Moment) -> Vec<Output> {
+        self.observe(frame.header.clock, now.stamp);
+        input(frame).map_or_else(Vec::new, |input| self.handle(input, now))
+    }
+
+    /// Does what is due; returns what is to be sent.
+    pub fn tick(&mut self, now: Moment) -> Vec<Output> {
+        self.handle(Input::Tick, now)
+    }
+
+    /// Handles an input; returns what is to be sent.
+    pub fn handle(&mut self, input: Input, now: Moment) -> Vec<Output> {
+        if let Err(refusal) = self.admit(&input) {
+            return vec![refusal];
+        }
+        let Decision { batch, outputs, .. } = self.decide(input, now);
+        self.store.apply(batch);
+        for output in &outputs {
+            if let Output::Reply { request, .. } = output {
+                self.note_reply(*request);
+            }
+        }
+        outputs
+    }
+
+    /// Takes over the clock of a message, when the wall clock shows `now`.
+    pub fn observe(&mut self, clock: Time, now: Time) {
+        self.clocks.stamps.observe(clock, now);
+    }
+
+    /// Admits an input, unless it is a request and too many are under way. Errors: the reply that
+    /// refuses it.
+    pub fn admit(&mut self, input: &Input) -> Result<(), Output> {
+        match input {
+            Input::Request { id, request, .. } if !self.admission.admit(*id, request) => {
+                Err(busy(*id))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Decides about an input that was admitted. A request that would wait for other clients where
+    /// too many do is refused, and nothing of it is left.
+    pub fn decide(&mut self, input: Input, now: Moment) -> Decision {
+        let request = match &input {
+            Input::Request { id, .. } => Some(*id),
+            _ => None,
+        };
+        let decided = Moment {
+            steady: self.clocks.decided.advance(now.steady),
+            stamp: self.clocks.stamps.advance(now.stamp),
+        };
+        let decision = self.core.handle(&self.store, input, decided, now);
+        let waiting = request.filter(|_| decision.waits_for_clients);
+        match waiting.filter(|&id| !self.admission.may_wait(id)) {
+            None => decision,
+            Some(id) => Decision {
+                outputs: vec![busy(id)],
+                work: decision.work,
+                ..Decision::default()
+            },
+        }
+    }
+
+    /// Notes that the reply to a request leaves: the request takes no place any more.
+    pub fn note_reply(&mut self, reply: RequestId) {
+        if self.core.frees_places() {
+            self.admission.answered(reply);
+        }
+    }
+
+    /// No client waits for the replies of a session any more.
+    pub fn forget(&mut self, session: SessionId) {
+        self.admission.forget(session);
+    }
+
+    /// When the next tick is useful, right after one.
+    pub fn next_tick(&mut self, now: Time) -> Option<Time> {
+        let now = self.clocks.decided.read(now);
+        self.core.server().next_tick(&self.store, now)
+    }
+
+    /// The time for messages that leave when the wall clock shows `now`.
+    pub fn clock(&mut self, now: Time) -> Time {
+        self.clocks.stamps.read(now)
+    }
+
+    /// An output as it leaves when the wall clock shows `now`, and its receiver.
+    pub fn frame(&mut self, output: Output, now: Time) -> (Receiver, Frame) {
+        let (receiver, frame) = message(output);
+        let server = match receiver {
+            Receiver::Server(to) => to,
+            Receiver::Session(_) => self.id(),
+        };
+        let header = Header {
+            server,
+            clock: self.clock(now),
+            map_epoch: self.server().map().epoch(),
+            ..frame.header
+        };
+        (receiver, Frame { header, ..frame })
+    }
+
+    /// The id of the server.
+    pub fn id(&self) -> ServerId {
+        self.server().id()
+    }
+
+    /// Begins to record the changes that [`ServerDriver::undo`] undoes; to be called before the
+    /// first of them.
+    pub fn begin_undo(&mut self) -> ServerDriverUndo {
+        self.admission.record_changes();
+        ServerDriverUndo {
+            clocks: self.clocks,
+            admission: AdmissionUndo::default(),
+        }
+    }
+
+    /// Ends the recording.
+    pub fn end_undo(&mut self, undo: &mut ServerDriverUndo) {
+        undo.admission = self.admission.take_changes();
+    }
+
+    /// Undoes the latest changes, also those of an event that broke off before its recording ended.
+    /// The store's are the caller's.
+    pub fn undo(&mut self, undo: ServerDriverUndo) {
+        let unfinished = self.admission.take_changes();
+        self.admission.take_back(unfinished);
+        self.admission.take_back(undo.admission);
+        self.clocks = undo.clocks;
+    }
+}
+
+/// The answer to a request that is one too many.
+const fn busy(request: RequestId) -> Output {
+    Output::Reply {
+        request,
+        outcome: Err(Failure::Busy),
+        payload: Payload::empty(),
+    }
+}

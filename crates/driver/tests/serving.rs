@@ -1,0 +1,267 @@
+//! What a server does with a message, whatever its core decides.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use futago_base::{
+    Batch, ClusterMap, Duration, Key, Moment, Payload, RequestId, ServerId, SessionId, Time, Value,
+    View, map::Policy,
+};
+use futago_driver::{AdmissionConfig, Core, Receiver, ServerDriver};
+use futago_server::{Config, Decision, Input, Output, Server};
+use futago_store::MemoryStore;
+use futago_wire::{
+    Body, Failure, Frame, Header, MessageKind, Outcome, Peer, PeerAnswer, Push, Reply, Request,
+    header::features,
+};
+
+const ID: ServerId = ServerId(0);
+const OTHER: ServerId = ServerId(1);
+const SESSION: SessionId = SessionId(9);
+const EPOCH: u32 = 3;
+const NOW: Moment = Moment {
+    steady: Time(1000),
+    stamp: Time(5000),
+};
+
+/// A core that decides what the test tells it.
+struct Told {
+    server: Server,
+    decision: Decision,
+    seen: Vec<(Input, Moment)>,
+}
+
+impl Core<MemoryStore> for Told {
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn handle(&mut self, _: &MemoryStore, input: Input, decided: Moment, _: Moment) -> Decision {
+        self.seen.push((input, decided));
+        self.decision.clone()
+    }
+}
+
+type Driver = ServerDriver<Told, MemoryStore>;
+
+/// A server that takes two requests at a time, one of which may wait for other clients.
+fn driver(decision: Decision) -> Driver {
+    let map = ClusterMap::new(EPOCH, Policy::Modular, 64, 2).unwrap();
+    let core = Told {
+        server: Server::new(ID, map, Config::default()),
+        decision,
+        seen: Vec::new(),
+    };
+    let admission = AdmissionConfig {
+        session_max: 2,
+        ..AdmissionConfig::default()
+    };
+    ServerDriver::new(core, MemoryStore::new(1 << 20), admission, NOW)
+}
+
+fn request(sequence: u64, clock: Time) -> Frame {
+    Frame {
+        header: Header {
+            session: SESSION,
+            sequence,
+            acknowledged: sequence - 1,
+            clock,
+            features: features::INTRODUCES,
+            ..Header::new(MessageKind::Request)
+        },
+        body: Body::Request(Request::GetStatus),
+        payload: Payload::empty(),
+    }
+}
+
+fn reply(sequence: u64, outcome: Outcome) -> Output {
+    Output::Reply {
+        request: RequestId {
+            session: SESSION,
+            sequence,
+        },
+        outcome,
+        payload: Payload::empty(),
+    }
+}
+
+fn busy(sequence: u64) -> Output {
+    reply(sequence, Err(Failure::Busy))
+}
+
+/// A decision that puts a record.
+fn putting() -> Decision {
+    Decision {
+        batch: Batch {
+            records: [(KEY, Some(Value::Number(1)))].into(),
+            ..Batch::default()
+        },
+        ..Decision::default()
+    }
+}
+
+const KEY: Key = Key::Lease(futago_base::FileId::ROOT, SESSION);
+
+#[test]
+fn a_request_reaches_the_core_as_it_was_sent() {
+    let mut driver = driver(Decision::default());
+    assert_eq!(driver.receive(request(4, Time(0)), NOW), []);
+    let input = Input::Request {
+        id: RequestId {
+            session: SESSION,
+            sequence: 4,
+        },
+        acknowledged: 3,
+        request: Request::GetStatus,
+        payload: Payload::empty(),
+        leases: false,
+        introduces: true,
+    };
+    assert_eq!(driver.core_mut().seen.pop(), Some((input, NOW)));
+}
+
+#[test]
+fn no_two_decisions_have_the_same_time_and_none_is_before_its_cause() {
+    let mut driver = driver(Decision::default());
+    let later = NOW.stamp + Duration(500);
+    driver.tick(NOW);
+    driver.tick(NOW);
+    driver.receive(request(1, later), NOW);
+    let times = driver.core_mut().seen.iter().map(|(_, at)| *at);
+    let at = |steady, stamp| Moment {
+        steady: Time(steady),
+        stamp: Time(stamp),
+    };
+    let expected = [NOW, at(1001, 5001), at(1002, 5501)];
+    assert_eq!(times.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_request_beyond_the_limit_is_refused_without_a_decision() {
+    let mut driver = driver(Decision::default());
+    for sequence in [1, 2] {
+        assert_eq!(driver.receive(request(sequence, Time(0)), NOW), []);
+    }
+    assert_eq!(driver.receive(request(3, Time(0)), NOW), [busy(3)]);
+    assert_eq!(driver.core_mut().seen.len(), 2);
+    let answer = reply(1, Ok(Reply::Done));
+    driver.core_mut().decision.outputs = vec![answer.clone()];
+    assert_eq!(driver.tick(NOW), [answer]);
+    driver.core_mut().decision.outputs = Vec::new();
+    assert_eq!(driver.receive(request(3, Time(0)), NOW), []);
+}
+
+#[test]
+fn nothing_is_left_of_a_request_that_may_not_wait() {
+    let mut driver = driver(Decision {
+        waits_for_clients: true,
+        ..Decision::default()
+    });
+    assert_eq!(driver.receive(request(1, Time(0)), NOW), []);
+    driver.core_mut().decision.batch = putting().batch;
+    assert_eq!(driver.receive(request(2, Time(0)), NOW), [busy(2)]);
+    assert_eq!(driver.store().get(&KEY), None);
+    assert!(driver.admission().under_way() == 1);
+}
+
+#[test]
+fn a_decision_is_stored() {
+    let mut driver = driver(putting());
+    driver.tick(NOW);
+    assert_eq!(driver.store().get(&KEY), Some(&Value::Number(1)));
+}
+
+#[test]
+fn messages_for_clients_are_no_inputs() {
+    let mut driver = driver(Decision::default());
+    for body in [Body::Push(Push::Credits(1)), Body::Outcome(Ok(Reply::Done))] {
+        let frame = Frame {
+            body,
+            ..request(1, Time(0))
+        };
+        assert_eq!(driver.receive(frame, NOW), []);
+    }
+    assert!(driver.core_mut().seen.is_empty());
+}
+
+#[test]
+fn outputs_become_messages_with_sender_clock_and_map() {
+    let mut driver = driver(Decision::default());
+    let header = |kind, server, session, sequence| Header {
+        server,
+        session,
+        sequence,
+        clock: NOW.stamp,
+        map_epoch: EPOCH,
+        ..Header::new(kind)
+    };
+    let nobody = SessionId(0);
+    let client = Receiver::Session(SESSION);
+    let (sender, session) = (ID, SESSION);
+    let fence = Peer::Fence { sender, session };
+    let fenced = PeerAnswer::Fenced {
+        receiver: ID,
+        session,
+    };
+    let push = Push::Credits(5);
+    let cases = [
+        (
+            reply(7, Ok(Reply::Done)),
+            client,
+            header(MessageKind::Outcome, ID, SESSION, 7),
+            Body::Outcome(Ok(Reply::Done)),
+        ),
+        (
+            Output::Push {
+                session,
+                push: push.clone(),
+            },
+            client,
+            header(MessageKind::Push, ID, SESSION, 0),
+            Body::Push(push),
+        ),
+        (
+            Output::Peer {
+                to: OTHER,
+                message: fence.clone(),
+            },
+            Receiver::Server(OTHER),
+            header(MessageKind::Peer, OTHER, nobody, 0),
+            Body::Peer(fence),
+        ),
+        (
+            Output::PeerAnswer {
+                to: OTHER,
+                answer: fenced,
+            },
+            Receiver::Server(OTHER),
+            header(MessageKind::PeerAnswer, OTHER, nobody, 0),
+            Body::PeerAnswer(fenced),
+        ),
+    ];
+    for (output, receiver, header, body) in cases {
+        let frame = Frame {
+            header,
+            body,
+            payload: Payload::empty(),
+        };
+        assert_eq!(driver.frame(output, NOW.stamp), (receiver, frame));
+    }
+}
+
+#[test]
+fn an_undone_input_leaves_nothing_behind() {
+    let mut driver = driver(Decision::default());
+    let mut undo = driver.begin_undo();
+    driver.receive(request(1, NOW.stamp + Duration(9)), NOW);
+    driver.end_undo(&mut undo);
+    driver.undo(undo);
+    assert_eq!(driver.admission().under_way(), 0);
+    driver.core_mut().seen.clear();
+    driver.tick(NOW);
+    assert_eq!(driver.core_mut().seen, [(Input::Tick, NOW)]);
+    // An event that breaks off has not ended its recording.
+    let undo = driver.begin_undo();
+    driver.receive(request(2, Time(0)), NOW);
+    driver.undo(undo);
+    assert_eq!(driver.admission().under_way(), 0);
+}

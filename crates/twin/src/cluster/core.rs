@@ -1,0 +1,76 @@
+//! The core of a simulated server, which may have a defect.
+
+use super::{Defect, defect::Cause};
+use crate::check::heard_of;
+use futago_base::{FileId, Moment};
+use futago_driver::Core;
+use futago_server::{Decision, Input, Server};
+use futago_store::MemoryStore;
+use std::collections::BTreeSet;
+
+/// A core, perhaps with a defect.
+#[derive(Clone, Debug)]
+pub struct FlawedCore {
+    pub server: Server,
+    pub defect: Option<Defect>,
+    /// Files of which it has noted something about truncations that is not checked yet.
+    pub unchecked: BTreeSet<FileId>,
+}
+
+impl FlawedCore {
+    pub const fn new(server: Server, defect: Option<Defect>) -> Self {
+        Self {
+            server,
+            defect,
+            unchecked: BTreeSet::new(),
+        }
+    }
+
+    fn decide_wrongly(
+        &self,
+        defect: Defect,
+        store: &MemoryStore,
+        mut input: Input,
+        now: Moment,
+    ) -> Decision {
+        defect.alter_lives(&mut input, self.server.incarnation());
+        defect.alter_input(&mut input, store);
+        let cause = Cause::of(&input);
+        let returned = defect.returns_at_once(&input, self.server.id());
+        let view = defect.view(store, &input);
+        let mut decision = self.server.handle(&view, input, now);
+        decision.outputs.extend(returned);
+        defect.alter_batch(&mut decision.batch, cause, store);
+        decision
+    }
+}
+
+impl Core<MemoryStore> for FlawedCore {
+    fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn handle(
+        &mut self,
+        store: &MemoryStore,
+        input: Input,
+        decided: Moment,
+        read: Moment,
+    ) -> Decision {
+        let decision = match self.defect {
+            None => self.server.handle(store, input, decided),
+            Some(defect) => {
+                let decided = defect.alter_moment(decided, read);
+                self.decide_wrongly(defect, store, input, decided)
+            }
+        };
+        let noted = decision.batch.records.iter();
+        let noted = noted.filter_map(|(key, value)| heard_of(key, value.as_ref()));
+        self.unchecked.extend(noted);
+        decision
+    }
+
+    fn frees_places(&self) -> bool {
+        self.defect != Some(Defect::NeverReadmits)
+    }
+}
