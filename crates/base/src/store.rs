@@ -1,9 +1,19 @@
 //! The state of a server as its driver changes it.
 
-use crate::{Batch, View};
+use crate::{Batch, Moment, View};
 
 /// A state that changes by batches.
 pub trait Store: View {
-    /// Applies a batch as a whole.
-    fn apply(&mut self, batch: Batch);
+    /// The reason why changes cannot be kept.
+    type Error: core::error::Error;
+
+    /// Applies a batch as a whole. `decided` is the time of the decision.
+    fn commit(&mut self, batch: Batch, decided: Moment);
+
+    /// Makes all batches so durable as the store promises. Until then, no message that depends on
+    /// them may leave the server.
+    ///
+    /// # Errors
+    /// If a batch cannot be kept. Nothing more may leave the server then.
+    fn persist(&mut self) -> Result<(), Self::Error>;
 }

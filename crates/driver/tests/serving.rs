@@ -58,6 +58,18 @@ fn driver(decision: Decision) -> Driver {
     ServerDriver::new(core, MemoryStore::new(1 << 20), admission, NOW)
 }
 
+fn receive(driver: &mut Driver, frame: Frame) -> Vec<Output> {
+    driver.receive(frame, NOW);
+    let Ok(outputs) = driver.release();
+    outputs
+}
+
+fn handle(driver: &mut Driver, input: Input) -> Vec<Output> {
+    driver.handle(input, NOW);
+    let Ok(outputs) = driver.release();
+    outputs
+}
+
 fn request(sequence: u64, clock: Time) -> Frame {
     Frame {
         header: Header {
@@ -104,7 +116,7 @@ const KEY: Key = Key::Lease(futago_base::FileId::ROOT, SESSION);
 #[test]
 fn a_request_reaches_the_core_as_it_was_sent() {
     let mut driver = driver(Decision::default());
-    assert_eq!(driver.receive(request(4, Time(0)), NOW), []);
+    assert_eq!(receive(&mut driver, request(4, Time(0))), []);
     let input = Input::Request {
         id: RequestId {
             session: SESSION,
@@ -123,8 +135,8 @@ fn a_request_reaches_the_core_as_it_was_sent() {
 fn no_two_decisions_have_the_same_time_and_none_is_before_its_cause() {
     let mut driver = driver(Decision::default());
     let later = NOW.stamp + Duration(500);
-    driver.tick(NOW);
-    driver.tick(NOW);
+    handle(&mut driver, Input::Tick);
+    handle(&mut driver, Input::Tick);
     driver.receive(request(1, later), NOW);
     let times = driver.core_mut().seen.iter().map(|(_, at)| *at);
     let at = |steady, stamp| Moment {
@@ -139,15 +151,15 @@ fn no_two_decisions_have_the_same_time_and_none_is_before_its_cause() {
 fn a_request_beyond_the_limit_is_refused_without_a_decision() {
     let mut driver = driver(Decision::default());
     for sequence in [1, 2] {
-        assert_eq!(driver.receive(request(sequence, Time(0)), NOW), []);
+        assert_eq!(receive(&mut driver, request(sequence, Time(0))), []);
     }
-    assert_eq!(driver.receive(request(3, Time(0)), NOW), [busy(3)]);
+    assert_eq!(receive(&mut driver, request(3, Time(0))), [busy(3)]);
     assert_eq!(driver.core_mut().seen.len(), 2);
     let answer = reply(1, Ok(Reply::Done));
     driver.core_mut().decision.outputs = vec![answer.clone()];
-    assert_eq!(driver.tick(NOW), [answer]);
+    assert_eq!(handle(&mut driver, Input::Tick), [answer]);
     driver.core_mut().decision.outputs = Vec::new();
-    assert_eq!(driver.receive(request(3, Time(0)), NOW), []);
+    assert_eq!(receive(&mut driver, request(3, Time(0))), []);
 }
 
 #[test]
@@ -156,9 +168,9 @@ fn nothing_is_left_of_a_request_that_may_not_wait() {
         waits_for_clients: true,
         ..Decision::default()
     });
-    assert_eq!(driver.receive(request(1, Time(0)), NOW), []);
+    assert_eq!(receive(&mut driver, request(1, Time(0))), []);
     driver.core_mut().decision.batch = putting().batch;
-    assert_eq!(driver.receive(request(2, Time(0)), NOW), [busy(2)]);
+    assert_eq!(receive(&mut driver, request(2, Time(0))), [busy(2)]);
     assert_eq!(driver.store().get(&KEY), None);
     assert!(driver.admission().under_way() == 1);
 }
@@ -166,7 +178,7 @@ fn nothing_is_left_of_a_request_that_may_not_wait() {
 #[test]
 fn a_decision_is_stored() {
     let mut driver = driver(putting());
-    driver.tick(NOW);
+    handle(&mut driver, Input::Tick);
     assert_eq!(driver.store().get(&KEY), Some(&Value::Number(1)));
 }
 
@@ -178,7 +190,7 @@ fn messages_for_clients_are_no_inputs() {
             body,
             ..request(1, Time(0))
         };
-        assert_eq!(driver.receive(frame, NOW), []);
+        assert_eq!(receive(&mut driver, frame), []);
     }
     assert!(driver.core_mut().seen.is_empty());
 }
@@ -257,7 +269,7 @@ fn an_undone_input_leaves_nothing_behind() {
     driver.undo(undo);
     assert_eq!(driver.admission().under_way(), 0);
     driver.core_mut().seen.clear();
-    driver.tick(NOW);
+    handle(&mut driver, Input::Tick);
     assert_eq!(driver.core_mut().seen, [(Input::Tick, NOW)]);
     // An event that breaks off has not ended its recording.
     let undo = driver.begin_undo();

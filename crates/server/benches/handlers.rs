@@ -3,8 +3,8 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use futago_base::{
-    BucketStart, ClusterMap, Duration, FileId, Name, Payload, RequestId, ServerId, SessionId,
-    Store, Time, map::Policy,
+    BucketStart, ClusterMap, Duration, FileId, Name, Payload, RequestId, ServerId, SessionId, Time,
+    map::Policy,
 };
 use futago_server::{Config, Input, Output, Server};
 use futago_store::MemoryStore;

@@ -7,7 +7,7 @@ mod cluster;
 use bytes::Bytes;
 use cluster::{CHUNK_BYTES, Cluster, ROOT, create, peers, spot};
 use futago_base::{
-    Batch, Duration, Errno, Key, Payload, RequestId, ServerId, SessionId, Store, View,
+    Batch, Duration, Errno, Key, Payload, RequestId, ServerId, SessionId, View,
     record::StoredMessage,
 };
 use futago_server::{Config, Input, Output};

@@ -2,12 +2,12 @@
 
 use crate::records::Records;
 use futago_base::{
-    Batch, ChunkId, DataChange, Key, Space, Store, Value, View, data::Extents,
+    Batch, ChunkId, DataChange, Key, Moment, Space, Store, Value, View, data::Extents,
     overlay::RECORD_BYTES, record::Sort,
 };
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
+use std::{collections::BTreeMap, convert::Infallible};
 
 /// One part in this many of the memory is reserved for changes that lead to removals, because a
 /// full store must be able to be emptied.
@@ -36,6 +36,16 @@ impl MemoryStore {
                 used_bytes: 0,
                 files: 0,
             },
+        }
+    }
+
+    /// Applies a batch.
+    pub fn apply(&mut self, batch: Batch) {
+        for (key, value) in batch.records {
+            self.set(key, value);
+        }
+        for change in batch.data {
+            self.change(change);
         }
     }
 
@@ -127,13 +137,14 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn apply(&mut self, batch: Batch) {
-        for (key, value) in batch.records {
-            self.set(key, value);
-        }
-        for change in batch.data {
-            self.change(change);
-        }
+    type Error = Infallible;
+
+    fn commit(&mut self, batch: Batch, _decided: Moment) {
+        self.apply(batch);
+    }
+
+    fn persist(&mut self) -> Result<(), Infallible> {
+        Ok(())
     }
 }
 

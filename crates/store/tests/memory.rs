@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use futago_base::{
-    Batch, ChunkId, DataChange, FileId, Kind, Name, NameHash, Partition, Pattern, Payload, Store,
+    Batch, ChunkId, DataChange, FileId, Kind, Name, NameHash, Partition, Pattern, Payload,
     Timestamp, Value, View, XattrName,
     data::EXTENT_BYTES,
     overlay::RECORD_BYTES,

@@ -1,6 +1,6 @@
 //! The changes of one decision on top of a memory store, against a plain model.
 
-use futago_base::{Batch, FileId, SessionId, Store, Value, overlay::Overlay, record::Key};
+use futago_base::{Batch, FileId, SessionId, Value, overlay::Overlay, record::Key};
 use futago_store::MemoryStore;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

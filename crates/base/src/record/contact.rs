@@ -3,11 +3,11 @@
 use super::Entry;
 use crate::{ServerId, SessionId, Time};
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The relation of a contact server to a home: a session there, and the leases in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// The session of the contact server at the home.
     pub session: SessionId,
@@ -28,7 +28,7 @@ pub struct Link {
 }
 
 /// A message to a home that is not answered yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consultation {
     /// When it was sent.
     pub sent: Time,
@@ -37,7 +37,7 @@ pub struct Consultation {
 }
 
 /// A lease that a contact server holds on a node, and relays to its clients.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relay {
     /// The number of the lease.
     pub number: u64,
@@ -50,7 +50,7 @@ pub struct Relay {
 }
 
 /// A name that a contact server knows under a lease on its directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelayedEntry {
     /// The server of the name.
     pub home: ServerId,
@@ -59,7 +59,7 @@ pub struct RelayedEntry {
 }
 
 /// A question of clients that a contact server has not answered from its cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
     /// The hash of the question.
     pub hash: u64,
@@ -79,7 +79,7 @@ impl Hint {
 }
 
 /// The progress of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HintState {
     /// One client has asked.
     Asked,

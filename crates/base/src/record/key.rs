@@ -5,13 +5,13 @@ use crate::{
     BucketStart, ChunkId, FileId, Name, NameHash, Partition, RequestId, ServerId, SessionId,
     TransactionId, XattrName,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The name of a record.
 ///
 /// Records of one range are neighbours: the entries of a directory in the order of their hashes,
 /// the chunks of a file, the replies of a session, the messages to a server.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Key {
     /// The counter for new file identities in a partition.
     Allocator(Partition),

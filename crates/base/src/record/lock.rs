@@ -63,7 +63,7 @@ pub struct RangeLock {
 }
 
 /// A lock request that waits until conflicting locks are released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockWaiter {
     /// The requested lock.
     pub lock: RangeLock,

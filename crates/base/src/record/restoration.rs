@@ -1,10 +1,10 @@
 //! The record of a released file whose data is wanted.
 
 use crate::{Errno, SessionId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The progress of the restoration of a released file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Restoration {
     /// A client needs the data, and nobody brings it yet.
     Wanted,

@@ -3,10 +3,10 @@
 use crate::{FileId, Incarnation, Payload, RequestId, ServerId, SessionId, Time, TransactionId};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A client, or a contact server, that has sent requests to this server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// When the last request arrived, to within an eighth of the lease.
     pub seen: Time,
@@ -22,7 +22,7 @@ pub struct Session {
 }
 
 /// Whether a server serves a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionState {
     /// The session is served.
     Living,
@@ -45,7 +45,7 @@ pub enum SessionState {
 pub type Opens = Vec<Opener>;
 
 /// A session that has a file open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opener {
     /// The session.
     pub session: SessionId,
@@ -57,7 +57,7 @@ pub struct Opener {
 }
 
 /// A range at a file's end that was granted to a writer and is not confirmed as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppendRange {
     /// First byte.
     pub from: u64,
@@ -68,7 +68,7 @@ pub struct AppendRange {
 }
 
 /// A recall of the leases on a node, in progress or recent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recall {
     /// When the first request began to wait for it.
     pub since: Time,
@@ -80,7 +80,7 @@ pub struct Recall {
 
 /// A message that waits until clients return leases or finish an append, or until a transaction is
 /// resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Waiter {
     /// A message of the ordered channel from another server.
     Peer {
@@ -110,7 +110,7 @@ impl Waiter {
 }
 
 /// The event that a [`Waiter`] waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Awaited {
     /// A transaction is resolved.
     Transaction(TransactionId),
@@ -119,7 +119,7 @@ pub enum Awaited {
 }
 
 /// A stored message, in the encoding of the wire.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredMessage {
     /// The encoded message.
     pub body: Bytes,
@@ -128,7 +128,7 @@ pub struct StoredMessage {
 }
 
 /// The state of the ordered channel to another server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboxChannel {
     /// The incarnation of the receiver that the numbers are for; `None` until it has confirmed one.
     pub receiver: Option<Incarnation>,
@@ -141,7 +141,7 @@ pub struct OutboxChannel {
 }
 
 /// The state of the ordered channel from another server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InboxChannel {
     /// The incarnation of the sender that the numbers are of.
     pub sender: Incarnation,
@@ -150,7 +150,7 @@ pub struct InboxChannel {
 }
 
 /// A reply that waits until the messages that its request caused have been delivered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldReply {
     /// The request to answer.
     pub request: RequestId,

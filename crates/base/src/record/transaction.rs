@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// An object that a transaction reserves by a locator, until the transaction is resolved.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Target {
     /// A name, present or not.
     Entry(FileId, NameHash, Name),
@@ -32,7 +32,7 @@ pub enum TransactionState {
 }
 
 /// The one record that decides a transaction (invariant I3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionStatus {
     /// The decision so far.
     pub state: TransactionState,
@@ -46,7 +46,7 @@ pub struct TransactionStatus {
 }
 
 /// The changes of a transaction on this server, which happen if it commits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Participant {
     /// The server that stores the status record.
     pub status_server: ServerId,

@@ -8,7 +8,7 @@ use super::{
 use crate::{Incarnation, TransactionId};
 use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Variants and accessors. `boxed` ones are behind a pointer, because they are larger than most.
 macro_rules! values {
@@ -17,7 +17,7 @@ macro_rules! values {
         boxed { $($(#[$boxed_doc:meta])* $boxed:ident($large:ty) as $boxed_accessor:ident;)* }
     ) => {
         /// The contents of a record; its key determines the variant.
-        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum Value {
             $($(#[$doc])* $variant($type),)*
             $($(#[$boxed_doc])* $boxed(Box<$large>),)*

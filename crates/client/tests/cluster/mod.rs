@@ -54,7 +54,9 @@ impl World {
         }
         self.now = self.now + Duration::from_micros(1);
         let server = &mut self.servers[usize::from(to.0)];
-        for output in server.handle(input, self.now.into()) {
+        server.handle(input, self.now.into());
+        let Ok(outputs) = server.release();
+        for output in outputs {
             match output {
                 Output::Reply {
                     request,

@@ -4,15 +4,16 @@
 //! They differ in where messages and readings of clocks come from, and in what time passes
 //! meanwhile.
 //!
-//! An input passes four steps. The server *observes* the clock of a message, and *admits* it, or
-//! refuses one request too many. It *decides*, which changes nothing, and *performs* the decision.
-//! Where no time passes in between, [`ServerDriver::receive`] does all of them. A simulation that
-//! charges for each step calls them one by one.
+//! An input passes five steps. The server *observes* the clock of a message, and *admits* it, or
+//! refuses one request too many. It *decides*, which changes nothing, and *commits* the decision to
+//! its store. [`ServerDriver::receive`] does all of them. [`ServerDriver::release`] has the store
+//! keep what was committed, and only then returns what is to be sent. A simulation in which time
+//! passes between the steps calls them one by one.
 
-mod core;
+mod deciding;
 mod messages;
 
-pub use self::core::Core;
+pub use deciding::Core;
 pub use messages::Receiver;
 
 use messages::{input, message};
@@ -32,6 +33,9 @@ pub struct ServerDriver<C, S> {
     store: S,
     admission: Admission,
     clocks: Clocks,
+    /// Outputs that wait until the batches before them are durable.
+    #[serde(skip)]
+    held: Vec<Output>,
 }
 
 /// The clocks of a server.
@@ -41,6 +45,16 @@ struct Clocks {
     decided: HybridClock,
     /// The time that messages carry.
     stamps: HybridClock,
+}
+
+impl Clocks {
+    /// The time of the latest decision.
+    fn latest(&mut self) -> Moment {
+        Moment {
+            steady: self.decided.read(Time(0)),
+            stamp: self.stamps.read(Time(0)),
+        }
+    }
 }
 
 /// What undoes the latest changes of a [`ServerDriver`] except those of its store.
@@ -53,10 +67,12 @@ pub struct ServerDriverUndo {
 impl<S: Store, C: Core<S>> ServerDriver<C, S> {
     /// A server that begins its life with an empty store.
     pub fn new(core: C, mut empty: S, admission: AdmissionConfig, now: impl Into<Moment>) -> Self {
+        let now = now.into();
         let genesis = core.server().genesis(&empty, now);
-        empty.apply(genesis);
+        empty.commit(genesis, now);
         Self {
             core,
+            held: Vec::new(),
             store: empty,
             admission: Admission::new(admission),
             clocks: Clocks::default(),
@@ -93,30 +109,38 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         &self.admission
     }
 
-    /// Handles a message; returns what is to be sent. Messages that servers send are none for it.
-    pub fn receive(&mut self, frame: Frame, now: Moment) -> Vec<Output> {
+    /// Handles a message. Messages that only clients get are none for it.
+    pub fn receive(&mut self, frame: Frame, now: Moment) {
         self.observe(frame.header.clock, now.stamp);
-        input(frame).map_or_else(Vec::new, |input| self.handle(input, now))
+        if let Some(input) = input(frame) {
+            self.handle(input, now);
+        }
     }
 
-    /// Does what is due; returns what is to be sent.
-    pub fn tick(&mut self, now: Moment) -> Vec<Output> {
-        self.handle(Input::Tick, now)
-    }
-
-    /// Handles an input; returns what is to be sent.
-    pub fn handle(&mut self, input: Input, now: Moment) -> Vec<Output> {
+    /// Handles an input. [`ServerDriver::release`] returns what is to be sent.
+    pub fn handle(&mut self, input: Input, now: Moment) {
         if let Err(refusal) = self.admit(&input) {
-            return vec![refusal];
+            return self.held.push(refusal);
         }
         let Decision { batch, outputs, .. } = self.decide(input, now);
-        self.store.apply(batch);
+        self.store.commit(batch, self.clocks.latest());
+        self.held.extend(outputs);
+    }
+
+    /// Makes all that was decided durable. Returns what is to be sent, in order: replies to reads,
+    /// too, wait for the batches before them, because they may have shown them.
+    ///
+    /// # Errors
+    /// If the store fails. Nothing leaves this server any more.
+    pub fn release(&mut self) -> Result<Vec<Output>, S::Error> {
+        self.store.persist()?;
+        let outputs = core::mem::take(&mut self.held);
         for output in &outputs {
             if let Output::Reply { request, .. } = output {
                 self.note_reply(*request);
             }
         }
-        outputs
+        Ok(outputs)
     }
 
     /// Takes over the clock of a message, when the wall clock shows `now`.

@@ -8,7 +8,7 @@ use crate::{Clock, Cluster, clock::AwakeTime};
 use bytes::Bytes;
 use futago_base::{Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Time, View};
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
-use futago_server::{Output, Server};
+use futago_server::{Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_transport::Budget;
 use futago_wire::{Body, Failure, Frame, Push, Reply, Request};
@@ -41,6 +41,8 @@ pub struct Shard {
     /// When the next tick is due.
     next_tick: Time,
     waiting: Waiting,
+    /// The requests since the last release, and their operations.
+    received: Vec<(RequestId, &'static str)>,
     counters: Counters,
     sharing: u64,
     peers: Peers,
@@ -80,6 +82,7 @@ impl Shard {
             now,
             next_tick,
             waiting: Waiting::default(),
+            received: Vec::new(),
             counters: Counters::default(),
             sharing: setup.sharing,
             connections,
@@ -119,8 +122,7 @@ impl Shard {
         self.has_worked = true;
         self.read_clocks();
         self.next_tick = self.now.steady + self.driver.server().config().tick;
-        let outputs = self.driver.tick(self.now);
-        self.send_all(outputs);
+        self.driver.handle(Input::Tick, self.now);
         if self.ticks_passed.is_multiple_of(TICKS_PER_PUBLICATION) {
             self.status().publish();
         }
@@ -153,9 +155,9 @@ impl Shard {
             }
             (Body::Peer(message), Origin::Server(peer)) if message.sender() == peer => {
                 self.counters.count("peer");
-                self.handle(frame);
+                self.driver.receive(frame, self.now);
             }
-            (Body::PeerAnswer(_), Origin::Server(_)) => self.handle(frame),
+            (Body::PeerAnswer(_), Origin::Server(_)) => self.driver.receive(frame, self.now),
             _ => return false,
         }
         true
@@ -174,10 +176,8 @@ impl Shard {
         if *request == Request::GetStatus {
             return self.send(self.status_reply(id));
         }
-        self.handle(frame);
-        if self.driver.admission().is_under_way(id) {
-            self.waiting.begin(id, operation, self.now.steady);
-        }
+        self.driver.receive(frame, self.now);
+        self.received.push((id, operation));
     }
 
     /// The status is no matter of the core.
@@ -190,14 +190,16 @@ impl Shard {
         }
     }
 
-    fn handle(&mut self, frame: Frame) {
-        let outputs = self.driver.receive(frame, self.now);
-        self.send_all(outputs);
-    }
-
-    fn send_all(&mut self, outputs: Vec<Output>) {
+    /// Queues the messages that resulted since the last call, once what they depend on is durable.
+    pub fn release(&mut self) {
+        let Ok(outputs) = self.driver.release();
         for output in outputs {
             self.send(output);
+        }
+        for (id, operation) in self.received.drain(..) {
+            if self.driver.admission().is_under_way(id) {
+                self.waiting.begin(id, operation, self.now.steady);
+            }
         }
     }
 

@@ -156,11 +156,14 @@ impl Shards {
         }
     }
 
-    /// Passes messages between servers of the thread.
-    fn pass_on(&mut self) {
+    /// Releases the messages of the servers, and passes those between servers of the thread on,
+    /// until there are no more.
+    fn release(&mut self) {
+        self.shards.values_mut().for_each(Shard::release);
         while let Some((from, frame)) = self.siblings.next_message() {
             if let Some(shard) = self.shards.get_mut(&frame.header.server) {
                 shard.receive(Origin::Server(from), frame);
+                shard.release();
             }
         }
     }
@@ -173,7 +176,7 @@ impl Shards {
 
     /// Sends the messages that resulted since the last call, those of each connection at once.
     fn flush(&mut self) {
-        self.pass_on();
+        self.release();
         self.connections.borrow_mut().flush();
         self.shards.values_mut().for_each(Shard::flush);
     }

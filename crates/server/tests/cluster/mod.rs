@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use futago_base::{
     BucketStart, ClusterMap, Duration, FileId, Incarnation, Name, Payload, RequestId, ServerId,
-    SessionId, Store, Time, map::Policy,
+    SessionId, Time, map::Policy,
 };
 use futago_server::{Config, Input, Output, Server, TransactionCounts};
 use futago_store::MemoryStore;

@@ -2,8 +2,7 @@
 //! order in which they are sent. No machine, no virtual time, no drivers, no undo, no digest.
 
 use futago_base::{
-    ClusterMap, Duration, FileId, Name, Partition, Payload, RequestId, ServerId, SessionId, Store,
-    Time,
+    ClusterMap, Duration, FileId, Name, Partition, Payload, RequestId, ServerId, SessionId, Time,
 };
 use futago_client::{Buckets, Client, Context, Memory};
 use futago_des::{ProcessId, RandomStream};

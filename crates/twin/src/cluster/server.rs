@@ -3,7 +3,7 @@
 use super::{Defect, clock::WallClock, core::FlawedCore};
 use futago_base::{ClusterMap, Duration, FileId, Incarnation, Moment, ServerId, SessionId, Time};
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
-use futago_server::{Config, Output, Server};
+use futago_server::{Config, Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_wire::Frame;
 use std::collections::BTreeSet;
@@ -91,20 +91,22 @@ impl ServerNode {
 
     /// Does what is due and returns what is to be sent.
     pub fn tick(&mut self, now: Time) -> Vec<(Receiver, Frame)> {
-        self.act(now, ServerDriver::tick)
+        self.act(now, |driver, now| driver.handle(Input::Tick, now))
     }
 
     fn act(
         &mut self,
         now: Time,
-        act: impl FnOnce(&mut ServerDriver<FlawedCore, MemoryStore>, Moment) -> Vec<Output>,
+        act: impl FnOnce(&mut ServerDriver<FlawedCore, MemoryStore>, Moment),
     ) -> Vec<(Receiver, Frame)> {
         if !self.is_up {
             return Vec::new();
         }
         let now = self.clocks(now);
-        let outputs = act(&mut self.driver, now).into_iter();
-        outputs.map(|output| self.sent(output, now)).collect()
+        act(&mut self.driver, now);
+        let Ok(outputs) = self.driver.release();
+        let sent = outputs.into_iter().map(|output| self.sent(output, now));
+        sent.collect()
     }
 
     /// What its clocks show at a time of the world.

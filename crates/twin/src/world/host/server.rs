@@ -5,7 +5,7 @@ use crate::world::ResourceClass;
 use crate::world::event::Event;
 use crate::world::message::{Content, Message, Party, PutIn};
 use crate::world::scene::{Scene, engine_ns, wall};
-use futago_base::{Batch, DataChange, Payload, ServerId, Space, Store, View, Work};
+use futago_base::{Batch, DataChange, Payload, ServerId, Space, View, Work};
 use futago_driver::{ServerDriver, ServerDriverUndo};
 use futago_server::{Decision, Input, Output, Server};
 use futago_store::MemoryStore;

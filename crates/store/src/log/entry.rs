@@ -1,0 +1,188 @@
+//! One entry of a log: a batch as bytes.
+//!
+//! ```text
+//!   0 magic "FTGE"    4 crc32c         8 position      16 steady clock
+//!  24 wall clock     32 crc32c of the entry before      36 body bytes
+//!  40 data bytes     48 body, then data
+//! ```
+//!
+//! All numbers are little-endian. The checksum covers all that follows it. The body holds the
+//! records and the places of the data, in the encoding of postcard.
+
+use bytes::Bytes;
+use crc32c::{crc32c, crc32c_append};
+use futago_base::{Batch, ChunkId, DataChange, Key, Moment, Payload, Time, Value};
+use serde::{Deserialize, Serialize};
+use zerocopy::{
+    FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
+    little_endian::{U32, U64},
+};
+
+/// "FTGE", the first bytes of every entry.
+const MAGIC: u32 = u32::from_le_bytes(*b"FTGE");
+
+/// The encoded head.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Head {
+    magic: U32,
+    crc32c: U32,
+    position: U64,
+    steady: U64,
+    stamp: U64,
+    previous: U32,
+    body_bytes: U32,
+    data_bytes: U64,
+}
+
+/// The size of an entry's head, in bytes.
+const HEAD_BYTES: usize = size_of::<Head>();
+/// The first bytes of the head, which its checksum does not cover.
+const UNCOVERED_BYTES: usize = 8;
+
+/// A change of data. Its bytes follow the body.
+#[derive(Debug, Serialize, Deserialize)]
+enum Change {
+    Write {
+        chunk: ChunkId,
+        offset: u32,
+        bytes: u32,
+    },
+    Punch {
+        chunk: ChunkId,
+        from: u32,
+        to: u32,
+    },
+}
+
+/// The position of an entry in its log, and what ties it to the entry before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// The number of the entry; the first one has 1.
+    pub position: u64,
+    /// Its checksum.
+    pub crc32c: u32,
+}
+
+/// An entry that was read.
+#[derive(Debug)]
+pub struct Entry {
+    pub link: Link,
+    /// The checksum of the entry before.
+    pub previous: u32,
+    /// When its decision was made.
+    pub at: Moment,
+    pub batch: Batch,
+    /// Its size, in bytes.
+    pub bytes: usize,
+}
+
+/// The bytes of the entry after `previous`, in pieces, and its link.
+pub fn encode(batch: &Batch, at: Moment, previous: Link) -> (Vec<Bytes>, Link) {
+    let data: Vec<Bytes> = batch.data.iter().filter_map(bytes_of).collect();
+    let changes: Vec<Change> = batch.data.iter().map(change_of).collect();
+    // Writing to memory does not fail, and the tests encode every kind of record.
+    let body = postcard::to_extend(&(&batch.records, changes), vec![0; HEAD_BYTES])
+        .expect("postcard cannot express a sequence without a length");
+    let mut head_and_body = body;
+    let mut head = Head {
+        magic: U32::new(MAGIC),
+        crc32c: U32::new(0),
+        position: U64::new(previous.position + 1),
+        steady: U64::new(at.steady.0),
+        stamp: U64::new(at.stamp.0),
+        previous: U32::new(previous.crc32c),
+        body_bytes: U32::new((head_and_body.len() - HEAD_BYTES) as u32),
+        data_bytes: U64::new(data.iter().map(|piece| piece.len() as u64).sum()),
+    };
+    head_and_body[..HEAD_BYTES].copy_from_slice(head.as_bytes());
+    let sum = crc32c(&head_and_body[UNCOVERED_BYTES..]);
+    let sum = data.iter().fold(sum, |sum, piece| crc32c_append(sum, piece));
+    head.crc32c = U32::new(sum);
+    head_and_body[..HEAD_BYTES].copy_from_slice(head.as_bytes());
+    let link = Link {
+        position: previous.position + 1,
+        crc32c: sum,
+    };
+    let pieces = std::iter::once(head_and_body.into()).chain(data);
+    (pieces.collect(), link)
+}
+
+fn bytes_of(change: &DataChange) -> Option<Bytes> {
+    match change {
+        DataChange::Write { payload, .. } => Some(payload.bytes()),
+        DataChange::Punch { .. } => None,
+    }
+}
+
+fn change_of(change: &DataChange) -> Change {
+    match *change {
+        DataChange::Write {
+            chunk,
+            offset,
+            ref payload,
+        } => Change::Write {
+            chunk,
+            offset,
+            bytes: payload.len() as u32,
+        },
+        DataChange::Punch { chunk, from, to } => Change::Punch { chunk, from, to },
+    }
+}
+
+/// The entry at the beginning of some bytes; `None` if there is no whole one, or a damaged one.
+pub fn decode(bytes: &Bytes) -> Option<Entry> {
+    let (head, _) = Head::read_from_prefix(bytes).ok()?;
+    let body_end = HEAD_BYTES.checked_add(head.body_bytes.get() as usize)?;
+    let data_bytes = usize::try_from(head.data_bytes.get()).ok()?;
+    let end = body_end.checked_add(data_bytes)?;
+    let covered = bytes.get(UNCOVERED_BYTES..end)?;
+    if head.magic.get() != MAGIC || crc32c(covered) != head.crc32c.get() {
+        return None;
+    }
+    let body = bytes.get(HEAD_BYTES..body_end)?;
+    let data = bytes.slice(body_end..end);
+    Some(Entry {
+        link: Link {
+            position: head.position.get(),
+            crc32c: head.crc32c.get(),
+        },
+        previous: head.previous.get(),
+        at: Moment {
+            steady: Time(head.steady.get()),
+            stamp: Time(head.stamp.get()),
+        },
+        batch: batch(body, data)?,
+        bytes: end,
+    })
+}
+
+fn batch(body: &[u8], mut data: Bytes) -> Option<Batch> {
+    type Body = (Vec<(Key, Option<Value>)>, Vec<Change>);
+    let (records, changes): Body = postcard::from_bytes(body).ok()?;
+    let change = |change| match change {
+        Change::Write {
+            chunk,
+            offset,
+            bytes,
+        } => {
+            let bytes = bytes as usize;
+            let piece = (bytes <= data.len()).then(|| data.split_to(bytes))?;
+            Some(DataChange::Write {
+                chunk,
+                offset,
+                payload: Payload::from(piece),
+            })
+        }
+        Change::Punch { chunk, from, to } => Some(DataChange::Punch { chunk, from, to }),
+    };
+    let data = changes.into_iter().map(change).collect::<Option<_>>()?;
+    Some(Batch { records, data })
+}
+
+/// Whether a whole entry begins anywhere in some bytes.
+pub fn is_anywhere(bytes: &Bytes) -> bool {
+    let starts = memchr::memmem::find_iter(bytes, &MAGIC.to_le_bytes());
+    let mut entries = starts.map(|start| decode(&bytes.slice(start..)));
+    entries.any(|entry| entry.is_some())
+}
