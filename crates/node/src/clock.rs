@@ -45,6 +45,8 @@ fn read_ns(clock: ClockId) -> u64 {
 /// not count for its timeouts.
 #[derive(Debug, Default)]
 pub(crate) struct AwakeTime {
+    /// A reading of the steady clock, and the awake time then.
+    origin: (Time, Time),
     missed: Duration,
     looked: Time,
 }
@@ -56,10 +58,22 @@ const LATE_MAX: Duration = Duration::from_millis(100);
 const TAKING_IN: Duration = Duration::from_millis(50);
 
 impl AwakeTime {
+    /// The awake time of a process that goes on where an earlier one had come to `reached`, when
+    /// the steady clock reads `steady`. The time between does not count, and the host may have been
+    /// started anew meanwhile.
+    pub const fn resumed(steady: Time, reached: Time) -> Self {
+        Self {
+            origin: (steady, reached),
+            missed: Duration(0),
+            looked: reached,
+        }
+    }
+
     /// The awake time when the steady clock reads `steady`. `due` is the latest time at which the
     /// process should have acted.
     pub fn at(&mut self, steady: Time, due: Option<Time>) -> Time {
-        let now = steady - self.missed;
+        let (steady_then, then) = self.origin;
+        let now = then + steady.since(steady_then) - self.missed;
         if let Some(due) = due
             && now.since(due) > LATE_MAX
         {
@@ -108,6 +122,17 @@ mod tests {
         assert_eq!(resumed, due - TAKING_IN);
         let later = awake.at(start + SECOND.times(61), Some(due + SECOND));
         assert_eq!(later, resumed + SECOND);
+    }
+
+    #[test]
+    fn time_goes_on_where_an_earlier_process_ended() {
+        for steady in [Time(0), Time(0) + SECOND.times(900)] {
+            let reached = Time(0) + SECOND.times(70);
+            let mut awake = AwakeTime::resumed(steady, reached);
+            assert_eq!(awake.at(steady, None), reached);
+            let later = awake.at(steady + SECOND, Some(reached + SECOND));
+            assert_eq!(later, reached + SECOND);
+        }
     }
 
     #[test]

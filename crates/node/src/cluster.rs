@@ -54,6 +54,10 @@ pub struct Cluster {
     /// The directory behind the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<BackingStore>,
+    /// The directory in which every server keeps what it has; without one, it ends with the
+    /// server's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<PathBuf>,
     /// Bounds.
     #[serde(default)]
     pub limits: Limits,
@@ -187,6 +191,7 @@ impl Cluster {
             runtime_directory: None,
             launcher: None,
             backing: None,
+            data: None,
             limits: Limits::default(),
             servers,
         })

@@ -7,7 +7,7 @@ use futago_base::{
 };
 use serde::Serialize;
 use std::collections::btree_map::Entry as Slot;
-use std::{collections::BTreeMap, convert::Infallible};
+use std::{collections::BTreeMap, convert::Infallible, ops::Bound};
 
 /// One part in this many of the memory is reserved for changes that lead to removals, because a
 /// full store must be able to be emptied.
@@ -68,6 +68,21 @@ impl MemoryStore {
     /// All records, in the order of their keys.
     pub fn records(&self) -> impl Iterator<Item = (&Key, &Value)> {
         self.records.iter()
+    }
+
+    /// The records after a key, or all, in the order of their keys.
+    pub fn records_after(&self, after: Option<&Key>) -> impl Iterator<Item = (&Key, &Value)> {
+        self.records.after(after)
+    }
+
+    /// The chunks that hold data after one, or all.
+    pub fn chunks_after(
+        &self,
+        after: Option<ChunkId>,
+    ) -> impl Iterator<Item = (ChunkId, &Extents)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let chunks = self.chunks.range((from, Bound::Unbounded));
+        chunks.map(|(&chunk, extents)| (chunk, extents))
     }
 
     /// All chunks that hold data.

@@ -7,7 +7,7 @@ use futago_base::{
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::{mem, slice};
+use std::{mem, ops::Bound, slice};
 
 /// An ordered map of records.
 ///
@@ -133,6 +133,18 @@ impl Records {
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &Value)> {
         let slots = self.sorts.iter().flat_map(BTreeMap::values);
         pairs(slots)
+    }
+
+    /// The records after a key, or all, in order.
+    pub fn after(&self, after: Option<&Key>) -> impl Iterator<Item = (&Key, &Value)> {
+        let rank = after.map(Key::rank);
+        let from = rank.map_or(Bound::Unbounded, Bound::Included);
+        let sorts = &self.sorts[rank.map_or(0, Rank::sort)..];
+        let slots = sorts
+            .iter()
+            .flat_map(move |sort| sort.range((from, Bound::Unbounded)));
+        pairs(slots.map(|(_, slot)| slot))
+            .skip_while(move |(key, _)| after.is_some_and(|after| *key <= after))
     }
 
     /// The records from `from` up to but not including `to`, in order.

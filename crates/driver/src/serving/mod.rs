@@ -79,6 +79,20 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         }
     }
 
+    /// A server that goes on with what its store has kept, later than its latest decision.
+    pub fn resume(core: C, store: S, admission: AdmissionConfig, decided: Moment) -> Self {
+        let mut clocks = Clocks::default();
+        clocks.decided.follow(decided.steady);
+        clocks.stamps.follow(decided.stamp);
+        Self {
+            core,
+            store,
+            admission: Admission::new(admission),
+            clocks,
+            held: Vec::new(),
+        }
+    }
+
     /// The core and its settings.
     pub fn server(&self) -> &Server {
         self.core.server()

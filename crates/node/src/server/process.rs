@@ -92,6 +92,7 @@ impl Servers {
                 cluster: config.cluster.clone(),
                 core: config.core(),
                 memory_bytes: config.memory_bytes,
+                data: config.cluster.data.clone(),
                 clock: clock.clone(),
                 budget: budget.clone(),
                 sharing: ids.len() as u64,

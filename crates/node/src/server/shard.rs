@@ -9,10 +9,10 @@ use bytes::Bytes;
 use futago_base::{Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Time, View};
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
 use futago_server::{Input, Output, Server};
-use futago_store::MemoryStore;
+use futago_store::{Identity, LogConfig, LogError, Recovered, ServerStore};
 use futago_transport::Budget;
 use futago_wire::{Body, Failure, Frame, Push, Reply, Request};
-use std::{cell::RefCell, collections::BTreeMap, io, rc::Rc};
+use std::{cell::RefCell, collections::BTreeMap, io, path::PathBuf, rc::Rc};
 
 /// The parts of a server.
 pub struct Setup {
@@ -20,6 +20,8 @@ pub struct Setup {
     pub cluster: Cluster,
     pub core: futago_server::Config,
     pub memory_bytes: u64,
+    /// The directory for what the server keeps beyond its process.
+    pub data: Option<PathBuf>,
     pub clock: Clock,
     /// Memory for incoming messages, shared by the servers of the process.
     pub budget: Budget,
@@ -28,12 +30,30 @@ pub struct Setup {
     pub sharing: u64,
 }
 
+impl Setup {
+    /// The store, which may have been kept by an earlier process. `drawn` is the life of a server
+    /// that begins with an empty one.
+    fn open_store(&self, drawn: Incarnation) -> Result<(ServerStore, Recovered), LogError> {
+        let identity = Identity {
+            cluster: self.cluster.id.0,
+            server: self.id,
+            incarnation: drawn,
+        };
+        let Some(data) = &self.data else {
+            return Ok(ServerStore::in_memory(identity, self.memory_bytes));
+        };
+        let directory = data.join(format!("server-{}", self.id.0));
+        let config = LogConfig::default();
+        ServerStore::on_disk(&directory, identity, self.memory_bytes, config)
+    }
+}
+
 /// The number of ticks between two updates of metrics.
 const TICKS_PER_PUBLICATION: u32 = 10;
 
 /// A running server.
 pub struct Shard {
-    driver: ServerDriver<Server, MemoryStore>,
+    driver: ServerDriver<Server, ServerStore>,
     clock: Clock,
     awake: AwakeTime,
     /// The readings of the clocks at the latest message or tick.
@@ -63,10 +83,21 @@ impl Shard {
     ) -> io::Result<Self> {
         let map = setup.cluster.map().map_err(io::Error::other)?;
         let life = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
-        let core = Server::new(setup.id, map, setup.core).in_life(Incarnation(life));
-        let mut awake = AwakeTime::default();
+        let (store, recovered) = setup
+            .open_store(Incarnation(life))
+            .map_err(io::Error::other)?;
+        let life = recovered.identity.incarnation;
+        let core = Server::new(setup.id, map, setup.core).in_life(life);
+        let steady = setup.clock.steady();
+        let is_new = recovered.entries == 0;
+        let reached = if is_new {
+            steady
+        } else {
+            recovered.decided.steady
+        };
+        let mut awake = AwakeTime::resumed(steady, reached);
         let now = Moment {
-            steady: awake.at(setup.clock.steady(), None),
+            steady: awake.at(steady, None),
             stamp: setup.clock.wall(),
         };
         let next_tick = now.steady + core.config().tick;
@@ -76,7 +107,11 @@ impl Shard {
         };
         Ok(Self {
             peers: Peers::new(setup.id, siblings, &setup.cluster, setup.budget),
-            driver: ServerDriver::new(core, MemoryStore::new(setup.memory_bytes), admission, now),
+            driver: if is_new {
+                ServerDriver::new(core, store, admission, now)
+            } else {
+                ServerDriver::resume(core, store, admission, recovered.decided)
+            },
             clock: setup.clock,
             awake,
             now,
@@ -191,9 +226,11 @@ impl Shard {
     }
 
     /// Queues the messages that resulted since the last call, once what they depend on is durable.
-    pub fn release(&mut self) {
-        let Ok(outputs) = self.driver.release();
-        for output in outputs {
+    ///
+    /// # Errors
+    /// If the store cannot keep something. The server must not go on.
+    pub fn release(&mut self) -> Result<(), LogError> {
+        for output in self.driver.release()? {
             self.send(output);
         }
         for (id, operation) in self.received.drain(..) {
@@ -201,6 +238,7 @@ impl Shard {
                 self.waiting.begin(id, operation, self.now.steady);
             }
         }
+        Ok(())
     }
 
     /// Sends a message to a client, if it is connected, or queues it for a server until

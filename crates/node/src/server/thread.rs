@@ -7,6 +7,7 @@ use super::process::std_duration;
 use super::shard::{Setup, Shard};
 use crate::time_slices;
 use futago_base::ServerId;
+use futago_store::LogError;
 use futago_transport::{Acceptor, Address, Listener, busy, poll_streams};
 use futago_wire::Frame;
 use std::{cell::RefCell, collections::BTreeMap, io, panic::resume_unwind, rc::Rc, sync::mpsc};
@@ -51,6 +52,7 @@ pub fn run(
         })
     });
     if let Err(error) = outcome {
+        tracing::error!(%error, "the server ends");
         // The receiver of a second report is gone.
         let _ = report.send(Err(error));
     }
@@ -83,7 +85,7 @@ async fn serve(
             _ = ticks.tick() => shards.shards.values_mut().for_each(Shard::tick),
             _ = stopped.changed() => break,
         }
-        shards.flush();
+        shards.flush()?;
     }
     tracing::info!("stopped");
     Ok(())
@@ -158,14 +160,15 @@ impl Shards {
 
     /// Releases the messages of the servers, and passes those between servers of the thread on,
     /// until there are no more.
-    fn release(&mut self) {
-        self.shards.values_mut().for_each(Shard::release);
+    fn release(&mut self) -> Result<(), LogError> {
+        self.shards.values_mut().try_for_each(Shard::release)?;
         while let Some((from, frame)) = self.siblings.next_message() {
             if let Some(shard) = self.shards.get_mut(&frame.header.server) {
                 shard.receive(Origin::Server(from), frame);
-                shard.release();
+                shard.release()?;
             }
         }
+        Ok(())
     }
 
     fn turned_away(&mut self, server: ServerId) {
@@ -175,10 +178,11 @@ impl Shards {
     }
 
     /// Sends the messages that resulted since the last call, those of each connection at once.
-    fn flush(&mut self) {
-        self.release();
+    fn flush(&mut self) -> io::Result<()> {
+        self.release().map_err(io::Error::other)?;
         self.connections.borrow_mut().flush();
         self.shards.values_mut().for_each(Shard::flush);
+        Ok(())
     }
 }
 

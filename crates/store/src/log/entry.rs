@@ -6,11 +6,12 @@
 //!  40 data bytes     48 body, then data
 //! ```
 //!
-//! All numbers are little-endian. The checksum covers all that follows it. The body holds the
-//! records and the places of the data, in the encoding of postcard.
+//! All numbers are little-endian. The checksum continues the one of the log's identity and covers
+//! all that follows it, so an entry of another log, which a file may hold, is none of this one. The
+//! body holds the records and the places of the data, in the encoding of postcard.
 
 use bytes::Bytes;
-use crc32c::{crc32c, crc32c_append};
+use crc32c::crc32c_append;
 use futago_base::{Batch, ChunkId, DataChange, Key, Moment, Payload, Time, Value};
 use serde::{Deserialize, Serialize};
 use zerocopy::{
@@ -67,24 +68,26 @@ pub struct Link {
 /// An entry that was read.
 #[derive(Debug)]
 pub struct Entry {
+    /// Its position and checksum.
     pub link: Link,
     /// The checksum of the entry before.
     pub previous: u32,
     /// When its decision was made.
     pub at: Moment,
+    /// The changes.
     pub batch: Batch,
     /// Its size, in bytes.
     pub bytes: usize,
 }
 
-/// The bytes of the entry after `previous`, in pieces, and its link.
-pub fn encode(batch: &Batch, at: Moment, previous: Link) -> (Vec<Bytes>, Link) {
+/// The bytes of the entry after `previous`, in pieces, and its link. `seed` is the checksum of the
+/// log's identity.
+pub fn encode(batch: &Batch, at: Moment, previous: Link, seed: u32) -> (Vec<Bytes>, Link) {
     let data: Vec<Bytes> = batch.data.iter().filter_map(bytes_of).collect();
     let changes: Vec<Change> = batch.data.iter().map(change_of).collect();
     // Writing to memory does not fail, and the tests encode every kind of record.
-    let body = postcard::to_extend(&(&batch.records, changes), vec![0; HEAD_BYTES])
+    let mut head_and_body = postcard::to_extend(&(&batch.records, changes), vec![0; HEAD_BYTES])
         .expect("postcard cannot express a sequence without a length");
-    let mut head_and_body = body;
     let mut head = Head {
         magic: U32::new(MAGIC),
         crc32c: U32::new(0),
@@ -96,8 +99,10 @@ pub fn encode(batch: &Batch, at: Moment, previous: Link) -> (Vec<Bytes>, Link) {
         data_bytes: U64::new(data.iter().map(|piece| piece.len() as u64).sum()),
     };
     head_and_body[..HEAD_BYTES].copy_from_slice(head.as_bytes());
-    let sum = crc32c(&head_and_body[UNCOVERED_BYTES..]);
-    let sum = data.iter().fold(sum, |sum, piece| crc32c_append(sum, piece));
+    let sum = crc32c_append(seed, &head_and_body[UNCOVERED_BYTES..]);
+    let sum = data
+        .iter()
+        .fold(sum, |sum, piece| crc32c_append(sum, piece));
     head.crc32c = U32::new(sum);
     head_and_body[..HEAD_BYTES].copy_from_slice(head.as_bytes());
     let link = Link {
@@ -131,13 +136,13 @@ fn change_of(change: &DataChange) -> Change {
 }
 
 /// The entry at the beginning of some bytes; `None` if there is no whole one, or a damaged one.
-pub fn decode(bytes: &Bytes) -> Option<Entry> {
+pub fn decode(bytes: &Bytes, seed: u32) -> Option<Entry> {
     let (head, _) = Head::read_from_prefix(bytes).ok()?;
     let body_end = HEAD_BYTES.checked_add(head.body_bytes.get() as usize)?;
     let data_bytes = usize::try_from(head.data_bytes.get()).ok()?;
     let end = body_end.checked_add(data_bytes)?;
     let covered = bytes.get(UNCOVERED_BYTES..end)?;
-    if head.magic.get() != MAGIC || crc32c(covered) != head.crc32c.get() {
+    if head.magic.get() != MAGIC || crc32c_append(seed, covered) != head.crc32c.get() {
         return None;
     }
     let body = bytes.get(HEAD_BYTES..body_end)?;
@@ -181,8 +186,8 @@ fn batch(body: &[u8], mut data: Bytes) -> Option<Batch> {
 }
 
 /// Whether a whole entry begins anywhere in some bytes.
-pub fn is_anywhere(bytes: &Bytes) -> bool {
-    let starts = memchr::memmem::find_iter(bytes, &MAGIC.to_le_bytes());
-    let mut entries = starts.map(|start| decode(&bytes.slice(start..)));
-    entries.any(|entry| entry.is_some())
+pub fn is_anywhere(bytes: &Bytes, seed: u32) -> bool {
+    let words = bytes.windows(size_of_val(&MAGIC)).enumerate();
+    let mut starts = words.filter(|(_, word)| *word == MAGIC.to_le_bytes());
+    starts.any(|(start, _)| decode(&bytes.slice(start..), seed).is_some())
 }
