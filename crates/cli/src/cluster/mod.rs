@@ -3,6 +3,7 @@
 pub mod backing;
 pub mod cleanup;
 pub mod core_dumps;
+pub mod data;
 pub mod launcher;
 pub mod liveness;
 pub mod memory;

@@ -20,8 +20,9 @@ use std::{path::Path, time::Duration};
 
 /// Arguments of `restart`.
 ///
-/// The server comes back empty: its files, names and data stay lost, and programs must open files
-/// again. All servers of its process are started with it.
+/// With `up --data` the server comes back with what it had, and programs go on. Without, it comes
+/// back empty: its files, names and data stay lost, and programs must open files again. All servers
+/// of its process are started with it.
 #[derive(Args)]
 pub struct Restart {
     #[command(flatten)]
@@ -29,7 +30,8 @@ pub struct Restart {
     /// The server, by its number in `futago status`.
     #[arg(long, value_name = "N")]
     server: u16,
-    /// If its process still runs, end it first: all that its servers hold is lost.
+    /// If its process still runs, end it first. Without `up --data`, all that its servers hold is
+    /// lost.
     #[arg(long)]
     force: bool,
     /// How many seconds it may take to get ready.
@@ -43,6 +45,8 @@ pub struct Restart {
 #[derive(Serialize)]
 struct Report {
     process: u32,
+    /// Whether they have what they had.
+    kept: bool,
     servers: Vec<u16>,
 }
 
@@ -59,7 +63,8 @@ impl Restart {
         let directory = runtime_directory::of(&cluster);
         let process = self.process(&cluster)?;
         let server = ServerProcess::load(&directory, process)?;
-        self.make_way(process, &directory)?;
+        let is_kept = cluster.data.is_some();
+        self.make_way(process, is_kept, &directory)?;
         let mut started = Vec::new();
         let ready = server
             .start(&self.cluster.path, &directory, &mut started)
@@ -78,7 +83,7 @@ impl Restart {
             started.iter_mut().for_each(spawn::Started::end);
             return Err(error);
         }
-        self.report(process, &servers)?;
+        self.report(process, is_kept, &servers)?;
         Ok(Exit::Success)
     }
 
@@ -96,7 +101,7 @@ impl Restart {
     }
 
     /// Refuses to start what runs, or ends it.
-    fn make_way(&self, process: u32, directory: &Path) -> anyhow::Result<()> {
+    fn make_way(&self, process: u32, is_kept: bool, directory: &Path) -> anyhow::Result<()> {
         let is_of = |record: &ProcessRecord| {
             [Role::Server(process), Role::Launcher(process)].contains(&record.role)
         };
@@ -107,8 +112,13 @@ impl Restart {
         if let Some(record) = running.first()
             && !self.force
         {
+            let loss = if is_kept {
+                ""
+            } else {
+                ", and loses all that it holds"
+            };
             let what = format!(
-                "server {} runs, as process {}; --force ends it first, and loses all that it holds",
+                "server {} runs, as process {}; --force ends it first{loss}",
                 self.server, record.pid
             );
             return Err(Problem::error(Exit::InUse, what));
@@ -121,14 +131,16 @@ impl Restart {
         Ok(())
     }
 
-    fn report(&self, process: u32, servers: &[ServerId]) -> anyhow::Result<()> {
+    fn report(&self, process: u32, kept: bool, servers: &[ServerId]) -> anyhow::Result<()> {
         let report = Report {
             process,
+            kept,
             servers: servers.iter().map(|server| server.0).collect(),
         };
         output::print(self.json, &report, |report| {
             let servers: Vec<String> = report.servers.iter().map(u16::to_string).collect();
-            format!("ready, and empty: server {}\n", servers.join(", "))
+            let what = if report.kept { "as before" } else { "empty" };
+            format!("ready, and {what}: server {}\n", servers.join(", "))
         })
     }
 }

@@ -4,6 +4,7 @@ use crate::{
     cluster::{
         ClusterFile, backing, cleanup,
         core_dumps::CoreDumps,
+        data,
         launcher::{Launcher, parse_hosts},
         mount_point::Permission,
         plan, runtime_directory,
@@ -77,6 +78,10 @@ pub struct Up {
     /// Record what is done through the mount, as `futago mount --record`.
     #[arg(long, value_name = "FILE", requires = "mount")]
     record: Option<PathBuf>,
+    /// A directory of every host, in which servers keep what they have: what has returned survives
+    /// the end of their processes. With the directory of an earlier cluster, that one goes on.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// A directory, such as one of a parallel file system, which the cluster begins with and which
     /// changes are written back to.
     #[arg(long, value_name = "DIR")]
@@ -138,6 +143,9 @@ impl Up {
             self.mount_permission
                 .check(mount, &cluster, &self.cluster.path)?;
         }
+        if let Some(directory) = &cluster.data {
+            data::note(&cluster, directory)?;
+        }
         // The file comes first: with it, `down` removes whatever else there is.
         cluster.create(&self.cluster.path)?;
         let mut started = Vec::new();
@@ -197,6 +205,11 @@ impl Up {
 
     fn new_cluster(&self) -> anyhow::Result<Cluster> {
         let mut cluster = self.settings.new_cluster()?;
+        if let Some(directory) = &self.data {
+            let directory = data::make(directory)?;
+            data::take_over(&mut cluster, &directory)?;
+            cluster.data = Some(directory);
+        }
         let id = String::from(cluster.id);
         let directory = runtime_directory::choose(&id, self.hosts.is_none());
         cluster.servers = match &self.hosts {

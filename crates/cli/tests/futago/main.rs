@@ -7,6 +7,7 @@ mod bench;
 mod common;
 mod copies;
 mod core_dumps;
+mod data;
 mod fencing;
 mod files;
 mod find;

@@ -1,0 +1,67 @@
+//! The directory in which the servers of a cluster keep what they have.
+//!
+//! The host of `futago up` has the cluster file there, too. The next `up` with the directory makes
+//! the same cluster of it: its number and key, and how its partitions are dealt out. Where servers
+//! are reached may change.
+
+use anyhow::{Context, ensure};
+use futago_node::Cluster;
+use std::{
+    fs,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+/// The cluster file within the directory.
+const CLUSTER_FILE: &str = "cluster.toml";
+
+/// Makes the directory, unless it is there, open to this user alone. Returns its absolute path.
+///
+/// # Errors
+/// If it cannot be made, or its path is not text.
+pub fn make(directory: &Path) -> anyhow::Result<PathBuf> {
+    let mut builder = fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(directory);
+    made.with_context(|| format!("making {}", directory.display()))?;
+    let found = fs::canonicalize(directory);
+    let directory = found.with_context(|| format!("opening {}", directory.display()))?;
+    let place = directory.display();
+    ensure!(directory.to_str().is_some(), "{place} is not UTF-8");
+    Ok(directory)
+}
+
+/// Makes a new cluster the one whose data is in the directory, if there is one.
+///
+/// # Errors
+/// If its file cannot be read.
+pub fn take_over(cluster: &mut Cluster, directory: &Path) -> anyhow::Result<()> {
+    let path = directory.join(CLUSTER_FILE);
+    if !path.exists() {
+        return Ok(());
+    }
+    let kept = Cluster::load(&path)?;
+    cluster.id = kept.id;
+    cluster.key = kept.key;
+    cluster.epoch = kept.epoch;
+    cluster.policy = kept.policy;
+    cluster.partitions = kept.partitions;
+    cluster.chunk_bytes = kept.chunk_bytes;
+    Ok(())
+}
+
+/// Notes in the directory which cluster it belongs to.
+///
+/// # Errors
+/// If it belongs to one with another number of servers, or cannot be written.
+pub fn note(cluster: &Cluster, directory: &Path) -> anyhow::Result<()> {
+    let path = directory.join(CLUSTER_FILE);
+    if path.exists() {
+        let (kept, asked) = (Cluster::load(&path)?.servers.len(), cluster.servers.len());
+        let place = directory.display();
+        ensure!(
+            kept == asked,
+            "{place} has the data of {kept} server(s), and {asked} are asked for"
+        );
+    }
+    Ok(cluster.replace(&path)?)
+}
