@@ -195,19 +195,22 @@ fn messages_for_clients_are_no_inputs() {
     assert!(driver.core_mut().seen.is_empty());
 }
 
-#[test]
-fn outputs_become_messages_with_sender_clock_and_map() {
-    let mut driver = driver(Decision::default());
-    let header = |kind, server, session, sequence| Header {
+const fn header(kind: MessageKind, server: ServerId, session: SessionId, sequence: u64) -> Header {
+    Header {
         server,
         session,
         sequence,
         clock: NOW.stamp,
         map_epoch: EPOCH,
         ..Header::new(kind)
-    };
-    let nobody = SessionId(0);
+    }
+}
+
+#[test]
+fn outputs_become_messages_with_sender_clock_and_map() {
+    let mut driver = driver(Decision::default());
     let client = Receiver::Session(SESSION);
+    let nobody = SessionId(0);
     let (sender, session) = (ID, SESSION);
     let fence = Peer::Fence { sender, session };
     let fenced = PeerAnswer::Fenced {

@@ -70,7 +70,7 @@ commands! {
     Up(up::Up),
     /// End a cluster and everything that belongs to it, also after a crash.
     Down(down::Down),
-    /// Start a server again that has ended; it comes back empty.
+    /// Start a server again that has ended; without `up --data` it comes back empty.
     Restart(restart::Restart),
     /// Tell how the servers are, or where a directory or file lies.
     Status(status::Status),

@@ -133,7 +133,7 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
 
     /// Handles an input. [`ServerDriver::release`] returns what is to be sent.
     pub fn handle(&mut self, input: Input, now: Moment) {
-        if let Err(refusal) = self.admit(&input) {
+        if let Some(refusal) = self.admit(&input) {
             return self.held.push(refusal);
         }
         let Decision { batch, outputs, .. } = self.decide(input, now);
@@ -162,14 +162,14 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         self.clocks.stamps.observe(clock, now);
     }
 
-    /// Admits an input, unless it is a request and too many are under way. Errors: the reply that
-    /// refuses it.
-    pub fn admit(&mut self, input: &Input) -> Result<(), Output> {
+    /// Admits an input, unless it is a request and too many are under way. Then returns the reply
+    /// that refuses it.
+    pub fn admit(&mut self, input: &Input) -> Option<Output> {
         match input {
             Input::Request { id, request, .. } if !self.admission.admit(*id, request) => {
-                Err(busy(*id))
+                Some(busy(*id))
             }
-            _ => Ok(()),
+            _ => None,
         }
     }
 

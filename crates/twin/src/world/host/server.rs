@@ -123,7 +123,7 @@ impl ServerProcess {
             Content::PeerAnswer(answer) => (Input::PeerAnswer(*answer), None),
             Content::Outcome { .. } => return,
         };
-        if let Err(refusal) = self.driver.admit(&input) {
+        if let Some(refusal) = self.driver.admit(&input) {
             return self.refuse(refusal, at);
         }
         let origin = Origin {
