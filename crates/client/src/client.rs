@@ -215,7 +215,13 @@ impl<C: Context> Client<C> {
     pub(crate) fn seen(&self, state: FileState) -> FileState {
         let attributes = &state.attributes;
         if attributes.kind == Kind::File {
-            let hint = FileHint::new(attributes.chunk_bytes, attributes.size);
+            // Of a file without data, such as a released one, no chunk is worth asking for before
+            // the home has replied. It could be one from before the data was restored.
+            let size_seen = match attributes.allocated_bytes {
+                Some(0) => 0,
+                _ => attributes.size,
+            };
+            let hint = FileHint::new(attributes.chunk_bytes, size_seen);
             let mut memory = self.memory.borrow_mut();
             memory.files.insert_new(attributes.id, hint);
         }

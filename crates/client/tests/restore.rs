@@ -121,6 +121,25 @@ fn a_client_that_needs_data_gets_it_and_nothing_else_changes() {
     }
 }
 
+/// A reply of a chunk's server from before the end of the restoration may come together with one of
+/// the home from after it.
+#[test]
+fn no_chunk_is_asked_for_before_the_data_is_there() {
+    let cluster = cluster();
+    let (client, restorer) = (cluster.client(), cluster.client());
+    let id = cluster.run(async {
+        restore_wanted(&restorer).await;
+        release(&client, "file", BYTES).await.attributes.id
+    });
+    let read = client.read(id, 0, BYTES as u32);
+    let (read, sent) = cluster.traced(while_restoring(&restorer, read));
+    assert!(read.unwrap().bytes() == pattern(BYTES, 3));
+    let names = sent.iter().map(|(_, name)| name.as_str());
+    let home = names.clone().rposition(|name| name == "Read").unwrap();
+    let chunk = names.clone().position(|name| name == "ReadChunk").unwrap();
+    assert!(home < chunk, "{:?}", names.collect::<Vec<_>>());
+}
+
 #[test]
 fn every_change_of_data_waits_for_the_data() {
     let cluster = cluster();

@@ -10,7 +10,7 @@ const SEEDS: u64 = 2000;
 /// So many notice most of them.
 const SEEDS_OF_SAMPLE: u64 = 30;
 /// Defects that only rare circumstances show, and a seed that has them.
-const RARE: [(Defect, u64); 7] = [
+const RARE: [(Defect, u64); 8] = [
     (Defect::TrustsLeasesTooLong, 158),
     (Defect::ReadsPastCuts, 256),
     (Defect::SetsXattrsUnderLeases, 643),
@@ -18,6 +18,7 @@ const RARE: [(Defect, u64); 7] = [
     (Defect::GivesUpWhenBusy, 983),
     (Defect::RelaysAfterRecall, 827),
     (Defect::RelaysTooLong, 1407),
+    (Defect::EndsLeasesOfHeard, 8691),
 ];
 
 /// The first of some seeds that notices a defect, and how.

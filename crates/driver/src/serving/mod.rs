@@ -235,6 +235,11 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         (receiver, Frame { header, ..frame })
     }
 
+    /// The time of the latest decision.
+    pub fn decided(&mut self) -> Moment {
+        self.clocks.latest()
+    }
+
     /// The id of the server.
     pub fn id(&self) -> ServerId {
         self.server().id()

@@ -36,6 +36,8 @@ pub enum Event {
     Wake(usize),
     /// A server stops.
     Stop(ServerId),
+    /// A server that has stopped goes on with what it had.
+    Resume(ServerId),
     /// A server that has stopped begins a new life, with an empty store.
     Begin(ServerId, Incarnation),
     /// The wall clock of a party steps by so many nanoseconds.
@@ -157,7 +159,11 @@ impl Cluster {
             }
             Event::Wake(client) => self.run_client(client, now),
             Event::Stop(id) => {
-                self.servers[usize::from(id.0)].stop();
+                self.servers[usize::from(id.0)].stop(now);
+                Vec::new()
+            }
+            Event::Resume(id) => {
+                self.servers[usize::from(id.0)].resume(now);
                 Vec::new()
             }
             Event::Begin(id, incarnation) => {

@@ -13,8 +13,10 @@ pub struct ServerNode {
     driver: ServerDriver<FlawedCore, MemoryStore>,
     memory_bytes: u64,
     admission: AdmissionConfig,
-    /// Whether it runs.
-    is_up: bool,
+    /// Since when it does not run.
+    stopped: Option<Time>,
+    /// The time that has not passed for it.
+    missed: Duration,
     defect: Option<Defect>,
     /// How far its clock is ahead of the true time.
     pub clock_ahead: Duration,
@@ -43,7 +45,8 @@ impl ServerNode {
             driver: ServerDriver::new(core, store, admission, Time(0)),
             memory_bytes,
             admission,
-            is_up: true,
+            stopped: None,
+            missed: Duration(0),
             defect,
             clock_ahead: Duration(0),
             wall: WallClock::default(),
@@ -65,9 +68,25 @@ impl ServerNode {
         self.driver.forget(session);
     }
 
-    /// It stops: it hears nothing until it begins a new life.
-    pub const fn stop(&mut self) {
-        self.is_up = false;
+    /// It stops: it hears nothing until it goes on or begins a new life.
+    pub const fn stop(&mut self, now: Time) {
+        self.stopped = Some(now);
+    }
+
+    /// It goes on with the records and data that it had, and with nothing else.
+    pub fn resume(&mut self, now: Time) {
+        let Some(stopped) = self.stopped.take() else {
+            return;
+        };
+        self.missed = Duration(self.missed.0 + now.since(stopped).0);
+        let core = self.driver.core_mut().clone();
+        let store = MemoryStore::new(self.memory_bytes);
+        let driver = ServerDriver::resume(core, store, self.admission, self.driver.decided());
+        let mut kept = std::mem::replace(&mut self.driver, driver).into_store();
+        if let Some(defect) = self.defect {
+            defect.alter_kept(&mut kept);
+        }
+        *self.driver.store_mut() = kept;
     }
 
     /// Begins a new life with an empty store; returns what the last one held.
@@ -77,7 +96,7 @@ impl ServerNode {
             .defect
             .map(|defect| defect.alter_life(last.incarnation(), drawn));
         let server = last.clone().in_life(begun.unwrap_or(drawn));
-        self.is_up = true;
+        self.stopped = None;
         let core = FlawedCore::new(server, self.defect);
         let store = MemoryStore::new(self.memory_bytes);
         let driver = ServerDriver::new(core, store, self.admission, self.clocks(now));
@@ -99,7 +118,7 @@ impl ServerNode {
         now: Time,
         act: impl FnOnce(&mut ServerDriver<FlawedCore, MemoryStore>, Moment),
     ) -> Vec<(Receiver, Frame)> {
-        if !self.is_up {
+        if self.stopped.is_some() {
             return Vec::new();
         }
         let now = self.clocks(now);
@@ -111,7 +130,9 @@ impl ServerNode {
 
     /// What its clocks show at a time of the world.
     fn clocks(&self, now: Time) -> Moment {
-        self.wall.moment(now + self.clock_ahead)
+        let Moment { steady, stamp } = self.wall.moment(now + self.clock_ahead);
+        let steady = steady - self.missed;
+        Moment { steady, stamp }
     }
 
     fn sent(&mut self, output: Output, now: Moment) -> (Receiver, Frame) {

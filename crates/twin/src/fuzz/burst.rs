@@ -17,6 +17,8 @@ pub struct Burst {
     pub death: Option<Death>,
     /// Whose wall clocks step.
     pub clock_steps: Vec<ClockStep>,
+    /// The servers that stop and go on with what they had.
+    pub absences: Vec<Absence>,
     /// The server that stops and returns empty. From then on the reference does not hold.
     pub stop: Option<Stop>,
     /// How long clients do nothing between two steps, at most.
@@ -41,6 +43,17 @@ pub struct ClockStep {
     pub at: Duration,
     /// By how much.
     pub by_ns: i64,
+}
+
+/// A server stops, and goes on with what it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absence {
+    /// The server.
+    pub server: ServerId,
+    /// When it stops, since the burst began.
+    pub from: Duration,
+    /// When it goes on.
+    pub to: Duration,
 }
 
 /// A server stops, which loses all that it holds, and begins a new life.
@@ -90,6 +103,13 @@ const IDLE_MAX: Duration = Duration::from_secs(4);
 const SERVERS_APART_MAX: Duration = Duration::from_secs(6);
 
 impl Burst {
+    /// The longest time for which a client cannot reach a server.
+    pub fn longest_absence(&self) -> Duration {
+        let absences = self.absences.iter();
+        let absences = absences.map(|absence| Duration(absence.to.0 - absence.from.0));
+        absences.fold(self.faults.longest_absence(), Duration::max)
+    }
+
     pub(super) fn draw(random: &mut Random, servers: u16, clients: usize, harmless: bool) -> Self {
         let sequential = random.chance(300);
         let busy = random.below(clients as u64) as usize;

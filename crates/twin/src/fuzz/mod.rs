@@ -11,7 +11,7 @@ mod script;
 mod shrink;
 mod step;
 
-pub use burst::{Burst, ClockStep, Death, Restart, Stop};
+pub use burst::{Absence, Burst, ClockStep, Death, Restart, Stop};
 pub use perform::{perform, remove_entries};
 pub use run::{Checked, Failure, FailureKind, run};
 pub use scenario::{Scenario, WriteBack};

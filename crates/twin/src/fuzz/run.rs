@@ -3,7 +3,7 @@
 use super::perform::remove_entries;
 use super::restore;
 use super::script::Script;
-use super::{Burst, ClockStep, Known, Scenario, WriteBack};
+use super::{Absence, Burst, ClockStep, Known, Scenario, WriteBack};
 use crate::check::{
     History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, findings, linearize,
     snapshot, without_dirty_data,
@@ -108,6 +108,8 @@ pub(super) struct Run {
     retry: Duration,
     /// Whether the clock of a server has stepped.
     is_stepped: bool,
+    /// When all servers run that were to be away.
+    all_back: Time,
     /// The clients that live, by their place in the scenario.
     pub clients: Vec<usize>,
     pub tree: Tree,
@@ -169,6 +171,7 @@ impl Run {
             listed_at_once: scenario.listed_at_once,
             retry: if stops { RETRY_OF_LOSS } else { RETRY },
             is_stepped: false,
+            all_back: Time(0),
             clients: Vec::new(),
             tree,
             setting: setting(scenario),
@@ -280,6 +283,11 @@ impl Run {
         let event = |step: &ClockStep| Event::StepClock(self.party(step.party), step.by_ns);
         let steps = steps.map(|step| (step.at, event(step))).collect();
         self.world.schedule(steps);
+        for &Absence { server, from, to } in &burst.absences {
+            let away = vec![(from, Event::Stop(server)), (to, Event::Resume(server))];
+            self.world.schedule(away);
+            self.all_back = self.all_back.max(now + to);
+        }
     }
 
     /// A party, if it is a client by its number instead of its place in the scenario.
@@ -313,7 +321,9 @@ impl Run {
         for &client in &self.clients {
             self.world.cluster.clients[client].die_after(None);
         }
-        self.world.run(Duration(GRACE.0 + NETWORK.0), |_| false);
+        let absence = self.all_back.since(now);
+        self.world
+            .run(Duration(absence.0 + GRACE.0 + NETWORK.0), |_| false);
         let is_dead = |client: &usize| !self.world.cluster.clients[*client].is_alive();
         let dead: Vec<usize> = self.clients.iter().copied().filter(is_dead).collect();
         if !dead.is_empty() {
@@ -503,13 +513,13 @@ fn punctual(history: &History, burst: &Burst, with_leases: bool) -> Result<(), F
 
 /// The most time that an operation of a burst may take.
 fn longest_wait(burst: &Burst, with_leases: bool) -> Duration {
-    let quiet = burst.faults == Faults::default();
+    let absence = burst.longest_absence();
+    let quiet = burst.faults == Faults::default() && absence == Duration(0);
     let mut limit = if quiet {
         Duration(GRACE.0 * 3 / 2)
     } else {
         Duration(GRACE.0 * 2 + Duration::from_secs(20).0)
     };
-    let absence = burst.faults.longest_absence();
     if with_leases && (burst.death.is_some() || absence > LEASE_TRUST) {
         limit = Duration(limit.0 + LEASE.0);
     }

@@ -1,7 +1,7 @@
 //! A scenario: drawn from a seed, or reduced from such a one.
 
 use super::Step;
-use super::burst::{Burst, ClockStep, Restart, Stop};
+use super::burst::{Absence, Burst, ClockStep, Restart, Stop};
 use crate::cluster::{Defect, Faults, Party};
 use crate::random::Random;
 use futago_base::{Duration, Incarnation, ServerId};
@@ -62,6 +62,9 @@ const LOSS_PERMILLE: u32 = 150;
 const RELEASING_PERMILLE: u32 = 250;
 const CYCLING_PERMILLE: u32 = 2;
 const STOP_MAX: Duration = Duration::from_secs(4);
+/// How long a server is away that goes on with what it had, at most, and when that begins.
+const ABSENT_MAX: Duration = Duration::from_secs(12);
+const ABSENT_FROM_MAX: Duration = Duration::from_secs(2);
 const AWAY_MAX: Duration = Duration::from_secs(12);
 const AGAIN_MAX: Duration = Duration::from_secs(4);
 
@@ -97,6 +100,7 @@ impl Scenario {
         let lossless = bursts.len();
         bursts.extend(lossy);
         draw_clock_steps(&mut Random::new(seed, 14), servers, clients, &mut bursts);
+        draw_absences(&mut Random::new(seed, 22), servers, &mut bursts[..lossless]);
         let contacts = draw_contacts(&mut Random::new(seed, 19), servers, clients);
         let shared = draw_shared(seed, servers, &contacts);
         bursts.splice(lossless..lossless, shared);
@@ -135,6 +139,7 @@ impl Scenario {
             burst.death = None;
             burst.stop = None;
             burst.clock_steps.clear();
+            burst.absences.clear();
         }
         scenario
     }
@@ -178,6 +183,9 @@ impl Scenario {
             );
             if !burst.clock_steps.is_empty() {
                 text += &format!(", clocks step: {:?}", burst.clock_steps);
+            }
+            if !burst.absences.is_empty() {
+                text += &format!(", stop and go on: {:?}", burst.absences);
             }
             if let Some(stop) = burst.stop {
                 text += &format!(", stops and returns empty: {stop:?}");
@@ -257,6 +265,22 @@ fn draw_shared(seed: u64, servers: u16, contacts: &[Option<ServerId>]) -> Option
     let contact = contacts.first().copied().flatten()?;
     let draws = contacts.len() > 1 && random.chance(600);
     draws.then(|| Burst::draw_shared(&mut random, servers, contacts.len(), contact))
+}
+
+/// In some scenarios, servers stop and go on with what they had.
+fn draw_absences(random: &mut Random, servers: u16, bursts: &mut [Burst]) {
+    if !random.chance(300) {
+        return;
+    }
+    for _ in 0..=random.below(3) {
+        let burst = random.below(bursts.len() as u64) as usize;
+        let from = Duration(random.below(ABSENT_FROM_MAX.0));
+        bursts[burst].absences = vec![Absence {
+            server: ServerId(random.below(u64::from(servers)) as u16),
+            from,
+            to: Duration(from.0 + random.below(ABSENT_MAX.0)),
+        }];
+    }
 }
 
 /// In some scenarios, wall clocks are set an hour forward or back.

@@ -76,7 +76,7 @@ impl Candidates<'_> {
     }
 
     fn add_fewer_faults(&mut self, burst: usize) {
-        let changes: [fn(&mut Burst); 11] = [
+        let changes: [fn(&mut Burst); 12] = [
             |burst| burst.faults = Faults::default(),
             |burst| burst.faults.lost_permille = 0,
             |burst| burst.faults.doubled_permille = 0,
@@ -87,6 +87,7 @@ impl Candidates<'_> {
             |burst| burst.stop = None,
             |burst| burst.stop.iter_mut().for_each(|stop| stop.again = None),
             |burst| burst.clock_steps.clear(),
+            |burst| burst.absences.clear(),
             |burst| burst.idle = Duration(0),
         ];
         for change in changes {
@@ -113,11 +114,13 @@ impl Candidates<'_> {
 fn servers_min(scenario: &Scenario) -> u16 {
     let bursts = scenario.bursts.iter();
     let stopped = bursts.clone().filter_map(|burst| Some(burst.stop?.server));
+    let absent = bursts.clone().flat_map(|burst| &burst.absences);
+    let absent = absent.map(|absence| absence.server);
     let stepped = bursts.flat_map(|burst| &burst.clock_steps);
     let stepped = stepped.filter_map(|step| match step.party {
         Party::Server(server) => Some(server),
         Party::Client(_) => None,
     });
-    let named = stopped.chain(stepped);
+    let named = stopped.chain(absent).chain(stepped);
     named.map(|server| server.0 + 1).max().unwrap_or(1)
 }

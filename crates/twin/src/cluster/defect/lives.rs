@@ -1,8 +1,9 @@
 //! Defects of servers that begin a new life.
 
 use super::Defect;
-use futago_base::Incarnation;
+use futago_base::{Batch, Incarnation};
 use futago_server::Input;
+use futago_store::MemoryStore;
 use futago_wire::{Peer, PeerAnswer};
 
 impl Defect {
@@ -27,6 +28,18 @@ impl Defect {
                 (*by, *from) = (Incarnation(0), own)
             }
             _ => {}
+        }
+    }
+
+    /// Alters what a server goes on with.
+    pub fn alter_kept(self, store: &mut MemoryStore) {
+        if self == Self::ForgetsVolatile {
+            let volatile = store.records().filter(|(key, _)| !key.is_durable());
+            let deleted = volatile.map(|(key, _)| (key.clone(), None)).collect();
+            store.apply(Batch {
+                records: deleted,
+                ..Batch::default()
+            });
         }
     }
 }

@@ -222,6 +222,9 @@ pub enum Defect {
     /// Channels between servers do not notice that one of them has begun a new life.
     #[strum(props(kind = "lives"))]
     IgnoresNewLives,
+    /// A server that goes on has lost its sessions, open files, locks and leases.
+    #[strum(props(kind = "lives"))]
+    ForgetsVolatile,
     /// Lost chunks read as holes.
     #[strum(props(kind = "lives"))]
     ShowsLostChunks,
