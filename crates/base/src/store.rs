@@ -4,7 +4,7 @@ use crate::{Batch, Moment, View};
 
 /// A state that changes by batches.
 pub trait Store: View {
-    /// The reason why changes cannot be kept.
+    /// The reason why changes cannot be made durable.
     type Error: core::error::Error;
 
     /// Applies a batch as a whole. `decided` is the time of the decision.
@@ -14,6 +14,6 @@ pub trait Store: View {
     /// them may leave the server.
     ///
     /// # Errors
-    /// If a batch cannot be kept. Nothing more may leave the server then.
+    /// If that fails. Nothing more may leave the server then.
     fn persist(&mut self) -> Result<(), Self::Error>;
 }

@@ -1,4 +1,4 @@
-//! What a server does with a message, whatever its core decides.
+//! The handling of messages by a server, whatever its core decides.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -24,13 +24,13 @@ const NOW: Moment = Moment {
 };
 
 /// A core that decides what the test tells it.
-struct Told {
+struct Scripted {
     server: Server,
     decision: Decision,
     seen: Vec<(Input, Moment)>,
 }
 
-impl Core<MemoryStore> for Told {
+impl Core<MemoryStore> for Scripted {
     fn server(&self) -> &Server {
         &self.server
     }
@@ -41,12 +41,12 @@ impl Core<MemoryStore> for Told {
     }
 }
 
-type Driver = ServerDriver<Told, MemoryStore>;
+type Driver = ServerDriver<Scripted, MemoryStore>;
 
 /// A server that takes two requests at a time, one of which may wait for other clients.
 fn driver(decision: Decision) -> Driver {
     let map = ClusterMap::new(EPOCH, Policy::Modular, 64, 2).unwrap();
-    let core = Told {
+    let core = Scripted {
         server: Server::new(ID, map, Config::default()),
         decision,
         seen: Vec::new(),

@@ -21,14 +21,14 @@ const REPEATED_MIN: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct ServerStore {
     memory: MemoryStore,
-    kept: Option<Kept>,
+    logged: Option<Logged>,
 }
 
 /// A log, which is shortened without a pause: while batches come, all records and data are appended
 /// again, a little at a time. When that has happened once for all of them, what the log had before
 /// is not needed any more.
 #[derive(Debug)]
-struct Kept {
+struct Logged {
     log: Log,
     /// How far the state was appended again.
     repetition: Option<Repetition>,
@@ -46,7 +46,7 @@ struct Repetition {
     next: Next,
 }
 
-/// What comes next.
+/// The next part.
 #[derive(Debug)]
 enum Next {
     /// The records after this one, or all.
@@ -57,7 +57,7 @@ enum Next {
     End,
 }
 
-/// What was found in a directory.
+/// The findings in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// Whose log it is. Its life is the one that began with an empty store.
@@ -73,7 +73,7 @@ impl ServerStore {
     pub const fn in_memory(identity: Identity, memory_bytes: u64) -> (Self, Recovered) {
         let store = Self {
             memory: MemoryStore::new(memory_bytes),
-            kept: None,
+            logged: None,
         };
         (store, Recovered::of(identity))
     }
@@ -96,14 +96,14 @@ impl ServerStore {
             memory.apply(entry.batch);
         })?;
         recovered.identity = *log.identity();
-        let kept = Kept {
+        let logged = Logged {
             log,
             repetition: None,
             new_bytes: 0,
             decided: recovered.decided,
         };
-        let kept = Some(kept);
-        Ok((Self { memory, kept }, recovered))
+        let logged = Some(logged);
+        Ok((Self { memory, logged }, recovered))
     }
 
     /// The records and data.
@@ -113,7 +113,7 @@ impl ServerStore {
 
     /// The size of the log, in bytes; 0 without one.
     pub fn log_bytes(&self) -> u64 {
-        self.kept.as_ref().map_or(0, |kept| kept.log.bytes())
+        self.logged.as_ref().map_or(0, |logged| logged.log.bytes())
     }
 }
 
@@ -132,7 +132,7 @@ impl Recovered {
     }
 }
 
-impl Kept {
+impl Logged {
     fn append(&mut self, batch: &Batch, decided: Moment) {
         self.decided = decided;
         if !batch.is_empty() {
@@ -241,16 +241,16 @@ impl Store for ServerStore {
     type Error = LogError;
 
     fn commit(&mut self, batch: Batch, decided: Moment) {
-        if let Some(kept) = &mut self.kept {
-            kept.append(&batch, decided);
+        if let Some(logged) = &mut self.logged {
+            logged.append(&batch, decided);
         }
         self.memory.apply(batch);
     }
 
     fn persist(&mut self) -> Result<(), LogError> {
         let memory = &self.memory;
-        let kept = self.kept.as_mut();
-        kept.map_or(Ok(()), |kept| kept.persist(memory))
+        let logged = self.logged.as_mut();
+        logged.map_or(Ok(()), |logged| logged.persist(memory))
     }
 }
 

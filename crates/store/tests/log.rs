@@ -121,7 +121,7 @@ proptest! {
     }
 
     /// The system may have written less than all of what was not persisted, and in an emergency
-    /// even less. What is opened is the state after some batch.
+    /// even less. The opened state is that after some batch.
     #[test]
     fn a_log_that_is_cut_off_anywhere_ends_with_a_whole_batch(
         batches in prop::collection::vec(batch(), 1..12),
@@ -138,11 +138,11 @@ proptest! {
         drop(store);
         let last = segments(scratch.path()).pop().unwrap();
         let length = fs::metadata(&last).unwrap().len();
-        let kept = cut.index(length as usize + 1) as u64;
-        fs::File::options().write(true).open(&last).unwrap().set_len(kept).unwrap();
+        let left = cut.index(length as usize + 1) as u64;
+        fs::File::options().write(true).open(&last).unwrap().set_len(left).unwrap();
         let mut store = open(scratch.path());
         let found = state(&store);
-        prop_assert!(states.contains(&found), "cut at {} of {}", kept, length);
+        prop_assert!(states.contains(&found), "cut at {} of {}", left, length);
         // It goes on from there.
         store.commit(number(9), at(99));
         store.persist().unwrap();

@@ -39,13 +39,13 @@ pub fn take_over(cluster: &mut Cluster, directory: &Path) -> anyhow::Result<()> 
     if !path.exists() {
         return Ok(());
     }
-    let kept = Cluster::load(&path)?;
-    cluster.id = kept.id;
-    cluster.key = kept.key;
-    cluster.epoch = kept.epoch;
-    cluster.policy = kept.policy;
-    cluster.partitions = kept.partitions;
-    cluster.chunk_bytes = kept.chunk_bytes;
+    let earlier = Cluster::load(&path)?;
+    cluster.id = earlier.id;
+    cluster.key = earlier.key;
+    cluster.epoch = earlier.epoch;
+    cluster.policy = earlier.policy;
+    cluster.partitions = earlier.partitions;
+    cluster.chunk_bytes = earlier.chunk_bytes;
     Ok(())
 }
 
@@ -56,11 +56,11 @@ pub fn take_over(cluster: &mut Cluster, directory: &Path) -> anyhow::Result<()> 
 pub fn note(cluster: &Cluster, directory: &Path) -> anyhow::Result<()> {
     let path = directory.join(CLUSTER_FILE);
     if path.exists() {
-        let (kept, asked) = (Cluster::load(&path)?.servers.len(), cluster.servers.len());
+        let (earlier, asked) = (Cluster::load(&path)?.servers.len(), cluster.servers.len());
         let place = directory.display();
         ensure!(
-            kept == asked,
-            "{place} has the data of {kept} server(s), and {asked} are asked for"
+            earlier == asked,
+            "{place} has the data of {earlier} server(s), and {asked} are asked for"
         );
     }
     Ok(cluster.replace(&path)?)

@@ -46,7 +46,7 @@ pub struct Restart {
 struct Report {
     process: u32,
     /// Whether they have what they had.
-    kept: bool,
+    durable: bool,
     servers: Vec<u16>,
 }
 
@@ -63,8 +63,8 @@ impl Restart {
         let directory = runtime_directory::of(&cluster);
         let process = self.process(&cluster)?;
         let server = ServerProcess::load(&directory, process)?;
-        let is_kept = cluster.data.is_some();
-        self.make_way(process, is_kept, &directory)?;
+        let is_durable = cluster.data.is_some();
+        self.make_way(process, is_durable, &directory)?;
         let mut started = Vec::new();
         let ready = server
             .start(&self.cluster.path, &directory, &mut started)
@@ -83,7 +83,7 @@ impl Restart {
             started.iter_mut().for_each(spawn::Started::end);
             return Err(error);
         }
-        self.report(process, is_kept, &servers)?;
+        self.report(process, is_durable, &servers)?;
         Ok(Exit::Success)
     }
 
@@ -101,7 +101,7 @@ impl Restart {
     }
 
     /// Refuses to start what runs, or ends it.
-    fn make_way(&self, process: u32, is_kept: bool, directory: &Path) -> anyhow::Result<()> {
+    fn make_way(&self, process: u32, is_durable: bool, directory: &Path) -> anyhow::Result<()> {
         let is_of = |record: &ProcessRecord| {
             [Role::Server(process), Role::Launcher(process)].contains(&record.role)
         };
@@ -112,7 +112,7 @@ impl Restart {
         if let Some(record) = running.first()
             && !self.force
         {
-            let loss = if is_kept {
+            let loss = if is_durable {
                 ""
             } else {
                 ", and loses all that it holds"
@@ -131,15 +131,15 @@ impl Restart {
         Ok(())
     }
 
-    fn report(&self, process: u32, kept: bool, servers: &[ServerId]) -> anyhow::Result<()> {
+    fn report(&self, process: u32, durable: bool, servers: &[ServerId]) -> anyhow::Result<()> {
         let report = Report {
             process,
-            kept,
+            durable,
             servers: servers.iter().map(|server| server.0).collect(),
         };
         output::print(self.json, &report, |report| {
             let servers: Vec<String> = report.servers.iter().map(u16::to_string).collect();
-            let what = if report.kept { "as before" } else { "empty" };
+            let what = if report.durable { "as before" } else { "empty" };
             format!("ready, and {what}: server {}\n", servers.join(", "))
         })
     }

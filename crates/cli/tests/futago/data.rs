@@ -66,7 +66,7 @@ fn make_directories(files: &FileSystem) {
 #[test]
 fn programs_go_on_when_killed_servers_come_back() {
     let data = tempfile::tempdir().unwrap();
-    let place = data.path().join("kept");
+    let place = data.path().join("state");
     let cluster = Cluster::up(&["--servers", "2", "--data", place.to_str().unwrap()]);
     let mode = place.metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o700);
@@ -85,7 +85,7 @@ fn programs_go_on_when_killed_servers_come_back() {
             let server = round % 2;
             cluster.kill(server);
             let (code, report) = cluster.json(&["restart", "--server", &server.to_string()]);
-            assert_eq!((code, &report["kept"]), (0, &true.into()));
+            assert_eq!((code, &report["durable"]), (0, &true.into()));
         }
         is_over.store(true, Ordering::Relaxed);
         writing.join().unwrap()

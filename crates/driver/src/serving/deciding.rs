@@ -1,9 +1,9 @@
-//! What decides for a server.
+//! The decider of a server.
 
 use futago_base::{Moment, View};
 use futago_server::{Decision, Input, Server};
 
-/// What decides for a server. A test that plants mistakes stands between the driver and the core.
+/// Decides for a server. A test that plants mistakes stands between the driver and the core.
 pub trait Core<S> {
     /// The core.
     fn server(&self) -> &Server;

@@ -6,8 +6,8 @@
 //!
 //! An input passes five steps. The server *observes* the clock of a message, and *admits* it, or
 //! refuses one request too many. It *decides*, which changes nothing, and *commits* the decision to
-//! its store. [`ServerDriver::receive`] does all of them. [`ServerDriver::release`] has the store
-//! keep what was committed, and only then returns what is to be sent. A simulation in which time
+//! its store. [`ServerDriver::receive`] does all of them. [`ServerDriver::release`] makes
+//! the batches durable, and only then returns what is to be sent. A simulation in which time
 //! passes between the steps calls them one by one.
 
 mod deciding;
@@ -57,7 +57,7 @@ impl Clocks {
     }
 }
 
-/// What undoes the latest changes of a [`ServerDriver`] except those of its store.
+/// The undo of the latest changes of a [`ServerDriver`] except those of its store.
 #[derive(Debug)]
 pub struct ServerDriverUndo {
     clocks: Clocks,
@@ -79,7 +79,7 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         }
     }
 
-    /// A server that goes on with what its store has kept, later than its latest decision.
+    /// A server that goes on with the state in its store, later than its latest decision.
     pub fn resume(core: C, store: S, admission: AdmissionConfig, decided: Moment) -> Self {
         let mut clocks = Clocks::default();
         clocks.decided.follow(decided.steady);
@@ -98,7 +98,7 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         self.core.server()
     }
 
-    /// What decides.
+    /// The decider.
     pub const fn core_mut(&mut self) -> &mut C {
         &mut self.core
     }
@@ -113,7 +113,7 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         &mut self.store
     }
 
-    /// What is left when the server ends.
+    /// The rest of a server that ends.
     pub fn into_store(self) -> S {
         self.store
     }

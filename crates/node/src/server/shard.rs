@@ -31,7 +31,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The store, which may have been kept by an earlier process. `drawn` is the life of a server
+    /// The store, which may be that of an earlier process. `drawn` is the life of a server
     /// that begins with an empty one.
     fn open_store(&self, drawn: Incarnation) -> Result<(ServerStore, Recovered), LogError> {
         let identity = Identity {

@@ -9,9 +9,9 @@ pub enum LogError {
     /// The system refuses something.
     #[error("{action} {path}: {source}", path = path.display())]
     Io {
-        /// What was tried.
+        /// The attempt.
         action: &'static str,
-        /// On what.
+        /// The path that it is about.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,

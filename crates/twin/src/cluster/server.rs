@@ -79,14 +79,13 @@ impl ServerNode {
             return;
         };
         self.missed = Duration(self.missed.0 + now.since(stopped).0);
-        let core = self.driver.core_mut().clone();
-        let store = MemoryStore::new(self.memory_bytes);
-        let driver = ServerDriver::resume(core, store, self.admission, self.driver.decided());
-        let mut kept = std::mem::replace(&mut self.driver, driver).into_store();
+        let empty = MemoryStore::new(self.memory_bytes);
+        let mut store = std::mem::replace(self.driver.store_mut(), empty);
         if let Some(defect) = self.defect {
-            defect.alter_kept(&mut kept);
+            defect.alter_resumed(&mut store);
         }
-        *self.driver.store_mut() = kept;
+        let (core, decided) = (self.driver.core_mut().clone(), self.driver.decided());
+        self.driver = ServerDriver::resume(core, store, self.admission, decided);
     }
 
     /// Begins a new life with an empty store; returns what the last one held.
@@ -128,7 +127,7 @@ impl ServerNode {
         sent.collect()
     }
 
-    /// What its clocks show at a time of the world.
+    /// The readings of its clocks at a time of the world.
     fn clocks(&self, now: Time) -> Moment {
         let Moment { steady, stamp } = self.wall.moment(now + self.clock_ahead);
         let steady = steady - self.missed;

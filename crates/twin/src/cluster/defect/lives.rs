@@ -31,8 +31,8 @@ impl Defect {
         }
     }
 
-    /// Alters what a server goes on with.
-    pub fn alter_kept(self, store: &mut MemoryStore) {
+    /// Alters the store of a server that goes on.
+    pub fn alter_resumed(self, store: &mut MemoryStore) {
         if self == Self::ForgetsVolatile {
             let volatile = store.records().filter(|(key, _)| !key.is_durable());
             let deleted = volatile.map(|(key, _)| (key.clone(), None)).collect();

@@ -45,7 +45,7 @@ pub struct ServerUndo {
     batch: Option<Batch>,
     driver: ServerDriverUndo,
     store_free_ns: Option<(usize, u64)>,
-    /// What it was before it stopped.
+    /// Its driver before it stopped.
     lost: Option<Box<Driver>>,
 }
 
