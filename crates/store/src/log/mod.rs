@@ -2,8 +2,9 @@
 //!
 //! The log is a sequence of entries in files, the segments. Each entry has a checksum of its own
 //! and the one of the entry before. So bytes that were never written whole (the torn end of the
-//! last segment) are distinguished from bytes that have changed since: these have whole entries behind them,
-//! and the log is not opened. The last entry has none behind it, so damage of it alone looks torn.
+//! last segment) are distinguished from bytes that have changed since: these have whole entries
+//! behind them, and the log is not opened. The last entry has none behind it, so damage of it alone
+//! looks torn.
 //!
 //! Batches set absolute values, so the log of a server can be shortened without a separate
 //! checkpoint: what is still valid is appended again, and then the oldest segments go
