@@ -80,8 +80,13 @@ impl Orders {
 /// Opens what is to be measured.
 pub fn open(target: &Target) -> anyhow::Result<Box<dyn FileSystem>> {
     match target {
-        Target::Cluster { file, leases } => {
-            Ok(Box::new(Library::new(&Cluster::load(file)?, *leases)?))
+        Target::Cluster {
+            file,
+            leases,
+            window_bytes,
+        } => {
+            let cluster = Cluster::load(file)?;
+            Ok(Box::new(Library::new(&cluster, *leases, *window_bytes)?))
         }
         Target::CLibrary { library, cluster } => Ok(Box::new(CLibrary::open(library, cluster)?)),
         Target::Directory(path) => Ok(Box::new(Directory(path.clone()))),

@@ -43,11 +43,18 @@ struct OpenFile {
 
 impl Library {
     /// A client of its own.
-    pub fn new(cluster: &Cluster, leases: bool) -> anyhow::Result<Self> {
-        let options = Options {
+    pub fn new(
+        cluster: &Cluster,
+        leases: bool,
+        window_bytes: Option<usize>,
+    ) -> anyhow::Result<Self> {
+        let mut options = Options {
             leases,
             ..Options::default()
         };
+        if let Some(bytes) = window_bytes {
+            options.client.transfer_bytes_max = bytes;
+        }
         Ok(Self {
             futago: Futago::connect(cluster, options)?,
             node: NewNode {

@@ -31,6 +31,8 @@ pub enum Target {
         file: PathBuf,
         /// Whether clients take leases, and keep data, attributes and names under them.
         leases: bool,
+        /// How much data of one read or write is under way at a time, in bytes, if not as usual.
+        window_bytes: Option<usize>,
     },
     /// A cluster, through a library with the interface of CHFS.
     CLibrary {

@@ -50,6 +50,10 @@ struct Common {
     /// and what they write.
     #[arg(long, conflicts_with = "path")]
     leases: bool,
+    /// How much data of one read or write the library's clients have under way at a time; 0 for one
+    /// chunk. By default 4 MiB.
+    #[arg(long, value_name = "SIZE", conflicts_with = "path")]
+    window: Option<ByteSize>,
     /// Measure this directory too, every phase interleaved with the first one's, and print how much
     /// faster the first is. Can be given several times.
     #[arg(long, value_name = "NAME=DIR")]
@@ -173,6 +177,7 @@ impl Common {
             (None, Some(cluster)) => Ok(Target::Cluster {
                 file: std::path::absolute(cluster)?,
                 leases: self.leases,
+                window_bytes: self.window.map(|window| window.as_u64() as usize),
             }),
             (None, None) => Err(usage("say what to measure: --cluster FILE or --path DIR")),
         }

@@ -118,6 +118,7 @@ impl Io500 {
             (None, None, Some(cluster)) => Target::Cluster {
                 file: absolute(cluster)?,
                 leases: self.leases,
+                window_bytes: None,
             },
             (None, _, None) => {
                 return Err(usage("say what to measure: --cluster FILE or --path DIR"));
