@@ -110,6 +110,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "killed-and-back",
+        limit_s: 3600,
+        command: "tests/killed-and-back 200",
+        ready: has_program,
+    },
+    Step {
         name: "hosts",
         limit_s: 300,
         command: "tests/hosts/run",
