@@ -111,9 +111,9 @@ impl ServerStore {
         &self.memory
     }
 
-    /// The size of the log, in bytes; 0 without one.
-    pub fn log_bytes(&self) -> u64 {
-        self.logged.as_ref().map_or(0, |logged| logged.log.bytes())
+    /// The size of the log, in bytes, if there is one.
+    pub fn log_bytes(&self) -> Option<u64> {
+        self.logged.as_ref().map(|logged| logged.log.bytes())
     }
 }
 

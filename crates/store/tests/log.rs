@@ -217,7 +217,7 @@ fn a_log_stays_in_proportion_to_the_state() {
     for round in 0..2000_u64 {
         store.commit(write(round % 20, round as u8), at(round));
         store.persist().unwrap();
-        most = most.max(store.log_bytes());
+        most = most.max(store.log_bytes().unwrap());
     }
     // The state has 20 chunks of 500 bytes, and what was written has a hundred times as many.
     assert!(most < 150 << 10, "{most}");

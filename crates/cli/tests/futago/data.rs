@@ -122,6 +122,11 @@ fn a_cluster_whose_processes_were_all_killed_goes_on_with_up() {
     cluster
         .start(&["--servers", "2", "--data", place])
         .success();
+    let (_, status) = cluster.json(&["status"]);
+    for server in [0, 1] {
+        let log = &status["servers"][server]["counters"]["log"];
+        assert!(log["recovered_entries"].as_u64() > Some(10), "{log}");
+    }
     let after = cluster.load();
     assert_eq!(
         (after.id, after.chunk_bytes),

@@ -2,7 +2,7 @@
 
 use super::connections::{ConnectionId, Connections, Origin};
 use super::peers::{Peers, Siblings};
-use super::status::{Counters, Status};
+use super::status::{Counters, LogStatus, Status};
 use super::waiting::Waiting;
 use crate::{Clock, Cluster, clock::AwakeTime};
 use bytes::Bytes;
@@ -71,6 +71,8 @@ pub struct Shard {
     /// The connection of each session's latest request, which its replies use.
     sessions: BTreeMap<SessionId, ConnectionId>,
     ticks_passed: u32,
+    /// The entries that its log had when it started.
+    recovered_entries: u64,
     /// Whether it has worked since [`Shard::flush`].
     has_worked: bool,
 }
@@ -123,6 +125,7 @@ impl Shard {
             connections,
             sessions: BTreeMap::new(),
             ticks_passed: 0,
+            recovered_entries: recovered.entries,
             has_worked: false,
         })
     }
@@ -274,10 +277,18 @@ impl Shard {
         }
     }
 
+    fn log_status(&self) -> Option<LogStatus> {
+        Some(LogStatus {
+            bytes: self.driver.store().log_bytes()?,
+            recovered_entries: self.recovered_entries,
+        })
+    }
+
     fn status(&self) -> Status {
         let connections = self.connections.borrow().at(self.driver.id());
         Status {
             connections: connections as u64,
+            log: self.log_status(),
             sessions: self.sessions.len() as u64,
             under_way: u64::from(self.driver.admission().under_way()),
             ..Status::new(

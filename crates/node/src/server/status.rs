@@ -65,6 +65,9 @@ pub struct Status {
     pub resident_bytes: u64,
     /// Inodes.
     pub files: u64,
+    /// Its log on disk; none if its files end with its process.
+    #[serde(default)]
+    pub log: Option<LogStatus>,
     /// Connections that have proved the key.
     pub connections: u64,
     /// Sessions on these connections.
@@ -92,8 +95,17 @@ pub struct Status {
     pub waiting: Vec<WaitingRequest>,
 }
 
+/// The log of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogStatus {
+    /// Its size, in bytes.
+    pub bytes: u64,
+    /// The entries that the server found in it when it started.
+    pub recovered_entries: u64,
+}
+
 impl Status {
-    /// The state of a server without its connections and their requests.
+    /// The state of a server without its log, its connections and their requests.
     pub(super) fn new(
         id: ServerId,
         counters: &Counters,
@@ -112,6 +124,7 @@ impl Status {
             limit_bytes: space.limit_bytes,
             resident_bytes: resident_bytes().unwrap_or(0),
             files: space.files,
+            log: None,
             connections: 0,
             sessions: 0,
             under_way: 0,
@@ -157,6 +170,7 @@ impl Status {
             ("futago_used_bytes", self.used_bytes),
             ("futago_limit_bytes", self.limit_bytes),
             ("futago_files", self.files),
+            ("futago_log_bytes", self.log.map_or(0, |log| log.bytes)),
             ("futago_connections", self.connections),
             ("futago_sessions", self.sessions),
             ("futago_requests_under_way", self.under_way),
