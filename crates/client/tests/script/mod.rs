@@ -59,7 +59,7 @@ pub fn node(id: FileId, kind: Kind, size: u64, chunk_bytes: u32) -> FileState {
         changed: time,
         born: time,
         chunk_bytes,
-        allocated_bytes: Some(0),
+        allocated_bytes: Some(size),
     };
     FileState {
         attributes,
