@@ -60,7 +60,7 @@ enum Next {
 /// The findings in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovered {
-    /// Whose log it is. Its life is the one that began with an empty store.
+    /// The owner of the log. Its life is the one that began with an empty store.
     pub identity: Identity,
     /// The entries.
     pub entries: u64,

@@ -34,9 +34,9 @@ pub enum LogError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         found: String,
-        /// Whose it should be.
+        /// The expected owner.
         wanted: String,
     },
     /// Bytes are not as they were written, and whole entries follow them.

@@ -117,7 +117,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Whose log it is.
+    /// The owner of the log.
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }

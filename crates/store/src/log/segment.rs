@@ -1,4 +1,4 @@
-//! One file of a log: whose it is, and entries.
+//! One file of a log: its owner, and entries.
 //!
 //! ```text
 //!   0 magic "FTGOLOG\n"   8 version      12 server      14 reserved
@@ -28,7 +28,7 @@ pub const VERSION: u32 = 1;
 /// The end of the names of segments.
 const SUFFIX: &str = ".log";
 
-/// Whose log it is.
+/// The owner of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The cluster.
