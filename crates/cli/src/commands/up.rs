@@ -80,7 +80,8 @@ pub struct Up {
     record: Option<PathBuf>,
     /// A directory of every host, in which servers keep what they have: what has returned survives
     /// the end of their processes. With the directory of an earlier cluster, that one goes on.
-    #[arg(long, value_name = "DIR")]
+    // A cluster that goes on must not begin with the backing directory once more.
+    #[arg(long, value_name = "DIR", conflicts_with = "backing")]
     data: Option<PathBuf>,
     /// A directory, such as one of a parallel file system, which the cluster begins with and which
     /// changes are written back to.
