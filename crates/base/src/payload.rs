@@ -1,15 +1,16 @@
 //! File data in transit: reference-counted, and never copied by the cores.
 
-use crate::{Gathered, Pattern};
-use alloc::vec;
+use crate::{Gathered, Pattern, Source};
+use alloc::{sync::Arc, vec};
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
 /// A piece of file data. Clones and slices share the memory.
 ///
-/// It is real bytes or a part of a [`Pattern`]. A pattern takes no memory, so that a terabyte costs
-/// nothing in a simulation and reads can still be verified. Code that only moves data need not
-/// distinguish the two.
+/// It is real bytes, a part of a [`Pattern`], or a part of a [`Source`]. A pattern takes no memory,
+/// so that a terabyte costs nothing in a simulation and reads can still be verified. A source has
+/// the data elsewhere, so that a store can be larger than the memory. Code that only moves data need
+/// not distinguish them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Plain", into = "Plain")]
 pub struct Payload(Content);
@@ -22,6 +23,36 @@ enum Content {
         buffer_bytes: usize,
     },
     Pattern(Part),
+    Stored(Stored),
+}
+
+/// The bytes `from..to` of a source.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The source.
+    pub source: Arc<dyn Source>,
+    /// The first byte.
+    pub from: usize,
+    /// The byte after the last.
+    pub to: usize,
+}
+
+impl Stored {
+    /// The length in bytes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.to - self.from
+    }
+
+    /// Whether there is no data.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn bytes(&self) -> Bytes {
+        self.source.read(self.from, self.to)
+    }
 }
 
 /// The bytes `offset..offset + length` of a pattern.
@@ -64,6 +95,28 @@ impl Payload {
         }))
     }
 
+    /// A part of a source.
+    pub const fn stored(stored: Stored) -> Self {
+        Self(Content::Stored(stored))
+    }
+
+    /// The part of a source, if it is one.
+    pub const fn as_stored(&self) -> Option<&Stored> {
+        match &self.0 {
+            Content::Stored(stored) => Some(stored),
+            Content::Bytes { .. } | Content::Pattern(_) => None,
+        }
+    }
+
+    /// The same data, without a source.
+    #[must_use]
+    pub fn loaded(self) -> Self {
+        match &self.0 {
+            Content::Stored(stored) => Self::from(stored.bytes()),
+            Content::Bytes { .. } | Content::Pattern(_) => self,
+        }
+    }
+
     /// `length` bytes composed of pieces at offsets, in order, with zeros in gaps. A single piece
     /// is not copied.
     pub fn gather(length: usize, pieces: &[(usize, Self)]) -> Self {
@@ -81,6 +134,7 @@ impl Payload {
         match &self.0 {
             Content::Bytes { bytes, .. } => bytes.len(),
             Content::Pattern(part) => part.length,
+            Content::Stored(stored) => stored.len(),
         }
     }
 
@@ -100,6 +154,17 @@ impl Payload {
                 assert!(from <= to && to <= part.length, "{from}..{to} of {part:?}");
                 Self::of_pattern(part.pattern, part.offset + from as u64, to - from)
             }
+            Content::Stored(stored) => {
+                assert!(
+                    from <= to && to <= stored.len(),
+                    "{from}..{to} of {stored:?}"
+                );
+                Self::stored(Stored {
+                    source: Arc::clone(&stored.source),
+                    from: stored.from + from,
+                    to: stored.from + to,
+                })
+            }
         }
     }
 
@@ -108,11 +173,12 @@ impl Payload {
         (self.slice(0, at), self.slice(at, self.len()))
     }
 
-    /// The bytes themselves; the bytes of a pattern are computed.
+    /// The bytes themselves; the bytes of a pattern are computed, those of a source read.
     pub fn bytes(&self) -> Bytes {
         match &self.0 {
             Content::Bytes { bytes, .. } => bytes.clone(),
             Content::Pattern(part) => part.bytes(),
+            Content::Stored(stored) => stored.bytes(),
         }
     }
 
@@ -215,6 +281,12 @@ impl PartialEq for Payload {
             (Content::Pattern(part), Content::Pattern(others)) => {
                 part == others || part.length == others.length && same(part, &others.bytes())
             }
+            (Content::Stored(stored), _) => {
+                stored.len() == other.len() && Self::from(stored.bytes()) == *other
+            }
+            (_, Content::Stored(stored)) => {
+                stored.len() == self.len() && *self == Self::from(stored.bytes())
+            }
         }
     }
 }
@@ -233,6 +305,7 @@ impl From<Payload> for Plain {
         match payload.0 {
             Content::Bytes { bytes, .. } => Self::Bytes(bytes),
             Content::Pattern(part) => Self::Pattern(part),
+            Content::Stored(stored) => Self::Bytes(stored.bytes()),
         }
     }
 }

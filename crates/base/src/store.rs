@@ -16,4 +16,10 @@ pub trait Store: View {
     /// # Errors
     /// If that fails. Nothing more may leave the server then.
     fn persist(&mut self) -> Result<(), Self::Error>;
+
+    /// Whether data that was read since the last call could not be read, so that zeros are in its
+    /// place. A decision that has seen them must not show any data.
+    fn take_unreadable(&mut self) -> bool {
+        false
+    }
 }

@@ -127,3 +127,31 @@ fn a_damaged_log_is_not_served() {
     let error = Servers::start(&room.config).err().unwrap().to_string();
     assert!(error.contains("is damaged at byte 48"), "{error}");
 }
+
+#[test]
+fn damaged_data_is_an_error_of_its_file_alone() {
+    let mut room = Room::new();
+    let client = room.client();
+    for (path, byte) in [(b"/damaged", 1), (b"/other00", 2)] {
+        let file = client.open(path, NEW).unwrap();
+        file.write_at(0, vec![byte; 100_000].into()).unwrap();
+        file.close().unwrap();
+    }
+    drop(client);
+    room.stop();
+    let place = room.directory.path().join("data/server-0");
+    let data = place.join("00000000000000000001.data");
+    let file = fs::File::options().write(true).open(data).unwrap();
+    file.write_all_at(b"?", 5000).unwrap();
+    room.start();
+    let client = room.client();
+    let open = |path: &[u8]| client.open(path, OpenOptions::default()).unwrap();
+    let damaged = open(b"/damaged");
+    let error = damaged.read_at(0, 100).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(5), "{error}");
+    // The rest of it has checksums of its own.
+    assert_eq!(damaged.read_at(70_000, 1).unwrap().to_vec(), [1]);
+    assert_eq!(read(&open(b"/other00")), [2; 100_000]);
+    damaged.write_at(0, vec![3; 100_000].into()).unwrap();
+    assert_eq!(read(&damaged), [3; 100_000]);
+}

@@ -1,12 +1,18 @@
-//! The stores of a server's records and data: volatile memory, and memory with a log on disk.
+//! The stores of a server's records and data: volatile memory, and memory with a disk.
 
 mod available;
+mod data;
+mod error;
+mod files;
+mod head;
 mod log;
 mod memory;
 mod records;
+mod reserve;
 mod server_store;
 
 pub use available::available_memory_bytes;
-pub use log::{Identity, LogConfig, LogError};
+pub use error::StoreError;
+pub use head::Identity;
 pub use memory::MemoryStore;
-pub use server_store::{Recovered, ServerStore};
+pub use server_store::{Recovered, ServerStore, StoreConfig};

@@ -22,6 +22,9 @@ pub struct MemoryStore {
     records: Records,
     chunks: BTreeMap<ChunkId, Extents>,
     space: Space,
+    /// The bytes that data takes, of those in `space`.
+    #[serde(skip)]
+    data_bytes: u64,
 }
 
 impl MemoryStore {
@@ -36,6 +39,7 @@ impl MemoryStore {
                 used_bytes: 0,
                 files: 0,
             },
+            data_bytes: 0,
         }
     }
 
@@ -65,6 +69,11 @@ impl MemoryStore {
         }
     }
 
+    /// The bytes that data takes, and its extents.
+    pub const fn data_bytes(&self) -> u64 {
+        self.data_bytes
+    }
+
     /// All records, in the order of their keys.
     pub fn records(&self) -> impl Iterator<Item = (&Key, &Value)> {
         self.records.iter()
@@ -91,7 +100,7 @@ impl MemoryStore {
     }
 
     /// Sets or removes a record and returns its previous value.
-    fn set(&mut self, key: Key, value: Option<Value>) -> Option<Value> {
+    pub fn set(&mut self, key: Key, value: Option<Value>) -> Option<Value> {
         let is_inode = matches!(key, Key::Inode(_));
         self.account(is_inode, value.as_ref(), true);
         let before = match value {
@@ -115,16 +124,19 @@ impl MemoryStore {
         }
     }
 
-    fn change(&mut self, change: DataChange) {
+    /// Applies a change of data.
+    pub fn change(&mut self, change: DataChange) {
         let mut slot = match self.chunks.entry(change.chunk()) {
             Slot::Occupied(slot) => slot,
             Slot::Vacant(_) if matches!(change, DataChange::Punch { .. }) => return,
             Slot::Vacant(slot) => slot.insert_entry(Extents::default()),
         };
         let extents = slot.get_mut();
-        self.space.used_bytes -= extents.footprint_bytes() as u64;
+        let before = extents.footprint_bytes() as u64;
         extents.change(&change);
-        self.space.used_bytes += extents.footprint_bytes() as u64;
+        let after = extents.footprint_bytes() as u64;
+        self.data_bytes = self.data_bytes + after - before;
+        self.space.used_bytes = self.space.used_bytes + after - before;
         if extents.is_empty() {
             slot.remove();
         }

@@ -10,7 +10,7 @@ use futago_base::{
     Batch, ChunkId, DataChange, Incarnation, Moment, Payload, ServerId, Store, Time, Value,
     record::Key,
 };
-use futago_store::{Identity, LogConfig, LogError, Recovered, ServerStore};
+use futago_store::{Identity, Recovered, ServerStore, StoreConfig, StoreError};
 use proptest::prelude::*;
 use std::{
     fs,
@@ -22,14 +22,16 @@ const IDENTITY: Identity = Identity {
     server: ServerId(2),
     incarnation: Incarnation(77),
 };
-/// A segment takes a few batches.
-const SMALL: LogConfig = LogConfig {
-    segment_bytes: 2 << 10,
+/// A file takes a few batches.
+const SMALL: StoreConfig = StoreConfig {
+    memory_bytes: 1 << 30,
+    file_bytes: 2 << 10,
     slack_bytes: 4 << 10,
+    direct_bytes: 100,
 };
 
-fn open_as(directory: &Path, identity: Identity) -> Result<(ServerStore, Recovered), LogError> {
-    ServerStore::on_disk(directory, identity, 1 << 30, SMALL)
+fn open_as(directory: &Path, identity: Identity) -> Result<(ServerStore, Recovered), StoreError> {
+    ServerStore::on_disk(directory, identity, SMALL)
 }
 
 fn open(directory: &Path) -> ServerStore {
@@ -69,7 +71,9 @@ fn state(store: &ServerStore) -> String {
 fn segments(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    let mut segments: Vec<_> = paths.filter(|path| path.extension().is_some()).collect();
+    let mut segments: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "log"))
+        .collect();
     segments.sort();
     segments
 }
@@ -86,13 +90,11 @@ fn number(value: u64) -> Batch {
 
 /// A log of `count` batches, which is not shortened.
 fn numbers(directory: &Path, count: u64) {
-    let config = LogConfig {
+    let config = StoreConfig {
         slack_bytes: u64::MAX / 2,
         ..SMALL
     };
-    let mut store = ServerStore::on_disk(directory, IDENTITY, 1 << 30, config)
-        .unwrap()
-        .0;
+    let mut store = ServerStore::on_disk(directory, IDENTITY, config).unwrap().0;
     for value in 0..count {
         store.commit(number(value), at(value));
         store.persist().unwrap();
@@ -236,7 +238,7 @@ fn another_server_or_version_is_refused() {
     };
     let error_of_other = open_as(scratch.path(), other).unwrap_err();
     assert!(
-        matches!(error_of_other, LogError::Foreign { .. }),
+        matches!(error_of_other, StoreError::Foreign { .. }),
         "{error_of_other}"
     );
     let segment = segments(scratch.path()).pop().unwrap();
@@ -339,6 +341,13 @@ fn the_bytes_of_a_log_do_not_change() {
     ];
     store.commit(Batch { records, data }, at(4));
     store.commit(number(7), at(5));
+    let data = vec![DataChange::Write {
+        chunk,
+        offset: 20,
+        payload: Payload::from(Bytes::from(vec![9; 100])),
+    }];
+    let records = Vec::new();
+    store.commit(Batch { records, data }, at(6));
     store.persist().unwrap();
     let bytes = fs::read(segments(scratch.path()).pop().unwrap()).unwrap();
     let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

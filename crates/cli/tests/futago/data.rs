@@ -124,8 +124,8 @@ fn a_cluster_whose_processes_were_all_killed_goes_on_with_up() {
         .success();
     let (_, status) = cluster.json(&["status"]);
     for server in [0, 1] {
-        let log = &status["servers"][server]["counters"]["log"];
-        assert!(log["recovered_entries"].as_u64() > Some(10), "{log}");
+        let store = &status["servers"][server]["counters"]["store"];
+        assert!(store["recovered_entries"].as_u64() > Some(10), "{store}");
     }
     let after = cluster.load();
     assert_eq!(

@@ -20,7 +20,7 @@ use messages::{input, message};
 
 use crate::{Admission, AdmissionConfig, AdmissionUndo, HybridClock};
 use alloc::{vec, vec::Vec};
-use futago_base::{Moment, Payload, RequestId, ServerId, SessionId, Store, Time};
+use futago_base::{Errno, Moment, Payload, RequestId, ServerId, SessionId, Store, Time};
 use futago_server::{Decision, Input, Output, Server};
 use futago_wire::{Failure, Frame, Header};
 use serde::Serialize;
@@ -184,7 +184,8 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
             steady: self.clocks.decided.advance(now.steady),
             stamp: self.clocks.stamps.advance(now.stamp),
         };
-        let decision = self.core.handle(&self.store, input, decided, now);
+        let mut decision = self.core.handle(&self.store, input, decided, now);
+        self.load(&mut decision.outputs);
         let waiting = request.filter(|_| decision.waits_for_clients);
         match waiting.filter(|&id| !self.admission.may_wait(id)) {
             None => decision,
@@ -193,6 +194,19 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
                 work: decision.work,
                 ..Decision::default()
             },
+        }
+    }
+
+    /// Reads the data of replies that is not in memory. If some cannot be read, the replies are
+    /// errors: what a request changes never depends on data, so the rest of a decision is valid.
+    fn load(&mut self, outputs: &mut [Output]) {
+        for output in &mut *outputs {
+            if let Output::Reply { payload, .. } = output {
+                *payload = core::mem::take(payload).loaded();
+            }
+        }
+        if self.store.take_unreadable() {
+            outputs.iter_mut().for_each(withhold);
         }
     }
 
@@ -267,6 +281,18 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         self.admission.take_back(unfinished);
         self.admission.take_back(undo.admission);
         self.clocks = undo.clocks;
+    }
+}
+
+/// Makes a reply with data an error.
+fn withhold(output: &mut Output) {
+    if let Output::Reply {
+        outcome, payload, ..
+    } = output
+        && !payload.is_empty()
+    {
+        *outcome = Err(Errno::EIO.into());
+        *payload = Payload::empty();
     }
 }
 

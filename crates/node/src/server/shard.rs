@@ -2,14 +2,16 @@
 
 use super::connections::{ConnectionId, Connections, Origin};
 use super::peers::{Peers, Siblings};
-use super::status::{Counters, LogStatus, Status};
+use super::status::{Counters, Status, StoreStatus};
 use super::waiting::Waiting;
 use crate::{Clock, Cluster, clock::AwakeTime};
 use bytes::Bytes;
-use futago_base::{Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Time, View};
+use futago_base::{
+    Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Store as _, Time, View,
+};
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
 use futago_server::{Input, Output, Server};
-use futago_store::{Identity, LogConfig, LogError, Recovered, ServerStore};
+use futago_store::{Identity, Recovered, ServerStore, StoreConfig, StoreError};
 use futago_transport::Budget;
 use futago_wire::{Body, Failure, Frame, Push, Reply, Request};
 use std::{cell::RefCell, collections::BTreeMap, io, path::PathBuf, rc::Rc};
@@ -33,7 +35,7 @@ pub struct Setup {
 impl Setup {
     /// The store, which may be that of an earlier process. `drawn` is the life of a server
     /// that begins with an empty one.
-    fn open_store(&self, drawn: Incarnation) -> Result<(ServerStore, Recovered), LogError> {
+    fn open_store(&self, drawn: Incarnation) -> Result<(ServerStore, Recovered), StoreError> {
         let identity = Identity {
             cluster: self.cluster.id.0,
             server: self.id,
@@ -43,8 +45,8 @@ impl Setup {
             return Ok(ServerStore::in_memory(identity, self.memory_bytes));
         };
         let directory = data.join(format!("server-{}", self.id.0));
-        let config = LogConfig::default();
-        ServerStore::on_disk(&directory, identity, self.memory_bytes, config)
+        let config = StoreConfig::with_memory(self.memory_bytes);
+        ServerStore::on_disk(&directory, identity, config)
     }
 }
 
@@ -107,13 +109,16 @@ impl Shard {
             session_max: setup.cluster.limits.credits,
             ..AdmissionConfig::default()
         };
+        let mut driver = if is_new {
+            ServerDriver::new(core, store, admission, now)
+        } else {
+            ServerDriver::resume(core, store, admission, recovered.decided)
+        };
+        // The log begins before there is any data that it does not name.
+        driver.store_mut().persist().map_err(io::Error::other)?;
         Ok(Self {
             peers: Peers::new(setup.id, siblings, &setup.cluster, setup.budget),
-            driver: if is_new {
-                ServerDriver::new(core, store, admission, now)
-            } else {
-                ServerDriver::resume(core, store, admission, recovered.decided)
-            },
+            driver,
             clock: setup.clock,
             awake,
             now,
@@ -232,7 +237,7 @@ impl Shard {
     ///
     /// # Errors
     /// If the store cannot keep something. The server must not go on.
-    pub fn release(&mut self) -> Result<(), LogError> {
+    pub fn release(&mut self) -> Result<(), StoreError> {
         for output in self.driver.release()? {
             self.send(output);
         }
@@ -277,10 +282,14 @@ impl Shard {
         }
     }
 
-    fn log_status(&self) -> Option<LogStatus> {
-        Some(LogStatus {
-            bytes: self.driver.store().log_bytes()?,
+    fn store_status(&self) -> Option<StoreStatus> {
+        let store = self.driver.store();
+        Some(StoreStatus {
             recovered_entries: self.recovered_entries,
+            log_bytes: store.log_bytes()?,
+            data_bytes: store.data_file_bytes()?,
+            cached_bytes: store.cached_bytes(),
+            damage: store.read_failures(),
         })
     }
 
@@ -288,7 +297,7 @@ impl Shard {
         let connections = self.connections.borrow().at(self.driver.id());
         Status {
             connections: connections as u64,
-            log: self.log_status(),
+            store: self.store_status(),
             sessions: self.sessions.len() as u64,
             under_way: u64::from(self.driver.admission().under_way()),
             ..Status::new(

@@ -57,17 +57,17 @@ pub struct Status {
     pub cpu_us: u64,
     /// Busy time of its thread, in microseconds.
     pub busy_us: u64,
-    /// Memory for records and data in use, in bytes.
+    /// Room for records and data in use, in bytes.
     pub used_bytes: u64,
-    /// The limit of that memory, in bytes.
+    /// The limit of that room, in bytes.
     pub limit_bytes: u64,
     /// Resident memory of the process, in bytes.
     pub resident_bytes: u64,
     /// Inodes.
     pub files: u64,
-    /// Its log on disk; none if its files end with its process.
+    /// Its store on disk; none if its files end with its process.
     #[serde(default)]
-    pub log: Option<LogStatus>,
+    pub store: Option<StoreStatus>,
     /// Connections that have proved the key.
     pub connections: u64,
     /// Sessions on these connections.
@@ -95,17 +95,23 @@ pub struct Status {
     pub waiting: Vec<WaitingRequest>,
 }
 
-/// The log of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogStatus {
-    /// Its size, in bytes.
-    pub bytes: u64,
-    /// The entries that the server found in it when it started.
+/// The store of a server on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreStatus {
+    /// The entries of the log that the server found when it started.
     pub recovered_entries: u64,
+    /// The size of its log, in bytes.
+    pub log_bytes: u64,
+    /// The size of its files of data, in bytes.
+    pub data_bytes: u64,
+    /// The data in them that is in memory, too, in bytes.
+    pub cached_bytes: u64,
+    /// The first failures of reading data, in words.
+    pub damage: Vec<String>,
 }
 
 impl Status {
-    /// The state of a server without its log, its connections and their requests.
+    /// The state of a server without its store, its connections and their requests.
     pub(super) fn new(
         id: ServerId,
         counters: &Counters,
@@ -124,7 +130,7 @@ impl Status {
             limit_bytes: space.limit_bytes,
             resident_bytes: resident_bytes().unwrap_or(0),
             files: space.files,
-            log: None,
+            store: None,
             connections: 0,
             sessions: 0,
             under_way: 0,
@@ -166,11 +172,15 @@ impl Status {
         for (name, value) in counters {
             metrics::counter!(name, "server" => server.clone()).absolute(value);
         }
+        let of_store = |figure: fn(&StoreStatus) -> u64| self.store.as_ref().map_or(0, figure);
         let gauges = [
             ("futago_used_bytes", self.used_bytes),
             ("futago_limit_bytes", self.limit_bytes),
             ("futago_files", self.files),
-            ("futago_log_bytes", self.log.map_or(0, |log| log.bytes)),
+            ("futago_log_bytes", of_store(|store| store.log_bytes)),
+            ("futago_data_file_bytes", of_store(|store| store.data_bytes)),
+            ("futago_cached_bytes", of_store(|store| store.cached_bytes)),
+            ("futago_damage", of_store(|store| store.damage.len() as u64)),
             ("futago_connections", self.connections),
             ("futago_sessions", self.sessions),
             ("futago_requests_under_way", self.under_way),

@@ -7,7 +7,7 @@ use super::process::std_duration;
 use super::shard::{Setup, Shard};
 use crate::time_slices;
 use futago_base::ServerId;
-use futago_store::LogError;
+use futago_store::StoreError;
 use futago_transport::{Acceptor, Address, Listener, busy, poll_streams};
 use futago_wire::Frame;
 use std::{cell::RefCell, collections::BTreeMap, io, panic::resume_unwind, rc::Rc, sync::mpsc};
@@ -160,7 +160,7 @@ impl Shards {
 
     /// Releases the messages of the servers, and passes those between servers of the thread on,
     /// until there are no more.
-    fn release(&mut self) -> Result<(), LogError> {
+    fn release(&mut self) -> Result<(), StoreError> {
         self.shards.values_mut().try_for_each(Shard::release)?;
         while let Some((from, frame)) = self.siblings.next_message() {
             if let Some(shard) = self.shards.get_mut(&frame.header.server) {

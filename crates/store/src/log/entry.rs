@@ -8,8 +8,10 @@
 //!
 //! All numbers are little-endian. The checksum continues the one of the log's identity and covers
 //! all that follows it, so an entry of another log, which a file may hold, is none of this one. The
-//! body holds the records and the places of the data, in the encoding of postcard.
+//! body holds the records and the changes of data, in the encoding of postcard. Small data follows
+//! the body; of other data the body has the name.
 
+use crate::data::{DataFiles, PieceName, piece_of};
 use bytes::Bytes;
 use crc32c::crc32c_append;
 use futago_base::{Batch, ChunkId, DataChange, Key, Moment, Payload, Time, Value};
@@ -41,9 +43,10 @@ const HEAD_BYTES: usize = size_of::<Head>();
 /// The first bytes of the head, which its checksum does not cover.
 const UNCOVERED_BYTES: usize = 8;
 
-/// A change of data. Its bytes follow the body.
+/// A change of data.
 #[derive(Debug, Serialize, Deserialize)]
 enum Change {
+    /// A write, whose bytes follow the body.
     Write {
         chunk: ChunkId,
         offset: u32,
@@ -51,6 +54,14 @@ enum Change {
     },
     Punch {
         chunk: ChunkId,
+        from: u32,
+        to: u32,
+    },
+    /// A write of the part `from..to` of a piece in a file.
+    Place {
+        chunk: ChunkId,
+        offset: u32,
+        piece: PieceName,
         from: u32,
         to: u32,
     },
@@ -74,10 +85,62 @@ pub struct Entry {
     pub previous: u32,
     /// When its decision was made.
     pub at: Moment,
-    /// The changes.
-    pub batch: Batch,
     /// Its size, in bytes.
     pub bytes: usize,
+    body: Bytes,
+    data: Bytes,
+}
+
+impl Entry {
+    /// The changes. The data that they name is in `files`. `None` if the body is no batch.
+    pub fn batch(self, files: &mut DataFiles) -> Option<Batch> {
+        type Body = (Vec<(Key, Option<Value>)>, Vec<Change>);
+        let (records, changes): Body = postcard::from_bytes(&self.body).ok()?;
+        let mut data = self.data;
+        let changes = changes.into_iter();
+        let changes = changes.map(|change| change.restored(&mut data, files));
+        Some(Batch {
+            records,
+            data: changes.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl Change {
+    /// The change of a chunk; takes its bytes from the front of `data`.
+    fn restored(self, data: &mut Bytes, files: &mut DataFiles) -> Option<DataChange> {
+        let (chunk, offset, payload) = match self {
+            Self::Write {
+                chunk,
+                offset,
+                bytes,
+            } => {
+                let bytes = bytes as usize;
+                let piece = (bytes <= data.len()).then(|| data.split_to(bytes))?;
+                // The bytes must not retain the whole file that was read.
+                (chunk, offset, Payload::from(Bytes::copy_from_slice(&piece)))
+            }
+            Self::Place {
+                chunk,
+                offset,
+                piece,
+                from,
+                to,
+            } => {
+                let is_part = from <= to && to <= piece.bytes;
+                let payload = is_part.then(|| files.named(piece, chunk, from, to))?;
+                (chunk, offset, payload)
+            }
+            Self::Punch { chunk, from, to } => {
+                return Some(DataChange::Punch { chunk, from, to });
+            }
+        };
+        Some(DataChange::Write {
+            chunk,
+            offset,
+            payload,
+        })
+    }
 }
 
 /// The bytes of the entry after `previous`, in pieces, and its link. `seed` is the checksum of the
@@ -113,10 +176,11 @@ pub fn encode(batch: &Batch, at: Moment, previous: Link, seed: u32) -> (Vec<Byte
     (pieces.collect(), link)
 }
 
+/// The bytes that follow the body.
 fn bytes_of(change: &DataChange) -> Option<Bytes> {
     match change {
-        DataChange::Write { payload, .. } => Some(payload.bytes()),
-        DataChange::Punch { .. } => None,
+        DataChange::Write { payload, .. } if piece_of(payload).is_none() => Some(payload.bytes()),
+        DataChange::Write { .. } | DataChange::Punch { .. } => None,
     }
 }
 
@@ -126,10 +190,19 @@ fn change_of(change: &DataChange) -> Change {
             chunk,
             offset,
             ref payload,
-        } => Change::Write {
-            chunk,
-            offset,
-            bytes: payload.len() as u32,
+        } => match piece_of(payload) {
+            Some((piece, part)) => Change::Place {
+                chunk,
+                offset,
+                piece: piece.name().clone(),
+                from: part.from as u32,
+                to: part.to as u32,
+            },
+            None => Change::Write {
+                chunk,
+                offset,
+                bytes: payload.len() as u32,
+            },
         },
         DataChange::Punch { chunk, from, to } => Change::Punch { chunk, from, to },
     }
@@ -145,8 +218,6 @@ pub fn decode(bytes: &Bytes, seed: u32) -> Option<Entry> {
     if head.magic.get() != MAGIC || crc32c_append(seed, covered) != head.crc32c.get() {
         return None;
     }
-    let body = bytes.get(HEAD_BYTES..body_end)?;
-    let data = bytes.slice(body_end..end);
     Some(Entry {
         link: Link {
             position: head.position.get(),
@@ -157,32 +228,10 @@ pub fn decode(bytes: &Bytes, seed: u32) -> Option<Entry> {
             steady: Time(head.steady.get()),
             stamp: Time(head.stamp.get()),
         },
-        batch: batch(body, data)?,
         bytes: end,
+        body: bytes.slice(HEAD_BYTES..body_end),
+        data: bytes.slice(body_end..end),
     })
-}
-
-fn batch(body: &[u8], mut data: Bytes) -> Option<Batch> {
-    type Body = (Vec<(Key, Option<Value>)>, Vec<Change>);
-    let (records, changes): Body = postcard::from_bytes(body).ok()?;
-    let change = |change| match change {
-        Change::Write {
-            chunk,
-            offset,
-            bytes,
-        } => {
-            let bytes = bytes as usize;
-            let piece = (bytes <= data.len()).then(|| data.split_to(bytes))?;
-            Some(DataChange::Write {
-                chunk,
-                offset,
-                payload: Payload::from(piece),
-            })
-        }
-        Change::Punch { chunk, from, to } => Some(DataChange::Punch { chunk, from, to }),
-    };
-    let data = changes.into_iter().map(change).collect::<Option<_>>()?;
-    Some(Batch { records, data })
 }
 
 /// Whether a whole entry begins anywhere in some bytes.

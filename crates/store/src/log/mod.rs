@@ -11,48 +11,33 @@
 //! ([`Log::forget_before`]).
 
 mod entry;
-mod error;
 mod segment;
 
 pub use entry::Entry;
-pub use error::LogError;
-pub use segment::Identity;
 
+use crate::{
+    StoreError, files,
+    head::{FileKind, HEAD_BYTES, Head, Identity},
+    reserve::Reserve,
+};
 use bytes::Bytes;
 use entry::Link;
 use futago_base::{Batch, Moment};
 use segment::Reading;
 use std::{
     collections::VecDeque,
-    fs::{self, File, OpenOptions, TryLockError},
-    io::{self, IoSlice, Seek, SeekFrom, Write},
+    fs::{self, File, OpenOptions},
+    io::{Seek, SeekFrom},
     path::{Path, PathBuf},
 };
-
-/// The sizes of a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogConfig {
-    /// A segment ends with the entry that makes it as large as this, in bytes. Default: 64 MiB.
-    pub segment_bytes: u64,
-    /// A log that is larger than twice the state and this is shortened, in bytes. Default: 64 MiB.
-    pub slack_bytes: u64,
-}
-
-impl Default for LogConfig {
-    fn default() -> Self {
-        Self {
-            segment_bytes: 64 << 20,
-            slack_bytes: 64 << 20,
-        }
-    }
-}
 
 /// The log of one server.
 #[derive(Debug)]
 pub struct Log {
     directory: PathBuf,
     identity: Identity,
-    config: LogConfig,
+    /// A segment ends with the entry that makes it as large as this, in bytes.
+    segment_bytes: u64,
     /// The last segment, open for appending.
     file: File,
     segments: VecDeque<Segment>,
@@ -60,8 +45,6 @@ pub struct Log {
     /// Entries that were appended and not written.
     pending: Vec<Bytes>,
     pending_bytes: u64,
-    /// Locked as long as the log is in use.
-    _lock: File,
 }
 
 /// A file of the log.
@@ -73,58 +56,59 @@ struct Segment {
 }
 
 impl Log {
-    /// Opens the log of a server, and hands over each entry, the oldest first. If there is none,
-    /// begins one with this identity; otherwise the identity of the log has its incarnation.
+    /// The owner of the log in a directory; `None` if there is no log.
     ///
     /// # Errors
-    /// Those of [`LogError`]. Only the torn end of a log is changed, which is cut off.
+    /// Those of reading its first head.
+    pub fn owner(directory: &Path) -> Result<Option<Identity>, StoreError> {
+        let segments = files::list(directory, FileKind::Log)?;
+        let Some(first) = segments.first() else {
+            return Ok(None);
+        };
+        let head = files::head(first, FileKind::Log)?;
+        Ok(head.map(|head| head.identity))
+    }
+
+    /// Opens the log of a server, and hands over each entry, the oldest first. `replay` returns
+    /// `None` for one that it does not understand. If there is no log, begins one.
+    ///
+    /// # Errors
+    /// Those of [`StoreError`]. Only the torn end of a log is changed, which is cut off.
     pub fn open(
         directory: &Path,
         identity: Identity,
-        config: LogConfig,
-        mut replay: impl FnMut(Entry),
-    ) -> Result<Self, LogError> {
-        fs::create_dir_all(directory).map_err(LogError::io("making", directory))?;
-        let lock = lock(directory)?;
+        segment_bytes: u64,
+        reserve: &mut Reserve,
+        mut replay: impl FnMut(Entry) -> Option<()>,
+    ) -> Result<Self, StoreError> {
         let mut recovery = Recovery::new(identity);
-        let paths = segment::list(directory)?;
+        let paths = files::list(directory, FileKind::Log)?;
         for (number, path) in paths.iter().enumerate() {
             recovery.read(path, number + 1 == paths.len(), &mut replay)?;
         }
         let Recovery {
-            identity,
             segments,
             last,
             file,
+            ..
         } = recovery;
         let mut log = Self {
             file: match file {
                 Some(file) => file,
-                None => begin_segment(directory, &identity, last)?,
+                None => begin_segment(directory, &identity, last, reserve)?,
             },
             directory: directory.into(),
             identity,
-            config,
+            segment_bytes,
             segments,
             last,
             pending: Vec::new(),
             pending_bytes: 0,
-            _lock: lock,
         };
         if log.segments.is_empty() {
             log.note_segment();
         }
         Ok(log)
-    }
-
-    /// The owner of the log.
-    pub const fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    /// Its sizes.
-    pub const fn config(&self) -> &LogConfig {
-        &self.config
     }
 
     /// The position of the latest entry; 0 before the first one.
@@ -150,21 +134,21 @@ impl Log {
     ///
     /// # Errors
     /// If the system refuses to write. The log is unusable then.
-    pub fn write(&mut self) -> Result<(), LogError> {
+    pub fn write(&mut self, reserve: &mut Reserve) -> Result<(), StoreError> {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let written = write_all(&mut self.file, &self.pending);
-        written.map_err(LogError::io("writing to the log in", &self.directory))?;
+        let written = files::write_all(&mut self.file, &self.pending, reserve);
+        written.map_err(StoreError::io("writing to the log in", &self.directory))?;
         self.pending.clear();
         let bytes = std::mem::take(&mut self.pending_bytes);
-        let segment_bytes = self.config.segment_bytes;
+        let segment_bytes = self.segment_bytes;
         let full = self.segments.back_mut().is_some_and(|segment| {
             segment.bytes += bytes;
             segment.bytes >= segment_bytes
         });
         if full {
-            self.file = begin_segment(&self.directory, &self.identity, self.last)?;
+            self.file = begin_segment(&self.directory, &self.identity, self.last, reserve)?;
             self.note_segment();
         }
         Ok(())
@@ -174,12 +158,12 @@ impl Log {
     ///
     /// # Errors
     /// If the system refuses to remove a file.
-    pub fn forget_before(&mut self, position: u64) -> Result<(), LogError> {
+    pub fn forget_before(&mut self, position: u64) -> Result<(), StoreError> {
         while let Some(next) = self.segments.get(1)
             && next.first <= position
         {
-            let path = segment::path(&self.directory, self.segments[0].first);
-            fs::remove_file(&path).map_err(LogError::io("removing", path))?;
+            let path = files::path(&self.directory, FileKind::Log, self.segments[0].first);
+            fs::remove_file(&path).map_err(StoreError::io("removing", path))?;
             self.segments.pop_front();
         }
         Ok(())
@@ -188,47 +172,24 @@ impl Log {
     fn note_segment(&mut self) {
         self.segments.push_back(Segment {
             first: self.last.position + 1,
-            bytes: segment::HEAD_BYTES as u64,
+            bytes: HEAD_BYTES as u64,
         });
     }
 }
 
-/// Locks a directory for this process.
-fn lock(directory: &Path) -> Result<File, LogError> {
-    let path = directory.join("lock");
-    let mut options = OpenOptions::new();
-    let opened = options.create(true).truncate(false).write(true).open(&path);
-    let file = opened.map_err(LogError::io("opening", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(LogError::InUse(directory.into())),
-        Err(TryLockError::Error(error)) => Err(LogError::io("locking", path)(error)),
-    }
-}
-
 /// Makes the segment after an entry.
-fn begin_segment(directory: &Path, identity: &Identity, last: Link) -> Result<File, LogError> {
-    let path = segment::path(directory, last.position + 1);
-    let mut file = segment::create(&path)?;
-    let written = file.write_all(&segment::head(identity, last));
-    written.map_err(LogError::io("writing", path))?;
-    Ok(file)
-}
-
-/// Writes all pieces, as many as the system takes at a time.
-fn write_all(file: &mut File, pieces: &[Bytes]) -> io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
-    let mut rest = &mut slices[..];
-    IoSlice::advance_slices(&mut rest, 0);
-    while !rest.is_empty() {
-        match file.write_vectored(rest) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut rest, written),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+fn begin_segment(
+    directory: &Path,
+    identity: &Identity,
+    last: Link,
+    reserve: &mut Reserve,
+) -> Result<File, StoreError> {
+    let head = Head {
+        identity: *identity,
+        number: last.position + 1,
+        previous: last.crc32c,
+    };
+    files::create(directory, FileKind::Log, &head, reserve)
 }
 
 /// The reading of a log.
@@ -258,21 +219,25 @@ impl Recovery {
         &mut self,
         path: &Path,
         is_last: bool,
-        replay: &mut impl FnMut(Entry),
-    ) -> Result<(), LogError> {
+        replay: &mut impl FnMut(Entry) -> Option<()>,
+    ) -> Result<(), StoreError> {
         let Some(mut reading) = Reading::open(path)? else {
             return self.drop_begun(path, is_last);
         };
         self.meet(&reading, path)?;
-        while let Some(entry) = reading.next(self.last)? {
+        loop {
+            let begin = reading.offset();
+            let Some(entry) = reading.next(self.last)? else {
+                break;
+            };
             self.last = entry.link;
-            replay(entry);
+            replay(entry).ok_or_else(|| StoreError::damaged(path, begin))?;
         }
         if reading.is_torn() && !is_last {
-            return Err(segment::damaged(path, reading.offset()));
+            return Err(StoreError::damaged(path, reading.offset()));
         }
         self.segments.push_back(Segment {
-            first: reading.before.position + 1,
+            first: reading.head.number,
             bytes: reading.offset(),
         });
         if is_last {
@@ -283,43 +248,37 @@ impl Recovery {
 
     /// A segment that ends within its head has no entries: its server ended when it had just made
     /// it.
-    fn drop_begun(&self, path: &Path, is_last: bool) -> Result<(), LogError> {
+    fn drop_begun(&self, path: &Path, is_last: bool) -> Result<(), StoreError> {
         if !is_last {
-            return Err(segment::damaged(path, 0));
+            return Err(StoreError::damaged(path, 0));
         }
-        fs::remove_file(path).map_err(LogError::io("removing", path))
+        fs::remove_file(path).map_err(StoreError::io("removing", path))
     }
 
     /// Checks that a segment is the next one of this log.
-    fn meet(&mut self, reading: &Reading, path: &Path) -> Result<(), LogError> {
-        let (found, wanted) = (reading.identity, self.identity);
-        let is_first = self.segments.is_empty();
-        let same_life = is_first || found.incarnation == wanted.incarnation;
-        if (found.cluster, found.server) != (wanted.cluster, wanted.server) || !same_life {
-            return Err(LogError::Foreign {
-                path: path.into(),
-                found: found.to_string(),
-                wanted: wanted.to_string(),
-            });
+    fn meet(&mut self, reading: &Reading, path: &Path) -> Result<(), StoreError> {
+        if reading.head.identity != self.identity {
+            let found = &reading.head.identity;
+            return Err(StoreError::foreign(path, found, &self.identity));
         }
-        if is_first {
-            (self.identity, self.last) = (found, reading.before);
+        if self.segments.is_empty() {
+            self.last = reading.before();
         }
-        if reading.before == self.last {
+        if reading.before() == self.last {
             return Ok(());
         }
         let (path, after) = (path.into(), self.last.position + 1);
-        Err(LogError::Missing { path, after })
+        Err(StoreError::Missing { path, after })
     }
 }
 
 /// Opens a segment for appending at `end`, and cuts off what is behind it.
-fn reopen(path: &Path, end: u64) -> Result<File, LogError> {
+fn reopen(path: &Path, end: u64) -> Result<File, StoreError> {
     let open = || {
         let mut file = OpenOptions::new().write(true).open(path)?;
         file.set_len(end)?;
         file.seek(SeekFrom::Start(end))?;
         Ok(file)
     };
-    open().map_err(LogError::io("opening", path))
+    open().map_err(StoreError::io("opening", path))
 }

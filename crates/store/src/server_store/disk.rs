@@ -1,0 +1,236 @@
+//! The disk of a store: the log, the files of data, and the room for both.
+
+use super::{Recovered, StoreConfig, cleaning::Cleaning, lock::lock};
+use crate::{Identity, MemoryStore, StoreError, data::DataFiles, log::Log, reserve::Reserve};
+use futago_base::{Batch, DataChange, Moment, Space, View};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    path::Path,
+};
+
+/// Data in the log alone takes at most one part in this many of the memory.
+const UNSETTLED_SHARE: u64 = 4;
+/// The cache of data has at least one part in this many of the memory.
+const CACHE_SHARE: u64 = 16;
+/// A file of data is cleaned if at most one part in this many is used.
+const LITTLE: u64 = 2;
+
+/// The disk of a store. While batches come, it is cleaned without a pause: all records and the
+/// names of all data are appended to the log again, a little at a time, and data moves out of files
+/// of which little is used. When that has happened once for all of them, older files are not needed
+/// any more.
+#[derive(Debug)]
+pub struct Disk {
+    log: Log,
+    files: DataFiles,
+    reserve: Reserve,
+    config: StoreConfig,
+    cleaning: Option<Cleaning>,
+    /// The bytes that came since the last [`Disk::persist`].
+    new_bytes: u64,
+    /// The time of the latest decision.
+    decided: Moment,
+    /// Locked as long as the directory is in use.
+    _lock: File,
+}
+
+impl Disk {
+    /// Opens the store in a directory, or begins one with this identity, and fills `memory`.
+    pub fn open(
+        directory: &Path,
+        identity: Identity,
+        config: StoreConfig,
+        memory: &mut MemoryStore,
+    ) -> Result<(Self, Recovered), StoreError> {
+        fs::create_dir_all(directory).map_err(StoreError::io("making", directory))?;
+        let lock = lock(directory)?;
+        let found = Reserve::new(directory);
+        let mut reserve = found.map_err(StoreError::io("asking for the room in", directory))?;
+        let owner = owner(directory, identity)?;
+        let identity = owner.unwrap_or(identity);
+        let mut files = DataFiles::open(directory, identity, config.file_bytes)?;
+        if owner.is_none() && !files.is_empty() {
+            return Err(StoreError::MissingLog(directory.into()));
+        }
+        let mut recovered = Recovered::nothing(identity);
+        let file_bytes = config.file_bytes;
+        let log = Log::open(directory, identity, file_bytes, &mut reserve, |entry| {
+            recovered.entries += 1;
+            recovered.decided = entry.at;
+            apply(entry.batch(&mut files)?, memory, &mut files);
+            Some(())
+        })?;
+        files.finish_opening()?;
+        let disk = Self {
+            log,
+            files,
+            reserve,
+            config,
+            cleaning: None,
+            new_bytes: 0,
+            decided: recovered.decided,
+            _lock: lock,
+        };
+        Ok((disk, recovered))
+    }
+
+    /// The size of the log, in bytes.
+    pub fn log_bytes(&self) -> u64 {
+        self.log.bytes()
+    }
+
+    /// The size of the files of data, in bytes.
+    pub const fn data_file_bytes(&self) -> u64 {
+        self.files.total_bytes()
+    }
+
+    /// The bytes of data on the disk that are in memory, too.
+    pub fn cached_bytes(&self) -> u64 {
+        self.files.cached_bytes()
+    }
+
+    /// The first failures of reading data.
+    pub fn read_failures(&self) -> Vec<String> {
+        self.files.failures()
+    }
+
+    /// Whether reading has failed since the last call.
+    pub fn take_failed(&self) -> bool {
+        self.files.take_failed()
+    }
+
+    /// Applies a batch, and appends it to the log.
+    pub fn commit(&mut self, mut batch: Batch, decided: Moment, memory: &mut MemoryStore) {
+        self.decided = decided;
+        if batch.is_empty() {
+            return;
+        }
+        let direct_bytes = self.config.direct_bytes;
+        for change in &mut batch.data {
+            if let DataChange::Write { chunk, payload, .. } = change
+                && payload.len() >= direct_bytes
+            {
+                let bytes = std::mem::take(payload).compact().bytes();
+                self.new_bytes += bytes.len() as u64;
+                *payload = self.files.append(*chunk, bytes);
+            }
+        }
+        self.append(&batch);
+        apply(batch, memory, &mut self.files);
+    }
+
+    fn append(&mut self, batch: &Batch) {
+        let before = self.log.bytes();
+        self.log.append(batch, self.decided);
+        self.new_bytes += self.log.bytes() - before;
+    }
+
+    /// Writes all that was appended: data first, then what names it.
+    pub fn persist(&mut self, memory: &mut MemoryStore) -> Result<(), StoreError> {
+        self.files.shrink_cache(self.cache_limit_bytes(memory));
+        if self.new_bytes == 0 {
+            return Ok(());
+        }
+        self.clean(memory);
+        self.reserve.note(std::mem::take(&mut self.new_bytes));
+        self.files.write(&mut self.reserve)?;
+        self.log.write(&mut self.reserve)?;
+        self.finish_cleaning()?;
+        self.files.remove_unused()
+    }
+
+    /// Goes on with cleaning, or begins it.
+    fn clean(&mut self, memory: &mut MemoryStore) {
+        if self.cleaning.is_none() && self.needs_cleaning(memory) {
+            let since = self.log.position() + 1;
+            self.cleaning = Some(Cleaning::new(since, self.files_to_empty()));
+        }
+        if let Some(cleaning) = &mut self.cleaning {
+            let batch = cleaning.next(memory, &mut self.files, self.new_bytes);
+            self.append(&batch);
+            for change in batch.data {
+                self.files.count(memory.data(change.chunk()), &change);
+                memory.change(change);
+            }
+        }
+    }
+
+    /// Data moves before its file can be removed. A disk that is nearly full has room for that of
+    /// one file.
+    fn files_to_empty(&self) -> BTreeSet<u64> {
+        if self.is_tight() {
+            self.files.least_used().into_iter().collect()
+        } else {
+            self.files.little_used(LITTLE)
+        }
+    }
+
+    fn needs_cleaning(&self, memory: &MemoryStore) -> bool {
+        let slack = self.config.slack_bytes;
+        let named = self.files.used_bytes();
+        let in_log = memory.space().used_bytes - named;
+        if self.is_tight() && in_log > self.reserve.free_bytes() {
+            return false;
+        }
+        let needed = named * if self.is_tight() { 1 } else { LITTLE };
+        let unsettled = memory.data_bytes() - named;
+        self.log.bytes() > in_log * 2 + slack
+            || self.files.total_bytes() > needed + slack
+            || unsettled > self.config.memory_bytes / UNSETTLED_SHARE
+    }
+
+    /// Whether the disk is nearly full.
+    fn is_tight(&self) -> bool {
+        self.reserve.room_bytes() < self.config.slack_bytes
+    }
+
+    /// Removes what is not needed after cleaning.
+    fn finish_cleaning(&mut self) -> Result<(), StoreError> {
+        let done = self.cleaning.take_if(|cleaning| cleaning.is_done());
+        done.map_or(Ok(()), |done| self.log.forget_before(done.since()))
+    }
+
+    /// The bytes of data that may be in memory beside the records.
+    fn cache_limit_bytes(&self, memory: &MemoryStore) -> u64 {
+        let limit = self.config.memory_bytes;
+        let left = limit.saturating_sub(memory.space().used_bytes - self.files.used_bytes());
+        left.max(limit / CACHE_SHARE)
+    }
+
+    /// The occupancy: the records must fit into the memory, and all on the disk.
+    pub fn space(&self, memory: &MemoryStore) -> Space {
+        let space = memory.space();
+        let in_memory = space.used_bytes - self.files.used_bytes();
+        let room = match in_memory.checked_sub(space.limit_bytes) {
+            None => self.reserve.room_bytes(),
+            Some(_) => 0,
+        };
+        Space {
+            limit_bytes: space.used_bytes + room.saturating_sub(self.new_bytes),
+            ..space
+        }
+    }
+}
+
+/// Whose directory it is, if it has a log. It must be this server's.
+fn owner(directory: &Path, wanted: Identity) -> Result<Option<Identity>, StoreError> {
+    let owner = Log::owner(directory)?;
+    match owner {
+        Some(found) if (found.cluster, found.server) != (wanted.cluster, wanted.server) => {
+            Err(StoreError::foreign(directory, &found, &wanted))
+        }
+        owner => Ok(owner),
+    }
+}
+
+/// Applies a batch, and counts which data it uses.
+fn apply(batch: Batch, memory: &mut MemoryStore, files: &mut DataFiles) {
+    for (key, value) in batch.records {
+        memory.set(key, value);
+    }
+    for change in batch.data {
+        files.count(memory.data(change.chunk()), &change);
+        memory.change(change);
+    }
+}

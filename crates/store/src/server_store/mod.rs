@@ -1,0 +1,151 @@
+//! The state of a real server: in memory, and on disk if it has a directory.
+
+mod cleaning;
+mod config;
+mod disk;
+mod lock;
+
+pub use config::StoreConfig;
+
+use crate::{Identity, MemoryStore, StoreError};
+use disk::Disk;
+use futago_base::{
+    Batch, ChunkId, Key, Moment, Space, Store, Time, Value, View, data::Extents, record::Sort,
+};
+use std::path::Path;
+
+/// The store of a real server: memory and, if it has a directory, a log of all changes, also of
+/// those of records that need no durability, and files of data. A server that ends and comes back
+/// goes on with the sessions, leases and locks that it had.
+///
+/// Without a directory, all records and data are in memory. With one, data that is on the disk
+/// leaves the memory when there is too much of it.
+#[derive(Debug)]
+pub struct ServerStore {
+    memory: MemoryStore,
+    disk: Option<Disk>,
+}
+
+/// The findings in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The owner of the store. Its life is the one that began with an empty store.
+    pub identity: Identity,
+    /// The entries of the log.
+    pub entries: u64,
+    /// The time of the latest decision; zero without entries.
+    pub decided: Moment,
+}
+
+impl Recovered {
+    /// Nothing was found.
+    const fn nothing(identity: Identity) -> Self {
+        let decided = Moment {
+            steady: Time(0),
+            stamp: Time(0),
+        };
+        Self {
+            identity,
+            entries: 0,
+            decided,
+        }
+    }
+}
+
+impl ServerStore {
+    /// An empty store for about `memory_bytes` of memory, which ends with the process.
+    pub const fn in_memory(identity: Identity, memory_bytes: u64) -> (Self, Recovered) {
+        let store = Self {
+            memory: MemoryStore::new(memory_bytes),
+            disk: None,
+        };
+        (store, Recovered::nothing(identity))
+    }
+
+    /// Opens the store of a server in a directory, or begins one with this identity.
+    ///
+    /// # Errors
+    /// If it cannot be read: see [`StoreError`].
+    pub fn on_disk(
+        directory: &Path,
+        identity: Identity,
+        config: StoreConfig,
+    ) -> Result<(Self, Recovered), StoreError> {
+        let mut memory = MemoryStore::new(config.memory_bytes);
+        let (disk, recovered) = Disk::open(directory, identity, config, &mut memory)?;
+        let disk = Some(disk);
+        Ok((Self { memory, disk }, recovered))
+    }
+
+    /// The records and data.
+    pub const fn memory(&self) -> &MemoryStore {
+        &self.memory
+    }
+
+    /// The size of the log, in bytes, if there is one.
+    pub fn log_bytes(&self) -> Option<u64> {
+        self.disk.as_ref().map(Disk::log_bytes)
+    }
+
+    /// The size of the files of data, in bytes, if there is a disk.
+    pub fn data_file_bytes(&self) -> Option<u64> {
+        self.disk.as_ref().map(Disk::data_file_bytes)
+    }
+
+    /// The bytes of data on the disk that are in memory, too.
+    pub fn cached_bytes(&self) -> u64 {
+        self.disk.as_ref().map_or(0, Disk::cached_bytes)
+    }
+
+    /// The first failures of reading data.
+    pub fn read_failures(&self) -> Vec<String> {
+        let failures = self.disk.as_ref().map(Disk::read_failures);
+        failures.unwrap_or_default()
+    }
+}
+
+impl Store for ServerStore {
+    type Error = StoreError;
+
+    fn commit(&mut self, batch: Batch, decided: Moment) {
+        match &mut self.disk {
+            Some(disk) => disk.commit(batch, decided, &mut self.memory),
+            None => self.memory.apply(batch),
+        }
+    }
+
+    fn persist(&mut self) -> Result<(), StoreError> {
+        let memory = &mut self.memory;
+        let disk = self.disk.as_mut();
+        disk.map_or(Ok(()), |disk| disk.persist(memory))
+    }
+
+    fn take_unreadable(&mut self) -> bool {
+        self.disk.as_ref().is_some_and(Disk::take_failed)
+    }
+}
+
+impl View for ServerStore {
+    fn get(&self, key: &Key) -> Option<&Value> {
+        self.memory.get(key)
+    }
+
+    fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
+        self.memory.range(from, to)
+    }
+
+    fn has_any(&self, sort: Sort) -> bool {
+        self.memory.has_any(sort)
+    }
+
+    fn data(&self, chunk: ChunkId) -> Option<&Extents> {
+        self.memory.data(chunk)
+    }
+
+    fn space(&self) -> Space {
+        let space = self.memory.space();
+        self.disk
+            .as_ref()
+            .map_or(space, |disk| disk.space(&self.memory))
+    }
+}
