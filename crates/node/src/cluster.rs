@@ -256,6 +256,13 @@ impl Cluster {
         self.servers.get(usize::from(id.0))
     }
 
+    /// How many servers a host has, of a server that it has.
+    pub fn servers_beside(&self, id: ServerId) -> u64 {
+        let host = self.server(id).map(|server| &server.host);
+        let beside = self.servers.iter();
+        beside.filter(|other| Some(&other.host) == host).count() as u64
+    }
+
     /// The servers that a process hosts.
     pub fn servers_of_process(&self, process: u32) -> Vec<ServerId> {
         (0..)

@@ -21,6 +21,7 @@ const IDENTITY: Identity = Identity {
 const MEMORY_BYTES: u64 = 1 << 20;
 const CONFIG: StoreConfig = StoreConfig {
     memory_bytes: MEMORY_BYTES,
+    sharing: 1,
     file_bytes: 256 << 10,
     slack_bytes: 512 << 10,
     direct_bytes: 16 << 10,

@@ -25,6 +25,7 @@ const IDENTITY: Identity = Identity {
 /// A file takes a few batches.
 const SMALL: StoreConfig = StoreConfig {
     memory_bytes: 1 << 30,
+    sharing: 1,
     file_bytes: 2 << 10,
     slack_bytes: 4 << 10,
     direct_bytes: 100,

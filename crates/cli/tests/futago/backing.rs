@@ -1,11 +1,10 @@
 //! A cluster begins with a directory, and writes changes back to it.
 
-use crate::common::{Cluster, wait_for, write};
+use crate::common::{Cluster, TemporaryDisk, wait_for, write};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 fn text(path: &Path) -> &str {
@@ -186,10 +185,9 @@ fn a_full_directory_is_named_and_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let slow = directory.path().join("slow");
     fs::create_dir(&slow).unwrap();
-    if !mount(&["-t", "tmpfs", "-o", "size=1m", "none", text(&slow)]) {
+    let Some(disk) = TemporaryDisk::mount(&slow, "1m") else {
         return;
-    }
-    let _mounted = Mounted(&slow);
+    };
     let cluster = Cluster {
         directory: tempfile::tempdir().unwrap(),
     };
@@ -202,25 +200,11 @@ fn a_full_directory_is_named_and_loses_nothing() {
     let failure = report["failures"][0].as_str().unwrap();
     assert!(failure.contains("No space left"), "{report}");
     assert_eq!(fs::read_dir(&slow).unwrap().count(), 0);
-    assert!(mount(&["-o", "remount,ro", text(&slow)]));
+    disk.remount("ro");
     let (code, report) = cluster.json(&["flush"]);
     assert_eq!(code, 1, "{report}");
-    assert!(mount(&["-o", "remount,rw,size=8m", text(&slow)]));
+    disk.remount("rw,size=8m");
     assert_eq!(cluster.json(&["flush"]).0, 0);
     assert_eq!(fs::metadata(slow.join("large")).unwrap().len(), 3 << 20);
     cluster.command(&["down"]).assert().success();
-}
-
-fn mount(arguments: &[&str]) -> bool {
-    let mounted = Command::new("mount").args(arguments).status();
-    mounted.is_ok_and(|status| status.success())
-}
-
-/// A mount that is taken away with the test.
-struct Mounted<'a>(&'a Path);
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").args(["-l", text(self.0)]).status();
-    }
 }

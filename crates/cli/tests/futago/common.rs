@@ -178,6 +178,37 @@ pub fn mounted(point: &Path) -> bool {
     mounts.any(|mount| mount.mount_point == point)
 }
 
+/// A small file system in memory, which is taken away with the test.
+pub struct TemporaryDisk(pub PathBuf);
+
+impl TemporaryDisk {
+    /// Mounts one of a size. `None` without the right to mount.
+    pub fn mount(point: &Path, size: &str) -> Option<Self> {
+        let size = format!("size={size}");
+        let is_mounted = mount(&["-t", "tmpfs", "-o", &size, "none", point.to_str().unwrap()]);
+        is_mounted.then(|| Self(point.into()))
+    }
+
+    /// Changes its options.
+    pub fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        assert!(mount(&["-o", &options, self.0.to_str().unwrap()]));
+    }
+}
+
+impl Drop for TemporaryDisk {
+    fn drop(&mut self) {
+        let mut command = std::process::Command::new("umount");
+        let _ = command.arg("-l").arg(&self.0).status();
+    }
+}
+
+fn mount(arguments: &[&str]) -> bool {
+    let mut command = std::process::Command::new("mount");
+    let status = command.args(arguments).status();
+    status.is_ok_and(|status| status.success())
+}
+
 /// Waits until something holds, for as long as a busy machine may need.
 pub fn wait_for(mut condition: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);

@@ -1,6 +1,6 @@
 //! Servers that keep what they have: killed, they come back, and programs go on.
 
-use crate::common::Cluster;
+use crate::common::{Cluster, TemporaryDisk};
 use futago_node::{
     Options,
     blocking::{FileSystem, OpenOptions},
@@ -137,4 +137,49 @@ fn a_cluster_whose_processes_were_all_killed_goes_on_with_up() {
     cluster.command(&["down"]).assert().success();
     cluster.start(&arguments).success();
     check(&connect(&cluster), 100);
+}
+
+/// As root: a disk of 64 MiB.
+#[test]
+fn a_full_disk_refuses_new_data_and_can_be_emptied() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(disk) = TemporaryDisk::mount(directory.path(), "64m") else {
+        return;
+    };
+    let place = disk.0.join("data");
+    let cluster = Cluster::up(&["--servers", "2", "--data", place.to_str().unwrap()]);
+    let files = connect(&cluster);
+    let text = |number: u64| number.to_le_bytes().repeat(1 << 17);
+    let write = |number: u64| -> io::Result<()> {
+        let file = files.open(format!("/f{number}").as_bytes(), NEW)?;
+        file.write_at(0, text(number).into())?;
+        file.close()
+    };
+    let refused = (0..).find_map(|number| Some((number, write(number).err()?)));
+    let (full, error) = refused.unwrap();
+    assert_eq!(error.raw_os_error(), Some(28), "{error}");
+    assert!((40..64).contains(&full), "{full}");
+    // Others fill the disk, too. What is there can be read, and removed.
+    let rest = disk.0.join("of-others");
+    drop(std::fs::write(&rest, vec![0; 64 << 20]));
+    let check = |number: u64| {
+        let path = format!("/f{number}");
+        let file = files.open(path.as_bytes(), OpenOptions::default()).unwrap();
+        assert!(file.read_at(0, 1 << 21).unwrap().to_vec() == text(number));
+    };
+    (0..full).for_each(check);
+    for server in [0, 1] {
+        cluster.kill(server);
+        let (code, _) = cluster.json(&["restart", "--server", &server.to_string()]);
+        assert_eq!(code, 0);
+    }
+    (0..full).for_each(check);
+    std::fs::remove_file(rest).unwrap();
+    for number in 0..full {
+        files.remove_file(format!("/f{number}").as_bytes()).unwrap();
+    }
+    let _ = files.remove_file(format!("/f{full}").as_bytes());
+    (100..100 + full / 2).for_each(|number| write(number).unwrap());
+    (100..100 + full / 2).for_each(check);
+    assert_eq!(cluster.json(&["fsck"]).0, 0);
 }

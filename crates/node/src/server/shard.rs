@@ -45,7 +45,7 @@ impl Setup {
             return Ok(ServerStore::in_memory(identity, self.memory_bytes));
         };
         let directory = data.join(format!("server-{}", self.id.0));
-        let config = StoreConfig::with_memory(self.memory_bytes);
+        let config = StoreConfig::new(self.memory_bytes, self.cluster.servers_beside(self.id));
         ServerStore::on_disk(&directory, identity, config)
     }
 }

@@ -153,7 +153,8 @@ impl DataFiles {
             let (path, bytes) = (usage.file.path.clone(), usage.used_bytes);
             return Err(StoreError::MissingData { path, bytes });
         }
-        self.remove_unused()
+        self.remove_unused()?;
+        Ok(())
     }
 
     /// Appends data of a chunk. [`DataFiles::write`] writes it.
@@ -275,23 +276,28 @@ impl DataFiles {
         least.map(|(&number, _)| number)
     }
 
-    /// Removes the files of which nothing is used.
+    /// The bytes of a file that chunks have.
+    pub fn used_bytes_of(&self, file: Option<u64>) -> u64 {
+        let usage = file.and_then(|number| self.files.get(&number));
+        usage.map_or(0, |usage| usage.used_bytes)
+    }
+
+    /// Removes the files of which nothing is used. Returns whether there were some.
     ///
     /// # Errors
     /// If the system refuses to.
-    pub fn remove_unused(&mut self) -> Result<(), StoreError> {
+    pub fn remove_unused(&mut self) -> Result<bool, StoreError> {
         if self.used_bytes == self.total_bytes {
-            return Ok(());
+            return Ok(false);
         }
         let unused = self.little_used(u64::MAX);
-        for number in unused {
-            let Some(usage) = self.files.remove(&number) else {
-                continue;
-            };
-            self.total_bytes -= usage.bytes;
-            remove(&usage.file.path)?;
+        for number in &unused {
+            if let Some(usage) = self.files.remove(number) {
+                self.total_bytes -= usage.bytes;
+                remove(&usage.file.path)?;
+            }
         }
-        Ok(())
+        Ok(!unused.is_empty())
     }
 
     /// The bytes in memory.

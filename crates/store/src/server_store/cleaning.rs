@@ -9,10 +9,6 @@ use futago_base::{
 };
 use std::collections::BTreeSet;
 
-/// So many bytes are appended again for each new one.
-const REPEATED_PER_NEW: u64 = 4;
-/// The least bytes that are appended again at a time.
-const REPEATED_MIN: u64 = 64 << 10;
 /// The approximate size of the name of a piece in the log, in bytes.
 const NAME_BYTES: u64 = 64;
 
@@ -57,10 +53,9 @@ impl Cleaning {
         self.since
     }
 
-    /// A batch that sets the next part to what it is, after so many new bytes. Data that only the
-    /// log has, or a file that is emptied, gets another place.
-    pub fn next(&mut self, memory: &MemoryStore, files: &mut DataFiles, new_bytes: u64) -> Batch {
-        let budget = REPEATED_MIN.max(new_bytes * REPEATED_PER_NEW);
+    /// A batch that sets about the next `budget` bytes to what they are. Data that only the log
+    /// has, or a file that is emptied, gets another place.
+    pub fn next(&mut self, memory: &MemoryStore, files: &mut DataFiles, budget: u64) -> Batch {
         match &self.next {
             Next::Records(after) => {
                 let records = records(memory, after.as_ref(), budget);

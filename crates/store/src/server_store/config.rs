@@ -5,6 +5,8 @@
 pub struct StoreConfig {
     /// The memory for records and for data, in bytes.
     pub memory_bytes: u64,
+    /// The number of stores that share the disk: each has an equal part of its room.
+    pub sharing: u64,
     /// A file ends with the entry or data that makes it as large as this, in bytes. Default:
     /// 64 MiB.
     pub file_bytes: u64,
@@ -17,10 +19,11 @@ pub struct StoreConfig {
 }
 
 impl StoreConfig {
-    /// The usual sizes, with this memory.
-    pub const fn with_memory(memory_bytes: u64) -> Self {
+    /// The usual sizes, with this memory, for stores that share a disk.
+    pub const fn new(memory_bytes: u64, sharing: u64) -> Self {
         Self {
             memory_bytes,
+            sharing,
             file_bytes: 64 << 20,
             slack_bytes: 64 << 20,
             direct_bytes: 16 << 10,

@@ -13,6 +13,14 @@ use std::{
 const UNSETTLED_SHARE: u64 = 4;
 /// The cache of data has at least one part in this many of the memory.
 const CACHE_SHARE: u64 = 16;
+/// So many bytes are appended again for each new one.
+const REPEATED_PER_NEW: u64 = 4;
+/// The least bytes that are appended again at a time.
+const REPEATED_MIN: u64 = 64 << 10;
+/// The same if the disk is nearly full.
+const TIGHT_MIN: u64 = 1 << 20;
+/// If the disk is nearly full, one part in this many of the slack may be unused.
+const TIGHT_SHARE: u64 = 8;
 /// A file of data is cleaned if at most one part in this many is used.
 const LITTLE: u64 = 2;
 
@@ -129,25 +137,41 @@ impl Disk {
     /// Writes all that was appended: data first, then what names it.
     pub fn persist(&mut self, memory: &mut MemoryStore) -> Result<(), StoreError> {
         self.files.shrink_cache(self.cache_limit_bytes(memory));
-        if self.new_bytes == 0 {
-            return Ok(());
+        if self.is_tight() {
+            self.reserve.look();
         }
-        self.clean(memory);
+        if self.new_bytes > 0 || self.is_tight() && self.needs_cleaning(memory) {
+            self.clean(memory);
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), StoreError> {
         self.reserve.note(std::mem::take(&mut self.new_bytes));
         self.files.write(&mut self.reserve)?;
         self.log.write(&mut self.reserve)?;
         self.finish_cleaning()?;
-        self.files.remove_unused()
+        if self.files.remove_unused()? {
+            self.reserve.look();
+        }
+        Ok(())
     }
 
     /// Goes on with cleaning, or begins it.
     fn clean(&mut self, memory: &mut MemoryStore) {
+        let is_tight = self.is_tight();
+        if is_tight && !self.has_room_for_cleaning(memory) {
+            return;
+        }
         if self.cleaning.is_none() && self.needs_cleaning(memory) {
             let since = self.log.position() + 1;
             self.cleaning = Some(Cleaning::new(since, self.files_to_empty()));
         }
         if let Some(cleaning) = &mut self.cleaning {
-            let batch = cleaning.next(memory, &mut self.files, self.new_bytes);
+            let least = if is_tight { TIGHT_MIN } else { REPEATED_MIN };
+            let budget = least.max(self.new_bytes * REPEATED_PER_NEW);
+            let batch = cleaning.next(memory, &mut self.files, budget);
             self.append(&batch);
             for change in batch.data {
                 self.files.count(memory.data(change.chunk()), &change);
@@ -170,14 +194,22 @@ impl Disk {
         let slack = self.config.slack_bytes;
         let named = self.files.used_bytes();
         let in_log = memory.space().used_bytes - named;
-        if self.is_tight() && in_log > self.reserve.free_bytes() {
-            return false;
-        }
-        let needed = named * if self.is_tight() { 1 } else { LITTLE };
         let unsettled = memory.data_bytes() - named;
+        let needed = if self.is_tight() {
+            named + slack / TIGHT_SHARE
+        } else {
+            named * LITTLE + slack
+        };
         self.log.bytes() > in_log * 2 + slack
-            || self.files.total_bytes() > needed + slack
+            || self.files.total_bytes() > needed
             || unsettled > self.config.memory_bytes / UNSETTLED_SHARE
+    }
+
+    /// Whether the disk has room for all that cleaning writes before it removes anything.
+    fn has_room_for_cleaning(&self, memory: &MemoryStore) -> bool {
+        let in_log = memory.space().used_bytes - self.files.used_bytes();
+        let moved = self.files.used_bytes_of(self.files.least_used());
+        in_log + moved < self.reserve.free_bytes()
     }
 
     /// Whether the disk is nearly full.
@@ -203,7 +235,7 @@ impl Disk {
         let space = memory.space();
         let in_memory = space.used_bytes - self.files.used_bytes();
         let room = match in_memory.checked_sub(space.limit_bytes) {
-            None => self.reserve.room_bytes(),
+            None => self.reserve.room_bytes() / self.config.sharing.max(1),
             Some(_) => 0,
         };
         Space {
