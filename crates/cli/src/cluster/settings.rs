@@ -19,7 +19,8 @@ pub struct Settings {
     #[arg(long)]
     contacts: bool,
     /// Memory for data and records, of all servers together, such as 4GiB. By default half of what
-    /// each host has left, control groups considered.
+    /// each host has left, control groups considered. With a data directory, there may be more data
+    /// than memory.
     #[arg(long)]
     memory: Option<ByteSize>,
     /// How partitions are dealt out to servers.
