@@ -2,6 +2,7 @@
 
 use crate::BackingStore;
 use futago_base::{ClusterMap, ServerId, limits, map::Policy};
+use futago_store::Sync;
 use futago_transport::{Address, ClusterKey};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -58,6 +59,9 @@ pub struct Cluster {
     /// server's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<PathBuf>,
+    /// What a change survives in that directory, once it is confirmed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sync: Sync,
     /// Bounds.
     #[serde(default)]
     pub limits: Limits,
@@ -192,6 +196,7 @@ impl Cluster {
             launcher: None,
             backing: None,
             data: None,
+            sync: Sync::default(),
             limits: Limits::default(),
             servers,
         })
@@ -332,6 +337,10 @@ impl Cluster {
 const GIVE_UP_SECONDS_MAX: f64 = 365.0 * 86_400.0;
 
 const HEADING: &str = "# Keep this file secret: whoever reads it has the cluster.\n\n";
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 fn named(path: &Path, reason: Reason) -> ClusterError {
     ClusterError {

@@ -1,20 +1,35 @@
-//! The files of a store: how they are named, made, and written.
+//! The files of a store: how they are named, made, written and synchronized.
 
 use crate::{
     StoreError,
+    directory::Directory,
     head::{FileKind, HEAD_BYTES, Head},
     reserve::Reserve,
 };
 use bytes::Bytes;
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, IoSlice, Read, Write},
-    path::{Path, PathBuf},
+    collections::BTreeSet,
+    io::{self, IoSlice},
+    path::PathBuf,
+    sync::Arc,
 };
 
-/// The path of a file with a number.
-pub fn path(directory: &Path, kind: FileKind, number: u64) -> PathBuf {
-    directory.join(format!("{number:020}.{}", suffix(kind)))
+/// The files of a store.
+#[derive(Debug)]
+pub struct Files {
+    directory: Arc<dyn Directory>,
+    reserve: Reserve,
+    /// Whether what is written must survive a loss of power.
+    syncs: bool,
+    /// The files that were written since they were synchronized.
+    written: BTreeSet<String>,
+    /// Whether there are names that are not synchronized.
+    has_new_names: bool,
+}
+
+/// The name of a file with a number.
+pub fn name(kind: FileKind, number: u64) -> String {
+    format!("{number:020}.{}", suffix(kind))
 }
 
 const fn suffix(kind: FileKind) -> &'static str {
@@ -24,63 +39,204 @@ const fn suffix(kind: FileKind) -> &'static str {
     }
 }
 
-/// The files of a kind in a directory, by number.
-pub fn list(directory: &Path, kind: FileKind) -> Result<Vec<PathBuf>, StoreError> {
-    let error = StoreError::io("reading", directory);
-    let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let paths = entries.map_err(error)?.into_iter();
-    let paths = paths.map(|entry| entry.path());
-    let is_of_kind = |path: &PathBuf| path.extension().is_some_and(|end| end == suffix(kind));
-    let mut files: Vec<PathBuf> = paths.filter(is_of_kind).collect();
-    files.sort();
-    Ok(files)
+/// The number of the file of a kind that has this name.
+fn number(name: &str, kind: FileKind) -> Option<u64> {
+    let (number, end) = name.split_once('.')?;
+    (end == suffix(kind)).then(|| number.parse().ok())?
 }
 
-/// The head of a file; `None` if the file ends within it.
-///
-/// # Errors
-/// If it cannot be read, or is no head of this kind.
-pub fn head(path: &Path, kind: FileKind) -> Result<Option<Head>, StoreError> {
-    let mut bytes = Vec::with_capacity(HEAD_BYTES);
-    let opened = File::open(path);
-    let read = opened.and_then(|file| file.take(HEAD_BYTES as u64).read_to_end(&mut bytes));
-    read.map_err(StoreError::io("reading", path))?;
-    Head::decode(kind, &bytes, path)
-}
-
-/// Makes a file with a head. If that fails, there is none.
-pub fn create(
-    directory: &Path,
-    kind: FileKind,
-    head: &Head,
-    reserve: &mut Reserve,
-) -> Result<File, StoreError> {
-    let path = path(directory, kind, head.number);
-    let head = head.encode(kind);
-    let make = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&path)?;
-        let written = file.write_all(&head);
-        written.inspect_err(|_| drop(fs::remove_file(&path)))?;
-        Ok(file)
-    };
-    reserve.retry(make).map_err(StoreError::io("making", path))
-}
-
-/// Writes all pieces, as many as the system takes at a time.
-pub fn write_all(file: &mut File, pieces: &[Bytes], reserve: &mut Reserve) -> io::Result<()> {
-    let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
-    let mut rest = &mut slices[..];
-    IoSlice::advance_slices(&mut rest, 0);
-    while !rest.is_empty() {
-        match reserve.retry(|| file.write_vectored(rest)) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut rest, written),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+impl Files {
+    /// The files in a directory.
+    ///
+    /// # Errors
+    /// If the disk does not say how large it is.
+    pub fn new(directory: Arc<dyn Directory>, syncs: bool) -> Result<Self, StoreError> {
+        let place = directory.path("");
+        let reserve = Reserve::new(Arc::clone(&directory));
+        Ok(Self {
+            reserve: reserve.map_err(StoreError::io("asking for the room in", place))?,
+            directory,
+            syncs,
+            written: BTreeSet::new(),
+            has_new_names: false,
+        })
     }
-    Ok(())
+
+    /// The directory.
+    pub const fn directory(&self) -> &Arc<dyn Directory> {
+        &self.directory
+    }
+
+    /// The room of the disk.
+    pub const fn reserve(&self) -> &Reserve {
+        &self.reserve
+    }
+
+    /// The room of the disk.
+    pub const fn reserve_mut(&mut self) -> &mut Reserve {
+        &mut self.reserve
+    }
+
+    /// The path of a file, for messages.
+    pub fn path(&self, kind: FileKind, number: u64) -> PathBuf {
+        self.directory.path(&name(kind, number))
+    }
+
+    /// The numbers of the files of a kind, in order.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn list(&self, kind: FileKind) -> Result<Vec<u64>, StoreError> {
+        let error = StoreError::io("reading", self.directory.path(""));
+        let names = self.directory.list().map_err(error)?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| number(name, kind)).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// The size of a file, in bytes.
+    ///
+    /// # Errors
+    /// If the system does not say it.
+    pub fn size(&self, kind: FileKind, number: u64) -> Result<u64, StoreError> {
+        let size = self.directory.size(&name(kind, number));
+        size.map_err(StoreError::io("reading", self.path(kind, number)))
+    }
+
+    /// All bytes of a file.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(&self, kind: FileKind, number: u64) -> Result<Vec<u8>, StoreError> {
+        let size = self.size(kind, number)?;
+        self.read_first(kind, number, size as usize)
+    }
+
+    fn read_first(
+        &self,
+        kind: FileKind,
+        number: u64,
+        length: usize,
+    ) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = vec![0; length];
+        let read = self.directory.read(&name(kind, number), &mut bytes, 0);
+        read.map_err(StoreError::io("reading", self.path(kind, number)))?;
+        Ok(bytes)
+    }
+
+    /// The head of a file; `None` if it was never written whole.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no head of this kind.
+    pub fn head(&self, kind: FileKind, number: u64) -> Result<Option<Head>, StoreError> {
+        let length = self.size(kind, number)?.min(HEAD_BYTES as u64) as usize;
+        let bytes = self.read_first(kind, number, length)?;
+        Head::decode(kind, &bytes, &self.path(kind, number))
+    }
+
+    /// Makes a file with a head.
+    ///
+    /// # Errors
+    /// If the system refuses to.
+    pub fn create(&mut self, kind: FileKind, head: &Head) -> Result<(), StoreError> {
+        let name = name(kind, head.number);
+        let bytes = head.encode(kind);
+        let directory = &self.directory;
+        let made = self.reserve.retry(|| directory.create(&name, &bytes));
+        made.map_err(StoreError::io("making", directory.path(&name)))?;
+        self.has_new_names = true;
+        self.written.insert(name);
+        Ok(())
+    }
+
+    /// Appends all pieces, as many as the system takes at a time.
+    ///
+    /// # Errors
+    /// If the system refuses to.
+    pub fn append(
+        &mut self,
+        kind: FileKind,
+        number: u64,
+        pieces: &[Bytes],
+    ) -> Result<(), StoreError> {
+        let name = name(kind, number);
+        let appended = self.append_to(&name, pieces);
+        appended.map_err(StoreError::io("writing to", self.directory.path(&name)))?;
+        self.written.insert(name);
+        Ok(())
+    }
+
+    fn append_to(&mut self, name: &str, pieces: &[Bytes]) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        let mut rest = &mut slices[..];
+        IoSlice::advance_slices(&mut rest, 0);
+        let directory = &self.directory;
+        while !rest.is_empty() {
+            match self.reserve.retry(|| directory.append(name, rest)) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut rest, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts a file off.
+    ///
+    /// # Errors
+    /// If the system refuses to.
+    pub fn truncate(&mut self, kind: FileKind, number: u64, bytes: u64) -> Result<(), StoreError> {
+        let name = name(kind, number);
+        let cut = self.directory.truncate(&name, bytes);
+        cut.map_err(StoreError::io("cutting off", self.directory.path(&name)))?;
+        self.written.insert(name);
+        Ok(())
+    }
+
+    /// Removes a file. Files that must survive a loss of power are removed in order.
+    ///
+    /// # Errors
+    /// If the system refuses to.
+    pub fn remove(&mut self, kind: FileKind, number: u64) -> Result<(), StoreError> {
+        let name = name(kind, number);
+        let removed = self.directory.remove(&name);
+        removed.map_err(StoreError::io("removing", self.directory.path(&name)))?;
+        self.written.remove(&name);
+        self.has_new_names = true;
+        self.sync()
+    }
+
+    /// Synchronizes what was written since the last time, if it must survive a loss of power.
+    ///
+    /// # Errors
+    /// If the system fails to.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        if !self.syncs {
+            self.written.clear();
+            return Ok(());
+        }
+        for name in std::mem::take(&mut self.written) {
+            let synced = self.directory.sync(&name);
+            synced.map_err(StoreError::io("synchronizing", self.directory.path(&name)))?;
+        }
+        if std::mem::take(&mut self.has_new_names) {
+            let synced = self.directory.sync_names();
+            synced.map_err(StoreError::io("synchronizing", self.directory.path("")))?;
+        }
+        Ok(())
+    }
+
+    /// Synchronizes everything, also what an earlier process has written, if it must survive a loss
+    /// of power.
+    ///
+    /// # Errors
+    /// If the system fails to.
+    pub fn sync_all(&mut self) -> Result<(), StoreError> {
+        if self.syncs {
+            let synced = self.directory.sync_all();
+            synced.map_err(StoreError::io("synchronizing", self.directory.path("")))?;
+        }
+        Ok(())
+    }
 }

@@ -118,8 +118,8 @@ impl Head {
         encoded.as_bytes().to_vec()
     }
 
-    /// The head of a file of a kind that begins with these bytes; `None` if the file ends within
-    /// its head.
+    /// The head of a file of a kind that begins with these bytes; `None` if the head was never
+    /// written whole: the file ends within it, or has zeros in its place.
     ///
     /// # Errors
     /// `Damaged` if the head is not as it was written, and `Version`.
@@ -127,6 +127,9 @@ impl Head {
         let Ok((encoded, _)) = Encoded::read_from_prefix(bytes) else {
             return Ok(None);
         };
+        if encoded.as_bytes().iter().all(|&byte| byte == 0) {
+            return Ok(None);
+        }
         let is_of_kind = encoded.magic == kind.magic();
         if is_of_kind && encoded.version.get() != VERSION {
             return Err(StoreError::Version {

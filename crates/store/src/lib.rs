@@ -2,6 +2,7 @@
 
 mod available;
 mod data;
+mod directory;
 mod error;
 mod files;
 mod head;
@@ -10,9 +11,12 @@ mod memory;
 mod records;
 mod reserve;
 mod server_store;
+mod simulated;
 
 pub use available::available_memory_bytes;
+pub use directory::{Directory, Room, SystemDirectory};
 pub use error::StoreError;
 pub use head::Identity;
 pub use memory::MemoryStore;
-pub use server_store::{Recovered, ServerStore, StoreConfig};
+pub use server_store::{Recovered, ServerStore, StoreConfig, Sync};
+pub use simulated::SimulatedDirectory;

@@ -1,12 +1,8 @@
 //! Room on the disk that is set aside, because a full store must be able to be emptied: a removal,
 //! too, is written first.
 
-use rustix::fs::{FallocateFlags, fallocate, statvfs};
-use std::{
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
-};
+use crate::directory::Directory;
+use std::{io, sync::Arc};
 
 /// The name of the file that takes the room until it is needed.
 const FILE: &str = "reserve";
@@ -18,7 +14,7 @@ const SHARE: u64 = 64;
 /// The room of a store on its disk.
 #[derive(Debug)]
 pub struct Reserve {
-    directory: PathBuf,
+    directory: Arc<dyn Directory>,
     /// The bytes that are set aside in the file, and as many that are left free.
     bytes: u64,
     /// Whether the file is there.
@@ -34,12 +30,11 @@ impl Reserve {
     ///
     /// # Errors
     /// If the disk does not say how large it is.
-    pub fn new(directory: &Path) -> io::Result<Self> {
-        let disk = statvfs(directory)?;
+    pub fn new(directory: Arc<dyn Directory>) -> io::Result<Self> {
         let mut reserve = Self {
-            directory: directory.into(),
-            bytes: BYTES_MAX.min(disk.f_blocks * disk.f_frsize / SHARE),
-            is_set_aside: directory.join(FILE).exists(),
+            bytes: BYTES_MAX.min(directory.room()?.total_bytes / SHARE),
+            is_set_aside: directory.size(FILE).is_ok(),
+            directory,
             free_bytes: 0,
             written_bytes: 0,
         };
@@ -70,26 +65,18 @@ impl Reserve {
     /// Asks the disk, whose other users come and go.
     pub fn look(&mut self) {
         // A disk that does not reply has no room.
-        let disk = statvfs(&self.directory);
-        self.free_bytes = disk.map_or(0, |disk| disk.f_bavail * disk.f_frsize);
+        self.free_bytes = self.directory.room().map_or(0, |room| room.free_bytes);
         self.written_bytes = 0;
         if !self.is_set_aside && self.free_bytes > 2 * self.bytes {
-            self.is_set_aside = self.set_aside().is_ok();
+            self.is_set_aside = self.directory.set_aside(FILE, self.bytes).is_ok();
         }
-    }
-
-    fn set_aside(&self) -> io::Result<()> {
-        let path = self.directory.join(FILE);
-        let file = File::create(&path)?;
-        let taken = fallocate(&file, FallocateFlags::empty(), 0, self.bytes.max(1));
-        Ok(taken.inspect_err(|_| drop(fs::remove_file(&path)))?)
     }
 
     /// Attempts something, and once more with the room that was set aside if the disk is full.
     pub fn retry<T>(&mut self, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         match attempt() {
             Err(error) if is_full(&error) && std::mem::take(&mut self.is_set_aside) => {
-                fs::remove_file(self.directory.join(FILE))?;
+                self.directory.remove(FILE)?;
                 self.look();
                 attempt()
             }

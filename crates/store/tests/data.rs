@@ -6,10 +6,11 @@ use bytes::Bytes;
 use futago_base::{
     Batch, ChunkId, DataChange, FileId, Incarnation, Moment, Payload, ServerId, Store, Time, View,
 };
-use futago_store::{Identity, ServerStore, StoreConfig, StoreError};
+use futago_store::{Identity, ServerStore, StoreConfig, StoreError, Sync, SystemDirectory};
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use tempfile::TempDir;
 
@@ -22,6 +23,7 @@ const MEMORY_BYTES: u64 = 1 << 20;
 const CONFIG: StoreConfig = StoreConfig {
     memory_bytes: MEMORY_BYTES,
     sharing: 1,
+    sync: Sync::Process,
     file_bytes: 256 << 10,
     slack_bytes: 512 << 10,
     direct_bytes: 16 << 10,
@@ -35,7 +37,12 @@ struct Room {
 }
 
 fn open(directory: &Path) -> Result<ServerStore, StoreError> {
-    Ok(ServerStore::on_disk(directory, IDENTITY, CONFIG)?.0)
+    Ok(ServerStore::on_disk(
+        Arc::new(SystemDirectory::open(directory)?),
+        IDENTITY,
+        CONFIG,
+    )?
+    .0)
 }
 
 fn chunk(index: u64) -> ChunkId {

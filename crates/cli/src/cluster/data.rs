@@ -7,7 +7,7 @@
 use anyhow::{Context, ensure};
 use futago_node::Cluster;
 use std::{
-    fs,
+    fs::{self, File},
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
@@ -63,5 +63,7 @@ pub fn note(cluster: &Cluster, directory: &Path) -> anyhow::Result<()> {
             "{place} has the data of {earlier} server(s), and {asked} are asked for"
         );
     }
-    Ok(cluster.replace(&path)?)
+    cluster.replace(&path)?;
+    let synchronized = File::open(directory).and_then(|directory| directory.sync_all());
+    synchronized.with_context(|| format!("synchronizing {}", directory.display()))
 }

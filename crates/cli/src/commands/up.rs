@@ -19,7 +19,7 @@ use crate::{
 use anyhow::{Context, ensure};
 use clap::Args;
 use futago_base::ServerId;
-use futago_node::{BackingStore, Cluster, FlushPolicy, Loading, cores};
+use futago_node::{BackingStore, Cluster, FlushPolicy, Loading, Sync, cores};
 use serde::Serialize;
 use std::{
     ffi::OsString,
@@ -83,6 +83,10 @@ pub struct Up {
     // A cluster that goes on must not begin with the backing directory once more.
     #[arg(long, value_name = "DIR", conflicts_with = "backing")]
     data: Option<PathBuf>,
+    /// What has returned survives the end of the servers' processes (process), or also a loss of
+    /// power (always): then every operation waits for the disk.
+    #[arg(long, value_name = "WHEN", default_value_t, requires = "data")]
+    sync: Sync,
     /// A directory, such as one of a parallel file system, which the cluster begins with and which
     /// changes are written back to.
     #[arg(long, value_name = "DIR")]
@@ -210,6 +214,7 @@ impl Up {
             let directory = data::make(directory)?;
             data::take_over(&mut cluster, &directory)?;
             cluster.data = Some(directory);
+            cluster.sync = self.sync;
         }
         let id = String::from(cluster.id);
         let directory = runtime_directory::choose(&id, self.hosts.is_none());

@@ -183,3 +183,20 @@ fn a_full_disk_refuses_new_data_and_can_be_emptied() {
     (100..100 + full / 2).for_each(check);
     assert_eq!(cluster.json(&["fsck"]).0, 0);
 }
+
+/// That it survives a loss of power is shown with simulated disks, in the tests of the store.
+#[test]
+fn a_cluster_that_synchronizes_everything_goes_on_as_well() {
+    let data = tempfile::tempdir().unwrap();
+    let place = data.path().to_str().unwrap();
+    let arguments = ["--servers", "2", "--data", place, "--sync", "always"];
+    let cluster = Cluster::up(&arguments);
+    let files = connect(&cluster);
+    make_directories(&files);
+    (0..20).for_each(|number| make(&files, number).unwrap());
+    cluster.kill(0);
+    assert_eq!(cluster.json(&["restart", "--server", "0"]).0, 0);
+    (20..30).for_each(|number| make(&files, number).unwrap());
+    check(&connect(&cluster), 30);
+    assert_eq!(cluster.json(&["fsck"]).0, 0);
+}

@@ -11,10 +11,10 @@ use futago_base::{
 };
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
 use futago_server::{Input, Output, Server};
-use futago_store::{Identity, Recovered, ServerStore, StoreConfig, StoreError};
+use futago_store::{Identity, Recovered, ServerStore, StoreConfig, StoreError, SystemDirectory};
 use futago_transport::Budget;
 use futago_wire::{Body, Failure, Frame, Push, Reply, Request};
-use std::{cell::RefCell, collections::BTreeMap, io, path::PathBuf, rc::Rc};
+use std::{cell::RefCell, collections::BTreeMap, io, path::PathBuf, rc::Rc, sync::Arc};
 
 /// The parts of a server.
 pub struct Setup {
@@ -45,8 +45,10 @@ impl Setup {
             return Ok(ServerStore::in_memory(identity, self.memory_bytes));
         };
         let directory = data.join(format!("server-{}", self.id.0));
-        let config = StoreConfig::new(self.memory_bytes, self.cluster.servers_beside(self.id));
-        ServerStore::on_disk(&directory, identity, config)
+        let beside = self.cluster.servers_beside(self.id);
+        let config = StoreConfig::new(self.memory_bytes, beside, self.cluster.sync);
+        let directory = Arc::new(SystemDirectory::open(&directory)?);
+        ServerStore::on_disk(directory, identity, config)
     }
 }
 

@@ -11,9 +11,10 @@ mod reading;
 pub use piece::{Piece, PieceName};
 
 use crate::{
-    StoreError, files,
+    StoreError,
+    directory::Directory,
+    files::{self, Files},
     head::{FileKind, HEAD_BYTES, Head, Identity},
-    reserve::Reserve,
 };
 use bytes::Bytes;
 use cache::Cache;
@@ -23,16 +24,13 @@ use reading::Reading;
 use std::{
     any::Any,
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
     sync::Arc,
 };
 
 /// The files of data of one server.
 #[derive(Debug)]
 pub struct DataFiles {
-    directory: PathBuf,
+    directory: Arc<dyn Directory>,
     identity: Identity,
     /// A file ends with the piece that makes it as large as this, in bytes.
     file_bytes: u64,
@@ -41,6 +39,8 @@ pub struct DataFiles {
     next: u64,
     /// The file that takes new pieces.
     last: Option<u64>,
+    /// The number of the latest file that this process has made.
+    created: u64,
     /// What was appended to each file and not written.
     pending: Vec<(u64, Vec<Bytes>)>,
     cache: Arc<Cache>,
@@ -64,43 +64,44 @@ impl DataFiles {
     ///
     /// # Errors
     /// If they cannot be read, or belong to another server.
-    pub fn open(directory: &Path, identity: Identity, file_bytes: u64) -> Result<Self, StoreError> {
+    pub fn open(files: &Files, identity: Identity, file_bytes: u64) -> Result<Self, StoreError> {
         let mut found = Self {
-            directory: directory.into(),
+            directory: Arc::clone(files.directory()),
             identity,
             file_bytes,
             files: BTreeMap::new(),
             next: 1,
             last: None,
+            created: 0,
             pending: Vec::new(),
             cache: Arc::default(),
             reading: Arc::default(),
             used_bytes: 0,
             total_bytes: 0,
         };
-        for path in files::list(directory, FileKind::Data)? {
-            found.find(&path)?;
+        for number in files.list(FileKind::Data)? {
+            found.find(files, number)?;
         }
         Ok(found)
     }
 
-    /// Takes over a file that is there.
-    fn find(&mut self, path: &Path) -> Result<(), StoreError> {
-        let Some(head) = files::head(path, FileKind::Data)? else {
-            // Its server ended when it had just made it.
-            return fs::remove_file(path).map_err(StoreError::io("removing", path));
-        };
-        if head.identity != self.identity {
-            return Err(StoreError::foreign(path, &head.identity, &self.identity));
+    /// Takes over a file that is there. Of one that has no head, nothing is used: its server ended
+    /// when it had just made it.
+    fn find(&mut self, files: &Files, number: u64) -> Result<(), StoreError> {
+        if let Some(head) = files.head(FileKind::Data, number)?
+            && head.identity != self.identity
+        {
+            let path = files.path(FileKind::Data, number);
+            return Err(StoreError::foreign(&path, &head.identity, &self.identity));
         }
-        let size = fs::metadata(path).map_err(StoreError::io("reading", path))?;
-        self.add(head.number, size.len());
+        self.add(number, files.size(FileKind::Data, number)?);
         Ok(())
     }
 
     fn add(&mut self, number: u64, bytes: u64) -> &mut Usage {
         let file = DataFile {
-            path: files::path(&self.directory, FileKind::Data, number),
+            directory: Arc::clone(&self.directory),
+            name: files::name(FileKind::Data, number),
             cache: Arc::clone(&self.cache),
             reading: Arc::clone(&self.reading),
         };
@@ -147,13 +148,13 @@ impl DataFiles {
     ///
     /// # Errors
     /// If one is missing, or cannot be removed.
-    pub fn finish_opening(&mut self) -> Result<(), StoreError> {
+    pub fn finish_opening(&mut self, files: &mut Files) -> Result<(), StoreError> {
         let missing = |usage: &&Usage| usage.bytes == 0 && usage.used_bytes > 0;
         if let Some(usage) = self.files.values().find(missing) {
-            let (path, bytes) = (usage.file.path.clone(), usage.used_bytes);
+            let (path, bytes) = (usage.file.path(), usage.used_bytes);
             return Err(StoreError::MissingData { path, bytes });
         }
-        self.remove_unused()?;
+        self.remove_unused(files)?;
         Ok(())
     }
 
@@ -198,34 +199,20 @@ impl DataFiles {
     ///
     /// # Errors
     /// If the system refuses to write.
-    pub fn write(&mut self, reserve: &mut Reserve) -> Result<(), StoreError> {
+    pub fn write(&mut self, files: &mut Files) -> Result<(), StoreError> {
         for (number, pieces) in std::mem::take(&mut self.pending) {
-            let path = files::path(&self.directory, FileKind::Data, number);
-            let mut file = self.open_for_writing(number, &path, reserve)?;
-            let written = files::write_all(&mut file, &pieces, reserve);
-            written.map_err(StoreError::io("writing to", path))?;
-        }
-        Ok(())
-    }
-
-    fn open_for_writing(
-        &self,
-        number: u64,
-        path: &Path,
-        reserve: &mut Reserve,
-    ) -> Result<File, StoreError> {
-        let opened = File::options().append(true).open(path);
-        match opened {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if self.created < number {
                 let head = Head {
                     identity: self.identity,
                     number,
                     previous: 0,
                 };
-                files::create(&self.directory, FileKind::Data, &head, reserve)
+                files.create(FileKind::Data, &head)?;
+                self.created = number;
             }
-            opened => opened.map_err(StoreError::io("opening", path)),
+            files.append(FileKind::Data, number, &pieces)?;
         }
+        Ok(())
     }
 
     /// Counts the data that a change of a chunk brings and removes. `before` is the chunk's data
@@ -286,7 +273,7 @@ impl DataFiles {
     ///
     /// # Errors
     /// If the system refuses to.
-    pub fn remove_unused(&mut self) -> Result<bool, StoreError> {
+    pub fn remove_unused(&mut self, files: &mut Files) -> Result<bool, StoreError> {
         if self.used_bytes == self.total_bytes {
             return Ok(false);
         }
@@ -294,7 +281,7 @@ impl DataFiles {
         for number in &unused {
             if let Some(usage) = self.files.remove(number) {
                 self.total_bytes -= usage.bytes;
-                remove(&usage.file.path)?;
+                files.remove(FileKind::Data, *number)?;
             }
         }
         Ok(!unused.is_empty())
@@ -326,14 +313,4 @@ pub fn piece_of(payload: &Payload) -> Option<(&Piece, &Stored)> {
     let stored = payload.as_stored()?;
     let source: &dyn Any = &*stored.source;
     Some((source.downcast_ref()?, stored))
-}
-
-/// Removes a file, which may have been removed when the server ended.
-fn remove(path: &Path) -> Result<(), StoreError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(StoreError::io("removing", path)(error))
-        }
-        _ => Ok(()),
-    }
 }

@@ -1,14 +1,12 @@
 //! A piece of data in a file.
 
 use super::{cache::Cache, reading::Reading};
-use crate::StoreError;
+use crate::{StoreError, directory::Directory};
 use bytes::Bytes;
 use futago_base::{ChunkId, Source};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::File,
     io,
-    os::unix::fs::FileExt,
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -48,9 +46,17 @@ impl PieceName {
 /// A file of data.
 #[derive(Debug)]
 pub struct DataFile {
-    pub path: PathBuf,
+    pub directory: Arc<dyn Directory>,
+    pub name: String,
     pub cache: Arc<Cache>,
     pub reading: Arc<Reading>,
+}
+
+impl DataFile {
+    /// Its path, for messages.
+    pub fn path(&self) -> PathBuf {
+        self.directory.path(&self.name)
+    }
 }
 
 /// A piece of data in a file, and its bytes if they are in memory.
@@ -126,21 +132,21 @@ impl Piece {
     }
 
     fn read_file(&self, low: usize, high: usize) -> Result<Vec<u8>, StoreError> {
-        let path = &self.file.path;
         let mut bytes = vec![0; high - low];
-        let opened = File::open(path).map_err(StoreError::io("opening", path))?;
-        match opened.read_exact_at(&mut bytes, self.name.at + low as u64) {
+        let offset = self.name.at + low as u64;
+        let DataFile {
+            directory, name, ..
+        } = &*self.file;
+        match directory.read(name, &mut bytes, offset) {
             Ok(()) => Ok(bytes),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Err(self.damaged(self.name.at + low as u64))
-            }
-            Err(error) => Err(StoreError::io("reading", path)(error)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(self.damaged(offset)),
+            Err(error) => Err(StoreError::io("reading", self.file.path())(error)),
         }
     }
 
     fn damaged(&self, offset: u64) -> StoreError {
         StoreError::DamagedData {
-            path: self.file.path.clone(),
+            path: self.file.path(),
             offset,
             chunk: self.chunk,
         }

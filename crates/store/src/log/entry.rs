@@ -3,7 +3,8 @@
 //! ```text
 //!   0 magic "FTGE"    4 crc32c         8 position      16 steady clock
 //!  24 wall clock     32 crc32c of the entry before      36 body bytes
-//!  40 data bytes     48 body, then data
+//!  40 data bytes     48 position of the latest durable entry before it
+//!  56 body, then data
 //! ```
 //!
 //! All numbers are little-endian. The checksum continues the one of the log's identity and covers
@@ -36,6 +37,7 @@ struct Head {
     previous: U32,
     body_bytes: U32,
     data_bytes: U64,
+    durable: U64,
 }
 
 /// The size of an entry's head, in bytes.
@@ -83,6 +85,8 @@ pub struct Entry {
     pub link: Link,
     /// The checksum of the entry before.
     pub previous: u32,
+    /// The latest entry that was durable when this one was appended.
+    pub durable: u64,
     /// When its decision was made.
     pub at: Moment,
     /// Its size, in bytes.
@@ -143,9 +147,15 @@ impl Change {
     }
 }
 
-/// The bytes of the entry after `previous`, in pieces, and its link. `seed` is the checksum of the
-/// log's identity.
-pub fn encode(batch: &Batch, at: Moment, previous: Link, seed: u32) -> (Vec<Bytes>, Link) {
+/// The bytes of the entry after `previous`, in pieces, and its link. Entries up to `durable` are as
+/// durable as the store promises. `seed` is the checksum of the log's identity.
+pub fn encode(
+    batch: &Batch,
+    at: Moment,
+    previous: Link,
+    durable: u64,
+    seed: u32,
+) -> (Vec<Bytes>, Link) {
     let data: Vec<Bytes> = batch.data.iter().filter_map(bytes_of).collect();
     let changes: Vec<Change> = batch.data.iter().map(change_of).collect();
     // Writing to memory does not fail, and the tests encode every kind of record.
@@ -159,6 +169,7 @@ pub fn encode(batch: &Batch, at: Moment, previous: Link, seed: u32) -> (Vec<Byte
         stamp: U64::new(at.stamp.0),
         previous: U32::new(previous.crc32c),
         body_bytes: U32::new((head_and_body.len() - HEAD_BYTES) as u32),
+        durable: U64::new(durable),
         data_bytes: U64::new(data.iter().map(|piece| piece.len() as u64).sum()),
     };
     head_and_body[..HEAD_BYTES].copy_from_slice(head.as_bytes());
@@ -224,6 +235,7 @@ pub fn decode(bytes: &Bytes, seed: u32) -> Option<Entry> {
             crc32c: head.crc32c.get(),
         },
         previous: head.previous.get(),
+        durable: head.durable.get(),
         at: Moment {
             steady: Time(head.steady.get()),
             stamp: Time(head.stamp.get()),
@@ -234,9 +246,11 @@ pub fn decode(bytes: &Bytes, seed: u32) -> Option<Entry> {
     })
 }
 
-/// Whether a whole entry begins anywhere in some bytes.
-pub fn is_anywhere(bytes: &Bytes, seed: u32) -> bool {
+/// Whether an entry somewhere in some bytes shows that the entry at a position was durable. What
+/// was not durable may be lost in any part.
+pub fn show_durable(bytes: &Bytes, seed: u32, position: u64) -> bool {
     let words = bytes.windows(size_of_val(&MAGIC)).enumerate();
-    let mut starts = words.filter(|(_, word)| *word == MAGIC.to_le_bytes());
-    starts.any(|(start, _)| decode(&bytes.slice(start..), seed).is_some())
+    let starts = words.filter(|(_, word)| *word == MAGIC.to_le_bytes());
+    let mut entries = starts.filter_map(|(start, _)| decode(&bytes.slice(start..), seed));
+    entries.any(|entry| entry.durable >= position)
 }

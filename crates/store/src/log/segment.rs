@@ -3,13 +3,11 @@
 use super::entry::{self, Entry, Link};
 use crate::{
     StoreError,
+    files::Files,
     head::{FileKind, HEAD_BYTES, Head},
 };
 use bytes::Bytes;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 /// A segment that is read.
 pub struct Reading {
@@ -20,15 +18,16 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads a segment. `None` if it ends within its head.
+    /// Reads a segment. `None` if its head was never written whole.
     ///
     /// # Errors
     /// `Damaged` if the head is not as it was written, `Version`, and those of reading.
-    pub fn open(path: &Path) -> Result<Option<Self>, StoreError> {
-        let bytes = fs::read(path).map_err(StoreError::io("reading", path))?;
-        let head = Head::decode(FileKind::Log, &bytes, path)?;
+    pub fn open(files: &Files, number: u64) -> Result<Option<Self>, StoreError> {
+        let path = files.path(FileKind::Log, number);
+        let bytes = files.read(FileKind::Log, number)?;
+        let head = Head::decode(FileKind::Log, &bytes, &path)?;
         Ok(head.map(|head| Self {
-            path: path.into(),
+            path,
             bytes: bytes.into(),
             offset: HEAD_BYTES,
             head,
@@ -46,7 +45,7 @@ impl Reading {
     /// The next entry, which follows `last`; `None` where the segment ends or is torn.
     ///
     /// # Errors
-    /// `Damaged` if a whole entry comes after bytes that are none.
+    /// `Damaged` if bytes that are no entry were durable ones.
     pub fn next(&mut self, last: Link) -> Result<Option<Entry>, StoreError> {
         let seed = self.head.identity.seed();
         let rest = self.bytes.slice(self.offset..);
@@ -55,9 +54,16 @@ impl Reading {
                 self.offset += entry.bytes;
                 Ok(Some(entry))
             }
-            None if !entry::is_anywhere(&rest, seed) => Ok(None),
-            _ => Err(StoreError::damaged(&self.path, self.offset())),
+            _ if entry::show_durable(&rest, seed, last.position + 1) => {
+                Err(StoreError::damaged(&self.path, self.offset()))
+            }
+            _ => Ok(None),
         }
+    }
+
+    /// The file, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// How far it was read, in bytes.

@@ -1,12 +1,28 @@
-//! The sizes of a store on disk.
+//! The settings of a store on disk.
 
-/// The sizes of a store on disk.
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// What a change survives once it is confirmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sync {
+    /// The end of the server's process.
+    #[default]
+    Process,
+    /// Also a loss of power: nothing is confirmed before it is synchronized to the disk.
+    Always,
+}
+
+/// The settings of a store on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreConfig {
     /// The memory for records and for data, in bytes.
     pub memory_bytes: u64,
     /// The number of stores that share the disk: each has an equal part of its room.
     pub sharing: u64,
+    /// What a change survives once it is confirmed.
+    pub sync: Sync,
     /// A file ends with the entry or data that makes it as large as this, in bytes. Default:
     /// 64 MiB.
     pub file_bytes: u64,
@@ -18,12 +34,34 @@ pub struct StoreConfig {
     pub direct_bytes: usize,
 }
 
+impl fmt::Display for Sync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Process => "process",
+            Self::Always => "always",
+        })
+    }
+}
+
+impl FromStr for Sync {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "process" => Ok(Self::Process),
+            "always" => Ok(Self::Always),
+            _ => Err("write process or always".into()),
+        }
+    }
+}
+
 impl StoreConfig {
     /// The usual sizes, with this memory, for stores that share a disk.
-    pub const fn new(memory_bytes: u64, sharing: u64) -> Self {
+    pub const fn new(memory_bytes: u64, sharing: u64, sync: Sync) -> Self {
         Self {
             memory_bytes,
             sharing,
+            sync,
             file_bytes: 64 << 20,
             slack_bytes: 64 << 20,
             direct_bytes: 16 << 10,

@@ -1,13 +1,12 @@
 //! The disk of a store: the log, the files of data, and the room for both.
 
-use super::{Recovered, StoreConfig, cleaning::Cleaning, lock::lock};
-use crate::{Identity, MemoryStore, StoreError, data::DataFiles, log::Log, reserve::Reserve};
-use futago_base::{Batch, DataChange, Moment, Space, View};
-use std::{
-    collections::BTreeSet,
-    fs::{self, File},
-    path::Path,
+use super::{Recovered, StoreConfig, Sync, cleaning::Cleaning};
+use crate::{
+    Identity, MemoryStore, StoreError, data::DataFiles, directory::Directory, files::Files,
+    log::Log,
 };
+use futago_base::{Batch, DataChange, Moment, Space, View};
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Data in the log alone takes at most one part in this many of the memory.
 const UNSETTLED_SHARE: u64 = 4;
@@ -30,55 +29,48 @@ const LITTLE: u64 = 2;
 /// any more.
 #[derive(Debug)]
 pub struct Disk {
+    files: Files,
     log: Log,
-    files: DataFiles,
-    reserve: Reserve,
+    data: DataFiles,
     config: StoreConfig,
     cleaning: Option<Cleaning>,
     /// The bytes that came since the last [`Disk::persist`].
     new_bytes: u64,
     /// The time of the latest decision.
     decided: Moment,
-    /// Locked as long as the directory is in use.
-    _lock: File,
 }
 
 impl Disk {
     /// Opens the store in a directory, or begins one with this identity, and fills `memory`.
     pub fn open(
-        directory: &Path,
+        directory: Arc<dyn Directory>,
         identity: Identity,
         config: StoreConfig,
         memory: &mut MemoryStore,
     ) -> Result<(Self, Recovered), StoreError> {
-        fs::create_dir_all(directory).map_err(StoreError::io("making", directory))?;
-        let lock = lock(directory)?;
-        let found = Reserve::new(directory);
-        let mut reserve = found.map_err(StoreError::io("asking for the room in", directory))?;
-        let owner = owner(directory, identity)?;
+        let mut files = Files::new(directory, config.sync == Sync::Always)?;
+        let owner = owner(&files, identity)?;
         let identity = owner.unwrap_or(identity);
-        let mut files = DataFiles::open(directory, identity, config.file_bytes)?;
-        if owner.is_none() && !files.is_empty() {
-            return Err(StoreError::MissingLog(directory.into()));
+        let mut data = DataFiles::open(&files, identity, config.file_bytes)?;
+        if owner.is_none() && !data.is_empty() {
+            return Err(StoreError::MissingLog(files.directory().path("")));
         }
         let mut recovered = Recovered::nothing(identity);
-        let file_bytes = config.file_bytes;
-        let log = Log::open(directory, identity, file_bytes, &mut reserve, |entry| {
+        let log = Log::open(&mut files, identity, config.file_bytes, |entry| {
             recovered.entries += 1;
             recovered.decided = entry.at;
-            apply(entry.batch(&mut files)?, memory, &mut files);
+            apply(entry.batch(&mut data)?, memory, &mut data);
             Some(())
         })?;
-        files.finish_opening()?;
+        data.finish_opening(&mut files)?;
         let disk = Self {
-            log,
             files,
-            reserve,
+            log,
+            data,
             config,
             cleaning: None,
             new_bytes: 0,
             decided: recovered.decided,
-            _lock: lock,
         };
         Ok((disk, recovered))
     }
@@ -90,22 +82,22 @@ impl Disk {
 
     /// The size of the files of data, in bytes.
     pub const fn data_file_bytes(&self) -> u64 {
-        self.files.total_bytes()
+        self.data.total_bytes()
     }
 
     /// The bytes of data on the disk that are in memory, too.
     pub fn cached_bytes(&self) -> u64 {
-        self.files.cached_bytes()
+        self.data.cached_bytes()
     }
 
     /// The first failures of reading data.
     pub fn read_failures(&self) -> Vec<String> {
-        self.files.failures()
+        self.data.failures()
     }
 
     /// Whether reading has failed since the last call.
     pub fn take_failed(&self) -> bool {
-        self.files.take_failed()
+        self.data.take_failed()
     }
 
     /// Applies a batch, and appends it to the log.
@@ -121,11 +113,11 @@ impl Disk {
             {
                 let bytes = std::mem::take(payload).compact().bytes();
                 self.new_bytes += bytes.len() as u64;
-                *payload = self.files.append(*chunk, bytes);
+                *payload = self.data.append(*chunk, bytes);
             }
         }
         self.append(&batch);
-        apply(batch, memory, &mut self.files);
+        apply(batch, memory, &mut self.data);
     }
 
     fn append(&mut self, batch: &Batch) {
@@ -136,9 +128,9 @@ impl Disk {
 
     /// Writes all that was appended: data first, then what names it.
     pub fn persist(&mut self, memory: &mut MemoryStore) -> Result<(), StoreError> {
-        self.files.shrink_cache(self.cache_limit_bytes(memory));
+        self.data.shrink_cache(self.cache_limit_bytes(memory));
         if self.is_tight() {
-            self.reserve.look();
+            self.files.reserve_mut().look();
         }
         if self.new_bytes > 0 || self.is_tight() && self.needs_cleaning(memory) {
             self.clean(memory);
@@ -148,12 +140,15 @@ impl Disk {
     }
 
     fn write(&mut self) -> Result<(), StoreError> {
-        self.reserve.note(std::mem::take(&mut self.new_bytes));
-        self.files.write(&mut self.reserve)?;
-        self.log.write(&mut self.reserve)?;
+        self.files
+            .reserve_mut()
+            .note(std::mem::take(&mut self.new_bytes));
+        self.data.write(&mut self.files)?;
+        self.files.sync()?;
+        self.log.write(&mut self.files)?;
         self.finish_cleaning()?;
-        if self.files.remove_unused()? {
-            self.reserve.look();
+        if self.data.remove_unused(&mut self.files)? {
+            self.files.reserve_mut().look();
         }
         Ok(())
     }
@@ -171,10 +166,10 @@ impl Disk {
         if let Some(cleaning) = &mut self.cleaning {
             let least = if is_tight { TIGHT_MIN } else { REPEATED_MIN };
             let budget = least.max(self.new_bytes * REPEATED_PER_NEW);
-            let batch = cleaning.next(memory, &mut self.files, budget);
+            let batch = cleaning.next(memory, &mut self.data, budget);
             self.append(&batch);
             for change in batch.data {
-                self.files.count(memory.data(change.chunk()), &change);
+                self.data.count(memory.data(change.chunk()), &change);
                 memory.change(change);
             }
         }
@@ -184,15 +179,15 @@ impl Disk {
     /// one file.
     fn files_to_empty(&self) -> BTreeSet<u64> {
         if self.is_tight() {
-            self.files.least_used().into_iter().collect()
+            self.data.least_used().into_iter().collect()
         } else {
-            self.files.little_used(LITTLE)
+            self.data.little_used(LITTLE)
         }
     }
 
     fn needs_cleaning(&self, memory: &MemoryStore) -> bool {
         let slack = self.config.slack_bytes;
-        let named = self.files.used_bytes();
+        let named = self.data.used_bytes();
         let in_log = memory.space().used_bytes - named;
         let unsettled = memory.data_bytes() - named;
         let needed = if self.is_tight() {
@@ -201,41 +196,42 @@ impl Disk {
             named * LITTLE + slack
         };
         self.log.bytes() > in_log * 2 + slack
-            || self.files.total_bytes() > needed
+            || self.data.total_bytes() > needed
             || unsettled > self.config.memory_bytes / UNSETTLED_SHARE
     }
 
     /// Whether the disk has room for all that cleaning writes before it removes anything.
     fn has_room_for_cleaning(&self, memory: &MemoryStore) -> bool {
-        let in_log = memory.space().used_bytes - self.files.used_bytes();
-        let moved = self.files.used_bytes_of(self.files.least_used());
-        in_log + moved < self.reserve.free_bytes()
+        let in_log = memory.space().used_bytes - self.data.used_bytes();
+        let moved = self.data.used_bytes_of(self.data.least_used());
+        in_log + moved < self.files.reserve().free_bytes()
     }
 
     /// Whether the disk is nearly full.
     fn is_tight(&self) -> bool {
-        self.reserve.room_bytes() < self.config.slack_bytes
+        self.files.reserve().room_bytes() < self.config.slack_bytes
     }
 
     /// Removes what is not needed after cleaning.
     fn finish_cleaning(&mut self) -> Result<(), StoreError> {
         let done = self.cleaning.take_if(|cleaning| cleaning.is_done());
-        done.map_or(Ok(()), |done| self.log.forget_before(done.since()))
+        let files = &mut self.files;
+        done.map_or(Ok(()), |done| self.log.forget_before(done.since(), files))
     }
 
     /// The bytes of data that may be in memory beside the records.
     fn cache_limit_bytes(&self, memory: &MemoryStore) -> u64 {
         let limit = self.config.memory_bytes;
-        let left = limit.saturating_sub(memory.space().used_bytes - self.files.used_bytes());
+        let left = limit.saturating_sub(memory.space().used_bytes - self.data.used_bytes());
         left.max(limit / CACHE_SHARE)
     }
 
     /// The occupancy: the records must fit into the memory, and all on the disk.
     pub fn space(&self, memory: &MemoryStore) -> Space {
         let space = memory.space();
-        let in_memory = space.used_bytes - self.files.used_bytes();
+        let in_memory = space.used_bytes - self.data.used_bytes();
         let room = match in_memory.checked_sub(space.limit_bytes) {
-            None => self.reserve.room_bytes() / self.config.sharing.max(1),
+            None => self.files.reserve().room_bytes() / self.config.sharing.max(1),
             Some(_) => 0,
         };
         Space {
@@ -246,23 +242,24 @@ impl Disk {
 }
 
 /// Whose directory it is, if it has a log. It must be this server's.
-fn owner(directory: &Path, wanted: Identity) -> Result<Option<Identity>, StoreError> {
-    let owner = Log::owner(directory)?;
+fn owner(files: &Files, wanted: Identity) -> Result<Option<Identity>, StoreError> {
+    let owner = Log::owner(files)?;
     match owner {
         Some(found) if (found.cluster, found.server) != (wanted.cluster, wanted.server) => {
-            Err(StoreError::foreign(directory, &found, &wanted))
+            let path = files.directory().path("");
+            Err(StoreError::foreign(&path, &found, &wanted))
         }
         owner => Ok(owner),
     }
 }
 
 /// Applies a batch, and counts which data it uses.
-fn apply(batch: Batch, memory: &mut MemoryStore, files: &mut DataFiles) {
+fn apply(batch: Batch, memory: &mut MemoryStore, data: &mut DataFiles) {
     for (key, value) in batch.records {
         memory.set(key, value);
     }
     for change in batch.data {
-        files.count(memory.data(change.chunk()), &change);
+        data.count(memory.data(change.chunk()), &change);
         memory.change(change);
     }
 }

@@ -3,16 +3,15 @@
 mod cleaning;
 mod config;
 mod disk;
-mod lock;
 
-pub use config::StoreConfig;
+pub use config::{StoreConfig, Sync};
 
-use crate::{Identity, MemoryStore, StoreError};
+use crate::{Directory, Identity, MemoryStore, StoreError};
 use disk::Disk;
 use futago_base::{
     Batch, ChunkId, Key, Moment, Space, Store, Time, Value, View, data::Extents, record::Sort,
 };
-use std::path::Path;
+use std::sync::Arc;
 
 /// The store of a real server: memory and, if it has a directory, a log of all changes, also of
 /// those of records that need no durability, and files of data. A server that ends and comes back
@@ -67,7 +66,7 @@ impl ServerStore {
     /// # Errors
     /// If it cannot be read: see [`StoreError`].
     pub fn on_disk(
-        directory: &Path,
+        directory: Arc<dyn Directory>,
         identity: Identity,
         config: StoreConfig,
     ) -> Result<(Self, Recovered), StoreError> {

@@ -1,0 +1,158 @@
+//! Losses of power: what was confirmed is there, whatever part of the rest the disk has.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod batches;
+
+use batches::batch;
+use futago_base::{Batch, Incarnation, Moment, ServerId, Store, Time};
+use futago_store::{Identity, ServerStore, SimulatedDirectory, StoreConfig, StoreError, Sync};
+use proptest::{prelude::*, test_runner::TestRunner};
+use std::{cell::Cell, sync::Arc};
+
+const IDENTITY: Identity = Identity {
+    cluster: 3,
+    server: ServerId(2),
+    incarnation: Incarnation(77),
+};
+/// Files take a few batches, and are cleaned all the time.
+const CONFIG: StoreConfig = StoreConfig {
+    memory_bytes: 1 << 30,
+    sharing: 1,
+    sync: Sync::Always,
+    file_bytes: 600,
+    slack_bytes: 600,
+    direct_bytes: 40,
+};
+
+fn open(directory: &Arc<SimulatedDirectory>) -> Result<ServerStore, StoreError> {
+    let directory = Arc::clone(directory);
+    Ok(ServerStore::on_disk(directory, IDENTITY, CONFIG)?.0)
+}
+
+fn at(number: u64) -> Moment {
+    Moment {
+        steady: Time(number),
+        stamp: Time(number),
+    }
+}
+
+/// The state, as text, or why some of it cannot be read.
+fn state(store: &mut ServerStore) -> Result<String, String> {
+    let memory = store.memory();
+    let records: Vec<_> = memory.records().collect();
+    let chunks = memory.chunks().map(|(chunk, data)| {
+        let pieces = data.read(0, u32::MAX).into_iter();
+        let bytes: Vec<_> = pieces
+            .flat_map(|(offset, payload)| (offset..).zip(payload.bytes()))
+            .collect();
+        (chunk, bytes)
+    });
+    let text = format!("{records:?} {:?}", chunks.collect::<Vec<_>>());
+    match store.take_unreadable() {
+        true => Err(format!("{:?}", store.read_failures())),
+        false => Ok(text),
+    }
+}
+
+/// Some turns of a server, and then its process ends, perhaps in the middle of one, and most times
+/// the power is out.
+#[derive(Clone, Debug)]
+struct Life {
+    turns: Vec<Vec<Batch>>,
+    /// After so many changes of the disk.
+    changes: u64,
+    /// Decides what is left of what was not synchronized; all of it if the power stays.
+    seed: Option<u64>,
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    let turn = prop::collection::vec(batch(), 1..4);
+    let turns = prop::collection::vec(turn, 1..12);
+    (turns, 0..150_u64, prop::option::weighted(0.8, any::<u64>())).prop_map(
+        |(turns, changes, seed)| Life {
+            turns,
+            changes,
+            seed,
+        },
+    )
+}
+
+/// Lives one after the other, on one disk.
+fn live(lives: &[Life], ignores_sync: bool) -> Result<(), String> {
+    let directory = Arc::new(SimulatedDirectory::default());
+    if ignores_sync {
+        directory.ignore_sync();
+    }
+    // The states that may be found: the last confirmed one, and those after it.
+    let mut allowed = Vec::new();
+    for life in lives {
+        directory.fail_after(life.changes);
+        if let Ok(mut store) = open(&directory) {
+            let found = state(&mut store)?;
+            if !allowed.is_empty() && !allowed.contains(&found) {
+                return Err(format!("found {found}, and none of {allowed:?}"));
+            }
+            allowed = vec![found];
+            run(&mut store, life, &mut allowed)?;
+        }
+        match life.seed {
+            Some(seed) => lose_power(&directory, seed),
+            None => directory.fail_after(u64::MAX),
+        }
+    }
+    let mut store = open(&directory).map_err(|error| error.to_string())?;
+    let found = state(&mut store)?;
+    match allowed.is_empty() || allowed.contains(&found) {
+        true => Ok(()),
+        false => Err(format!("found {found}, and none of {allowed:?}")),
+    }
+}
+
+fn lose_power(directory: &SimulatedDirectory, seed: u64) {
+    let mut random = seed | 1;
+    directory.restart(&mut |below| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) % below
+    });
+}
+
+/// Runs the turns as long as there is power.
+fn run(store: &mut ServerStore, life: &Life, allowed: &mut Vec<String>) -> Result<(), String> {
+    for (number, turn) in life.turns.iter().enumerate() {
+        for batch in turn {
+            store.commit(batch.clone(), at(number as u64));
+            allowed.push(state(store)?);
+        }
+        if store.persist().is_err() {
+            break;
+        }
+        allowed.drain(..allowed.len() - 1);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 700, ..ProptestConfig::default() })]
+    #[test]
+    fn what_was_confirmed_survives_losses_of_power(lives in prop::collection::vec(life(), 1..4)) {
+        prop_assert_eq!(live(&lives, false), Ok(()));
+    }
+}
+
+/// The test above would notice a store that does not synchronize.
+#[test]
+fn a_disk_that_lies_is_noticed() {
+    let noticed = Cell::new(false);
+    let mut runner = TestRunner::deterministic();
+    let lives = prop::collection::vec(life(), 1..3);
+    runner
+        .run(&lives, |lives| {
+            noticed.set(noticed.get() || live(&lives, true).is_err());
+            Ok(())
+        })
+        .unwrap();
+    assert!(noticed.get());
+}
