@@ -280,7 +280,8 @@ impl Up {
             let server = ServerProcess {
                 process,
                 host: host.cloned(),
-                line: self.command_line(process, host, core, directory)?,
+                launcher: host.map(|_| self.launcher.clone()),
+                command: self.command_line(process, host, core, directory)?,
                 is_in_session,
             };
             server.start(&self.cluster.path, directory, started)?;
@@ -316,10 +317,7 @@ impl Up {
         if let Some(address) = self.metrics_of(process)? {
             command.extend(["--metrics".into(), address.to_string().into()]);
         }
-        Ok(match host {
-            None => command,
-            Some(host) => Launcher::parse(&self.launcher)?.command_line(host, &command),
-        })
+        Ok(command)
     }
 
     fn metrics_of(&self, process: u32) -> anyhow::Result<Option<SocketAddr>> {

@@ -20,7 +20,8 @@ const NEW: OpenOptions = OpenOptions {
     ..OpenOptions::EXISTING
 };
 
-fn connect(cluster: &Cluster) -> FileSystem {
+/// A client with leases.
+pub fn connect(cluster: &Cluster) -> FileSystem {
     let options = Options {
         leases: true,
         ..Options::default()
@@ -35,7 +36,7 @@ fn text(number: u64) -> Vec<u8> {
 }
 
 /// Makes a file, and moves it to another name.
-fn make(files: &FileSystem, number: u64) -> io::Result<()> {
+pub fn make(files: &FileSystem, number: u64) -> io::Result<()> {
     let (before, path) = (
         format!("/new{number}"),
         format!("/d{}/f{number}", number % 8),
@@ -47,7 +48,7 @@ fn make(files: &FileSystem, number: u64) -> io::Result<()> {
 }
 
 /// Checks all files up to a number.
-fn check(files: &FileSystem, count: u64) {
+pub fn check(files: &FileSystem, count: u64) {
     for number in 0..count {
         let path = format!("/d{}/f{number}", number % 8);
         let file = files.open(path.as_bytes(), OpenOptions::default()).unwrap();
@@ -56,7 +57,8 @@ fn check(files: &FileSystem, count: u64) {
     }
 }
 
-fn make_directories(files: &FileSystem) {
+/// The directories of the files.
+pub fn make_directories(files: &FileSystem) {
     for number in 0..8 {
         let path = format!("/d{number}");
         files.create_directory(path.as_bytes(), 0o755).unwrap();

@@ -25,8 +25,7 @@ pub async fn run(context: NodeContext, server: ServerId) {
             }
             return;
         }
-        // The server is another program, or has another key or cluster map: retrying cannot
-        // succeed.
+        // The server is another program, or has another key: retrying cannot succeed.
         Ok(Err(error)) if is_final(&error) => {
             tracing::warn!(%server, %error, "cannot connect");
             return context.refused(server);
@@ -41,7 +40,10 @@ pub async fn run(context: NodeContext, server: ServerId) {
 const fn is_final(error: &HandshakeError) -> bool {
     !matches!(
         error,
-        HandshakeError::Io(_) | HandshakeError::Deadline | HandshakeError::Full
+        HandshakeError::Io(_)
+            | HandshakeError::Deadline
+            | HandshakeError::Full
+            | HandshakeError::Server
     )
 }
 
@@ -50,15 +52,16 @@ async fn connect(
     server: ServerId,
 ) -> Result<(Channel, Vec<ServerId>), HandshakeError> {
     let cluster = &context.setup().cluster;
-    let entry = cluster.server(server).ok_or(HandshakeError::Server)?;
+    let location = context.setup().locations.of(server);
+    let location = location.ok_or(HandshakeError::Server)?;
     let hello = Hello {
         from: Role::Client,
         to: server,
-        map_epoch: cluster.epoch,
+        map_epoch: location.epoch,
         hands_over_memory: false,
         is_secure: cluster.secure,
     };
-    reach(&entry.address, cluster.id.0, &cluster.key, hello).await
+    reach(&location.address, cluster.id.0, &cluster.key, hello).await
 }
 
 async fn read(context: &NodeContext, server: ServerId, receiver: &Receiver) {

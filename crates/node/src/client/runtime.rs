@@ -3,7 +3,7 @@
 use super::handle::{Job, Options};
 use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
-use crate::{Cluster, contact, time_slices};
+use crate::{Cluster, contact, locations::SharedLocations, time_slices};
 use futago_base::{ClusterMap, Duration};
 use futago_transport::{Budget, busy, poll_streams};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
@@ -18,6 +18,8 @@ use tokio::{
 #[derive(Debug)]
 pub struct Setup {
     pub cluster: Cluster,
+    /// Where its servers are now.
+    pub locations: SharedLocations,
     pub map: ClusterMap,
     pub options: Options,
     /// Memory for incoming replies.
@@ -41,6 +43,7 @@ impl Setup {
         options.client.lease_trust = options.leases.then(lease_trust);
         Ok(Self {
             cluster: cluster.clone(),
+            locations: SharedLocations::new(cluster),
             map,
             options,
             budget: Budget::new(INCOMING_BYTES),

@@ -48,8 +48,18 @@ impl Counters {
 pub struct Status {
     /// Its number.
     pub server: u16,
-    /// The process that hosts it.
+    /// The process that hosts it, by the system's number.
     pub process_id: u32,
+    /// The process that hosts it, by its number in the cluster file.
+    #[serde(default)]
+    pub process: u32,
+    /// The version of the cluster map that it knows.
+    #[serde(default)]
+    pub map_epoch: u32,
+    /// The servers that its process is about to serve: their logs are read, or another process has
+    /// to release them first.
+    #[serde(default)]
+    pub opening: Vec<u16>,
     /// Seconds since it started.
     pub uptime_s: f64,
     /// CPU time of its thread, in microseconds, polling included. Servers that share a thread
@@ -123,6 +133,9 @@ impl Status {
         Self {
             server: id.0,
             process_id: std::process::id(),
+            process: 0,
+            map_epoch: 0,
+            opening: Vec::new(),
             uptime_s: counters.started.elapsed().as_secs_f64(),
             cpu_us: thread_cpu_us() / sharing,
             busy_us: busy::total(busy::now()).0 / 1000 / sharing,
