@@ -63,6 +63,19 @@ pub struct Cluster {
     pub limits: Limits,
     /// The servers, by number.
     pub servers: Vec<ServerEntry>,
+    #[serde(skip)]
+    source: Source,
+}
+
+/// The file that a description was read from, which is replaced when servers move. It is no part of
+/// the description.
+#[derive(Clone, Debug, Default)]
+struct Source(Option<PathBuf>);
+
+impl PartialEq for Source {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// A random number that identifies a cluster, written as 16 hexadecimal digits.
@@ -194,6 +207,7 @@ impl Cluster {
             data: None,
             limits: Limits::default(),
             servers,
+            source: Source::default(),
         })
     }
 
@@ -202,7 +216,14 @@ impl Cluster {
     /// # Errors
     /// See [`Reason`]; the error names the file and what to do.
     pub fn load(path: &Path) -> Result<Self, ClusterError> {
-        read(path).map_err(|reason| named(path, reason))
+        let mut cluster = read(path).map_err(|reason| named(path, reason))?;
+        cluster.source = Source(std::path::absolute(path).ok());
+        Ok(cluster)
+    }
+
+    /// The file that it was read from.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.source.0.as_deref()
     }
 
     /// Parses the text of a cluster file.

@@ -1,6 +1,7 @@
 //! Where the servers of a cluster are: the part of its description that a move of a server changes.
 
 use crate::{Cluster, ServerEntry};
+use bytes::Bytes;
 use futago_base::ServerId;
 use futago_transport::Address;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,11 @@ impl SharedLocations {
         self.read(|known| known.epoch)
     }
 
+    /// The number of servers.
+    pub fn count(&self) -> u16 {
+        self.read(|known| known.servers.len() as u16)
+    }
+
     /// Where a server is.
     pub fn of(&self, server: ServerId) -> Option<Location> {
         self.read(|known| {
@@ -56,6 +62,15 @@ impl SharedLocations {
                 epoch: known.epoch,
                 address: entry.address.clone(),
             })
+        })
+    }
+
+    /// The locations as JSON, if they are later than these; otherwise no bytes.
+    pub fn after(&self, epoch: u32) -> Bytes {
+        self.read(|known| match known.epoch > epoch {
+            // Numbers and strings always encode.
+            true => serde_json::to_vec(known).unwrap_or_default().into(),
+            false => Bytes::new(),
         })
     }
 

@@ -69,6 +69,14 @@ impl Room {
         FileSystem::connect(&self.cluster, options).unwrap()
     }
 
+    /// Moves a server to a process, at another address.
+    fn move_away(&mut self, server: usize, process: u32) {
+        let name = format!("{server}-{}.sock", self.cluster.epoch);
+        let address = Address::Unix(self.directory.path().join(name));
+        self.cluster.servers[server].address = address;
+        self.move_to(server, process);
+    }
+
     /// Moves a server to a process.
     fn move_to(&mut self, server: usize, process: u32) {
         self.cluster.servers[server].process = process;
@@ -151,6 +159,33 @@ fn a_client_goes_on_while_servers_move() {
             }
         }
     });
+}
+
+#[test]
+fn clients_and_servers_find_servers_that_have_another_address() {
+    let mut room = Room::new(&[0, 0, 1, 1]);
+    while_files_are_made(&mut room, |room, made| {
+        for server in [0, 2, 1, 3, 0, 2] {
+            let process = room.cluster.servers[server].process;
+            room.move_away(server, 1 - process);
+            wait_for_files(made);
+        }
+    });
+}
+
+#[test]
+fn an_idle_client_finds_servers_that_have_all_moved() {
+    let mut room = Room::new(&[0, 0, 1, 1]);
+    let file = room.directory.path().join("c.toml");
+    room.cluster.create(&file).unwrap();
+    let loaded = FileSystem::connect(&Cluster::load(&file).unwrap(), Options::default()).unwrap();
+    make_directories(&loaded);
+    make(&loaded, 0);
+    for server in 0..4 {
+        room.move_away(server, 0);
+    }
+    room.cluster.replace(&file).unwrap();
+    check(&loaded, 1);
 }
 
 #[test]

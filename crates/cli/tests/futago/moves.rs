@@ -1,6 +1,6 @@
 //! Clusters that grow and shrink while programs work.
 
-use crate::common::{Cluster, wait_for};
+use crate::common::{Cluster, free_port, wait_for, write};
 use crate::data::{check, connect, make, make_directories};
 use serde_json::Value;
 use std::{
@@ -88,15 +88,58 @@ fn programs_go_on_while_a_cluster_grows_and_shrinks() {
         let (code, report) = cluster.json(&["shrink", "--server", "0"]);
         assert_eq!((code, &report["ended"]), (0, &0.into()), "{report}");
         assert_eq!(shares(&cluster), of(&[(1, 3), (2, 3), (3, 2)]));
-        grown(&cluster, &[]);
-        let (code, report) = cluster.json(&["shrink", "--server", "7"]);
-        assert_eq!(code, 0, "{report}");
+        for _ in 0..5 {
+            grown(&cluster, &[]);
+            let (code, report) = cluster.json(&["shrink", "--server", "7"]);
+            assert_eq!(code, 0, "{report}");
+        }
     });
     // The next life of the cluster has its data.
     cluster.command(&["down"]).assert().success();
     let again = ["--servers", "1", "--shards", "8", "--data", place];
     cluster.start(&again).success();
     check(&connect(&cluster), 10);
+}
+
+#[test]
+fn servers_move_to_hosts_that_see_their_data() {
+    let data = tempfile::tempdir().unwrap();
+    let place = data.path().to_str().unwrap();
+    let hosts = data.path().join("hosts");
+    write(&hosts, b"127.0.0.1\n");
+    let (port, other_port) = (free_port(), free_port());
+    // `env` runs its arguments here, whatever the host.
+    let cluster = Cluster::up(&[
+        "--launcher",
+        "env HOST={host}",
+        "--hosts",
+        hosts.to_str().unwrap(),
+        "--port",
+        &port,
+        "--shards",
+        "4",
+        "--data",
+        place,
+    ]);
+    while_files_are_made(&cluster, || {
+        for _ in 0..3 {
+            grown(&cluster, &["--hosts", "127.0.0.2", "--port", &other_port]);
+            let entry = cluster.load().servers[3].clone();
+            let address = entry.address.to_string();
+            assert!(address.starts_with("tcp:127.0.0.2:"), "{address}");
+            assert_eq!(shares(&cluster), of(&[(0, 2), (1, 2)]));
+            let (code, report) = cluster.json(&["shrink", "--server", "3"]);
+            assert_eq!(code, 0, "{report}");
+            assert_eq!(cluster.load().servers[3].host.as_deref(), Some("127.0.0.1"));
+        }
+    });
+    std::fs::rename(data.path().join("server-3"), data.path().join("away")).unwrap();
+    let error = refused(&cluster, &["grow", "--hosts", "127.0.0.2"]);
+    assert!(
+        error.contains("127.0.0.2: ") && error.contains("does not see"),
+        "{error}"
+    );
+    std::fs::rename(data.path().join("away"), data.path().join("server-3")).unwrap();
 }
 
 /// When a process is killed, and which one.

@@ -1,6 +1,6 @@
 //! One connection of a client to a server, from its start to its end.
 
-use super::NodeContext;
+use super::{NodeContext, locating};
 use futago_base::ServerId;
 use futago_transport::{Channel, HandshakeError, Hello, Receiver, Role, reach, split};
 use std::{sync::Arc, time::Duration};
@@ -33,6 +33,8 @@ pub async fn run(context: NodeContext, server: ServerId) {
         Ok(Err(error)) => tracing::debug!(%server, %error, "cannot connect"),
         Err(_) => tracing::debug!(%server, "cannot connect in time"),
     }
+    // It may have moved.
+    locating::run(&context, server).await;
     context.not_connected(server);
 }
 

@@ -1,6 +1,7 @@
 //! The client's thread.
 
 use super::handle::{Job, Options};
+use super::locating::Locating;
 use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
 use crate::{Cluster, contact, locations::SharedLocations, time_slices};
@@ -20,6 +21,7 @@ pub struct Setup {
     pub cluster: Cluster,
     /// Where its servers are now.
     pub locations: SharedLocations,
+    pub locating: Locating,
     pub map: ClusterMap,
     pub options: Options,
     /// Memory for incoming replies.
@@ -44,6 +46,7 @@ impl Setup {
         Ok(Self {
             cluster: cluster.clone(),
             locations: SharedLocations::new(cluster),
+            locating: Locating::default(),
             map,
             options,
             budget: Budget::new(INCOMING_BYTES),

@@ -7,9 +7,7 @@ use super::status::{Counters, Status, StoreStatus};
 use super::waiting::Waiting;
 use crate::{Clock, Cluster, clock::AwakeTime, locations::SharedLocations};
 use bytes::Bytes;
-use futago_base::{
-    Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Store as _, Time, View,
-};
+use futago_base::{Incarnation, Moment, RequestId, ServerId, SessionId, Store as _, Time, View};
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
 use futago_server::{Input, Output, Server};
 use futago_store::{Identity, Recovered, ServerStore, StoreConfig, StoreError};
@@ -243,20 +241,24 @@ impl Shard {
             session: frame.header.session,
             sequence: frame.header.sequence,
         };
-        if *request == Request::GetStatus {
-            return self.send(self.status_reply(id));
+        if request.is_for_runtime() {
+            let reply = self.reply_of_runtime(id, request);
+            return self.send(reply);
         }
         self.driver.receive(frame, self.now);
         self.received.push((id, operation));
     }
 
-    /// The status is no matter of the core.
-    fn status_reply(&self, request: RequestId) -> Output {
-        let status = Bytes::from(self.status().to_json());
+    /// The status and the locations are no matter of the core.
+    fn reply_of_runtime(&self, request: RequestId, asked: &Request) -> Output {
+        let (reply, payload) = match asked {
+            Request::GetLocations { known } => (Reply::Done, self.locations.after(*known)),
+            _ => (Reply::Bytes(self.status().to_json().into()), Bytes::new()),
+        };
         Output::Reply {
             request,
-            outcome: Ok(Reply::Bytes(status)),
-            payload: Payload::empty(),
+            outcome: Ok(reply),
+            payload: payload.into(),
         }
     }
 
