@@ -109,7 +109,7 @@ impl Processes {
         Ok(moves)
     }
 
-    /// Two processes with unequal shares: the one with the most servers, and the one with the least.
+    /// Two processes with unequal shares: that with the most servers, and that with the fewest.
     fn unequal(&self) -> Option<(u32, u32)> {
         let load = |(number, process): (&u32, &Process)| (process.servers.len(), *number);
         let (most, from) = self.0.iter().map(load).max()?;

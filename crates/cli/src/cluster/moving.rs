@@ -53,7 +53,7 @@ impl<'a> Moving<'a> {
     /// The servers have no data to move with, or another command moves them.
     pub fn begin(
         file: &ClusterFile,
-        wait: Duration,
+        wait_seconds: u64,
         interrupted: &'a AtomicBool,
     ) -> anyhow::Result<Self> {
         let directory = runtime_directory::of(&file.load()?);
@@ -62,13 +62,14 @@ impl<'a> Moving<'a> {
         let cluster = file.load()?;
         ensure!(
             cluster.data.is_some(),
-            "servers move with their data on disk, and this cluster has all of it in memory; futago up --data makes one that can grow"
+            "servers move with their data on disk, and this cluster has all of it in memory; \
+             futago up --data makes one that can grow"
         );
         Ok(Self {
             file: file.path.clone(),
             directory,
             cluster,
-            wait,
+            wait: Duration::from_secs(wait_seconds),
             interrupted,
             _lock: lock,
         })
@@ -148,6 +149,29 @@ impl<'a> Moving<'a> {
         spawn::wait_ready(started, self.wait, self.interrupted)
     }
 
+    /// Has the cluster file name these servers, of which a process has none, and waits for its end.
+    ///
+    /// # Errors
+    /// A server is not served by its new process in time, or the cluster file cannot be written.
+    pub fn end_with(
+        &mut self,
+        process: u32,
+        servers: Vec<ServerEntry>,
+        moves: &[Move],
+    ) -> anyhow::Result<()> {
+        let before = self.cluster.clone();
+        self.replace(servers)?;
+        // The process that ends may be the last one of its host.
+        announce(&self.file, &before, &BTreeSet::new())?;
+        self.wait_until_moved(moves)?;
+        ensure!(
+            spawn::wait_until(self.wait, || !is_running(&self.directory, process)),
+            "process {process} has no servers any more, and does not end"
+        );
+        ServerProcess::forget(&self.directory, process);
+        Ok(())
+    }
+
     /// Has the processes read the cluster file again, except for these, which have just started.
     ///
     /// # Errors
@@ -197,7 +221,8 @@ impl<'a> Moving<'a> {
         let process = self.process_of(server);
         let lines = spawn::last_lines(&ServerProcess::log(&self.directory, process), "");
         anyhow::anyhow!(
-            "{server} is not served by process {process} yet: {error:#}; the log of process {process} ends with:\n{lines}"
+            "{server} is not served by process {process} yet: {error:#}; the log of process \
+             {process} ends with:\n{lines}"
         )
     }
 

@@ -14,7 +14,6 @@ use crate::{
 use anyhow::{Context, ensure};
 use clap::Args;
 use serde::Serialize;
-use std::time::Duration;
 
 /// Arguments of `grow`.
 ///
@@ -25,8 +24,10 @@ use std::time::Duration;
 pub struct Grow {
     #[command(flatten)]
     cluster: ClusterFile,
-    /// How many more server processes.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    /// How many more server processes. 0 finishes what an interrupted `grow` or `shrink` has begun,
+    /// and makes shares equal.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
     servers: u32,
     /// The hosts of the new processes, round robin; they must see the directory of `--data`.
     /// Without it they run on the hosts of the cluster.
@@ -62,17 +63,18 @@ impl Grow {
     /// Starts processes and moves servers to them. If they do not start, all stays as it was.
     pub fn run(self) -> anyhow::Result<Exit> {
         let interrupted = spawn::interruption()?;
-        let wait = Duration::from_secs(self.wait);
-        let mut moving = Moving::begin(&self.cluster, wait, &interrupted)?;
+        let mut moving = Moving::begin(&self.cluster, self.wait, &interrupted)?;
         let mut processes = Processes::of(&moving.cluster);
         self.ensure_enough(moving.cluster.servers.len(), processes.count())?;
         moving.settle(None)?;
         let added = self.add(&moving, &mut processes)?;
         let moves = processes.balance();
-        let entries = processes.entries(&moving.cluster, &moves, self.port)?;
-        moving.ensure_seen(&moves, &entries)?;
-        moving.start_with(&added, entries)?;
-        moving.wait_until_moved(&moves)?;
+        if !moves.is_empty() {
+            let entries = processes.entries(&moving.cluster, &moves, self.port)?;
+            moving.ensure_seen(&moves, &entries)?;
+            moving.start_with(&added, entries)?;
+            moving.wait_until_moved(&moves)?;
+        }
         let report = Report {
             epoch: moving.cluster.epoch,
             processes: processes.count(),
@@ -88,7 +90,8 @@ impl Grow {
         let wanted = processes + self.servers as usize;
         ensure!(
             servers >= wanted,
-            "{wanted} processes cannot share the {} of this cluster, which is fixed; futago up --shards makes a cluster with more",
+            "{wanted} processes cannot share the {} of this cluster, which is fixed; futago up \
+             --shards makes a cluster with more",
             output::counted(servers as u64, "server", "servers"),
         );
         Ok(())
@@ -124,10 +127,9 @@ impl Grow {
 fn text(report: &Report) -> String {
     let mut text = moves::text(&report.moves);
     let started: Vec<String> = report.started.iter().map(u32::to_string).collect();
-    text += &format!(
-        "{} server process(es), new: {}\n",
-        report.processes,
-        started.join(", ")
-    );
-    text
+    text += &format!("{} server process(es)", report.processes);
+    if !started.is_empty() {
+        text += &format!(", new: {}", started.join(", "));
+    }
+    text + "\n"
 }

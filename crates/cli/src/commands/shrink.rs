@@ -4,17 +4,17 @@ use crate::{
     cluster::{
         ClusterFile,
         moves::{self, Move, Processes},
-        moving::{self, Moving},
-        server_process::ServerProcess,
+        moving::Moving,
         spawn,
     },
     exit::Exit,
     output,
 };
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Args;
+use futago_base::ServerId;
+use futago_node::Cluster;
 use serde::Serialize;
-use std::{collections::BTreeSet, path::Path, time::Duration};
 
 /// Arguments of `shrink`.
 ///
@@ -57,23 +57,14 @@ impl Shrink {
     /// Moves the servers away and ends their process.
     pub fn run(self) -> anyhow::Result<Exit> {
         let interrupted = spawn::interruption()?;
-        let wait = Duration::from_secs(self.wait);
-        let mut moving = Moving::begin(&self.cluster, wait, &interrupted)?;
-        let entry = moving.cluster.servers.get(usize::from(self.server));
-        let missing = || format!("there is no server {}", self.server);
-        let process = entry.with_context(missing)?.process;
+        let mut moving = Moving::begin(&self.cluster, self.wait, &interrupted)?;
+        let process = self.process(&moving.cluster)?;
         let mut processes = Processes::of(&moving.cluster);
         let moves = processes.clear(process)?;
-        let entries = processes.entries(&moving.cluster, &moves, self.port)?;
         moving.settle(Some(process))?;
+        let entries = processes.entries(&moving.cluster, &moves, self.port)?;
         moving.ensure_seen(&moves, &entries)?;
-        // The process that ends is on a host that may have no other.
-        let before = moving.cluster.clone();
-        moving.replace(entries)?;
-        moving::announce(&self.cluster.path, &before, &BTreeSet::new())?;
-        moving.wait_until_moved(&moves)?;
-        wait_for_end(&moving.directory, process, wait)?;
-        ServerProcess::forget(&moving.directory, process);
+        moving.end_with(process, entries, &moves)?;
         let report = Report {
             epoch: moving.cluster.epoch,
             processes: processes.count(),
@@ -83,23 +74,17 @@ impl Shrink {
         output::print(self.json, &report, text)?;
         Ok(Exit::Success)
     }
-}
 
-/// Waits until a process without servers has ended.
-fn wait_for_end(directory: &Path, process: u32, wait: Duration) -> anyhow::Result<()> {
-    let has_ended = || !moving::is_running(directory, process);
-    ensure!(
-        spawn::wait_until(wait, has_ended),
-        "process {process} has no servers any more, and does not end"
-    );
-    Ok(())
+    /// The process that ends.
+    fn process(&self, cluster: &Cluster) -> anyhow::Result<u32> {
+        let entry = cluster.server(ServerId(self.server));
+        let entry = entry.with_context(|| format!("there is no server {}", self.server))?;
+        Ok(entry.process)
+    }
 }
 
 fn text(report: &Report) -> String {
-    let mut text = moves::text(&report.moves);
-    text += &format!(
-        "{} server process(es), ended: {}\n",
-        report.processes, report.ended
-    );
-    text
+    let moves = moves::text(&report.moves);
+    let (processes, ended) = (report.processes, report.ended);
+    format!("{moves}{processes} server process(es), ended: {ended}\n")
 }

@@ -40,6 +40,8 @@ struct Report {
     id: String,
     /// Whether connections over TCP are encrypted.
     secure: bool,
+    /// The version of the cluster map: servers that move raise it.
+    epoch: u32,
     policy: futago_base::map::Policy,
     partitions: usize,
     chunk_bytes: u32,
@@ -163,6 +165,7 @@ impl Status {
             name: cluster.name.clone(),
             id: cluster.id.into(),
             secure: cluster.secure,
+            epoch: cluster.epoch,
             policy: cluster.policy,
             partitions: cluster.partitions,
             chunk_bytes: cluster.chunk_bytes,

@@ -185,3 +185,19 @@ fn a_full_disk_refuses_new_data_and_can_be_emptied() {
     (100..100 + full / 2).for_each(check);
     assert_eq!(cluster.json(&["fsck"]).0, 0);
 }
+
+#[test]
+fn programs_go_on_when_all_servers_come_back_at_other_addresses() {
+    let data = tempfile::tempdir().unwrap();
+    let place = data.path().to_str().unwrap();
+    let arguments = ["--shards", "2", "--transport", "tcp", "--data", place];
+    let cluster = Cluster::up(&arguments);
+    let files = connect(&cluster);
+    make_directories(&files);
+    make(&files, 0).unwrap();
+    let before = cluster.load();
+    cluster.kill(0);
+    cluster.start(&arguments).success();
+    assert_ne!(cluster.load().servers, before.servers);
+    check(&files, 1);
+}

@@ -142,6 +142,50 @@ fn servers_move_to_hosts_that_see_their_data() {
     std::fs::rename(data.path().join("away"), data.path().join("server-3")).unwrap();
 }
 
+#[test]
+fn the_servers_of_a_dead_process_move_to_the_others() {
+    let data = tempfile::tempdir().unwrap();
+    let place = data.path().to_str().unwrap();
+    let cluster = Cluster::up(&["--servers", "3", "--data", place]);
+    while_files_are_made(&cluster, || {
+        cluster.kill(1);
+        let error = refused(&cluster, &["grow", "--servers", "0"]);
+        assert!(error.contains("futago restart --server 1"), "{error}");
+        let (code, report) = cluster.json(&["shrink", "--server", "1"]);
+        assert_eq!(code, 0, "{report}");
+        assert_eq!(shares(&cluster), of(&[(0, 2), (2, 1)]));
+    });
+}
+
+#[test]
+fn growth_that_was_interrupted_can_be_finished() {
+    let data = tempfile::tempdir().unwrap();
+    let place = data.path().to_str().unwrap();
+    let cluster = Cluster::up(&["--servers", "2", "--shards", "3", "--data", place]);
+    while_files_are_made(&cluster, || {
+        for _ in 0..4 {
+            let epoch = cluster.load().epoch;
+            let mut growing = std::process::Command::new(env!("CARGO_BIN_EXE_futago"));
+            growing.arg("grow").env("FUTAGO_CLUSTER", cluster.file());
+            let mut growing = growing.spawn().unwrap();
+            wait_for(|| cluster.load().epoch > epoch);
+            growing.kill().unwrap();
+            growing.wait().unwrap();
+            // The process was started or not.
+            restart_all(&cluster);
+            let moved = cluster.load().servers_of_process(2)[0].0.to_string();
+            let restarted = cluster.command(&["restart", "--server", &moved]).output();
+            assert!([0, 5].contains(&restarted.unwrap().status.code().unwrap()));
+            grown(&cluster, &["--servers", "0"]);
+            assert_eq!(shares(&cluster), of(&[(0, 2), (1, 2), (2, 2)]));
+            cluster
+                .command(&["shrink", "--server", &moved])
+                .assert()
+                .success();
+        }
+    });
+}
+
 /// When a process is killed, and which one.
 #[derive(Clone, Copy, Debug)]
 enum Moment {

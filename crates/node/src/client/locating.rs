@@ -27,11 +27,11 @@ pub struct Locating {
     read: Mutex<Option<FileVersion>>,
     /// One server is asked at a time: asking it may fail in the same way.
     is_asking: AtomicBool,
-    /// The server that was asked last.
+    /// How many servers without a connection were asked.
     asked: AtomicU16,
 }
 
-/// What distinguishes a file from the one that replaces it: device, number, time and size.
+/// The device, number, time and size of a file. One that replaces it differs in some of them.
 type FileVersion = (u64, u64, i64, i64, u64);
 
 /// Learns where servers are now, from the cluster file or from another server. `lost` was not
@@ -61,25 +61,25 @@ impl Drop for Asking<'_> {
 /// Reads the cluster file if it has been replaced. Returns whether it has later locations.
 fn read_file(context: &NodeContext) -> bool {
     let setup = context.setup();
-    let Some(file) = setup.cluster.file() else {
+    let file = setup.cluster.file();
+    let Some(file) = file.filter(|file| setup.locating.is_new(file)) else {
         return false;
     };
-    let version = version(file);
-    let mut read = setup
-        .locating
-        .read
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if version.is_none() || *read == version {
-        return false;
-    }
-    *read = version;
-    drop(read);
     // The file may be that of the next cluster.
-    let cluster = Cluster::load(file)
-        .ok()
-        .filter(|it| it.id == setup.cluster.id);
+    let cluster = Cluster::load(file).ok();
+    let cluster = cluster.filter(|it| it.id == setup.cluster.id);
     cluster.is_some_and(|cluster| setup.locations.renew((&cluster).into()))
+}
+
+impl Locating {
+    /// Whether the file is another one than at the last call.
+    fn is_new(&self, file: &Path) -> bool {
+        let version = version(file);
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = version.is_some() && *read != version;
+        *read = version;
+        is_new
+    }
 }
 
 fn version(file: &Path) -> Option<FileVersion> {
@@ -92,12 +92,8 @@ fn version(file: &Path) -> Option<FileVersion> {
 fn next_server(context: &NodeContext, lost: ServerId) -> Option<ServerId> {
     context.reached_server().or_else(|| {
         let setup = context.setup();
-        let count = setup.locations.count();
-        let next = |asked: u16| Some(asked.wrapping_add(1).checked_rem(count).unwrap_or(0));
-        let asked = &setup.locating.asked;
-        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-        let before = asked.fetch_update(set, fetch, next).ok()?;
-        let server = ServerId(next(before)?);
+        let next = setup.locating.asked.fetch_add(1, Ordering::Relaxed);
+        let server = ServerId(next.checked_rem(setup.locations.count())?);
         (server != lost).then_some(server)
     })
 }

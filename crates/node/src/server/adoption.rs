@@ -50,21 +50,13 @@ impl Adoption {
             to,
             is_cancelled: Arc::clone(&is_cancelled),
         };
+        opening.setup.opening.locked().insert(server);
         let name = format!("opening-{}", server.0);
-        let openings = opening.setup.opening.clone();
-        openings.locked().insert(server);
-        let work = move || {
-            let outcome = opening.run();
-            openings.locked().remove(&server);
-            if let Err(error) = &outcome {
-                tracing::error!(server = server.0, %error, "not served");
-            }
-            outcome
-        };
+        let thread = thread::Builder::new().name(name);
         Ok(Self {
             server,
             is_cancelled,
-            thread: thread::Builder::new().name(name).spawn(work)?,
+            thread: thread.spawn(move || opening.run_noted())?,
         })
     }
 
@@ -95,6 +87,17 @@ struct Opening {
 }
 
 impl Opening {
+    /// Opens the server. The status of the process shows that meanwhile, and its log a failure.
+    fn run_noted(self) -> io::Result<()> {
+        let (server, openings) = (self.setup.id, self.setup.opening.clone());
+        let outcome = self.run();
+        openings.locked().remove(&server);
+        if let Err(error) = &outcome {
+            tracing::error!(server = server.0, %error, "not served");
+        }
+        outcome
+    }
+
     fn run(self) -> io::Result<()> {
         self.ensure_log()?;
         let drawn = Incarnation(getrandom::u64().map_err(io::Error::other)?);

@@ -98,13 +98,18 @@ impl Connections {
         }
     }
 
-    /// Ends all connections, because what they may address has changed. Clients connect again and
-    /// repeat what was not answered.
-    pub fn end_all(&mut self) {
+    /// Ends the connections that may address a server which leaves: those of clients and those at
+    /// its own address. Peers connect again and repeat what was not answered.
+    pub fn end_those_of(&mut self, server: ServerId) {
         self.flush();
-        for connection in std::mem::take(&mut self.open).into_values() {
-            connection.sender.close();
-        }
+        self.open.retain(|_, connection| {
+            let is_client = matches!(connection.origin, Origin::Client(_));
+            let ends = is_client || connection.door == server;
+            if ends {
+                connection.sender.close();
+            }
+            !ends
+        });
     }
 
     /// Ends a connection that addresses a server which has left.

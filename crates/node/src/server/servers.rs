@@ -8,8 +8,7 @@ use super::worker::{Common, Worker};
 use crate::{Clock, Cluster, locations::SharedLocations};
 use futago_base::ServerId;
 use futago_transport::{Budget, handshake::SERVERS_MAX};
-use std::{collections::BTreeSet, io, sync::Arc, thread};
-use tokio::sync::{Notify, watch};
+use std::{collections::BTreeSet, io, thread};
 
 /// Memory for incoming large messages, for all connections of the process together.
 const INCOMING_BYTES: usize = 256 << 20;
@@ -63,11 +62,7 @@ impl Servers {
             budget: Budget::new(INCOMING_BYTES),
             locations: SharedLocations::new(&config.cluster),
             opening: Openings::default(),
-            common: Common {
-                tick: config.core().tick,
-                stop: watch::channel(false).0,
-                ending: Arc::new(Notify::new()),
-            },
+            common: Common::new(config.core().tick),
             config: config.clone(),
             workers: Vec::new(),
             adoptions: Vec::new(),
@@ -168,11 +163,9 @@ impl Servers {
     }
 
     fn release(&mut self, server: ServerId) {
-        for adoption in &self.adoptions {
-            if adoption.server == server {
-                adoption.cancel();
-            }
-        }
+        let is_of = |adoption: &mut Adoption| adoption.server == server;
+        let given_up = self.adoptions.extract_if(.., is_of);
+        given_up.for_each(|adoption| adoption.cancel());
         let mut workers = self.workers.iter_mut();
         if let Some(worker) = workers.find(|worker| worker.servers.contains(&server)) {
             worker.release(server);

@@ -311,6 +311,11 @@ impl Shard {
         }
     }
 
+    /// The server leaves the process: its metrics do not stay what they were.
+    pub fn withdraw(self) {
+        self.status().withdraw();
+    }
+
     fn store_status(&self) -> Option<StoreStatus> {
         let store = self.driver.store();
         Some(StoreStatus {

@@ -185,8 +185,21 @@ impl Status {
         for (name, value) in counters {
             metrics::counter!(name, "server" => server.clone()).absolute(value);
         }
+        for (name, value) in self.gauges() {
+            metrics::gauge!(name, "server" => server.clone()).set(value as f64);
+        }
+    }
+
+    /// Resets the metrics of a server that has left this process.
+    pub(super) fn withdraw(&self) {
+        for (name, _) in self.gauges() {
+            metrics::gauge!(name, "server" => self.server.to_string()).set(0.0);
+        }
+    }
+
+    fn gauges(&self) -> [(&'static str, u64); 10] {
         let of_store = |figure: fn(&StoreStatus) -> u64| self.store.as_ref().map_or(0, figure);
-        let gauges = [
+        [
             ("futago_used_bytes", self.used_bytes),
             ("futago_limit_bytes", self.limit_bytes),
             ("futago_files", self.files),
@@ -197,10 +210,7 @@ impl Status {
             ("futago_connections", self.connections),
             ("futago_sessions", self.sessions),
             ("futago_requests_under_way", self.under_way),
-        ];
-        for (name, value) in gauges {
-            metrics::gauge!(name, "server" => server.clone()).set(value as f64);
-        }
+        ]
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {

@@ -149,15 +149,7 @@ impl Shards {
     /// Makes a server listen and serves it.
     async fn adopt(&mut self, setup: Setup, opened: Opened) -> io::Result<()> {
         let id = setup.id;
-        let door = Door {
-            id,
-            siblings: Rc::clone(&self.siblings),
-            is_secure: setup.cluster.secure,
-            budget: setup.budget.clone(),
-            arrived: self.arrived.clone(),
-            next: Rc::clone(&self.next),
-        };
-        let doors = listen(&setup, door).await?;
+        let doors = listen(&setup, self.door(&setup)).await?;
         let (siblings, connections) = (Rc::clone(&self.siblings), Rc::clone(&self.connections));
         let shard = match Shard::new(setup, opened, siblings, connections) {
             Ok(shard) => shard,
@@ -173,7 +165,18 @@ impl Shards {
         Ok(())
     }
 
-    /// Ends a server. All that it has decided is in its log after every turn of the loop.
+    fn door(&self, setup: &Setup) -> Door {
+        Door {
+            id: setup.id,
+            siblings: Rc::clone(&self.siblings),
+            is_secure: setup.cluster.secure,
+            budget: setup.budget.clone(),
+            arrived: self.arrived.clone(),
+            next: Rc::clone(&self.next),
+        }
+    }
+
+    /// Ends a server. All that it has decided is in its log, because commands come between batches.
     async fn release_server(&mut self, id: ServerId) {
         let Some(doors) = self.doors.remove(&id) else {
             return;
@@ -182,8 +185,10 @@ impl Shards {
         close(doors).await;
         self.siblings.remove(id);
         self.released.insert(id);
-        self.connections.borrow_mut().end_all();
-        self.shards.remove(&id);
+        self.connections.borrow_mut().end_those_of(id);
+        if let Some(shard) = self.shards.remove(&id) {
+            shard.withdraw();
+        }
         tracing::info!(server = id.0, "released");
     }
 

@@ -20,6 +20,17 @@ pub struct Common {
     pub ending: Arc<Notify>,
 }
 
+impl Common {
+    /// For threads that look at the clock so often.
+    pub fn new(tick: Duration) -> Self {
+        Self {
+            tick,
+            stop: watch::channel(false).0,
+            ending: Arc::new(Notify::new()),
+        }
+    }
+}
+
 /// A thread.
 pub struct Worker {
     /// Its servers, those that are being opened included.
