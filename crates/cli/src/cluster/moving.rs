@@ -16,6 +16,7 @@ use super::{
 use crate::{
     connection::Connection,
     exit::{Exit, Problem},
+    output,
 };
 use anyhow::{Context, bail, ensure};
 use futago_base::ServerId;
@@ -85,18 +86,25 @@ impl<'a> Moving<'a> {
         let needed = entries.filter(|(_, entry)| Some(entry.process) != unneeded);
         let (ids, processes): (Vec<_>, BTreeSet<_>) =
             needed.map(|(id, entry)| (id, entry.process)).unzip();
-        for process in processes {
-            ensure!(
-                is_running(&self.directory, process),
-                "process {process} does not run; futago restart --server {} starts it",
-                self.cluster
-                    .servers_of_process(process)
-                    .first()
-                    .map_or(0, |id| id.0)
-            );
-        }
-        self.announce(&BTreeSet::new())?;
+        processes
+            .into_iter()
+            .try_for_each(|process| self.ensure_running(process))?;
+        let mut reached = self.cluster.clone();
+        reached
+            .servers
+            .retain(|entry| is_running(&self.directory, entry.process));
+        announce(&self.file, &reached, &BTreeSet::new());
         self.wait_until_served(&ids)
+    }
+
+    fn ensure_running(&self, process: u32) -> anyhow::Result<()> {
+        let servers = self.cluster.servers_of_process(process);
+        let server = servers.first().map_or(0, |id| id.0);
+        ensure!(
+            is_running(&self.directory, process),
+            "process {process} does not run; futago restart --server {server} starts it",
+        );
+        Ok(())
     }
 
     /// Replaces the cluster file by one with these servers.
@@ -136,7 +144,7 @@ impl<'a> Moving<'a> {
         };
         started.iter_mut().for_each(Started::end);
         self.replace(before)?;
-        self.announce(&BTreeSet::new())?;
+        self.announce(&BTreeSet::new());
         Err(error.context("all servers stay where they were"))
     }
 
@@ -145,7 +153,7 @@ impl<'a> Moving<'a> {
             process.start(&self.file, &self.directory, started)?;
         }
         let new = added.iter().map(|process| process.process).collect();
-        self.announce(&new)?;
+        self.announce(&new);
         spawn::wait_ready(started, self.wait, self.interrupted)
     }
 
@@ -161,8 +169,12 @@ impl<'a> Moving<'a> {
     ) -> anyhow::Result<()> {
         let before = self.cluster.clone();
         self.replace(servers)?;
-        // The process that ends may be the last one of its host.
-        announce(&self.file, &before, &BTreeSet::new())?;
+        if is_running(&self.directory, process) {
+            // It may be the last one of its host.
+            announce(&self.file, &before, &BTreeSet::new());
+        } else {
+            self.announce(&BTreeSet::new());
+        }
         self.wait_until_moved(moves)?;
         ensure!(
             spawn::wait_until(self.wait, || !is_running(&self.directory, process)),
@@ -173,11 +185,8 @@ impl<'a> Moving<'a> {
     }
 
     /// Has the processes read the cluster file again, except for these, which have just started.
-    ///
-    /// # Errors
-    /// A host cannot be reached.
-    pub fn announce(&self, except: &BTreeSet<u32>) -> anyhow::Result<()> {
-        announce(&self.file, &self.cluster, except)
+    fn announce(&self, except: &BTreeSet<u32>) {
+        announce(&self.file, &self.cluster, except);
     }
 
     /// Waits until servers that moved are served by their processes.
@@ -247,23 +256,20 @@ impl<'a> Moving<'a> {
     }
 }
 
-/// Has the processes of a cluster read its file again, except for these.
-///
-/// # Errors
-/// A host cannot be reached.
-pub fn announce(file: &Path, cluster: &Cluster, except: &BTreeSet<u32>) -> anyhow::Result<()> {
+/// Has the processes of a cluster read its file again, except for these. A host that cannot be
+/// reached is named for people: whether a server is where it belongs shows later.
+pub fn announce(file: &Path, cluster: &Cluster, except: &BTreeSet<u32>) {
     let directory = runtime_directory::of(cluster);
-    let hosts: BTreeSet<&String> = cluster
-        .servers
-        .iter()
-        .filter_map(|entry| entry.host.as_ref())
-        .collect();
-    for host in hosts {
-        let arguments = ["--here".into(), directory.clone().into()];
-        on_host(cluster, host, &arguments, Some(File::open(file)?))?;
-    }
     signal(&directory, except);
-    Ok(())
+    let hosts = cluster.servers.iter().filter_map(|it| it.host.as_ref());
+    for host in hosts.collect::<BTreeSet<_>>() {
+        let arguments = ["--here".into(), directory.clone().into()];
+        let opened = File::open(file).with_context(|| file.display().to_string());
+        let renewed = opened.and_then(|file| on_host(cluster, host, &arguments, Some(file)));
+        if let Err(error) = renewed {
+            output::notice(format_args!("futago: {error:#}"));
+        }
+    }
 }
 
 /// Signals the server processes of this host.

@@ -81,8 +81,7 @@ impl Grow {
             started: added.iter().map(|process| process.process).collect(),
             moves,
         };
-        output::print(self.json, &report, text)?;
-        Ok(Exit::Success)
+        output::print(self.json, &report, text).map(|()| Exit::Success)
     }
 
     /// Refuses more processes than servers.

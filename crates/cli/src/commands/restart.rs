@@ -93,10 +93,7 @@ impl Restart {
         if cluster.data.is_none() {
             return;
         }
-        let new = BTreeSet::from([process]);
-        if let Err(error) = moving::announce(&self.cluster.path, cluster, &new) {
-            output::notice(format_args!("futago: {error:#}"));
-        }
+        moving::announce(&self.cluster.path, cluster, &BTreeSet::from([process]));
     }
 
     /// The process that hosts the server.

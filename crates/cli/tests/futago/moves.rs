@@ -108,10 +108,16 @@ fn servers_move_to_hosts_that_see_their_data() {
     let hosts = data.path().join("hosts");
     write(&hosts, b"127.0.0.1\n");
     let (port, other_port) = (free_port(), free_port());
-    // `env` runs its arguments here, whatever the host.
+    // It runs its arguments here, whatever the host, unless the host is gone.
+    let script = data.path().join("launcher");
+    write(
+        &script,
+        b"[ ! -e $0-$1-gone ] || exit 1; shift; exec \"$@\"\n",
+    );
+    let launcher = format!("sh {} {{host}}", script.display());
     let cluster = Cluster::up(&[
         "--launcher",
-        "env HOST={host}",
+        &launcher,
         "--hosts",
         hosts.to_str().unwrap(),
         "--port",
@@ -132,6 +138,13 @@ fn servers_move_to_hosts_that_see_their_data() {
             assert_eq!(code, 0, "{report}");
             assert_eq!(cluster.load().servers[3].host.as_deref(), Some("127.0.0.1"));
         }
+        grown(&cluster, &["--hosts", "127.0.0.2", "--port", &other_port]);
+        let gone = data.path().join("launcher-127.0.0.2-gone");
+        write(&gone, b"");
+        cluster.kill(3);
+        let (code, report) = cluster.json(&["shrink", "--server", "3"]);
+        assert_eq!(code, 0, "{report}");
+        std::fs::remove_file(gone).unwrap();
     });
     std::fs::rename(data.path().join("server-3"), data.path().join("away")).unwrap();
     let error = refused(&cluster, &["grow", "--hosts", "127.0.0.2"]);

@@ -25,8 +25,9 @@ pub async fn run(context: NodeContext, server: ServerId) {
             }
             return;
         }
-        // The server is another program, or has another key: retrying cannot succeed.
-        Ok(Err(error)) if is_final(&error) => {
+        // The server is another program, or has another key: retrying cannot succeed, unless that
+        // program has the address of a server that has moved.
+        Ok(Err(error)) if is_final(&error) && !has_moved(&context, server).await => {
             tracing::warn!(%server, %error, "cannot connect");
             return context.refused(server);
         }
@@ -36,6 +37,14 @@ pub async fn run(context: NodeContext, server: ServerId) {
     // It may have moved.
     locating::run(&context, server).await;
     context.not_connected(server);
+}
+
+/// Whether a server is elsewhere.
+async fn has_moved(context: &NodeContext, server: ServerId) -> bool {
+    let locations = &context.setup().locations;
+    let before = locations.of(server).map(|at| at.address);
+    locating::run(context, server).await;
+    before != locations.of(server).map(|at| at.address)
 }
 
 /// Whether a retry cannot succeed.
