@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// It is real bytes, a part of a [`Pattern`], or a part of a [`Source`]. A pattern takes no memory,
 /// so that a terabyte costs nothing in a simulation and reads can still be verified. A source has
-/// the data elsewhere, so that a store can be larger than the memory. Code that only moves data need
-/// not distinguish them.
+/// the data elsewhere, so that a store can be larger than the memory. Code that only moves data
+/// need not distinguish them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Plain", into = "Plain")]
 pub struct Payload(Content);

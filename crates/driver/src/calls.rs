@@ -291,11 +291,11 @@ impl Calls {
         self.pump(from, now);
     }
 
-    /// The server of a call has answered it, so it knows the session from now on. It answers a
-    /// request for its status without a look at the session.
+    /// The server of a call has answered it, so it knows the session from now on. The runtime of a
+    /// server replies without a look at the session.
     fn note_introduction(&mut self, sequence: u64) {
         let call = self.calls.get(&sequence);
-        if let Some(call) = call.filter(|call| call.request != Request::GetStatus) {
+        if let Some(call) = call.filter(|call| !call.request.is_for_runtime()) {
             let server = call.server;
             self.link(server).is_introduced = true;
         }

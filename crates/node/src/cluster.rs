@@ -59,7 +59,7 @@ pub struct Cluster {
     /// server's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<PathBuf>,
-    /// What a change survives in that directory, once it is confirmed.
+    /// The losses that a confirmed change in that directory survives.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sync: Sync,
     /// Bounds.
@@ -67,6 +67,19 @@ pub struct Cluster {
     pub limits: Limits,
     /// The servers, by number.
     pub servers: Vec<ServerEntry>,
+    #[serde(skip)]
+    source: Source,
+}
+
+/// The file that a description was read from, which is replaced when servers move. It is no part of
+/// the description.
+#[derive(Clone, Debug, Default)]
+struct Source(Option<PathBuf>);
+
+impl PartialEq for Source {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// A random number that identifies a cluster, written as 16 hexadecimal digits.
@@ -199,6 +212,7 @@ impl Cluster {
             sync: Sync::default(),
             limits: Limits::default(),
             servers,
+            source: Source::default(),
         })
     }
 
@@ -207,7 +221,14 @@ impl Cluster {
     /// # Errors
     /// See [`Reason`]; the error names the file and what to do.
     pub fn load(path: &Path) -> Result<Self, ClusterError> {
-        read(path).map_err(|reason| named(path, reason))
+        let mut cluster = read(path).map_err(|reason| named(path, reason))?;
+        cluster.source = Source(std::path::absolute(path).ok());
+        Ok(cluster)
+    }
+
+    /// The file that it was read from.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.source.0.as_deref()
     }
 
     /// Parses the text of a cluster file.

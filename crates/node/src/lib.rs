@@ -9,6 +9,7 @@ mod clock;
 pub mod cluster;
 mod contact;
 pub mod cores;
+mod locations;
 pub mod metrics_exporter;
 mod opened;
 mod reachable;

@@ -17,13 +17,13 @@ use crate::StoreError;
 pub struct Room {
     /// Its size, in bytes.
     pub total_bytes: u64,
-    /// What is free, in bytes.
+    /// The free part of it, in bytes.
     pub free_bytes: u64,
 }
 
 /// The files of a store, by name.
 ///
-/// What was written survives the end of the process. It survives a loss of power once it is
+/// A write survives the end of the process. It survives a loss of power once it is
 /// synchronized: the contents of a file, and the names of files, on their own.
 pub trait Directory: Debug + Send + Sync {
     /// The names of all files.

@@ -69,7 +69,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// What the head of a file says.
+/// The contents of the head of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The owner.

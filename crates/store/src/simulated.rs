@@ -19,7 +19,7 @@ pub struct SimulatedDirectory(Mutex<State>);
 struct State {
     /// The files as processes see them.
     files: BTreeMap<String, Contents>,
-    /// The files that there are after a loss of power, with their contents in `files` or `removed`.
+    /// The files that there are after a loss of power; `files` or `removed` has their contents.
     names: BTreeSet<String>,
     /// Files that were removed, and whose removal is not synchronized.
     removed: BTreeMap<String, Contents>,
@@ -48,8 +48,8 @@ impl SimulatedDirectory {
         self.state().ignores_sync = true;
     }
 
-    /// The power comes back. Of what was not synchronized, `draw` decides what is left: it returns a
-    /// number below its argument.
+    /// The power comes back. Of what was not synchronized, `draw` decides what is left: it returns
+    /// a number below its argument.
     pub fn restart(&self, draw: &mut dyn FnMut(u64) -> u64) {
         let mut state = self.state();
         let state = &mut *state;

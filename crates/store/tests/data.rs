@@ -33,7 +33,7 @@ const CHUNK_BYTES: usize = 100_000;
 struct Room {
     directory: TempDir,
     store: ServerStore,
-    turn: u64,
+    step: u64,
 }
 
 fn open(directory: &Path) -> Result<ServerStore, StoreError> {
@@ -66,18 +66,18 @@ impl Room {
         Self {
             directory,
             store,
-            turn: 0,
+            step: 0,
         }
     }
 
     fn commit(&mut self, change: DataChange) {
-        self.turn += 1;
+        self.step += 1;
         let data = vec![change];
         let batch = Batch {
             data,
             ..Batch::default()
         };
-        self.store.commit(batch, at(self.turn));
+        self.store.commit(batch, at(self.step));
         self.store.persist().unwrap();
     }
 

@@ -55,11 +55,11 @@ fn state(store: &mut ServerStore) -> Result<String, String> {
     }
 }
 
-/// Some turns of a server, and then its process ends, perhaps in the middle of one, and most times
+/// Some steps of a server, and then its process ends, perhaps in the middle of one, and most times
 /// the power is out.
 #[derive(Clone, Debug)]
 struct Life {
-    turns: Vec<Vec<Batch>>,
+    steps: Vec<Vec<Batch>>,
     /// After so many changes of the disk.
     changes: u64,
     /// Decides what is left of what was not synchronized; all of it if the power stays.
@@ -67,11 +67,11 @@ struct Life {
 }
 
 fn life() -> impl Strategy<Value = Life> {
-    let turn = prop::collection::vec(batch(), 1..4);
-    let turns = prop::collection::vec(turn, 1..12);
-    (turns, 0..150_u64, prop::option::weighted(0.8, any::<u64>())).prop_map(
-        |(turns, changes, seed)| Life {
-            turns,
+    let step = prop::collection::vec(batch(), 1..4);
+    let steps = prop::collection::vec(step, 1..12);
+    (steps, 0..150_u64, prop::option::weighted(0.8, any::<u64>())).prop_map(
+        |(steps, changes, seed)| Life {
+            steps,
             changes,
             seed,
         },
@@ -119,10 +119,10 @@ fn lose_power(directory: &SimulatedDirectory, seed: u64) {
     });
 }
 
-/// Runs the turns as long as there is power.
+/// Runs the steps as long as there is power.
 fn run(store: &mut ServerStore, life: &Life, allowed: &mut Vec<String>) -> Result<(), String> {
-    for (number, turn) in life.turns.iter().enumerate() {
-        for batch in turn {
+    for (number, step) in life.steps.iter().enumerate() {
+        for batch in step {
             store.commit(batch.clone(), at(number as u64));
             allowed.push(state(store)?);
         }

@@ -58,7 +58,8 @@ pub struct Hello {
     pub from: Role,
     /// The server that it addresses.
     pub to: ServerId,
-    /// The version of its cluster map.
+    /// The version of its cluster map, for logs: servers move from process to process, and a peer
+    /// with an older map finds those that have not moved.
     pub map_epoch: u32,
     /// Whether it hands over shared memory next.
     pub hands_over_memory: bool,
@@ -73,10 +74,8 @@ pub enum Refusal {
     Version,
     /// The key is not the cluster's.
     Key,
-    /// The peer addresses another server.
+    /// The server that the peer addresses is not here; it may have moved.
     Server,
-    /// The peer has another version of the cluster map.
-    Epoch,
     /// The server has reached its limit of connections.
     Full,
     /// One side encrypts, and the other does not.
@@ -84,11 +83,10 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 5] = [
         Self::Version,
         Self::Key,
         Self::Server,
-        Self::Epoch,
         Self::Full,
         Self::Security,
     ];
@@ -122,12 +120,9 @@ pub enum HandshakeError {
     /// The keys differ.
     #[error("the peer does not have this cluster's key; is its cluster file from another cluster?")]
     Key,
-    /// The client addresses another server.
+    /// The addressed server is not there; it may have moved.
     #[error("the address belongs to another server of the cluster than the cluster file says")]
     Server,
-    /// The cluster maps differ.
-    #[error("the peer has another version of the cluster map; is its cluster file old?")]
-    Epoch,
     /// The server has reached its limit of connections.
     #[error("the server has as many connections as it may have")]
     Full,
@@ -144,12 +139,7 @@ impl HandshakeError {
     pub const fn may_be_damage(&self) -> bool {
         matches!(
             self,
-            Self::Stranger
-                | Self::Version { .. }
-                | Self::Key
-                | Self::Server
-                | Self::Epoch
-                | Self::Security
+            Self::Stranger | Self::Version { .. } | Self::Key | Self::Server | Self::Security
         )
     }
 }
@@ -167,7 +157,6 @@ impl From<Refusal> for HandshakeError {
             Refusal::Version => Self::Version { theirs: 0 },
             Refusal::Key => Self::Key,
             Refusal::Server => Self::Server,
-            Refusal::Epoch => Self::Epoch,
             Refusal::Full => Self::Full,
             Refusal::Security => Self::Security,
         }

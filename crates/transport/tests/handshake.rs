@@ -118,8 +118,6 @@ fn refusals_are_reported() {
     assert!(matches!(client, Err(HandshakeError::Server)), "{client:?}");
     let (client, _) = in_virtual_time(meet(&key(1), &key(1), Err(Refusal::Full)));
     assert!(matches!(client, Err(HandshakeError::Full)), "{client:?}");
-    let (client, _) = in_virtual_time(meet(&key(1), &key(1), Err(Refusal::Epoch)));
-    assert!(matches!(client, Err(HandshakeError::Epoch)), "{client:?}");
     let (client, _) = in_virtual_time(meet(&key(1), &key(1), Err(Refusal::Security)));
     assert!(
         matches!(client, Err(HandshakeError::Security)),

@@ -590,4 +590,18 @@ pub enum Request {
         /// The most files that the client wants.
         files_max: u32,
     },
+    /// Asks where the servers of the cluster are. The runtime replies, not the core. To any server.
+    /// Reply: [`Reply::Done`](crate::Reply::Done) with data: the locations as JSON, or none if they
+    /// are no later ones.
+    GetLocations {
+        /// The version of the cluster map that the client has.
+        known: u32,
+    },
+}
+
+impl Request {
+    /// Whether the runtime of a server replies, without a look at the session.
+    pub const fn is_for_runtime(&self) -> bool {
+        matches!(self, Self::GetStatus | Self::GetLocations { .. })
+    }
 }

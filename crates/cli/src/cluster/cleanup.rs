@@ -92,7 +92,8 @@ pub fn end_processes(records: &[ProcessRecord], killed: &mut Vec<i32>) {
     spawn::wait_until(spawn::END_TIMEOUT, gone);
 }
 
-fn send(record: &ProcessRecord, signal: Signal) {
+/// Sends a signal to a process.
+pub fn send(record: &ProcessRecord, signal: Signal) {
     if let Some(pid) = Pid::from_raw(record.pid)
         && record.is_alive()
     {

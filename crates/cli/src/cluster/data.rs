@@ -42,7 +42,8 @@ pub fn take_over(cluster: &mut Cluster, directory: &Path) -> anyhow::Result<()> 
     let earlier = Cluster::load(&path)?;
     cluster.id = earlier.id;
     cluster.key = earlier.key;
-    cluster.epoch = earlier.epoch;
+    // Clients of the earlier processes find the servers where they are now.
+    cluster.epoch = earlier.epoch.saturating_add(1);
     cluster.policy = earlier.policy;
     cluster.partitions = earlier.partitions;
     cluster.chunk_bytes = earlier.chunk_bytes;

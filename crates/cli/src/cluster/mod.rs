@@ -9,6 +9,8 @@ pub mod liveness;
 pub mod memory;
 pub mod mount_point;
 pub mod mounts;
+pub mod moves;
+pub mod moving;
 pub mod plan;
 pub mod ranks;
 pub mod records;

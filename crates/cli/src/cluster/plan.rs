@@ -73,7 +73,7 @@ pub fn on_hosts(
 }
 
 /// A host as launchers know it (`user@host`) as the network knows it; IPv6 in brackets.
-fn reachable_name(host: &str) -> String {
+pub fn reachable_name(host: &str) -> String {
     let name = host.rsplit('@').next().unwrap_or(host);
     if name.contains(':') && !name.starts_with('[') {
         return format!("[{name}]");

@@ -130,10 +130,7 @@ impl Started {
 
     /// The end of its log, and of what it has written to its standard output.
     fn last_lines(&self) -> String {
-        let log = end_of(&self.log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&log).into_owned() + &self.said().unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(5)..].join("\n")
+        last_lines(&self.log, &self.said().unwrap_or_default())
     }
 
     /// Has the process end by itself, kills it if it does not in time, and waits for it.
@@ -155,6 +152,14 @@ impl Started {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The last lines of a log and of what follows it.
+pub fn last_lines(log: &Path, rest: &str) -> String {
+    let log = end_of(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&log).into_owned() + rest;
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
 }
 
 /// The last bytes of a log, which may be long.

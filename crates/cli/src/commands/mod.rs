@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod announce;
 mod backing;
 mod bench;
 mod cat;
@@ -12,6 +13,7 @@ mod find;
 mod flush;
 mod fsck;
 mod get;
+mod grow;
 mod lab;
 mod log;
 mod ls;
@@ -21,6 +23,7 @@ mod reference;
 mod restart;
 mod rm;
 mod serve;
+mod shrink;
 mod stage;
 mod status;
 mod top;
@@ -72,6 +75,10 @@ commands! {
     Down(down::Down),
     /// Start a server again that has ended; without `up --data` it comes back empty.
     Restart(restart::Restart),
+    /// Start more server processes, and move servers to them while programs work.
+    Grow(grow::Grow),
+    /// Move the servers of a process to the others, and end it.
+    Shrink(shrink::Shrink),
     /// Tell how the servers are, or where a directory or file lies.
     Status(status::Status),
     /// Show what servers do right now.
@@ -120,6 +127,9 @@ commands! {
     /// Run the servers of one process of a cluster, as `up` does.
     #[command(hide = true)]
     Serve(serve::Serve),
+    /// Have server processes of this host read a new cluster file, as `grow` does.
+    #[command(hide = true)]
+    Announce(announce::Announce),
     /// Write changes back to the backing store, as `up --backing` has it done.
     #[command(hide = true)]
     Backing(backing::Agent),

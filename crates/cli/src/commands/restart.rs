@@ -2,7 +2,7 @@
 
 use crate::{
     cluster::{
-        ClusterFile, cleanup,
+        ClusterFile, cleanup, moving,
         records::{self, ProcessRecord, Role},
         runtime_directory,
         server_process::ServerProcess,
@@ -16,7 +16,7 @@ use clap::Args;
 use futago_base::ServerId;
 use futago_node::Cluster;
 use serde::Serialize;
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 /// Arguments of `restart`.
 ///
@@ -69,6 +69,7 @@ impl Restart {
         let ready = server
             .start(&self.cluster.path, &directory, &mut started)
             .and_then(|()| {
+                self.announce(&cluster, process);
                 spawn::wait_ready(&mut started, Duration::from_secs(self.wait), &interrupted)
             });
         let servers = cluster.servers_of_process(process);
@@ -85,6 +86,14 @@ impl Restart {
         }
         self.report(process, is_durable, &servers)?;
         Ok(Exit::Success)
+    }
+
+    /// Has other processes release servers that were to move to this one when it ended.
+    fn announce(&self, cluster: &Cluster, process: u32) {
+        if cluster.data.is_none() {
+            return;
+        }
+        moving::announce(&self.cluster.path, cluster, &BTreeSet::from([process]));
     }
 
     /// The process that hosts the server.

@@ -24,6 +24,7 @@ use std::{
     net::SocketAddr,
     os::fd::AsFd,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 use zeroize::Zeroizing;
@@ -86,6 +87,8 @@ impl Serve {
 
     /// Serves until a signal ends it.
     pub fn run(self) -> anyhow::Result<Exit> {
+        // The signal says that servers move; it must not end a process that just begins.
+        signal_hook::flag::register(libc::SIGHUP, Arc::default())?;
         self.core_dumps.restrict()?;
         allocator::keep_freed_memory();
         let _bound = self.core.map(OnOneCore::bind).transpose()?;
@@ -141,10 +144,25 @@ impl Serve {
             memory_bytes,
             root_owner: (geteuid().as_raw(), getegid().as_raw()),
         };
-        let result = server::run(&config, logs::say_ready);
+        let result = server::run(&config, &self.file()?, logs::say_ready);
         record.remove(&directory);
         result.with_context(|| format!("serving as process {process}"))?;
         Ok(Exit::Success)
+    }
+
+    /// The cluster file, which is replaced when servers move.
+    fn file(&self) -> anyhow::Result<PathBuf> {
+        match &self.runtime_directory {
+            Some(directory) if self.cluster == Path::new("-") => {
+                Ok(directory.join(self.copy_name()?))
+            }
+            _ => Ok(self.cluster.clone()),
+        }
+    }
+
+    /// The name of the cluster file that comes from standard input.
+    fn copy_name(&self) -> anyhow::Result<String> {
+        Ok(format!("cluster-{}.toml", self.number()?))
     }
 
     fn load(&self) -> anyhow::Result<Cluster> {
@@ -158,8 +176,8 @@ impl Serve {
         runtime_directory::make(directory)?;
         let input = std::io::stdin().as_fd().try_clone_to_owned()?;
         let text = read_cluster(input.into())?;
-        let name = format!("cluster-{}.toml", self.number()?);
-        let path = directory.join(&name);
+        let name = self.copy_name()?;
+        let path = self.file()?;
         runtime_directory::put(directory, &name, &text)
             .with_context(|| format!("writing {}", path.display()))?;
         Ok(Cluster::load(&path)?)
@@ -190,7 +208,7 @@ const CLUSTER_BYTES_MAX: usize = 4 << 20;
 
 /// Reads a cluster file without a buffer in between and into memory that does not grow, because a
 /// copy of the key would stay behind.
-fn read_cluster(input: File) -> anyhow::Result<Zeroizing<Vec<u8>>> {
+pub fn read_cluster(input: File) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     let mut text = Zeroizing::new(Vec::with_capacity(CLUSTER_BYTES_MAX + 1));
     let most = CLUSTER_BYTES_MAX as u64 + 1;
     input.take(most).read_to_end(&mut text)?;

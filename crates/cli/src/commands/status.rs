@@ -40,6 +40,8 @@ struct Report {
     id: String,
     /// Whether connections over TCP are encrypted.
     secure: bool,
+    /// The version of the cluster map: servers that move raise it.
+    epoch: u32,
     policy: futago_base::map::Policy,
     partitions: usize,
     chunk_bytes: u32,
@@ -57,6 +59,8 @@ struct ServerRow {
     host: Option<String>,
     process: u32,
     up: bool,
+    /// Whether it is on its way to its process, from another one or from its log.
+    moving: bool,
     error: Option<String>,
     /// The status from the server.
     counters: Option<Counters>,
@@ -161,6 +165,7 @@ impl Status {
             name: cluster.name.clone(),
             id: cluster.id.into(),
             secure: cluster.secure,
+            epoch: cluster.epoch,
             policy: cluster.policy,
             partitions: cluster.partitions,
             chunk_bytes: cluster.chunk_bytes,
@@ -183,7 +188,12 @@ fn on_top(text: &str) -> String {
 }
 
 fn server_rows(connection: &Connection, cluster: &Cluster) -> Vec<ServerRow> {
-    let answers = connection.statuses().into_iter().zip(&cluster.servers);
+    let answers = connection.statuses();
+    let answered = answers
+        .iter()
+        .filter_map(|(_, answer)| answer.as_ref().ok());
+    let opening: BTreeSet<u16> = answered.flat_map(|status| status.opening.clone()).collect();
+    let answers = answers.into_iter().zip(&cluster.servers);
     let rows = answers.map(|((id, answer), entry)| {
         let (counters, error) = match answer {
             Ok(status) => (Some(Counters::from(status)), None),
@@ -195,6 +205,10 @@ fn server_rows(connection: &Connection, cluster: &Cluster) -> Vec<ServerRow> {
             host: entry.host.clone(),
             process: entry.process,
             up: error.is_none(),
+            moving: match &counters {
+                Some(counters) => counters.status.process != entry.process,
+                None => opening.contains(&id.0),
+            },
             error,
             counters,
         }
@@ -277,7 +291,11 @@ const TITLES: [&str; 9] = [
 
 /// The columns of [`TITLES`].
 fn cells(row: &ServerRow) -> Vec<String> {
-    let state = if row.up { "up" } else { "down" };
+    let state = match (row.up, row.moving) {
+        (_, true) => "moving",
+        (true, false) => "up",
+        (false, false) => "down",
+    };
     let mut cells = vec![row.server.to_string(), state.to_owned()];
     match &row.counters {
         Some(counters) => cells.extend([

@@ -83,8 +83,8 @@ pub struct Up {
     // A cluster that goes on must not begin with the backing directory once more.
     #[arg(long, value_name = "DIR", conflicts_with = "backing")]
     data: Option<PathBuf>,
-    /// What has returned survives the end of the servers' processes (process), or also a loss of
-    /// power (always): then every operation waits for the disk.
+    /// Operations that have returned survive the end of the servers' processes (process), or also a
+    /// loss of power (always): then every operation waits for the disk.
     #[arg(long, value_name = "WHEN", default_value_t, requires = "data")]
     sync: Sync,
     /// A directory, such as one of a parallel file system, which the cluster begins with and which
@@ -285,7 +285,8 @@ impl Up {
             let server = ServerProcess {
                 process,
                 host: host.cloned(),
-                line: self.command_line(process, host, core, directory)?,
+                launcher: host.map(|_| self.launcher.clone()),
+                command: self.command_line(process, host, core, directory)?,
                 is_in_session,
             };
             server.start(&self.cluster.path, directory, started)?;
@@ -321,10 +322,7 @@ impl Up {
         if let Some(address) = self.metrics_of(process)? {
             command.extend(["--metrics".into(), address.to_string().into()]);
         }
-        Ok(match host {
-            None => command,
-            Some(host) => Launcher::parse(&self.launcher)?.command_line(host, &command),
-        })
+        Ok(command)
     }
 
     fn metrics_of(&self, process: u32) -> anyhow::Result<Option<SocketAddr>> {

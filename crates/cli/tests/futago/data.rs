@@ -20,7 +20,8 @@ const NEW: OpenOptions = OpenOptions {
     ..OpenOptions::EXISTING
 };
 
-fn connect(cluster: &Cluster) -> FileSystem {
+/// A client with leases.
+pub fn connect(cluster: &Cluster) -> FileSystem {
     let options = Options {
         leases: true,
         ..Options::default()
@@ -35,7 +36,7 @@ fn text(number: u64) -> Vec<u8> {
 }
 
 /// Makes a file, and moves it to another name.
-fn make(files: &FileSystem, number: u64) -> io::Result<()> {
+pub fn make(files: &FileSystem, number: u64) -> io::Result<()> {
     let (before, path) = (
         format!("/new{number}"),
         format!("/d{}/f{number}", number % 8),
@@ -47,7 +48,7 @@ fn make(files: &FileSystem, number: u64) -> io::Result<()> {
 }
 
 /// Checks all files up to a number.
-fn check(files: &FileSystem, count: u64) {
+pub fn check(files: &FileSystem, count: u64) {
     for number in 0..count {
         let path = format!("/d{}/f{number}", number % 8);
         let file = files.open(path.as_bytes(), OpenOptions::default()).unwrap();
@@ -56,7 +57,8 @@ fn check(files: &FileSystem, count: u64) {
     }
 }
 
-fn make_directories(files: &FileSystem) {
+/// The directories of the files.
+pub fn make_directories(files: &FileSystem) {
     for number in 0..8 {
         let path = format!("/d{number}");
         files.create_directory(path.as_bytes(), 0o755).unwrap();
@@ -159,7 +161,7 @@ fn a_full_disk_refuses_new_data_and_can_be_emptied() {
     let (full, error) = refused.unwrap();
     assert_eq!(error.raw_os_error(), Some(28), "{error}");
     assert!((40..64).contains(&full), "{full}");
-    // Others fill the disk, too. What is there can be read, and removed.
+    // Others fill the disk, too. The files can still be read, and removed.
     let rest = disk.0.join("of-others");
     drop(std::fs::write(&rest, vec![0; 64 << 20]));
     let check = |number: u64| {
@@ -199,4 +201,20 @@ fn a_cluster_that_synchronizes_everything_goes_on_as_well() {
     (20..30).for_each(|number| make(&files, number).unwrap());
     check(&connect(&cluster), 30);
     assert_eq!(cluster.json(&["fsck"]).0, 0);
+}
+
+#[test]
+fn programs_go_on_when_all_servers_come_back_at_other_addresses() {
+    let data = tempfile::tempdir().unwrap();
+    let place = data.path().to_str().unwrap();
+    let arguments = ["--shards", "2", "--transport", "tcp", "--data", place];
+    let cluster = Cluster::up(&arguments);
+    let files = connect(&cluster);
+    make_directories(&files);
+    make(&files, 0).unwrap();
+    let before = cluster.load();
+    cluster.kill(0);
+    cluster.start(&arguments).success();
+    assert_ne!(cluster.load().servers, before.servers);
+    check(&files, 1);
 }

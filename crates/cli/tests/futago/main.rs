@@ -16,6 +16,7 @@ mod lifecycle;
 mod logs;
 mod mount_options;
 mod mount_points;
+mod moves;
 mod output;
 mod paths;
 mod paused;

@@ -1,6 +1,6 @@
 //! One connection of a client to a server, from its start to its end.
 
-use super::NodeContext;
+use super::{NodeContext, locating};
 use futago_base::ServerId;
 use futago_transport::{Channel, HandshakeError, Hello, Receiver, Role, reach, split};
 use std::{sync::Arc, time::Duration};
@@ -25,23 +25,36 @@ pub async fn run(context: NodeContext, server: ServerId) {
             }
             return;
         }
-        // The server is another program, or has another key or cluster map: retrying cannot
-        // succeed.
-        Ok(Err(error)) if is_final(&error) => {
+        // The server is another program, or has another key: retrying cannot succeed, unless that
+        // program has the address of a server that has moved.
+        Ok(Err(error)) if is_final(&error) && !has_moved(&context, server).await => {
             tracing::warn!(%server, %error, "cannot connect");
             return context.refused(server);
         }
         Ok(Err(error)) => tracing::debug!(%server, %error, "cannot connect"),
         Err(_) => tracing::debug!(%server, "cannot connect in time"),
     }
+    // It may have moved.
+    locating::run(&context, server).await;
     context.not_connected(server);
+}
+
+/// Whether a server is elsewhere.
+async fn has_moved(context: &NodeContext, server: ServerId) -> bool {
+    let locations = &context.setup().locations;
+    let before = locations.of(server).map(|at| at.address);
+    locating::run(context, server).await;
+    before != locations.of(server).map(|at| at.address)
 }
 
 /// Whether a retry cannot succeed.
 const fn is_final(error: &HandshakeError) -> bool {
     !matches!(
         error,
-        HandshakeError::Io(_) | HandshakeError::Deadline | HandshakeError::Full
+        HandshakeError::Io(_)
+            | HandshakeError::Deadline
+            | HandshakeError::Full
+            | HandshakeError::Server
     )
 }
 
@@ -50,15 +63,16 @@ async fn connect(
     server: ServerId,
 ) -> Result<(Channel, Vec<ServerId>), HandshakeError> {
     let cluster = &context.setup().cluster;
-    let entry = cluster.server(server).ok_or(HandshakeError::Server)?;
+    let location = context.setup().locations.of(server);
+    let location = location.ok_or(HandshakeError::Server)?;
     let hello = Hello {
         from: Role::Client,
         to: server,
-        map_epoch: cluster.epoch,
+        map_epoch: location.epoch,
         hands_over_memory: false,
         is_secure: cluster.secure,
     };
-    reach(&entry.address, cluster.id.0, &cluster.key, hello).await
+    reach(&location.address, cluster.id.0, &cluster.key, hello).await
 }
 
 async fn read(context: &NodeContext, server: ServerId, receiver: &Receiver) {

@@ -319,6 +319,14 @@ impl NodeContext {
         true
     }
 
+    /// A server with a connection.
+    pub(super) fn reached_server(&self) -> Option<ServerId> {
+        let state = self.0.state.borrow();
+        let mut links = state.links.iter();
+        let (&server, _) = links.find(|(_, link)| link.sender.is_some())?;
+        Some(server)
+    }
+
     /// A connection attempt failed.
     pub(super) fn not_connected(&self, server: ServerId) {
         self.change(|calls, now| calls.disconnected(server, now));

@@ -1,9 +1,10 @@
 //! The client's thread.
 
 use super::handle::{Job, Options};
+use super::locating::Locating;
 use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
-use crate::{Cluster, contact, time_slices};
+use crate::{Cluster, contact, locations::SharedLocations, time_slices};
 use futago_base::{ClusterMap, Duration};
 use futago_transport::{Budget, busy, poll_streams};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
@@ -18,6 +19,9 @@ use tokio::{
 #[derive(Debug)]
 pub struct Setup {
     pub cluster: Cluster,
+    /// Where its servers are now.
+    pub locations: SharedLocations,
+    pub locating: Locating,
     pub map: ClusterMap,
     pub options: Options,
     /// Memory for incoming replies.
@@ -41,6 +45,8 @@ impl Setup {
         options.client.lease_trust = options.leases.then(lease_trust);
         Ok(Self {
             cluster: cluster.clone(),
+            locations: SharedLocations::new(cluster),
+            locating: Locating::default(),
             map,
             options,
             budget: Budget::new(INCOMING_BYTES),

@@ -98,6 +98,27 @@ impl Connections {
         }
     }
 
+    /// Ends the connections that may address a server which leaves: those of clients and those at
+    /// its own address. Peers connect again and repeat what was not answered.
+    pub fn end_those_of(&mut self, server: ServerId) {
+        self.flush();
+        self.open.retain(|_, connection| {
+            let is_client = matches!(connection.origin, Origin::Client(_));
+            let ends = is_client || connection.door == server;
+            if ends {
+                connection.sender.close();
+            }
+            !ends
+        });
+    }
+
+    /// Ends a connection that addresses a server which has left.
+    pub fn end(&mut self, id: ConnectionId) {
+        if let Some(connection) = self.open.remove(&id) {
+            connection.sender.close();
+        }
+    }
+
     /// Ends a connection after a forbidden message and drops its other messages.
     pub fn cut_off(&mut self, id: ConnectionId) {
         tracing::warn!(connection = id, "cut off: a message out of place");
@@ -111,7 +132,6 @@ impl Connections {
 pub struct Door {
     pub id: ServerId,
     pub siblings: Rc<Siblings>,
-    pub map_epoch: u32,
     pub is_secure: bool,
     pub budget: Budget,
     pub arrived: mpsc::Sender<Arrival>,
@@ -124,13 +144,10 @@ impl ConnectionHandler for Door {
         if hello.to != self.id {
             return Err(Refusal::Server);
         }
-        if hello.map_epoch != self.map_epoch {
-            return Err(Refusal::Epoch);
-        }
         if hello.is_secure != self.is_secure {
             return Err(Refusal::Security);
         }
-        Ok(self.siblings.servers.clone())
+        Ok(self.siblings.servers())
     }
 
     fn connected(&self, channel: Channel, hello: Hello, slot: ConnectionSlot) {

@@ -4,16 +4,20 @@
 //! connections. A thread receives all messages that have arrived. The addressed server decides
 //! about each one and applies the batch. Then the thread sends all resulting messages at once.
 
+mod adoption;
 mod connections;
 mod files;
 mod pages;
 mod peers;
 mod process;
+mod servers;
 mod shard;
 mod status;
 mod thread;
 mod waiting;
+mod worker;
 
-pub use process::{Config, Servers, run};
+pub use process::{Config, run};
+pub use servers::Servers;
 pub use status::Status;
 pub use waiting::WaitingRequest;

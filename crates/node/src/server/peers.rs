@@ -4,20 +4,23 @@
 //! Messages that cannot be sent are dropped, because the channels between servers retry unconfirmed
 //! messages.
 
-use crate::{Cluster, cluster::ClusterId};
+use super::shard::Setup;
+use crate::{cluster::ClusterId, locations::SharedLocations};
 use futago_base::ServerId;
-use futago_transport::{Address, Budget, Channel, ClusterKey, Hello, Role, Sender, reach, split};
+use futago_transport::{
+    Budget, Channel, ClusterKey, HandshakeError, Hello, Role, Sender, reach, split,
+};
 use futago_wire::Frame;
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     rc::Rc,
     sync::Arc,
     time::Duration,
 };
 use tokio::{
     sync::Notify,
-    task::spawn_local,
+    task::{AbortHandle, spawn_local},
     time::{sleep, timeout},
 };
 
@@ -32,15 +35,35 @@ const WAITING_MAX: usize = 4096;
 const UNREAD_BYTES_MAX: usize = 64 << 20;
 
 /// The servers of a thread, and their messages to each other.
+#[derive(Default)]
 pub struct Siblings {
-    pub servers: Vec<ServerId>,
+    servers: RefCell<BTreeSet<ServerId>>,
     messages: RefCell<VecDeque<(ServerId, Frame)>>,
 }
 
 impl Siblings {
-    pub fn new(servers: Vec<ServerId>) -> Self {
-        let messages = RefCell::default();
-        Self { servers, messages }
+    /// A server is on the thread from now on.
+    pub fn add(&self, server: ServerId) {
+        self.servers.borrow_mut().insert(server);
+    }
+
+    /// A server has left the thread.
+    pub fn remove(&self, server: ServerId) {
+        self.servers.borrow_mut().remove(&server);
+    }
+
+    /// The servers of the thread.
+    pub fn servers(&self) -> Vec<ServerId> {
+        self.servers.borrow().iter().copied().collect()
+    }
+
+    /// The number of servers of the thread.
+    pub fn count(&self) -> u64 {
+        self.servers.borrow().len() as u64
+    }
+
+    fn contains(&self, server: ServerId) -> bool {
+        self.servers.borrow().contains(&server)
     }
 
     /// The next message, and its sender.
@@ -53,20 +76,21 @@ impl Siblings {
 pub struct Peers {
     id: ServerId,
     siblings: Rc<Siblings>,
-    map_epoch: u32,
     is_secure: bool,
     cluster: ClusterId,
-    addresses: Vec<Address>,
+    locations: SharedLocations,
     key: ClusterKey,
     budget: Budget,
-    links: BTreeMap<ServerId, Rc<Link>>,
+    links: BTreeMap<ServerId, (Rc<Link>, AbortHandle)>,
 }
 
 struct Link {
-    address: Address,
+    from: ServerId,
+    to: ServerId,
+    is_secure: bool,
     cluster: ClusterId,
+    locations: SharedLocations,
     key: ClusterKey,
-    hello: Hello,
     budget: Budget,
     state: RefCell<State>,
     /// There are messages to send and no connection.
@@ -80,36 +104,29 @@ struct State {
 }
 
 impl Peers {
-    pub fn new(id: ServerId, siblings: Rc<Siblings>, cluster: &Cluster, budget: Budget) -> Self {
-        let addresses = cluster
-            .servers
-            .iter()
-            .map(|entry| entry.address.clone())
-            .collect();
-        let (map_epoch, key) = (cluster.epoch, cluster.key.clone());
+    pub fn new(setup: &Setup, siblings: Rc<Siblings>) -> Self {
         Self {
-            id,
+            id: setup.id,
             siblings,
-            map_epoch,
-            is_secure: cluster.secure,
-            cluster: cluster.id,
-            addresses,
-            key,
-            budget,
+            is_secure: setup.cluster.secure,
+            cluster: setup.cluster.id,
+            locations: setup.locations.clone(),
+            key: setup.cluster.key.clone(),
+            budget: setup.budget.clone(),
             links: BTreeMap::new(),
         }
     }
 
     /// Queues a frame for a server; [`Peers::flush`] sends it.
     pub fn send(&mut self, to: ServerId, frame: Frame) {
-        if self.siblings.servers.contains(&to) {
+        if self.siblings.contains(to) {
             self.siblings
                 .messages
                 .borrow_mut()
                 .push_back((self.id, frame));
             return;
         }
-        let Some(link) = self.link(to) else { return };
+        let link = self.link(to);
         let mut state = link.state.borrow_mut();
         match &state.sender {
             Some(sender) if sender.queued_bytes() < UNREAD_BYTES_MAX => sender.queue(&frame),
@@ -123,7 +140,7 @@ impl Peers {
 
     /// Sends all queued frames.
     pub fn flush(&mut self) {
-        for link in self.links.values() {
+        for (link, _) in self.links.values() {
             if let Some(sender) = &link.state.borrow().sender
                 && sender.queued_bytes() > 0
             {
@@ -132,28 +149,32 @@ impl Peers {
         }
     }
 
-    fn link(&mut self, to: ServerId) -> Option<Rc<Link>> {
-        if let Some(link) = self.links.get(&to) {
-            return Some(Rc::clone(link));
+    fn link(&mut self, to: ServerId) -> Rc<Link> {
+        if let Some((link, _)) = self.links.get(&to) {
+            return Rc::clone(link);
         }
         let link = Rc::new(Link {
-            address: self.addresses.get(usize::from(to.0))?.clone(),
+            from: self.id,
+            to,
+            is_secure: self.is_secure,
             cluster: self.cluster,
+            locations: self.locations.clone(),
             key: self.key.clone(),
-            hello: Hello {
-                from: Role::Server(self.id),
-                to,
-                map_epoch: self.map_epoch,
-                hands_over_memory: false,
-                is_secure: self.is_secure,
-            },
             budget: self.budget.clone(),
             state: RefCell::default(),
             wanted: Notify::new(),
         });
-        self.links.insert(to, Rc::clone(&link));
-        spawn_local(keep_connected(Rc::clone(&link)));
-        Some(link)
+        let task = spawn_local(keep_connected(Rc::clone(&link)));
+        let entry = (Rc::clone(&link), task.abort_handle());
+        self.links.insert(to, entry);
+        link
+    }
+}
+
+impl Drop for Peers {
+    /// A server that leaves its thread leaves no connections behind.
+    fn drop(&mut self) {
+        self.links.values().for_each(|(_, task)| task.abort());
     }
 }
 
@@ -161,16 +182,28 @@ impl Peers {
 async fn keep_connected(link: Rc<Link>) {
     loop {
         link.wanted.notified().await;
-        let reaching = reach(&link.address, link.cluster.0, &link.key, link.hello);
-        let outcome = timeout(CONNECT_MAX, reaching).await;
-        match outcome {
-            Ok(Ok((channel, _))) => run(&link, channel).await,
-            Ok(Err(error)) => tracing::debug!(address = %link.address, %error, "not connected"),
-            Err(_) => tracing::debug!(address = %link.address, "not connected in time"),
+        match timeout(CONNECT_MAX, connect(&link)).await {
+            Ok(Ok(channel)) => run(&link, channel).await,
+            Ok(Err(error)) => tracing::debug!(server = link.to.0, %error, "not connected"),
+            Err(_) => tracing::debug!(server = link.to.0, "not connected in time"),
         }
         *link.state.borrow_mut() = State::default();
         sleep(CONNECT_PAUSE).await;
     }
+}
+
+/// Connects to the server where it is now.
+async fn connect(link: &Link) -> Result<Channel, HandshakeError> {
+    let location = link.locations.of(link.to).ok_or(HandshakeError::Server)?;
+    let hello = Hello {
+        from: Role::Server(link.from),
+        to: link.to,
+        map_epoch: location.epoch,
+        hands_over_memory: false,
+        is_secure: link.is_secure,
+    };
+    let reaching = reach(&location.address, link.cluster.0, &link.key, hello);
+    Ok(reaching.await?.0)
 }
 
 /// Sends over a connection until it breaks. The other server sends over a connection of its own.
@@ -188,6 +221,6 @@ async fn run(link: &Link, channel: Channel) {
     };
     tokio::select! {
         () = listen => {}
-        error = sender.drive() => tracing::debug!(address = %link.address, %error, "disconnected"),
+        error = sender.drive() => tracing::debug!(server = link.to.0, %error, "disconnected"),
     }
 }

@@ -1,14 +1,13 @@
 //! One server: its driver, the connections to its clients, and what it counts.
 
+use super::adoption::Openings;
 use super::connections::{ConnectionId, Connections, Origin};
 use super::peers::{Peers, Siblings};
 use super::status::{Counters, Status, StoreStatus};
 use super::waiting::Waiting;
-use crate::{Clock, Cluster, clock::AwakeTime};
+use crate::{Clock, Cluster, clock::AwakeTime, locations::SharedLocations};
 use bytes::Bytes;
-use futago_base::{
-    Incarnation, Moment, Payload, RequestId, ServerId, SessionId, Store as _, Time, View,
-};
+use futago_base::{Incarnation, Moment, RequestId, ServerId, SessionId, Store as _, Time, View};
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
 use futago_server::{Input, Output, Server};
 use futago_store::{Identity, Recovered, ServerStore, StoreConfig, StoreError, SystemDirectory};
@@ -22,29 +21,49 @@ pub struct Setup {
     pub cluster: Cluster,
     pub core: futago_server::Config,
     pub memory_bytes: u64,
-    /// The directory for what the server keeps beyond its process.
-    pub data: Option<PathBuf>,
     pub clock: Clock,
     /// Memory for incoming messages, shared by the servers of the process.
     pub budget: Budget,
-    /// The number of servers that share the thread. Each reports an equal part of the thread's
-    /// time.
-    pub sharing: u64,
+    /// Where the servers of the cluster are now.
+    pub locations: SharedLocations,
+    /// Whether the server comes from another process, so that it has a log.
+    pub has_moved: bool,
+    /// The servers that the process is about to serve.
+    pub opening: Openings,
+}
+
+/// The store of a server, opened.
+pub struct Opened {
+    store: ServerStore,
+    recovered: Recovered,
 }
 
 impl Setup {
-    /// The store, which may be that of an earlier process. `drawn` is the life of a server
+    /// Opens the store, which may be that of an earlier process. `drawn` is the life of a server
     /// that begins with an empty one.
+    ///
+    /// # Errors
+    /// That of the log, such as [`StoreError::InUse`].
+    pub fn open(&self, drawn: Incarnation) -> Result<Opened, StoreError> {
+        let (store, recovered) = self.open_store(drawn)?;
+        Ok(Opened { store, recovered })
+    }
+
+    /// The directory of its log.
+    pub fn directory(&self) -> Option<PathBuf> {
+        let data = self.cluster.data.as_ref()?;
+        Some(data.join(format!("server-{}", self.id.0)))
+    }
+
     fn open_store(&self, drawn: Incarnation) -> Result<(ServerStore, Recovered), StoreError> {
         let identity = Identity {
             cluster: self.cluster.id.0,
             server: self.id,
             incarnation: drawn,
         };
-        let Some(data) = &self.data else {
+        let Some(directory) = self.directory() else {
             return Ok(ServerStore::in_memory(identity, self.memory_bytes));
         };
-        let directory = data.join(format!("server-{}", self.id.0));
         let beside = self.cluster.servers_beside(self.id);
         let config = StoreConfig::new(self.memory_bytes, beside, self.cluster.sync);
         let directory = Arc::new(SystemDirectory::open(&directory)?);
@@ -68,7 +87,11 @@ pub struct Shard {
     /// The requests since the last release, and their operations.
     received: Vec<(RequestId, &'static str)>,
     counters: Counters,
-    sharing: u64,
+    siblings: Rc<Siblings>,
+    /// The number of its process in the cluster file.
+    process: u32,
+    locations: SharedLocations,
+    opening: Openings,
     peers: Peers,
     /// The connections of its thread.
     connections: Rc<RefCell<Connections>>,
@@ -84,15 +107,14 @@ pub struct Shard {
 impl Shard {
     pub fn new(
         setup: Setup,
+        opened: Opened,
         siblings: Rc<Siblings>,
         connections: Rc<RefCell<Connections>>,
     ) -> io::Result<Self> {
         let map = setup.cluster.map().map_err(io::Error::other)?;
-        let life = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
-        let (store, recovered) = setup
-            .open_store(Incarnation(life))
-            .map_err(io::Error::other)?;
+        let Opened { store, recovered } = opened;
         let life = recovered.identity.incarnation;
+        let peers = Peers::new(&setup, Rc::clone(&siblings));
         let core = Server::new(setup.id, map, setup.core).in_life(life);
         let steady = setup.clock.steady();
         let is_new = recovered.entries == 0;
@@ -119,7 +141,7 @@ impl Shard {
         // The log begins before there is any data that it does not name.
         driver.store_mut().persist().map_err(io::Error::other)?;
         Ok(Self {
-            peers: Peers::new(setup.id, siblings, &setup.cluster, setup.budget),
+            peers,
             driver,
             clock: setup.clock,
             awake,
@@ -128,7 +150,10 @@ impl Shard {
             waiting: Waiting::default(),
             received: Vec::new(),
             counters: Counters::default(),
-            sharing: setup.sharing,
+            siblings,
+            process: setup.cluster.server(setup.id).map_or(0, |it| it.process),
+            locations: setup.locations,
+            opening: setup.opening,
             connections,
             sessions: BTreeMap::new(),
             ticks_passed: 0,
@@ -218,20 +243,24 @@ impl Shard {
             session: frame.header.session,
             sequence: frame.header.sequence,
         };
-        if *request == Request::GetStatus {
-            return self.send(self.status_reply(id));
+        if request.is_for_runtime() {
+            let reply = self.reply_of_runtime(id, request);
+            return self.send(reply);
         }
         self.driver.receive(frame, self.now);
         self.received.push((id, operation));
     }
 
-    /// The status is no matter of the core.
-    fn status_reply(&self, request: RequestId) -> Output {
-        let status = Bytes::from(self.status().to_json());
+    /// The status and the locations are no matter of the core.
+    fn reply_of_runtime(&self, request: RequestId, asked: &Request) -> Output {
+        let (reply, payload) = match asked {
+            Request::GetLocations { known } => (Reply::Done, self.locations.after(*known)),
+            _ => (Reply::Bytes(self.status().to_json().into()), Bytes::new()),
+        };
         Output::Reply {
             request,
-            outcome: Ok(Reply::Bytes(status)),
-            payload: Payload::empty(),
+            outcome: Ok(reply),
+            payload: payload.into(),
         }
     }
 
@@ -284,6 +313,11 @@ impl Shard {
         }
     }
 
+    /// The server leaves the process: its metrics do not stay what they were.
+    pub fn withdraw(self) {
+        self.status().withdraw();
+    }
+
     fn store_status(&self) -> Option<StoreStatus> {
         let store = self.driver.store();
         Some(StoreStatus {
@@ -298,6 +332,9 @@ impl Shard {
     fn status(&self) -> Status {
         let connections = self.connections.borrow().at(self.driver.id());
         Status {
+            process: self.process,
+            map_epoch: self.locations.epoch(),
+            opening: self.opening.servers(),
             connections: connections as u64,
             store: self.store_status(),
             sessions: self.sessions.len() as u64,
@@ -305,7 +342,7 @@ impl Shard {
             ..Status::new(
                 self.driver.id(),
                 &self.counters,
-                self.sharing,
+                self.siblings.count(),
                 &self.waiting,
                 self.now.steady,
                 self.driver.store().space(),

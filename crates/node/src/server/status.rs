@@ -48,8 +48,18 @@ impl Counters {
 pub struct Status {
     /// Its number.
     pub server: u16,
-    /// The process that hosts it.
+    /// The process that hosts it, by the system's number.
     pub process_id: u32,
+    /// The process that hosts it, by its number in the cluster file.
+    #[serde(default)]
+    pub process: u32,
+    /// The version of the cluster map that it knows.
+    #[serde(default)]
+    pub map_epoch: u32,
+    /// The servers that its process is about to serve: their logs are read, or another process has
+    /// to release them first.
+    #[serde(default)]
+    pub opening: Vec<u16>,
     /// Seconds since it started.
     pub uptime_s: f64,
     /// CPU time of its thread, in microseconds, polling included. Servers that share a thread
@@ -123,6 +133,9 @@ impl Status {
         Self {
             server: id.0,
             process_id: std::process::id(),
+            process: 0,
+            map_epoch: 0,
+            opening: Vec::new(),
             uptime_s: counters.started.elapsed().as_secs_f64(),
             cpu_us: thread_cpu_us() / sharing,
             busy_us: busy::total(busy::now()).0 / 1000 / sharing,
@@ -172,8 +185,21 @@ impl Status {
         for (name, value) in counters {
             metrics::counter!(name, "server" => server.clone()).absolute(value);
         }
+        for (name, value) in self.gauges() {
+            metrics::gauge!(name, "server" => server.clone()).set(value as f64);
+        }
+    }
+
+    /// Resets the metrics of a server that has left this process.
+    pub(super) fn withdraw(&self) {
+        for (name, _) in self.gauges() {
+            metrics::gauge!(name, "server" => self.server.to_string()).set(0.0);
+        }
+    }
+
+    fn gauges(&self) -> [(&'static str, u64); 10] {
         let of_store = |figure: fn(&StoreStatus) -> u64| self.store.as_ref().map_or(0, figure);
-        let gauges = [
+        [
             ("futago_used_bytes", self.used_bytes),
             ("futago_limit_bytes", self.limit_bytes),
             ("futago_files", self.files),
@@ -184,10 +210,7 @@ impl Status {
             ("futago_connections", self.connections),
             ("futago_sessions", self.sessions),
             ("futago_requests_under_way", self.under_way),
-        ];
-        for (name, value) in gauges {
-            metrics::gauge!(name, "server" => server.clone()).set(value as f64);
-        }
+        ]
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {

@@ -4,17 +4,24 @@
 use super::connections::{Arrival, ConnectionId, Connections, Door, Origin};
 use super::peers::Siblings;
 use super::process::std_duration;
-use super::shard::{Setup, Shard};
+use super::shard::{Opened, Setup, Shard};
 use crate::time_slices;
-use futago_base::ServerId;
+use futago_base::{Duration, ServerId};
 use futago_store::StoreError;
 use futago_transport::{Acceptor, Address, Listener, busy, poll_streams};
 use futago_wire::Frame;
-use std::{cell::RefCell, collections::BTreeMap, io, panic::resume_unwind, rc::Rc, sync::mpsc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    io,
+    panic::resume_unwind,
+    rc::Rc,
+    sync::mpsc,
+};
 use tokio::{
     runtime::Builder,
     sync::{mpsc as channel, watch},
-    task::{LocalSet, spawn_local},
+    task::{JoinHandle, LocalSet, spawn_local},
     time::{MissedTickBehavior, interval},
 };
 
@@ -24,11 +31,25 @@ const ARRIVALS_MAX: usize = 1024;
 /// The most arrivals that are handled before the replies are sent.
 const BATCH_MAX: usize = 256;
 
-/// Runs servers on this thread until they are stopped, or one of them fails. Reports once for each
-/// server that listens.
+/// A change of the servers of a thread.
+pub enum Command {
+    /// Serves one more, whose store is open.
+    Adopt {
+        server: Box<(Setup, Opened)>,
+        /// Gets whether it listens.
+        done: mpsc::Sender<io::Result<()>>,
+    },
+    /// Serves one less. Its store is closed when `done` hears of it.
+    Release {
+        server: ServerId,
+        done: mpsc::Sender<()>,
+    },
+}
+
+/// Runs servers on this thread until they are stopped, or one of them fails.
 pub fn run(
-    setups: Vec<Setup>,
-    report: &mpsc::Sender<io::Result<()>>,
+    tick: Duration,
+    commands: channel::UnboundedReceiver<Command>,
     stopped: &watch::Receiver<bool>,
 ) {
     time_slices::shorten();
@@ -43,7 +64,7 @@ pub fn run(
             spawn_local(poll_streams(|look| look()));
             // As a task of the thread it handles messages right after they are read, and before the
             // thread polls for more.
-            let serving = spawn_local(serve(setups, report.clone(), stopped.clone()));
+            let serving = spawn_local(serve(tick, commands, stopped.clone()));
             let ended = serving.await;
             ended.unwrap_or_else(|failed| match failed.try_into_panic() {
                 Ok(panicked) => resume_unwind(panicked),
@@ -53,26 +74,18 @@ pub fn run(
     });
     if let Err(error) = outcome {
         tracing::error!(%error, "the server ends");
-        // The receiver of a second report is gone.
-        let _ = report.send(Err(error));
     }
 }
 
 async fn serve(
-    setups: Vec<Setup>,
-    report: mpsc::Sender<io::Result<()>>,
+    tick: Duration,
+    mut commands: channel::UnboundedReceiver<Command>,
     mut stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let Some(tick) = setups.first().map(|setup| setup.core.tick) else {
-        return Ok(());
-    };
     let (arrived, mut arrivals) = channel::channel(ARRIVALS_MAX);
-    let mut shards = Shards::open(setups, &arrived).await?;
+    let mut shards = Shards::new(arrived);
     let mut ticks = interval(std_duration(tick));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for _ in &shards.shards {
-        report.send(Ok(())).map_err(io::Error::other)?;
-    }
     loop {
         tokio::select! {
             Some(arrival) = arrivals.recv() => {
@@ -82,11 +95,13 @@ async fn serve(
                     shards.take(arrival);
                 }
             }
+            Some(command) = commands.recv() => shards.obey(command).await,
             _ = ticks.tick() => shards.shards.values_mut().for_each(Shard::tick),
             _ = stopped.changed() => break,
         }
         shards.flush()?;
     }
+    shards.close_all().await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -94,38 +109,93 @@ async fn serve(
 /// The servers of a thread.
 struct Shards {
     shards: BTreeMap<ServerId, Shard>,
+    /// The tasks that accept connections of each.
+    doors: BTreeMap<ServerId, Vec<JoinHandle<()>>>,
+    /// The servers that have left.
+    released: BTreeSet<ServerId>,
     siblings: Rc<Siblings>,
     connections: Rc<RefCell<Connections>>,
+    arrived: channel::Sender<Arrival>,
+    next: Rc<Cell<ConnectionId>>,
 }
 
 impl Shards {
-    /// Creates the servers, and makes each of them listen.
-    async fn open(setups: Vec<Setup>, arrived: &channel::Sender<Arrival>) -> io::Result<Self> {
-        let servers = setups.iter().map(|setup| setup.id).collect();
-        let siblings = Rc::new(Siblings::new(servers));
-        let connections = Rc::default();
-        let next = Rc::default();
-        let mut shards = BTreeMap::new();
-        for setup in setups {
-            let door = Door {
-                id: setup.id,
-                siblings: Rc::clone(&siblings),
-                map_epoch: setup.cluster.epoch,
-                is_secure: setup.cluster.secure,
-                budget: setup.budget.clone(),
-                arrived: arrived.clone(),
-                next: Rc::clone(&next),
-            };
-            listen(&setup, door).await?;
-            let id = setup.id;
-            let shard = Shard::new(setup, Rc::clone(&siblings), Rc::clone(&connections))?;
-            shards.insert(id, shard);
+    fn new(arrived: channel::Sender<Arrival>) -> Self {
+        Self {
+            shards: BTreeMap::new(),
+            doors: BTreeMap::new(),
+            released: BTreeSet::new(),
+            siblings: Rc::default(),
+            connections: Rc::default(),
+            arrived,
+            next: Rc::default(),
         }
-        Ok(Self {
-            shards,
-            siblings,
-            connections,
-        })
+    }
+
+    async fn obey(&mut self, command: Command) {
+        match command {
+            Command::Adopt { server, done } => {
+                let (setup, opened) = *server;
+                // The receiver may have given up.
+                let _ = done.send(self.adopt(setup, opened).await);
+            }
+            Command::Release { server, done } => {
+                self.release_server(server).await;
+                let _ = done.send(());
+            }
+        }
+    }
+
+    /// Makes a server listen and serves it.
+    async fn adopt(&mut self, setup: Setup, opened: Opened) -> io::Result<()> {
+        let id = setup.id;
+        let doors = listen(&setup, self.door(&setup)).await?;
+        let (siblings, connections) = (Rc::clone(&self.siblings), Rc::clone(&self.connections));
+        let shard = match Shard::new(setup, opened, siblings, connections) {
+            Ok(shard) => shard,
+            Err(error) => {
+                close(doors).await;
+                return Err(error);
+            }
+        };
+        self.doors.insert(id, doors);
+        self.shards.insert(id, shard);
+        self.siblings.add(id);
+        self.released.remove(&id);
+        Ok(())
+    }
+
+    fn door(&self, setup: &Setup) -> Door {
+        Door {
+            id: setup.id,
+            siblings: Rc::clone(&self.siblings),
+            is_secure: setup.cluster.secure,
+            budget: setup.budget.clone(),
+            arrived: self.arrived.clone(),
+            next: Rc::clone(&self.next),
+        }
+    }
+
+    /// Ends a server. All that it has decided is in its log, because commands come between batches.
+    async fn release_server(&mut self, id: ServerId) {
+        let Some(doors) = self.doors.remove(&id) else {
+            return;
+        };
+        // The next process listens when it has the store, so the address must be free before.
+        close(doors).await;
+        self.siblings.remove(id);
+        self.released.insert(id);
+        self.connections.borrow_mut().end_those_of(id);
+        if let Some(shard) = self.shards.remove(&id) {
+            shard.withdraw();
+        }
+        tracing::info!(server = id.0, "released");
+    }
+
+    async fn close_all(&mut self) {
+        for doors in std::mem::take(&mut self.doors).into_values() {
+            close(doors).await;
+        }
     }
 
     fn take(&mut self, arrival: Arrival) {
@@ -150,7 +220,11 @@ impl Shards {
         let ends = self.connections.borrow().ends(id);
         let Some((door, from)) = ends else { return };
         for frame in frames {
-            let shard = self.shards.get_mut(&frame.header.server);
+            let server = frame.header.server;
+            if self.released.contains(&server) {
+                return self.connections.borrow_mut().end(id);
+            }
+            let shard = self.shards.get_mut(&server);
             if !shard.is_some_and(|shard| shard.receive(from, frame)) {
                 self.connections.borrow_mut().cut_off(id);
                 return self.turned_away(door);
@@ -186,22 +260,32 @@ impl Shards {
     }
 }
 
-/// Makes a server listen at its address and, for processes of this host, beside it.
-async fn listen(setup: &Setup, door: Door) -> io::Result<()> {
+/// Makes a server listen at its address and, for processes of this host, beside it. Returns the
+/// tasks that accept connections.
+async fn listen(setup: &Setup, door: Door) -> io::Result<Vec<JoinHandle<()>>> {
     let address = address(setup)?;
     let listener = Listener::bind(&address)
         .await
         .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
     let (key, most) = (setup.cluster.key.clone(), setup.cluster.limits.connections);
     let acceptor = Acceptor::new(key, most, door);
+    let mut doors = vec![spawn_accepting(&acceptor, listener)];
     match Listener::bind_nearby(&address, setup.cluster.id.0, setup.id) {
-        Ok(Some(nearby)) => spawn_accepting(&acceptor, nearby),
+        Ok(Some(nearby)) => doors.push(spawn_accepting(&acceptor, nearby)),
         Ok(None) => {}
         Err(error) => tracing::warn!(%error, "processes of this host connect over TCP"),
     }
-    spawn_accepting(&acceptor, listener);
     tracing::info!(server = setup.id.0, %address, "serving");
-    Ok(())
+    Ok(doors)
+}
+
+/// Stops listening.
+async fn close(doors: Vec<JoinHandle<()>>) {
+    for door in doors {
+        door.abort();
+        // It ends by being cancelled.
+        let _ = door.await;
+    }
 }
 
 fn address(setup: &Setup) -> io::Result<Address> {
@@ -210,7 +294,7 @@ fn address(setup: &Setup) -> io::Result<Address> {
     Ok(entry.ok_or_else(missing)?.address.clone())
 }
 
-fn spawn_accepting(acceptor: &Rc<Acceptor<Door>>, listener: Listener) {
+fn spawn_accepting(acceptor: &Rc<Acceptor<Door>>, listener: Listener) -> JoinHandle<()> {
     let acceptor = Rc::clone(acceptor);
-    spawn_local(async move { acceptor.run(&listener).await });
+    spawn_local(async move { acceptor.run(&listener).await })
 }

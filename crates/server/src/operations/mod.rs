@@ -192,8 +192,8 @@ pub fn run<V: View>(
             inspect::run(builder, after.as_ref(), *records_max)
         }
         Request::Repair(repair) => repair::run(builder, repair),
-        // The runtime replies to it before it gets here.
-        Request::GetStatus => Err(Errno::ENOSYS.into()),
+        // The runtime replies to them before they get here.
+        Request::GetStatus | Request::GetLocations { .. } => Err(Errno::ENOSYS.into()),
         Request::GiveBack(leases) => {
             builder.return_leases(leases);
             Ok(Reply::Done.into())
@@ -240,6 +240,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::GetTreeVersion
             | Request::GetSpace
             | Request::GetStatus
+            | Request::GetLocations { .. }
             | Request::Inspect { .. }
             | Request::GiveBack(_)
             | Request::Consult(_)

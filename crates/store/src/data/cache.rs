@@ -1,4 +1,4 @@
-//! The data in memory, as much as fits. What has not been read since it came goes first
+//! The data in memory, as much as fits. Data that has not been read since it came goes first
 //! (the clock algorithm: Corbato, A Paging Experiment with the Multics System, 1968).
 
 use super::piece::Piece;

@@ -1,8 +1,8 @@
 //! The data of chunks in files: written once, and named by entries of the log.
 //!
-//! Data is written before the entry that names it. What is overwritten or removed stays in its file
-//! until no piece of the file is used any more; a file with few used pieces gives them to another
-//! one (the segments of a log-structured file system: Rosenblum and Ousterhout, SOSP 1991).
+//! Data is written before the entry that names it. Data that is overwritten or removed stays in its
+//! file until no piece of the file is used any more; a file with few used pieces gives them to
+//! another one (the segments of a log-structured file system: Rosenblum and Ousterhout, SOSP 1991).
 
 mod cache;
 mod piece;
@@ -41,7 +41,7 @@ pub struct DataFiles {
     last: Option<u64>,
     /// The number of the latest file that this process has made.
     created: u64,
-    /// What was appended to each file and not written.
+    /// The data that was appended to each file and not written.
     pending: Vec<(u64, Vec<Bytes>)>,
     cache: Arc<Cache>,
     reading: Arc<Reading>,

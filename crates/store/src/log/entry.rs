@@ -246,8 +246,8 @@ pub fn decode(bytes: &Bytes, seed: u32) -> Option<Entry> {
     })
 }
 
-/// Whether an entry somewhere in some bytes shows that the entry at a position was durable. What
-/// was not durable may be lost in any part.
+/// Whether an entry somewhere in some bytes shows that the entry at a position was durable. Entries
+/// that were not durable may be lost in any part.
 pub fn show_durable(bytes: &Bytes, seed: u32, position: u64) -> bool {
     let words = bytes.windows(size_of_val(&MAGIC)).enumerate();
     let starts = words.filter(|(_, word)| *word == MAGIC.to_le_bytes());

@@ -87,7 +87,7 @@ impl Log {
         for &number in &numbers {
             log.recover(files, number, numbers.last() == Some(&number), &mut replay)?;
         }
-        // What is there is acted upon from now on.
+        // The server acts upon all that is there from now on.
         files.sync_all()?;
         if log.segments.is_empty() {
             log.begin_segment(files)?;

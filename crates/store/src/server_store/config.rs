@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// What a change survives once it is confirmed.
+/// The losses that a confirmed change survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sync {
@@ -21,7 +21,7 @@ pub struct StoreConfig {
     pub memory_bytes: u64,
     /// The number of stores that share the disk: each has an equal part of its room.
     pub sharing: u64,
-    /// What a change survives once it is confirmed.
+    /// The losses that a confirmed change survives.
     pub sync: Sync,
     /// A file ends with the entry or data that makes it as large as this, in bytes. Default:
     /// 64 MiB.

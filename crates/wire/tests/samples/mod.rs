@@ -287,6 +287,10 @@ fn contact_frames() -> Vec<(&'static str, Frame)> {
             "next_restorations",
             frame(Body::Request(next_restorations), b""),
         ),
+        (
+            "get_locations",
+            frame(Body::Request(Request::GetLocations { known: 5 }), b""),
+        ),
         ("wanted", frame(Body::Outcome(Ok(wanted)), b"")),
         ("relayed", frame(Body::Outcome(Ok(relayed)), b"")),
         ("ask", frame(Body::Peer(ask), b"")),

@@ -1,0 +1,334 @@
+//! Moves servers between the processes of a running cluster.
+//!
+//! The cluster file is the authority. It is replaced in one step, with a larger epoch, and the
+//! processes are signalled to read it again. The lock of a server's directory lets one process
+//! serve it at a time, so the new process waits until the earlier one has released it.
+
+use super::{
+    ClusterFile, cleanup, data,
+    launcher::Launcher,
+    moves::Move,
+    records::{self, ProcessRecord, Role},
+    runtime_directory,
+    server_process::ServerProcess,
+    spawn::{self, Started},
+};
+use crate::{
+    connection::Connection,
+    exit::{Exit, Problem},
+    output,
+};
+use anyhow::{Context, bail, ensure};
+use futago_base::ServerId;
+use futago_node::{Cluster, ServerEntry};
+use rustix::process::Signal;
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    fs::{File, TryLockError},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
+
+/// How often servers are asked for their process.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A running cluster, whose servers no other command moves meanwhile.
+pub struct Moving<'a> {
+    file: PathBuf,
+    /// Its runtime directory.
+    pub directory: PathBuf,
+    /// The cluster as its file describes it.
+    pub cluster: Cluster,
+    wait: Duration,
+    interrupted: &'a AtomicBool,
+    _lock: File,
+}
+
+impl<'a> Moving<'a> {
+    /// Begins.
+    ///
+    /// # Errors
+    /// The servers have no data to move with, or another command moves them.
+    pub fn begin(
+        file: &ClusterFile,
+        wait_seconds: u64,
+        interrupted: &'a AtomicBool,
+    ) -> anyhow::Result<Self> {
+        let directory = runtime_directory::of(&file.load()?);
+        let lock = lock(&directory)?;
+        // The file may have been replaced before.
+        let cluster = file.load()?;
+        ensure!(
+            cluster.data.is_some(),
+            "servers move with their data on disk, and this cluster has all of it in memory; \
+             futago up --data makes one that can grow"
+        );
+        Ok(Self {
+            file: file.path.clone(),
+            directory,
+            cluster,
+            wait: Duration::from_secs(wait_seconds),
+            interrupted,
+            _lock: lock,
+        })
+    }
+
+    /// Finishes what an earlier command has begun: waits until every process has the servers of the
+    /// cluster file. A process that is about to be taken away need not run.
+    ///
+    /// # Errors
+    /// A process does not run, or a server is not served in time.
+    pub fn settle(&self, unneeded: Option<u32>) -> anyhow::Result<()> {
+        let entries = (0..).map(ServerId).zip(&self.cluster.servers);
+        let needed = entries.filter(|(_, entry)| Some(entry.process) != unneeded);
+        let (ids, processes): (Vec<_>, BTreeSet<_>) =
+            needed.map(|(id, entry)| (id, entry.process)).unzip();
+        processes
+            .into_iter()
+            .try_for_each(|process| self.ensure_running(process))?;
+        let mut reached = self.cluster.clone();
+        reached
+            .servers
+            .retain(|entry| is_running(&self.directory, entry.process));
+        announce(&self.file, &reached, &BTreeSet::new());
+        self.wait_until_served(&ids)
+    }
+
+    fn ensure_running(&self, process: u32) -> anyhow::Result<()> {
+        let servers = self.cluster.servers_of_process(process);
+        let server = servers.first().map_or(0, |id| id.0);
+        ensure!(
+            is_running(&self.directory, process),
+            "process {process} does not run; futago restart --server {server} starts it",
+        );
+        Ok(())
+    }
+
+    /// Replaces the cluster file by one with these servers.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn replace(&mut self, servers: Vec<ServerEntry>) -> anyhow::Result<()> {
+        let mut cluster = self.cluster.clone();
+        cluster.epoch = cluster.epoch.checked_add(1).context("no epoch is left")?;
+        cluster.servers = servers;
+        cluster.replace(&self.file)?;
+        if let Some(directory) = &cluster.data {
+            data::note(&cluster, directory)?;
+        }
+        self.cluster = cluster;
+        Ok(())
+    }
+
+    /// Starts processes, and has the cluster file name these servers for them. If the processes do
+    /// not start, all stays as it was.
+    ///
+    /// # Errors
+    /// They do not start, or the cluster file cannot be written.
+    pub fn start_with(
+        &mut self,
+        added: &[ServerProcess],
+        servers: Vec<ServerEntry>,
+    ) -> anyhow::Result<()> {
+        // `restart` finds them, however this ends.
+        let saved = |process: &ServerProcess| process.save(&self.directory);
+        added.iter().try_for_each(saved)?;
+        let before = self.cluster.servers.clone();
+        self.replace(servers)?;
+        let mut started = Vec::new();
+        let Err(error) = self.start(added, &mut started) else {
+            return Ok(());
+        };
+        started.iter_mut().for_each(Started::end);
+        self.replace(before)?;
+        self.announce(&BTreeSet::new());
+        Err(error.context("all servers stay where they were"))
+    }
+
+    fn start(&self, added: &[ServerProcess], started: &mut Vec<Started>) -> anyhow::Result<()> {
+        for process in added {
+            process.start(&self.file, &self.directory, started)?;
+        }
+        let new = added.iter().map(|process| process.process).collect();
+        self.announce(&new);
+        spawn::wait_ready(started, self.wait, self.interrupted)
+    }
+
+    /// Has the cluster file name these servers, of which a process has none, and waits for its end.
+    ///
+    /// # Errors
+    /// A server is not served by its new process in time, or the cluster file cannot be written.
+    pub fn end_with(
+        &mut self,
+        process: u32,
+        servers: Vec<ServerEntry>,
+        moves: &[Move],
+    ) -> anyhow::Result<()> {
+        let before = self.cluster.clone();
+        self.replace(servers)?;
+        if is_running(&self.directory, process) {
+            // It may be the last one of its host.
+            announce(&self.file, &before, &BTreeSet::new());
+        } else {
+            self.announce(&BTreeSet::new());
+        }
+        self.wait_until_moved(moves)?;
+        ensure!(
+            spawn::wait_until(self.wait, || !is_running(&self.directory, process)),
+            "process {process} has no servers any more, and does not end"
+        );
+        ServerProcess::forget(&self.directory, process);
+        Ok(())
+    }
+
+    /// Has the processes read the cluster file again, except for these, which have just started.
+    fn announce(&self, except: &BTreeSet<u32>) {
+        announce(&self.file, &self.cluster, except);
+    }
+
+    /// Waits until servers that moved are served by their processes.
+    ///
+    /// # Errors
+    /// One is not in time.
+    pub fn wait_until_moved(&self, moves: &[Move]) -> anyhow::Result<()> {
+        let servers: Vec<ServerId> = moves.iter().map(|moved| ServerId(moved.server)).collect();
+        self.wait_until_served(&servers)
+    }
+
+    fn wait_until_served(&self, servers: &[ServerId]) -> anyhow::Result<()> {
+        let deadline = Instant::now() + self.wait;
+        let mut cluster = self.cluster.clone();
+        cluster.limits.give_up_seconds = self.wait.as_secs_f64().clamp(0.1, 10.0);
+        let connection = Connection::open(&cluster)?;
+        for &server in servers {
+            while let Err(error) = self.is_served(&connection, server) {
+                if Instant::now() >= deadline {
+                    return Err(self.explained(server, &error));
+                }
+                spawn::sleep(PAUSE, self.interrupted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a server is not served by its process.
+    fn is_served(&self, connection: &Connection, server: ServerId) -> anyhow::Result<()> {
+        let (by, expected) = (connection.status(server)?.process, self.process_of(server));
+        ensure!(by == expected, "process {by} has not released it");
+        Ok(())
+    }
+
+    fn process_of(&self, server: ServerId) -> u32 {
+        self.cluster.server(server).map_or(0, |entry| entry.process)
+    }
+
+    /// An error with what the log of the server's process says.
+    fn explained(&self, server: ServerId, error: &anyhow::Error) -> anyhow::Error {
+        let process = self.process_of(server);
+        let lines = spawn::last_lines(&ServerProcess::log(&self.directory, process), "");
+        anyhow::anyhow!(
+            "{server} is not served by process {process} yet: {error:#}; the log of process \
+             {process} ends with:\n{lines}"
+        )
+    }
+
+    /// Refuses a move to a host that does not see the log of a server.
+    ///
+    /// # Errors
+    /// Names the server, the host and the directory.
+    pub fn ensure_seen(&self, moves: &[Move], entries: &[ServerEntry]) -> anyhow::Result<()> {
+        let Some(data) = &self.cluster.data else {
+            return Ok(());
+        };
+        for moved in moves {
+            let at = usize::from(moved.server);
+            let (before, after) = (&self.cluster.servers[at].host, &entries[at].host);
+            if let Some(host) = after.as_ref().filter(|_| before != after) {
+                let log = data.join(format!("server-{}", moved.server));
+                let seen = on_host(&self.cluster, host, &["--sees".into(), log.into()], None);
+                seen.context("servers move only between hosts that share the directory of --data")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Has the processes of a cluster read its file again, except for these. A host that cannot be
+/// reached is named for people: whether a server is where it belongs shows later.
+pub fn announce(file: &Path, cluster: &Cluster, except: &BTreeSet<u32>) {
+    let directory = runtime_directory::of(cluster);
+    signal(&directory, except);
+    let hosts = cluster.servers.iter().filter_map(|it| it.host.as_ref());
+    for host in hosts.collect::<BTreeSet<_>>() {
+        let arguments = ["--here".into(), directory.clone().into()];
+        let opened = File::open(file).with_context(|| file.display().to_string());
+        let renewed = opened.and_then(|file| on_host(cluster, host, &arguments, Some(file)));
+        if let Err(error) = renewed {
+            output::notice(format_args!("futago: {error:#}"));
+        }
+    }
+}
+
+/// Signals the server processes of this host.
+pub fn signal(directory: &Path, except: &BTreeSet<u32>) {
+    for record in records::list(directory) {
+        if let Role::Server(process) = record.role
+            && !except.contains(&process)
+        {
+            cleanup::send(&record, Signal::HUP);
+        }
+    }
+}
+
+/// Runs `futago announce` on another host.
+fn on_host(
+    cluster: &Cluster,
+    host: &str,
+    arguments: &[OsString],
+    input: Option<File>,
+) -> anyhow::Result<()> {
+    let launcher = cluster
+        .launcher
+        .as_deref()
+        .context("the cluster file names no launcher")?;
+    let mut command: Vec<OsString> = vec![std::env::current_exe()?.into(), "announce".into()];
+    command.extend_from_slice(arguments);
+    let line = Launcher::parse(launcher)?.command_line(host, &command);
+    let output = Command::new(&line[0])
+        .args(&line[1..])
+        .stdin(input.map_or_else(Stdio::null, Stdio::from))
+        .output()
+        .with_context(|| format!("{host}: running {}", line[0].display()))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    ensure!(output.status.success(), "{host}: {said}");
+    Ok(())
+}
+
+/// Whether a process of the cluster runs, as far as this host knows.
+pub fn is_running(directory: &Path, process: u32) -> bool {
+    let is_of = |record: &ProcessRecord| {
+        [Role::Server(process), Role::Launcher(process)].contains(&record.role)
+    };
+    let mut records = records::list(directory).into_iter();
+    records.any(|record| is_of(&record) && record.is_alive())
+}
+
+/// Locks the runtime directory of a cluster for commands that move servers.
+fn lock(directory: &Path) -> anyhow::Result<File> {
+    let file = File::open(directory);
+    let file = file.with_context(|| {
+        let directory = directory.display();
+        format!("the cluster does not run on this host: opening {directory}")
+    })?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Problem::error(
+            Exit::InUse,
+            "another futago grow or shrink moves servers of this cluster now",
+        )),
+        Err(TryLockError::Error(error)) => bail!("locking {}: {error}", directory.display()),
+    }
+}

@@ -1,0 +1,61 @@
+//! `futago announce`: has server processes of this host read a new cluster file.
+
+use crate::{
+    cluster::{
+        moving,
+        records::{self, Role},
+        runtime_directory,
+    },
+    commands::serve::read_cluster,
+    exit::Exit,
+};
+use anyhow::ensure;
+use clap::Args;
+use std::{
+    collections::BTreeSet,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+};
+
+/// Arguments of `announce`.
+#[derive(Args)]
+pub struct Announce {
+    /// The runtime directory of the cluster, whose file comes from standard input.
+    #[arg(long, value_name = "DIR", required_unless_present = "sees")]
+    here: Option<PathBuf>,
+    /// Only say whether this host sees a directory.
+    #[arg(long, value_name = "DIR", conflicts_with = "here")]
+    sees: Option<PathBuf>,
+}
+
+impl Announce {
+    /// It prints nothing.
+    pub const fn json(&self) -> bool {
+        false
+    }
+
+    /// Signals the processes.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        if let Some(directory) = &self.sees {
+            let place = directory.display();
+            ensure!(directory.is_dir(), "this host does not see {place}");
+        }
+        if let Some(directory) = &self.here {
+            renew(directory)?;
+        }
+        Ok(Exit::Success)
+    }
+}
+
+/// Replaces the cluster file of each process, and signals the processes.
+fn renew(directory: &Path) -> anyhow::Result<()> {
+    let input = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let text = read_cluster(input.into())?;
+    for record in records::list(directory) {
+        if let Role::Server(process) = record.role {
+            runtime_directory::put(directory, &format!("cluster-{process}.toml"), &text)?;
+        }
+    }
+    moving::signal(directory, &BTreeSet::new());
+    Ok(())
+}
