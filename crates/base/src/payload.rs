@@ -19,8 +19,9 @@ pub struct Payload(Content);
 enum Content {
     Bytes {
         bytes: Bytes,
-        /// The size of the buffer that `bytes` retains.
-        buffer_bytes: usize,
+        /// The size of the buffer that `bytes` retains. Its type leaves room for the variant, as
+        /// futures hold many payloads.
+        buffer_bytes: u32,
     },
     Pattern(Part),
     Stored(Stored),
@@ -80,6 +81,12 @@ impl Payload {
     /// Data that is a slice of a buffer of `buffer_bytes` bytes. The slice retains the whole
     /// buffer.
     pub const fn within(bytes: Bytes, buffer_bytes: usize) -> Self {
+        let is_huge = buffer_bytes > u32::MAX as usize;
+        let buffer_bytes = if is_huge {
+            u32::MAX
+        } else {
+            buffer_bytes as u32
+        };
         Self(Content::Bytes {
             bytes,
             buffer_bytes,
@@ -149,7 +156,7 @@ impl Payload {
             Content::Bytes {
                 bytes,
                 buffer_bytes,
-            } => Self::within(bytes.slice(from..to), *buffer_bytes),
+            } => Self::within(bytes.slice(from..to), *buffer_bytes as usize),
             Content::Pattern(part) => {
                 assert!(from <= to && to <= part.length, "{from}..{to} of {part:?}");
                 Self::of_pattern(part.pattern, part.offset + from as u64, to - from)
@@ -247,11 +254,15 @@ impl Payload {
             Content::Bytes {
                 bytes,
                 buffer_bytes,
-            } if bytes.len() * 2 <= *buffer_bytes => Self::from(Bytes::copy_from_slice(bytes)),
+            } if bytes.len() * 2 <= *buffer_bytes as usize => {
+                Self::from(Bytes::copy_from_slice(bytes))
+            }
             _ => self,
         }
     }
 }
+
+const _: () = assert!(size_of::<Payload>() == 40, "one word beside its bytes");
 
 impl Default for Payload {
     fn default() -> Self {
