@@ -6,6 +6,7 @@ use cluster::{User, exists, make_directory, make_file, name, names, splitting_ea
 use futago_base::{Errno, FileId, Kind, Payload};
 use futago_client::{Context, Owner, RenameFlags, join_all};
 use futago_wire::{Request, inspection::Repair};
+use std::pin::Pin;
 
 const ROOT: FileId = FileId::ROOT;
 
@@ -305,4 +306,31 @@ fn a_rename_into_a_circle_of_directories_fails() {
     };
     let renamed = cluster.run(cluster.answering(&client, renamed));
     assert_eq!(renamed, Err(Errno::EIO));
+}
+
+/// While a client follows the parents of `low` to the root, another one moves `low` to the root,
+/// and the top of the way below it. There was never a circle.
+#[test]
+fn a_way_to_the_root_that_changes_is_followed_again() {
+    let cluster = splitting_early(4);
+    let (client, other) = (cluster.client(), cluster.client());
+    cluster.run(async {
+        make_directory(&client, ROOT, "moved").await;
+        let top = make_directory(&client, ROOT, "top").await;
+        let mut last = top;
+        for _ in 0..60 {
+            last = make_directory(&client, last, "below").await;
+        }
+        let low = make_directory(&client, last, "low").await;
+        let moved = async { vec![rename(&client, (ROOT, "moved"), (low, "moved"), PLAIN).await] };
+        let changed = async {
+            let up = rename(&other, (last, "low"), (ROOT, "low"), PLAIN).await;
+            vec![up, rename(&other, (ROOT, "top"), (low, "top"), PLAIN).await]
+        };
+        let both: [Pin<Box<dyn Future<Output = _>>>; 2] = [Box::pin(moved), Box::pin(changed)];
+        assert_eq!(join_all(both).await, [vec![Ok(())], vec![Ok(()), Ok(())]]);
+        assert!(exists(&client, low, "moved").await.is_some());
+    });
+    cluster.settle();
+    assert_eq!(cluster.left_over(), []);
 }

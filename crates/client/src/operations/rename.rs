@@ -238,22 +238,35 @@ impl<C: Context> Client<C> {
     /// parents and validated with the outcome, so that no other rename can interfere.
     async fn plan_reshaping(&self, plan: &mut Plan, moves: &[Move]) -> Result<(), Failure> {
         let server = self.map().home(FileId::ROOT);
-        let Reply::Number(expected) = self.ask(server, Request::GetTreeVersion).await? else {
-            return Err(UNEXPECTED);
-        };
+        let expected = self.tree_version().await?;
         let advance = Step::AdvanceTree { expected };
         plan.confirm(server, advance.clone());
         plan.add(server, advance);
         for moved in moves.iter().filter(|moved| moved.reshapes()) {
-            if self.lies_below(moved.to, moved.entry.id).await? {
-                plan.conclude(Err(Errno::EINVAL));
+            match self.lies_below(moved.to, moved.entry.id).await {
+                Ok(false) => {}
+                Ok(true) => plan.conclude(Err(Errno::EINVAL)),
+                Err(Failure::Errno(Errno::EIO)) if self.tree_version().await? != expected => {
+                    return Err(Failure::Changed);
+                }
+                Err(failure) => return Err(failure),
             }
         }
         Ok(())
     }
 
+    /// The number of renames that have moved directories.
+    async fn tree_version(&self) -> Result<u64, Failure> {
+        let server = self.map().home(FileId::ROOT);
+        match self.ask(server, Request::GetTreeVersion).await? {
+            Reply::Number(version) => Ok(version),
+            _ => Err(UNEXPECTED),
+        }
+    }
+
     /// Whether `directory` is `above` or lies below it: follows the parents up to the root. Errors:
-    /// `EIO` if the parents of a damaged tree form a circle.
+    /// `EIO` if the parents form a circle. Those of a damaged tree do, and so may those that were
+    /// asked for while other renames moved directories.
     async fn lies_below(&self, directory: FileId, above: FileId) -> Result<bool, Failure> {
         let (mut at, mut visited) = (directory, BTreeSet::new());
         while at != above {
