@@ -223,8 +223,8 @@ fn a_part_of_a_piece_stays_when_the_rest_is_replaced() {
     assert_eq!(room.reopen().read(0), expected);
 }
 
-#[test]
-fn damaged_data_is_named_and_not_served() {
+/// A store with two chunks, and the file that has both. A byte of the first one has changed.
+fn damaged() -> (Room, PathBuf) {
     let mut room = Room::new();
     room.write(0, 0, data(0, 0, CHUNK_BYTES));
     room.write(1, 0, data(1, 0, CHUNK_BYTES));
@@ -232,7 +232,12 @@ fn damaged_data_is_named_and_not_served() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[70_000] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let mut room = room.reopen();
+    (room.reopen(), path)
+}
+
+#[test]
+fn damaged_data_is_named_and_not_served() {
+    let (mut room, path) = damaged();
     let part = |room: &Room, from, to| {
         let extents = room.store.data(chunk(0)).unwrap();
         extents.read(from, to)[0].1.bytes()
@@ -251,14 +256,7 @@ fn damaged_data_is_named_and_not_served() {
 
 #[test]
 fn damaged_data_stays_what_it_is_when_other_data_moves() {
-    let mut room = Room::new();
-    room.write(0, 0, data(0, 0, CHUNK_BYTES));
-    room.write(1, 0, data(1, 0, CHUNK_BYTES));
-    let path = room.files().remove(0);
-    let mut bytes = fs::read(&path).unwrap();
-    bytes[70_000] ^= 1;
-    fs::write(&path, bytes).unwrap();
-    let mut room = room.reopen();
+    let (mut room, path) = damaged();
     for round in 0..60 {
         room.write(1 + round % 3, 0, data(1, round, CHUNK_BYTES));
     }
