@@ -241,7 +241,7 @@ impl Disk {
     }
 }
 
-/// Whose directory it is, if it has a log. It must be this server's.
+/// The owner of the directory, if it has a log: this server, or opening fails.
 fn owner(files: &Files, wanted: Identity) -> Result<Option<Identity>, StoreError> {
     let owner = Log::owner(files)?;
     match owner {
