@@ -7,7 +7,7 @@ use std::{
     io::{self, IoSlice, Write},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use crate::StoreError;
@@ -65,6 +65,9 @@ pub trait Directory: Debug + Send + Sync {
     /// Makes a file of a size that takes room, and has no contents.
     fn set_aside(&self, name: &str, bytes: u64) -> io::Result<()>;
 
+    /// The identity of the system's run, which ends with a loss of power.
+    fn run_of_system(&self) -> String;
+
     /// The path of a file for messages, or that of the directory for no name.
     fn path(&self, name: &str) -> PathBuf;
 }
@@ -76,7 +79,7 @@ pub struct SystemDirectory {
     /// The directory itself.
     directory: File,
     /// The files that were appended to last.
-    appended: Mutex<Vec<(String, File)>>,
+    appended: Mutex<Vec<(String, Arc<File>)>>,
     /// Locked as long as the directory is in use.
     _lock: File,
 }
@@ -99,23 +102,18 @@ impl SystemDirectory {
         })
     }
 
-    /// Does something with a file that is open for appending.
-    fn with_appended<T>(
-        &self,
-        name: &str,
-        action: impl FnOnce(&File) -> io::Result<T>,
-    ) -> io::Result<T> {
+    /// A file that is open for appending.
+    fn appended(&self, name: &str) -> io::Result<Arc<File>> {
         let mut files = self.appended.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, file)) = files.iter().find(|(open, _)| open == name) {
-            return action(file);
+            return Ok(Arc::clone(file));
         }
-        let file = OpenOptions::new().append(true).open(self.path(name))?;
-        let outcome = action(&file);
+        let file = Arc::new(OpenOptions::new().append(true).open(self.path(name))?);
         if files.len() == APPENDED_MAX {
             files.remove(0);
         }
-        files.push((name.into(), file));
-        outcome
+        files.push((name.into(), Arc::clone(&file)));
+        Ok(file)
     }
 
     /// Closes a file that was open for appending.
@@ -149,7 +147,7 @@ impl Directory for SystemDirectory {
     }
 
     fn append(&self, name: &str, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.with_appended(name, |mut file| file.write_vectored(pieces))
+        (&*self.appended(name)?).write_vectored(pieces)
     }
 
     fn read(&self, name: &str, bytes: &mut [u8], offset: u64) -> io::Result<()> {
@@ -170,7 +168,7 @@ impl Directory for SystemDirectory {
     }
 
     fn sync(&self, name: &str) -> io::Result<()> {
-        self.with_appended(name, File::sync_data)
+        self.appended(name)?.sync_data()
     }
 
     fn sync_names(&self) -> io::Result<()> {
@@ -194,6 +192,12 @@ impl Directory for SystemDirectory {
         let file = File::create(&path)?;
         let taken = fallocate(&file, FallocateFlags::empty(), 0, bytes.max(1));
         Ok(taken.inspect_err(|_| drop(fs::remove_file(&path)))?)
+    }
+
+    fn run_of_system(&self) -> String {
+        // A system that does not say it may have restarted at any time.
+        let run = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+        run.map_or_else(|_| "unknown".into(), |run| run.trim().into())
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -19,12 +19,18 @@ use std::{
 pub struct Files {
     directory: Arc<dyn Directory>,
     reserve: Reserve,
-    /// Whether what is written must survive a loss of power.
-    syncs: bool,
-    /// The files that were written since they were synchronized.
-    written: BTreeSet<String>,
-    /// Whether there are names that are not synchronized.
-    has_new_names: bool,
+    unsynced: Unsynced,
+}
+
+/// What a loss of power may undo.
+#[derive(Debug, Default)]
+pub struct Unsynced {
+    /// Whether that is everything.
+    pub all: bool,
+    /// The files that were written.
+    pub written: BTreeSet<String>,
+    /// Whether there are new names.
+    pub has_new_names: bool,
 }
 
 /// The name of a file with a number.
@@ -50,15 +56,16 @@ impl Files {
     ///
     /// # Errors
     /// If the disk does not say how large it is.
-    pub fn new(directory: Arc<dyn Directory>, syncs: bool) -> Result<Self, StoreError> {
+    pub fn new(directory: Arc<dyn Directory>) -> Result<Self, StoreError> {
         let place = directory.path("");
         let reserve = Reserve::new(Arc::clone(&directory));
         Ok(Self {
             reserve: reserve.map_err(StoreError::io("asking for the room in", place))?,
             directory,
-            syncs,
-            written: BTreeSet::new(),
-            has_new_names: false,
+            unsynced: Unsynced {
+                all: true,
+                ..Unsynced::default()
+            },
         })
     }
 
@@ -144,8 +151,8 @@ impl Files {
         let directory = &self.directory;
         let made = self.reserve.retry(|| directory.create(&name, &bytes));
         made.map_err(StoreError::io("making", directory.path(&name)))?;
-        self.has_new_names = true;
-        self.written.insert(name);
+        self.unsynced.has_new_names = true;
+        self.unsynced.written.insert(name);
         Ok(())
     }
 
@@ -162,7 +169,7 @@ impl Files {
         let name = name(kind, number);
         let appended = self.append_to(&name, pieces);
         appended.map_err(StoreError::io("writing to", self.directory.path(&name)))?;
-        self.written.insert(name);
+        self.unsynced.written.insert(name);
         Ok(())
     }
 
@@ -190,11 +197,11 @@ impl Files {
         let name = name(kind, number);
         let cut = self.directory.truncate(&name, bytes);
         cut.map_err(StoreError::io("cutting off", self.directory.path(&name)))?;
-        self.written.insert(name);
+        self.unsynced.written.insert(name);
         Ok(())
     }
 
-    /// Removes a file. Files that must survive a loss of power are removed in order.
+    /// Removes a file.
     ///
     /// # Errors
     /// If the system refuses to.
@@ -202,41 +209,28 @@ impl Files {
         let name = name(kind, number);
         let removed = self.directory.remove(&name);
         removed.map_err(StoreError::io("removing", self.directory.path(&name)))?;
-        self.written.remove(&name);
-        self.has_new_names = true;
-        self.sync()
-    }
-
-    /// Synchronizes what was written since the last time, if it must survive a loss of power.
-    ///
-    /// # Errors
-    /// If the system fails to.
-    pub fn sync(&mut self) -> Result<(), StoreError> {
-        if !self.syncs {
-            self.written.clear();
-            return Ok(());
-        }
-        for name in std::mem::take(&mut self.written) {
-            let synced = self.directory.sync(&name);
-            synced.map_err(StoreError::io("synchronizing", self.directory.path(&name)))?;
-        }
-        if std::mem::take(&mut self.has_new_names) {
-            let synced = self.directory.sync_names();
-            synced.map_err(StoreError::io("synchronizing", self.directory.path("")))?;
-        }
+        self.unsynced.written.remove(&name);
+        self.unsynced.has_new_names = true;
         Ok(())
     }
 
-    /// Synchronizes everything, also what an earlier process has written, if it must survive a loss
-    /// of power.
+    /// Synchronizes a new file.
     ///
     /// # Errors
     /// If the system fails to.
-    pub fn sync_all(&mut self) -> Result<(), StoreError> {
-        if self.syncs {
-            let synced = self.directory.sync_all();
-            synced.map_err(StoreError::io("synchronizing", self.directory.path("")))?;
-        }
-        Ok(())
+    pub fn synchronize(&self, kind: FileKind, number: u64) -> Result<(), StoreError> {
+        let (directory, name) = (&self.directory, name(kind, number));
+        let synchronized = directory.sync(&name).and_then(|()| directory.sync_names());
+        synchronized.map_err(StoreError::io("synchronizing", directory.path(&name)))
+    }
+
+    /// Nobody knows what of the files is synchronized.
+    pub const fn doubt(&mut self) {
+        self.unsynced.all = true;
+    }
+
+    /// Takes what is to be synchronized.
+    pub fn take_unsynced(&mut self) -> Unsynced {
+        std::mem::take(&mut self.unsynced)
     }
 }

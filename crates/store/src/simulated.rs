@@ -25,6 +25,8 @@ struct State {
     removed: BTreeMap<String, Contents>,
     /// After so many changes the power is out; `None` for never.
     changes_left: Option<u64>,
+    /// How often the power was out.
+    restarts: u64,
     /// Whether synchronizing does nothing: the disk lies.
     ignores_sync: bool,
 }
@@ -67,6 +69,7 @@ impl SimulatedDirectory {
         }
         state.names = state.files.keys().cloned().collect();
         state.changes_left = None;
+        state.restarts += 1;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -82,6 +85,15 @@ impl SimulatedDirectory {
             None => {}
         }
         change(&mut state)
+    }
+}
+
+impl State {
+    fn sync_names(&mut self) {
+        if !self.ignores_sync {
+            self.names = self.files.keys().cloned().collect();
+            self.removed.clear();
+        }
     }
 }
 
@@ -189,19 +201,20 @@ impl Directory for SimulatedDirectory {
 
     fn sync_names(&self) -> io::Result<()> {
         self.change(|state| {
-            if !state.ignores_sync {
-                state.names = state.files.keys().cloned().collect();
-                state.removed.clear();
-            }
+            state.sync_names();
             Ok(())
         })
     }
 
     fn sync_all(&self) -> io::Result<()> {
-        for name in self.list()? {
-            self.sync(&name)?;
-        }
-        self.sync_names()
+        self.change(|state| {
+            if !state.ignores_sync {
+                let all = state.files.values_mut();
+                all.for_each(|contents| contents.synced.clone_from(&contents.bytes));
+            }
+            state.sync_names();
+            Ok(())
+        })
     }
 
     fn room(&self) -> io::Result<Room> {
@@ -213,6 +226,10 @@ impl Directory for SimulatedDirectory {
 
     fn set_aside(&self, name: &str, _bytes: u64) -> io::Result<()> {
         self.create(name, &[])
+    }
+
+    fn run_of_system(&self) -> String {
+        self.state().restarts.to_string()
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -79,6 +79,12 @@ impl Room {
         };
         self.store.commit(batch, at(self.step));
         self.store.persist().unwrap();
+        // Files are removed once nothing durable needs them.
+        while self.store.wants_synchronization() {
+            let synchronization = self.store.begin_synchronization().unwrap().unwrap();
+            synchronization.run().unwrap();
+            self.store.end_synchronization(&synchronization);
+        }
     }
 
     fn write(&mut self, index: u64, offset: u32, bytes: Bytes) {

@@ -207,6 +207,7 @@ fn the_time_of_the_latest_decision_and_the_life_are_known_again() {
         identity: IDENTITY,
         entries: 3,
         decided: at(2),
+        may_have_lost: false,
     };
     assert_eq!(recovered, expected);
 }

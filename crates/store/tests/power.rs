@@ -1,4 +1,4 @@
-//! Losses of power: what was confirmed is there, whatever part of the rest the disk has.
+//! Losses of power: what was synchronized is there, whatever part of the rest the disk has.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ const IDENTITY: Identity = Identity {
 const CONFIG: StoreConfig = StoreConfig {
     memory_bytes: 1 << 30,
     sharing: 1,
-    sync: Sync::Always,
+    sync: Sync::Process,
     file_bytes: 600,
     slack_bytes: 600,
     direct_bytes: 40,
@@ -55,27 +55,83 @@ fn state(store: &mut ServerStore) -> Result<String, String> {
     }
 }
 
+/// Some batches that are persisted together, and whether they are synchronized then.
+#[derive(Clone, Debug)]
+struct Step {
+    batches: Vec<Batch>,
+    synchronizes: bool,
+}
+
 /// Some steps of a server, and then its process ends, perhaps in the middle of one, and most times
 /// the power is out.
 #[derive(Clone, Debug)]
 struct Life {
-    steps: Vec<Vec<Batch>>,
+    steps: Vec<Step>,
+    /// Whether everything is synchronized in the end.
+    closes: bool,
     /// After so many changes of the disk.
     changes: u64,
     /// Decides what is left of what was not synchronized; all of it if the power stays.
     seed: Option<u64>,
 }
 
+fn step() -> impl Strategy<Value = Step> {
+    let batches = prop::collection::vec(batch(), 1..4);
+    (batches, prop::bool::weighted(0.4)).prop_map(|(batches, synchronizes)| Step {
+        batches,
+        synchronizes,
+    })
+}
+
 fn life() -> impl Strategy<Value = Life> {
-    let step = prop::collection::vec(batch(), 1..4);
-    let steps = prop::collection::vec(step, 1..12);
-    (steps, 0..150_u64, prop::option::weighted(0.8, any::<u64>())).prop_map(
-        |(steps, changes, seed)| Life {
-            steps,
-            changes,
-            seed,
-        },
-    )
+    let steps = prop::collection::vec(step(), 1..12);
+    let seed = prop::option::weighted(0.8, any::<u64>());
+    (steps, any::<bool>(), 0..150_u64, seed).prop_map(|(steps, closes, changes, seed)| Life {
+        steps,
+        closes,
+        changes,
+        seed,
+    })
+}
+
+/// The states that may be found, the oldest first.
+#[derive(Default)]
+struct Allowed {
+    states: Vec<String>,
+    /// The first one that survives the end of the process.
+    persisted: usize,
+    /// Whether the power was out since.
+    had_loss: bool,
+}
+
+impl Allowed {
+    /// The latest state is the oldest that a loss of power leaves.
+    fn note_durable(&mut self) {
+        self.states.drain(..self.states.len() - 1);
+        self.persisted = 0;
+    }
+
+    fn note_persisted(&mut self) {
+        self.persisted = self.states.len() - 1;
+    }
+
+    /// The store was opened with this state.
+    fn meet(&mut self, found: String) -> Result<(), String> {
+        let least = if self.had_loss { 0 } else { self.persisted };
+        let states = &mut self.states;
+        let place = states.iter().rposition(|state| *state == found);
+        match place.filter(|&place| place >= least) {
+            Some(place) => states.truncate(place + 1),
+            None if states.is_empty() => states.push(found),
+            None => {
+                let allowed = &states[least..];
+                return Err(format!("found {found}, and none of {allowed:?}"));
+            }
+        }
+        self.had_loss = false;
+        self.note_persisted();
+        Ok(())
+    }
 }
 
 /// Lives one after the other, on one disk.
@@ -84,29 +140,23 @@ fn live(lives: &[Life], ignores_sync: bool) -> Result<(), String> {
     if ignores_sync {
         directory.ignore_sync();
     }
-    // The states that may be found: the last confirmed one, and those after it.
-    let mut allowed = Vec::new();
+    let mut allowed = Allowed::default();
     for life in lives {
         directory.fail_after(life.changes);
         if let Ok(mut store) = open(&directory) {
-            let found = state(&mut store)?;
-            if !allowed.is_empty() && !allowed.contains(&found) {
-                return Err(format!("found {found}, and none of {allowed:?}"));
-            }
-            allowed = vec![found];
-            run(&mut store, life, &mut allowed)?;
+            allowed.meet(state(&mut store)?)?;
+            run(store, life, &mut allowed)?;
         }
         match life.seed {
-            Some(seed) => lose_power(&directory, seed),
+            Some(seed) => {
+                lose_power(&directory, seed);
+                allowed.had_loss = true;
+            }
             None => directory.fail_after(u64::MAX),
         }
     }
     let mut store = open(&directory).map_err(|error| error.to_string())?;
-    let found = state(&mut store)?;
-    match allowed.is_empty() || allowed.contains(&found) {
-        true => Ok(()),
-        false => Err(format!("found {found}, and none of {allowed:?}")),
-    }
+    allowed.meet(state(&mut store)?)
 }
 
 fn lose_power(directory: &SimulatedDirectory, seed: u64) {
@@ -120,24 +170,42 @@ fn lose_power(directory: &SimulatedDirectory, seed: u64) {
 }
 
 /// Runs the steps as long as there is power.
-fn run(store: &mut ServerStore, life: &Life, allowed: &mut Vec<String>) -> Result<(), String> {
+fn run(mut store: ServerStore, life: &Life, allowed: &mut Allowed) -> Result<(), String> {
     for (number, step) in life.steps.iter().enumerate() {
-        for batch in step {
+        for batch in &step.batches {
             store.commit(batch.clone(), at(number as u64));
-            allowed.push(state(store)?);
+            allowed.states.push(state(&mut store)?);
         }
         if store.persist().is_err() {
-            break;
+            return Ok(());
         }
-        allowed.drain(..allowed.len() - 1);
+        allowed.note_persisted();
+        if step.synchronizes {
+            match synchronize(&mut store) {
+                Ok(()) => allowed.note_durable(),
+                Err(_) => return Ok(()),
+            }
+        }
     }
+    if life.closes && store.close().is_ok() {
+        allowed.note_durable();
+    }
+    Ok(())
+}
+
+fn synchronize(store: &mut ServerStore) -> Result<(), StoreError> {
+    if let Some(synchronization) = store.begin_synchronization()? {
+        synchronization.run()?;
+        store.end_synchronization(&synchronization);
+    }
+    assert_eq!(store.durable(), store.position());
     Ok(())
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 700, ..ProptestConfig::default() })]
     #[test]
-    fn what_was_confirmed_survives_losses_of_power(lives in prop::collection::vec(life(), 1..4)) {
+    fn what_was_synchronized_survives_losses_of_power(lives in prop::collection::vec(life(), 1..4)) {
         prop_assert_eq!(live(&lives, false), Ok(()));
     }
 }

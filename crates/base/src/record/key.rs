@@ -99,6 +99,8 @@ pub enum Key {
 /// The kinds of records that a server scans as a whole now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
+    /// [`Key::Inode`].
+    Inode,
     /// [`Key::Participant`].
     Participant,
     /// [`Key::TransactionStatus`].
@@ -129,6 +131,18 @@ pub enum Sort {
     Relay,
 }
 
+/// The smallest identity of a transaction.
+const TRANSACTION: TransactionId = TransactionId {
+    session: SessionId(0),
+    sequence: 0,
+};
+/// The largest identity of a transaction.
+const TRANSACTION_END: TransactionId = TransactionId {
+    session: SessionId(u64::MAX),
+    sequence: u64::MAX,
+};
+/// The largest identity of a server.
+const SERVER_END: ServerId = ServerId(u16::MAX);
 /// The smallest identity of a request.
 const FIRST: RequestId = RequestId {
     session: SessionId(0),
@@ -333,16 +347,8 @@ impl Key {
 
     /// The range of all records of a kind.
     pub fn whole_sort(sort: Sort) -> (Self, Self) {
-        const TRANSACTION: TransactionId = TransactionId {
-            session: SessionId(0),
-            sequence: 0,
-        };
-        const TRANSACTION_END: TransactionId = TransactionId {
-            session: SessionId(u64::MAX),
-            sequence: u64::MAX,
-        };
-        const SERVER_END: ServerId = ServerId(u16::MAX);
         match sort {
+            Sort::Inode => (Self::Inode(FileId(0)), Self::Inode(FileId(u64::MAX))),
             Sort::Participant => (
                 Self::Participant(TRANSACTION),
                 Self::Participant(TRANSACTION_END),

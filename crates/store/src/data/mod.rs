@@ -143,18 +143,16 @@ impl DataFiles {
         })
     }
 
-    /// Checks, when all entries were read, that the files of all data in use are there, and removes
-    /// the others.
+    /// Checks, when all entries were read, that the files of all data in use are there.
     ///
     /// # Errors
-    /// If one is missing, or cannot be removed.
-    pub fn finish_opening(&mut self, files: &mut Files) -> Result<(), StoreError> {
+    /// If one is missing.
+    pub fn check_present(&self) -> Result<(), StoreError> {
         let missing = |usage: &&Usage| usage.bytes == 0 && usage.used_bytes > 0;
         if let Some(usage) = self.files.values().find(missing) {
             let (path, bytes) = (usage.file.path(), usage.used_bytes);
             return Err(StoreError::MissingData { path, bytes });
         }
-        self.remove_unused(files)?;
         Ok(())
     }
 
@@ -269,22 +267,18 @@ impl DataFiles {
         usage.map_or(0, |usage| usage.used_bytes)
     }
 
-    /// Removes the files of which nothing is used. Returns whether there were some.
-    ///
-    /// # Errors
-    /// If the system refuses to.
-    pub fn remove_unused(&mut self, files: &mut Files) -> Result<bool, StoreError> {
+    /// Gives up the files of which nothing is used. Returns their numbers.
+    pub fn take_unused(&mut self) -> Vec<u64> {
         if self.used_bytes == self.total_bytes {
-            return Ok(false);
+            return Vec::new();
         }
         let unused = self.little_used(u64::MAX);
         for number in &unused {
             if let Some(usage) = self.files.remove(number) {
                 self.total_bytes -= usage.bytes;
-                files.remove(FileKind::Data, *number)?;
             }
         }
-        Ok(!unused.is_empty())
+        unused.into_iter().collect()
     }
 
     /// The bytes in memory.

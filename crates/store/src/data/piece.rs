@@ -131,6 +131,11 @@ impl Piece {
         Ok(bytes.slice(from - low..to - low))
     }
 
+    /// Whether all of it is in its file as it was written.
+    pub fn is_whole(&self) -> bool {
+        self.read_blocks(0, self.name.bytes as usize).is_ok()
+    }
+
     fn read_file(&self, low: usize, high: usize) -> Result<Vec<u8>, StoreError> {
         let mut bytes = vec![0; high - low];
         let offset = self.name.at + low as u64;

@@ -147,8 +147,8 @@ impl Change {
     }
 }
 
-/// The bytes of the entry after `previous`, in pieces, and its link. Entries up to `durable` are as
-/// durable as the store promises. `seed` is the checksum of the log's identity.
+/// The bytes of the entry after `previous`, in pieces, and its link. Entries up to `durable` survive
+/// a loss of power. `seed` is the checksum of the log's identity.
 pub fn encode(
     batch: &Batch,
     at: Moment,
@@ -246,11 +246,11 @@ pub fn decode(bytes: &Bytes, seed: u32) -> Option<Entry> {
     })
 }
 
-/// Whether an entry somewhere in some bytes shows that the entry at a position was durable. Entries
-/// that were not durable may be lost in any part.
-pub fn show_durable(bytes: &Bytes, seed: u32, position: u64) -> bool {
+/// Whether an entry somewhere in some bytes shows that the entry at a position was durable, or, for
+/// no position, whether there is an entry at all.
+pub fn show_durable(bytes: &Bytes, seed: u32, position: Option<u64>) -> bool {
     let words = bytes.windows(size_of_val(&MAGIC)).enumerate();
     let starts = words.filter(|(_, word)| *word == MAGIC.to_le_bytes());
     let mut entries = starts.filter_map(|(start, _)| decode(&bytes.slice(start..), seed));
-    entries.any(|entry| entry.durable >= position)
+    entries.any(|entry| position.is_none_or(|position| entry.durable >= position))
 }

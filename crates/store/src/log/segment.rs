@@ -43,22 +43,12 @@ impl Reading {
     }
 
     /// The next entry, which follows `last`; `None` where the segment ends or is torn.
-    ///
-    /// # Errors
-    /// `Damaged` if bytes that are no entry were durable ones.
-    pub fn next(&mut self, last: Link) -> Result<Option<Entry>, StoreError> {
-        let seed = self.head.identity.seed();
+    pub fn next(&mut self, last: Link) -> Option<Entry> {
         let rest = self.bytes.slice(self.offset..);
-        match entry::decode(&rest, seed) {
-            Some(entry) if follows(&entry, last) => {
-                self.offset += entry.bytes;
-                Ok(Some(entry))
-            }
-            _ if entry::show_durable(&rest, seed, last.position + 1) => {
-                Err(StoreError::damaged(&self.path, self.offset()))
-            }
-            _ => Ok(None),
-        }
+        let entry = entry::decode(&rest, self.head.identity.seed());
+        let entry = entry.filter(|entry| follows(entry, last))?;
+        self.offset += entry.bytes;
+        Some(entry)
     }
 
     /// The file, for messages.

@@ -1,9 +1,14 @@
 //! The disk of a store: the log, the files of data, and the room for both.
 
-use super::{Recovered, StoreConfig, Sync, cleaning::Cleaning};
+use super::{Recovered, StoreConfig, Sync, cleaning::Cleaning, unneeded::Unneeded};
 use crate::{
-    Identity, MemoryStore, StoreError, data::DataFiles, directory::Directory, files::Files,
-    log::Log,
+    Identity, MemoryStore, StoreError, Synchronization,
+    data::{DataFiles, piece_of},
+    directory::Directory,
+    files::Files,
+    head::FileKind,
+    last_use::{self, LastUse},
+    log::{Entry, Log, Replayed},
 };
 use futago_base::{Batch, DataChange, Moment, Space, View};
 use std::{collections::BTreeSet, sync::Arc};
@@ -34,6 +39,10 @@ pub struct Disk {
     data: DataFiles,
     config: StoreConfig,
     cleaning: Option<Cleaning>,
+    unneeded: Unneeded,
+    is_synchronizing: bool,
+    /// Whether the directory says how it is used. Losses are settled before.
+    is_noted: bool,
     /// The bytes that came since the last [`Disk::persist`].
     new_bytes: u64,
     /// The time of the latest decision.
@@ -48,7 +57,8 @@ impl Disk {
         config: StoreConfig,
         memory: &mut MemoryStore,
     ) -> Result<(Self, Recovered), StoreError> {
-        let mut files = Files::new(directory, config.sync == Sync::Always)?;
+        let mut files = Files::new(directory)?;
+        let last_use = LastUse::of(&**files.directory())?;
         let owner = owner(&files, identity)?;
         let identity = owner.unwrap_or(identity);
         let mut data = DataFiles::open(&files, identity, config.file_bytes)?;
@@ -56,19 +66,43 @@ impl Disk {
             return Err(StoreError::MissingLog(files.directory().path("")));
         }
         let mut recovered = Recovered::nothing(identity);
-        let log = Log::open(&mut files, identity, config.file_bytes, |entry| {
+        let may_have_losses = last_use.may_have_losses;
+        let replay = |entry: Entry, is_certain: bool| {
+            let at = entry.at;
+            let Some(batch) = entry.batch(&mut data) else {
+                return Replayed::Unknown;
+            };
+            if !is_certain && !has_whole_data(&batch) {
+                return Replayed::Torn;
+            }
             recovered.entries += 1;
-            recovered.decided = entry.at;
-            apply(entry.batch(&mut data)?, memory, &mut data);
-            Some(())
-        })?;
-        data.finish_opening(&mut files)?;
+            recovered.decided = at;
+            apply(batch, memory, &mut data);
+            Replayed::Applied
+        };
+        let log = Log::open(
+            &mut files,
+            identity,
+            config.file_bytes,
+            may_have_losses,
+            replay,
+        )?;
+        data.check_present()?;
+        recovered.may_have_lost = owner.is_some() && last_use.was_confirmed;
+        if !may_have_losses {
+            last_use::begin(&**files.directory(), config.sync)?;
+        }
+        let mut unneeded = Unneeded::default();
+        unneeded.add(log.position(), FileKind::Data, data.take_unused());
         let disk = Self {
             files,
             log,
             data,
             config,
             cleaning: None,
+            unneeded,
+            is_synchronizing: false,
+            is_noted: !may_have_losses,
             new_bytes: 0,
             decided: recovered.decided,
         };
@@ -136,6 +170,10 @@ impl Disk {
             self.clean(memory);
             self.write()?;
         }
+        if !self.is_noted {
+            last_use::begin(&**self.files.directory(), self.config.sync)?;
+            self.is_noted = true;
+        }
         Ok(())
     }
 
@@ -144,12 +182,8 @@ impl Disk {
             .reserve_mut()
             .note(std::mem::take(&mut self.new_bytes));
         self.data.write(&mut self.files)?;
-        self.files.sync()?;
         self.log.write(&mut self.files)?;
-        self.finish_cleaning()?;
-        if self.data.remove_unused(&mut self.files)? {
-            self.files.reserve_mut().look();
-        }
+        self.finish_cleaning();
         Ok(())
     }
 
@@ -212,11 +246,85 @@ impl Disk {
         self.files.reserve().room_bytes() < self.config.slack_bytes
     }
 
-    /// Removes what is not needed after cleaning.
-    fn finish_cleaning(&mut self) -> Result<(), StoreError> {
+    /// Gives up what is not needed after cleaning.
+    fn finish_cleaning(&mut self) {
+        let position = self.log.position();
         let done = self.cleaning.take_if(|cleaning| cleaning.is_done());
-        let files = &mut self.files;
-        done.map_or(Ok(()), |done| self.log.forget_before(done.since(), files))
+        if let Some(done) = done {
+            let taken = self.log.take_before(done.since());
+            self.unneeded.add(position, FileKind::Log, taken);
+        }
+        let taken = self.data.take_unused();
+        self.unneeded.add(position, FileKind::Data, taken);
+    }
+
+    /// The position of the latest entry.
+    pub const fn position(&self) -> u64 {
+        self.log.position()
+    }
+
+    /// The position of the latest entry that survives a loss of power.
+    pub const fn durable(&self) -> u64 {
+        self.log.durable()
+    }
+
+    /// Whether no message may leave before what it depends on is durable.
+    pub fn confirms_durable(&self) -> bool {
+        self.config.sync == Sync::Always
+    }
+
+    /// Whether files wait to be removed, which needs a synchronization.
+    pub const fn has_unneeded(&self) -> bool {
+        !self.unneeded.is_empty()
+    }
+
+    /// Begins to synchronize all that is written, if it is not and nobody does.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    pub fn begin_synchronization(&mut self) -> Result<Option<Synchronization>, StoreError> {
+        let is_done = self.log.durable() == self.log.position() && !self.has_unneeded();
+        if is_done || self.is_synchronizing {
+            return Ok(None);
+        }
+        let unneeded = self.unneeded.take_before(self.log.durable());
+        if !unneeded.is_empty() {
+            // A later opening must know that nothing needs them: that what replaced them is durable.
+            self.append(&Batch::default());
+        }
+        self.write()?;
+        self.is_synchronizing = true;
+        Ok(Some(Synchronization {
+            directory: Arc::clone(self.files.directory()),
+            unsynced: self.files.take_unsynced(),
+            position: self.log.position(),
+            unneeded,
+        }))
+    }
+
+    /// Notes that a synchronization has succeeded.
+    pub fn end_synchronization(&mut self, done: &Synchronization) {
+        self.is_synchronizing = false;
+        self.log.note_durable(done.position);
+        if !done.unneeded.is_empty() {
+            self.files.reserve_mut().look();
+        }
+    }
+
+    /// Synchronizes everything, and notes that.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn close(&mut self) -> Result<(), StoreError> {
+        // Another thread may be at it, and nobody waits for it any more.
+        if std::mem::take(&mut self.is_synchronizing) {
+            self.files.doubt();
+        }
+        while let Some(synchronization) = self.begin_synchronization()? {
+            synchronization.run()?;
+            self.end_synchronization(&synchronization);
+        }
+        last_use::end(&**self.files.directory())
     }
 
     /// The bytes of data that may be in memory beside the records.
@@ -251,6 +359,16 @@ fn owner(files: &Files, wanted: Identity) -> Result<Option<Identity>, StoreError
         }
         owner => Ok(owner),
     }
+}
+
+/// Whether all data that a batch names was written whole.
+fn has_whole_data(batch: &Batch) -> bool {
+    batch.data.iter().all(|change| match change {
+        DataChange::Write { payload, .. } => {
+            piece_of(payload).is_none_or(|(piece, _)| piece.is_whole())
+        }
+        DataChange::Punch { .. } => true,
+    })
 }
 
 /// Applies a batch, and counts which data it uses.

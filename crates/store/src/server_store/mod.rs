@@ -3,10 +3,11 @@
 mod cleaning;
 mod config;
 mod disk;
+mod unneeded;
 
 pub use config::{StoreConfig, Sync};
 
-use crate::{Directory, Identity, MemoryStore, StoreError};
+use crate::{Directory, Identity, MemoryStore, StoreError, Synchronization};
 use disk::Disk;
 use futago_base::{
     Batch, ChunkId, Key, Moment, Space, Store, Time, Value, View, data::Extents, record::Sort,
@@ -34,6 +35,8 @@ pub struct Recovered {
     pub entries: u64,
     /// The time of the latest decision; zero without entries.
     pub decided: Moment,
+    /// Whether later entries, which clients may have seen, may be lost.
+    pub may_have_lost: bool,
 }
 
 impl Recovered {
@@ -47,6 +50,7 @@ impl Recovered {
             identity,
             entries: 0,
             decided,
+            may_have_lost: false,
         }
     }
 }
@@ -96,6 +100,36 @@ impl ServerStore {
         self.disk.as_ref().map_or(0, Disk::cached_bytes)
     }
 
+    /// Whether something waits for the next synchronization.
+    pub fn wants_synchronization(&self) -> bool {
+        self.disk.as_ref().is_some_and(Disk::has_unneeded)
+    }
+
+    /// Begins to synchronize all batches, unless they are or somebody does. The caller runs the
+    /// work, and hands it to [`ServerStore::end_synchronization`] if it has succeeded.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
+    pub fn begin_synchronization(&mut self) -> Result<Option<Synchronization>, StoreError> {
+        let disk = self.disk.as_mut();
+        disk.map_or(Ok(None), Disk::begin_synchronization)
+    }
+
+    /// Notes that a synchronization has succeeded.
+    pub fn end_synchronization(&mut self, done: &Synchronization) {
+        if let Some(disk) = &mut self.disk {
+            disk.end_synchronization(done);
+        }
+    }
+
+    /// Synchronizes everything, so that the store is whole whatever happens to the system.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.disk.as_mut().map_or(Ok(()), Disk::close)
+    }
+
     /// The first failures of reading data.
     pub fn read_failures(&self) -> Vec<String> {
         let failures = self.disk.as_ref().map(Disk::read_failures);
@@ -117,6 +151,18 @@ impl Store for ServerStore {
         let memory = &mut self.memory;
         let disk = self.disk.as_mut();
         disk.map_or(Ok(()), |disk| disk.persist(memory))
+    }
+
+    fn position(&self) -> u64 {
+        self.disk.as_ref().map_or(0, Disk::position)
+    }
+
+    fn durable(&self) -> u64 {
+        self.disk.as_ref().map_or(0, Disk::durable)
+    }
+
+    fn confirms_durable(&self) -> bool {
+        self.disk.as_ref().is_some_and(Disk::confirms_durable)
     }
 
     fn take_unreadable(&mut self) -> bool {
