@@ -3,15 +3,18 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use futago_base::{
-    Batch, ClusterMap, Duration, Key, Moment, Payload, RequestId, ServerId, SessionId, Time, Value,
-    View, map::Policy,
+    Batch, ChunkId, ClusterMap, Duration, FileId, Incarnation, Key, Moment, Payload, RequestId,
+    ServerId, SessionId, Space, Store, Time, Value, View,
+    data::Extents,
+    map::Policy,
+    record::{TransactionState, Truncation},
 };
 use futago_driver::{AdmissionConfig, Core, Receiver, ServerDriver};
 use futago_server::{Config, Decision, Input, Output, Server};
 use futago_store::MemoryStore;
 use futago_wire::{
-    Body, Failure, Frame, Header, MessageKind, Outcome, Peer, PeerAnswer, Push, Reply, Request,
-    header::features,
+    Body, Failure, Frame, Header, MessageKind, Outcome, Peer, PeerAnswer, PeerChange, Push, Reply,
+    Request, header::features,
 };
 
 const ID: ServerId = ServerId(0);
@@ -30,12 +33,12 @@ struct Scripted {
     seen: Vec<(Input, Moment)>,
 }
 
-impl Core<MemoryStore> for Scripted {
+impl<S> Core<S> for Scripted {
     fn server(&self) -> &Server {
         &self.server
     }
 
-    fn handle(&mut self, _: &MemoryStore, input: Input, decided: Moment, _: Moment) -> Decision {
+    fn handle(&mut self, _: &S, input: Input, decided: Moment, _: Moment) -> Decision {
         self.seen.push((input, decided));
         self.decision.clone()
     }
@@ -45,6 +48,10 @@ type Driver = ServerDriver<Scripted, MemoryStore>;
 
 /// A server that takes two requests at a time, one of which may wait for other clients.
 fn driver(decision: Decision) -> Driver {
+    driver_of(MemoryStore::new(1 << 20), decision)
+}
+
+fn driver_of<S: Store>(store: S, decision: Decision) -> ServerDriver<Scripted, S> {
     let map = ClusterMap::new(EPOCH, Policy::Modular, 64, 2).unwrap();
     let core = Scripted {
         server: Server::new(ID, map, Config::default()),
@@ -55,7 +62,7 @@ fn driver(decision: Decision) -> Driver {
         session_max: 2,
         ..AdmissionConfig::default()
     };
-    ServerDriver::new(core, MemoryStore::new(1 << 20), admission, NOW)
+    ServerDriver::new(core, store, admission, NOW)
 }
 
 fn receive(driver: &mut Driver, frame: Frame) -> Vec<Output> {
@@ -111,7 +118,7 @@ fn putting() -> Decision {
     }
 }
 
-const KEY: Key = Key::Lease(futago_base::FileId::ROOT, SESSION);
+const KEY: Key = Key::Lease(FileId::ROOT, SESSION);
 
 #[test]
 fn a_request_reaches_the_core_as_it_was_sent() {
@@ -279,4 +286,179 @@ fn an_undone_input_leaves_nothing_behind() {
     driver.receive(request(2, Time(0)), NOW);
     driver.undo(undo);
     assert_eq!(driver.admission().under_way(), 0);
+}
+
+/// A store whose batches are durable when the test says so.
+struct Disk {
+    memory: MemoryStore,
+    position: u64,
+    durable: u64,
+    confirms_durable: bool,
+}
+
+impl View for Disk {
+    fn get(&self, key: &Key) -> Option<&Value> {
+        self.memory.get(key)
+    }
+
+    fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
+        self.memory.range(from, to)
+    }
+
+    fn data(&self, chunk: ChunkId) -> Option<&Extents> {
+        self.memory.data(chunk)
+    }
+
+    fn space(&self) -> Space {
+        self.memory.space()
+    }
+}
+
+impl Store for Disk {
+    type Error = core::convert::Infallible;
+
+    fn commit(&mut self, batch: Batch, decided: Moment) {
+        self.position += u64::from(!batch.is_empty());
+        self.memory.commit(batch, decided);
+    }
+
+    fn persist(&mut self) -> Result<(), Self::Error> {
+        self.memory.persist()
+    }
+
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    fn confirms_durable(&self) -> bool {
+        self.confirms_durable
+    }
+}
+
+/// A server on a disk on which everything is durable so far, and the next decision changes it.
+fn on_disk(confirms_durable: bool) -> ServerDriver<Scripted, Disk> {
+    let disk = Disk {
+        memory: MemoryStore::new(1 << 20),
+        position: 0,
+        durable: 0,
+        confirms_durable,
+    };
+    let mut driver = driver_of(disk, putting());
+    synchronize(&mut driver);
+    driver
+}
+
+fn synchronize(driver: &mut ServerDriver<Scripted, Disk>) {
+    let disk = driver.store_mut();
+    disk.durable = disk.position;
+}
+
+/// The outputs of a decision that changes something.
+fn decide(driver: &mut ServerDriver<Scripted, Disk>, outputs: &[Output]) -> Vec<Output> {
+    driver.core_mut().decision.outputs = outputs.to_vec();
+    driver.handle(Input::Tick, NOW);
+    release(driver)
+}
+
+fn release(driver: &mut ServerDriver<Scripted, Disk>) -> Vec<Output> {
+    let Ok(outputs) = driver.release();
+    outputs
+}
+
+fn fence() -> Output {
+    let (sender, session) = (ID, SESSION);
+    Output::Peer {
+        to: OTHER,
+        message: Peer::Fence { sender, session },
+    }
+}
+
+fn cut() -> Output {
+    let change = PeerChange::Cut {
+        file: FileId(7),
+        chunk_bytes: 4096,
+        truncation: Truncation {
+            sequence: 1,
+            size: 0,
+        },
+    };
+    Output::Peer {
+        to: OTHER,
+        message: Peer::Deliver {
+            sender: ID,
+            from: Incarnation(1),
+            to: None,
+            number: 1,
+            change,
+        },
+    }
+}
+
+fn fenced() -> Output {
+    let (receiver, session) = (ID, SESSION);
+    Output::PeerAnswer {
+        to: OTHER,
+        answer: PeerAnswer::Fenced { receiver, session },
+    }
+}
+
+#[test]
+fn what_others_act_upon_leaves_when_it_is_durable() {
+    let decided = Reply::Decided(TransactionState::Committed);
+    let replies = [Reply::Prepared(None), decided, Reply::Synchronized];
+    let replies = replies.map(|answer| reply(2, Ok(answer)));
+    for output in [fence(), fenced()].into_iter().chain(replies) {
+        let mut driver = on_disk(false);
+        let other = reply(1, Ok(Reply::Done));
+        let outputs = [output.clone(), other.clone()];
+        assert_eq!(decide(&mut driver, &outputs), [other], "{output:?}");
+        assert!(driver.awaits_durability());
+        assert_eq!(release(&mut driver), []);
+        synchronize(&mut driver);
+        assert_eq!(release(&mut driver), [output]);
+        assert!(!driver.awaits_durability());
+    }
+}
+
+#[test]
+fn what_changes_nothing_need_not_wait() {
+    let mut driver = on_disk(false);
+    driver.core_mut().decision.batch = Batch::default();
+    assert_eq!(decide(&mut driver, &[fence()]), [fence()]);
+}
+
+#[test]
+fn messages_to_servers_stay_in_order() {
+    let mut driver = on_disk(false);
+    assert_eq!(decide(&mut driver, &[fence()]), []);
+    synchronize(&mut driver);
+    // The second one depends on a later batch.
+    assert_eq!(decide(&mut driver, &[fenced()]), [fence()]);
+    synchronize(&mut driver);
+    assert_eq!(release(&mut driver), [fenced()]);
+}
+
+/// Clients would show other servers the number of a truncation that is lost.
+#[test]
+fn no_reply_shows_a_truncation_that_may_be_lost() {
+    let mut driver = on_disk(false);
+    let replies = [1, 2].map(|sequence| reply(sequence, Ok(Reply::Done)));
+    assert_eq!(decide(&mut driver, &[cut(), replies[0].clone()]), []);
+    assert_eq!(decide(&mut driver, &replies[1..]), []);
+    synchronize(&mut driver);
+    let [first, second] = replies;
+    assert_eq!(release(&mut driver), [cut(), first, second]);
+}
+
+#[test]
+fn everything_waits_where_only_what_is_durable_is_confirmed() {
+    let mut driver = on_disk(true);
+    let outputs = [reply(1, Ok(Reply::Done)), fence()];
+    assert_eq!(decide(&mut driver, &outputs), []);
+    synchronize(&mut driver);
+    assert_eq!(release(&mut driver), outputs);
 }

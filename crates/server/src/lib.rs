@@ -14,6 +14,7 @@ mod contact;
 mod effects;
 mod fence;
 mod leases;
+mod losses;
 mod operations;
 mod peers;
 mod rebirth;
@@ -64,6 +65,9 @@ pub enum Input {
     PeerAnswer(PeerAnswer),
     /// [`Config::tick`] has passed.
     Tick,
+    /// A loss of power has undone the latest batches, which clients may have seen. Since then a
+    /// lease has passed, so no client relies on this server any more.
+    Lost,
 }
 
 /// A message to send.
@@ -230,6 +234,7 @@ impl Server {
             Input::Peer(message) => builder.receive_peer(message),
             Input::PeerAnswer(answer) => builder.receive_peer_answer(answer),
             Input::Tick => builder.tick(),
+            Input::Lost => builder.settle_losses(),
         }
         builder.run_unblocked();
         builder.decide(handled)

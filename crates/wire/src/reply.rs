@@ -202,7 +202,8 @@ pub enum Reply {
     /// An offset within the file; `None` if there is none.
     Offset(Option<u64>),
     /// The steps are reserved. The value is the identity of a new directory, if the steps create
-    /// one.
+    /// one. The reply survives a loss of power, as that of [`Reply::Decided`] does, because other
+    /// servers act upon it.
     Prepared(Option<FileId>),
     /// The decision about the transaction.
     Decided(TransactionState),
@@ -234,6 +235,20 @@ pub enum Reply {
     Relayed(Option<Box<Relayed>>),
     /// Released files to restore.
     Wanted(Vec<FileId>),
+    /// The steps are executed. The value is as that of [`Reply::Prepared`].
+    Executed(Option<FileId>),
+    /// All that the server has executed before survives a loss of power.
+    Synchronized,
+}
+
+impl Reply {
+    /// Whether what the reply tells must survive a loss of power before it leaves.
+    pub const fn promises_durability(&self) -> bool {
+        matches!(
+            self,
+            Self::Prepared(_) | Self::Decided(_) | Self::Synchronized
+        )
+    }
 }
 
 /// A client's right to be notified before a server changes what it has of a node. At the node's

@@ -487,7 +487,8 @@ pub enum Request {
         /// The sequence number of the waiting request.
         sequence: u64,
     },
-    /// Executes a transaction whose keys are all on this server.
+    /// Executes a transaction whose keys are all on this server. Reply:
+    /// [`Reply::Executed`](crate::Reply::Executed).
     Execute(Vec<Step>),
     /// Reserves the targets of a transaction's steps on this server. Reply:
     /// [`Reply::Prepared`](crate::Reply::Prepared).
@@ -597,6 +598,9 @@ pub enum Request {
         /// The version of the cluster map that the client has.
         known: u32,
     },
+    /// Makes all that the server has executed survive a loss of power, as far as its store can.
+    /// Reply: [`Reply::Synchronized`](crate::Reply::Synchronized).
+    Synchronize,
 }
 
 impl Request {

@@ -12,11 +12,13 @@
 
 mod deciding;
 mod messages;
+mod promises;
 
 pub use deciding::Core;
 pub use messages::Receiver;
 
 use messages::{input, message};
+use promises::Promises;
 
 use crate::{Admission, AdmissionConfig, AdmissionUndo, HybridClock};
 use alloc::{vec, vec::Vec};
@@ -33,9 +35,12 @@ pub struct ServerDriver<C, S> {
     store: S,
     admission: Admission,
     clocks: Clocks,
-    /// Outputs that wait until the batches before them are durable.
+    /// Outputs since the last [`ServerDriver::release`].
     #[serde(skip)]
     held: Vec<Output>,
+    /// Outputs that must survive a loss of power before they leave.
+    #[serde(skip)]
+    promises: Promises,
 }
 
 /// The clocks of a server.
@@ -73,6 +78,7 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         Self {
             core,
             held: Vec::new(),
+            promises: Promises::default(),
             store: empty,
             admission: Admission::new(admission),
             clocks: Clocks::default(),
@@ -90,6 +96,7 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
             admission: Admission::new(admission),
             clocks,
             held: Vec::new(),
+            promises: Promises::default(),
         }
     }
 
@@ -141,20 +148,27 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         self.held.extend(outputs);
     }
 
-    /// Makes all that was decided durable. Returns what is to be sent, in order: replies to reads,
-    /// too, wait for the batches before them, because they may have shown them.
+    /// Makes all that was decided survive the end of the process. Returns what is to be sent, in
+    /// order: replies to reads, too, wait for the batches before them, because they may have shown
+    /// them. What must survive a loss of power before it leaves is returned by a later call.
     ///
     /// # Errors
     /// If the store fails. Nothing leaves this server any more.
     pub fn release(&mut self) -> Result<Vec<Output>, S::Error> {
         self.store.persist()?;
-        let outputs = core::mem::take(&mut self.held);
+        let held = core::mem::take(&mut self.held);
+        let outputs = self.promises.pass(held, &self.store);
         for output in &outputs {
             if let Output::Reply { request, .. } = output {
                 self.note_reply(*request);
             }
         }
         Ok(outputs)
+    }
+
+    /// Whether something waits until the store is synchronized.
+    pub fn awaits_durability(&self) -> bool {
+        !self.promises.is_empty()
     }
 
     /// Takes over the clock of a message, when the wall clock shows `now`.

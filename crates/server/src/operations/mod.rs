@@ -203,6 +203,8 @@ pub fn run<V: View>(
             next_restorations::run(builder, ended, *files_max)
         }
         Request::KeepAlive => Ok(Reply::Done.into()),
+        // The driver withholds the reply until it is true.
+        Request::Synchronize => Ok(Reply::Synchronized.into()),
         Request::EndSession => {
             builder.end_session(builder.request.session);
             // The end of the session forgets its replies, this one included, so this reply cannot
@@ -245,6 +247,7 @@ pub const fn may_have_effect(request: &Request) -> bool {
             | Request::GiveBack(_)
             | Request::Consult(_)
             | Request::KeepAlive
+            | Request::Synchronize
             | Request::EndSession
     )
 }

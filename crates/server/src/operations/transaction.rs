@@ -34,7 +34,7 @@ pub fn execute<V: View>(builder: &mut DecisionBuilder<'_, V>, steps: &[Step]) ->
         drawn = drawn.or(id);
         builder.install(step, id);
     }
-    Ok(Reply::Prepared(drawn).into())
+    Ok(Reply::Executed(drawn).into())
 }
 
 /// Assigns ids to the directories that the steps make.

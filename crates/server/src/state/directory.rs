@@ -11,12 +11,16 @@ use futago_wire::NewDirectory;
 impl<V: View> DecisionBuilder<'_, V> {
     /// Assigns the next file id of a partition of this server.
     pub fn draw_id(&mut self, partition: Partition) -> FileId {
-        let key = Key::Allocator(partition);
-        let last = self.state.get(&key).and_then(Value::number).copied();
-        let first = self.server.incarnation().first_counter();
-        let counter = last.unwrap_or(first) + 1;
-        self.state.put(key, counter);
+        let counter = self.last_counter(partition) + 1;
+        self.state.put(Key::Allocator(partition), counter);
         FileId::new(partition, counter)
+    }
+
+    /// The counter of the latest id in a partition.
+    pub fn last_counter(&self, partition: Partition) -> u64 {
+        let last = self.state.get(&Key::Allocator(partition));
+        let first = self.server.incarnation().first_counter();
+        last.and_then(Value::number).copied().unwrap_or(first)
     }
 
     /// Reserves the id of the root directory, which is the same in every incarnation of its home.
