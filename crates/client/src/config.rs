@@ -45,6 +45,9 @@ pub struct Config {
     /// How much data of one read or write is under way at a time beside the part at the home of the
     /// file, in bytes. At least two chunks are; 0 for one chunk at a time. Default: 4 MiB.
     pub transfer_bytes_max: usize,
+    /// Whether `fsync` has the servers make a file survive a loss of power. Default: no, as for
+    /// servers without a disk, or those that confirm nothing else.
+    pub durable_fsync: bool,
 }
 
 impl Config {
@@ -71,6 +74,7 @@ impl Default for Config {
             contact: None,
             contact_timeout: Duration::from_secs(1),
             transfer_bytes_max: 4 << 20,
+            durable_fsync: false,
         }
     }
 }

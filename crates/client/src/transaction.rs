@@ -148,7 +148,7 @@ impl<C: Context> Client<C> {
         };
         if steps.is_empty() {
             return match self.ask(status_server, Request::Execute(first)).await? {
-                Reply::Prepared(_) => Ok(()),
+                Reply::Executed(_) => Ok(()),
                 _ => Err(UNEXPECTED),
             };
         }

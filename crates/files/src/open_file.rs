@@ -121,14 +121,16 @@ impl OpenFile {
         client.core().in_session(self.session, operation).await
     }
 
-    /// The operation of `fsync`: all earlier writes to the file are on its servers when it returns.
+    /// The operation of `fsync`: all earlier writes to the file are on its servers when it returns,
+    /// and survive a loss of power if the servers can do that.
     ///
     /// # Errors
     /// The reason why something that was written to the file is lost, reported once by each open
     /// file that has written to it.
     pub async fn synchronize(&self, client: &impl Operations) -> Result<(), Errno> {
         self.node.synchronize(client).await;
-        self.report_loss()
+        self.report_loss()?;
+        client.core().make_durable(self.id()).await
     }
 
     /// Notes that a write through this open file begins.

@@ -5,7 +5,7 @@ use crate::{
 };
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 use atomic_refcell::AtomicRefCell;
-use futago_base::{FileId, SessionId};
+use futago_base::{Errno, FileId, SessionId};
 
 /// The open files of a client. A client has exactly one, or losses are not reported to all.
 ///
@@ -57,12 +57,17 @@ impl OpenFiles {
         }
     }
 
-    /// Has the client send what it buffers of all files. A loss is reported by the open files that
-    /// have written the lost data.
-    pub async fn synchronize_all(&self, client: &impl Operations) {
+    /// The operation of `sync`: all earlier writes are on the servers when it returns, and survive a
+    /// loss of power if the servers can do that. A loss is reported by the open files that have
+    /// written the lost data.
+    ///
+    /// # Errors
+    /// Those of [`Client::make_all_durable`](futago_client::Client::make_all_durable).
+    pub async fn synchronize_all(&self, client: &impl Operations) -> Result<(), Errno> {
         for node in self.written_nodes() {
             node.synchronize(client).await;
         }
+        client.core().make_all_durable().await
     }
 
     fn written_nodes(&self) -> Vec<Arc<OpenNode>> {

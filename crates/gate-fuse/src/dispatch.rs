@@ -40,6 +40,7 @@ pub async fn run(call: &Call, operation: Operation) -> Outcome {
         Operation::Read(read) => data::read(call, &read).await,
         Operation::Write(write) => data::write(call, write).await,
         Operation::Fsync { handle, .. } => data::synchronize(call, handle).await,
+        Operation::FsyncDirectory { .. } => data::synchronize_directory(call).await,
         Operation::SyncFs => data::synchronize_all(call).await,
         Operation::Fallocate(range) => data::allocate(call, &range).await,
         Operation::Seek {

@@ -9,10 +9,11 @@ use futago_fuse_kernel::Operation;
 /// The answer to a request that needs no server.
 pub fn answer(shared: &Shared, operation: &Operation) -> Option<Outcome> {
     let handles = &shared.handles;
+    let has_durable_fsync = shared.starter.client().core().config().durable_fsync;
     match operation {
         // Every change of a directory is on its servers when it has returned.
-        Operation::FsyncDirectory { .. } => Some(Ok(Answer::Done)),
-        Operation::Fsync { handle, .. } => {
+        Operation::FsyncDirectory { .. } if !has_durable_fsync => Some(Ok(Answer::Done)),
+        Operation::Fsync { handle, .. } if !has_durable_fsync => {
             let is_done = handles.is(*handle, OpenFile::is_clean);
             is_done.then_some(Ok(Answer::Done))
         }

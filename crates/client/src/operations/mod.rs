@@ -15,6 +15,7 @@ mod list_here;
 mod lock;
 mod lookup;
 mod make_directory;
+mod make_durable;
 mod open;
 mod parent;
 mod read;

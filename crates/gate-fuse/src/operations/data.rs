@@ -100,7 +100,13 @@ pub async fn synchronize(call: &Call, handle: u64) -> Outcome {
 
 /// As above for all files. A loss is reported to the writer of the lost data.
 pub async fn synchronize_all(call: &Call) -> Outcome {
-    call.client.files().synchronize_all(&*call.client).await;
+    call.client.files().synchronize_all(&*call.client).await?;
+    Ok(Answer::Done)
+}
+
+/// Makes the names in a directory survive a loss of power.
+pub async fn synchronize_directory(call: &Call) -> Outcome {
+    call.client.core().make_durable(call.file).await?;
     Ok(Answer::Done)
 }
 
