@@ -13,7 +13,7 @@ use futago_client::Cancel;
 use futago_node::{
     Clock, Cluster, Options,
     blocking::{FileSystem, OpenOptions},
-    server::Servers,
+    server::{Servers, Surroundings},
 };
 use futago_wire::LockChange;
 use std::{
@@ -52,11 +52,11 @@ impl Running {
         let config = one_server::config(directory.path());
         let cluster = config.cluster.clone();
         cluster.create(&directory.path().join("c.toml")).unwrap();
-        let clock = Clock::default();
-        let _servers = Servers::start_by(&config, &clock).unwrap();
+        let surroundings = Surroundings::default();
+        let _servers = Servers::start_in(&config, &surroundings).unwrap();
         Self {
             cluster,
-            clock,
+            clock: surroundings.clock,
             directory,
             _servers,
         }

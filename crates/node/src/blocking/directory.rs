@@ -23,6 +23,15 @@ impl FileSystem {
         })
     }
 
+    /// Has the servers make the names in a directory survive a loss of power, as `fsync` of it does.
+    ///
+    /// # Errors
+    /// Those of `open` and `fsync`.
+    pub fn synchronize_directory(&self, path: &[u8]) -> io::Result<()> {
+        let id = self.metadata(path, true)?.id;
+        self.run(async |client| client.core().make_durable(id).await)
+    }
+
     /// The stream of a directory, for programs that name the client at each call.
     ///
     /// # Errors

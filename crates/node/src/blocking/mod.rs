@@ -148,12 +148,9 @@ impl FileSystem {
     /// reported by the files that have written the lost data.
     ///
     /// # Errors
-    /// The client has stopped.
+    /// The client has stopped, or a server cannot make everything survive a loss of power.
     pub fn synchronize(&self) -> io::Result<()> {
-        self.run(async |client| {
-            client.files().synchronize_all(client).await;
-            Ok(())
-        })
+        self.run(async |client| client.files().synchronize_all(client).await)
     }
 
     /// All entries of a directory, with their attributes, in the order of their hashes.

@@ -6,6 +6,7 @@ use super::starter::stop_buffering;
 use super::{NodeContext, RecordedClient, recalls};
 use crate::{Cluster, contact, locations::SharedLocations, time_slices};
 use futago_base::{ClusterMap, Duration};
+use futago_store::Sync;
 use futago_transport::{Budget, busy, poll_streams};
 use std::{future::Future, io, pin::pin, sync::Arc, time};
 use tokio::{
@@ -43,6 +44,12 @@ impl Setup {
         options.leases |= options.client.contact.is_some();
         options.calls.leases = options.leases;
         options.client.lease_trust = options.leases.then(lease_trust);
+        match (&cluster.data, cluster.sync) {
+            (Some(_), Sync::Process) => options.client.durable_fsync = true,
+            // What has returned must have been confirmed.
+            (Some(_), Sync::Always) => options.client.dirty_bytes_max = 0,
+            (None, _) => {}
+        }
         Ok(Self {
             cluster: cluster.clone(),
             locations: SharedLocations::new(cluster),

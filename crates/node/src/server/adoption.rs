@@ -1,6 +1,7 @@
 //! Opens a server beside the threads that serve others: reading a log takes time, and another
 //! process may have to release it first.
 
+use super::process::std_duration;
 use super::shard::{Opened, Setup};
 use super::thread::Command;
 use futago_base::{Incarnation, ServerId};
@@ -102,6 +103,9 @@ impl Opening {
         self.ensure_log()?;
         let drawn = Incarnation(getrandom::u64().map_err(io::Error::other)?);
         let opened = self.open(drawn).map_err(io::Error::other)?;
+        if opened.may_have_lost() {
+            self.outwait_clients();
+        }
         let (done, listens) = mpsc::channel();
         let ended = || io::Error::other("the server thread has ended");
         {
@@ -115,6 +119,20 @@ impl Opening {
             sent.map_err(|_| ended())?;
         }
         listens.recv().map_err(|_| ended())?
+    }
+
+    /// Clients may rely on locks and leases that a loss of power has undone. They stop when they
+    /// have not heard of the server for a lease.
+    fn outwait_clients(&self) {
+        let (server, lease) = (self.setup.id.0, std_duration(self.setup.surroundings.grace));
+        tracing::warn!(
+            server,
+            "a loss of power may have undone the latest changes; serving begins after {lease:?}"
+        );
+        let deadline = Instant::now() + lease;
+        while self.may_wait(deadline) {
+            thread::sleep(PAUSE);
+        }
     }
 
     /// A server that comes from another process must not begin anew because this host does not see

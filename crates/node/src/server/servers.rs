@@ -4,8 +4,9 @@ use super::adoption::{Adoption, Openings};
 use super::files;
 use super::process::Config;
 use super::shard::Setup;
+use super::surroundings::Surroundings;
 use super::worker::{Common, Worker};
-use crate::{Clock, Cluster, locations::SharedLocations};
+use crate::{Cluster, locations::SharedLocations};
 use futago_base::ServerId;
 use futago_transport::{Budget, handshake::SERVERS_MAX};
 use std::{collections::BTreeSet, io, thread};
@@ -19,7 +20,7 @@ pub struct Servers {
     config: Config,
     /// The number of the process in the cluster file.
     process: Option<u32>,
-    clock: Clock,
+    surroundings: Surroundings,
     budget: Budget,
     locations: SharedLocations,
     opening: Openings,
@@ -45,20 +46,20 @@ impl Servers {
     /// The cluster map is invalid, an address cannot be listened on, a log cannot be opened, or a
     /// thread cannot be started.
     pub fn start(config: &Config) -> io::Result<Self> {
-        Self::start_by(config, &Clock::default())
+        Self::start_in(config, &Surroundings::default())
     }
 
-    /// As [`Servers::start`], with a clock of their own.
+    /// As [`Servers::start`], in other surroundings.
     ///
     /// # Errors
     /// As [`Servers::start`].
-    pub fn start_by(config: &Config, clock: &Clock) -> io::Result<Self> {
+    pub fn start_in(config: &Config, surroundings: &Surroundings) -> io::Result<Self> {
         files::raise_limit();
         let first = config.servers.first();
         let first = first.and_then(|&id| config.cluster.server(id));
         let mut servers = Self {
             process: first.map(|entry| entry.process),
-            clock: clock.clone(),
+            surroundings: surroundings.clone(),
             budget: Budget::new(INCOMING_BYTES),
             locations: SharedLocations::new(&config.cluster),
             opening: Openings::default(),
@@ -178,7 +179,7 @@ impl Servers {
             cluster: self.config.cluster.clone(),
             core: self.config.core(),
             memory_bytes: self.config.memory_bytes,
-            clock: self.clock.clone(),
+            surroundings: self.surroundings.clone(),
             budget: self.budget.clone(),
             locations: self.locations.clone(),
             opening: self.opening.clone(),

@@ -4,16 +4,19 @@ use super::adoption::Openings;
 use super::connections::{ConnectionId, Connections, Origin};
 use super::peers::{Peers, Siblings};
 use super::status::{Counters, Status, StoreStatus};
+use super::surroundings::Surroundings;
 use super::waiting::Waiting;
 use crate::{Clock, Cluster, clock::AwakeTime, locations::SharedLocations};
 use bytes::Bytes;
-use futago_base::{Incarnation, Moment, RequestId, ServerId, SessionId, Store as _, Time, View};
+use futago_base::{
+    Duration, Incarnation, Moment, RequestId, ServerId, SessionId, Store as _, Time, View,
+};
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
 use futago_server::{Input, Output, Server};
-use futago_store::{Identity, Recovered, ServerStore, StoreConfig, StoreError, SystemDirectory};
+use futago_store::{Identity, Recovered, ServerStore, StoreConfig, StoreError, Synchronization};
 use futago_transport::Budget;
 use futago_wire::{Body, Failure, Frame, Push, Reply, Request};
-use std::{cell::RefCell, collections::BTreeMap, io, path::PathBuf, rc::Rc, sync::Arc};
+use std::{cell::RefCell, collections::BTreeMap, io, path::PathBuf, rc::Rc};
 
 /// The parts of a server.
 pub struct Setup {
@@ -21,7 +24,7 @@ pub struct Setup {
     pub cluster: Cluster,
     pub core: futago_server::Config,
     pub memory_bytes: u64,
-    pub clock: Clock,
+    pub surroundings: Surroundings,
     /// Memory for incoming messages, shared by the servers of the process.
     pub budget: Budget,
     /// Where the servers of the cluster are now.
@@ -36,6 +39,13 @@ pub struct Setup {
 pub struct Opened {
     store: ServerStore,
     recovered: Recovered,
+}
+
+impl Opened {
+    /// Whether clients may have seen what a loss of power has undone.
+    pub const fn may_have_lost(&self) -> bool {
+        self.recovered.may_have_lost
+    }
 }
 
 impl Setup {
@@ -66,11 +76,13 @@ impl Setup {
         };
         let beside = self.cluster.servers_beside(self.id);
         let config = StoreConfig::new(self.memory_bytes, beside, self.cluster.sync);
-        let directory = Arc::new(SystemDirectory::open(&directory)?);
+        let directory = (self.surroundings.open_directory)(&directory)?;
         ServerStore::on_disk(directory, identity, config)
     }
 }
 
+/// How much of the latest work of a server a loss of power may undo.
+const SYNCHRONIZE_EVERY: Duration = Duration::from_secs(5);
 /// The number of ticks between two updates of metrics.
 const TICKS_PER_PUBLICATION: u32 = 10;
 
@@ -83,6 +95,8 @@ pub struct Shard {
     now: Moment,
     /// When the next tick is due.
     next_tick: Time,
+    /// When the store is synchronized, whether something waits for it or not.
+    next_synchronization: Time,
     waiting: Waiting,
     /// The requests since the last release, and their operations.
     received: Vec<(RequestId, &'static str)>,
@@ -116,7 +130,8 @@ impl Shard {
         let life = recovered.identity.incarnation;
         let peers = Peers::new(&setup, Rc::clone(&siblings));
         let core = Server::new(setup.id, map, setup.core).in_life(life);
-        let steady = setup.clock.steady();
+        let clock = setup.surroundings.clock;
+        let steady = clock.steady();
         let is_new = recovered.entries == 0;
         let reached = if is_new {
             steady
@@ -126,7 +141,7 @@ impl Shard {
         let mut awake = AwakeTime::resumed(steady, reached);
         let now = Moment {
             steady: awake.at(steady, None),
-            stamp: setup.clock.wall(),
+            stamp: clock.wall(),
         };
         let next_tick = now.steady + core.config().tick;
         let admission = AdmissionConfig {
@@ -138,15 +153,19 @@ impl Shard {
         } else {
             ServerDriver::resume(core, store, admission, recovered.decided)
         };
+        if recovered.may_have_lost {
+            driver.handle(Input::Lost, now);
+        }
         // The log begins before there is any data that it does not name.
         driver.store_mut().persist().map_err(io::Error::other)?;
         Ok(Self {
             peers,
             driver,
-            clock: setup.clock,
+            clock,
             awake,
             now,
             next_tick,
+            next_synchronization: now.steady + SYNCHRONIZE_EVERY,
             waiting: Waiting::default(),
             received: Vec::new(),
             counters: Counters::default(),
@@ -280,6 +299,26 @@ impl Shard {
         Ok(())
     }
 
+    /// Begins to synchronize the store, if something waits for it or it is time.
+    ///
+    /// # Errors
+    /// As [`Shard::release`].
+    pub fn begin_synchronization(&mut self) -> Result<Option<Synchronization>, StoreError> {
+        let is_due = self.next_synchronization <= self.now.steady;
+        let is_wanted = self.driver.awaits_durability();
+        let store = self.driver.store_mut();
+        if !(is_due || is_wanted || store.wants_synchronization()) {
+            return Ok(None);
+        }
+        self.next_synchronization = self.now.steady + SYNCHRONIZE_EVERY;
+        store.begin_synchronization()
+    }
+
+    /// Notes that the store was synchronized. [`Shard::release`] sends what has waited for it.
+    pub fn end_synchronization(&mut self, done: &Synchronization) {
+        self.driver.store_mut().end_synchronization(done);
+    }
+
     /// Sends a message to a client, if it is connected, or queues it for a server until
     /// [`Shard::flush`].
     fn send(&mut self, output: Output) {
@@ -313,9 +352,14 @@ impl Shard {
         }
     }
 
-    /// The server leaves the process: its metrics do not stay what they were.
-    pub fn withdraw(self) {
+    /// The server leaves the process: its metrics do not stay what they were, and its store
+    /// survives whatever happens to the host.
+    ///
+    /// # Errors
+    /// If the store cannot be synchronized. It has all that survives the end of a process.
+    pub fn close(self) -> Result<(), StoreError> {
         self.status().withdraw();
+        self.driver.into_store().close()
     }
 
     fn store_status(&self) -> Option<StoreStatus> {

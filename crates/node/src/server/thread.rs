@@ -7,7 +7,7 @@ use super::process::std_duration;
 use super::shard::{Opened, Setup, Shard};
 use crate::time_slices;
 use futago_base::{Duration, ServerId};
-use futago_store::StoreError;
+use futago_store::{StoreError, Synchronization};
 use futago_transport::{Acceptor, Address, Listener, busy, poll_streams};
 use futago_wire::Frame;
 use std::{
@@ -21,7 +21,7 @@ use std::{
 use tokio::{
     runtime::Builder,
     sync::{mpsc as channel, watch},
-    task::{JoinHandle, LocalSet, spawn_local},
+    task::{JoinHandle, LocalSet, spawn_blocking, spawn_local},
     time::{MissedTickBehavior, interval},
 };
 
@@ -83,7 +83,8 @@ async fn serve(
     mut stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let (arrived, mut arrivals) = channel::channel(ARRIVALS_MAX);
-    let mut shards = Shards::new(arrived);
+    let (synchronized, mut synchronizations) = channel::unbounded_channel();
+    let mut shards = Shards::new(arrived, synchronized);
     let mut ticks = interval(std_duration(tick));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -95,6 +96,7 @@ async fn serve(
                     shards.take(arrival);
                 }
             }
+            Some((server, done)) = synchronizations.recv() => shards.end_synchronization(server, done)?,
             Some(command) = commands.recv() => shards.obey(command).await,
             _ = ticks.tick() => shards.shards.values_mut().for_each(Shard::tick),
             _ = stopped.changed() => break,
@@ -116,11 +118,18 @@ struct Shards {
     siblings: Rc<Siblings>,
     connections: Rc<RefCell<Connections>>,
     arrived: channel::Sender<Arrival>,
+    synchronized: channel::UnboundedSender<Synchronized>,
     next: Rc<Cell<ConnectionId>>,
 }
 
+/// What became of the synchronization of a server's store.
+type Synchronized = (ServerId, Result<Synchronization, StoreError>);
+
 impl Shards {
-    fn new(arrived: channel::Sender<Arrival>) -> Self {
+    fn new(
+        arrived: channel::Sender<Arrival>,
+        synchronized: channel::UnboundedSender<Synchronized>,
+    ) -> Self {
         Self {
             shards: BTreeMap::new(),
             doors: BTreeMap::new(),
@@ -128,6 +137,7 @@ impl Shards {
             siblings: Rc::default(),
             connections: Rc::default(),
             arrived,
+            synchronized,
             next: Rc::default(),
         }
     }
@@ -187,7 +197,7 @@ impl Shards {
         self.released.insert(id);
         self.connections.borrow_mut().end_those_of(id);
         if let Some(shard) = self.shards.remove(&id) {
-            shard.withdraw();
+            close_store(id, shard);
         }
         tracing::info!(server = id.0, "released");
     }
@@ -195,6 +205,9 @@ impl Shards {
     async fn close_all(&mut self) {
         for doors in std::mem::take(&mut self.doors).into_values() {
             close(doors).await;
+        }
+        for (id, shard) in std::mem::take(&mut self.shards) {
+            close_store(id, shard);
         }
     }
 
@@ -245,6 +258,33 @@ impl Shards {
         Ok(())
     }
 
+    /// Has other threads synchronize the stores of which something waits for it.
+    fn synchronize(&mut self) -> Result<(), StoreError> {
+        for (&id, shard) in &mut self.shards {
+            if let Some(synchronization) = shard.begin_synchronization()? {
+                let synchronized = self.synchronized.clone();
+                spawn_blocking(move || {
+                    let outcome = synchronization.run().map(|()| synchronization);
+                    // The thread of the server may have ended.
+                    let _ = synchronized.send((id, outcome));
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn end_synchronization(
+        &mut self,
+        server: ServerId,
+        outcome: Result<Synchronization, StoreError>,
+    ) -> io::Result<()> {
+        let done = outcome.map_err(io::Error::other)?;
+        if let Some(shard) = self.shards.get_mut(&server) {
+            shard.end_synchronization(&done);
+        }
+        Ok(())
+    }
+
     fn turned_away(&mut self, server: ServerId) {
         if let Some(shard) = self.shards.get_mut(&server) {
             shard.turned_away();
@@ -254,6 +294,7 @@ impl Shards {
     /// Sends the messages that resulted since the last call, those of each connection at once.
     fn flush(&mut self) -> io::Result<()> {
         self.release().map_err(io::Error::other)?;
+        self.synchronize().map_err(io::Error::other)?;
         self.connections.borrow_mut().flush();
         self.shards.values_mut().for_each(Shard::flush);
         Ok(())
@@ -277,6 +318,13 @@ async fn listen(setup: &Setup, door: Door) -> io::Result<Vec<JoinHandle<()>>> {
     }
     tracing::info!(server = setup.id.0, %address, "serving");
     Ok(doors)
+}
+
+/// Ends the store of a server.
+fn close_store(server: ServerId, shard: Shard) {
+    if let Err(error) = shard.close() {
+        tracing::error!(server = server.0, %error, "a loss of power may undo the latest changes");
+    }
 }
 
 /// Stops listening.

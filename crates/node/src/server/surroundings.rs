@@ -1,0 +1,31 @@
+//! What a process of servers has from its host.
+
+use crate::Clock;
+use futago_base::Duration;
+use futago_store::{Directory, StoreError, SystemDirectory};
+use std::{path::Path, sync::Arc};
+
+/// Opens the directory of a server's store.
+pub type OpenDirectory = Arc<dyn Fn(&Path) -> Result<Arc<dyn Directory>, StoreError> + Send + Sync>;
+
+/// What servers have from their host. A test gives them another one.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The source of time.
+    pub clock: Clock,
+    /// The disk.
+    pub open_directory: OpenDirectory,
+    /// How long a server that a loss of power has set back waits before it serves: until clients
+    /// rely on nothing of it any more. Default: the lease of clients.
+    pub grace: Duration,
+}
+
+impl Default for Surroundings {
+    fn default() -> Self {
+        Self {
+            clock: Clock::default(),
+            open_directory: Arc::new(|path| Ok(Arc::new(SystemDirectory::open(path)?))),
+            grace: futago_server::Config::default().lease,
+        }
+    }
+}
