@@ -21,8 +21,8 @@ pub struct AdmissionConfig {
     /// How many requests of one session may be under way, half of them waiting for other clients.
     /// `Push::Credits` tells the client. At least 2; default: 256.
     pub session_max: u32,
-    /// How many requests of all sessions may be under way, half of them waiting. At least 2;
-    /// default: 16,384.
+    /// How many requests of all sessions may be under way, half of them waiting. Requests that
+    /// bypass windows do not count. At least 2; default: 16,384.
     pub total_max: u32,
     /// How many requests of one session may be under way that bypass its window, such as waits for
     /// locks. Default: 4,096.
@@ -45,8 +45,11 @@ impl Default for AdmissionConfig {
 pub struct Admission {
     #[serde(skip)]
     config: AdmissionConfig,
-    /// The requests under way, and whether they bypass the window.
-    requests: ReversibleMap<RequestId, bool>,
+    /// The requests under way in the windows of their sessions.
+    windowed: ReversibleMap<RequestId, ()>,
+    /// The requests under way that bypass the windows. They are apart, because waits for locks may
+    /// be many and must not keep other requests out.
+    express: ReversibleMap<RequestId, ()>,
     /// The requests in the window that wait for other clients.
     waiting: ReversibleMap<RequestId, ()>,
 }
@@ -54,7 +57,8 @@ pub struct Admission {
 /// The changes of [`Admission`] to undo.
 #[derive(Debug, Default)]
 pub struct AdmissionUndo {
-    requests: Changes<RequestId, bool>,
+    windowed: Changes<RequestId, ()>,
+    express: Changes<RequestId, ()>,
     waiting: Changes<RequestId, ()>,
 }
 
@@ -63,28 +67,32 @@ impl Admission {
     pub const fn new(config: AdmissionConfig) -> Self {
         Self {
             config,
-            requests: ReversibleMap::new(),
+            windowed: ReversibleMap::new(),
+            express: ReversibleMap::new(),
             waiting: ReversibleMap::new(),
         }
     }
 
     /// Records changes from now on, so that they can be undone.
     pub fn record_changes(&mut self) {
-        self.requests.record_changes();
+        self.windowed.record_changes();
+        self.express.record_changes();
         self.waiting.record_changes();
     }
 
     /// The changes since the last call, if they are recorded.
     pub fn take_changes(&mut self) -> AdmissionUndo {
         AdmissionUndo {
-            requests: self.requests.take_changes(),
+            windowed: self.windowed.take_changes(),
+            express: self.express.take_changes(),
             waiting: self.waiting.take_changes(),
         }
     }
 
     /// Undoes changes: the latest that have not been undone.
     pub fn take_back(&mut self, undo: AdmissionUndo) {
-        self.requests.take_back(undo.requests);
+        self.windowed.take_back(undo.windowed);
+        self.express.take_back(undo.express);
         self.waiting.take_back(undo.waiting);
     }
 
@@ -95,12 +103,12 @@ impl Admission {
 
     /// How many requests are under way.
     pub fn under_way(&self) -> u32 {
-        self.requests.len() as u32
+        (self.windowed.len() + self.express.len()) as u32
     }
 
     /// Whether a request is under way.
     pub fn is_under_way(&self, id: RequestId) -> bool {
-        self.requests.contains_key(&id)
+        self.windowed.contains_key(&id) || self.express.contains_key(&id)
     }
 
     /// Whether the server may handle the request. A copy of a request that is under way is always
@@ -109,57 +117,63 @@ impl Admission {
         if self.is_under_way(id) {
             return true;
         }
-        let express = is_express(request);
-        let of_session = self.of_session(id.session);
-        let taken = of_session.filter(|&(_, other)| other == express).count() as u32;
-        let most = if express {
-            self.config.express_max
+        let AdmissionConfig {
+            session_max,
+            total_max,
+            express_max,
+        } = self.config;
+        let (requests, session_max, total_max) = if is_express(request) {
+            (&mut self.express, express_max, u32::MAX)
         } else {
-            self.config.session_max
+            (&mut self.windowed, session_max, total_max)
         };
-        if taken >= most || (!express && self.under_way() >= self.config.total_max) {
-            return false;
+        let all = requests.len() as u32;
+        let has_room = all < total_max && of_session(requests, id.session) < session_max;
+        if has_room {
+            requests.insert(id, ());
         }
-        self.requests.insert(id, express);
-        true
+        has_room
     }
 
     /// Whether a request that was admitted may wait for other clients. If not, it is refused, and
     /// nothing of what was decided about it may take effect.
     pub fn may_wait(&mut self, id: RequestId) -> bool {
-        if self.waiting.contains_key(&id) || self.requests.get(&id) != Some(&false) {
+        if self.waiting.contains_key(&id) || !self.windowed.contains_key(&id) {
             return true;
         }
         let all = self.waiting.len() as u32;
-        let of_session = self.waiting.range(every_request(id.session)).count() as u32;
+        let of_session = of_session(&self.waiting, id.session);
         let room = of_session < half(self.config.session_max) && all < half(self.config.total_max);
         if room {
             self.waiting.insert(id, ());
         } else {
-            self.requests.remove(&id);
+            self.windowed.remove(&id);
         }
         room
     }
 
     /// The request has been answered.
     pub fn answered(&mut self, id: RequestId) {
-        self.requests.remove(&id);
+        self.windowed.remove(&id);
+        self.express.remove(&id);
         self.waiting.remove(&id);
     }
 
     /// The session or its connection has ended: no client waits for its replies.
     pub fn forget(&mut self, session: SessionId) {
-        let requests: Vec<RequestId> = self.of_session(session).map(|(id, _)| id).collect();
+        let range = || every_request(session);
+        let windowed = self.windowed.range(range());
+        let requests = windowed.chain(self.express.range(range()));
+        let requests: Vec<RequestId> = requests.map(|(id, ())| *id).collect();
         for id in requests {
             self.answered(id);
         }
     }
+}
 
-    /// The requests of a session that are under way, and whether they bypass the window.
-    fn of_session(&self, session: SessionId) -> impl Iterator<Item = (RequestId, bool)> {
-        let requests = self.requests.range(every_request(session));
-        requests.map(|(&id, &express)| (id, express))
-    }
+/// How many of some requests are of a session.
+fn of_session(requests: &ReversibleMap<RequestId, ()>, session: SessionId) -> u32 {
+    requests.range(every_request(session)).count() as u32
 }
 
 /// The range of all request ids of a session.
@@ -234,5 +248,17 @@ mod tests {
         assert!(admission.may_wait(id(1, 3)));
         admission.forget(SessionId(1));
         assert_eq!(admission.waiting.len(), 1);
+    }
+
+    #[test]
+    fn requests_that_bypass_windows_take_no_place_of_others() {
+        let mut admission = Admission::new(AdmissionConfig {
+            session_max: 2,
+            total_max: 2,
+            express_max: 4,
+        });
+        assert!((0..4).all(|number| admission.admit(id(1, number), &Request::KeepAlive)));
+        assert!(admission.admit(id(2, 1), &Request::Open(FileId(1))));
+        assert_eq!(admission.under_way(), 5);
     }
 }
