@@ -107,6 +107,21 @@ fn busy(sequence: u64) -> Output {
     reply(sequence, Err(Failure::Busy))
 }
 
+/// A batch after which a server serves the session or not.
+fn session_in(state: futago_base::record::SessionState) -> Batch {
+    let session = futago_base::record::Session {
+        seen: Time(0),
+        acknowledged: 0,
+        leases: 0,
+        state,
+        contact: None,
+    };
+    Batch {
+        records: [(Key::Session(SESSION), Some(session.into()))].into(),
+        ..Batch::default()
+    }
+}
+
 /// A decision that puts a record.
 fn putting() -> Decision {
     Decision {
@@ -180,6 +195,26 @@ fn nothing_is_left_of_a_request_that_may_not_wait() {
     assert_eq!(receive(&mut driver, request(2, Time(0))), [busy(2)]);
     assert_eq!(driver.store().get(&KEY), None);
     assert!(driver.admission().under_way() == 1);
+}
+
+#[test]
+fn requests_of_a_session_that_is_given_up_take_no_places() {
+    let fenced = futago_base::record::SessionState::Fenced {
+        since: Time(0),
+        notified: Time(0),
+    };
+    let lives = [
+        (futago_base::record::SessionState::Living, 1),
+        (futago_base::record::SessionState::Expired, 0),
+        (fenced, 0),
+    ];
+    for (state, left) in lives {
+        let mut driver = driver(Decision::default());
+        assert_eq!(receive(&mut driver, request(1, Time(0))), []);
+        driver.core_mut().decision.batch = session_in(state);
+        handle(&mut driver, Input::Tick);
+        assert_eq!(driver.admission().under_way(), left, "{state:?}");
+    }
 }
 
 #[test]

@@ -22,7 +22,10 @@ use promises::Promises;
 
 use crate::{Admission, AdmissionConfig, AdmissionUndo, HybridClock};
 use alloc::{vec, vec::Vec};
-use futago_base::{Errno, Moment, Payload, RequestId, ServerId, SessionId, Store, Time};
+use futago_base::{
+    Batch, Errno, Key, Moment, Payload, RequestId, ServerId, SessionId, Store, Time, Value,
+    record::SessionState,
+};
 use futago_server::{Decision, Input, Output, Server};
 use futago_wire::{Failure, Frame, Header};
 use serde::Serialize;
@@ -200,6 +203,7 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
         };
         let mut decision = self.core.handle(&self.store, input, decided, now);
         self.load(&mut decision.outputs);
+        self.forget_given_up(&decision.batch);
         let waiting = request.filter(|_| decision.waits_for_clients);
         match waiting.filter(|&id| !self.admission.may_wait(id)) {
             None => decision,
@@ -208,6 +212,18 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
                 work: decision.work,
                 ..Decision::default()
             },
+        }
+    }
+
+    /// Frees the places of sessions that a batch gives up, because their waiting requests get no
+    /// replies. A hung client may keep its connection for long.
+    fn forget_given_up(&mut self, batch: &Batch) {
+        for (key, value) in &batch.records {
+            if let (Key::Session(id), Some(Value::Session(session))) = (key, value)
+                && session.state != SessionState::Living
+            {
+                self.admission.forget(*id);
+            }
         }
     }
 
