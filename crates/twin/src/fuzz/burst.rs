@@ -1,6 +1,7 @@
 //! Concurrent operations of clients, and the faults meanwhile.
 
-use super::step::{Reach, Step, Work};
+use super::step::{Reach, Step};
+use super::work::Work;
 use crate::cluster::{Faults, Partition, Party, Pause};
 use crate::random::Random;
 use futago_base::{Duration, Incarnation, ServerId};

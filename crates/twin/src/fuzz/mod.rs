@@ -10,10 +10,12 @@ mod scenario;
 mod script;
 mod shrink;
 mod step;
+mod work;
 
 pub use burst::{Absence, Burst, ClockStep, Death, Restart, Stop};
 pub use perform::{perform, remove_entries};
 pub use run::{Checked, Failure, FailureKind, run};
 pub use scenario::{Scenario, WriteBack};
 pub use shrink::{shrink, try_run};
-pub use step::{Known, Reach, Step, Work};
+pub use step::{Known, Reach, Step};
+pub use work::Work;
