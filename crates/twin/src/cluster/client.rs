@@ -103,6 +103,11 @@ impl ClientNode {
         self.messages
     }
 
+    /// The numbers of its requests that have no reply.
+    pub fn unanswered(&self) -> Vec<u64> {
+        self.core.context().unanswered()
+    }
+
     /// Starts a task; it runs when the client is run.
     pub fn spawn(&mut self, future: impl Future<Output = ()> + 'static) {
         self.tasks.push(Task {

@@ -128,6 +128,11 @@ impl SimulatedContext {
         self.0.borrow().now
     }
 
+    /// The numbers of the requests that have no reply.
+    pub(super) fn unanswered(&self) -> Vec<u64> {
+        self.0.borrow().calls.sequences().collect()
+    }
+
     /// An answer has come.
     pub(super) fn receive(&self, from: ServerId, frame: Frame) {
         let Body::Outcome(outcome) = frame.body else {

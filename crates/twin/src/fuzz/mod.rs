@@ -4,6 +4,7 @@ mod burst;
 mod exercise;
 mod loss;
 mod perform;
+mod progress;
 mod restore;
 mod run;
 mod scenario;

@@ -1,6 +1,7 @@
 //! Runs a scenario and checks everything that can be checked.
 
 use super::perform::remove_entries;
+use super::progress::Rest;
 use super::restore;
 use super::script::Script;
 use super::{Absence, Burst, ClockStep, Known, Scenario, WriteBack};
@@ -30,7 +31,9 @@ pub enum FailureKind {
     Slow,
     /// An operation failed for no reason that a user could understand.
     Error,
-    /// Records are left behind or do not fit together.
+    /// After the last fault, something does not come to an end.
+    Stuck,
+    /// Records do not fit together.
     Damage,
     /// A time ran backwards.
     Time,
@@ -109,7 +112,7 @@ pub(super) struct Run {
     /// Whether the clock of a server has stepped.
     is_stepped: bool,
     /// When all servers run that were to be away.
-    all_back: Time,
+    pub(super) all_back: Time,
     /// The clients that live, by their place in the scenario.
     pub clients: Vec<usize>,
     pub tree: Tree,
@@ -253,13 +256,17 @@ impl Run {
                 .all(|(client, script)| script.is_done() || !cluster.clients[*client].is_alive())
         };
         let ended = self.world.run(END, is_over);
-        let dead = self.rest(&history);
+        let Rest { dead, progress } = self.rest(&history);
         let history = history.take();
         let verdict = if ended {
             self.check_sessions(&dead, burst)
+                .and(progress)
                 .and_then(|()| self.judge(&history, burst))
         } else {
-            Err(failure(FailureKind::Slow, "an operation does not end\n"))
+            progress.and(Err(failure(
+                FailureKind::Slow,
+                "an operation does not end\n",
+            )))
         };
         verdict.map_err(|failure| Failure {
             text: failure.text + &describe(&history),
@@ -311,39 +318,8 @@ impl Run {
         faults
     }
 
-    /// Heals the network and lets everything come to rest; clients that have died are replaced, and
-    /// returned.
-    fn rest(&mut self, history: &RefCell<History>) -> Vec<usize> {
-        self.resume();
-        let now = self.world.now;
-        let network = &mut self.world.cluster.network;
-        network.set_faults(Faults::default(), now);
-        for &client in &self.clients {
-            self.world.cluster.clients[client].die_after(None);
-        }
-        let absence = self.all_back.since(now);
-        self.world
-            .run(Duration(absence.0 + GRACE.0 + NETWORK.0), |_| false);
-        let is_dead = |client: &usize| !self.world.cluster.clients[*client].is_alive();
-        let dead: Vec<usize> = self.clients.iter().copied().filter(is_dead).collect();
-        if !dead.is_empty() {
-            self.world.run(LEASE, |_| false);
-        }
-        for &client in &dead {
-            let expiries = self.expiries(client, &history.borrow());
-            history.borrow_mut().extend(expiries);
-        }
-        for place in 0..self.clients.len() {
-            if dead.contains(&self.clients[place]) {
-                self.world.cluster.disconnect(self.clients[place]);
-                self.clients[place] = self.add_client(place);
-            }
-        }
-        dead
-    }
-
     /// Waits until no client is paused any more: what waits for one is put off until then.
-    fn resume(&mut self) {
+    pub(super) fn resume(&mut self) {
         let (now, network) = (self.world.now, &self.world.cluster.network);
         let clients = self.clients.iter();
         let left = clients.filter_map(|&client| network.paused(client, now));
@@ -365,7 +341,7 @@ impl Run {
     }
 
     /// The ends of a client's session: each home of files that it may hold ends it by itself.
-    fn expiries(&self, client: usize, history: &History) -> Vec<Record> {
+    pub(super) fn expiries(&self, client: usize, history: &History) -> Vec<Record> {
         let mut homes: BTreeMap<ServerId, Vec<FileId>> = BTreeMap::new();
         for id in held_files(client, history, &self.tree) {
             let home = self.world.cluster.map.home(id);
@@ -450,7 +426,9 @@ impl Run {
             self.world.run_client(client);
             self.tree.expire(client, |_| true);
         }
+        let progress = self.begin_progress();
         self.world.run(NETWORK, |_| false);
+        self.end_progress(&progress)?;
         let after = self.check_records()?;
         let history = History::new();
         let verdict = linearize(&history, &self.tree, Some(&after), self.setting);
@@ -473,7 +451,9 @@ impl Run {
             let text = format!("cannot remove everything: {:?}\n", removed.get());
             return Err(failure(FailureKind::Error, text));
         }
+        let progress = self.begin_progress();
         self.world.run(NETWORK, |_| false);
+        self.end_progress(&progress)?;
         let left = self.check_records()?;
         let stores = self.world.cluster.stores();
         let chunks: usize = stores.iter().map(|store| store.chunks().count()).sum();
