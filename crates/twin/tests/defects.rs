@@ -10,13 +10,19 @@ const SEEDS: u64 = 2000;
 /// So many notice most of them.
 const SEEDS_OF_SAMPLE: u64 = 30;
 /// Defects that only rare circumstances show, and a seed that has them.
-const RARE: [(Defect, u64); 8] = [
-    (Defect::TrustsLeasesTooLong, 158),
+const RARE: [(Defect, u64); 14] = [
+    (Defect::TrustsLeasesTooLong, 100),
+    (Defect::TakesClientStamps, 210),
     (Defect::ReadsPastCuts, 256),
+    (Defect::RemovesFullDirectories, 304),
+    (Defect::SkipsCopies, 324),
+    (Defect::RelaysAfterRecall, 377),
+    (Defect::SplitsUnderTransactions, 465),
+    (Defect::IgnoresTreeVersion, 489),
     (Defect::SetsXattrsUnderLeases, 643),
-    (Defect::ClientsMeasureByWallClock, 761),
+    (Defect::AdmitsStaleWriters, 688),
     (Defect::GivesUpWhenBusy, 983),
-    (Defect::RelaysAfterRecall, 827),
+    (Defect::ClientsMeasureByWallClock, 1384),
     (Defect::RelaysTooLong, 1407),
     (Defect::EndsLeasesOfHeard, 8691),
 ];
@@ -69,4 +75,14 @@ fn every_defect_is_noticed() {
         }
     }
     assert!(missed.is_empty(), "not noticed: {missed:?}");
+}
+
+/// Nothing but the phase of progress would notice these.
+#[test]
+fn defects_of_progress_are_noticed_by_its_phase() {
+    for defect in Defect::all().filter(|defect| defect.kind() == "progress") {
+        let found = noticed(defect, 0..200);
+        let kind = found.map(|(_, kind)| kind);
+        assert_eq!(kind.as_deref(), Some("Stuck"), "{}", defect.name());
+    }
 }

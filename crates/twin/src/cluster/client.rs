@@ -62,8 +62,7 @@ impl ClientNode {
         if defect == Some(Defect::GivesUpWhenBusy) {
             calls.busy_give_up = Duration(0);
         }
-        let context = SimulatedContext::new(session, map.epoch(), calls, seed, now);
-        context.0.borrow_mut().measures_by_wall = defect == Some(Defect::ClientsMeasureByWallClock);
+        let context = SimulatedContext::new(session, map.epoch(), calls, seed, now, defect);
         Self {
             core: Rc::new(Client::new(context, map.clone(), config)),
             tasks: Vec::new(),

@@ -1,6 +1,6 @@
 //! A simulated client's way to the world: its calls are the real ones, its time is virtual.
 
-use super::clock::WallClock;
+use super::{Defect, clock::WallClock};
 use crate::random::Random;
 use futago_base::{Duration, Errno, Moment, Payload, ServerId, SessionId, Time};
 use futago_client::Context;
@@ -39,8 +39,7 @@ pub(super) struct Shared {
     /// The time of the world.
     pub now: Time,
     pub wall: WallClock,
-    /// Whether leases and timeouts go by the wall clock, which is a defect.
-    pub measures_by_wall: bool,
+    pub defect: Option<Defect>,
     calls: Calls,
     /// Messages to send.
     sent: Vec<(ServerId, Frame)>,
@@ -110,11 +109,12 @@ impl SimulatedContext {
         calls: CallsConfig,
         seed: u64,
         now: Time,
+        defect: Option<Defect>,
     ) -> Self {
         Self(Rc::new(RefCell::new(Shared {
             now,
             wall: WallClock::default(),
-            measures_by_wall: false,
+            defect,
             calls: Calls::new(session, map_epoch, calls),
             sent: Vec::new(),
             random: Random::new(seed, session.0 + 1000),
@@ -179,7 +179,7 @@ impl Context for SimulatedContext {
     fn now(&self) -> Time {
         let shared = self.0.borrow();
         let Moment { steady, stamp } = shared.moment();
-        if shared.measures_by_wall {
+        if shared.defect == Some(Defect::ClientsMeasureByWallClock) {
             stamp
         } else {
             steady
@@ -211,12 +211,22 @@ impl Context for SimulatedContext {
         request: Request,
         payload: Payload,
     ) -> Result<(Reply, Payload), Failure> {
-        self.0
-            .borrow_mut()
-            .waiting
-            .insert(sequence, Wait::For(None));
+        let defect = self.0.borrow().defect;
+        let misread = defect.map(|defect| (defect, request.clone()));
+        let presumed = defect.and_then(|defect| defect.presumed(&request));
+        if presumed.is_none() {
+            let wait = Wait::For(None);
+            self.0.borrow_mut().waiting.insert(sequence, wait);
+        }
         self.change(|calls, now| calls.start(sequence, to, request, payload, now));
-        poll_fn(|task| self.0.borrow_mut().poll_call(sequence, task.waker())).await
+        if let Some(presumed) = presumed {
+            return Ok((presumed, Payload::empty()));
+        }
+        let called = poll_fn(|task| self.0.borrow_mut().poll_call(sequence, task.waker())).await;
+        match misread {
+            Some((defect, request)) => defect.misread(&request, called),
+            None => called,
+        }
     }
 
     async fn sleep(&self, span: Duration) {

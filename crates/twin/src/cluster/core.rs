@@ -1,8 +1,11 @@
 //! The core of a simulated server, which may have a defect.
 
-use super::{Defect, defect::Cause};
+use super::{
+    Defect,
+    defect::{Cause, FormerSizes, LatestRequest},
+};
 use crate::check::heard_of;
-use futago_base::{FileId, Moment};
+use futago_base::{FileId, Moment, RequestId};
 use futago_driver::Core;
 use futago_server::{Decision, Input, Server};
 use futago_store::MemoryStore;
@@ -15,19 +18,23 @@ pub struct FlawedCore {
     pub defect: Option<Defect>,
     /// Files of which it has noted something about truncations that is not checked yet.
     pub unchecked: BTreeSet<FileId>,
+    pub latest: LatestRequest,
+    former: FormerSizes,
 }
 
 impl FlawedCore {
-    pub const fn new(server: Server, defect: Option<Defect>) -> Self {
+    pub fn new(server: Server, defect: Option<Defect>) -> Self {
         Self {
             server,
             defect,
             unchecked: BTreeSet::new(),
+            latest: LatestRequest::default(),
+            former: FormerSizes::default(),
         }
     }
 
     fn decide_wrongly(
-        &self,
+        &mut self,
         defect: Defect,
         store: &MemoryStore,
         mut input: Input,
@@ -37,11 +44,21 @@ impl FlawedCore {
         defect.alter_input(&mut input, store);
         let cause = Cause::of(&input);
         let returned = defect.returns_at_once(&input, self.server.id());
-        let view = defect.view(store, &input);
+        let view = defect.view(store, &input, &self.former);
         let mut decision = self.server.handle(&view, input, now);
         decision.outputs.extend(returned);
+        defect.alter_outputs(&mut decision.outputs, cause);
         defect.alter_batch(&mut decision.batch, cause, store);
+        decision.waits_for_clients &= defect != Defect::WaitsEverywhere;
+        self.former.note(&decision.batch, store);
         decision
+    }
+}
+
+const fn request_of(input: &Input) -> Option<RequestId> {
+    match input {
+        Input::Request { id, .. } => Some(*id),
+        _ => None,
     }
 }
 
@@ -57,6 +74,7 @@ impl Core<MemoryStore> for FlawedCore {
         decided: Moment,
         read: Moment,
     ) -> Decision {
+        let request = request_of(&input);
         let decision = match self.defect {
             None => self.server.handle(store, input, decided),
             Some(defect) => {
@@ -67,6 +85,7 @@ impl Core<MemoryStore> for FlawedCore {
         let noted = decision.batch.records.iter();
         let noted = noted.filter_map(|(key, value)| heard_of(key, value.as_ref()));
         self.unchecked.extend(noted);
+        self.latest.note(request, &decision.batch);
         decision
     }
 

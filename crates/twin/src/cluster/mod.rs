@@ -7,6 +7,7 @@ mod context;
 mod core;
 mod defect;
 mod network;
+mod places;
 mod server;
 
 pub use client::ClientNode;
@@ -143,12 +144,12 @@ impl Cluster {
         match event {
             Event::Server(id, frame) => {
                 let sent = self.servers[usize::from(id.0)].receive(*frame, now);
-                self.check_hearing(id);
+                self.look_at(id);
                 self.deliver(id, sent, now)
             }
             Event::Tick(id) => {
                 let sent = self.servers[usize::from(id.0)].tick(now);
-                self.check_hearing(id);
+                self.look_at(id);
                 let mut consequences = self.deliver(id, sent, now);
                 consequences.push((self.config.tick, Event::Tick(id)));
                 consequences
@@ -180,6 +181,15 @@ impl Cluster {
                 Vec::new()
             }
         }
+    }
+
+    /// Looks at what a server has just done.
+    fn look_at(&mut self, server: ServerId) {
+        self.check_hearing(server);
+        let node = &mut self.servers[usize::from(server.0)];
+        let mistakes = node.take_mistakes().into_iter();
+        let mistakes = mistakes.map(|mistake| format!("{server}: {mistake}"));
+        self.damages.extend(mistakes);
     }
 
     /// Checks the files of which a server has just noted something about truncations.

@@ -1,7 +1,15 @@
 //! A server: the real core, driver and store.
 
-use super::{Defect, clock::WallClock, core::FlawedCore};
-use futago_base::{ClusterMap, Duration, FileId, Incarnation, Moment, ServerId, SessionId, Time};
+use super::{
+    Defect,
+    clock::WallClock,
+    core::FlawedCore,
+    places::{Places, is_known, request_of},
+};
+use futago_base::{
+    ClusterMap, Duration, FileId, Incarnation, Moment, RequestId, ServerId, SessionId, Store as _,
+    Time,
+};
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
 use futago_server::{Config, Input, Output, Server};
 use futago_store::MemoryStore;
@@ -18,6 +26,8 @@ pub struct ServerNode {
     /// The time that has not passed for it.
     missed: Duration,
     defect: Option<Defect>,
+    /// The requests that are under way here.
+    places: Places,
     /// How far its clock is ahead of the true time.
     pub clock_ahead: Duration,
     /// Its wall clock, as far as it has stepped.
@@ -32,12 +42,14 @@ impl ServerNode {
         map: &ClusterMap,
         config: &Config,
         memory_bytes: u64,
-        admission: AdmissionConfig,
+        mut admission: AdmissionConfig,
         defect: Option<Defect>,
     ) -> Self {
         let mut config = config.clone();
+        let places = Places::new(admission);
         if let Some(defect) = defect {
             defect.alter_server(&mut config);
+            defect.alter_admission(&mut admission);
         }
         let core = FlawedCore::new(Server::new(id, map.clone(), config), defect);
         let store = MemoryStore::new(memory_bytes);
@@ -48,6 +60,7 @@ impl ServerNode {
             stopped: None,
             missed: Duration(0),
             defect,
+            places,
             clock_ahead: Duration(0),
             wall: WallClock::default(),
         }
@@ -63,9 +76,15 @@ impl ServerNode {
         std::mem::take(&mut self.driver.core_mut().unchecked)
     }
 
+    /// Requests beyond what the server may have under way since the last call, one line each.
+    pub fn take_mistakes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.places.mistakes)
+    }
+
     /// Nobody waits for the answers to a session's requests any more.
     pub fn disconnect(&mut self, session: SessionId) {
         self.driver.forget(session);
+        self.places.forget(session);
     }
 
     /// It stops: it hears nothing until it goes on or begins a new life.
@@ -79,6 +98,7 @@ impl ServerNode {
             return;
         };
         self.missed = Duration(self.missed.0 + now.since(stopped).0);
+        self.places.clear();
         let empty = MemoryStore::new(self.memory_bytes);
         let mut store = std::mem::replace(self.driver.store_mut(), empty);
         if let Some(defect) = self.defect {
@@ -96,6 +116,7 @@ impl ServerNode {
             .map(|defect| defect.alter_life(last.incarnation(), drawn));
         let server = last.clone().in_life(begun.unwrap_or(drawn));
         self.stopped = None;
+        self.places.clear();
         let core = FlawedCore::new(server, self.defect);
         let store = MemoryStore::new(self.memory_bytes);
         let driver = ServerDriver::new(core, store, self.admission, self.clocks(now));
@@ -104,27 +125,62 @@ impl ServerNode {
 
     /// Handles a message and returns what is to be sent.
     pub fn receive(&mut self, frame: Frame, now: Time) -> Vec<(Receiver, Frame)> {
-        self.act(now, |driver, now| driver.receive(frame, now))
+        let id = request_of(&frame);
+        if self.stopped.is_some() {
+            return Vec::new();
+        }
+        let was_known = id.is_some_and(|id| is_known(self.store(), id));
+        self.places.arrive(&frame);
+        let now = self.clocks(now);
+        self.driver.receive(frame, now);
+        let outputs = self.release();
+        self.keep_refused(&outputs);
+        if let Some(id) = id {
+            self.check_request(id, was_known, &outputs);
+        }
+        self.send(outputs, now)
     }
 
     /// Does what is due and returns what is to be sent.
     pub fn tick(&mut self, now: Time) -> Vec<(Receiver, Frame)> {
-        self.act(now, |driver, now| driver.handle(Input::Tick, now))
-    }
-
-    fn act(
-        &mut self,
-        now: Time,
-        act: impl FnOnce(&mut ServerDriver<FlawedCore, MemoryStore>, Moment),
-    ) -> Vec<(Receiver, Frame)> {
         if self.stopped.is_some() {
             return Vec::new();
         }
         let now = self.clocks(now);
-        act(&mut self.driver, now);
+        self.driver.handle(Input::Tick, now);
+        let outputs = self.release();
+        self.send(outputs, now)
+    }
+
+    fn release(&mut self) -> Vec<Output> {
         let Ok(outputs) = self.driver.release();
+        self.places.leave(&outputs);
+        outputs
+    }
+
+    fn send(&mut self, outputs: Vec<Output>, now: Moment) -> Vec<(Receiver, Frame)> {
         let sent = outputs.into_iter().map(|output| self.sent(output, now));
         sent.collect()
+    }
+
+    /// Checks the requests under way after one of them has been handled.
+    fn check_request(&mut self, id: RequestId, was_known: bool, outputs: &[Output]) {
+        let store = self.driver.store();
+        let taken = self.driver.admission().under_way();
+        self.places.check_taken(taken, store);
+        self.places.check(id, was_known, outputs, store);
+    }
+
+    /// Makes the changes of a refused request if a defect has the server do so.
+    fn keep_refused(&mut self, outputs: &[Output]) {
+        let latest = &self.driver.core_mut().latest;
+        let kept = self
+            .defect
+            .and_then(|defect| defect.keeps_waiting(outputs, latest));
+        if let Some(batch) = kept {
+            let decided = self.driver.decided();
+            self.driver.store_mut().commit(batch, decided);
+        }
     }
 
     /// The readings of its clocks at a time of the world.

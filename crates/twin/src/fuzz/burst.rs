@@ -213,6 +213,28 @@ impl Burst {
         }
     }
 
+    /// All clients fill and remove the same directories.
+    pub(super) fn draw_contending(random: &mut Random, clients: usize) -> Self {
+        let scripts = (0..clients).map(|_| {
+            let steps = 3 + random.below(4);
+            (0..steps)
+                .map(|_| Step::draw(random, false, Work::Contending, Reach::Near))
+                .collect()
+        });
+        Self::without_faults(scripts.collect())
+    }
+
+    /// All clients lock one file.
+    pub(super) fn draw_locking(random: &mut Random, clients: usize) -> Self {
+        let file = random.next() as u16;
+        let scripts = (0..clients).map(|_| {
+            let steps = 2 + random.below(5);
+            let step = |_| Step::draw(random, false, Work::Locking, Reach::Near).on_file(file);
+            (0..steps).map(step).collect()
+        });
+        Self::without_faults(scripts.collect())
+    }
+
     /// A client opens a file, adds to it and closes it, again and again; the others look at it now
     /// and then.
     pub(super) fn draw_appending(random: &mut Random, clients: usize) -> Self {

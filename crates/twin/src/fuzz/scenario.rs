@@ -61,6 +61,8 @@ const HOUR_NS: i64 = 3_600_000_000_000;
 const LOSS_PERMILLE: u32 = 150;
 const RELEASING_PERMILLE: u32 = 250;
 const CYCLING_PERMILLE: u32 = 2;
+const CONTENDING_PERMILLE: u32 = 200;
+const LOCKING_PERMILLE: u32 = 100;
 const STOP_MAX: Duration = Duration::from_secs(4);
 /// How long a server is away that goes on with what it had, at most, and when that begins.
 const ABSENT_MAX: Duration = Duration::from_secs(12);
@@ -222,7 +224,9 @@ fn draw_rare(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
         mut missed,
         mut watched,
         mut cycling,
-    ] = [9, 10, 8, 11, 12, 16].map(|of| Random::new(seed, of));
+        mut contending,
+        mut locking,
+    ] = [9, 10, 8, 11, 12, 16, 24, 25].map(|of| Random::new(seed, of));
     let mut bursts = Vec::new();
     if moving.chance(250) {
         bursts.push(Burst::draw_planting(&mut moving, clients));
@@ -240,6 +244,13 @@ fn draw_rare(seed: u64, servers: u16, clients: usize, memory_bytes: u64) -> Vec<
     }
     if servers > 1 && missed.chance(300) {
         bursts.push(Burst::draw_missed(&mut missed, servers, clients));
+    }
+    if clients > 1 && contending.chance(CONTENDING_PERMILLE) {
+        bursts.push(Burst::draw_planting(&mut contending, clients));
+        bursts.push(Burst::draw_contending(&mut contending, clients));
+    }
+    if clients > 1 && locking.chance(LOCKING_PERMILLE) {
+        bursts.push(Burst::draw_locking(&mut locking, clients));
     }
     if absent.chance(350) {
         bursts.push(Burst::draw_absent(&mut absent, servers, clients));
@@ -308,7 +319,7 @@ fn draw_admission(random: &mut Random) -> AdmissionConfig {
     let usual = AdmissionConfig::default();
     AdmissionConfig {
         session_max: *random.pick(&[2, 4, usual.session_max]),
-        total_max: *random.pick(&[8, 32, usual.total_max]),
+        total_max: *random.pick(&[2, 3, 8, usual.total_max]),
         ..usual
     }
 }

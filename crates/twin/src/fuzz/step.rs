@@ -149,7 +149,7 @@ impl Step {
 
     /// A directory: often the root, if not directories are what it is about.
     fn directory(&self, draw: usize, known: &Known) -> FileId {
-        let is_about_files = !matches!(self.work, Work::Moving | Work::Planting);
+        let is_about_files = !matches!(self.work, Work::Moving | Work::Planting | Work::Contending);
         if is_about_files && self.draws[draw] % 10 < 3 {
             return FileId::ROOT;
         }
@@ -222,7 +222,10 @@ impl Step {
                 }
             }
             Sort::Unlink => O::Unlink { directory, name },
-            Sort::RemoveDirectory => O::RemoveDirectory { directory, name },
+            Sort::RemoveDirectory => {
+                let Place { directory, name } = self.removed(directory, name, known);
+                O::RemoveDirectory { directory, name }
+            }
             Sort::Rename | Sort::Exchange => self.rename(known),
             Sort::Link => O::Link {
                 id: file?,
@@ -324,6 +327,19 @@ impl Step {
                 whiteout: (self.sort == Sort::Rename && self.draws[7] % 8 == 1)
                     .then_some(Owner { uid: 0, gid: 0 }),
             },
+        }
+    }
+
+    /// Where clients contend for directories, the name is one of a directory that was there.
+    fn removed(&self, directory: FileId, name: Name, known: &Known) -> Place {
+        let drawn = Place { directory, name };
+        match self.work {
+            Work::Contending => {
+                let len = known.places.len().max(1);
+                let place = known.places.get(usize::from(self.draws[2]) % len);
+                place.cloned().unwrap_or(drawn)
+            }
+            _ => drawn,
         }
     }
 

@@ -100,6 +100,15 @@ const MOVING_WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Parent, 1),
 ];
 
+/// The same for clients that fill and remove the same directories.
+const CONTENDING_WEIGHTS: &[(Sort, u64)] = &[
+    (Sort::MakeDirectory, 4),
+    (Sort::Create, 6),
+    (Sort::RemoveDirectory, 5),
+    (Sort::Rename, 4),
+    (Sort::Unlink, 2),
+];
+
 /// The same for clients that make directories.
 const PLANTING_WEIGHTS: &[(Sort, u64)] = &[(Sort::MakeDirectory, 1)];
 
@@ -117,6 +126,9 @@ const CUTTING_WEIGHTS: &[(Sort, u64)] = &[
     (Sort::Read, 5),
 ];
 
+/// The same for clients that lock a file.
+const LOCKING_WEIGHTS: &[(Sort, u64)] = &[(Sort::Lock, 10), (Sort::Close, 1)];
+
 /// The main subject of a client's operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
@@ -132,6 +144,10 @@ pub enum Work {
     Cutting,
     /// Directories that it moves.
     Moving,
+    /// Directories that it fills and removes, as others do.
+    Contending,
+    /// Locks of a file that others lock, too.
+    Locking,
     /// Directories that it makes, below one another.
     Planting,
     /// A file that it opens, adds to and closes.
@@ -149,6 +165,8 @@ impl Work {
             Self::Sharing => SHARING_WEIGHTS,
             Self::Cutting => CUTTING_WEIGHTS,
             Self::Moving => MOVING_WEIGHTS,
+            Self::Contending => CONTENDING_WEIGHTS,
+            Self::Locking => LOCKING_WEIGHTS,
             Self::Planting => PLANTING_WEIGHTS,
             Self::Appending => APPENDING_WEIGHTS,
             Self::Cycling => CYCLING_WEIGHTS,

@@ -3,19 +3,24 @@
 //! The cores contain none of them. A defect sits between a core and the simulated runtime and
 //! alters what passes there: the name of a server's new life in [`lives`], [`records`] of batches,
 //! [`requests`] and messages of peers on arrival, [`replies`] on departure, [`view`] of the store,
-//! [`sending`] of clients, and the [`settings`] of both.
+//! which alters [`decisions`], [`refusals`] of requests, [`sending`] of clients, and the
+//! [`settings`] of both.
 
 mod contacts;
+mod decisions;
 mod lives;
 mod recalls;
 mod records;
+mod refusals;
 mod replies;
 mod requests;
 mod sending;
 mod settings;
 mod view;
 
+pub use decisions::FormerSizes;
 pub use records::Cause;
+pub use refusals::LatestRequest;
 pub use sending::Resent;
 
 use strum::{EnumMessage as _, EnumProperty as _, IntoEnumIterator as _};
@@ -261,6 +266,66 @@ pub enum Defect {
     /// A search loses the last entry of each part of a directory.
     #[strum(props(kind = "listings"))]
     SkipsFoundEntries,
+    /// A rename over a file leaves the file the link that it loses.
+    #[strum(props(kind = "decisions"))]
+    ReplacesWithoutDropping,
+    /// A write decides with the size that the file had before its latest change.
+    #[strum(props(kind = "decisions"))]
+    DecidesWithStaleSizes,
+    /// An append begins where other clients are still appending.
+    #[strum(props(kind = "decisions"))]
+    AppendsOverAppends,
+    /// A file is removed with its last name although it is open.
+    #[strum(props(kind = "decisions"))]
+    RemovesOpenFiles,
+    /// Exclusive creation succeeds in all buckets but the first although the name exists.
+    #[strum(props(kind = "decisions"))]
+    IgnoresExclusiveCreation,
+    /// A directory is removed although it has entries.
+    #[strum(props(kind = "decisions"))]
+    RemovesFullDirectories,
+    /// A file that has lost its last name gets a new one.
+    #[strum(props(kind = "decisions"))]
+    LinksRemovedFiles,
+    /// A bucket splits although a transaction has reserved names in it.
+    #[strum(props(kind = "decisions"))]
+    SplitsUnderTransactions,
+    /// A transaction puts a name over another one that its client has not seen.
+    #[strum(props(kind = "decisions"))]
+    OverwritesNames,
+    /// A file's home does not cut the chunks that it has itself.
+    #[strum(props(kind = "decisions"))]
+    KeepsOwnCuts,
+    /// The buckets of a directory do not get its new permissions.
+    #[strum(props(kind = "decisions"))]
+    KeepsBucketAttributes,
+    /// A client commits a transaction of which a server has refused a part.
+    #[strum(props(kind = "client"))]
+    CommitsRefused,
+    /// A client reports a write of several chunks before their servers have replied.
+    #[strum(props(kind = "client"))]
+    ReportsWritesEarly,
+    /// A client takes a transaction on one server for done that the server has refused.
+    #[strum(props(kind = "client"))]
+    TakesChangedForDone,
+    /// A server takes on twice as many requests as it may.
+    #[strum(props(kind = "driver"))]
+    AdmitsTooMany,
+    /// Requests that wait for other clients take all places.
+    #[strum(props(kind = "driver"))]
+    WaitsEverywhere,
+    /// A request that the server refuses because it would wait goes on to wait.
+    #[strum(props(kind = "driver"))]
+    KeepsRefusedWaiting,
+    /// A message to another server that gets lost is not sent again.
+    #[strum(props(kind = "progress"))]
+    NeverRepeatsMessages,
+    /// A committed transaction is not forgotten when all participants have confirmed it.
+    #[strum(props(kind = "progress"))]
+    NeverFinishesTransactions,
+    /// The leases of a client that is gone stay.
+    #[strum(props(kind = "progress"))]
+    KeepsLeasesOfGone,
 }
 
 impl Defect {

@@ -6,7 +6,7 @@ use futago_base::{
     record::{Relay, SessionState, TransactionState, Truncations},
 };
 use futago_server::Input;
-use futago_wire::{Peer, PeerChange, Request};
+use futago_wire::{Peer, PeerAnswer, PeerChange, Request};
 
 /// The cause of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Cause {
     SetAttributes,
     /// A write that a client has buffered until now, with the time that it carries.
     BufferedWrite(Timestamp),
+    /// Another server confirms messages.
+    Confirmation,
     /// Time has passed.
     Tick,
     /// Anything else.
@@ -30,6 +32,7 @@ impl Cause {
     pub const fn of(input: &Input) -> Self {
         match input {
             Input::Tick => Self::Tick,
+            Input::PeerAnswer(PeerAnswer::Delivered { .. }) => Self::Confirmation,
             Input::Request {
                 request: Request::SetAttributes { .. },
                 ..
@@ -70,6 +73,9 @@ impl Defect {
                 .data
                 .retain(|change| !matches!(change, DataChange::Punch { .. }));
         }
+        if self == Self::KeepsOwnCuts && cause == Cause::SetAttributes {
+            batch.data.clear();
+        }
     }
 
     fn loses(self, (key, value): &(Key, Option<Value>), cause: Cause, splits: bool) -> bool {
@@ -93,6 +99,14 @@ impl Defect {
                 cause == Cause::Cut && matches!(key, Key::Chunk(_) | Key::Admitted(_))
             }
             Self::ForgetsLocks => is_put && matches!(key, Key::Locks(_)),
+            Self::NeverFinishesTransactions => {
+                !is_put && cause == Cause::Confirmation && matches!(key, Key::TransactionStatus(_))
+            }
+            Self::KeepsLeasesOfGone => {
+                !is_put
+                    && cause == Cause::Tick
+                    && matches!(key, Key::SessionLease(..) | Key::Lease(..))
+            }
             _ => false,
         }
     }

@@ -1,10 +1,25 @@
 //! Defects of what a server sends.
 
-use super::{Defect, settings::TOO_LONG};
+use super::{Cause, Defect, settings::TOO_LONG};
 use futago_base::{Duration, Time};
-use futago_wire::{Body, Frame, Reply};
+use futago_server::Output;
+use futago_wire::{Body, Frame, Peer, Reply};
 
 impl Defect {
+    /// Alters what a server has decided to send.
+    pub fn alter_outputs(self, outputs: &mut Vec<Output>, cause: Cause) {
+        if self == Self::NeverRepeatsMessages && cause == Cause::Tick {
+            let is_repeated = |output: &Output| {
+                let message = match output {
+                    Output::Peer { message, .. } => message,
+                    _ => return false,
+                };
+                matches!(message, Peer::Deliver { .. })
+            };
+            outputs.retain(|output| !is_repeated(output));
+        }
+    }
+
     /// Alters a message of a server.
     pub fn alter_sent(self, frame: &mut Frame) {
         if self == Self::ForgetsClocks {

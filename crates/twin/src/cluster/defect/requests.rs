@@ -1,7 +1,9 @@
 //! Defects of what arrives at a server.
 
 use super::Defect;
-use futago_base::{ChunkId, FileId, Key, NameHash, Payload, Value, View, record::LockKind};
+use futago_base::{
+    BucketStart, ChunkId, FileId, Key, NameHash, Payload, Value, View, record::LockKind,
+};
 use futago_server::Input;
 use futago_wire::{LockChange, Peer, PeerChange, Request, Step};
 
@@ -13,7 +15,7 @@ impl Defect {
                 request, payload, ..
             } => {
                 self.alter_request(request, payload);
-                self.alter_transaction(request);
+                self.alter_transaction(request, store);
                 self.alter_lock(request);
                 self.alter_chunk_request(request, store);
             }
@@ -39,6 +41,12 @@ impl Defect {
             (Self::SkipsCopies, Request::CopyChunk { from, to, .. }) => *to = *from,
             (Self::CountsNoData, Request::SumData { size, .. }) => *size = 0,
             (Self::IgnoresLeaving, Request::EndSession) => *request = Request::KeepAlive,
+            (Self::CommitsRefused, Request::Decide { commit, .. }) => *commit = true,
+            (Self::IgnoresExclusiveCreation, Request::Create { at, exclusive, .. })
+                if at.bucket != BucketStart(0) =>
+            {
+                *exclusive = false;
+            }
             (Self::RepeatsListedEntries, Request::ReadDirectory { after, .. }) => {
                 *after = NameHash(after.0.saturating_sub(1));
             }
@@ -46,7 +54,7 @@ impl Defect {
         }
     }
 
-    fn alter_transaction(self, request: &mut Request) {
+    fn alter_transaction<V: View>(self, request: &mut Request, store: &V) {
         if let (
             Self::ForgetsParticipants,
             Request::Prepare {
@@ -67,6 +75,7 @@ impl Defect {
             Self::KeepsParents => !matches!(step, Step::SetParent { .. }),
             _ => true,
         });
+        self.alter_steps(steps, store);
     }
 
     fn alter_lock(self, request: &mut Request) {

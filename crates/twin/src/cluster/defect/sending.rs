@@ -1,7 +1,8 @@
 //! Defects of how clients send.
 
 use super::Defect;
-use futago_wire::Frame;
+use futago_base::Payload;
+use futago_wire::{Failure, Frame, Reply, Request};
 use std::collections::BTreeSet;
 
 /// Numbers from here on are those of requests that were sent again as new ones.
@@ -15,6 +16,28 @@ pub struct Resent {
 }
 
 impl Defect {
+    /// The reply that a client presumes before it has one.
+    pub fn presumed(self, request: &Request) -> Option<Reply> {
+        match (self, request) {
+            (Self::ReportsWritesEarly, Request::WriteChunk { .. }) => Some(Reply::Done),
+            _ => None,
+        }
+    }
+
+    /// The reply to a request as its client reads it.
+    pub fn misread(
+        self,
+        request: &Request,
+        reply: Result<(Reply, Payload), Failure>,
+    ) -> Result<(Reply, Payload), Failure> {
+        match (self, request, reply) {
+            (Self::TakesChangedForDone, Request::Execute(_), Err(Failure::Changed)) => {
+                Ok((Reply::Prepared(None), Payload::empty()))
+            }
+            (_, _, reply) => reply,
+        }
+    }
+
     /// Alters a request that leaves a client; false if it does not leave.
     pub fn alter_leaving(self, frame: &mut Frame, resent: &mut Resent) -> bool {
         let header = &mut frame.header;

@@ -2,6 +2,7 @@
 
 use super::Defect;
 use futago_base::{Duration, Moment};
+use futago_driver::AdmissionConfig;
 
 /// How much longer a client relies on its leases.
 pub(super) const TOO_LONG: Duration = Duration::from_secs(3600);
@@ -13,6 +14,14 @@ impl Defect {
             Self::ExpiresEarly => config.lease.0 /= 2,
             Self::NeverExpires => config.lease = Duration::MAX,
             _ => {}
+        }
+    }
+
+    /// Alters how many requests a server takes on.
+    pub const fn alter_admission(self, config: &mut AdmissionConfig) {
+        if matches!(self, Self::AdmitsTooMany) {
+            config.session_max *= 2;
+            config.total_max *= 2;
         }
     }
 

@@ -1,10 +1,10 @@
 //! Defects of what a server sees of its own records.
 
-use super::Defect;
+use super::{Defect, decisions::FormerSizes};
 use futago_base::{ChunkId, Key, SessionId, Space, Value, View, data::Extents};
 use futago_server::Input;
 use futago_store::MemoryStore;
-use futago_wire::Request;
+use futago_wire::{Peer, PeerChange, Request, Step};
 
 /// A store of which some records are not seen.
 pub struct PartialView<'a> {
@@ -14,17 +14,28 @@ pub struct PartialView<'a> {
     hides: fn(&MemoryStore, &Key, SessionId) -> bool,
     /// The value for files of which a server has heard nothing.
     heard: Option<Value>,
+    /// Records that are seen with other values.
+    replaced: Vec<(Key, Value)>,
 }
 
 impl Defect {
     /// The view of a server while it decides about an input.
-    pub const fn view<'a>(self, store: &'a MemoryStore, input: &Input) -> PartialView<'a> {
-        let whole = PartialView {
+    pub fn view<'a>(
+        self,
+        store: &'a MemoryStore,
+        input: &Input,
+        former: &FormerSizes,
+    ) -> PartialView<'a> {
+        let mut whole = PartialView {
             store,
             session: SessionId(0),
             hides: none,
             heard: None,
+            replaced: Vec::new(),
         };
+        if self == Self::RemovesOpenFiles && drops_link(input) {
+            whole.hides = is_open;
+        }
         let Input::Request { id, request, .. } = input else {
             return whole;
         };
@@ -48,12 +59,13 @@ impl Defect {
             ) => is_part_lease,
             (Self::NeverRecallsChangers, _) => is_lease_of_changer,
             (Self::GrantsExclusiveToAll, Request::TakeExclusive(_)) => is_use,
-            _ => none,
+            _ => whole.hides,
         };
         PartialView {
             session: id.session,
             hides,
             heard: self.heard_of_all(request),
+            replaced: self.replaced(store, id.session, request, former),
             ..whole
         }
     }
@@ -64,6 +76,21 @@ impl Defect {
             (Self::ShowsLostChunks, Request::ReadChunk { .. }) => Some(Value::Number(0)),
             _ => None,
         }
+    }
+}
+
+/// Whether it removes a name of a file, which may be the last.
+fn drops_link(input: &Input) -> bool {
+    match input {
+        Input::Request {
+            request: Request::Execute(steps),
+            ..
+        } => steps.iter().any(|step| matches!(step, Step::DropLink(_))),
+        Input::Request { request, .. } => matches!(request, Request::Unlink { .. }),
+        Input::Peer(Peer::Deliver { change, .. }) => {
+            matches!(change, PeerChange::DropLink { .. })
+        }
+        _ => false,
     }
 }
 
@@ -89,15 +116,30 @@ fn is_lease_of_changer(store: &MemoryStore, key: &Key, asks: SessionId) -> bool 
         && matches!(key, Key::Lease(node, holder) if changer(*node) == Some(*holder))
 }
 
+/// Whether it tells that a file is open.
+const fn is_open(_: &MemoryStore, key: &Key, _: SessionId) -> bool {
+    matches!(key, Key::Opens(_))
+}
+
 /// Whether it tells that another client uses a file.
 fn is_use(store: &MemoryStore, key: &Key, asks: SessionId) -> bool {
     is_lease(store, key, asks) || matches!(key, Key::Opens(_) | Key::Exclusive(_))
+}
+
+impl PartialView<'_> {
+    fn replacement(&self, key: &Key) -> Option<&Value> {
+        let replaced = self.replaced.iter().find(|(replaced, _)| replaced == key);
+        replaced.map(|(_, value)| value)
+    }
 }
 
 impl View for PartialView<'_> {
     fn get(&self, key: &Key) -> Option<&Value> {
         if (self.hides)(self.store, key, self.session) {
             return None;
+        }
+        if let Some(value) = self.replacement(key) {
+            return Some(value);
         }
         let heard = self.heard.as_ref();
         let heard = heard.filter(|_| matches!(key, Key::Admitted(_)));
@@ -106,7 +148,8 @@ impl View for PartialView<'_> {
 
     fn range(&self, from: Key, to: Key) -> impl Iterator<Item = (&Key, &Value)> {
         let records = self.store.range(from, to);
-        records.filter(|(key, _)| !(self.hides)(self.store, key, self.session))
+        let seen = records.filter(|(key, _)| !(self.hides)(self.store, key, self.session));
+        seen.map(|(key, value)| (key, self.replacement(key).unwrap_or(value)))
     }
 
     fn data(&self, chunk: ChunkId) -> Option<&Extents> {
