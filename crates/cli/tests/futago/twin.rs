@@ -260,9 +260,12 @@ fn fuzzing_tells_what_it_did() {
         (&json["clean"], &json["failures"]),
         (&2.into(), &Value::Array(Vec::new()))
     );
+    let coverage = json["coverage"].as_array().unwrap();
+    assert!(coverage.iter().any(|passed| passed["seeds"] == 2), "{out}");
     let (code, out, _) = run(directory.path(), &["twin", "fuzz", "--seed", "5"]);
     assert_eq!(code, 0);
-    assert!(out.starts_with("1 seeds clean, 0 failed, "), "{out}");
+    assert!(out.contains("1 transaction-committed "), "{out}");
+    assert!(out.contains("\n1 seeds clean, 0 failed, "), "{out}");
 }
 
 #[test]
@@ -302,7 +305,7 @@ fn fuzzing_that_is_interrupted_tells_what_was_clean() {
     let ended = fuzz.wait_with_output().unwrap();
     let out = String::from_utf8(ended.stdout).unwrap();
     assert_eq!(ended.status.code(), Some(130));
-    assert!(out.starts_with("interrupted: "), "{out}");
+    assert!(out.contains("\ninterrupted: "), "{out}");
     assert!(out.contains(" seeds clean, 0 failed, "), "{out}");
 }
 

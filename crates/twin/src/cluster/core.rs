@@ -1,7 +1,8 @@
 //! The core of a simulated server, which may have a defect.
 
 use super::{
-    Defect,
+    Coverage, Defect,
+    coverage::Seen,
     defect::{Cause, FormerSizes, LatestRequest},
 };
 use crate::check::heard_of;
@@ -18,6 +19,8 @@ pub struct FlawedCore {
     pub defect: Option<Defect>,
     /// Files of which it has noted something about truncations that is not checked yet.
     pub unchecked: BTreeSet<FileId>,
+    /// The recovery paths that it has passed through since somebody looked.
+    pub passed: Coverage,
     pub latest: LatestRequest,
     former: FormerSizes,
 }
@@ -28,9 +31,15 @@ impl FlawedCore {
             server,
             defect,
             unchecked: BTreeSet::new(),
+            passed: Coverage::default(),
             latest: LatestRequest::default(),
             former: FormerSizes::default(),
         }
+    }
+
+    /// Whether its latest decision was about this request.
+    pub fn decided_last(&self, request: RequestId) -> bool {
+        self.latest.changes(request).is_some()
     }
 
     fn decide_wrongly(
@@ -74,7 +83,7 @@ impl Core<MemoryStore> for FlawedCore {
         decided: Moment,
         read: Moment,
     ) -> Decision {
-        let request = request_of(&input);
+        let (seen, request) = (Seen::of(&input, store), request_of(&input));
         let decision = match self.defect {
             None => self.server.handle(store, input, decided),
             Some(defect) => {
@@ -85,6 +94,7 @@ impl Core<MemoryStore> for FlawedCore {
         let noted = decision.batch.records.iter();
         let noted = noted.filter_map(|(key, value)| heard_of(key, value.as_ref()));
         self.unchecked.extend(noted);
+        self.passed.join(seen.marks(&decision, store));
         self.latest.note(request, &decision.batch);
         decision
     }

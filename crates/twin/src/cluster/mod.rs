@@ -5,6 +5,7 @@ mod client;
 mod clock;
 mod context;
 mod core;
+mod coverage;
 mod defect;
 mod network;
 mod places;
@@ -12,6 +13,7 @@ mod server;
 
 pub use client::ClientNode;
 pub use context::SimulatedContext;
+pub use coverage::{Coverage, Mark};
 pub use defect::Defect;
 pub use network::{Faults, Network, Partition, Party, Pause};
 pub use server::ServerNode;
@@ -21,7 +23,7 @@ use futago_base::{ClusterMap, Duration, Incarnation, ServerId, SessionId, Time};
 use futago_driver::{AdmissionConfig, Receiver};
 use futago_server::Config;
 use futago_store::MemoryStore;
-use futago_wire::Frame;
+use futago_wire::{Body, Failure, Frame};
 use std::collections::BTreeMap;
 
 /// Something that happens to a party.
@@ -64,6 +66,8 @@ pub struct Cluster {
     pub lost: Vec<MemoryStore>,
     /// Faults after single events, one line each; later events may have hidden them.
     pub damages: Vec<String>,
+    /// The recovery paths and kinds of faults that it has passed through.
+    pub coverage: Coverage,
     config: Config,
     defect: Option<Defect>,
 }
@@ -91,6 +95,7 @@ impl Cluster {
             network,
             lost: Vec::new(),
             damages: Vec::new(),
+            coverage: Coverage::default(),
             config: config.clone(),
         }
     }
@@ -139,8 +144,11 @@ impl Cluster {
         if let Event::Client(client, ..) | Event::Wake(client) = &event
             && let Some(left) = self.network.paused(*client, now)
         {
+            self.coverage.add(Mark::ClientPaused);
             return vec![(left, event)];
         }
+        let steps = matches!(event, Event::StepClock(..));
+        self.coverage.add_if(steps, Mark::ClockStepped);
         match event {
             Event::Server(id, frame) => {
                 let sent = self.servers[usize::from(id.0)].receive(*frame, now);
@@ -155,6 +163,9 @@ impl Cluster {
                 consequences
             }
             Event::Client(client, from, frame) => {
+                let is_refused = frame.body == Body::Outcome(Err(Failure::SessionExpired));
+                let is_lost = is_refused && self.clients[client].is_alive();
+                self.coverage.add_if(is_lost, Mark::SessionLost);
                 self.clients[client].receive(from, *frame, now);
                 self.run_client(client, now)
             }
@@ -186,10 +197,18 @@ impl Cluster {
     /// Looks at what a server has just done.
     fn look_at(&mut self, server: ServerId) {
         self.check_hearing(server);
+        let faulty = self.network.has_faults();
         let node = &mut self.servers[usize::from(server.0)];
         let mistakes = node.take_mistakes().into_iter();
         let mistakes = mistakes.map(|mistake| format!("{server}: {mistake}"));
         self.damages.extend(mistakes);
+        let mut passed = node.take_passed();
+        let splits = passed.contains(Mark::BucketSplit);
+        passed.add_if(faulty && splits, Mark::BucketSplitUnderFaults);
+        let restores = passed.contains(Mark::FileRestored);
+        passed.add_if(faulty && restores, Mark::FileRestoredUnderFaults);
+        self.coverage.join(passed);
+        self.coverage.join(self.network.passed);
     }
 
     /// Checks the files of which a server has just noted something about truncations.
@@ -205,8 +224,11 @@ impl Cluster {
     pub fn run_client(&mut self, number: usize, now: Time) -> Consequences {
         let client = &mut self.clients[number];
         client.run(now);
-        let mut consequences = Vec::new();
-        for (server, frame) in client.take_sent() {
+        let (mut consequences, was_alive) = (Vec::new(), client.is_alive());
+        let sent = client.take_sent();
+        let has_died = was_alive && !client.is_alive();
+        self.coverage.add_if(has_died, Mark::ClientDied);
+        for (server, frame) in sent {
             let (from, to) = (Party::Client(number), Party::Server(server));
             let event = Event::Server(server, Box::new(frame));
             self.network.send(now, from, to, &event, &mut consequences);

@@ -1,8 +1,9 @@
 //! A network that loses, doubles, delays and reorders messages, and falls apart for a while.
 
-use super::{Consequences, Event};
+use super::{Consequences, Coverage, Event, Mark};
 use crate::random::Random;
 use futago_base::{Duration, ServerId, Time};
+use std::collections::BTreeMap;
 
 /// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +73,10 @@ pub struct Network {
     random: Random,
     faults: Faults,
     began: Time,
+    /// When the latest message of each pair of parties arrives.
+    arrivals: BTreeMap<(Party, Party), Time>,
+    /// The kinds of faults that there were.
+    pub(super) passed: Coverage,
 }
 
 /// The time of a message without faults: drawn between the two, so that messages overtake.
@@ -85,6 +90,8 @@ impl Network {
             random: Random::new(seed, 1),
             faults: Faults::default(),
             began: Time(0),
+            arrivals: BTreeMap::new(),
+            passed: Coverage::default(),
         }
     }
 
@@ -92,6 +99,11 @@ impl Network {
     pub fn set_faults(&mut self, faults: Faults, now: Time) {
         self.faults = faults;
         self.began = now;
+    }
+
+    /// Whether messages get lost, arrive twice or late, or parties cannot reach each other.
+    pub fn has_faults(&self) -> bool {
+        self.faults != Faults::default()
     }
 
     /// For how long a client is still paused.
@@ -114,17 +126,30 @@ impl Network {
     ) {
         let lost = self.random.chance(self.faults.lost_permille);
         let doubled = self.random.chance(self.faults.doubled_permille);
-        if lost || self.is_apart(now, from, to) {
+        let apart = self.is_apart(now, from, to);
+        self.passed.add_if(lost, Mark::MessageLost);
+        self.passed.add_if(apart, apart_mark(from, to));
+        if lost || apart {
             return;
         }
+        self.passed.add_if(doubled, Mark::MessageDoubled);
         for _ in 0..=u32::from(doubled) {
-            out.push((self.latency(), event.clone()));
+            let latency = self.latency();
+            self.note_arrival(from, to, now + latency);
+            out.push((latency, event.clone()));
         }
+    }
+
+    fn note_arrival(&mut self, from: Party, to: Party, at: Time) {
+        let latest = self.arrivals.entry((from, to)).or_insert(at);
+        self.passed.add_if(at < *latest, Mark::MessageOvertaken);
+        *latest = at.max(*latest);
     }
 
     fn latency(&mut self) -> Duration {
         let latency = LATENCY_MIN.0 + self.random.below(LATENCY_SPREAD.0);
         if self.random.chance(self.faults.late_permille) {
+            self.passed.add(Mark::MessageLate);
             return Duration(latency + self.random.below(self.faults.late.0.max(1)));
         }
         Duration(latency)
@@ -137,5 +162,12 @@ impl Network {
             (ends == (from, to) || ends == (to, from))
                 && (partition.from..partition.to).contains(&since)
         })
+    }
+}
+
+const fn apart_mark(from: Party, to: Party) -> Mark {
+    match (from, to) {
+        (Party::Server(_), Party::Server(_)) => Mark::ServersApart,
+        _ => Mark::ClientApart,
     }
 }

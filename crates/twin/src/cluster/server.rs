@@ -1,9 +1,10 @@
 //! A server: the real core, driver and store.
 
 use super::{
-    Defect,
+    Coverage, Defect, Mark,
     clock::WallClock,
     core::FlawedCore,
+    defect::refused,
     places::{Places, is_known, request_of},
 };
 use futago_base::{
@@ -28,6 +29,7 @@ pub struct ServerNode {
     defect: Option<Defect>,
     /// The requests that are under way here.
     places: Places,
+    passed: Coverage,
     /// How far its clock is ahead of the true time.
     pub clock_ahead: Duration,
     /// Its wall clock, as far as it has stepped.
@@ -61,6 +63,7 @@ impl ServerNode {
             missed: Duration(0),
             defect,
             places,
+            passed: Coverage::default(),
             clock_ahead: Duration(0),
             wall: WallClock::default(),
         }
@@ -81,6 +84,13 @@ impl ServerNode {
         std::mem::take(&mut self.places.mistakes)
     }
 
+    /// The recovery paths that it has passed through since the last call.
+    pub fn take_passed(&mut self) -> Coverage {
+        let mut passed = std::mem::take(&mut self.passed);
+        passed.join(std::mem::take(&mut self.driver.core_mut().passed));
+        passed
+    }
+
     /// Nobody waits for the answers to a session's requests any more.
     pub fn disconnect(&mut self, session: SessionId) {
         self.driver.forget(session);
@@ -99,6 +109,7 @@ impl ServerNode {
         };
         self.missed = Duration(self.missed.0 + now.since(stopped).0);
         self.places.clear();
+        self.passed.add(Mark::ServerResumed);
         let empty = MemoryStore::new(self.memory_bytes);
         let mut store = std::mem::replace(self.driver.store_mut(), empty);
         if let Some(defect) = self.defect {
@@ -117,6 +128,7 @@ impl ServerNode {
         let server = last.clone().in_life(begun.unwrap_or(drawn));
         self.stopped = None;
         self.places.clear();
+        self.passed.add(Mark::ServerEmptied);
         let core = FlawedCore::new(server, self.defect);
         let store = MemoryStore::new(self.memory_bytes);
         let driver = ServerDriver::new(core, store, self.admission, self.clocks(now));
@@ -169,6 +181,13 @@ impl ServerNode {
         let taken = self.driver.admission().under_way();
         self.places.check_taken(taken, store);
         self.places.check(id, was_known, outputs, store);
+        if let Some(refused) = refused(outputs).filter(|refused| *refused == id) {
+            let is_asked = self.driver.core_mut().decided_last(refused);
+            self.passed.add(match is_asked {
+                true => Mark::WaitRefused,
+                false => Mark::RequestRefused,
+            });
+        }
     }
 
     /// Makes the changes of a refused request if a defect has the server do so.

@@ -48,6 +48,7 @@ impl Run {
         }
         self.world.schedule(lives);
         let verdict = self.judge_loss(&mut since, bursts);
+        self.note_coverage();
         verdict.map_err(|failure| Failure {
             text: failure.text + &describe(&since.history.borrow()),
             ..failure

@@ -9,7 +9,7 @@ use crate::check::{
     History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, findings, linearize,
     snapshot, without_dirty_data,
 };
-use crate::cluster::{Cluster, Event, Faults, Network, Party};
+use crate::cluster::{Cluster, Coverage, Event, Faults, Network, Party};
 use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::random::Random;
 use crate::sequential::World;
@@ -73,6 +73,8 @@ const END: Duration = Duration::from_secs(100);
 /// The extent of the checks of a scenario without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
+    /// The recovery paths and kinds of faults that it has passed through.
+    pub coverage: Coverage,
     /// The histories of bursts.
     pub histories: u64,
     /// Those of them whose search for an order took too long.
@@ -414,8 +416,14 @@ impl Run {
         clients.flat_map(of_client).collect()
     }
 
+    pub(super) const fn note_coverage(&mut self) {
+        self.checked.coverage = self.world.cluster.coverage;
+    }
+
     /// All clients leave; nothing of them may stay. Then everything is removed; nothing of it may.
     fn end(&mut self) -> Result<(), Failure> {
+        // A client that leaves one server is refused by others, which is no loss of its session.
+        self.note_coverage();
         for client in self.clients.clone() {
             let node = &mut self.world.cluster.clients[client];
             node.kill_tasks();

@@ -2,7 +2,7 @@
 
 use crate::{exit::Exit, output};
 use clap::Args;
-use futago_twin::cluster::Defect;
+use futago_twin::cluster::{Defect, Mark};
 use futago_twin::fuzz::{Checked, Failure, Scenario, shrink, try_run};
 use serde::Serialize;
 use signal_hook::{consts::TERM_SIGNALS, flag};
@@ -67,7 +67,27 @@ struct Report {
     histories: u64,
     /// Those of them for which that took too long.
     undecided: u64,
+    /// The recovery paths and kinds of faults, and how many clean seeds passed through each.
+    coverage: Vec<Passed>,
     failures: Vec<Failed>,
+}
+
+/// How many clean seeds passed through a recovery path or met a kind of faults.
+#[derive(Serialize)]
+struct Passed {
+    name: &'static str,
+    description: &'static str,
+    seeds: u64,
+}
+
+impl Passed {
+    fn none(mark: Mark) -> Self {
+        Self {
+            name: mark.name(),
+            description: mark.description(),
+            seeds: 0,
+        }
+    }
 }
 
 /// One history in so many may stay undecided; with more, the run counts as failed.
@@ -113,6 +133,7 @@ impl Fuzz {
         let seeds = self.seeds();
         let mut report = Report {
             defect: self.defect.map(Defect::name),
+            coverage: Mark::all().map(Passed::none).collect(),
             ..Report::default()
         };
         let bar = output::progress(seeds.end - seeds.start, "seeds");
@@ -184,10 +205,13 @@ fn list_defects(json: bool) -> anyhow::Result<Exit> {
 }
 
 impl Report {
-    const fn add(&mut self, checked: Checked) {
+    fn add(&mut self, checked: Checked) {
         self.clean += 1;
         self.histories += checked.histories;
         self.undecided += checked.undecided;
+        for (passed, mark) in self.coverage.iter_mut().zip(Mark::all()) {
+            passed.seeds += u64::from(checked.coverage.contains(mark));
+        }
     }
 
     const fn exit(&self) -> Exit {
@@ -206,17 +230,20 @@ impl Report {
 }
 
 fn text(report: &Report) -> String {
-    let failures = report.failures.iter().map(|failed| {
-        let Failed {
-            seed,
-            kind,
-            text,
-            circumstances,
-            replay,
-        } = failed;
-        format!("seed {seed} fails ({kind}):\n{text}\n{circumstances}\nreplay: {replay}\n")
-    });
-    let failures: String = failures.collect();
+    let failures: String = report.failures.iter().map(failure_text).collect();
+    let failed = report.failures.len();
+    let conclusion = match report.defect {
+        // Coverage is about the scenarios, not about their defects.
+        None => report.coverage.iter().map(coverage_line).collect(),
+        Some(defect) => {
+            let not = if failed == 0 { "not " } else { "" };
+            format!("the defect {defect} was {not}noticed\n")
+        }
+    };
+    let interrupted = match report.interrupted {
+        true => "interrupted: ",
+        false => "",
+    };
     let Report {
         clean,
         operations,
@@ -224,19 +251,28 @@ fn text(report: &Report) -> String {
         undecided,
         ..
     } = report;
-    let failed = report.failures.len();
-    let interrupted = if report.interrupted {
-        "interrupted: "
-    } else {
-        ""
-    };
-    let noticed = report.defect.map(|defect| {
-        let not = if failed == 0 { "not " } else { "" };
-        format!("the defect {defect} was {not}noticed\n")
-    });
-    let noticed = noticed.unwrap_or_default();
     format!(
-        "{failures}{noticed}{interrupted}{clean} seeds clean, {failed} failed, {operations} operations\n\
+        "{failures}{conclusion}{interrupted}{clean} seeds clean, {failed} failed, {operations} operations\n\
          {undecided} of {histories} histories undecided\n"
     )
+}
+
+fn failure_text(failed: &Failed) -> String {
+    let Failed {
+        seed,
+        kind,
+        text,
+        circumstances,
+        replay,
+    } = failed;
+    format!("seed {seed} fails ({kind}):\n{text}\n{circumstances}\nreplay: {replay}\n")
+}
+
+fn coverage_line(passed: &Passed) -> String {
+    let Passed {
+        name,
+        description,
+        seeds,
+    } = passed;
+    format!("{seeds:6} {name:27} {description}\n")
 }

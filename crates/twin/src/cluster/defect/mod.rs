@@ -20,7 +20,7 @@ mod view;
 
 pub use decisions::FormerSizes;
 pub use records::Cause;
-pub use refusals::LatestRequest;
+pub use refusals::{LatestRequest, refused};
 pub use sending::Resent;
 
 use strum::{EnumMessage as _, EnumProperty as _, IntoEnumIterator as _};

@@ -31,7 +31,7 @@ impl Defect {
 }
 
 /// The request that was refused, if the outputs refuse one.
-fn refused(outputs: &[Output]) -> Option<RequestId> {
+pub fn refused(outputs: &[Output]) -> Option<RequestId> {
     outputs.iter().find_map(|output| match output {
         Output::Reply {
             request,
