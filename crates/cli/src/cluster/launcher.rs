@@ -1,9 +1,14 @@
 //! Programs that start programs on other hosts: ssh, srun or anything with the same manners.
 
+use super::spawn;
 use anyhow::{Context, ensure};
+use futago_node::Cluster;
 use std::{
     ffi::OsString,
+    fs::File,
     os::unix::ffi::{OsStrExt, OsStringExt},
+    process::{Command, Output, Stdio},
+    time::Duration,
 };
 
 /// A command line with `{host}` in it, to which the command to run is appended.
@@ -49,6 +54,68 @@ impl Launcher {
         }
         line
     }
+}
+
+/// Runs this program with these words on a host of a cluster, and returns what it prints.
+///
+/// # Errors
+/// The cluster has no launcher, or the program fails. The error names the host.
+pub fn run_on(
+    cluster: &Cluster,
+    host: &str,
+    words: &[OsString],
+    input: Option<File>,
+) -> anyhow::Result<Vec<u8>> {
+    let output = command_on(cluster, host, words, input)?.output();
+    printed(
+        host,
+        output.with_context(|| format!("{host}: running the launcher"))?,
+    )
+}
+
+/// As [`run_on`], for at most so long. What it prints is short.
+///
+/// # Errors
+/// As [`run_on`], and if the time is over.
+pub fn ask_on(
+    cluster: &Cluster,
+    host: &str,
+    words: &[OsString],
+    limit: Duration,
+) -> anyhow::Result<Vec<u8>> {
+    let mut command = command_on(cluster, host, words, None)?;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn();
+    let mut running = running.with_context(|| format!("{host}: running the launcher"))?;
+    let has_ended = spawn::wait_until(limit, || !matches!(running.try_wait(), Ok(None)));
+    if !has_ended {
+        running.kill()?;
+        running.wait()?;
+    }
+    ensure!(has_ended, "{host}: no answer in {} s", limit.as_secs());
+    printed(host, running.wait_with_output()?)
+}
+
+fn printed(host: &str, output: Output) -> anyhow::Result<Vec<u8>> {
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    ensure!(output.status.success(), "{host}: {said}");
+    Ok(output.stdout)
+}
+
+fn command_on(
+    cluster: &Cluster,
+    host: &str,
+    words: &[OsString],
+    input: Option<File>,
+) -> anyhow::Result<Command> {
+    let launcher = cluster.launcher.as_deref();
+    let launcher = Launcher::parse(launcher.context("the cluster file names no launcher")?)?;
+    let program: OsString = std::env::current_exe()?.into();
+    let line = launcher.command_line(host, &[&[program], words].concat());
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]);
+    command.stdin(input.map_or_else(Stdio::null, Stdio::from));
+    Ok(command)
 }
 
 /// Words as one that a shell takes apart again.

@@ -2,8 +2,10 @@
 
 pub mod backing;
 pub mod cleanup;
+pub mod complaints;
 pub mod core_dumps;
 pub mod data;
+pub mod fate;
 pub mod launcher;
 pub mod liveness;
 pub mod memory;

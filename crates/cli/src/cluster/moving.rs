@@ -5,8 +5,7 @@
 //! serve it at a time, so the new process waits until the earlier one has released it.
 
 use super::{
-    ClusterFile, cleanup, data,
-    launcher::Launcher,
+    ClusterFile, cleanup, data, launcher,
     moves::Move,
     records::{self, ProcessRecord, Role},
     runtime_directory,
@@ -24,10 +23,8 @@ use futago_node::{Cluster, ServerEntry};
 use rustix::process::Signal;
 use std::{
     collections::BTreeSet,
-    ffi::OsString,
     fs::{File, TryLockError},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
@@ -248,7 +245,8 @@ impl<'a> Moving<'a> {
             let (before, after) = (&self.cluster.servers[at].host, &entries[at].host);
             if let Some(host) = after.as_ref().filter(|_| before != after) {
                 let log = data.join(format!("server-{}", moved.server));
-                let seen = on_host(&self.cluster, host, &["--sees".into(), log.into()], None);
+                let sees = ["announce".into(), "--sees".into(), log.into()];
+                let seen = launcher::run_on(&self.cluster, host, &sees, None);
                 seen.context("servers move only between hosts that share the directory of --data")?;
             }
         }
@@ -263,9 +261,9 @@ pub fn announce(file: &Path, cluster: &Cluster, except: &BTreeSet<u32>) {
     signal(&directory, except);
     let hosts = cluster.servers.iter().filter_map(|it| it.host.as_ref());
     for host in hosts.collect::<BTreeSet<_>>() {
-        let arguments = ["--here".into(), directory.clone().into()];
+        let words = ["announce".into(), "--here".into(), directory.clone().into()];
         let opened = File::open(file).with_context(|| file.display().to_string());
-        let renewed = opened.and_then(|file| on_host(cluster, host, &arguments, Some(file)));
+        let renewed = opened.and_then(|file| launcher::run_on(cluster, host, &words, Some(file)));
         if let Err(error) = renewed {
             output::notice(format_args!("futago: {error:#}"));
         }
@@ -281,30 +279,6 @@ pub fn signal(directory: &Path, except: &BTreeSet<u32>) {
             cleanup::send(&record, Signal::HUP);
         }
     }
-}
-
-/// Runs `futago announce` on another host.
-fn on_host(
-    cluster: &Cluster,
-    host: &str,
-    arguments: &[OsString],
-    input: Option<File>,
-) -> anyhow::Result<()> {
-    let launcher = cluster
-        .launcher
-        .as_deref()
-        .context("the cluster file names no launcher")?;
-    let mut command: Vec<OsString> = vec![std::env::current_exe()?.into(), "announce".into()];
-    command.extend_from_slice(arguments);
-    let line = Launcher::parse(launcher)?.command_line(host, &command);
-    let output = Command::new(&line[0])
-        .args(&line[1..])
-        .stdin(input.map_or_else(Stdio::null, Stdio::from))
-        .output()
-        .with_context(|| format!("{host}: running {}", line[0].display()))?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    ensure!(output.status.success(), "{host}: {said}");
-    Ok(())
 }
 
 /// Whether a process of the cluster runs, as far as this host knows.

@@ -2,11 +2,13 @@
 
 use super::runtime_directory;
 use anyhow::Context;
-use procfs::process::Process;
+use jiff::Timestamp;
+use procfs::process::{Process, Stat};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs,
+    fs::{self, File},
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 /// The role of a process.
@@ -51,25 +53,68 @@ pub struct ProcessRecord {
     pub pid: i32,
     /// When it started, in clock ticks since the host did.
     pub start_ticks: u64,
+    /// When its record was made, which is before it logs anything.
+    #[serde(default)]
+    pub started: Timestamp,
+    /// How it has ended, if it could say so.
+    #[serde(default)]
+    pub ended: Option<Ended>,
+}
+
+/// The end of a process that has ended by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// When.
+    pub at: Timestamp,
+    /// Why; none after a signal that asks for it.
+    pub error: Option<String>,
 }
 
 impl ProcessRecord {
     /// The record of a running process.
     pub fn of(pid: u32, role: Role) -> anyhow::Result<Self> {
-        let pid = pid as i32;
+        let (pid, started) = (pid as i32, Timestamp::now());
         let stat = Process::new(pid).and_then(|process| process.stat());
         let stat = stat.with_context(|| format!("looking at process {pid}"))?;
         Ok(Self {
             role,
             pid,
             start_ticks: stat.starttime,
+            started,
+            ended: None,
         })
     }
 
     /// Whether the process still runs.
     pub fn is_alive(&self) -> bool {
+        self.ended.is_none() && self.stat().is_some_and(|stat| stat.state != 'Z')
+    }
+
+    /// The system's description of the process, if it is there, be it as a zombie.
+    pub fn stat(&self) -> Option<Stat> {
         let stat = Process::new(self.pid).and_then(|process| process.stat());
-        stat.is_ok_and(|stat| stat.starttime == self.start_ticks && stat.state != 'Z')
+        stat.ok().filter(|stat| stat.starttime == self.start_ticks)
+    }
+
+    /// Notes that the process lives. Nothing else tells later when it was killed.
+    pub fn touch(&self, directory: &Path) {
+        // The directory is gone when the cluster is.
+        let _ =
+            File::open(self.path(directory)).and_then(|file| file.set_modified(SystemTime::now()));
+    }
+
+    /// When the process noted the last time that it lives.
+    pub fn last_sign_of_life(&self, directory: &Path) -> Option<Timestamp> {
+        let metadata = fs::metadata(self.path(directory)).ok()?;
+        metadata.modified().ok()?.try_into().ok()
+    }
+
+    /// Notes that the process ends now, and why.
+    pub fn end(mut self, directory: &Path, error: Option<String>) {
+        let at = Timestamp::now();
+        self.ended = Some(Ended { at, error });
+        // The directory is gone when the cluster is.
+        let _ = self.save(directory);
     }
 
     /// Writes the record into the runtime directory.

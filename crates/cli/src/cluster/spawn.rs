@@ -163,7 +163,7 @@ pub fn last_lines(log: &Path, rest: &str) -> String {
 }
 
 /// The last bytes of a log, which may be long.
-fn end_of(log: &Path) -> io::Result<Vec<u8>> {
+pub fn end_of(log: &Path) -> io::Result<Vec<u8>> {
     let mut log = File::open(log)?;
     let start = log.metadata()?.len().saturating_sub(LAST_BYTES);
     log.seek(SeekFrom::Start(start))?;

@@ -2,12 +2,14 @@
 
 use crate::{
     cluster::{
+        fate::Seen,
         moving,
         records::{self, Role},
         runtime_directory,
     },
     commands::serve::read_cluster,
     exit::Exit,
+    output,
 };
 use anyhow::ensure;
 use clap::Args;
@@ -26,10 +28,13 @@ pub struct Announce {
     /// Only say whether this host sees a directory.
     #[arg(long, value_name = "DIR", conflicts_with = "here")]
     sees: Option<PathBuf>,
+    /// Only print what this host knows of a server process, as JSON.
+    #[arg(long, value_name = "PROCESS", requires = "here")]
+    fate: Option<u32>,
 }
 
 impl Announce {
-    /// It prints nothing.
+    /// It prints no report.
     pub const fn json(&self) -> bool {
         false
     }
@@ -40,8 +45,13 @@ impl Announce {
             let place = directory.display();
             ensure!(directory.is_dir(), "this host does not see {place}");
         }
-        if let Some(directory) = &self.here {
-            renew(directory)?;
+        match (&self.here, self.fate) {
+            (Some(directory), Some(process)) => {
+                let seen = Seen::here(directory, process);
+                output::write_all(&serde_json::to_vec(&seen)?)?;
+            }
+            (Some(directory), None) => renew(directory)?,
+            (None, _) => {}
         }
         Ok(Exit::Success)
     }

@@ -25,6 +25,7 @@ use std::{
     os::fd::AsFd,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
     time::Duration,
 };
 use zeroize::Zeroizing;
@@ -144,9 +145,14 @@ impl Serve {
             memory_bytes,
             root_owner: (geteuid().as_raw(), getegid().as_raw()),
         };
+        note_life(&record, &directory);
         let result = server::run(&config, &self.file()?, logs::say_ready);
-        record.remove(&directory);
-        result.with_context(|| format!("serving as process {process}"))?;
+        let result = result.with_context(|| format!("serving as process {process}"));
+        record.end(
+            &directory,
+            result.as_ref().err().map(|error| format!("{error:#}")),
+        );
+        result?;
         Ok(Exit::Success)
     }
 
@@ -200,6 +206,22 @@ impl Ranks {
         cluster.runtime_directory = Some(directory);
         self.settings.share_memory(&mut cluster)?;
         Ok(cluster.create(path)?)
+    }
+}
+
+/// How often a process notes that it lives.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+
+/// Has a thread note that this process lives, until the process ends.
+fn note_life(record: &ProcessRecord, directory: &Path) {
+    let (record, directory) = (record.clone(), directory.to_owned());
+    let note = move || loop {
+        record.touch(&directory);
+        thread::sleep(SIGN_OF_LIFE);
+    };
+    let thread = thread::Builder::new().name("sign-of-life".into());
+    if let Err(error) = thread.spawn(note) {
+        tracing::warn!(%error, "nobody can tell how long this process lives");
     }
 }
 

@@ -1,9 +1,14 @@
 //! `futago status`: how the servers are, and where things lie.
 
 mod backing;
+mod down;
 
 use crate::{
-    cluster::{ClusterFile, spawn},
+    cluster::{
+        ClusterFile,
+        fate::{self, Down},
+        spawn,
+    },
     connection::{Connection, RemotePath},
     exit::Exit,
     output,
@@ -61,6 +66,10 @@ struct ServerRow {
     up: bool,
     /// Whether it is on its way to its process, from another one or from its log.
     moving: bool,
+    /// When it started, in RFC 3339; none if it is down.
+    since: Option<String>,
+    /// If it is down.
+    down: Option<Down>,
     error: Option<String>,
     /// The status from the server.
     counters: Option<Counters>,
@@ -75,6 +84,14 @@ struct Counters {
     requests_total: u64,
     /// How long the server had something to do for a request, in microseconds.
     busy_us_per_request: f64,
+}
+
+impl Counters {
+    /// When the server started.
+    fn since(&self) -> Option<String> {
+        let started = jiff::Timestamp::from_millisecond(self.status.started_ms as i64);
+        started.ok().map(fate::rfc_3339)
+    }
 }
 
 impl From<server::Status> for Counters {
@@ -124,6 +141,9 @@ struct ChunkRow {
 /// How long the backing agent may take at least: it lists the whole tree.
 const LISTING_MAX: Duration = Duration::from_secs(20);
 
+/// How long a launcher may take at least to ask the host of a server that does not answer.
+const LAUNCHER_MAX: Duration = Duration::from_secs(5);
+
 /// The most chunks that are listed; the places of all others follow from the policy.
 const CHUNKS_MAX: u64 = 4096;
 
@@ -169,13 +189,28 @@ impl Status {
             policy: cluster.policy,
             partitions: cluster.partitions,
             chunk_bytes: cluster.chunk_bytes,
-            servers: server_rows(connection, cluster),
+            servers: self.server_rows(connection, cluster)?,
             backing: BackingReport::of(
                 cluster,
                 Duration::try_from_secs_f64(self.wait)?.max(LISTING_MAX),
             ),
             path,
         })
+    }
+
+    fn server_rows(
+        &self,
+        connection: &Connection,
+        cluster: &Cluster,
+    ) -> anyhow::Result<Vec<ServerRow>> {
+        let mut rows = server_rows(connection, cluster);
+        let wait = Duration::try_from_secs_f64(self.wait)?.max(LAUNCHER_MAX);
+        let silent = rows.iter().filter(|row| !row.up).map(|row| row.server);
+        let mut reasons = down::reasons(cluster, &silent.collect::<Vec<_>>(), wait);
+        for row in &mut rows {
+            row.down = reasons.remove(&row.server);
+        }
+        Ok(rows)
     }
 }
 
@@ -209,6 +244,8 @@ fn server_rows(connection: &Connection, cluster: &Cluster) -> Vec<ServerRow> {
                 Some(counters) => counters.status.process != entry.process,
                 None => opening.contains(&id.0),
             },
+            since: counters.as_ref().and_then(Counters::since),
+            down: None,
             error,
             counters,
         }
@@ -321,6 +358,10 @@ fn text(report: &Report) -> String {
     for row in &report.servers {
         if let Some(error) = &row.error {
             text += &format!("server {}: {error}\n", row.server);
+        }
+        if let Some(Down { since, reason }) = &row.down {
+            let since = since.as_deref().unwrap_or("an unknown time");
+            text += &format!("server {}: down since {since}: {reason}\n", row.server);
         }
     }
     text.extend(report.backing.as_ref().map(BackingReport::text));

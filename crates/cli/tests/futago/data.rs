@@ -13,7 +13,8 @@ use std::{
     thread,
 };
 
-const NEW: OpenOptions = OpenOptions {
+/// How a new file is opened.
+pub const NEW: OpenOptions = OpenOptions {
     create: true,
     create_new: true,
     mode: 0o644,

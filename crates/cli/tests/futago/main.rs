@@ -8,6 +8,7 @@ mod common;
 mod copies;
 mod core_dumps;
 mod data;
+mod down_servers;
 mod fencing;
 mod files;
 mod find;

@@ -80,7 +80,8 @@ impl Signals {
                 _ = self.terminate.recv() => return tracing::info!("SIGTERM: stopping"),
                 _ = self.interrupt.recv() => return tracing::info!("SIGINT: stopping"),
                 _ = self.hang_up.recv() => renew(servers, cluster_file),
-                () = servers.ended() => return tracing::error!("a server has ended: stopping"),
+                // The thread has logged why.
+                () = servers.ended() => return tracing::warn!("a server has ended: stopping"),
             }
         }
         tracing::info!("no servers are left: stopping");

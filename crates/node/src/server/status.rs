@@ -4,11 +4,15 @@ use super::waiting::{Waiting, WaitingRequest};
 use futago_base::{ServerId, Space, Time};
 use futago_transport::busy;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, time::Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Instant, SystemTime},
+};
 
 /// Counts since the server started.
 pub struct Counters {
     started: Instant,
+    started_at: SystemTime,
     requests: BTreeMap<&'static str, u64>,
     /// Requests that were refused because of overload.
     pub busy: u64,
@@ -26,6 +30,7 @@ impl Default for Counters {
     fn default() -> Self {
         Self {
             started: Instant::now(),
+            started_at: SystemTime::now(),
             requests: BTreeMap::new(),
             busy: 0,
             received_bytes: 0,
@@ -62,6 +67,9 @@ pub struct Status {
     pub opening: Vec<u16>,
     /// Seconds since it started.
     pub uptime_s: f64,
+    /// When it started, in milliseconds since 1970.
+    #[serde(default)]
+    pub started_ms: u64,
     /// CPU time of its thread, in microseconds, polling included. Servers that share a thread
     /// report equal parts, here and in `busy_us`.
     pub cpu_us: u64,
@@ -137,6 +145,7 @@ impl Status {
             map_epoch: 0,
             opening: Vec::new(),
             uptime_s: counters.started.elapsed().as_secs_f64(),
+            started_ms: unix_ms(counters.started_at),
             cpu_us: thread_cpu_us() / sharing,
             busy_us: busy::total(busy::now()).0 / 1000 / sharing,
             used_bytes: space.used_bytes,
@@ -217,6 +226,12 @@ impl Status {
         // Numbers and strings always encode.
         serde_json::to_vec(self).unwrap_or_default()
     }
+}
+
+/// Milliseconds since 1970.
+fn unix_ms(time: SystemTime) -> u64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
 }
 
 /// CPU time of the calling thread, in microseconds.
