@@ -67,8 +67,21 @@ pub struct Cluster {
     pub limits: Limits,
     /// The servers, by number.
     pub servers: Vec<ServerEntry>,
+    /// Servers that move to hosts which do not have their directories yet. Nobody serves them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copying: Vec<Copying>,
     #[serde(skip)]
     source: Source,
+}
+
+/// A server whose directory is copied to its host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copying {
+    /// Its number.
+    pub server: u16,
+    /// The host that has the directory.
+    pub from: String,
 }
 
 /// The file that a description was read from, which is replaced when servers move. It is no part of
@@ -212,6 +225,7 @@ impl Cluster {
             sync: Sync::default(),
             limits: Limits::default(),
             servers,
+            copying: Vec::new(),
             source: Source::default(),
         })
     }
@@ -289,14 +303,28 @@ impl Cluster {
         beside.filter(|other| Some(&other.host) == host).count() as u64
     }
 
-    /// The servers that a process hosts.
+    /// The servers that a process hosts, without those that are copied to it.
     pub fn servers_of_process(&self, process: u32) -> Vec<ServerId> {
         (0..)
             .map(ServerId)
             .zip(&self.servers)
-            .filter(|(_, server)| server.process == process)
+            .filter(|(id, server)| server.process == process && !self.is_copied(*id))
             .map(|(id, _)| id)
             .collect()
+    }
+
+    /// Whether the directory of a server is being copied to its host.
+    pub fn is_copied(&self, id: ServerId) -> bool {
+        self.copying.iter().any(|copying| copying.server == id.0)
+    }
+
+    /// The host that has the directory of a server.
+    pub fn host_of_directory(&self, id: ServerId) -> Option<&str> {
+        let mut copying = self.copying.iter();
+        match copying.find(|copying| copying.server == id.0) {
+            Some(copying) => Some(&copying.from),
+            None => self.server(id)?.host.as_deref(),
+        }
     }
 
     fn write(
@@ -444,6 +472,20 @@ mod tests {
             assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, 0o600);
             assert_eq!(Cluster::load(path).unwrap(), cluster);
             assert_eq!(cluster.servers_of_process(0), [ServerId(0), ServerId(1)]);
+        });
+    }
+
+    #[test]
+    fn a_server_that_is_copied_belongs_to_no_process() {
+        in_directory(|path| {
+            let mut cluster = sample();
+            let from = "a".to_owned();
+            cluster.copying.push(Copying { server: 1, from });
+            cluster.create(path).unwrap();
+            let cluster = Cluster::load(path).unwrap();
+            assert_eq!(cluster.servers_of_process(0), [ServerId(0)]);
+            assert_eq!(cluster.host_of_directory(ServerId(1)), Some("a"));
+            assert_eq!(cluster.host_of_directory(ServerId(0)), None);
         });
     }
 

@@ -20,7 +20,7 @@ pub mod time_slices;
 pub use backing::{BackingStore, FlushPolicy, Loading};
 pub use client::{Futago, Invalidation, Invalidations, Options, RecordedClient, Starter};
 pub use clock::Clock;
-pub use cluster::{Cluster, ClusterError, Limits, ServerEntry};
+pub use cluster::{Cluster, ClusterError, Copying, Limits, ServerEntry};
 pub use futago_store::Sync;
 pub use futago_trace::Recorder;
 pub use reachable::ensure_reachable;

@@ -30,24 +30,24 @@ pub fn make(directory: &Path) -> anyhow::Result<PathBuf> {
     Ok(directory)
 }
 
-/// Makes a new cluster the one whose data is in the directory, if there is one.
+/// Makes a new cluster the one whose data is in the directory, if there is one. Returns that one.
 ///
 /// # Errors
 /// If its file cannot be read.
-pub fn take_over(cluster: &mut Cluster, directory: &Path) -> anyhow::Result<()> {
+pub fn take_over(cluster: &mut Cluster, directory: &Path) -> anyhow::Result<Option<Cluster>> {
     let path = directory.join(CLUSTER_FILE);
     if !path.exists() {
-        return Ok(());
+        return Ok(None);
     }
     let earlier = Cluster::load(&path)?;
     cluster.id = earlier.id;
-    cluster.key = earlier.key;
+    cluster.key = earlier.key.clone();
     // Clients of the earlier processes find the servers where they are now.
     cluster.epoch = earlier.epoch.saturating_add(1);
     cluster.policy = earlier.policy;
     cluster.partitions = earlier.partitions;
     cluster.chunk_bytes = earlier.chunk_bytes;
-    Ok(())
+    Ok(Some(earlier))
 }
 
 /// Notes in the directory which cluster it belongs to.

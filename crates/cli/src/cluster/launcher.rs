@@ -66,7 +66,8 @@ pub fn run_on(
     words: &[OsString],
     input: Option<File>,
 ) -> anyhow::Result<Vec<u8>> {
-    let output = command_on(cluster, host, words, input)?.output();
+    let input = input.map_or_else(Stdio::null, Stdio::from);
+    let output = command_on(cluster, host, words)?.stdin(input).output();
     printed(
         host,
         output.with_context(|| format!("{host}: running the launcher"))?,
@@ -83,7 +84,8 @@ pub fn ask_on(
     words: &[OsString],
     limit: Duration,
 ) -> anyhow::Result<Vec<u8>> {
-    let mut command = command_on(cluster, host, words, None)?;
+    let mut command = command_on(cluster, host, words)?;
+    command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = command.spawn();
     let mut running = running.with_context(|| format!("{host}: running the launcher"))?;
@@ -102,19 +104,17 @@ fn printed(host: &str, output: Output) -> anyhow::Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-fn command_on(
-    cluster: &Cluster,
-    host: &str,
-    words: &[OsString],
-    input: Option<File>,
-) -> anyhow::Result<Command> {
+/// The command that runs this program with these words on a host of a cluster.
+///
+/// # Errors
+/// The cluster has no launcher.
+pub fn command_on(cluster: &Cluster, host: &str, words: &[OsString]) -> anyhow::Result<Command> {
     let launcher = cluster.launcher.as_deref();
     let launcher = Launcher::parse(launcher.context("the cluster file names no launcher")?)?;
     let program: OsString = std::env::current_exe()?.into();
     let line = launcher.command_line(host, &[&[program], words].concat());
     let mut command = Command::new(&line[0]);
     command.args(&line[1..]);
-    command.stdin(input.map_or_else(Stdio::null, Stdio::from));
     Ok(command)
 }
 

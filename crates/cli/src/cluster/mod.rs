@@ -3,6 +3,7 @@
 pub mod backing;
 pub mod cleanup;
 pub mod complaints;
+pub mod copies;
 pub mod core_dumps;
 pub mod data;
 pub mod fate;
@@ -17,6 +18,7 @@ pub mod plan;
 pub mod ranks;
 pub mod records;
 pub mod runtime_directory;
+pub mod server_directory;
 pub mod server_process;
 pub mod settings;
 pub mod spawn;

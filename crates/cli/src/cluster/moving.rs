@@ -5,7 +5,9 @@
 //! serve it at a time, so the new process waits until the earlier one has released it.
 
 use super::{
-    ClusterFile, cleanup, data, launcher,
+    ClusterFile, cleanup,
+    copies::{Copy, Failure, Sight, Source},
+    data, launcher,
     moves::Move,
     records::{self, ProcessRecord, Role},
     runtime_directory,
@@ -19,10 +21,10 @@ use crate::{
 };
 use anyhow::{Context, bail, ensure};
 use futago_base::ServerId;
-use futago_node::{Cluster, ServerEntry};
+use futago_node::{Cluster, Copying, ServerEntry};
 use rustix::process::Signal;
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs::{File, TryLockError},
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
@@ -31,6 +33,8 @@ use std::{
 
 /// How often servers are asked for their process.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long a process without servers may take to end.
+const END_MAX: Duration = Duration::from_secs(5);
 
 /// A running cluster, whose servers no other command moves meanwhile.
 pub struct Moving<'a> {
@@ -41,6 +45,8 @@ pub struct Moving<'a> {
     pub cluster: Cluster,
     wait: Duration,
     interrupted: &'a AtomicBool,
+    /// The directories that were left behind by copies.
+    copied: BTreeMap<ServerId, Source>,
     _lock: File,
 }
 
@@ -69,6 +75,7 @@ impl<'a> Moving<'a> {
             cluster,
             wait: Duration::from_secs(wait_seconds),
             interrupted,
+            copied: BTreeMap::new(),
             _lock: lock,
         })
     }
@@ -78,7 +85,8 @@ impl<'a> Moving<'a> {
     ///
     /// # Errors
     /// A process does not run, or a server is not served in time.
-    pub fn settle(&self, unneeded: Option<u32>) -> anyhow::Result<()> {
+    pub fn settle(&mut self, unneeded: Option<u32>) -> anyhow::Result<()> {
+        self.finish_copies(unneeded)?;
         let entries = (0..).map(ServerId).zip(&self.cluster.servers);
         let needed = entries.filter(|(_, entry)| Some(entry.process) != unneeded);
         let (ids, processes): (Vec<_>, BTreeSet<_>) =
@@ -92,6 +100,135 @@ impl<'a> Moving<'a> {
             .retain(|entry| is_running(&self.directory, entry.process));
         announce(&self.file, &reached, &BTreeSet::new());
         self.wait_until_served(&ids)
+    }
+
+    /// Makes the copies that the cluster file names, except for those to a process that is taken
+    /// away.
+    fn finish_copies(&mut self, unneeded: Option<u32>) -> anyhow::Result<()> {
+        for copying in self.cluster.copying.clone() {
+            let server = ServerId(copying.server);
+            if Some(self.process_of(server)) != unneeded {
+                announce(&self.file, &self.cluster, &BTreeSet::new());
+                self.make_copy(server)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the copy that the cluster file names for a server, and takes it out of the file.
+    fn make_copy(&mut self, server: ServerId) -> Result<(), Failure> {
+        let copy = Copy::of(&self.cluster, server).map_err(Failure::Before)?;
+        copy.make(self.wait, self.interrupted)?;
+        let source = copy.source();
+        self.copied.insert(server, source);
+        let mut copying = self.cluster.copying.clone();
+        copying.retain(|copying| copying.server != server.0);
+        self.renew(self.cluster.servers.clone(), copying)
+            .map_err(Failure::After)
+    }
+
+    /// Moves a server to a host that does not have its directory. Its process there must be
+    /// started, or read the cluster file, afterwards.
+    ///
+    /// # Errors
+    /// The directory cannot be copied. The server stays where it was, if that is possible.
+    pub fn copy(&mut self, moved: &Move, target: &ServerEntry) -> anyhow::Result<()> {
+        let (before, server) = (self.cluster.clone(), ServerId(moved.server));
+        self.begin_copy(server, target)?;
+        // The host that has the directory may have no other server.
+        announce(&self.file, &before, &BTreeSet::new());
+        match self.make_copy(server) {
+            Ok(()) => Ok(()),
+            Err(Failure::After(error)) => Err(error.context(format!(
+                "{server} is on its way; futago grow --servers 0 goes on with it"
+            ))),
+            Err(Failure::Before(error)) => {
+                self.renew(before.servers, before.copying)?;
+                self.bring_back(moved.from)?;
+                Err(error.context(format!("{server} stays where it was")))
+            }
+        }
+    }
+
+    /// Has the cluster file say that a server is copied, so that nobody serves it.
+    fn begin_copy(&mut self, server: ServerId, target: &ServerEntry) -> anyhow::Result<()> {
+        let from = self.cluster.host_of_directory(server);
+        let from = from.context("the server has no host")?.to_owned();
+        let mut servers = self.cluster.servers.clone();
+        servers[usize::from(server.0)].clone_from(target);
+        let mut copying = self.cluster.copying.clone();
+        copying.retain(|copying| copying.server != server.0);
+        let server = server.0;
+        copying.push(Copying { server, from });
+        self.renew(servers, copying)
+    }
+
+    /// Has a process serve again what it has released.
+    fn bring_back(&self, process: u32) -> anyhow::Result<()> {
+        self.announce(&BTreeSet::new());
+        let gone = || !is_running(&self.directory, process);
+        // One without servers ends.
+        if self.cluster.servers_of_process(process).len() > 1 || !spawn::wait_until(END_MAX, gone) {
+            return Ok(());
+        }
+        let mut started = Vec::new();
+        let process = ServerProcess::load(&self.directory, process)?;
+        process.start(&self.file, &self.directory, &mut started)?;
+        spawn::wait_ready(&mut started, self.wait, self.interrupted)
+    }
+
+    /// Has a server that was copied be served by its process, which is started if it is new.
+    ///
+    /// # Errors
+    /// The process does not start, and the server is moved back; or it is not served in time.
+    pub fn serve_copied(
+        &mut self,
+        moved: &Move,
+        added: &[ServerProcess],
+        before: &ServerEntry,
+    ) -> anyhow::Result<()> {
+        let mut started = Vec::new();
+        if let Err(error) = self.begin_serving(moved.to, added, &mut started) {
+            started.iter_mut().for_each(Started::end);
+            self.take_back(moved, before)?;
+            let server = ServerId(moved.server);
+            return Err(error.context(format!("{server} is back where it was")));
+        }
+        self.wait_until_served_and_clear(moved)
+    }
+
+    /// Starts a process if it is new, or has it read the cluster file.
+    fn begin_serving(
+        &self,
+        process: u32,
+        added: &[ServerProcess],
+        started: &mut Vec<Started>,
+    ) -> anyhow::Result<()> {
+        let mut added = added.iter();
+        match added.find(|new| new.process == process && !is_running(&self.directory, process)) {
+            Some(new) => self.start(std::slice::from_ref(new), started),
+            None => {
+                self.announce(&BTreeSet::new());
+                Ok(())
+            }
+        }
+    }
+
+    /// Copies a server back that its new process cannot serve.
+    fn take_back(&mut self, moved: &Move, before: &ServerEntry) -> anyhow::Result<()> {
+        let (server, to, from) = (moved.server, moved.from, moved.to);
+        let back = Move { server, from, to };
+        self.copy(&back, before)?;
+        self.bring_back(to)?;
+        self.wait_until_served_and_clear(&back)
+    }
+
+    fn wait_until_served_and_clear(&mut self, moved: &Move) -> anyhow::Result<()> {
+        self.wait_until_moved(std::slice::from_ref(moved))?;
+        if let Some(source) = self.copied.remove(&ServerId(moved.server)) {
+            source.clear(&self.cluster);
+        }
+        Ok(())
     }
 
     fn ensure_running(&self, process: u32) -> anyhow::Result<()> {
@@ -109,9 +246,13 @@ impl<'a> Moving<'a> {
     /// # Errors
     /// The file cannot be written.
     pub fn replace(&mut self, servers: Vec<ServerEntry>) -> anyhow::Result<()> {
+        self.renew(servers, self.cluster.copying.clone())
+    }
+
+    fn renew(&mut self, servers: Vec<ServerEntry>, copying: Vec<Copying>) -> anyhow::Result<()> {
         let mut cluster = self.cluster.clone();
         cluster.epoch = cluster.epoch.checked_add(1).context("no epoch is left")?;
-        cluster.servers = servers;
+        (cluster.servers, cluster.copying) = (servers, copying);
         cluster.replace(&self.file)?;
         if let Some(directory) = &cluster.data {
             data::note(&cluster, directory)?;
@@ -232,26 +373,55 @@ impl<'a> Moving<'a> {
         )
     }
 
-    /// Refuses a move to a host that does not see the log of a server.
+    /// Divides moves into those whose hosts share the directory of the server, and those for which
+    /// it must be copied.
     ///
     /// # Errors
-    /// Names the server, the host and the directory.
-    pub fn ensure_seen(&self, moves: &[Move], entries: &[ServerEntry]) -> anyhow::Result<()> {
-        let Some(data) = &self.cluster.data else {
-            return Ok(());
-        };
+    /// A host does not answer.
+    pub fn divide(&self, moves: &[Move], entries: &[ServerEntry]) -> anyhow::Result<Divided> {
+        let mut divided = Divided::default();
+        let data = self.cluster.data.as_deref().unwrap_or(Path::new("/"));
+        let mut sight = Sight::of(&self.cluster, data);
         for moved in moves {
-            let at = usize::from(moved.server);
-            let (before, after) = (&self.cluster.servers[at].host, &entries[at].host);
-            if let Some(host) = after.as_ref().filter(|_| before != after) {
-                let log = data.join(format!("server-{}", moved.server));
-                let sees = ["announce".into(), "--sees".into(), log.into()];
-                let seen = launcher::run_on(&self.cluster, host, &sees, None);
-                seen.context("servers move only between hosts that share the directory of --data")?;
-            }
+            let server = ServerId(moved.server);
+            let from = self.cluster.host_of_directory(server);
+            let to = entries[usize::from(moved.server)].host.as_deref();
+            let is_unfinished = self.cluster.is_copied(server);
+            let must_copy = match (from, to) {
+                (Some(from), Some(to)) => is_unfinished || sight.must_copy(server, from, to)?,
+                _ => false,
+            };
+            let moves = match must_copy {
+                true => &mut divided.copied,
+                false => &mut divided.shared,
+            };
+            moves.push(*moved);
         }
-        Ok(())
+        Ok(divided)
     }
+}
+
+/// Moves, by what becomes of the directories.
+#[derive(Debug, Default)]
+pub struct Divided {
+    /// Both hosts see them.
+    pub shared: Vec<Move>,
+    /// They are copied.
+    pub copied: Vec<Move>,
+}
+
+/// The entries of servers, with those that move replaced by those of the target.
+pub fn replaced(
+    servers: &[ServerEntry],
+    moves: &[Move],
+    target: &[ServerEntry],
+) -> Vec<ServerEntry> {
+    let mut servers = servers.to_vec();
+    for moved in moves {
+        let at = usize::from(moved.server);
+        servers[at].clone_from(&target[at]);
+    }
+    servers
 }
 
 /// Has the processes of a cluster read its file again, except for these. A host that cannot be

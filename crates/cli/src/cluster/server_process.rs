@@ -16,7 +16,7 @@ use std::{
 
 /// How a server process is started. The runtime directory keeps it, so that the process can be
 /// started again as it was.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerProcess {
     /// Its number in the cluster file.
     pub process: u32,

@@ -11,7 +11,6 @@ use crate::{
     exit::Exit,
     output,
 };
-use anyhow::ensure;
 use clap::Args;
 use std::{
     collections::BTreeSet,
@@ -23,13 +22,10 @@ use std::{
 #[derive(Args)]
 pub struct Announce {
     /// The runtime directory of the cluster, whose file comes from standard input.
-    #[arg(long, value_name = "DIR", required_unless_present = "sees")]
-    here: Option<PathBuf>,
-    /// Only say whether this host sees a directory.
-    #[arg(long, value_name = "DIR", conflicts_with = "here")]
-    sees: Option<PathBuf>,
+    #[arg(long, value_name = "DIR")]
+    here: PathBuf,
     /// Only print what this host knows of a server process, as JSON.
-    #[arg(long, value_name = "PROCESS", requires = "here")]
+    #[arg(long, value_name = "PROCESS")]
     fate: Option<u32>,
 }
 
@@ -41,17 +37,12 @@ impl Announce {
 
     /// Signals the processes.
     pub fn run(self) -> anyhow::Result<Exit> {
-        if let Some(directory) = &self.sees {
-            let place = directory.display();
-            ensure!(directory.is_dir(), "this host does not see {place}");
-        }
-        match (&self.here, self.fate) {
-            (Some(directory), Some(process)) => {
-                let seen = Seen::here(directory, process);
+        match self.fate {
+            Some(process) => {
+                let seen = Seen::here(&self.here, process);
                 output::write_all(&serde_json::to_vec(&seen)?)?;
             }
-            (Some(directory), None) => renew(directory)?,
-            (None, _) => {}
+            None => renew(&self.here)?,
         }
         Ok(Exit::Success)
     }

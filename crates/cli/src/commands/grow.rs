@@ -4,7 +4,7 @@ use crate::{
     cluster::{
         ClusterFile,
         moves::{self, Move, Processes},
-        moving::Moving,
+        moving::{Divided, Moving, replaced},
         server_process::ServerProcess,
         spawn,
     },
@@ -13,6 +13,7 @@ use crate::{
 };
 use anyhow::{Context, ensure};
 use clap::Args;
+use futago_node::ServerEntry;
 use serde::Serialize;
 
 /// Arguments of `grow`.
@@ -29,8 +30,8 @@ pub struct Grow {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
     servers: u32,
-    /// The hosts of the new processes, round robin; they must see the directory of `--data`.
-    /// Without it they run on the hosts of the cluster.
+    /// The hosts of the new processes, round robin. One that does not see the directory of `--data`
+    /// gets a copy of each server that moves there. Without it they run on the hosts of the cluster.
     #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     hosts: Vec<String>,
     /// The first TCP port on a new host.
@@ -71,9 +72,7 @@ impl Grow {
         let moves = processes.balance();
         if !moves.is_empty() {
             let entries = processes.entries(&moving.cluster, &moves, self.port)?;
-            moving.ensure_seen(&moves, &entries)?;
-            moving.start_with(&added, entries)?;
-            moving.wait_until_moved(&moves)?;
+            move_all(&mut moving, &moves, &entries, &added)?;
         }
         let report = Report {
             epoch: moving.cluster.epoch,
@@ -121,6 +120,34 @@ impl Grow {
             .map(|host| template.another(processes.add(host.clone()), host))
             .collect()
     }
+}
+
+/// Moves servers to their processes: those of a new host one after the other, because nobody serves
+/// them while they are copied.
+fn move_all(
+    moving: &mut Moving<'_>,
+    moves: &[Move],
+    entries: &[ServerEntry],
+    added: &[ServerProcess],
+) -> anyhow::Result<()> {
+    let Divided { shared, copied } = moving.divide(moves, entries)?;
+    for process in added {
+        process.save(&moving.directory)?;
+    }
+    if !shared.is_empty() {
+        let goes_on = |process: &&ServerProcess| shared.iter().any(|it| it.to == process.process);
+        let added: Vec<_> = added.iter().filter(goes_on).cloned().collect();
+        let servers = replaced(&moving.cluster.servers, &shared, entries);
+        moving.start_with(&added, servers)?;
+        moving.wait_until_moved(&shared)?;
+    }
+    for moved in &copied {
+        let at = usize::from(moved.server);
+        let before = moving.cluster.servers[at].clone();
+        moving.copy(moved, &entries[at])?;
+        moving.serve_copied(moved, added, &before)?;
+    }
+    Ok(())
 }
 
 fn text(report: &Report) -> String {

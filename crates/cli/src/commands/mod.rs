@@ -3,6 +3,7 @@
 mod announce;
 mod backing;
 mod bench;
+mod carry;
 mod cat;
 mod completion;
 mod des;
@@ -130,6 +131,9 @@ commands! {
     /// Have server processes of this host read a new cluster file, as `grow` does.
     #[command(hide = true)]
     Announce(announce::Announce),
+    /// Move the directory of a server to another host, as `grow` does.
+    #[command(hide = true)]
+    Carry(carry::Carry),
     /// Write changes back to the backing store, as `up --backing` has it done.
     #[command(hide = true)]
     Backing(backing::Agent),

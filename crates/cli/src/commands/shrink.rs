@@ -4,7 +4,7 @@ use crate::{
     cluster::{
         ClusterFile,
         moves::{self, Move, Processes},
-        moving::Moving,
+        moving::{Divided, Moving},
         spawn,
     },
     exit::Exit,
@@ -63,8 +63,14 @@ impl Shrink {
         let moves = processes.clear(process)?;
         moving.settle(Some(process))?;
         let entries = processes.entries(&moving.cluster, &moves, self.port)?;
-        moving.ensure_seen(&moves, &entries)?;
-        moving.end_with(process, entries, &moves)?;
+        let Divided { shared, copied } = moving.divide(&moves, &entries)?;
+        for moved in &copied {
+            let at = usize::from(moved.server);
+            let before = moving.cluster.servers[at].clone();
+            moving.copy(moved, &entries[at])?;
+            moving.serve_copied(moved, &[], &before)?;
+        }
+        moving.end_with(process, entries, &shared)?;
         let report = Report {
             epoch: moving.cluster.epoch,
             processes: processes.count(),

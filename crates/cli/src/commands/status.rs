@@ -205,7 +205,10 @@ impl Status {
     ) -> anyhow::Result<Vec<ServerRow>> {
         let mut rows = server_rows(connection, cluster);
         let wait = Duration::try_from_secs_f64(self.wait)?.max(LAUNCHER_MAX);
-        let silent = rows.iter().filter(|row| !row.up).map(|row| row.server);
+        let silent = rows
+            .iter()
+            .filter(|row| !row.up && !row.moving)
+            .map(|row| row.server);
         let mut reasons = down::reasons(cluster, &silent.collect::<Vec<_>>(), wait);
         for row in &mut rows {
             row.down = reasons.remove(&row.server);
@@ -242,7 +245,7 @@ fn server_rows(connection: &Connection, cluster: &Cluster) -> Vec<ServerRow> {
             up: error.is_none(),
             moving: match &counters {
                 Some(counters) => counters.status.process != entry.process,
-                None => opening.contains(&id.0),
+                None => opening.contains(&id.0) || cluster.is_copied(id),
             },
             since: counters.as_ref().and_then(Counters::since),
             down: None,

@@ -2,7 +2,7 @@
 
 use crate::{
     cluster::{
-        ClusterFile, backing, cleanup,
+        ClusterFile, backing, cleanup, copies,
         core_dumps::CoreDumps,
         data,
         launcher::{Launcher, parse_hosts},
@@ -143,7 +143,7 @@ impl Up {
             interrupt_when_input_ends(interrupted.clone());
         }
         cleanup::make_way(&self.cluster.path)?;
-        let cluster = self.new_cluster()?;
+        let mut cluster = self.new_cluster()?;
         if let Some(mount) = &self.mount {
             self.mount_permission
                 .check(mount, &cluster, &self.cluster.path)?;
@@ -154,7 +154,10 @@ impl Up {
         // The file comes first: with it, `down` removes whatever else there is.
         cluster.create(&self.cluster.path)?;
         let mut started = Vec::new();
-        if let Err(error) = self.bring_up(&cluster, &mut started, &interrupted) {
+        let wait = Duration::from_secs(self.wait);
+        let copied = copies::finish(&mut cluster, &self.cluster.path, wait, &interrupted);
+        let up = copied.and_then(|()| self.bring_up(&cluster, &mut started, &interrupted));
+        if let Err(error) = up {
             self.take_back(&cluster, &mut started);
             return Err(error);
         }
@@ -210,9 +213,10 @@ impl Up {
 
     fn new_cluster(&self) -> anyhow::Result<Cluster> {
         let mut cluster = self.settings.new_cluster()?;
+        let mut earlier = None;
         if let Some(directory) = &self.data {
             let directory = data::make(directory)?;
-            data::take_over(&mut cluster, &directory)?;
+            earlier = data::take_over(&mut cluster, &directory)?;
             cluster.data = Some(directory);
             cluster.sync = self.sync;
         }
@@ -234,6 +238,9 @@ impl Up {
             }
         };
         cluster.runtime_directory = Some(directory);
+        if let Some(earlier) = earlier {
+            cluster.copying = copies::needed(&cluster, &earlier)?;
+        }
         cluster.backing = self.backing_store()?;
         self.settings.share_memory(&mut cluster)?;
         Ok(cluster)

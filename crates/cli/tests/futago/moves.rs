@@ -10,7 +10,7 @@ use std::{
 };
 
 /// How many servers each process has, as the servers say.
-fn shares(cluster: &Cluster) -> BTreeMap<u64, usize> {
+pub fn shares(cluster: &Cluster) -> BTreeMap<u64, usize> {
     let (code, status) = cluster.json(&["status"]);
     assert_eq!(code, 0, "{status}");
     let mut shares = BTreeMap::new();
@@ -22,12 +22,13 @@ fn shares(cluster: &Cluster) -> BTreeMap<u64, usize> {
     shares
 }
 
-fn of(shares: &[(u64, usize)]) -> BTreeMap<u64, usize> {
+/// The same, as a test expects them.
+pub fn of(shares: &[(u64, usize)]) -> BTreeMap<u64, usize> {
     shares.iter().copied().collect()
 }
 
 /// Runs `change` while a client makes files, and checks all of them afterwards.
-fn while_files_are_made(cluster: &Cluster, change: impl FnOnce()) {
+pub fn while_files_are_made(cluster: &Cluster, change: impl FnOnce()) {
     let files = connect(cluster);
     make_directories(&files);
     let (made, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -39,8 +40,8 @@ fn while_files_are_made(cluster: &Cluster, change: impl FnOnce()) {
                 check_some(&files, number);
             }
         });
+        let _over = Over(&is_over);
         change();
-        is_over.store(true, Ordering::Relaxed);
     });
     let made = made.load(Ordering::Relaxed);
     println!("{made} files were made");
@@ -50,6 +51,15 @@ fn while_files_are_made(cluster: &Cluster, change: impl FnOnce()) {
     assert_eq!(code, 0, "{report}");
 }
 
+/// Says that it is over, also if the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Reads all files again now and then.
 fn check_some(files: &futago_node::blocking::FileSystem, number: u64) {
     if number.is_multiple_of(64) {
@@ -57,13 +67,15 @@ fn check_some(files: &futago_node::blocking::FileSystem, number: u64) {
     }
 }
 
-fn kill(pid: i32) {
+/// Kills a process.
+pub fn kill(pid: i32) {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     // It may have ended already.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }
 
-fn grown(cluster: &Cluster, arguments: &[&str]) -> Value {
+/// Grows a cluster.
+pub fn grown(cluster: &Cluster, arguments: &[&str]) -> Value {
     let (code, report) = cluster.json(&[&["grow"], arguments].concat());
     assert_eq!(code, 0, "{report}");
     report
@@ -235,7 +247,7 @@ impl Moment {
 }
 
 /// Starts all processes again that have servers which do not answer.
-fn restart_all(cluster: &Cluster) {
+pub fn restart_all(cluster: &Cluster) {
     loop {
         let (_, status) = cluster.json(&["status"]);
         let mut rows = status["servers"].as_array().unwrap().iter();
