@@ -73,6 +73,9 @@ pub fn chosen_format() -> &'static str {
 /// The line of a background process that is ready for use.
 const READY: &str = "futago: ready";
 
+/// The line of a server process that opens its servers, for which it may have to wait.
+const OPENING: &str = "futago: opening";
+
 /// Starts logging. The environment variable `FUTAGO_LOG` selects the lines; the default is
 /// warnings. `role` names this process in each JSON object.
 pub fn start(format: Format, role: String) {
@@ -100,12 +103,21 @@ pub fn is_json() -> bool {
 /// Says on standard output that this process can be used. The process goes on if its starter is
 /// gone.
 pub fn say_ready() {
+    say(READY);
+    tracing::info!("ready");
+}
+
+/// Says on standard output that this process begins to open its servers.
+pub fn say_opening() {
+    say(OPENING);
+}
+
+fn say(message: &str) {
     let line = match CHOSEN.get().filter(|log| log.format == Format::Json) {
-        Some(log) => log.object("INFO", serde_json::json!({ "message": READY })),
-        None => READY.to_owned(),
+        Some(log) => log.object("INFO", serde_json::json!({ "message": message })),
+        None => message.to_owned(),
     };
     let _ = output::write_all(format!("{line}\n").as_bytes());
-    tracing::info!("ready");
 }
 
 /// The JSON object that says why this process ends. It does not go through the log, which drops
@@ -119,11 +131,20 @@ pub fn error_line(message: &str, exit_code: u8) -> String {
 
 /// Whether a line of a process's output is that line.
 pub fn says_ready(line: &str) -> bool {
+    says(line, READY)
+}
+
+/// Whether a process's output says that it opens its servers.
+pub fn says_opening(line: &str) -> bool {
+    says(line, OPENING)
+}
+
+fn says(line: &str, expected: &str) -> bool {
     let message = |line| {
         let value: serde_json::Value = serde_json::from_str(line).ok()?;
-        Some(value["fields"]["message"] == READY)
+        Some(value["fields"]["message"] == expected)
     };
-    line == READY || message(line).unwrap_or_default()
+    line == expected || message(line).unwrap_or_default()
 }
 
 /// Writes whole, and drops what cannot be written.

@@ -290,6 +290,8 @@ impl<'a> Moving<'a> {
         for process in added {
             process.start(&self.file, &self.directory, started)?;
         }
+        // Servers are released when those that adopt them stand by.
+        spawn::wait_opening(started, self.wait, self.interrupted)?;
         let new = added.iter().map(|process| process.process).collect();
         self.announce(&new);
         spawn::wait_ready(started, self.wait, self.interrupted)

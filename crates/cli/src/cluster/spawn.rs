@@ -97,9 +97,9 @@ impl Started {
         self.child.id()
     }
 
-    /// Whether it has said that it is ready. Fails if it has ended, with the end of its log.
-    fn is_ready(&mut self) -> anyhow::Result<bool> {
-        if self.said()?.lines().any(logs::says_ready) {
+    /// Whether it has said something. Fails if it has ended, with the end of its log.
+    fn has_said(&mut self, is_said_by: fn(&str) -> bool) -> anyhow::Result<bool> {
+        if self.said()?.lines().any(is_said_by) {
             return Ok(true);
         }
         if let Some(status) = self.child.try_wait()? {
@@ -241,10 +241,28 @@ pub fn wait_ready(
     limit: Duration,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<()> {
+    wait_said(started, logs::says_ready, limit, interrupted)
+}
+
+/// Waits until all open their servers.
+pub fn wait_opening(
+    started: &mut [Started],
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<()> {
+    wait_said(started, logs::says_opening, limit, interrupted)
+}
+
+fn wait_said(
+    started: &mut [Started],
+    is_said_by: fn(&str) -> bool,
+    limit: Duration,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<()> {
     let deadline = Instant::now() + limit;
     for process in started {
         ensure_uninterrupted(interrupted)?;
-        while !process.is_ready()? {
+        while !process.has_said(is_said_by)? {
             ensure_uninterrupted(interrupted)?;
             if Instant::now() >= deadline {
                 bail!(

@@ -146,6 +146,7 @@ impl Serve {
             root_owner: (geteuid().as_raw(), getegid().as_raw()),
         };
         note_life(&record, &directory);
+        logs::say_opening();
         let result = server::run(&config, &self.file()?, logs::say_ready);
         let result = result.with_context(|| format!("serving as process {process}"));
         record.end(
