@@ -13,7 +13,7 @@
 
 use super::data;
 use anyhow::{Context, bail, ensure};
-use futago_store::{StoreError, SystemDirectory};
+use futago_store::{Directory as _, StoreError, SystemDirectory};
 use std::{
     fs::{self, File, TryLockError},
     io::{BufReader, BufWriter, Read, Write},
@@ -64,8 +64,8 @@ impl ServerDirectory {
             false => self.beside(MOVED),
         };
         ensure!(source.is_dir(), "there is no {}", self.directory.display());
-        let _lock = self.locked(&source)?;
-        send_files(&source, output)?;
+        let locked = self.locked(&source)?;
+        send_files(&source, &locked.run_of_system(), output)?;
         let mut answer = Vec::new();
         confirmed.read_to_end(&mut answer)?;
         ensure!(answer == RETIRE, "the copy was not confirmed");
@@ -195,9 +195,22 @@ fn remove(directory: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// The mark of a directory in which everything is synchronized, as the receiver has it.
+const CLOSED: &str = "closed";
+
+/// The name of a file at the receiver. A server marks its directory with the present run of its
+/// system, because a restart may lose what is not synchronized. The copy has lost nothing.
+fn name_of_copy<'a>(name: &'a str, run_of_system: &str) -> &'a str {
+    let marked = name.strip_suffix(run_of_system);
+    match marked.is_some_and(|before| before.ends_with('-')) {
+        true => CLOSED,
+        false => name,
+    }
+}
+
 /// Sends the files of a directory: for each the length of its name, its name, its size, its bytes;
 /// then a zero, and a checksum of everything.
-fn send_files(directory: &Path, output: impl Write) -> anyhow::Result<()> {
+fn send_files(directory: &Path, run_of_system: &str, output: impl Write) -> anyhow::Result<()> {
     let mut output = Summed::of(BufWriter::with_capacity(PIECE_BYTES, output));
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -206,6 +219,7 @@ fn send_files(directory: &Path, output: impl Write) -> anyhow::Result<()> {
         if LEFT.contains(&name) {
             continue;
         }
+        let name = name_of_copy(name, run_of_system);
         let file = File::open(entry.path()).with_context(|| entry.path().display().to_string())?;
         let bytes = file.metadata()?.len();
         output.put(&(name.len() as u64).to_le_bytes())?;
@@ -403,6 +417,22 @@ mod tests {
         }
         assert_eq!(to.log(), vec![7; 3 << 20]);
         assert_eq!(from.names(), ["server-3.moved"]);
+    }
+
+    #[test]
+    fn a_copy_has_lost_nothing_when_its_server_was_killed() {
+        let (from, to) = (host_with_server(), host());
+        let place = from.disk.path().join("server-3");
+        let run = SystemDirectory::open(&place).unwrap().run_of_system();
+        fs::write(place.join(format!("process-{run}")), b"").unwrap();
+        to.server.receive(&from.sent()[..]).unwrap();
+        to.server.install().unwrap();
+        let names = fs::read_dir(to.disk.path().join("server-3")).unwrap();
+        let mut names: Vec<_> = names.map(|name| name.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["closed", "data", "log"]);
+        // What an earlier run of the system may have lost is not there now either.
+        assert_eq!(name_of_copy("process-earlier", &run), "process-earlier");
     }
 
     #[test]
