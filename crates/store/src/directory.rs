@@ -8,6 +8,7 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use crate::StoreError;
@@ -195,9 +196,8 @@ impl Directory for SystemDirectory {
     }
 
     fn run_of_system(&self) -> String {
-        // A system that does not say it may have restarted at any time.
         let run = fs::read_to_string("/proc/sys/kernel/random/boot_id");
-        run.map_or_else(|_| "unknown".into(), |run| run.trim().into())
+        run.map_or_else(|_| unknown_run(), |run| run.trim().into())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -206,6 +206,12 @@ impl Directory for SystemDirectory {
             name => self.path.join(name),
         }
     }
+}
+
+/// A system that does not say it may have restarted at any time.
+fn unknown_run() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    format!("unknown-{}", now.unwrap_or_default().as_nanos())
 }
 
 /// Locks a directory for this process, as long as the file is open.

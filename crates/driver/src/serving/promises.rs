@@ -30,6 +30,9 @@ impl Promises {
     /// Adds the outputs of all batches of a store. Returns those that may leave, in order.
     pub fn pass(&mut self, outputs: Vec<Output>, store: &impl Store) -> Vec<Output> {
         let (position, durable) = (store.position(), store.durable());
+        if durable >= position && self.waiting.is_empty() {
+            return outputs;
+        }
         if outputs.iter().any(truncates) {
             self.truncated = position;
         }
