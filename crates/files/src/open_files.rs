@@ -57,8 +57,8 @@ impl OpenFiles {
         }
     }
 
-    /// The operation of `sync`: all earlier writes are on the servers when it returns, and survive a
-    /// loss of power if the servers can do that. A loss is reported by the open files that have
+    /// The operation of `sync`: all earlier writes are on the servers when it returns. They survive
+    /// a loss of power if the servers can do that. A loss is reported by the open files that have
     /// written the lost data.
     ///
     /// # Errors

@@ -132,7 +132,7 @@ impl Room {
 /// The states of a path that a loss of power may leave; `None` is a missing file.
 type Allowed = Vec<Option<Vec<u8>>>;
 
-/// What a client knows of the files in its directory.
+/// The knowledge of a client about the files in its directory.
 struct Work {
     files: FileSystem,
     directory: String,
@@ -371,7 +371,7 @@ fn lose_everything(seed: u64, disks_lie: bool) {
         servers = room.start();
         let files = check_all(&room, &done);
         known = done.into_iter().map(|work| work.allowed).collect();
-        // What was read is not necessarily synchronized, but the next life may begin with it.
+        // The next life begins with this state.
         files.synchronize().unwrap();
     }
     servers.stop().unwrap();

@@ -22,7 +22,7 @@ pub struct Files {
     unsynced: Unsynced,
 }
 
-/// What a loss of power may undo.
+/// The changes that a loss of power may undo.
 #[derive(Debug, Default)]
 pub struct Unsynced {
     /// Whether that is everything.

@@ -1,19 +1,19 @@
 //! How a directory was last used, so that a loss of power since is noticed.
 //!
-//! An empty file has a name that says it. What was handed to the system is there again as long as
-//! the system has not restarted.
+//! An empty file has a name that says it. As long as the system has not restarted, all that was
+//! handed to it is there again.
 
 use crate::{Directory, StoreError, Sync};
 use std::io;
 
 /// The name of a directory in which everything is synchronized.
 const CLOSED: &str = "closed";
-/// What names begin with if nothing was confirmed that was not durable, and otherwise. The identity
-/// of the system's present run follows.
+/// The first part of names if nothing was confirmed that was not durable, and otherwise. The
+/// identity of the system's present run follows.
 const ALWAYS: &str = "always-";
 const PROCESS: &str = "process-";
 
-/// What may be missing in a directory.
+/// Whether something may be missing in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastUse {
     /// The system has restarted, so what was not synchronized may be lost.
@@ -43,7 +43,7 @@ impl LastUse {
     }
 }
 
-/// Notes that a directory is used now. What an earlier system lost must be settled before.
+/// Notes that a directory is used now. The losses of an earlier run must be settled before.
 ///
 /// # Errors
 /// Those of the directory.

@@ -100,7 +100,7 @@ impl<'a> Sight<'a> {
         Ok(shared)
     }
 
-    /// Whether a host has the directory of a server, be it one that was set aside after a copy which
+    /// Whether a host has the directory of a server, be it one that was set aside after a copy that
     /// no server uses yet. A server that never began has none.
     fn has_or_sent(&self, host: &str, server: ServerId) -> anyhow::Result<bool> {
         let directory = directory_of(self.data, server);

@@ -8,18 +8,18 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What the host of a process knows of it.
+/// The knowledge of a process at its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// Its number.
     pub pid: i32,
     /// When it was started.
     pub started: Timestamp,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
 }
 
-/// What became of a process.
+/// The fate of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -61,7 +61,7 @@ pub fn rfc_3339(time: Timestamp) -> String {
 }
 
 impl Seen {
-    /// What this host knows of a server process; none if it has not run here.
+    /// The knowledge of a server process at this host; none if it has not run here.
     pub fn here(directory: &Path, process: u32) -> Option<Self> {
         let is_of = |record: &ProcessRecord| record.role == Role::Server(process);
         let record = records::list(directory).into_iter().find(is_of)?;

@@ -74,7 +74,7 @@ pub fn run_on(
     )
 }
 
-/// As [`run_on`], for at most so long. What it prints is short.
+/// As [`run_on`], for at most so long. Its output is short.
 ///
 /// # Errors
 /// As [`run_on`], and if the time is over.

@@ -30,11 +30,11 @@ const LEFT: [&str; 2] = ["lock", "reserve"];
 const PIECE_BYTES: usize = 1 << 20;
 /// The longest name of a file, in bytes.
 const NAME_BYTES_MAX: u64 = 255;
-/// What the sender hears when the copy is complete.
+/// The words to the sender when the copy is complete.
 pub const RETIRE: &[u8] = b"retire\n";
 /// The end of the name of a directory that was sent.
 pub const MOVED: &str = ".moved";
-/// What a host prints that has a directory.
+/// The output of a host that has a directory.
 pub const YES: &[u8] = b"yes";
 
 /// The directory of a server.
@@ -363,7 +363,7 @@ mod tests {
             fs::read(self.disk.path().join("server-3/log")).unwrap()
         }
 
-        /// What it sends, to a receiver that does not confirm it.
+        /// The bytes that it sends, to a receiver that does not confirm it.
         fn sent(&self) -> Vec<u8> {
             let mut sent = Vec::new();
             self.server.send(&mut sent, &b""[..]).unwrap_err();
@@ -431,7 +431,7 @@ mod tests {
         let mut names: Vec<_> = names.map(|name| name.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["closed", "data", "log"]);
-        // What an earlier run of the system may have lost is not there now either.
+        // The losses of an earlier run of the system are those of the copy, too.
         assert_eq!(name_of_copy("process-earlier", &run), "process-earlier");
     }
 

@@ -31,7 +31,7 @@ pub struct Grow {
     #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
     servers: u32,
     /// The hosts of the new processes, round robin. One that does not see the directory of `--data`
-    /// gets a copy of each server that moves there. Without it they run on the hosts of the cluster.
+    /// gets a copy of each server that moves there. By default they run on the cluster's hosts.
     #[arg(long, value_name = "HOST,...", value_delimiter = ',')]
     hosts: Vec<String>,
     /// The first TCP port on a new host.

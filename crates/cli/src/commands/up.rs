@@ -83,8 +83,9 @@ pub struct Up {
     // A cluster that goes on must not begin with the backing directory once more.
     #[arg(long, value_name = "DIR", conflicts_with = "backing")]
     data: Option<PathBuf>,
-    /// What has returned survives the end of servers, and after fsync a loss of power (process); or
-    /// all of it survives a loss of power (always): then every operation waits for the disk.
+    /// All that has returned survives the end of servers, and after fsync a loss of power
+    /// (process); or all of it survives a loss of power (always): then every operation waits for
+    /// the disk.
     #[arg(long, value_name = "WHEN", default_value_t, requires = "data")]
     sync: Sync,
     /// A directory, such as one of a parallel file system, which the cluster begins with and which

@@ -153,7 +153,7 @@ impl<S: Store, C: Core<S>> ServerDriver<C, S> {
 
     /// Makes all that was decided survive the end of the process. Returns what is to be sent, in
     /// order: replies to reads, too, wait for the batches before them, because they may have shown
-    /// them. What must survive a loss of power before it leaves is returned by a later call.
+    /// them. A later call returns those that must survive a loss of power before they leave.
     ///
     /// # Errors
     /// If the store fails. Nothing leaves this server any more.

@@ -23,7 +23,7 @@ impl FileSystem {
         })
     }
 
-    /// Has the servers make the names in a directory survive a loss of power, as `fsync` of it does.
+    /// Has the servers make the names in a directory survive a loss of power, as its `fsync` does.
     ///
     /// # Errors
     /// Those of `open` and `fsync`.

@@ -46,7 +46,7 @@ impl Setup {
         options.client.lease_trust = options.leases.then(lease_trust);
         match (&cluster.data, cluster.sync) {
             (Some(_), Sync::Process) => options.client.durable_fsync = true,
-            // What has returned must have been confirmed.
+            // All that has returned must have been confirmed.
             (Some(_), Sync::Always) => options.client.dirty_bytes_max = 0,
             (None, _) => {}
         }

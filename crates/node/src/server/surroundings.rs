@@ -1,4 +1,4 @@
-//! What a process of servers has from its host.
+//! The parts of a host that a process of servers uses.
 
 use crate::Clock;
 use futago_base::Duration;
@@ -8,7 +8,7 @@ use std::{path::Path, sync::Arc};
 /// Opens the directory of a server's store.
 pub type OpenDirectory = Arc<dyn Fn(&Path) -> Result<Arc<dyn Directory>, StoreError> + Send + Sync>;
 
-/// What servers have from their host. A test gives them another one.
+/// The parts of a host that servers use. A test gives them others.
 #[derive(Clone)]
 pub struct Surroundings {
     /// The source of time.

@@ -122,7 +122,7 @@ struct Shards {
     next: Rc<Cell<ConnectionId>>,
 }
 
-/// What became of the synchronization of a server's store.
+/// The result of synchronizing a server's store.
 type Synchronized = (ServerId, Result<Synchronization, StoreError>);
 
 impl Shards {

@@ -147,8 +147,8 @@ impl Change {
     }
 }
 
-/// The bytes of the entry after `previous`, in pieces, and its link. Entries up to `durable` survive
-/// a loss of power. `seed` is the checksum of the log's identity.
+/// The bytes of the entry after `previous`, in pieces, and its link. Entries up to `durable`
+/// survive a loss of power. `seed` is the checksum of the log's identity.
 pub fn encode(
     batch: &Batch,
     at: Moment,

@@ -9,7 +9,7 @@ use crate::{
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// What became of an entry that was handed over.
+/// The fate of an entry that was handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replayed {
     /// It was applied.
@@ -26,7 +26,7 @@ struct Break {
     index: usize,
     /// The end of the last whole entry in it; `None` if the segment does not follow.
     offset: Option<u64>,
-    /// What is wrong there, unless it may be.
+    /// The fault, unless it may be like that.
     error: StoreError,
 }
 

@@ -170,6 +170,9 @@ impl Disk {
             self.clean(memory);
             self.write()?;
         }
+        if self.is_tight() && self.has_unneeded() {
+            self.synchronize_now()?;
+        }
         if !self.is_noted {
             last_use::begin(&**self.files.directory(), self.config.sync)?;
             self.is_noted = true;
@@ -289,7 +292,7 @@ impl Disk {
         }
         let unneeded = self.unneeded.take_before(self.log.durable());
         if !unneeded.is_empty() {
-            // A later opening must know that nothing needs them: that what replaced them is durable.
+            // A later opening must know that the entries that replaced them are durable.
             self.append(&Batch::default());
         }
         self.write()?;
@@ -316,15 +319,23 @@ impl Disk {
     /// # Errors
     /// Those of writing.
     pub fn close(&mut self) -> Result<(), StoreError> {
-        // Another thread may be at it, and nobody waits for it any more.
-        if std::mem::take(&mut self.is_synchronizing) {
+        self.synchronize_now()?;
+        last_use::end(&**self.files.directory())
+    }
+
+    /// Synchronizes everything, and removes the files that wait for it.
+    fn synchronize_now(&mut self) -> Result<(), StoreError> {
+        // The work of another thread may not be done yet, and covers less.
+        let is_synchronizing = std::mem::take(&mut self.is_synchronizing);
+        if is_synchronizing {
             self.files.doubt();
         }
         while let Some(synchronization) = self.begin_synchronization()? {
             synchronization.run()?;
             self.end_synchronization(&synchronization);
         }
-        last_use::end(&**self.files.directory())
+        self.is_synchronizing = is_synchronizing;
+        Ok(())
     }
 
     /// The bytes of data that may be in memory beside the records.

@@ -105,8 +105,8 @@ impl ServerStore {
         self.disk.as_ref().is_some_and(Disk::has_unneeded)
     }
 
-    /// Begins to synchronize all batches, unless they are or somebody does. The caller runs the
-    /// work, and hands it to [`ServerStore::end_synchronization`] if it has succeeded.
+    /// Begins to synchronize all batches, unless they are, or this is under way. The caller runs
+    /// the work, and hands it to [`ServerStore::end_synchronization`] if it has succeeded.
     ///
     /// # Errors
     /// If the log cannot be written.

@@ -1,11 +1,11 @@
-//! What is still under way at servers. Nothing may be, a while after the last fault.
+//! The work that is still under way at servers. There must be none a while after the last fault.
 
 use futago_base::{ClusterMap, Key, ServerId, SessionId, Value, record::Restoration};
 use futago_store::MemoryStore;
 use std::collections::BTreeSet;
 
-/// What has not come to an end at the servers, one line each. Of the sessions of clients that are
-/// `gone`, nothing may be held any more.
+/// The work that has not come to an end at the servers, one line each. Of the sessions of clients
+/// that are `gone`, nothing may be held any more.
 pub fn unfinished(
     map: &ClusterMap,
     stores: &[&MemoryStore],
@@ -38,7 +38,7 @@ const fn under_way(key: &Key, value: &Value) -> Option<&'static str> {
     }
 }
 
-/// What a client that is gone still holds by a record.
+/// The things that a client that is gone still holds by a record.
 fn held_by(key: &Key, value: &Value, gone: &BTreeSet<SessionId>) -> Option<&'static str> {
     match (key, value) {
         (Key::SessionLease(session, _) | Key::Lease(_, session), _) if gone.contains(session) => {

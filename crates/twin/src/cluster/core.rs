@@ -19,7 +19,7 @@ pub struct FlawedCore {
     pub defect: Option<Defect>,
     /// Files of which it has noted something about truncations that is not checked yet.
     pub unchecked: BTreeSet<FileId>,
-    /// The recovery paths that it has passed through since somebody looked.
+    /// The recovery paths that it has passed through since the last look.
     pub passed: Coverage,
     pub latest: LatestRequest,
     former: FormerSizes,

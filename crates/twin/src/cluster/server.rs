@@ -193,10 +193,10 @@ impl ServerNode {
     /// Makes the changes of a refused request if a defect has the server do so.
     fn keep_refused(&mut self, outputs: &[Output]) {
         let latest = &self.driver.core_mut().latest;
-        let kept = self
+        let changes = self
             .defect
             .and_then(|defect| defect.keeps_waiting(outputs, latest));
-        if let Some(batch) = kept {
+        if let Some(batch) = changes {
             let decided = self.driver.decided();
             self.driver.store_mut().commit(batch, decided);
         }

@@ -59,7 +59,7 @@ impl<'a> Silent<'a> {
         self.servers.iter().map(reason).collect()
     }
 
-    /// What the host of the process knows of it.
+    /// The knowledge of it at the host of the process.
     fn seen(&self, wait: Duration) -> anyhow::Result<Option<Seen>> {
         let Some(host) = self.host else {
             return Ok(Seen::here(&self.directory, self.process));
