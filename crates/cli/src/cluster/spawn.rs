@@ -130,7 +130,9 @@ impl Started {
 
     /// The end of its log, and of what it has written to its standard output.
     fn last_lines(&self) -> String {
-        last_lines(&self.log, &self.said().unwrap_or_default())
+        let said = self.said().unwrap_or_default();
+        let lines = said.lines().filter(|line| !logs::says_opening(line));
+        last_lines(&self.log, &lines.collect::<Vec<_>>().join("\n"))
     }
 
     /// Has the process end by itself, kills it if it does not in time, and waits for it.
