@@ -30,7 +30,7 @@ fn two_servers() -> (Cluster, FileId, Entry) {
         chunk_bytes: 0,
         depth: 1,
     };
-    let Ok(Reply::Prepared(Some(directory))) =
+    let Ok(Reply::Executed(Some(directory))) =
         cluster.ask(1, Request::Execute(vec![Step::CreateDirectory(new)]))
     else {
         panic!("no directory");
