@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   host that has it                     host that gets it
-//!   server-3   is locked and sent  --->  server-3.coming-XXXX, then server-3.copied
+//!   server-3   is locked and sent  --->  server-3.coming-NAME, then server-3.copied
 //!   server-3.moved                       server-3.copied
 //!   server-3.moved                       server-3
 //! ```
