@@ -69,16 +69,16 @@ impl OpenFiles {
         open: &OpenFile,
         owner: u64,
     ) -> Result<(), Errno> {
-        let synchronized = open.synchronize(client).await;
+        let written = open.write_back(client).await;
         let holder = LockHolder::of_ranges(open.id(), owner);
         let holders = &open.node.lock_holders;
         if !holders.has(holder) {
-            return synchronized;
+            return written;
         }
         holders.forget(holder);
         let released = self.release_all(client, open, holder).await;
         // The loss of data is reported once, so it comes first.
-        synchronized.and(released)
+        written.and(released)
     }
 
     /// Releases the locks that were taken through an open file which is being closed.

@@ -55,7 +55,7 @@ impl OpenNode {
     }
 
     /// Has the client send what it buffers of the node.
-    pub(crate) async fn synchronize(&self, client: &impl Operations) {
+    pub(crate) async fn write_back(&self, client: &impl Operations) {
         if self.is_written()
             && let Err(why) = client.core().synchronize(self.id).await
         {
@@ -128,9 +128,17 @@ impl OpenFile {
     /// The reason why something that was written to the file is lost, reported once by each open
     /// file that has written to it.
     pub async fn synchronize(&self, client: &impl Operations) -> Result<(), Errno> {
-        self.node.synchronize(client).await;
-        self.report_loss()?;
+        self.write_back(client).await?;
         client.core().make_durable(self.id()).await
+    }
+
+    /// The first half of it, which is all that `close` needs.
+    ///
+    /// # Errors
+    /// As [`OpenFile::synchronize`].
+    pub(crate) async fn write_back(&self, client: &impl Operations) -> Result<(), Errno> {
+        self.node.write_back(client).await;
+        self.report_loss()
     }
 
     /// Notes that a write through this open file begins.

@@ -65,7 +65,7 @@ impl OpenFiles {
     /// Those of [`Client::make_all_durable`](futago_client::Client::make_all_durable).
     pub async fn synchronize_all(&self, client: &impl Operations) -> Result<(), Errno> {
         for node in self.written_nodes() {
-            node.synchronize(client).await;
+            node.write_back(client).await;
         }
         client.core().make_all_durable().await
     }

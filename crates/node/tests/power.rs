@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use futago_base::{ClusterMap, Payload};
+use futago_base::{ClusterMap, Payload, ServerId};
 use futago_client::Context;
 use futago_lab::check::{Finding, Listing, Records, check};
 use futago_node::{
     Cluster, Options, ServerEntry,
     blocking::{FileSystem, OpenOptions},
-    server::{Config, Servers, Surroundings},
+    server::{Config, Servers, Status, Surroundings},
 };
 use futago_store::{Directory, SimulatedDirectory, StoreError, Sync};
 use futago_transport::Address;
@@ -80,6 +80,7 @@ impl Random {
 struct Room {
     cluster: Cluster,
     disks: Disks,
+    tick: futago_base::Duration,
     _sockets: TempDir,
 }
 
@@ -99,6 +100,7 @@ impl Room {
         Self {
             cluster,
             disks: Disks::default(),
+            tick: Surroundings::default().tick,
             _sockets: sockets,
         }
     }
@@ -115,6 +117,7 @@ impl Room {
             open_directory: Arc::new(move |path| disks.open(path)),
             // No client of a server that was set back lives on.
             grace: futago_base::Duration(0),
+            tick: self.tick,
             ..Surroundings::default()
         };
         Servers::start_in(&config, &surroundings).unwrap()
@@ -412,4 +415,57 @@ fn disks_that_lie_are_noticed() {
 #[test]
 fn with_sync_always_nothing_that_returned_is_lost_and_clients_go_on() {
     (4..7).for_each(lose_servers);
+}
+
+/// Changes of names on two servers, which tell each other.
+fn change_names(files: &FileSystem) -> io::Result<()> {
+    for number in 0..16 {
+        let directory = format!("/d{number}");
+        files.create_directory(directory.as_bytes(), 0o755)?;
+        files.remove_directory(directory.as_bytes())?;
+    }
+    Ok(())
+}
+
+#[test]
+fn what_waits_for_the_disk_leaves_when_it_is_there() {
+    let mut room = Room::new(Sync::Process, 20.0);
+    // Nothing would leave with the next tick.
+    room.tick = futago_base::Duration::from_secs(3600);
+    let servers = room.start();
+    change_names(&room.client()).unwrap();
+    servers.stop().unwrap();
+}
+
+/// The number of times that servers were asked to synchronize.
+fn synchronizations(files: &FileSystem) -> u64 {
+    let count = |server| {
+        let asked = files.futago().run_blocking(async |client| {
+            let (context, none) = (client.context(), Payload::empty());
+            let sequence = context.next_sequence();
+            let asked = context.call(server, sequence, Request::GetStatus, none);
+            asked.await
+        });
+        let (Reply::Bytes(json), _) = asked.unwrap().unwrap() else {
+            panic!("no status");
+        };
+        let status = serde_json::from_slice::<Status>(&json).unwrap();
+        status.requests.get("synchronize").copied().unwrap_or(0)
+    };
+    (0..SERVERS as u16).map(ServerId).map(count).sum()
+}
+
+#[test]
+fn fsync_waits_for_the_disk_and_close_does_not() {
+    let room = Room::new(Sync::Process, 20.0);
+    let servers = room.start();
+    let files = room.client();
+    let file = files.open(b"/file", NEW).unwrap();
+    file.write_at(0, b"data".to_vec().into()).unwrap();
+    file.close().unwrap();
+    assert_eq!(synchronizations(&files), 0);
+    let file = files.open(b"/file", NEW).unwrap();
+    file.synchronize().unwrap();
+    assert_eq!(synchronizations(&files), 1);
+    servers.stop().unwrap();
 }

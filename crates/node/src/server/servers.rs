@@ -63,7 +63,7 @@ impl Servers {
             budget: Budget::new(INCOMING_BYTES),
             locations: SharedLocations::new(&config.cluster),
             opening: Openings::default(),
-            common: Common::new(config.core().tick),
+            common: Common::new(surroundings.tick),
             config: config.clone(),
             workers: Vec::new(),
             adoptions: Vec::new(),
@@ -177,7 +177,10 @@ impl Servers {
         let setup = Setup {
             id,
             cluster: self.config.cluster.clone(),
-            core: self.config.core(),
+            core: futago_server::Config {
+                tick: self.surroundings.tick,
+                ..self.config.core()
+            },
             memory_bytes: self.config.memory_bytes,
             surroundings: self.surroundings.clone(),
             budget: self.budget.clone(),

@@ -114,7 +114,7 @@ pub struct Shard {
     ticks_passed: u32,
     /// The entries that its log had when it started.
     recovered_entries: u64,
-    /// Whether it has worked since [`Shard::flush`].
+    /// Whether it has worked since [`Shard::flush`], or has messages for other servers.
     has_worked: bool,
 }
 
@@ -330,7 +330,10 @@ impl Shard {
             self.counters.busy += u64::from(*outcome == Err(Failure::Busy));
         }
         match self.driver.frame(output, self.now.stamp) {
-            (Receiver::Server(to), frame) => self.peers.send(to, frame),
+            (Receiver::Server(to), frame) => {
+                self.peers.send(to, frame);
+                self.has_worked = true;
+            }
             (Receiver::Session(session), frame) => self.send_to_client(session, &frame),
         }
     }

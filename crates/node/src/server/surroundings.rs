@@ -15,6 +15,8 @@ pub struct Surroundings {
     pub clock: Clock,
     /// The disk.
     pub open_directory: OpenDirectory,
+    /// The time between two ticks of a server.
+    pub tick: Duration,
     /// How long a server that a loss of power has set back waits before it serves: until clients
     /// rely on nothing of it any more. Default: the lease of clients.
     pub grace: Duration,
@@ -22,10 +24,12 @@ pub struct Surroundings {
 
 impl Default for Surroundings {
     fn default() -> Self {
+        let config = futago_server::Config::default();
         Self {
             clock: Clock::default(),
             open_directory: Arc::new(|path| Ok(Arc::new(SystemDirectory::open(path)?))),
-            grace: futago_server::Config::default().lease,
+            tick: config.tick,
+            grace: config.lease,
         }
     }
 }
