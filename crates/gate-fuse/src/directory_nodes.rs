@@ -102,6 +102,11 @@ impl DirectoryNodes {
         table.nodes.get(&node)?.place.clone()
     }
 
+    /// The node of the directory that the kernel knows in a place.
+    pub fn known_node(&self, parent: u64, name: &Name) -> Option<u64> {
+        locked(&self.table).at(&Place::new(parent, name))
+    }
+
     /// The directory that the kernel knows in a place.
     pub fn known_at(&self, parent: u64, name: &Name) -> Option<FileId> {
         let table = locked(&self.table);

@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::operations::{directories, locks, open};
 use crate::polling::AdaptivePolling;
 use crate::thread_pool::ThreadPool;
-use crate::{dispatch, local, retried_walks};
+use crate::{dispatch, kernel_locks, local, retried_walks};
 use futago_base::{Errno, FileId, Name};
 use futago_client::{Context as _, first_of};
 use futago_files::LockHolder;
@@ -156,7 +156,7 @@ async fn serve(call: Call, operation: Operation, reply: Reply) -> Option<(Outcom
     let lock = Lock::of(&operation, call.file);
     let changed = changed_directories(&call, &operation);
     let replies_in_poll = !changed.is_empty() || is_believed(&operation);
-    let locked = locked_nodes(&call, &operation);
+    let locked = kernel_locks::nodes(&call.shared.directories, call.header.node, &operation);
     let step = retried_walks::Step::of(&operation);
     let _held = call.shared.names.hold(locked);
     let mut work = pin!(async {
@@ -209,23 +209,6 @@ const fn is_believed(operation: &Operation) -> bool {
             | Operation::ReadDirectory { .. }
             | Operation::ReadDirectoryPlus { .. }
     )
-}
-
-/// The directories whose locks the kernel holds until it is answered, for ever so long perhaps.
-fn locked_nodes(call: &Call, operation: &Operation) -> Vec<u64> {
-    match operation {
-        Operation::Rename(rename) => vec![call.header.node, rename.new_directory],
-        Operation::Create(_)
-        | Operation::MakeNode(_)
-        | Operation::MakeDirectory { .. }
-        | Operation::Symlink { .. }
-        | Operation::Link { .. }
-        | Operation::Unlink { .. }
-        | Operation::RemoveDirectory { .. }
-        | Operation::ReadDirectory { .. }
-        | Operation::ReadDirectoryPlus { .. } => vec![call.header.node],
-        _ => Vec::new(),
-    }
 }
 
 /// The directories whose listings an operation changes.

@@ -1,8 +1,13 @@
 //! Directories whose locks the kernel holds while it waits for an answer.
 
+use crate::directory_nodes::DirectoryNodes;
 use crate::interruption::locked;
+use bytes::Bytes;
+use futago_base::Name;
+use futago_fuse_kernel::Operation;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::iter;
 use std::sync::{Arc, Mutex};
 
 /// How many requests under way hold the lock of each directory, by their nodes.
@@ -52,9 +57,67 @@ impl Drop for Held {
     }
 }
 
+/// The directories whose locks the kernel may hold until a request is answered, for ever so long
+/// perhaps: those whose names it changes or lists, and directories that it removes, replaces or
+/// moves (`vfs_rmdir` and `vfs_rename` in fs/namei.c).
+pub fn nodes(directories: &DirectoryNodes, node: u64, operation: &Operation) -> Vec<u64> {
+    let at = |parent, name: &Bytes| directories.known_node(parent, &Name::new(name.clone()).ok()?);
+    match operation {
+        Operation::Rename(rename) => {
+            let new = rename.new_directory;
+            let moved = [at(node, &rename.name), at(new, &rename.new_name)];
+            [node, new]
+                .into_iter()
+                .chain(moved.into_iter().flatten())
+                .collect()
+        }
+        Operation::RemoveDirectory { name } => iter::once(node).chain(at(node, name)).collect(),
+        Operation::Create(_)
+        | Operation::MakeNode(_)
+        | Operation::MakeDirectory { .. }
+        | Operation::Symlink { .. }
+        | Operation::Link { .. }
+        | Operation::Unlink { .. }
+        | Operation::ReadDirectory { .. }
+        | Operation::ReadDirectoryPlus { .. } => vec![node],
+        _ => Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futago_base::FileId;
+    use futago_fuse_kernel::Rename;
+
+    const ONE: u64 = 1;
+    const OTHER: u64 = 2;
+
+    /// Knows a directory in each of two directories.
+    fn known() -> DirectoryNodes {
+        let directories = DirectoryNodes::default();
+        directories.found(ONE, &Name::new(&b"a"[..]).unwrap(), FileId(11));
+        directories.found(OTHER, &Name::new(&b"b"[..]).unwrap(), FileId(12));
+        directories
+    }
+
+    #[test]
+    fn a_directory_that_is_removed_is_locked_as_well() {
+        let remove = |name: &'static [u8]| Operation::RemoveDirectory { name: name.into() };
+        assert_eq!(nodes(&known(), ONE, &remove(b"a")), [ONE, 11]);
+        assert_eq!(nodes(&known(), ONE, &remove(b"unknown")), [ONE]);
+    }
+
+    #[test]
+    fn directories_that_are_moved_and_replaced_are_locked_as_well() {
+        let rename = Operation::Rename(Rename {
+            name: b"a"[..].into(),
+            new_directory: OTHER,
+            new_name: b"b"[..].into(),
+            flags: 0,
+        });
+        assert_eq!(nodes(&known(), ONE, &rename), [ONE, OTHER, 11, 12]);
+    }
 
     #[test]
     fn a_lock_is_held_until_the_last_request_ends() {
