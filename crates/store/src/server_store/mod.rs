@@ -85,6 +85,11 @@ impl ServerStore {
         &self.memory
     }
 
+    /// The records and data, without the disk.
+    pub fn into_memory(self) -> MemoryStore {
+        self.memory
+    }
+
     /// The size of the log, in bytes, if there is one.
     pub fn log_bytes(&self) -> Option<u64> {
         self.disk.as_ref().map(Disk::log_bytes)
