@@ -61,6 +61,24 @@ fn a_seed_does_the_same_every_time() {
     assert!(failures().eq(failures()));
 }
 
+/// Losses of power and delays of disks are drawn, too.
+#[test]
+fn a_seed_with_disks_does_the_same_every_time() {
+    let results = || {
+        let scenarios = (0..60).map(Scenario::draw);
+        let scenarios = scenarios.filter(|scenario| scenario.disks.is_some());
+        scenarios.map(|scenario| {
+            let scenario = Scenario {
+                defect: Some(Defect::SynchronizesNothing),
+                ..scenario
+            };
+            let checked = try_run(&scenario).map_err(|failure| failure.text);
+            checked.map(|checked| checked.coverage)
+        })
+    };
+    assert!(results().eq(results()));
+}
+
 /// Every client of every burst dies, after one message, after two, and so on.
 #[test]
 fn clients_may_die_after_any_message() {

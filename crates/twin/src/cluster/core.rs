@@ -6,10 +6,10 @@ use super::{
     defect::{Cause, FormerSizes, LatestRequest},
 };
 use crate::check::heard_of;
-use futago_base::{FileId, Moment, RequestId};
+use futago_base::{FileId, Moment, RequestId, View as _};
 use futago_driver::Core;
-use futago_server::{Decision, Input, Server};
-use futago_store::MemoryStore;
+use futago_server::{Decision, Input, Output, Server};
+use futago_store::ServerStore;
 use std::collections::BTreeSet;
 
 /// A core, perhaps with a defect.
@@ -22,6 +22,8 @@ pub struct FlawedCore {
     /// The recovery paths that it has passed through since the last look.
     pub passed: Coverage,
     pub latest: LatestRequest,
+    /// Outputs that a defect has leave before they are durable.
+    pub early: Vec<Output>,
     former: FormerSizes,
 }
 
@@ -33,6 +35,7 @@ impl FlawedCore {
             unchecked: BTreeSet::new(),
             passed: Coverage::default(),
             latest: LatestRequest::default(),
+            early: Vec::new(),
             former: FormerSizes::default(),
         }
     }
@@ -45,18 +48,20 @@ impl FlawedCore {
     fn decide_wrongly(
         &mut self,
         defect: Defect,
-        store: &MemoryStore,
+        store: &ServerStore,
         mut input: Input,
         now: Moment,
     ) -> Decision {
+        let (space, store) = (store.space(), store.memory());
         defect.alter_lives(&mut input, self.server.incarnation());
         defect.alter_input(&mut input, store);
         let cause = Cause::of(&input);
         let returned = defect.returns_at_once(&input, self.server.id());
-        let view = defect.view(store, &input, &self.former);
+        let view = defect.view(store, space, &input, &self.former);
         let mut decision = self.server.handle(&view, input, now);
         decision.outputs.extend(returned);
         defect.alter_outputs(&mut decision.outputs, cause);
+        self.early.extend(defect.take_early(&mut decision.outputs));
         defect.alter_batch(&mut decision.batch, cause, store);
         decision.waits_for_clients &= defect != Defect::WaitsEverywhere;
         self.former.note(&decision.batch, store);
@@ -71,19 +76,19 @@ const fn request_of(input: &Input) -> Option<RequestId> {
     }
 }
 
-impl Core<MemoryStore> for FlawedCore {
+impl Core<ServerStore> for FlawedCore {
     fn server(&self) -> &Server {
         &self.server
     }
 
     fn handle(
         &mut self,
-        store: &MemoryStore,
+        store: &ServerStore,
         input: Input,
         decided: Moment,
         read: Moment,
     ) -> Decision {
-        let (seen, request) = (Seen::of(&input, store), request_of(&input));
+        let (seen, request) = (Seen::of(&input, store.memory()), request_of(&input));
         let decision = match self.defect {
             None => self.server.handle(store, input, decided),
             Some(defect) => {
@@ -94,7 +99,7 @@ impl Core<MemoryStore> for FlawedCore {
         let noted = decision.batch.records.iter();
         let noted = noted.filter_map(|(key, value)| heard_of(key, value.as_ref()));
         self.unchecked.extend(noted);
-        self.passed.join(seen.marks(&decision, store));
+        self.passed.join(seen.marks(&decision, store.memory()));
         self.latest.note(request, &decision.batch);
         decision
     }

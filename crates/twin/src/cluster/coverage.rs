@@ -45,6 +45,20 @@ pub enum Mark {
     ServerResumed,
     /// A server stopped, and returned empty.
     ServerEmptied,
+    /// A server lost power, and went on with what was synchronized.
+    PowerLost,
+    /// A server may have lost what clients had seen, and gave up all sessions.
+    ServerSetBack,
+    /// A disk failed, and the server ended.
+    DiskFailed,
+    /// A loss of power undid entries of a log.
+    EntriesLost,
+    /// The torn end of a log was cut off.
+    TornTailCut,
+    /// The oldest files of a log were removed after cleaning.
+    LogCleaned,
+    /// A file of data was removed after cleaning.
+    DataFileRemoved,
     /// A server noticed that another one had begun a new life.
     NewLifeNoticed,
     /// A client died.

@@ -7,6 +7,7 @@ mod context;
 mod core;
 mod coverage;
 mod defect;
+mod disk;
 mod network;
 mod places;
 mod server;
@@ -15,6 +16,7 @@ pub use client::ClientNode;
 pub use context::SimulatedContext;
 pub use coverage::{Coverage, Mark};
 pub use defect::Defect;
+pub use disk::{DiskConfig, Ending};
 pub use network::{Faults, Network, Partition, Party, Pause};
 pub use server::ServerNode;
 
@@ -38,9 +40,11 @@ pub enum Event {
     /// Something that a client waits for is due.
     Wake(usize),
     /// A server stops.
-    Stop(ServerId),
+    Stop(ServerId, Ending),
     /// A server that has stopped goes on with what it had.
     Resume(ServerId),
+    /// The synchronization of a server's disk that has this number is done.
+    Synchronized(ServerId, u64),
     /// A server that has stopped begins a new life, with an empty store.
     Begin(ServerId, Incarnation),
     /// The wall clock of a party steps by so many nanoseconds.
@@ -100,6 +104,20 @@ impl Cluster {
         }
     }
 
+    /// Gives the servers disks, before anything happens.
+    pub fn put_on_disks(&mut self, config: DiskConfig, seed: u64) {
+        for server in &mut self.servers {
+            server.put_on_disk(config, seed);
+        }
+    }
+
+    /// From now on, disks fail now and then, or none does.
+    pub fn set_disk_faults(&mut self, have_faults: bool) {
+        for server in &mut self.servers {
+            server.set_disk_faults(have_faults);
+        }
+    }
+
     /// The connections of a client break: its requests take no place any more.
     pub fn disconnect(&mut self, client: usize) {
         let session = self.clients[client].session();
@@ -152,15 +170,17 @@ impl Cluster {
         match event {
             Event::Server(id, frame) => {
                 let sent = self.servers[usize::from(id.0)].receive(*frame, now);
-                self.look_at(id);
-                self.deliver(id, sent, now)
+                self.follow(id, sent, now)
             }
             Event::Tick(id) => {
                 let sent = self.servers[usize::from(id.0)].tick(now);
-                self.look_at(id);
-                let mut consequences = self.deliver(id, sent, now);
+                let mut consequences = self.follow(id, sent, now);
                 consequences.push((self.config.tick, Event::Tick(id)));
                 consequences
+            }
+            Event::Synchronized(id, number) => {
+                let sent = self.servers[usize::from(id.0)].end_synchronization(number, now);
+                self.follow(id, sent, now)
             }
             Event::Client(client, from, frame) => {
                 let is_refused = frame.body == Body::Outcome(Err(Failure::SessionExpired));
@@ -170,13 +190,17 @@ impl Cluster {
                 self.run_client(client, now)
             }
             Event::Wake(client) => self.run_client(client, now),
-            Event::Stop(id) => {
-                self.servers[usize::from(id.0)].stop(now);
-                Vec::new()
+            Event::Stop(id, ending) => {
+                self.servers[usize::from(id.0)].stop(ending, now);
+                self.follow(id, Vec::new(), now)
             }
             Event::Resume(id) => {
-                self.servers[usize::from(id.0)].resume(now);
-                Vec::new()
+                let node = &mut self.servers[usize::from(id.0)];
+                if let Some(wait) = node.outwaits_clients(now, self.config.lease) {
+                    return vec![(wait, Event::Resume(id))];
+                }
+                let sent = node.resume(now);
+                self.follow(id, sent, now)
             }
             Event::Begin(id, incarnation) => {
                 let lost = self.servers[usize::from(id.0)].begin_life(incarnation, now);
@@ -192,6 +216,18 @@ impl Cluster {
                 Vec::new()
             }
         }
+    }
+
+    /// The consequences of what a server has just done.
+    fn follow(&mut self, id: ServerId, sent: Vec<(Receiver, Frame)>, now: Time) -> Consequences {
+        self.look_at(id);
+        let mut consequences = self.deliver(id, sent, now);
+        let node = &mut self.servers[usize::from(id.0)];
+        let end = node.take_begun();
+        let end = end.map(|begun| (begun.lasts, Event::Synchronized(id, begun.number)));
+        let back = node.take_return().map(|after| (after, Event::Resume(id)));
+        consequences.extend(end.into_iter().chain(back));
+        consequences
     }
 
     /// Looks at what a server has just done.

@@ -1,39 +1,60 @@
 //! A server: the real core, driver and store.
 
+mod lives;
+
 use super::{
     Coverage, Defect, Mark,
     clock::WallClock,
     core::FlawedCore,
     defect::refused,
+    disk::{Begun, Disk},
     places::{Places, is_known, request_of},
 };
 use futago_base::{
-    ClusterMap, Duration, FileId, Incarnation, Moment, RequestId, ServerId, SessionId, Store as _,
-    Time,
+    ClusterMap, Duration, FileId, Moment, RequestId, ServerId, SessionId, Store as _, Time,
 };
 use futago_driver::{AdmissionConfig, Receiver, ServerDriver};
 use futago_server::{Config, Input, Output, Server};
-use futago_store::MemoryStore;
+use futago_store::{MemoryStore, ServerStore, StoreError};
 use futago_wire::Frame;
 use std::collections::BTreeSet;
 
 /// A server and what it holds.
 pub struct ServerNode {
-    driver: ServerDriver<FlawedCore, MemoryStore>,
+    driver: ServerDriver<FlawedCore, ServerStore>,
     memory_bytes: u64,
     admission: AdmissionConfig,
+    disk: Option<Disk>,
+    /// The synchronization that has begun since the cluster looked.
+    begun: Option<Begun>,
+    /// After how long it comes back if its disk has failed since the cluster looked.
+    returns: Option<Duration>,
     /// Since when it does not run.
     stopped: Option<Time>,
     /// The time that has not passed for it.
     missed: Duration,
+    losses: Losses,
     defect: Option<Defect>,
     /// The requests that are under way here.
     places: Places,
+    /// Mistakes since the last look, one line each.
+    mistakes: Vec<String>,
     passed: Coverage,
     /// How far its clock is ahead of the true time.
     pub clock_ahead: Duration,
     /// Its wall clock, as far as it has stepped.
     pub wall: WallClock,
+}
+
+/// What a loss of power has undone of what clients have seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Losses {
+    /// Nothing.
+    None,
+    /// Perhaps something, and clients may rely on it.
+    Undone,
+    /// Perhaps something, and no client relies on it any more from then on.
+    Outwaited(Time),
 }
 
 impl ServerNode {
@@ -53,25 +74,31 @@ impl ServerNode {
             defect.alter_server(&mut config);
             defect.alter_admission(&mut admission);
         }
-        let core = FlawedCore::new(Server::new(id, map.clone(), config), defect);
-        let store = MemoryStore::new(memory_bytes);
+        let server = Server::new(id, map.clone(), config);
+        let store = lives::in_memory(&server, memory_bytes);
+        let core = FlawedCore::new(server, defect);
         Self {
             driver: ServerDriver::new(core, store, admission, Time(0)),
             memory_bytes,
             admission,
+            disk: None,
+            begun: None,
+            returns: None,
             stopped: None,
             missed: Duration(0),
+            losses: Losses::None,
             defect,
             places,
+            mistakes: Vec::new(),
             passed: Coverage::default(),
             clock_ahead: Duration(0),
             wall: WallClock::default(),
         }
     }
 
-    /// Its store.
+    /// Its records and data.
     pub const fn store(&self) -> &MemoryStore {
-        self.driver.store()
+        self.driver.store().memory()
     }
 
     /// Files of which it has noted something about truncations since the last call.
@@ -79,9 +106,29 @@ impl ServerNode {
         std::mem::take(&mut self.driver.core_mut().unchecked)
     }
 
-    /// Requests beyond what the server may have under way since the last call, one line each.
+    /// Requests beyond what the server may have under way, and faults of its store, since the last
+    /// call, one line each.
     pub fn take_mistakes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.places.mistakes)
+        let mut mistakes = std::mem::take(&mut self.places.mistakes);
+        mistakes.append(&mut self.mistakes);
+        mistakes
+    }
+
+    /// After how long it comes back, if its disk has failed since the last call.
+    pub const fn take_return(&mut self) -> Option<Duration> {
+        self.returns.take()
+    }
+
+    /// From now on, the disk fails now and then, or does not.
+    pub const fn set_disk_faults(&mut self, has_faults: bool) {
+        if let Some(disk) = &mut self.disk {
+            disk.set_faults(has_faults);
+        }
+    }
+
+    /// The synchronization that has begun since the last call.
+    pub const fn take_begun(&mut self) -> Option<Begun> {
+        self.begun.take()
     }
 
     /// The recovery paths that it has passed through since the last call.
@@ -97,44 +144,6 @@ impl ServerNode {
         self.places.forget(session);
     }
 
-    /// It stops: it hears nothing until it goes on or begins a new life.
-    pub const fn stop(&mut self, now: Time) {
-        self.stopped = Some(now);
-    }
-
-    /// It goes on with the records and data that it had, and with nothing else.
-    pub fn resume(&mut self, now: Time) {
-        let Some(stopped) = self.stopped.take() else {
-            return;
-        };
-        self.missed = Duration(self.missed.0 + now.since(stopped).0);
-        self.places.clear();
-        self.passed.add(Mark::ServerResumed);
-        let empty = MemoryStore::new(self.memory_bytes);
-        let mut store = std::mem::replace(self.driver.store_mut(), empty);
-        if let Some(defect) = self.defect {
-            defect.alter_resumed(&mut store);
-        }
-        let (core, decided) = (self.driver.core_mut().clone(), self.driver.decided());
-        self.driver = ServerDriver::resume(core, store, self.admission, decided);
-    }
-
-    /// Begins a new life with an empty store; returns what the last one held.
-    pub fn begin_life(&mut self, drawn: Incarnation, now: Time) -> MemoryStore {
-        let last = self.driver.server();
-        let begun = self
-            .defect
-            .map(|defect| defect.alter_life(last.incarnation(), drawn));
-        let server = last.clone().in_life(begun.unwrap_or(drawn));
-        self.stopped = None;
-        self.places.clear();
-        self.passed.add(Mark::ServerEmptied);
-        let core = FlawedCore::new(server, self.defect);
-        let store = MemoryStore::new(self.memory_bytes);
-        let driver = ServerDriver::new(core, store, self.admission, self.clocks(now));
-        std::mem::replace(&mut self.driver, driver).into_store()
-    }
-
     /// Handles a message and returns what is to be sent.
     pub fn receive(&mut self, frame: Frame, now: Time) -> Vec<(Receiver, Frame)> {
         let id = request_of(&frame);
@@ -145,7 +154,7 @@ impl ServerNode {
         self.places.arrive(&frame);
         let now = self.clocks(now);
         self.driver.receive(frame, now);
-        let outputs = self.release();
+        let outputs = self.release(now);
         self.keep_refused(&outputs);
         if let Some(id) = id {
             self.check_request(id, was_known, &outputs);
@@ -160,14 +169,73 @@ impl ServerNode {
         }
         let now = self.clocks(now);
         self.driver.handle(Input::Tick, now);
-        let outputs = self.release();
+        let outputs = self.release(now);
         self.send(outputs, now)
     }
 
-    fn release(&mut self) -> Vec<Output> {
-        let Ok(outputs) = self.driver.release();
+    /// A synchronization has ended. Returns what has waited for it.
+    pub fn end_synchronization(&mut self, number: u64, now: Time) -> Vec<(Receiver, Frame)> {
+        let now = self.clocks(now);
+        let Some(disk) = self.disk.as_mut().filter(|_| self.stopped.is_none()) else {
+            return Vec::new();
+        };
+        disk.draw_fault();
+        let ended = disk.end_synchronization(number, self.driver.store_mut());
+        disk.note_files(&mut self.passed);
+        if self.succeeds(ended).is_none() {
+            return Vec::new();
+        }
+        let outputs = self.release(now);
+        self.send(outputs, now)
+    }
+
+    /// Writes what was decided, and begins to synchronize it if something waits for that.
+    fn release(&mut self, now: Moment) -> Vec<Output> {
+        if let Some(disk) = &mut self.disk {
+            disk.draw_fault();
+        }
+        let written = self.write(now);
+        let outputs = self.succeeds(written).unwrap_or_default();
         self.places.leave(&outputs);
         outputs
+    }
+
+    fn write(&mut self, now: Moment) -> Result<Vec<Output>, StoreError> {
+        let mut outputs = self.take_early();
+        outputs.extend(self.driver.release()?);
+        if let Some(disk) = &mut self.disk
+            && let Some(begun) = disk.begin_synchronization(&mut self.driver, now.steady)?
+        {
+            self.begun = Some(begun);
+        }
+        Ok(outputs)
+    }
+
+    /// The outputs that a defect has leave before they are durable.
+    fn take_early(&mut self) -> Vec<Output> {
+        let early = std::mem::take(&mut self.driver.core_mut().early);
+        for output in &early {
+            if let Output::Reply { request, .. } = output {
+                self.driver.note_reply(*request);
+            }
+        }
+        early
+    }
+
+    /// The result of an operation of the store. If its disk has failed, the server ends, because
+    /// nobody knows what is on the disk.
+    fn succeeds<T>(&mut self, result: Result<T, StoreError>) -> Option<T> {
+        let is_fault = self.disk.as_mut().is_some_and(Disk::end_fault);
+        let error = match result {
+            Ok(value) => return Some(value),
+            Err(error) => error,
+        };
+        if is_fault {
+            self.end_without_disk();
+        } else {
+            self.mistakes.push(error.to_string());
+        }
+        None
     }
 
     fn send(&mut self, outputs: Vec<Output>, now: Moment) -> Vec<(Receiver, Frame)> {
@@ -177,10 +245,13 @@ impl ServerNode {
 
     /// Checks the requests under way after one of them has been handled.
     fn check_request(&mut self, id: RequestId, was_known: bool, outputs: &[Output]) {
-        let store = self.driver.store();
+        let store = self.driver.store().memory();
         let taken = self.driver.admission().under_way();
-        self.places.check_taken(taken, store);
-        self.places.check(id, was_known, outputs, store);
+        // Replies that wait for a disk take places here and not there, or the other way round.
+        if self.disk.is_none() {
+            self.places.check_taken(taken, store);
+            self.places.check(id, was_known, outputs, store);
+        }
         if let Some(refused) = refused(outputs).filter(|refused| *refused == id) {
             let is_asked = self.driver.core_mut().decided_last(refused);
             self.passed.add(match is_asked {

@@ -2,7 +2,7 @@
 
 use super::step::{Reach, Step};
 use super::work::Work;
-use crate::cluster::{Faults, Partition, Party, Pause};
+use crate::cluster::{Ending, Faults, Partition, Party, Pause};
 use crate::random::Random;
 use futago_base::{Duration, Incarnation, ServerId};
 use std::ops::Range;
@@ -55,6 +55,8 @@ pub struct Absence {
     pub from: Duration,
     /// When it goes on.
     pub to: Duration,
+    /// How it stops.
+    pub ending: Ending,
 }
 
 /// A server stops, which loses all that it holds, and begins a new life.

@@ -5,7 +5,7 @@ use super::run::{Failure, FailureKind, GRACE, LEASE, NETWORK, NO_PLACE, Run, des
 use super::script::Script;
 use super::{Burst, Known, Restart, Stop};
 use crate::check::{History, Loss, Marks, Record};
-use crate::cluster::{Cluster, Event, Faults, SimulatedContext};
+use crate::cluster::{Cluster, Ending, Event, Faults, SimulatedContext};
 use crate::model::{Outcome, Tree};
 use futago_base::{Duration, Time};
 use futago_client::Client;
@@ -40,7 +40,7 @@ impl Run {
             expired: Vec::new(),
         };
         let mut lives = vec![
-            (stop.from, Event::Stop(stop.server)),
+            (stop.from, Event::Stop(stop.server, Ending::Process)),
             (stop.to, Event::Begin(stop.server, stop.incarnation)),
         ];
         if let Some(Restart { at, incarnation }) = stop.again {
@@ -84,6 +84,7 @@ impl Run {
             .cluster
             .network
             .set_faults(Faults::default(), now);
+        self.world.cluster.set_disk_faults(false);
         let away = since.away.1.since(now);
         self.world.run(Duration(away.0 + SETTLING.0), |_| false);
         self.replace_expired(since, &[]);
@@ -175,14 +176,14 @@ impl Run {
     }
 
     /// New nodes work on all servers.
-    fn everything_works(&mut self) -> Result<(), Failure> {
+    pub(super) fn everything_works(&mut self) -> Result<(), Failure> {
         let done = self.finish(|core| async move { exercise(&core).await });
         self.world.run(SETTLING, |_| false);
         done
     }
 
     /// Has a new client do something, which must end without an error.
-    fn finish<T: 'static, F>(
+    pub(super) fn finish<T: 'static, F>(
         &mut self,
         task: impl FnOnce(Rc<Client<SimulatedContext>>) -> F,
     ) -> Result<T, Failure>
@@ -205,7 +206,7 @@ impl Run {
 }
 
 /// The nodes before, and the nodes created since.
-fn known(tree: &Tree, history: &History) -> Known {
+pub(super) fn known(tree: &Tree, history: &History) -> Known {
     let mut known = Known::of(tree);
     for record in history {
         if let Some((_, Ok(Outcome::File(state, true)))) = &record.returned {

@@ -1,10 +1,13 @@
 //! Scenarios drawn from a seed, run against the reference, and made small when they fail.
 
 mod burst;
+mod disks;
 mod exercise;
 mod loss;
+mod outage;
 mod perform;
 mod progress;
+mod promises;
 mod restore;
 mod run;
 mod scenario;

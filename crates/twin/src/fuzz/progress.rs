@@ -6,9 +6,9 @@
 //! sessions hold no leases, locks or open files any more. The bound is a grace time and
 //! [`NETWORK`](super::run::NETWORK), and a lease if clients are gone.
 
-use super::run::{Failure, FailureKind, GRACE, LEASE, NETWORK, Run, failure};
+use super::run::{Failure, FailureKind, GRACE, LEASE, Run, failure};
 use crate::check::{History, unfinished};
-use crate::cluster::Faults;
+use crate::cluster::{DiskConfig, Faults};
 use futago_base::{Duration, SessionId, Time};
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -33,7 +33,8 @@ impl Run {
     pub fn rest(&mut self, history: &RefCell<History>) -> Rest {
         self.heal();
         let progress = self.begin_progress();
-        self.world.run(Duration(GRACE.0 + NETWORK.0), |_| false);
+        let span = Duration(GRACE.0 + self.network_time().0);
+        self.world.run(span, |_| false);
         let is_dead = |client: &usize| !self.world.cluster.clients[*client].is_alive();
         let dead: Vec<usize> = self.clients.iter().copied().filter(is_dead).collect();
         if !dead.is_empty() {
@@ -45,16 +46,20 @@ impl Run {
     }
 
     /// Ends the faults of a burst, and waits until all servers run.
-    fn heal(&mut self) {
+    pub fn heal(&mut self) {
         self.resume();
         let now = self.world.now;
         let network = &mut self.world.cluster.network;
         network.set_faults(Faults::default(), now);
+        self.world.cluster.set_disk_faults(false);
         for &client in &self.clients {
             self.world.cluster.clients[client].die_after(None);
         }
         let absence = self.all_back.since(now);
         self.world.run(absence, |_| false);
+        if self.has_disks {
+            self.world.run(DiskConfig::RETURN_MAX, |_| false);
+        }
     }
 
     fn replace_dead(&mut self, dead: &[usize], history: &RefCell<History>) {

@@ -9,7 +9,7 @@ use crate::check::{
     History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, findings, linearize,
     snapshot, without_dirty_data,
 };
-use crate::cluster::{Cluster, Coverage, Event, Faults, Network, Party};
+use crate::cluster::{Cluster, Coverage, DiskConfig, Ending, Event, Faults, Network, Party};
 use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::random::Random;
 use crate::sequential::World;
@@ -63,6 +63,8 @@ pub(super) const NETWORK: Duration = Duration::from_millis(2500);
 /// How long clients try again, and how long where they would try in vain.
 const RETRY: Duration = Duration::from_secs(30);
 const RETRY_OF_LOSS: Duration = Duration::from_secs(12);
+/// So many synchronizations, one after the other, an operation waits for at most.
+const SYNCHRONIZATIONS_MAX: u64 = 20;
 /// How far servers' clocks are apart at most, unless they step.
 const CLOCK_AHEAD_MAX: Duration = Duration::from_millis(50);
 /// The place of a client that takes no leases.
@@ -87,15 +89,16 @@ pub fn run(scenario: &Scenario) -> Result<Checked, Failure> {
     let stop = scenario
         .bursts
         .iter()
-        .position(|burst| burst.stop.is_some());
+        .position(|burst| burst.stop.is_some() || scenario.undoes(burst));
     let (before, after) = scenario
         .bursts
         .split_at(stop.unwrap_or(scenario.bursts.len()));
     for burst in before {
         run.burst(burst)?;
     }
-    match after.first().and_then(|burst| burst.stop) {
-        Some(stop) => run.lose(stop, after)?,
+    match after.first().map(|burst| burst.stop) {
+        Some(Some(stop)) => run.lose(stop, after)?,
+        Some(None) => run.undo(after)?,
         None => run.end()?,
     }
     Ok(run.checked)
@@ -103,7 +106,9 @@ pub fn run(scenario: &Scenario) -> Result<Checked, Failure> {
 
 pub(super) struct Run {
     pub world: World,
-    seed: u64,
+    pub(super) seed: u64,
+    /// Whether servers have disks, which `fsync` synchronizes.
+    pub(super) has_disks: bool,
     leases_max: Vec<usize>,
     contacts: Vec<Option<ServerId>>,
     keeps_data: bool,
@@ -111,6 +116,8 @@ pub(super) struct Run {
     pub listed_at_once: u32,
     /// How long clients try to get at what may be lost.
     retry: Duration,
+    /// How much longer everything takes because of disks.
+    pub(super) disk_time: Duration,
     /// Whether the clock of a server has stepped.
     is_stepped: bool,
     /// When all servers run that were to be away.
@@ -149,7 +156,20 @@ fn cluster(scenario: &Scenario) -> Result<Cluster, Failure> {
     for server in &mut cluster.servers {
         server.clock_ahead = Duration(clocks.below(CLOCK_AHEAD_MAX.0));
     }
+    if let Some(disks) = scenario.disks {
+        cluster.put_on_disks(disks, scenario.seed);
+    }
     Ok(cluster)
+}
+
+/// Some messages of an operation wait for disks, one after the other, and disks fail.
+fn disk_time(scenario: &Scenario) -> Duration {
+    let Some(disks) = scenario.disks else {
+        return Duration(0);
+    };
+    let waits = disks.synchronization_max.times(SYNCHRONIZATIONS_MAX);
+    let fails = u64::from(disks.failing_permille);
+    Duration(waits.0 + DiskConfig::RETURN_MAX.times(fails).0)
 }
 
 const fn setting(scenario: &Scenario) -> Setting {
@@ -169,12 +189,14 @@ impl Run {
         let mut run = Self {
             world,
             seed: scenario.seed,
+            has_disks: scenario.disks.is_some(),
             leases_max: scenario.leases_max.clone(),
             contacts: scenario.contacts.clone(),
             keeps_data: scenario.keeps_data,
             write_back: scenario.write_back,
             listed_at_once: scenario.listed_at_once,
             retry: if stops { RETRY_OF_LOSS } else { RETRY },
+            disk_time: disk_time(scenario),
             is_stepped: false,
             all_back: Time(0),
             clients: Vec::new(),
@@ -211,6 +233,7 @@ impl Run {
             dirty_bytes_max: self.write_back.dirty_bytes_max,
             exclusive_after: self.write_back.exclusive_after,
             retry: self.retry,
+            durable_fsync: self.has_disks,
             ..futago_client::Config::default()
         };
         let client = self.world.cluster.add_client(config, self.seed, now);
@@ -227,7 +250,7 @@ impl Run {
         }
         self.world.run_client(client);
         // Servers must know of it before a client needs data.
-        self.world.run(NETWORK, |_| false);
+        self.world.run(self.network_time(), |_| false);
     }
 
     /// The contact server of a client. A reduced scenario may have fewer servers.
@@ -286,16 +309,24 @@ impl Run {
     pub fn begin_faults(&mut self, burst: &Burst) {
         let (faults, now) = (self.faults(burst), self.world.now);
         self.world.cluster.network.set_faults(faults, now);
+        self.world.cluster.set_disk_faults(true);
         let steps = burst.clock_steps.iter();
         let is_server = |step: &ClockStep| matches!(step.party, Party::Server(_));
         self.is_stepped |= steps.clone().any(is_server);
         let event = |step: &ClockStep| Event::StepClock(self.party(step.party), step.by_ns);
         let steps = steps.map(|step| (step.at, event(step))).collect();
         self.world.schedule(steps);
-        for &Absence { server, from, to } in &burst.absences {
-            let away = vec![(from, Event::Stop(server)), (to, Event::Resume(server))];
-            self.world.schedule(away);
-            self.all_back = self.all_back.max(now + to);
+        for absence in &burst.absences {
+            let &Absence {
+                server, from, to, ..
+            } = absence;
+            let stop = Event::Stop(server, absence.ending);
+            self.world
+                .schedule(vec![(from, stop), (to, Event::Resume(server))]);
+            // A server that may have lost something waits for a lease.
+            let waits = absence.ending == Ending::Power;
+            let grace = if waits { LEASE } else { Duration(0) };
+            self.all_back = self.all_back.max(now + to + grace);
         }
     }
 
@@ -318,6 +349,11 @@ impl Run {
             partition.other = self.party(partition.other);
         }
         faults
+    }
+
+    /// Time for messages that are under way, their retries, and what they lead to.
+    pub(super) const fn network_time(&self) -> Duration {
+        Duration(NETWORK.0 + self.disk_time.0)
     }
 
     /// Waits until no client is paused any more: what waits for one is put off until then.
@@ -362,7 +398,8 @@ impl Run {
 
     fn judge(&mut self, history: &History, burst: &Burst) -> Result<(), Failure> {
         let with_leases = self.leases_max.iter().any(|&most| most > 0);
-        punctual(history, burst, with_leases)?;
+        let longest = longest_wait(burst, with_leases);
+        punctual(history, Duration(longest.0 + self.disk_time.0))?;
         let map = &self.world.cluster.map;
         let are_together = |one: &Attributes, other: &Attributes| {
             let is_file = one.kind != Kind::Directory;
@@ -386,7 +423,7 @@ impl Run {
         }
     }
 
-    fn check_records(&self) -> Result<Tree, Failure> {
+    pub(super) fn check_records(&self) -> Result<Tree, Failure> {
         let stores = self.world.cluster.stores();
         let map = &self.world.cluster.map;
         let mut damages = self.world.cluster.damages.clone();
@@ -435,7 +472,7 @@ impl Run {
             self.tree.expire(client, |_| true);
         }
         let progress = self.begin_progress();
-        self.world.run(NETWORK, |_| false);
+        self.world.run(self.network_time(), |_| false);
         self.end_progress(&progress)?;
         let after = self.check_records()?;
         let history = History::new();
@@ -460,7 +497,7 @@ impl Run {
             return Err(failure(FailureKind::Error, text));
         }
         let progress = self.begin_progress();
-        self.world.run(NETWORK, |_| false);
+        self.world.run(self.network_time(), |_| false);
         self.end_progress(&progress)?;
         let left = self.check_records()?;
         let stores = self.world.cluster.stores();
@@ -493,8 +530,7 @@ fn held_files(client: usize, history: &History, tree: &Tree) -> BTreeSet<FileId>
 
 /// Whether nobody waited longer than one grace time beyond what the network cost, and nobody was
 /// turned away.
-fn punctual(history: &History, burst: &Burst, with_leases: bool) -> Result<(), Failure> {
-    let limit = longest_wait(burst, with_leases);
+fn punctual(history: &History, limit: Duration) -> Result<(), Failure> {
     let mut records = history.iter();
     records.try_for_each(|record| is_punctual(record, limit))
 }

@@ -2,10 +2,12 @@
 
 use super::Step;
 use super::burst::{Absence, Burst, ClockStep, Restart, Stop};
-use crate::cluster::{Defect, Faults, Party};
+use super::disks::{draw_disks, draw_losses};
+use crate::cluster::{Defect, DiskConfig, Ending, Faults, Party};
 use crate::random::Random;
 use futago_base::{Duration, Incarnation, ServerId};
 use futago_driver::AdmissionConfig;
+use futago_store::Sync;
 
 /// A whole scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub struct Scenario {
     pub listed_at_once: u32,
     /// How many requests each server takes on at a time.
     pub admission: AdmissionConfig,
+    /// The disks of the servers, if they have some.
+    pub disks: Option<DiskConfig>,
     /// The bursts, one after the other. Between them everything comes to rest.
     pub bursts: Vec<Burst>,
     /// Whether some new files are released, and a client restores those whose data is wanted.
@@ -80,10 +84,7 @@ impl Scenario {
             [2, 4, 5, 7].map(|of| Random::new(seed, of));
         let servers = *random.pick(&[1, 2, 2, 3, 4, 4, 5, 8]);
         let clients = 1 + random.below(4) as usize;
-        let harmless = random.chance(250);
-        let bursts = 2 + random.below(5);
-        let bursts = (0..bursts).map(|_| Burst::draw(&mut random, servers, clients, harmless));
-        let mut bursts: Vec<Burst> = bursts.collect();
+        let mut bursts = draw_usual(&mut random, servers, clients);
         for _ in 0..reading.below(4) {
             bursts.push(Burst::draw_reading(&mut reading, clients));
         }
@@ -95,6 +96,7 @@ impl Scenario {
         let memory_bytes = draw_memory(&mut random);
         bursts.extend(draw_rare(seed, servers, clients, memory_bytes));
         let lossy = draw_loss(seed, servers, clients, memory_bytes);
+        let disks = draw_disks(&mut Random::new(seed, 26));
         // The buffered writes of a session are lost with it, so the content of files would be
         // unknown.
         let buffers_writes = memory_bytes == Self::MEMORY_UNLIMITED && lossy.is_empty();
@@ -103,10 +105,16 @@ impl Scenario {
         bursts.extend(lossy);
         draw_clock_steps(&mut Random::new(seed, 14), servers, clients, &mut bursts);
         draw_absences(&mut Random::new(seed, 22), servers, &mut bursts[..lossless]);
+        // After a loss, everything must work that is new.
+        if let Some(disks) = disks.filter(|_| memory_bytes == Self::MEMORY_UNLIMITED) {
+            let mut power = Random::new(seed, 27);
+            let after = bursts.split_off(lossless);
+            draw_losses(&mut power, disks.sync, servers, clients, &mut bursts, after);
+        }
         let contacts = draw_contacts(&mut Random::new(seed, 19), servers, clients);
         let shared = draw_shared(seed, servers, &contacts);
+        let is_lossless = bursts.len() == lossless;
         bursts.splice(lossless..lossless, shared);
-        let is_lossless = bursts.iter().all(|burst| burst.stop.is_none());
         let is_roomy = memory_bytes == Self::MEMORY_UNLIMITED;
         let releases = is_lossless && is_roomy && Random::new(seed, 21).chance(RELEASING_PERMILLE);
         if releases {
@@ -127,6 +135,7 @@ impl Scenario {
             contacts,
             lease_pause: Duration(leases.below(LEASE_PAUSE_MAX.0)),
             admission: draw_admission(&mut Random::new(seed, 15)),
+            disks,
             bursts,
             releases,
             defect: None,
@@ -146,12 +155,19 @@ impl Scenario {
         scenario
     }
 
+    /// Whether losses of power in a burst may undo what clients have seen.
+    pub fn undoes(&self, burst: &Burst) -> bool {
+        let is_power = |absence: &Absence| absence.ending == Ending::Power;
+        let is_unsure = |disks: DiskConfig| disks.sync == Sync::Process;
+        self.disks.is_some_and(is_unsure) && burst.absences.iter().any(is_power)
+    }
+
     /// The circumstances of the operations, in few words.
     pub fn circumstances(&self) -> String {
         let mut text = format!(
             "{} servers of {} bytes, directories spread to depth {}, buckets split beyond {} entries, \
              leases of clients {:?}, contacts {:?}, again after {} us, room for data: {}, {} entries listed, \
-             {:?}, {:?}, releases files: {}",
+             {:?}, {:?}, {:?}, releases files: {}",
             self.servers,
             self.memory_bytes,
             self.spread_depth,
@@ -163,6 +179,7 @@ impl Scenario {
             self.listed_at_once,
             self.write_back,
             self.admission,
+            self.disks,
             self.releases
         );
         for (number, burst) in self.bursts.iter().enumerate() {
@@ -213,6 +230,14 @@ impl WriteBack {
             exclusive_after: 1 + random.below(2) as u32,
         }
     }
+}
+
+/// Bursts that every scenario has.
+fn draw_usual(random: &mut Random, servers: u16, clients: usize) -> Vec<Burst> {
+    let harmless = random.chance(250);
+    let bursts = 2 + random.below(5);
+    let bursts = (0..bursts).map(|_| Burst::draw(random, servers, clients, harmless));
+    bursts.collect()
 }
 
 /// Bursts that not every scenario has.
@@ -290,6 +315,7 @@ fn draw_absences(random: &mut Random, servers: u16, bursts: &mut [Burst]) {
             server: ServerId(random.below(u64::from(servers)) as u16),
             from,
             to: Duration(from.0 + random.below(ABSENT_MAX.0)),
+            ending: Ending::Process,
         }];
     }
 }

@@ -52,6 +52,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         candidates.add_fewer_steps(burst);
     }
     candidates.add(|s| s.contacts.fill(None));
+    candidates.add(|s| s.disks = None);
     candidates.add(|s| s.admission = AdmissionConfig::default());
     candidates.add(|s| s.memory_bytes = Scenario::MEMORY_UNLIMITED);
     let least = servers_min(scenario);

@@ -17,6 +17,8 @@ mod untouched;
 
 pub use marks::Marks;
 
+pub use identities::repeated;
+
 use super::{History, Record, Setting};
 use crate::model::{Operation, Outcome, Tree};
 use futago_base::{ClusterMap, Errno, FileId, Key, Name, ServerId, Time, Value};
@@ -53,7 +55,7 @@ impl Loss<'_> {
     /// The first thing that is wrong in what clients saw.
     pub fn mistake(&self, marks: &mut Marks) -> Option<String> {
         self.strange_error()
-            .or_else(|| identities::repeated(self))
+            .or_else(|| repeated(self.before, self.history))
             .or_else(|| names::mistake(self))
             .or_else(|| data::mistake(self, marks))
             .or_else(|| untouched::mistake(self))

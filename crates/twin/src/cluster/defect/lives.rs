@@ -1,9 +1,9 @@
 //! Defects of servers that begin a new life.
 
 use super::Defect;
-use futago_base::{Batch, Incarnation};
+use futago_base::{Batch, Incarnation, Moment, Store as _};
 use futago_server::Input;
-use futago_store::MemoryStore;
+use futago_store::ServerStore;
 use futago_wire::{Peer, PeerAnswer};
 
 impl Defect {
@@ -32,14 +32,15 @@ impl Defect {
     }
 
     /// Alters the store of a server that goes on.
-    pub fn alter_resumed(self, store: &mut MemoryStore) {
+    pub fn alter_resumed(self, store: &mut ServerStore, decided: Moment) {
         if self == Self::ForgetsVolatile {
-            let volatile = store.records().filter(|(key, _)| !key.is_durable());
-            let deleted = volatile.map(|(key, _)| (key.clone(), None)).collect();
-            store.apply(Batch {
-                records: deleted,
+            let records = store.memory().records();
+            let volatile = records.filter(|(key, _)| !key.is_durable());
+            let batch = Batch {
+                records: volatile.map(|(key, _)| (key.clone(), None)).collect(),
                 ..Batch::default()
-            });
+            };
+            store.commit(batch, decided);
         }
     }
 }

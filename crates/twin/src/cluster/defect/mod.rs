@@ -4,7 +4,7 @@
 //! alters what passes there: the name of a server's new life in [`lives`], [`records`] of batches,
 //! [`requests`] and messages of peers on arrival, [`replies`] on departure, [`view`] of the store,
 //! which alters [`decisions`], [`refusals`] of requests, [`sending`] of clients, and the
-//! [`settings`] of both.
+//! [`settings`] of both, and the [`synchronization`] of disks.
 
 mod contacts;
 mod decisions;
@@ -16,6 +16,7 @@ mod replies;
 mod requests;
 mod sending;
 mod settings;
+mod synchronization;
 mod view;
 
 pub use decisions::FormerSizes;
@@ -317,6 +318,24 @@ pub enum Defect {
     /// A request that the server refuses because it would wait goes on to wait.
     #[strum(props(kind = "driver"))]
     KeepsRefusedWaiting,
+    /// A server sends messages to other servers before what they tell is durable.
+    #[strum(props(kind = "sync"))]
+    SendsUndurable,
+    /// A server replies to `fsync` before the synchronization has ended.
+    #[strum(props(kind = "sync"))]
+    ConfirmsUndurable,
+    /// A server that must confirm durable changes only replies before they are durable.
+    #[strum(props(kind = "sync"))]
+    RepliesUndurable,
+    /// The disks claim to synchronize, and do not do it.
+    #[strum(props(kind = "sync"))]
+    SynchronizesNothing,
+    /// A server that was set back by a loss of power does not end sessions.
+    #[strum(props(kind = "sync"))]
+    KeepsSessionsOfLost,
+    /// A server that was set back by a loss of power assigns identities again.
+    #[strum(props(kind = "sync"))]
+    ReusesLostIdentities,
     /// A message to another server that gets lost is not sent again.
     #[strum(props(kind = "progress"))]
     NeverRepeatsMessages,

@@ -23,6 +23,8 @@ pub enum Cause {
     Confirmation,
     /// Time has passed.
     Tick,
+    /// A loss of power may have undone batches.
+    Lost,
     /// Anything else.
     Other,
 }
@@ -32,6 +34,7 @@ impl Cause {
     pub const fn of(input: &Input) -> Self {
         match input {
             Input::Tick => Self::Tick,
+            Input::Lost => Self::Lost,
             Input::PeerAnswer(PeerAnswer::Delivered { .. }) => Self::Confirmation,
             Input::Request {
                 request: Request::SetAttributes { .. },
@@ -102,6 +105,10 @@ impl Defect {
             Self::NeverFinishesTransactions => {
                 !is_put && cause == Cause::Confirmation && matches!(key, Key::TransactionStatus(_))
             }
+            Self::KeepsSessionsOfLost => {
+                cause == Cause::Lost && !matches!(key, Key::Allocator(_) | Key::Inode(_))
+            }
+            Self::ReusesLostIdentities => cause == Cause::Lost && matches!(key, Key::Allocator(_)),
             Self::KeepsLeasesOfGone => {
                 !is_put
                     && cause == Cause::Tick

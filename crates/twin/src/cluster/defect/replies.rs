@@ -8,6 +8,9 @@ use futago_wire::{Body, Frame, Peer, Reply};
 impl Defect {
     /// Alters what a server has decided to send.
     pub fn alter_outputs(self, outputs: &mut Vec<Output>, cause: Cause) {
+        if self == Self::KeepsSessionsOfLost && cause == Cause::Lost {
+            outputs.clear();
+        }
         if self == Self::NeverRepeatsMessages && cause == Cause::Tick {
             let is_repeated = |output: &Output| {
                 let message = match output {

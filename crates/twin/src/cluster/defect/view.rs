@@ -9,6 +9,8 @@ use futago_wire::{Peer, PeerChange, Request, Step};
 /// A store of which some records are not seen.
 pub struct PartialView<'a> {
     store: &'a MemoryStore,
+    /// The occupancy of the store.
+    space: Space,
     /// The session of the request.
     session: SessionId,
     hides: fn(&MemoryStore, &Key, SessionId) -> bool,
@@ -23,11 +25,13 @@ impl Defect {
     pub fn view<'a>(
         self,
         store: &'a MemoryStore,
+        space: Space,
         input: &Input,
         former: &FormerSizes,
     ) -> PartialView<'a> {
         let mut whole = PartialView {
             store,
+            space,
             session: SessionId(0),
             hides: none,
             heard: None,
@@ -157,6 +161,6 @@ impl View for PartialView<'_> {
     }
 
     fn space(&self) -> Space {
-        self.store.space()
+        self.space
     }
 }
