@@ -5,7 +5,7 @@
 mod batches;
 
 use batches::batch;
-use futago_base::{Batch, Incarnation, Moment, ServerId, Store, Time};
+use futago_base::{Batch, ChunkId, DataChange, FileId, Incarnation, Moment, ServerId, Store, Time};
 use futago_store::{Identity, ServerStore, SimulatedDirectory, StoreConfig, StoreError, Sync};
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::{cell::Cell, sync::Arc};
@@ -52,6 +52,19 @@ fn state(store: &mut ServerStore) -> Result<String, String> {
     match store.take_unreadable() {
         true => Err(format!("{:?}", store.read_failures())),
         false => Ok(text),
+    }
+}
+
+/// A write of data that has a file of its own kind.
+fn write_of_data() -> Batch {
+    let (file, bytes) = (FileId::ROOT, vec![7; CONFIG.direct_bytes]);
+    Batch {
+        data: vec![DataChange::Write {
+            chunk: ChunkId { file, index: 0 },
+            offset: 0,
+            payload: bytes::Bytes::from(bytes).into(),
+        }],
+        ..Batch::default()
     }
 }
 
@@ -210,7 +223,24 @@ proptest! {
     }
 }
 
-/// The test above would notice a store that does not synchronize.
+/// The process that makes the log ends before its name is synchronized. The next one does that.
+#[test]
+fn a_new_log_of_a_process_that_ended_is_there_after_a_loss_of_power() {
+    for seed in 0..100 {
+        let directory = Arc::new(SimulatedDirectory::default());
+        directory.fail_after(2);
+        open(&directory).unwrap_err();
+        directory.fail_after(u64::MAX);
+        let mut store = open(&directory).unwrap();
+        store.commit(write_of_data(), at(1));
+        store.persist().unwrap();
+        drop(store);
+        lose_power(&directory, seed);
+        open(&directory).unwrap();
+    }
+}
+
+/// The first test would notice a store that does not synchronize.
 #[test]
 fn a_disk_that_lies_is_noticed() {
     let noticed = Cell::new(false);

@@ -64,9 +64,12 @@ impl Log {
         log.durable = durable;
         log.written = log.last;
         if log.segments.is_empty() {
-            // There must be no data without a log.
             log.begin_segment(files)?;
-            files.synchronize(FileKind::Log, log.written.position + 1)?;
+        }
+        // There must be no data without a log. An earlier process may have ended before it had
+        // synchronized the name of a new one.
+        if let Some(first) = log.segments.front().filter(|_| durable == 0) {
+            files.synchronize(FileKind::Log, first.first)?;
         }
         Ok(log)
     }
