@@ -48,6 +48,9 @@ pub trait Directory: Debug + Send + Sync {
     /// Cuts a file off.
     fn truncate(&self, name: &str, bytes: u64) -> io::Result<()>;
 
+    /// Writes bytes of a file again that it shows and the disk may not have.
+    fn overwrite(&self, name: &str, bytes: &[u8], offset: u64) -> io::Result<()>;
+
     /// Removes a file, if it is there.
     fn remove(&self, name: &str) -> io::Result<()>;
 
@@ -158,6 +161,11 @@ impl Directory for SystemDirectory {
     fn truncate(&self, name: &str, bytes: u64) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(self.path(name))?;
         file.set_len(bytes)
+    }
+
+    fn overwrite(&self, name: &str, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(self.path(name))?;
+        file.write_all_at(bytes, offset)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {

@@ -4,6 +4,7 @@ use crate::{
     StoreError,
     directory::Directory,
     head::{FileKind, HEAD_BYTES, Head},
+    last_use,
     reserve::Reserve,
 };
 use bytes::Bytes;
@@ -189,6 +190,19 @@ impl Files {
         Ok(())
     }
 
+    /// Writes all files of a kind again: they may show what the disk does not have.
+    ///
+    /// # Errors
+    /// If they cannot be read or written.
+    pub fn write_again(&self, kind: FileKind) -> Result<(), StoreError> {
+        for number in self.list(kind)? {
+            let bytes = self.read(kind, number)?;
+            let written = self.directory.overwrite(&name(kind, number), &bytes, 0);
+            written.map_err(StoreError::io("writing again", self.path(kind, number)))?;
+        }
+        Ok(())
+    }
+
     /// Cuts a file off.
     ///
     /// # Errors
@@ -221,6 +235,7 @@ impl Files {
     pub fn synchronize(&self, kind: FileKind, number: u64) -> Result<(), StoreError> {
         let (directory, name) = (&self.directory, name(kind, number));
         let synchronized = directory.sync(&name).and_then(|()| directory.sync_names());
+        let synchronized = synchronized.inspect_err(|_| last_use::doubt(&**directory));
         synchronized.map_err(StoreError::io("synchronizing", directory.path(&name)))
     }
 

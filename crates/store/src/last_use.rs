@@ -12,12 +12,18 @@ const CLOSED: &str = "closed";
 /// identity of the system's present run follows.
 const ALWAYS: &str = "always-";
 const PROCESS: &str = "process-";
+/// In the place of a run's identity: a synchronization has failed.
+const DOUBTED: &str = "doubted";
 
 /// Whether something may be missing in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastUse {
-    /// The system has restarted, so what was not synchronized may be lost.
+    /// The system has restarted, or a synchronization has failed, so what was not synchronized may
+    /// be lost.
     pub may_have_losses: bool,
+    /// A synchronization may have failed. Files may show what the disk does not have, and the
+    /// system does not write it again.
+    pub is_doubted: bool,
     /// Clients may have seen what is lost.
     pub was_confirmed: bool,
 }
@@ -34,13 +40,21 @@ impl LastUse {
             let of_run = [ALWAYS, PROCESS].map(|sync| format!("{sync}{run}"));
             *name == CLOSED || of_run.contains(name)
         };
-        let may_have_losses = !names.iter().any(is_whole);
-        let was_always = |name: &String| name.starts_with(ALWAYS);
+        // Without a name, the first synchronization may have failed.
+        let is_doubted = names.is_empty() || names.iter().any(|name| name.ends_with(DOUBTED));
+        let may_have_losses = is_doubted || !names.iter().any(is_whole);
         Ok(Self {
             may_have_losses,
-            was_confirmed: may_have_losses && !names.iter().any(was_always),
+            is_doubted,
+            was_confirmed: may_have_losses
+                && (names.is_empty() || names.iter().any(|name| may_confirm(name))),
         })
     }
+}
+
+/// Whether clients may see under this name what is not durable.
+fn may_confirm(name: &str) -> bool {
+    name.starts_with(PROCESS)
 }
 
 /// Notes that a directory is used now. The losses of an earlier run must be settled before.
@@ -52,7 +66,28 @@ pub fn begin(directory: &dyn Directory, sync: Sync) -> Result<(), StoreError> {
         Sync::Always => ALWAYS,
         Sync::Process => PROCESS,
     };
+    // Clients may have seen in the former mode what only the new one has durable.
+    if sync == Sync::Always && names(directory)?.iter().any(|name| may_confirm(name)) {
+        let error = StoreError::io("synchronizing", directory.path(""));
+        let synchronized = directory.sync_all();
+        let synchronized = synchronized.inspect_err(|_| doubt(directory));
+        synchronized.map_err(error)?;
+    }
     replace(directory, &format!("{mode}{}", directory.run_of_system()))
+}
+
+/// Notes that a synchronization has failed. The note is for the next process of this run of the
+/// system, so it need not be synchronized.
+pub fn doubt(directory: &dyn Directory) {
+    for name in names(directory).unwrap_or_default() {
+        let mode = [ALWAYS, PROCESS]
+            .into_iter()
+            .find(|mode| name.starts_with(mode));
+        if let Some(mode) = mode {
+            // A disk that cannot make an empty file does not let a server start either.
+            let _ = directory.create(&format!("{mode}{DOUBTED}"), &[]);
+        }
+    }
 }
 
 /// Notes that everything in a directory is synchronized, and that nothing will be written.
@@ -63,18 +98,20 @@ pub fn end(directory: &dyn Directory) -> Result<(), StoreError> {
     replace(directory, CLOSED)
 }
 
-/// Puts a name in the place of the former ones. In between there is none, which is no claim.
+/// Puts a name in the place of the former ones. In between there are several.
 fn replace(directory: &dyn Directory, name: &str) -> Result<(), StoreError> {
     let error = |action| StoreError::io(action, directory.path(name));
     let former = names(directory)?;
     if former == [name] {
         return Ok(());
     }
-    for name in former {
-        directory.remove(&name).map_err(error("removing"))?;
+    if !former.iter().any(|former| former == name) {
+        directory.create(name, &[]).map_err(error("making"))?;
     }
     directory.sync_names().map_err(error("synchronizing"))?;
-    directory.create(name, &[]).map_err(error("making"))?;
+    for former in former.iter().filter(|former| *former != name) {
+        directory.remove(former).map_err(error("removing"))?;
+    }
     directory.sync_names().map_err(error("synchronizing"))
 }
 

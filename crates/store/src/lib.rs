@@ -20,6 +20,6 @@ pub use directory::{Directory, Room, SystemDirectory};
 pub use error::StoreError;
 pub use head::Identity;
 pub use memory::MemoryStore;
-pub use server_store::{Recovered, ServerStore, StoreConfig, Sync};
-pub use simulated::SimulatedDirectory;
+pub use server_store::{DataPlace, Recovered, ServerStore, StoreConfig, Sync};
+pub use simulated::{Dropped, SimulatedDirectory};
 pub use synchronization::Synchronization;

@@ -1,6 +1,6 @@
 //! Makes what was written survive a loss of power.
 
-use crate::{Directory, StoreError, files::Unsynced};
+use crate::{Directory, StoreError, files::Unsynced, last_use};
 use std::{io, sync::Arc};
 
 /// The work of synchronizing a store, which may be done by another thread while the store is used.
@@ -18,8 +18,14 @@ impl Synchronization {
     /// Does it.
     ///
     /// # Errors
-    /// If the system fails to. Nobody knows then what is on the disk, so the store is unusable.
+    /// If the system fails to. Nobody knows then what is on the disk, so the store is unusable. The
+    /// directory says so when it is opened again.
     pub fn run(&self) -> Result<(), StoreError> {
+        let outcome = self.synchronize();
+        outcome.inspect_err(|_| last_use::doubt(&*self.directory))
+    }
+
+    fn synchronize(&self) -> Result<(), StoreError> {
         match self.unsynced.all {
             true => self.check("", self.directory.sync_all())?,
             false => self.synchronize_written()?,

@@ -145,6 +145,22 @@ fn files(directory: &Path, end: &str) -> Vec<PathBuf> {
 }
 
 #[test]
+fn a_directory_whose_synchronization_has_failed_is_used_with_care() {
+    let mut room = Room::new();
+    room.write(1, 0, data(1, 1, CHUNK_BYTES));
+    let note = room.directory.path().join("process-doubted");
+    fs::write(&note, []).unwrap();
+    drop(room.store);
+    let directory = Arc::new(SystemDirectory::open(room.directory.path()).unwrap());
+    let (store, recovered) = ServerStore::on_disk(directory, IDENTITY, CONFIG).unwrap();
+    assert!(recovered.may_have_lost);
+    let mut room = Room { store, ..room };
+    assert_eq!(room.read(1), data(1, 1, CHUNK_BYTES));
+    room.write(2, 0, data(2, 1, CHUNK_BYTES));
+    assert!(!note.exists());
+}
+
+#[test]
 fn there_may_be_more_data_than_memory() {
     let mut room = Room::new();
     for index in 0..50 {

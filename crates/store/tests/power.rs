@@ -6,7 +6,9 @@ mod batches;
 
 use batches::batch;
 use futago_base::{Batch, ChunkId, DataChange, FileId, Incarnation, Moment, ServerId, Store, Time};
-use futago_store::{Identity, ServerStore, SimulatedDirectory, StoreConfig, StoreError, Sync};
+use futago_store::{
+    Dropped, Identity, ServerStore, SimulatedDirectory, StoreConfig, StoreError, Sync,
+};
 use proptest::{prelude::*, test_runner::TestRunner};
 use std::{cell::Cell, sync::Arc};
 
@@ -84,6 +86,8 @@ struct Life {
     closes: bool,
     /// After so many changes of the disk.
     changes: u64,
+    /// After so many synchronizations one fails and drops what it should have written.
+    drops: Option<(u64, Dropped)>,
     /// Decides what is left of what was not synchronized; all of it if the power stays.
     seed: Option<u64>,
 }
@@ -98,11 +102,16 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn life() -> impl Strategy<Value = Life> {
     let steps = prop::collection::vec(step(), 1..12);
+    let dropped = prop_oneof![Just(Dropped::Cached), Just(Dropped::Gone)];
+    let drops = prop::option::weighted(0.3, (0..6_u64, dropped));
     let seed = prop::option::weighted(0.8, any::<u64>());
-    (steps, any::<bool>(), 0..150_u64, seed).prop_map(|(steps, closes, changes, seed)| Life {
+    let life = (steps, any::<bool>(), 0..150_u64, drops, seed);
+    life.prop_map(|(steps, closes, changes, drops, seed)| Life {
         steps,
         closes,
-        changes,
+        // A process that ends in the moment between the failure and its note leaves none.
+        changes: drops.map_or(changes, |_| u64::MAX),
+        drops,
         seed,
     })
 }
@@ -113,7 +122,7 @@ struct Allowed {
     states: Vec<String>,
     /// The first one that survives the end of the process.
     persisted: usize,
-    /// Whether the power was out since.
+    /// Whether the power was out since, or a synchronization has failed.
     had_loss: bool,
 }
 
@@ -156,10 +165,14 @@ fn live(lives: &[Life], ignores_sync: bool) -> Result<(), String> {
     let mut allowed = Allowed::default();
     for life in lives {
         directory.fail_after(life.changes);
+        let (syncs, dropped) = life.drops.unwrap_or((u64::MAX, Dropped::Cached));
+        directory.fail_sync_after(syncs, dropped);
         if let Ok(mut store) = open(&directory) {
             allowed.meet(state(&mut store)?)?;
             run(store, life, &mut allowed)?;
         }
+        allowed.had_loss |= life.drops.is_some();
+        directory.fail_sync_after(u64::MAX, dropped);
         match life.seed {
             Some(seed) => {
                 lose_power(&directory, seed);
@@ -237,6 +250,53 @@ fn a_new_log_of_a_process_that_ended_is_there_after_a_loss_of_power() {
         drop(store);
         lose_power(&directory, seed);
         open(&directory).unwrap();
+    }
+}
+
+/// Clients have seen what a process has not synchronized, and rely on it although the next process
+/// synchronizes before it confirms.
+#[test]
+fn the_next_mode_does_not_hide_what_the_former_one_has_confirmed() {
+    for seed in 0..100 {
+        let directory = Arc::new(SimulatedDirectory::default());
+        let mut store = open(&directory).unwrap();
+        store.commit(write_of_data(), at(1));
+        store.persist().unwrap();
+        let before = state(&mut store).unwrap();
+        drop(store);
+        let always = StoreConfig {
+            sync: Sync::Always,
+            ..CONFIG
+        };
+        drop(ServerStore::on_disk(directory.clone(), IDENTITY, always).unwrap());
+        lose_power(&directory, seed);
+        let (mut store, recovered) =
+            ServerStore::on_disk(directory.clone(), IDENTITY, always).unwrap();
+        assert!(recovered.may_have_lost || state(&mut store).unwrap() == before);
+    }
+}
+
+/// The note of how a directory is used survives a process that ends while it changes it.
+#[test]
+fn a_process_that_ends_at_once_does_not_seem_to_have_lost_anything() {
+    let always = StoreConfig {
+        sync: Sync::Always,
+        ..CONFIG
+    };
+    for changes in 0..20 {
+        let directory = Arc::new(SimulatedDirectory::default());
+        let open = || ServerStore::on_disk(directory.clone(), IDENTITY, always);
+        let mut store = open().unwrap().0;
+        store.persist().unwrap();
+        store.close().unwrap();
+        lose_power(&directory, changes);
+        directory.fail_after(changes);
+        drop(open());
+        lose_power(&directory, changes);
+        directory.fail_after(changes);
+        drop(open().map(|(mut store, _)| store.persist()));
+        directory.fail_after(u64::MAX);
+        assert!(!open().unwrap().1.may_have_lost, "after {changes} changes");
     }
 }
 

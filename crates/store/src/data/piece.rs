@@ -136,6 +136,22 @@ impl Piece {
         self.read_blocks(0, self.name.bytes as usize).is_ok()
     }
 
+    /// Writes all of it again if it is as it was written: the file may show what the disk does not
+    /// have.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_again(&self) -> Result<(), StoreError> {
+        let Ok(bytes) = self.read_blocks(0, self.name.bytes as usize) else {
+            return Ok(());
+        };
+        let DataFile {
+            directory, name, ..
+        } = &*self.file;
+        let written = directory.overwrite(name, &bytes, self.name.at);
+        written.map_err(StoreError::io("writing again", self.file.path()))
+    }
+
     fn read_file(&self, low: usize, high: usize) -> Result<Vec<u8>, StoreError> {
         let mut bytes = vec![0; high - low];
         let offset = self.name.at + low as u64;

@@ -3,7 +3,7 @@
 use super::{Recovered, StoreConfig, Sync, cleaning::Cleaning, unneeded::Unneeded};
 use crate::{
     Identity, MemoryStore, StoreError, Synchronization,
-    data::{DataFiles, piece_of},
+    data::{DataFiles, Piece, piece_of},
     directory::Directory,
     files::Files,
     head::FileKind,
@@ -65,8 +65,12 @@ impl Disk {
         if owner.is_none() && !data.is_empty() {
             return Err(StoreError::MissingLog(files.directory().path("")));
         }
+        if last_use.is_doubted {
+            files.write_again(FileKind::Log)?;
+        }
         let mut recovered = Recovered::nothing(identity);
         let may_have_losses = last_use.may_have_losses;
+        let mut written = Ok(());
         let replay = |entry: Entry, is_certain: bool| {
             let at = entry.at;
             let Some(batch) = entry.batch(&mut data) else {
@@ -74,6 +78,9 @@ impl Disk {
             };
             if !is_certain && !has_whole_data(&batch) {
                 return Replayed::Torn;
+            }
+            if !is_certain && last_use.is_doubted && written.is_ok() {
+                written = write_data_again(&batch);
             }
             recovered.entries += 1;
             recovered.decided = at;
@@ -87,6 +94,7 @@ impl Disk {
             may_have_losses,
             replay,
         )?;
+        written?;
         data.check_present()?;
         recovered.may_have_lost = owner.is_some() && last_use.was_confirmed;
         if !may_have_losses {
@@ -374,11 +382,18 @@ fn owner(files: &Files, wanted: Identity) -> Result<Option<Identity>, StoreError
 
 /// Whether all data that a batch names was written whole.
 fn has_whole_data(batch: &Batch) -> bool {
-    batch.data.iter().all(|change| match change {
-        DataChange::Write { payload, .. } => {
-            piece_of(payload).is_none_or(|(piece, _)| piece.is_whole())
-        }
-        DataChange::Punch { .. } => true,
+    pieces_of(batch).all(Piece::is_whole)
+}
+
+fn write_data_again(batch: &Batch) -> Result<(), StoreError> {
+    pieces_of(batch).try_for_each(Piece::write_again)
+}
+
+/// The data that a batch names.
+fn pieces_of(batch: &Batch) -> impl Iterator<Item = &Piece> {
+    batch.data.iter().filter_map(|change| match change {
+        DataChange::Write { payload, .. } => piece_of(payload).map(|(piece, _)| piece),
+        DataChange::Punch { .. } => None,
     })
 }
 

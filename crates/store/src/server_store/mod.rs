@@ -7,10 +7,14 @@ mod unneeded;
 
 pub use config::{StoreConfig, Sync};
 
-use crate::{Directory, Identity, MemoryStore, StoreError, Synchronization};
+use crate::{
+    Directory, Identity, MemoryStore, StoreError, Synchronization, data::piece_of, files,
+    head::FileKind,
+};
 use disk::Disk;
 use futago_base::{
-    Batch, ChunkId, Key, Moment, Space, Store, Time, Value, View, data::Extents, record::Sort,
+    Batch, ChunkId, Key, Moment, Payload, Space, Store, Time, Value, View, data::Extents,
+    record::Sort,
 };
 use std::sync::Arc;
 
@@ -37,6 +41,31 @@ pub struct Recovered {
     pub decided: Moment,
     /// Whether later entries, which clients may have seen, may be lost.
     pub may_have_lost: bool,
+}
+
+/// Data of a chunk on the disk, which is read as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataPlace {
+    /// The chunk that has all of it or a part.
+    pub chunk: ChunkId,
+    /// The name of its file.
+    pub file: String,
+    /// Its first byte there.
+    pub at: u64,
+    /// Its length, in bytes.
+    pub bytes: u64,
+}
+
+impl DataPlace {
+    fn of(chunk: ChunkId, payload: &Payload) -> Option<Self> {
+        let name = piece_of(payload)?.0.name();
+        Some(Self {
+            chunk,
+            file: files::name(FileKind::Data, name.file),
+            at: name.at,
+            bytes: u64::from(name.bytes),
+        })
+    }
 }
 
 impl Recovered {
@@ -103,6 +132,16 @@ impl ServerStore {
     /// The bytes of data on the disk that are in memory, too.
     pub fn cached_bytes(&self) -> u64 {
         self.disk.as_ref().map_or(0, Disk::cached_bytes)
+    }
+
+    /// The data on the disk that chunks have.
+    pub fn data_places(&self) -> Vec<DataPlace> {
+        let chunks = self.memory.chunks();
+        let places = chunks.flat_map(|(chunk, extents)| {
+            let payloads = extents.read(0, extents.end()).into_iter();
+            payloads.filter_map(move |(_, payload)| DataPlace::of(chunk, &payload))
+        });
+        places.collect()
     }
 
     /// Whether something waits for the next synchronization.
