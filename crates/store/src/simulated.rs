@@ -36,9 +36,9 @@ struct State {
     dropped: Dropped,
 }
 
-/// The contents that a file shows where a failed synchronization has dropped writes. No later synchronization
-/// writes them, and it succeeds (Rebello et al., Can Applications Recover from fsync Failures?,
-/// ATC 2020).
+/// The contents that a file shows where a failed synchronization has dropped writes. No later
+/// synchronization writes them, and it succeeds (Rebello et al., Can Applications Recover from
+/// fsync Failures?, ATC 2020).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dropped {
     /// The new bytes, as long as the system caches them.

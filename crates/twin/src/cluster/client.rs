@@ -52,8 +52,10 @@ impl ClientNode {
         now: Time,
         defect: Option<Defect>,
     ) -> Self {
+        let mut map = map.clone();
         if let Some(defect) = defect {
             defect.alter_client(&mut config);
+            map = defect.alter_map_of_client(map);
         }
         let mut calls = CallsConfig {
             leases: config.lease_trust.is_some(),
@@ -64,7 +66,7 @@ impl ClientNode {
         }
         let context = SimulatedContext::new(session, map.epoch(), calls, seed, now, defect);
         Self {
-            core: Rc::new(Client::new(context, map.clone(), config)),
+            core: Rc::new(Client::new(context, map, config)),
             tasks: Vec::new(),
             keep_alive: (keep_alive, now + keep_alive),
             lifetime: None,

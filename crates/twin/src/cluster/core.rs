@@ -24,6 +24,8 @@ pub struct FlawedCore {
     pub latest: LatestRequest,
     /// Outputs that a defect has leave before they are durable.
     pub early: Vec<Output>,
+    /// Replies as they were decided, for a defect that serves damaged data.
+    pub replies: Vec<Output>,
     former: FormerSizes,
 }
 
@@ -36,6 +38,7 @@ impl FlawedCore {
             passed: Coverage::default(),
             latest: LatestRequest::default(),
             early: Vec::new(),
+            replies: Vec::new(),
             former: FormerSizes::default(),
         }
     }
@@ -61,6 +64,7 @@ impl FlawedCore {
         let mut decision = self.server.handle(&view, input, now);
         decision.outputs.extend(returned);
         defect.alter_outputs(&mut decision.outputs, cause);
+        defect.note_replies(&decision.outputs, &mut self.replies);
         self.early.extend(defect.take_early(&mut decision.outputs));
         defect.alter_batch(&mut decision.batch, cause, store);
         decision.waits_for_clients &= defect != Defect::WaitsEverywhere;

@@ -39,8 +39,10 @@ pub enum Mark {
     ClientApart,
     /// A client did nothing for a while.
     ClientPaused,
-    /// A wall clock stepped.
-    ClockStepped,
+    /// A wall clock stepped forward.
+    ClockSetForward,
+    /// A wall clock stepped back.
+    ClockSetBack,
     /// A server stopped, and went on with what it had.
     ServerResumed,
     /// A server stopped, and returned empty.
@@ -51,6 +53,12 @@ pub enum Mark {
     ServerSetBack,
     /// A disk failed, and the server ended.
     DiskFailed,
+    /// A synchronization failed and dropped what it should have written.
+    WritesDropped,
+    /// A server was opened on a copy of its disk with a changed bit of the log.
+    DamageTried,
+    /// A read met changed bits of data, and was refused.
+    DamageRead,
     /// A loss of power undid entries of a log.
     EntriesLost,
     /// The torn end of a log was cut off.

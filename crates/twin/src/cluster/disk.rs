@@ -6,8 +6,8 @@ use crate::random::Random;
 use futago_base::{Duration, Incarnation, Time};
 use futago_driver::{Core, ServerDriver};
 use futago_store::{
-    Directory as _, Identity, Recovered, ServerStore, SimulatedDirectory, StoreConfig, StoreError,
-    Sync, Synchronization,
+    DataPlace, Directory as _, Dropped, Identity, Recovered, ServerStore, SimulatedDirectory,
+    StoreConfig, StoreError, Sync, Synchronization,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub struct DiskConfig {
     pub synchronization_max: Duration,
     /// So many of 1,000 writes and synchronizations fail while there are faults.
     pub failing_permille: u32,
+    /// The same of synchronizations that drop what they should have written.
+    pub dropping_permille: u32,
 }
 
 impl DiskConfig {
@@ -39,15 +41,26 @@ impl DiskConfig {
     pub const RETURN_MAX: Duration = Duration::from_secs(1);
 }
 
+/// The faults that disks have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskFaults {
+    /// None.
+    None,
+    /// Operations fail. Nothing is lost that clients have seen.
+    Lossless,
+    /// Failed synchronizations may undo what clients have seen.
+    Undoing,
+}
+
 /// How a server ends that goes on with what it had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Its process ends. The system has all that was written.
     Process,
-    /// Its process ends because the disk has failed. What was not written is lost, and nobody has
-    /// seen it.
+    /// Its process ends because the disk has failed. Nobody has seen what was not written,
+    /// which is lost.
     Failure,
-    /// The power fails. What was not synchronized may be lost.
+    /// The power fails. All that was not synchronized may be lost.
     Power,
 }
 
@@ -59,16 +72,31 @@ pub struct Disk {
     identity: Identity,
     directory: Arc<SimulatedDirectory>,
     random: Random,
+    /// Draws which synchronizations drop what they should have written.
+    drops: Random,
+    /// Draws which bits of a copy change.
+    flips: Random,
     under_way: Option<UnderWay>,
-    /// Whether operations of the disk may fail now, and whether one is about to.
-    has_faults: bool,
-    is_failing: bool,
+    /// The faults that operations of the disk may have now, and the one that the next may have.
+    faults: DiskFaults,
+    next_fault: Option<Fault>,
+    /// Whether a synchronization that has failed is attempted once more.
+    is_repeating: bool,
     /// When the store is synchronized, whether something waits for it or not.
     next_synchronization: Time,
     /// The number of synchronizations that have begun.
     begun: u64,
     /// The files at the latest look.
     files: BTreeSet<String>,
+}
+
+/// A fault that an operation of a disk may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It fails.
+    Failure,
+    /// A synchronization fails, and drops what it should have written.
+    Drop,
 }
 
 /// A synchronization that another thread of the server does.
@@ -96,10 +124,13 @@ impl Disk {
             memory_bytes,
             directory: Arc::default(),
             random: Random::new(seed, 2000 + u64::from(identity.server.0)),
+            drops: Random::new(seed, 4000 + u64::from(identity.server.0)),
+            flips: Random::new(seed, 5000 + u64::from(identity.server.0)),
             identity,
             under_way: None,
-            has_faults: false,
-            is_failing: false,
+            faults: DiskFaults::None,
+            next_fault: None,
+            is_repeating: false,
             next_synchronization: Time(0) + SYNCHRONIZE_EVERY,
             begun: 0,
             files: BTreeSet::new(),
@@ -108,13 +139,20 @@ impl Disk {
 
     /// Opens the store that is on it, or begins one.
     pub fn open(&self) -> Result<(ServerStore, Recovered), StoreError> {
+        self.open_in(self.directory.clone())
+    }
+
+    fn open_in(
+        &self,
+        directory: Arc<SimulatedDirectory>,
+    ) -> Result<(ServerStore, Recovered), StoreError> {
         let config = StoreConfig {
             file_bytes: self.config.file_bytes,
             slack_bytes: self.config.slack_bytes,
             direct_bytes: self.config.direct_bytes,
             ..StoreConfig::new(self.memory_bytes, 1, self.config.sync)
         };
-        ServerStore::on_disk(self.directory.clone(), self.identity, config)
+        ServerStore::on_disk(directory, self.identity, config)
     }
 
     /// From now on, the disk claims to synchronize, and does not do it.
@@ -130,26 +168,77 @@ impl Disk {
         self.files.clear();
     }
 
-    /// From now on, operations of the disk fail now and then, or none does.
-    pub const fn set_faults(&mut self, has_faults: bool) {
-        self.has_faults = has_faults;
+    /// From now on, a synchronization that has failed is attempted once more, as if nothing were
+    /// lost.
+    pub const fn repeat_synchronization(&mut self) {
+        self.is_repeating = true;
+    }
+
+    /// Removes the note that a synchronization has failed.
+    pub fn remove_doubt(&self) {
+        let names = self.directory.list().unwrap_or_default();
+        for name in names.iter().filter(|name| name.ends_with("-doubted")) {
+            // Memory does not fail.
+            let _ = self.directory.remove(name);
+        }
+    }
+
+    /// From now on, operations of the disk have such faults now and then.
+    pub const fn set_faults(&mut self, faults: DiskFaults) {
+        self.faults = faults;
     }
 
     /// Perhaps has one of the next operations fail.
     pub fn draw_fault(&mut self) {
-        let failing_permille = self.config.failing_permille;
-        if self.has_faults && self.random.chance(failing_permille) {
-            self.is_failing = true;
+        if self.faults == DiskFaults::None {
+            return;
+        }
+        if self.random.chance(self.config.failing_permille) {
+            self.next_fault = Some(Fault::Failure);
             self.directory.fail_after(self.random.below(3));
+        }
+        let is_lossless = self.faults == DiskFaults::Lossless;
+        // Without a confirmation nothing is lost that clients have seen.
+        let may_drop = !is_lossless || self.config.sync == Sync::Always;
+        if may_drop && self.drops.chance(self.config.dropping_permille) {
+            let dropped = *self.drops.pick(&[Dropped::Cached, Dropped::Gone]);
+            self.directory.fail_sync_after(self.drops.below(2), dropped);
+            self.next_fault = Some(Fault::Drop);
         }
     }
 
-    /// Whether an operation was about to fail. None is any more.
-    pub fn end_fault(&mut self) -> bool {
-        if self.is_failing {
+    /// The fault that an operation was about to have. None has one any more.
+    pub fn end_fault(&mut self) -> Option<Fault> {
+        let fault = self.next_fault.take();
+        if fault.is_some() {
             self.directory.fail_after(u64::MAX);
+            self.directory.fail_sync_after(u64::MAX, Dropped::Cached);
         }
-        std::mem::take(&mut self.is_failing)
+        fault
+    }
+
+    /// Changes a bit of some data on it.
+    pub fn damage(&self, place: &DataPlace, random: &mut Random) {
+        let (byte, bit) = (random.below(place.bytes), random.below(8));
+        self.directory.flip(&place.file, place.at + byte, bit as u8);
+    }
+
+    /// Whether a copy of it is opened although one bit of the log is changed. Behind the position
+    /// `written` such a change looks like a torn end.
+    pub fn hides_damage(&mut self, written: u64) -> Option<String> {
+        let names = self.directory.list().ok()?;
+        let logs: Vec<&String> = names.iter().filter(|name| name.ends_with(".log")).collect();
+        let name = *self.flips.pick(&logs);
+        let size = self.directory.size(name).unwrap_or_default();
+        let (byte, bit) = (self.flips.below(size), self.flips.below(8));
+        let copy = self.directory.copied();
+        copy.flip(name, byte, bit as u8);
+        let (store, _) = self.open_in(Arc::new(copy)).ok()?;
+        let position = futago_base::Store::position(&store);
+        let text = format!(
+            "bit {bit} of byte {byte} in {name} is changed, and opening ends at {position}"
+        );
+        (position < written).then_some(text)
     }
 
     /// How long a server whose disk has failed is away.
@@ -188,12 +277,11 @@ impl Disk {
         work.map(|work| self.put_under_way(work)).transpose()
     }
 
-    /// The disk may be done at once or at the end of the time. What is written meanwhile survives
-    /// or not.
+    /// The disk may be done at once or at the end of the time. Later writes survive or not.
     fn put_under_way(&mut self, work: Synchronization) -> Result<Begun, StoreError> {
         let is_done = self.random.chance(500);
         if is_done {
-            work.run()?;
+            self.run(&work)?;
         }
         self.begun += 1;
         let number = self.begun;
@@ -207,6 +295,13 @@ impl Disk {
         Ok(Begun { number, lasts })
     }
 
+    fn run(&self, work: &Synchronization) -> Result<(), StoreError> {
+        match work.run() {
+            Err(_) if self.is_repeating => work.run(),
+            outcome => outcome,
+        }
+    }
+
     /// Ends the synchronization of a number, unless the server has ended since.
     pub fn end_synchronization(
         &mut self,
@@ -216,7 +311,7 @@ impl Disk {
         let under_way = self.under_way.take_if(|it| it.number == number);
         if let Some(UnderWay { work, is_done, .. }) = under_way {
             if !is_done {
-                work.run()?;
+                self.run(&work)?;
             }
             store.end_synchronization(&work);
         }

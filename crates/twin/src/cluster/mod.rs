@@ -16,7 +16,7 @@ pub use client::ClientNode;
 pub use context::SimulatedContext;
 pub use coverage::{Coverage, Mark};
 pub use defect::Defect;
-pub use disk::{DiskConfig, Ending};
+pub use disk::{DiskConfig, DiskFaults, Ending};
 pub use network::{Faults, Network, Partition, Party, Pause};
 pub use server::ServerNode;
 
@@ -111,10 +111,10 @@ impl Cluster {
         }
     }
 
-    /// From now on, disks fail now and then, or none does.
-    pub fn set_disk_faults(&mut self, have_faults: bool) {
+    /// From now on, disks have such faults now and then.
+    pub fn set_disk_faults(&mut self, faults: DiskFaults) {
         for server in &mut self.servers {
-            server.set_disk_faults(have_faults);
+            server.set_disk_faults(faults);
         }
     }
 
@@ -165,8 +165,6 @@ impl Cluster {
             self.coverage.add(Mark::ClientPaused);
             return vec![(left, event)];
         }
-        let steps = matches!(event, Event::StepClock(..));
-        self.coverage.add_if(steps, Mark::ClockStepped);
         match event {
             Event::Server(id, frame) => {
                 let sent = self.servers[usize::from(id.0)].receive(*frame, now);
@@ -207,14 +205,21 @@ impl Cluster {
                 self.lost.push(lost);
                 Vec::new()
             }
-            Event::StepClock(Party::Server(id), by_ns) => {
-                self.servers[usize::from(id.0)].wall.step(by_ns);
+            Event::StepClock(party, by_ns) => {
+                self.step_clock(party, by_ns);
                 Vec::new()
             }
-            Event::StepClock(Party::Client(client), by_ns) => {
-                self.clients[client].step_clock(by_ns);
-                Vec::new()
-            }
+        }
+    }
+
+    fn step_clock(&mut self, party: Party, by_ns: i64) {
+        self.coverage.add(match by_ns.is_negative() {
+            true => Mark::ClockSetBack,
+            false => Mark::ClockSetForward,
+        });
+        match party {
+            Party::Server(id) => self.servers[usize::from(id.0)].wall.step(by_ns),
+            Party::Client(client) => self.clients[client].step_clock(by_ns),
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
     clock::WallClock,
     core::FlawedCore,
     defect::refused,
-    disk::{Begun, Disk},
+    disk::{Begun, Disk, DiskFaults},
     places::{Places, is_known, request_of},
 };
 use futago_base::{
@@ -25,6 +25,8 @@ pub struct ServerNode {
     memory_bytes: u64,
     admission: AdmissionConfig,
     disk: Option<Disk>,
+    /// The positions of the store before its latest write and after it.
+    written: [u64; 2],
     /// The synchronization that has begun since the cluster looked.
     begun: Option<Begun>,
     /// After how long it comes back if its disk has failed since the cluster looked.
@@ -46,7 +48,7 @@ pub struct ServerNode {
     pub wall: WallClock,
 }
 
-/// What a loss of power has undone of what clients have seen.
+/// The losses of what clients have seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Losses {
     /// Nothing.
@@ -68,13 +70,14 @@ impl ServerNode {
         mut admission: AdmissionConfig,
         defect: Option<Defect>,
     ) -> Self {
-        let mut config = config.clone();
+        let (mut config, mut map) = (config.clone(), map.clone());
         let places = Places::new(admission);
         if let Some(defect) = defect {
             defect.alter_server(&mut config);
             defect.alter_admission(&mut admission);
+            map = defect.alter_map_of_server(id, map);
         }
-        let server = Server::new(id, map.clone(), config);
+        let server = Server::new(id, map, config);
         let store = lives::in_memory(&server, memory_bytes);
         let core = FlawedCore::new(server, defect);
         Self {
@@ -82,6 +85,7 @@ impl ServerNode {
             memory_bytes,
             admission,
             disk: None,
+            written: [0, 0],
             begun: None,
             returns: None,
             stopped: None,
@@ -119,10 +123,10 @@ impl ServerNode {
         self.returns.take()
     }
 
-    /// From now on, the disk fails now and then, or does not.
-    pub const fn set_disk_faults(&mut self, has_faults: bool) {
+    /// From now on, the disk has such faults now and then.
+    pub const fn set_disk_faults(&mut self, faults: DiskFaults) {
         if let Some(disk) = &mut self.disk {
-            disk.set_faults(has_faults);
+            disk.set_faults(faults);
         }
     }
 
@@ -203,12 +207,24 @@ impl ServerNode {
     fn write(&mut self, now: Moment) -> Result<Vec<Output>, StoreError> {
         let mut outputs = self.take_early();
         outputs.extend(self.driver.release()?);
+        if let Some(defect) = self.defect {
+            defect.serve_damaged(&mut outputs, &self.driver.core_mut().replies);
+        }
         if let Some(disk) = &mut self.disk
             && let Some(begun) = disk.begin_synchronization(&mut self.driver, now.steady)?
         {
             self.begun = Some(begun);
         }
+        self.note_written();
         Ok(outputs)
+    }
+
+    /// All of the store is written.
+    fn note_written(&mut self) {
+        let position = self.driver.store().position();
+        if self.written[1] < position {
+            self.written = [self.written[1], position];
+        }
     }
 
     /// The outputs that a defect has leave before they are durable.
@@ -225,15 +241,14 @@ impl ServerNode {
     /// The result of an operation of the store. If its disk has failed, the server ends, because
     /// nobody knows what is on the disk.
     fn succeeds<T>(&mut self, result: Result<T, StoreError>) -> Option<T> {
-        let is_fault = self.disk.as_mut().is_some_and(Disk::end_fault);
+        let fault = self.disk.as_mut().and_then(Disk::end_fault);
         let error = match result {
             Ok(value) => return Some(value),
             Err(error) => error,
         };
-        if is_fault {
-            self.end_without_disk();
-        } else {
-            self.mistakes.push(error.to_string());
+        match fault {
+            Some(fault) => self.end_without_disk(fault),
+            None => self.mistakes.push(error.to_string()),
         }
         None
     }

@@ -28,8 +28,14 @@ pub fn draw_disks(random: &mut Random) -> Option<DiskConfig> {
         direct_bytes: 32 << random.below(8),
         synchronization_max,
         failing_permille: *random.pick(&[0, 0, 5, 20]),
+        dropping_permille: 0,
     };
-    random.chance(DISKS_PERMILLE).then_some(config)
+    let has_disks = random.chance(DISKS_PERMILLE);
+    let dropping_permille = *random.pick(&[0, 0, 20, 50]);
+    has_disks.then_some(DiskConfig {
+        dropping_permille,
+        ..config
+    })
 }
 
 /// Has the power of servers fail. If that may undo what clients have seen, in bursts of its own

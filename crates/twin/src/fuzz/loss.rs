@@ -5,7 +5,7 @@ use super::run::{Failure, FailureKind, GRACE, LEASE, NETWORK, NO_PLACE, Run, des
 use super::script::Script;
 use super::{Burst, Known, Restart, Stop};
 use crate::check::{History, Loss, Marks, Record};
-use crate::cluster::{Cluster, Ending, Event, Faults, SimulatedContext};
+use crate::cluster::{Cluster, DiskFaults, Ending, Event, Faults, SimulatedContext};
 use crate::model::{Outcome, Tree};
 use futago_base::{Duration, Time};
 use futago_client::Client;
@@ -84,7 +84,7 @@ impl Run {
             .cluster
             .network
             .set_faults(Faults::default(), now);
-        self.world.cluster.set_disk_faults(false);
+        self.world.cluster.set_disk_faults(DiskFaults::None);
         let away = since.away.1.since(now);
         self.world.run(Duration(away.0 + SETTLING.0), |_| false);
         self.replace_expired(since, &[]);

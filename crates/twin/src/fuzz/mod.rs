@@ -1,6 +1,7 @@
 //! Scenarios drawn from a seed, run against the reference, and made small when they fail.
 
 mod burst;
+mod damage;
 mod disks;
 mod exercise;
 mod loss;

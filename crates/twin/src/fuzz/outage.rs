@@ -1,5 +1,5 @@
 //! Bursts in and after which losses of power undo what was not synchronized. The reference does not
-//! apply then. What clients have made durable must be there, no session sees that its work is
+//! apply then. All that clients have made durable must be there, no session sees that its work is
 //! undone, the records of all servers must fit together, and everything must come to an end.
 
 use super::Burst;
@@ -8,7 +8,7 @@ use super::promises::{Promises, Worker, broken, make_directory};
 use super::run::{Failure, FailureKind, GRACE, LEASE, NO_PLACE, Run, describe, failure};
 use super::script::Script;
 use crate::check::{History, repeated};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, DiskFaults};
 use crate::random::Random;
 use futago_base::{Duration, Name};
 use std::cell::RefCell;
@@ -50,6 +50,7 @@ impl Run {
             history: Rc::new(RefCell::new(History::new())),
             workers: Vec::new(),
         };
+        self.disk_faults = DiskFaults::Undoing;
         let verdict = self.judge_outages(&mut since, bursts);
         self.note_coverage();
         verdict.map_err(|failure| Failure {

@@ -8,7 +8,7 @@
 
 use super::run::{Failure, FailureKind, GRACE, LEASE, Run, failure};
 use crate::check::{History, unfinished};
-use crate::cluster::{DiskConfig, Faults};
+use crate::cluster::{DiskConfig, DiskFaults, Faults};
 use futago_base::{Duration, SessionId, Time};
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -51,7 +51,7 @@ impl Run {
         let now = self.world.now;
         let network = &mut self.world.cluster.network;
         network.set_faults(Faults::default(), now);
-        self.world.cluster.set_disk_faults(false);
+        self.world.cluster.set_disk_faults(DiskFaults::None);
         for &client in &self.clients {
             self.world.cluster.clients[client].die_after(None);
         }

@@ -34,7 +34,7 @@ pub(super) struct Promises {
     random: Random,
     /// The states that a loss of power may leave. A name without an entry may have any.
     allowed: BTreeMap<Name, Vec<State>>,
-    /// What the present session has done.
+    /// The work of the present session.
     seen: BTreeMap<Name, State>,
     /// The identities of the files that were made.
     pub made: Vec<FileId>,
@@ -252,7 +252,7 @@ impl Worker {
     }
 }
 
-/// What is wrong with the files after losses of power.
+/// The files that are wrong after losses of power.
 pub(super) async fn broken(
     core: &Core,
     promises: Rc<RefCell<Promises>>,

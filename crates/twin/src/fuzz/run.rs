@@ -9,7 +9,9 @@ use crate::check::{
     History, Record, Setting, UnregisteredOpen, Verdict, audit, backwards, findings, linearize,
     snapshot, without_dirty_data,
 };
-use crate::cluster::{Cluster, Coverage, DiskConfig, Ending, Event, Faults, Network, Party};
+use crate::cluster::{
+    Cluster, Coverage, DiskConfig, DiskFaults, Ending, Event, Faults, Mark, Network, Party,
+};
 use crate::model::{Observed, Operation, Outcome, Tree};
 use crate::random::Random;
 use crate::sequential::World;
@@ -118,6 +120,10 @@ pub(super) struct Run {
     retry: Duration,
     /// How much longer everything takes because of disks.
     pub(super) disk_time: Duration,
+    /// The faults of disks while there are faults.
+    pub(super) disk_faults: DiskFaults,
+    /// Whether bits of data change on disks in the end.
+    pub(super) has_damage: bool,
     /// Whether the clock of a server has stepped.
     is_stepped: bool,
     /// When all servers run that were to be away.
@@ -167,8 +173,12 @@ fn disk_time(scenario: &Scenario) -> Duration {
     let Some(disks) = scenario.disks else {
         return Duration(0);
     };
-    let waits = disks.synchronization_max.times(SYNCHRONIZATIONS_MAX);
-    let fails = u64::from(disks.failing_permille);
+    // A read of a released file waits until its data is written, beside the requests of others.
+    let operations = if scenario.releases { 4 } else { 1 };
+    let waits = disks
+        .synchronization_max
+        .times(operations * SYNCHRONIZATIONS_MAX);
+    let fails = u64::from(disks.failing_permille + disks.dropping_permille);
     Duration(waits.0 + DiskConfig::RETURN_MAX.times(fails).0)
 }
 
@@ -197,6 +207,9 @@ impl Run {
             listed_at_once: scenario.listed_at_once,
             retry: if stops { RETRY_OF_LOSS } else { RETRY },
             disk_time: disk_time(scenario),
+            disk_faults: DiskFaults::Lossless,
+            // Nobody brings the data of released files in the end.
+            has_damage: scenario.disks.is_some() && !scenario.releases,
             is_stepped: false,
             all_back: Time(0),
             clients: Vec::new(),
@@ -309,7 +322,7 @@ impl Run {
     pub fn begin_faults(&mut self, burst: &Burst) {
         let (faults, now) = (self.faults(burst), self.world.now);
         self.world.cluster.network.set_faults(faults, now);
-        self.world.cluster.set_disk_faults(true);
+        self.world.cluster.set_disk_faults(self.disk_faults);
         let steps = burst.clock_steps.iter();
         let is_server = |step: &ClockStep| matches!(step.party, Party::Server(_));
         self.is_stepped |= steps.clone().any(is_server);
@@ -457,6 +470,11 @@ impl Run {
         self.checked.coverage = self.world.cluster.coverage;
     }
 
+    /// Notes a mark if it holds.
+    pub(super) const fn note_if(&mut self, holds: bool, mark: Mark) {
+        self.checked.coverage.add_if(holds, mark);
+    }
+
     /// All clients leave; nothing of them may stay. Then everything is removed; nothing of it may.
     fn end(&mut self) -> Result<(), Failure> {
         // A client that leaves one server is refused by others, which is no loss of its session.
@@ -481,6 +499,8 @@ impl Run {
             let text = format!("after all have left: {text}");
             return Err(failure(FailureKind::Order, text));
         }
+        self.tree = after;
+        self.damage()?;
         self.remove_everything()
     }
 

@@ -62,6 +62,16 @@ const LEASE_PAUSE_MAX: Duration = Duration::from_millis(500);
 /// Wall clocks step within this time, and by this much.
 const STEP_MAX: Duration = Duration::from_millis(500);
 const HOUR_NS: i64 = 3_600_000_000_000;
+/// Half a lease.
+const NEAR_STEP_NS: i64 = 4_000_000_000;
+const FAR_STEPS: ClockSteps = ClockSteps {
+    permille: 300,
+    by_ns: [HOUR_NS, -HOUR_NS],
+};
+const NEAR_STEPS: ClockSteps = ClockSteps {
+    permille: 150,
+    by_ns: [NEAR_STEP_NS, -NEAR_STEP_NS],
+};
 const LOSS_PERMILLE: u32 = 150;
 const RELEASING_PERMILLE: u32 = 250;
 const CYCLING_PERMILLE: u32 = 2;
@@ -103,7 +113,7 @@ impl Scenario {
         let write_back = WriteBack::draw(&mut Random::new(seed, 6), buffers_writes);
         let lossless = bursts.len();
         bursts.extend(lossy);
-        draw_clock_steps(&mut Random::new(seed, 14), servers, clients, &mut bursts);
+        FAR_STEPS.draw(&mut Random::new(seed, 14), servers, clients, &mut bursts);
         draw_absences(&mut Random::new(seed, 22), servers, &mut bursts[..lossless]);
         // After a loss, everything must work that is new.
         if let Some(disks) = disks.filter(|_| memory_bytes == Self::MEMORY_UNLIMITED) {
@@ -111,6 +121,7 @@ impl Scenario {
             let after = bursts.split_off(lossless);
             draw_losses(&mut power, disks.sync, servers, clients, &mut bursts, after);
         }
+        NEAR_STEPS.draw(&mut Random::new(seed, 28), servers, clients, &mut bursts);
         let contacts = draw_contacts(&mut Random::new(seed, 19), servers, clients);
         let shared = draw_shared(seed, servers, &contacts);
         let is_lossless = bursts.len() == lossless;
@@ -320,23 +331,31 @@ fn draw_absences(random: &mut Random, servers: u16, bursts: &mut [Burst]) {
     }
 }
 
-/// In some scenarios, wall clocks are set an hour forward or back.
-fn draw_clock_steps(random: &mut Random, servers: u16, clients: usize, bursts: &mut [Burst]) {
-    if !random.chance(300) {
-        return;
-    }
-    for _ in 0..=random.below(3) {
-        let party = if random.chance(500) {
-            Party::Server(ServerId(random.below(u64::from(servers)) as u16))
-        } else {
-            Party::Client(random.below(clients as u64) as usize)
-        };
-        let burst = random.below(bursts.len() as u64) as usize;
-        bursts[burst].clock_steps.push(ClockStep {
-            party,
-            at: Duration(random.below(STEP_MAX.0)),
-            by_ns: *random.pick(&[HOUR_NS, -HOUR_NS]),
-        });
+/// The steps of wall clocks that some scenarios have.
+struct ClockSteps {
+    /// So many of 1,000 scenarios have them.
+    permille: u32,
+    by_ns: [i64; 2],
+}
+
+impl ClockSteps {
+    fn draw(&self, random: &mut Random, servers: u16, clients: usize, bursts: &mut [Burst]) {
+        if !random.chance(self.permille) {
+            return;
+        }
+        for _ in 0..=random.below(3) {
+            let party = if random.chance(500) {
+                Party::Server(ServerId(random.below(u64::from(servers)) as u16))
+            } else {
+                Party::Client(random.below(clients as u64) as usize)
+            };
+            let burst = random.below(bursts.len() as u64) as usize;
+            bursts[burst].clock_steps.push(ClockStep {
+                party,
+                at: Duration(random.below(STEP_MAX.0)),
+                by_ns: *random.pick(&self.by_ns),
+            });
+        }
     }
 }
 

@@ -4,9 +4,10 @@
 //! alters what passes there: the name of a server's new life in [`lives`], [`records`] of batches,
 //! [`requests`] and messages of peers on arrival, [`replies`] on departure, [`view`] of the store,
 //! which alters [`decisions`], [`refusals`] of requests, [`sending`] of clients, and the
-//! [`settings`] of both, and the [`synchronization`] of disks.
+//! [`settings`] of both, the [`synchronization`] of disks, and their [`damage`].
 
 mod contacts;
+mod damage;
 mod decisions;
 mod lives;
 mod recalls;
@@ -330,6 +331,21 @@ pub enum Defect {
     /// The disks claim to synchronize, and do not do it.
     #[strum(props(kind = "sync"))]
     SynchronizesNothing,
+    /// A synchronization that has failed is attempted again, as if nothing were lost.
+    #[strum(props(kind = "sync"))]
+    RepeatsFailedSyncs,
+    /// A server whose disk has failed trusts what its files show when it comes back.
+    #[strum(props(kind = "sync"))]
+    TrustsFailedSyncs,
+    /// A server replies with zeros in place of data that is damaged.
+    #[strum(props(kind = "damage"))]
+    ServesDamagedData,
+    /// A server decides with a map that has the partitions on other servers.
+    #[strum(props(kind = "map"))]
+    ServesWithStaleMap,
+    /// Clients ask the servers of a map that has the partitions on other servers.
+    #[strum(props(kind = "map"))]
+    AsksWithStaleMap,
     /// A server that was set back by a loss of power does not end sessions.
     #[strum(props(kind = "sync"))]
     KeepsSessionsOfLost,

@@ -1,7 +1,7 @@
 //! Defects of what servers and clients are configured with, and of their clocks.
 
 use super::Defect;
-use futago_base::{Duration, Moment};
+use futago_base::{ClusterMap, Duration, Moment, ServerId, map::Policy};
 use futago_driver::AdmissionConfig;
 
 /// How much longer a client relies on its leases.
@@ -14,6 +14,23 @@ impl Defect {
             Self::ExpiresEarly => config.lease.0 /= 2,
             Self::NeverExpires => config.lease = Duration::MAX,
             _ => {}
+        }
+    }
+
+    /// Alters the map of a server.
+    pub fn alter_map_of_server(self, id: ServerId, map: ClusterMap) -> ClusterMap {
+        let is_last = id.0 + 1 == map.server_count();
+        match self {
+            Self::ServesWithStaleMap if is_last => with_other_places(map),
+            _ => map,
+        }
+    }
+
+    /// Alters the map of clients.
+    pub fn alter_map_of_client(self, map: ClusterMap) -> ClusterMap {
+        match self {
+            Self::AsksWithStaleMap => with_other_places(map),
+            _ => map,
         }
     }
 
@@ -43,4 +60,11 @@ impl Defect {
             config.lease_trust = config.lease_trust.map(longer);
         }
     }
+}
+
+/// A map with the same servers, and partitions elsewhere.
+fn with_other_places(map: ClusterMap) -> ClusterMap {
+    let (partitions, servers) = (map.partition_count(), usize::from(map.server_count()));
+    let other = ClusterMap::new(map.epoch(), Policy::Rendezvous, partitions, servers);
+    other.unwrap_or(map)
 }

@@ -5,13 +5,15 @@ use crate::check::differences;
 use crate::cluster::{
     Defect, Mark,
     core::FlawedCore,
-    disk::{Disk, DiskConfig, Ending},
+    disk::{Disk, DiskConfig, Ending, Fault},
 };
-use futago_base::{Duration, Incarnation, Moment, Store as _, Time};
+use crate::random::Random;
+use futago_base::{Duration, FileId, Incarnation, Moment, Store as _, Time};
 use futago_driver::{Receiver, ServerDriver};
 use futago_server::{Input, Server};
-use futago_store::{Identity, MemoryStore, Recovered, ServerStore, StoreError};
+use futago_store::{DataPlace, Identity, MemoryStore, Recovered, ServerStore, StoreError};
 use futago_wire::Frame;
+use std::collections::BTreeSet;
 
 /// The owner of a server's store.
 fn identity(server: &Server) -> Identity {
@@ -34,10 +36,12 @@ impl ServerNode {
         let owner = identity(self.driver.server());
         self.disk = Some(Disk::new(config, self.memory_bytes, owner, seed));
         self.begin_with(self.driver.server().clone(), Time(0).into());
-        if self.defect == Some(Defect::SynchronizesNothing)
-            && let Some(disk) = &self.disk
-        {
-            disk.ignore_synchronization();
+        if let Some(disk) = &mut self.disk {
+            match self.defect {
+                Some(Defect::SynchronizesNothing) => disk.ignore_synchronization(),
+                Some(Defect::RepeatsFailedSyncs) => disk.repeat_synchronization(),
+                _ => {}
+            }
         }
     }
 
@@ -81,8 +85,15 @@ impl ServerNode {
     }
 
     /// It ends because its disk has failed, and comes back after a while.
-    pub(super) fn end_without_disk(&mut self) {
+    pub(super) fn end_without_disk(&mut self, fault: Fault) {
         self.passed.add(Mark::DiskFailed);
+        self.passed
+            .add_if(fault == Fault::Drop, Mark::WritesDropped);
+        if self.defect == Some(Defect::TrustsFailedSyncs)
+            && let Some(disk) = &self.disk
+        {
+            disk.remove_doubt();
+        }
         // It is away since its latest decision.
         self.end(Ending::Failure, Time(0));
         self.returns = self.disk.as_mut().map(Disk::draw_return);
@@ -102,6 +113,10 @@ impl ServerNode {
         let former = std::mem::replace(self.driver.store_mut(), store);
         let Some(disk) = &mut self.disk else { return };
         disk.end(ending);
+        if ending == Ending::Process {
+            self.passed.add(Mark::DamageTried);
+            self.mistakes.extend(disk.hides_damage(self.written[0]));
+        }
         let bytes = disk.log_bytes();
         let opened = self.opened();
         let Some((store, recovered)) = opened else {
@@ -113,7 +128,34 @@ impl ServerNode {
                 .add_if(disk.log_bytes() < bytes, Mark::TornTailCut);
             disk.note_files(&mut self.passed);
         }
+        self.go_on_with(store, recovered);
+    }
+
+    /// Changes bits of data on its disk while it is stopped, and has nothing in memory any more.
+    /// Returns the files whose data is damaged.
+    pub fn damage(&mut self, random: &mut Random) -> BTreeSet<FileId> {
+        let places = self.driver.store().data_places();
+        let Some(disk) = self.disk.as_ref().filter(|_| !places.is_empty()) else {
+            return BTreeSet::new();
+        };
+        let place = random.pick(&places);
+        disk.damage(place, random);
+        let is_damaged = |other: &&DataPlace| (&other.file, other.at) == (&place.file, place.at);
+        let damaged = places.iter().filter(is_damaged);
+        let damaged = damaged.map(|place| place.chunk.file).collect();
+        if let Some((store, recovered)) = self.opened() {
+            self.go_on_with(store, recovered);
+        }
+        damaged
+    }
+
+    /// Has another store, opened anew.
+    fn go_on_with(&mut self, store: ServerStore, recovered: Recovered) {
         let core = self.driver.core_mut().clone();
+        let position = store.position();
+        // Of a log that has lost its end, the last write is unknown.
+        let is_whole = self.written[1] <= position;
+        self.written = [if is_whole { self.written[0] } else { 0 }, position];
         self.driver = ServerDriver::resume(core, store, self.admission, recovered.decided);
     }
 
@@ -205,6 +247,7 @@ impl ServerNode {
         if let Some(disk) = &mut self.disk {
             disk.empty(server.incarnation());
         }
+        self.written = [0, 0];
         let now = self.clocks(now);
         self.begin_with(server, now).into_memory()
     }
