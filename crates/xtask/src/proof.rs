@@ -116,6 +116,12 @@ pub const STEPS: &[Step] = &[
         ready: has_program,
     },
     Step {
+        name: "power-loss",
+        limit_s: 14400,
+        command: "tests/power-loss/run 100 3000",
+        ready: has_program,
+    },
+    Step {
         name: "hosts",
         limit_s: 300,
         command: "tests/hosts/run",
