@@ -3,17 +3,19 @@
     replay.py LOG DISK COUNT SEED FIRST END OUTPUT
 
 DISK is the disk from before the log began, and goes on with it. Of COUNT moments, OUTPUT gets the disks of
-those from FIRST to END, named by numbers, and beside each a file of the marks that the log has before it. The log has writes in the order in which they were
-flushed. All before the last flush is there; of the later ones that were not forced (FUA), any part is, and
-the last of these may be torn.
+those from FIRST to END, named by numbers, and beside each a file of the marks that the log has before it.
+The log has writes in the order in which they were flushed. All before the last flush is there; of the later
+ones that were not forced (FUA), any part is, and the last of these may be torn. With $LIES, the disk forgets
+that many flushes, and what was forced since.
 """
 
-import os, random, shutil, struct, subprocess, sys
+import os, random, struct, subprocess, sys
 from typing import NamedTuple
 
 MAGIC = 0x6A736677736872
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
 SECTOR = 512
+LIES = int(os.environ.get("LIES") or 0)
 
 
 class Entry(NamedTuple):
@@ -45,15 +47,17 @@ def apply(entry, log, disk, length):
 
 def lose(entries, draw):
     """The writes that reached the disk, as pairs of an entry and a length."""
-    left = [(entry, entry.length) for entry in entries if entry.flags & FUA or draw.random() < 0.5]
-    if left and not left[-1][0].flags & FUA:
+    forced = 0 if LIES else FUA
+    left = [(entry, entry.length) for entry in entries if entry.flags & forced or draw.random() < 0.5]
+    if left and not left[-1][0].flags & forced:
         entry, length = left.pop()
         left.append((entry, draw.randrange(length // SECTOR + 1) * SECTOR))
     return left
 
 
 def last_flush(entries, end):
-    return max((i for i in range(end) if entries[i].flags & FLUSH), default=0)
+    flushes = [i for i in range(end) if entries[i].flags & FLUSH]
+    return flushes[-1 - LIES] if len(flushes) > LIES else 0
 
 
 def choose(entries, count, draw):
@@ -95,7 +99,7 @@ def main():
                     apply(entry, log, lost, length)
             with open(name + ".marks", "w") as marks:
                 marks.writelines(entry.mark + "\n" for entry in entries[:moment] if entry.mark)
-            print(f"moment {number}: entry {moment}, {moment - flushed} after the last flush")
+            print(f"moment {number:03}: entry {moment}, {moment - flushed} after the last flush")
 
 
 main()
