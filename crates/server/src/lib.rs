@@ -31,7 +31,7 @@ use futago_base::{
     Batch, ClusterMap, FileId, Incarnation, Moment, Name, Overlay, Payload, RequestId, ServerId,
     SessionId, View, Work,
 };
-use futago_wire::{Outcome, Peer, PeerAnswer, Push, Request};
+use futago_wire::{Outcome, Peer, PeerAnswer, PeerChange, Push, Request};
 
 pub use config::Config;
 pub use operations::inspected;
@@ -107,6 +107,35 @@ pub enum Output {
         /// The reply.
         answer: PeerAnswer,
     },
+}
+
+impl Output {
+    /// Whether another server may act upon it, or a client relies on its durability: then it leaves
+    /// when the batch that it depends on survives a loss of power.
+    pub const fn is_acted_upon(&self) -> bool {
+        match self {
+            Self::Peer { .. } | Self::PeerAnswer { .. } => true,
+            Self::Reply {
+                outcome: Ok(reply), ..
+            } => reply.promises_durability(),
+            Self::Reply { .. } | Self::Push { .. } => false,
+        }
+    }
+
+    /// Whether it truncates chunks of another server. Clients show those the number of a
+    /// truncation, so no reply may name it before its batch survives a loss of power.
+    pub const fn truncates_elsewhere(&self) -> bool {
+        matches!(
+            self,
+            Self::Peer {
+                message: Peer::Deliver {
+                    change: PeerChange::Cut { .. },
+                    ..
+                },
+                ..
+            }
+        )
+    }
 }
 
 /// The decision of a server: the caller applies the batch first, then sends the outputs.

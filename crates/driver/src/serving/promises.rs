@@ -9,7 +9,6 @@
 use alloc::{collections::VecDeque, vec::Vec};
 use futago_base::Store;
 use futago_server::Output;
-use futago_wire::{Peer, PeerChange};
 
 /// The outputs that wait.
 #[derive(Debug, Default)]
@@ -33,13 +32,13 @@ impl Promises {
         if durable >= position && self.waiting.is_empty() {
             return outputs;
         }
-        if outputs.iter().any(truncates) {
+        if outputs.iter().any(Output::truncates_elsewhere) {
             self.truncated = position;
         }
         let waits = store.confirms_durable() || self.truncated > durable;
         let mut leaving = Vec::with_capacity(outputs.len());
         for output in outputs {
-            match waits || is_acted_upon(&output) {
+            match waits || output.is_acted_upon() {
                 true => self.waiting.push_back((position, output)),
                 false => leaving.push(output),
             }
@@ -50,29 +49,4 @@ impl Promises {
         leaving.extend(self.waiting.drain(..ready).map(|(_, output)| output));
         leaving
     }
-}
-
-/// Whether another server may act upon an output, or a client relies on its durability.
-const fn is_acted_upon(output: &Output) -> bool {
-    match output {
-        Output::Peer { .. } | Output::PeerAnswer { .. } => true,
-        Output::Reply {
-            outcome: Ok(reply), ..
-        } => reply.promises_durability(),
-        Output::Reply { .. } | Output::Push { .. } => false,
-    }
-}
-
-/// Whether an output truncates chunks of another server.
-const fn truncates(output: &Output) -> bool {
-    matches!(
-        output,
-        Output::Peer {
-            message: Peer::Deliver {
-                change: PeerChange::Cut { .. },
-                ..
-            },
-            ..
-        }
-    )
 }

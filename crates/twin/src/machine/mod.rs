@@ -35,9 +35,9 @@ pub struct Machine {
     /// The cost of storing a change.
     #[serde(default)]
     pub store: world::Store,
-    /// The same on the servers' disks.
+    /// The disks of the servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disk: Option<world::Store>,
+    pub disk: Option<world::Disk>,
 }
 
 /// The hosts of a cluster and the network between them.

@@ -7,6 +7,7 @@ use crate::{
 };
 use futago_des::Executor;
 use futago_lab::document::{Problem, bounds};
+use futago_store::Sync;
 use serde::{Deserialize, Deserializer};
 
 /// A scenario, with one value for each parameter.
@@ -100,16 +101,14 @@ fn seeds<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
     Ok(seeds)
 }
 
-/// The key of a scenario for a part of a setup, such as `hosts[3].cores`. The medium of changes has
-/// a key of its own.
-fn key_of(part: &str, medium: Medium) -> String {
+/// The key of a scenario for a part of a setup, such as `hosts[3].cores`.
+fn key_of(part: &str) -> String {
     let part = part.replace('[', ".").replace(']', "");
-    let (first, rest) = part.split_once('.').unwrap_or((&part, ""));
-    let table = match (first, medium) {
-        ("store", Medium::Disk) => return format!("machine.disk.{rest}"),
-        ("store" | "hosts" | "network" | "costs", _) => "machine.",
-        ("directories" | "wide" | "phases", _) => "workload.",
-        ("protocol", _) => "cluster.",
+    let first = part.split_once('.').map_or(&*part, |(first, _)| first);
+    let table = match first {
+        "store" | "disk" | "hosts" | "network" | "costs" => "machine.",
+        "directories" | "wide" | "phases" => "workload.",
+        "protocol" => "cluster.",
         _ => "",
     };
     format!("{table}{part}")
@@ -134,11 +133,11 @@ impl Body {
         workload.map_err(|problem| problem.inside("workload"))
     }
 
-    /// The cost of storing a change.
-    fn store(&self) -> Result<world::Store, Problem> {
+    /// The disk of each server, and what its servers promise.
+    fn disk(&self) -> Result<Option<(world::Disk, Sync)>, Problem> {
         match (self.cluster.store, self.machine.disk) {
-            (Medium::Memory, _) => Ok(self.machine.store),
-            (Medium::Disk, Some(disk)) => Ok(disk),
+            (Medium::Memory, _) => Ok(None),
+            (Medium::Disk, Some(disk)) => Ok(Some((disk, self.cluster.sync))),
             (Medium::Disk, None) => {
                 let problem = Problem::new("the machine has no `disk`");
                 Err(problem.inside("store").inside("cluster"))
@@ -160,7 +159,8 @@ impl Body {
             bind_to_core: self.cluster.bind_to_core,
             network: layout.network,
             costs: self.machine.costs.clone(),
-            store: self.store()?,
+            store: self.machine.store,
+            disk: self.disk()?,
             protocol: self.cluster.protocol(),
             directories: self.workload.world_directories(),
             wide: self.workload.wide,
@@ -170,7 +170,7 @@ impl Body {
         match setup.check() {
             Ok(()) => Ok(setup),
             Err(world::Error::Setup { part, reason }) => {
-                let key = key_of(&part, self.cluster.store);
+                let key = key_of(&part);
                 Err(key.rsplit('.').fold(Problem::new(reason), Problem::inside))
             }
             Err(error) => Err(Problem::new(error.to_string())),

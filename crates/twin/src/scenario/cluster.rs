@@ -5,6 +5,7 @@ use bytesize::ByteSize;
 use futago_base::{ClusterMap, Duration, limits, map::Policy};
 use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::document::{Problem, bounds};
+use futago_store::Sync;
 use serde::Deserialize;
 
 /// The servers and clients of a scenario.
@@ -37,6 +38,9 @@ pub struct Cluster {
     /// Where servers keep what they store.
     #[serde(default)]
     pub store: Medium,
+    /// The losses that a confirmed change survives if they have disks.
+    #[serde(default)]
+    pub sync: Sync,
     /// Settings of the real code.
     #[serde(default)]
     pub protocol: ProtocolSettings,
@@ -49,7 +53,7 @@ pub enum Medium {
     /// In memory, or as the machine's `store` says.
     #[default]
     Memory,
-    /// On the machine's `disk`, before they answer.
+    /// On the machine's `disk` as well, as with `up --data`.
     Disk,
 }
 

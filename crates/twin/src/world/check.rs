@@ -114,6 +114,7 @@ impl Setup {
         self.check_costs()?;
         self.check_network()?;
         self.check_store()?;
+        self.check_disk()?;
         self.check_directories()?;
         for index in 0..self.phases.len() {
             self.check_phase(index)?;
@@ -202,6 +203,11 @@ impl Setup {
             }
         }
         Ok(())
+    }
+
+    fn check_disk(&self) -> Result<(), Error> {
+        let latency = self.disk.map_or(Latency::ZERO, |(disk, _)| disk.latency);
+        require(latency.is_valid(), || "disk.latency".into(), LATENCY)
     }
 
     fn check_store(&self) -> Result<(), Error> {

@@ -200,7 +200,15 @@ fn units_at(scene: &Scene, id: ProcessId, class: ResourceClass) -> u64 {
         ResourceClass::Memory => u64::from(host.memory_bytes_per_s.is_some()),
         ResourceClass::Client => u64::from(host.clients),
         ResourceClass::Server => servers,
-        ResourceClass::Store => servers * u64::from(scene.setup.store.concurrency.unwrap_or(0)),
+        ResourceClass::Store => servers * store_places(scene),
         ResourceClass::ClientCpu | ResourceClass::ServerCpu | ResourceClass::SharedLink => 0,
+    }
+}
+
+/// How many batches a server's store, or its disk, takes at once; none if that is not limited.
+fn store_places(scene: &Scene) -> u64 {
+    match scene.setup.disk {
+        Some(_) => 1,
+        None => u64::from(scene.setup.store.concurrency.unwrap_or(0)),
     }
 }

@@ -1,7 +1,8 @@
 //! A world is the same under every executor.
 
-use crate::setups::{faulty, looking, mixed, recorded, run_by};
+use crate::setups::{faulty, looking, mixed, recorded, run_by, with_disks};
 use futago_des::{Executor, ranks::in_process};
+use futago_store::Sync;
 use futago_twin::world::{Measured, RunOptions, Setup, run_on};
 use std::thread;
 
@@ -68,6 +69,17 @@ fn they_make_no_difference_to_processes_that_are_bound_to_cores() {
     let mut setup = looking(mixed(2, 3, 1));
     setup.bind_to_core = true;
     assert_same_for_all(&setup, &[(1, 4), (2, 2)]);
+}
+
+#[test]
+fn they_make_no_difference_to_disks() {
+    for (setup, sync) in [
+        (mixed(3, 5, 1), Sync::Always),
+        (faulty(2, 3, 2), Sync::Process),
+        (looking(faulty(2, 3, 3)), Sync::Process),
+    ] {
+        assert_same_for_all(&with_disks(setup, sync), &[(1, 1), (1, 4), (2, 2)]);
+    }
 }
 
 #[test]

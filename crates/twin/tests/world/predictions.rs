@@ -1,9 +1,11 @@
 //! The predictions of a world agree with computed values.
 
 use crate::setups::{CLIENT_BYTES_PER_S, ppmds};
+use futago_store::Sync;
 use futago_twin::world::{
-    Activity, FileNames, Latency, Measured, MeasuredOperation, MeasuredPhase, MessageSize,
-    OperationKind, ResourceClass, RunOptions, Setup, SharedLink, run,
+    Activity, Amount, Disk, FileNames, Latency, Measured, MeasuredOperation, MeasuredPhase,
+    MessageSize, OperationKind, Phase, ResourceClass, RunOptions, ServerStop, Setup, SharedLink,
+    run,
 };
 
 /// Start-up of the evaluation of PPMDS.
@@ -51,6 +53,68 @@ fn two_servers_are_bound_by_their_interfaces() {
     assert_near(per_s, 61_000.0, 0.03);
     let nic = phase.resources[&ResourceClass::ServerNicSend];
     assert_near(nic.utilisation, 1.0, 0.02);
+}
+
+/// One server, one disk.
+fn on_disk(clients: u32, sync: Sync) -> Setup {
+    let mut setup = ppmds(1, clients, STARTUP_NS, MEASURED_NS);
+    setup.store.latency = Latency::ZERO;
+    let disk = Disk {
+        latency: Latency::Constant(500_000),
+        ..Disk::default()
+    };
+    setup.disk = Some((disk, sync));
+    setup
+}
+
+#[test]
+fn a_create_on_one_server_waits_for_the_disk_only_if_everything_does() {
+    let cycle_us = 6.0 * 32.0 + 2.0 * 4.096;
+    let alone = |sync| creates(&phase(&on_disk(1, sync))).per_s;
+    assert_near(alone(Sync::Process), 1e6 / cycle_us, 0.01);
+    assert_near(alone(Sync::Always), 1e6 / (cycle_us + 500.0), 0.01);
+}
+
+#[test]
+fn one_synchronization_serves_many_clients() {
+    let phase = phase(&on_disk(20, Sync::Always));
+    // Each client's create comes while the disk is at work, and is in the next synchronization.
+    assert_near(creates(&phase).per_s, 20.0 / 1e-3, 0.02);
+    let disk = phase.resources[&ResourceClass::Store];
+    assert_near(disk.utilisation, 1.0, 0.01);
+}
+
+/// A server ends while its files are read, and has them all afterwards.
+#[test]
+fn a_server_with_a_disk_comes_back_with_its_files_after_its_recovery() {
+    let mut setup = ppmds(1, 1, STARTUP_NS, MEASURED_NS);
+    setup.store.latency = Latency::ZERO;
+    let files = 200;
+    setup.phases[0].amount = Amount::Operations(files);
+    let stat = Phase {
+        name: "stat".into(),
+        activity: Activity::Names(vec![(OperationKind::Stat, 1)].into()),
+        ..setup.phases[0].clone()
+    };
+    setup.phases.push(stat);
+    setup.faults.stopped_servers = vec![ServerStop {
+        server: 0,
+        at_ns: 60_000_000,
+        back_ns: 61_000_000,
+    }];
+    let recovered_record_ns = 1e6;
+    setup.disk = Some((
+        Disk {
+            recovered_record_ns,
+            ..Disk::default()
+        },
+        Sync::Process,
+    ));
+    let measured = measure(&setup);
+    let stat = &measured.phases[1].operations[&OperationKind::Stat];
+    assert!(stat.errors.is_empty(), "{stat:?}");
+    // A name and an inode for each file.
+    assert!(stat.max_us >= 2.0 * files as f64 * 1e3, "{stat:?}");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use futago_base::{Duration, map::Policy};
 use futago_des::Executor;
 use futago_driver::{AdmissionConfig, CallsConfig};
 use futago_lab::workload::{Access, FileLayout, IoPhase, IoWorkload, Trace};
+use futago_store::Sync;
 use futago_twin::world::{
-    Activity, AfterIdle, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Faults,
+    Activity, AfterIdle, Amount, ArrivalProcess, Arrivals, Costs, Data, Directory, Disk, Faults,
     FileNames, Hop, Host, HostPartition, Latency, Looking, ManyFiles, Measured, MessageCosts,
     MessageSize, Mix, MuchData, Network, OperationKind, Path, Phase, Place, Popularity, Protocol,
     RunOptions, ServerStop, Setup, SharedLink, Store, WideDirectories, run,
@@ -78,6 +79,7 @@ pub fn ppmds(servers: u32, clients: u32, startup_ns: u64, measured_ns: u64) -> S
             latency: Latency::Constant(500_000),
             ..Store::default()
         },
+        disk: None,
         protocol: protocol(servers as usize),
         directories: vec![Directory {
             name: "shared".into(),
@@ -375,4 +377,17 @@ pub fn run_by(setup: &Setup, executor: Executor, threads: u32) -> Measured {
         watch: None,
     };
     run(setup, &options).expect("it runs")
+}
+
+/// The same with servers that have disks, and go on with what is on them.
+pub fn with_disks(mut setup: Setup, sync: Sync) -> Setup {
+    let disk = Disk {
+        batch_ns: 2_000.0,
+        handed_byte_ns: 0.2,
+        latency: Latency::Uniform(200_000, 600_000),
+        byte_ns: 1.0,
+        recovered_record_ns: 2_000.0,
+    };
+    setup.disk = Some((disk, sync));
+    setup
 }

@@ -2,6 +2,7 @@
 
 mod acting;
 mod cores;
+mod disk;
 mod faults;
 mod moment;
 mod network;

@@ -1,14 +1,15 @@
 //! A simulated server: the real core, driver and store.
 
+use super::disk::{DiskState, Wait};
 use super::moment::Moment;
-use crate::world::ResourceClass;
 use crate::world::event::Event;
 use crate::world::message::{Content, Message, Party, PutIn};
 use crate::world::scene::{Scene, engine_ns, wall};
+use crate::world::{Disk, ResourceClass};
 use futago_base::{Batch, DataChange, Payload, ServerId, Space, View, Work};
 use futago_driver::{ServerDriver, ServerDriverUndo};
 use futago_server::{Decision, Input, Output, Server};
-use futago_store::MemoryStore;
+use futago_store::{MemoryStore, Sync};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -36,6 +37,9 @@ struct State {
     /// How often it has stopped.
     life: u32,
     stopped: bool,
+    disk: DiskState,
+    /// Until when no truncation of other servers' chunks is named that is not durable.
+    truncated_ns: u64,
 }
 
 /// The undo of an event at a server.
@@ -45,8 +49,10 @@ pub struct ServerUndo {
     batch: Option<Batch>,
     driver: ServerDriverUndo,
     store_free_ns: Option<(usize, u64)>,
-    /// Its driver before it stopped.
+    /// Its driver before it stopped, or before it was back.
     lost: Option<Box<Driver>>,
+    /// Whether that driver's store is the present one's.
+    store_stays: bool,
 }
 
 /// The origin of an input.
@@ -70,6 +76,8 @@ impl ServerProcess {
                 tick_ns: None,
                 life: 0,
                 stopped: false,
+                disk: DiskState::default(),
+                truncated_ns: 0,
             },
             store_free_ns: vec![0; concurrency as usize],
         }
@@ -88,6 +96,7 @@ impl ServerProcess {
             driver: self.driver.begin_undo(),
             store_free_ns: None,
             lost: None,
+            store_stays: false,
         }
     }
 
@@ -166,16 +175,37 @@ impl ServerProcess {
         }
     }
 
-    /// It stops and loses everything, or it is back, with nothing.
-    pub fn restart(&mut self, stopped: bool, at: &Moment<'_>, undo: Option<&mut ServerUndo>) {
+    /// It stops and loses everything that is not on its disk, or it is back, with the rest.
+    pub fn restart(&mut self, stopped: bool, at: &mut Moment<'_>, undo: Option<&mut ServerUndo>) {
         self.state.stopped = stopped;
         self.state.life += 1;
         self.state.tick_ns = None;
-        let driver = new_driver(self.driver.server().clone(), at.scene);
+        let driver = match at.scene.setup.disk {
+            Some(_) if stopped => return,
+            Some((disk, _)) => self.recovered_driver(&disk, at),
+            None => new_driver(self.driver.server().clone(), at.scene),
+        };
         let lost = std::mem::replace(&mut self.driver, driver);
         if let Some(undo) = undo {
             undo.lost = Some(Box::new(lost));
+            undo.store_stays = at.scene.setup.disk.is_some();
         }
+        if at.scene.setup.disk.is_some()
+            && let Some(next) = self.driver.next_tick(wall(at.ns))
+        {
+            self.set_tick(engine_ns(next).max(self.state.free_ns), at);
+        }
+    }
+
+    /// A driver with the present store. Its server reads the log before it does anything else.
+    fn recovered_driver(&mut self, disk: &Disk, at: &Moment<'_>) -> Driver {
+        let decided = self.driver.decided();
+        let store = std::mem::replace(self.driver.store_mut(), MemoryStore::new(0));
+        let records = store.records().count();
+        let recovery_ns = (records as f64 * disk.recovered_record_ns).round() as u64;
+        self.state.free_ns = at.ns + recovery_ns;
+        let admission = at.scene.setup.protocol.admission;
+        ServerDriver::resume(self.driver.server().clone(), store, admission, decided)
     }
 
     /// Handles an input: decides, charges for it, stores, and sends.
@@ -195,8 +225,10 @@ impl ServerProcess {
         let decision = self.driver.decide(input, wall(at.ns).into());
         self.charge(&decision, origin, arrived_ns, at);
         at.count_transactions(decision.transactions);
+        let bytes = is_stored(&decision.batch).then(|| written_bytes(&decision.batch));
         self.store(decision.batch, at, undo.as_deref_mut());
-        self.send_all(decision.outputs, arrived_ns, at);
+        let leaving = self.promise(decision.outputs, bytes, arrived_ns, at);
+        self.send_all(leaving, arrived_ns, at);
         if let Some(undo) = undo {
             self.driver.end_undo(&mut undo.driver);
         }
@@ -215,7 +247,7 @@ impl ServerProcess {
         let sent = outputs.iter().map(|output| sent_data(output).1);
         let received = origin.message.map_or(0, |message| at.left_bytes(message));
         let copied = received + sent.sum::<usize>();
-        let work_ns = cost_ns(at, origin.request, decision.work);
+        let work_ns = cost_ns(at, origin.request, decision.work) + disk_ns(at, &decision.batch);
         let messages_ns = messages_ns(at, origin.message, outputs);
         at.occupy_and_copy(work_ns + messages_ns, copied);
         if at.ns > begun_ns {
@@ -237,6 +269,47 @@ impl ServerProcess {
         if let Some(bytes) = stored {
             self.wait_for_store(bytes, at, undo);
         }
+    }
+
+    /// Writes a batch with so much file data to the disk, if there is one. Sends the outputs that
+    /// must survive a loss of power when they do, and returns the others.
+    fn promise(
+        &mut self,
+        outputs: Vec<Output>,
+        bytes: Option<usize>,
+        arrived_ns: u64,
+        at: &mut Moment<'_>,
+    ) -> Vec<Output> {
+        let Some((disk, sync)) = at.scene.setup.disk else {
+            return outputs;
+        };
+        if let Some(bytes) = bytes {
+            let draw = || disk.latency.draw(at.random);
+            self.state.disk.write(at.ns, bytes, &disk, draw);
+        }
+        let truncates = outputs.iter().any(Output::truncates_elsewhere);
+        let all_wait = sync == Sync::Always || at.ns < self.state.truncated_ns || truncates;
+        let waits = |output: &Output| all_wait || output.is_acted_upon();
+        let (waiting, leaving): (Vec<_>, Vec<_>) = outputs.into_iter().partition(waits);
+        if !waiting.is_empty() {
+            let wait = self.wait_for_disk(&disk, at);
+            if truncates {
+                self.state.truncated_ns = wait.end_ns;
+            }
+            let now_ns = std::mem::replace(&mut at.ns, wait.end_ns);
+            self.send_all(waiting, arrived_ns, at);
+            at.ns = now_ns;
+        }
+        leaving
+    }
+
+    fn wait_for_disk(&mut self, disk: &Disk, at: &mut Moment<'_>) -> Wait {
+        let draw = || disk.latency.draw(at.random);
+        let wait = self.state.disk.wait(at.ns, disk, draw);
+        if wait.end_ns > at.ns {
+            at.used(ResourceClass::Store, [at.ns, wait.begin_ns, wait.end_ns]);
+        }
+        wait
     }
 
     /// Waits until a change with so much file data is stored.
@@ -313,7 +386,10 @@ impl ServerProcess {
     /// Brings the server back to where it was before its latest event.
     pub fn undo(&mut self, undo: ServerUndo) {
         self.state = undo.state;
-        if let Some(lost) = undo.lost {
+        if let Some(mut lost) = undo.lost {
+            if undo.store_stays {
+                std::mem::swap(lost.store_mut(), self.driver.store_mut());
+            }
             self.driver = *lost;
         }
         self.driver.undo(undo.driver);
@@ -353,6 +429,16 @@ fn cost_ns(at: &Moment<'_>, name: Option<&str>, work: Work) -> f64 {
     at.dear(of_request)
         + costs.scanned_ns(at.held.files) * f64::from(work.records_scanned)
         + costs.byte_ns * work.data_bytes as f64
+}
+
+/// The time that a server takes to hand a batch to the system of its disk.
+fn disk_ns(at: &Moment<'_>, batch: &Batch) -> f64 {
+    match at.scene.setup.disk {
+        Some((disk, _)) if is_stored(batch) => {
+            disk.batch_ns + disk.handed_byte_ns * written_bytes(batch) as f64
+        }
+        _ => 0.0,
+    }
 }
 
 /// The receiver of a message, and the file data that goes with it.

@@ -1,6 +1,7 @@
 //! The setup of a world: plain data, written by hand, by a scenario file or by a preset.
 
 mod costs;
+mod disk;
 mod faults;
 mod network;
 mod workload;
@@ -10,6 +11,7 @@ pub(crate) use costs::share;
 pub use costs::{
     AfterIdle, ClientCosts, Costs, Looking, ManyFiles, MessageCosts, MuchData, ServerCosts, Store,
 };
+pub use disk::Disk;
 pub use faults::{Faults, HostPartition, ServerStop};
 pub use network::{Hop, MessageSize, Network, Path, SharedLink};
 pub use workload::{
@@ -19,6 +21,7 @@ pub use workload::{
 
 use futago_base::map::Policy;
 use futago_driver::{AdmissionConfig, CallsConfig};
+use futago_store::Sync;
 use serde::{Deserialize, Serialize};
 
 /// A whole world: hosts, network, costs, protocol, workload, faults.
@@ -37,6 +40,9 @@ pub struct Setup {
     pub costs: Costs,
     /// How long a change takes to be stored.
     pub store: Store,
+    /// The disk of each server, and the losses that a confirmed change survives; `None` if servers
+    /// have no disks.
+    pub disk: Option<(Disk, Sync)>,
     /// The settings of servers, clients and drivers.
     pub protocol: Protocol,
     /// Directories below the root that exist from the start.

@@ -1,6 +1,7 @@
 //! The costs of a machine, as they follow from the measurements.
 
 use super::measure::{self, AT_ONCE, Cost, LISTED_FILES, MANY_FILES, Measured, TRANSFER_BYTES};
+use crate::commands::twin::spread::Spread;
 use std::collections::BTreeMap;
 
 /// The most names that an operation lists.
@@ -69,7 +70,10 @@ pub struct Costs {
     pub pass_ns: f64,
     /// The time of a message over sockets, without all work and the wake-up of a server.
     pub sockets_ns: f64,
-    /// The time of a change on the disk, and of each byte of it.
+    /// The time to hand a change to the system of the disk, and each byte of it.
+    pub handed_ns: f64,
+    pub handed_byte_ns: f64,
+    /// The time of a synchronization, and of each byte that it writes.
     pub disk_ns: f64,
     pub disk_byte_ns: f64,
 }
@@ -89,8 +93,8 @@ impl Costs {
             ["stat", "stat-after-idle"].map(|phase| cost(&measured.alone, phase));
         let over_sockets = cost(&measured.sockets, "stat");
         let on_one_core = cost(&measured.on_one_core, "stat");
-        let disk_ns = measured.disk_ns.map(|figure| figure.middle);
-        let disk_byte_ns = slope(TRANSFER_BYTES, disk_ns);
+        let [handed_ns, handed_byte_ns] = line(measured.handed_ns);
+        let [disk_ns, disk_byte_ns] = line(measured.disk_ns);
         Self {
             server,
             client,
@@ -101,7 +105,9 @@ impl Costs {
             after_other: after_other(&on_one_core, &stat),
             pass_ns: waited_ns(&on_one_core),
             sockets_ns: (waited_ns(&over_sockets) - measured.wake_up_ns.middle / 2.0).max(0.0),
-            disk_ns: disk_ns[0] - disk_byte_ns * TRANSFER_BYTES[0],
+            handed_ns,
+            handed_byte_ns,
+            disk_ns,
             disk_byte_ns,
         }
     }
@@ -272,6 +278,13 @@ fn batch_ns(alone_ns: f64, at_once_ns: f64) -> f64 {
 /// By how much something grows.
 fn slope(at: [f64; 2], value: [f64; 2]) -> f64 {
     ((value[1] - value[0]) / (at[1] - at[0])).max(0.0)
+}
+
+/// The time of a transfer without data, and of each byte.
+fn line(times: [Spread; 2]) -> [f64; 2] {
+    let ns = times.map(|figure| figure.middle);
+    let byte_ns = slope(TRANSFER_BYTES, ns);
+    [(ns[0] - byte_ns * TRANSFER_BYTES[0]).max(0.0), byte_ns]
 }
 
 /// How many names a listing brings that begins at any of so many files with the same probability.

@@ -35,6 +35,7 @@ pub fn text(measured: &Measured, costs: &Costs, cores: usize) -> String {
 
 /// The host, its network and its disk.
 fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
+    let [handed, handed_large] = measured.handed_ns.map(spread);
     let [small, large] = measured.disk_ns.map(spread);
     format!(
         "# Clients and servers are processes of one host and share its cores.\n\
@@ -44,14 +45,18 @@ fn host(measured: &Measured, costs: &Costs, cores: usize) -> String {
          # local: from the end of one side's work until the other one, which looks for it, has found it.\n\
          # latency: the same over sockets of this host, where it sleeps; a network takes its time besides.\n\
          [network]\nlocal_ns = {:.0}\nlatency_ns = {:.0}\npacket_bytes = 65_536\n\n\
-         # Until 4 KiB are on the disk: {small}; 1 MiB: {large}.\n\
-         [disk]\nlatency = {{ constant_ns = {:.0} }}\nbyte_ns = {:.3}\nconcurrency = 1\n\n",
+         # Until the system has 4 KiB: {handed}; 1 MiB: {handed_large}.\n\
+         # From then until 4 KiB are on the disk: {small}; 1 MiB: {large}.\n\
+         [disk]\nbatch_ns = {:.0}\nhanded_byte_ns = {:.3}\n\
+         latency = {{ constant_ns = {:.0} }}\nbyte_ns = {:.3}\n\n",
         spread(measured.host_bytes_per_s.scaled(1e-6)),
         spread(measured.core_bytes_per_s.scaled(1e-6)),
         many_connections(measured, cores),
         surroundings(measured),
         costs.transit_ns,
         costs.sockets_ns,
+        costs.handed_ns,
+        costs.handed_byte_ns,
         costs.disk_ns,
         costs.disk_byte_ns,
     )

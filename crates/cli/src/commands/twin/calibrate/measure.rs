@@ -139,7 +139,9 @@ pub struct Measured {
     pub host_bytes_per_s: Spread,
     /// The same through many connections.
     pub host_bytes_per_s_through_many: Spread,
-    /// Writing [`TRANSFER_BYTES`] until they are on the disk, in nanoseconds.
+    /// Handing [`TRANSFER_BYTES`] to the system of the disk, in nanoseconds.
+    pub handed_ns: [Spread; 2],
+    /// From then until they are on the disk, in nanoseconds.
     pub disk_ns: [Spread; 2],
 }
 
@@ -164,6 +166,7 @@ pub struct Found {
     on_one_core: Samples,
     wake_up_ns: Vec<f64>,
     bytes_per_s: [Vec<f64>; 3],
+    handed_ns: [Vec<f64>; 2],
     disk_ns: [Vec<f64>; 2],
 }
 
@@ -250,8 +253,9 @@ impl Found {
             rates.push(memory::bytes_per_s(threads, connections)?);
         }
         let written_ns = disk.write_ns(TRANSFER_BYTES.map(|bytes| bytes as usize))?;
-        for (times, time) in self.disk_ns.iter_mut().zip(written_ns) {
-            times.push(time);
+        for (size, times) in written_ns.into_iter().enumerate() {
+            self.handed_ns[size].push(times.handed_ns);
+            self.disk_ns[size].push(times.synchronized_ns);
         }
         Ok(())
     }
@@ -282,6 +286,7 @@ impl Found {
             core_bytes_per_s,
             host_bytes_per_s,
             host_bytes_per_s_through_many,
+            handed_ns: self.handed_ns.clone().map(Spread::of),
             disk_ns: self.disk_ns.clone().map(Spread::of),
             usual,
             like_phases,

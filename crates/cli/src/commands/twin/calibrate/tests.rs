@@ -22,6 +22,7 @@ const AFTER_OTHER: f64 = 0.25;
 const WOKEN_NS: f64 = 20_000.0;
 const WAKE_UP_NS: f64 = 18_000.0;
 const SOCKETS_NS: f64 = 11_000.0;
+const HANDED_NS: f64 = 1_500.0;
 const DISK_NS: f64 = 90_000.0;
 
 fn cost(requests: &[(&str, f64)], work_ns: f64, waiting_ns: f64) -> Cost {
@@ -131,6 +132,7 @@ fn measured() -> Measured {
             computation_ns: Some(30_000.0),
         },
         like_phases: [90, 100],
+        handed_ns: [4096.0, 1_048_576.0].map(|bytes| exactly(HANDED_NS + bytes * 0.25)),
         disk_ns: [4096.0, 1_048_576.0].map(|bytes| exactly(DISK_NS + bytes * 2.0)),
     }
 }
@@ -222,5 +224,6 @@ fn the_file_tells_what_messages_cost_elsewhere_and_what_memory_and_disk_do() {
     }
     let disk = machine.disk.unwrap();
     assert_eq!(disk.latency, Latency::Constant(DISK_NS as u64));
-    assert_eq!((disk.byte_ns, disk.concurrency), (2.0, Some(1)));
+    assert_eq!((disk.batch_ns, disk.handed_byte_ns), (HANDED_NS, 0.25));
+    assert_eq!(disk.byte_ns, 2.0);
 }

@@ -1,0 +1,26 @@
+//! The costs of a disk.
+
+use crate::world::Latency;
+use futago_lab::document::bounds;
+use serde::{Deserialize, Serialize};
+
+/// The disk of a server, which has it to itself. One synchronization serves everything that was
+/// written before it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Disk {
+    /// The server's own time to hand a batch to the system.
+    #[serde(deserialize_with = "bounds::cost_ns")]
+    pub batch_ns: f64,
+    /// Besides, for each byte of file data in it.
+    #[serde(deserialize_with = "bounds::cost_ns")]
+    pub handed_byte_ns: f64,
+    /// The time of a synchronization.
+    pub latency: Latency,
+    /// Besides, for each byte of file data since the one before.
+    #[serde(deserialize_with = "bounds::cost_ns")]
+    pub byte_ns: f64,
+    /// The time that a server which comes back takes for each record of its log.
+    #[serde(deserialize_with = "bounds::cost_ns")]
+    pub recovered_record_ns: f64,
+}
